@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Reading the accounts that the kernel keeps of each thread, and the kernel's differences in doing so. */
+#ifndef TRACER_ACCOUNTS_H
+#define TRACER_ACCOUNTS_H
+
+/*
+ * Each CPU's offset of per-CPU memory, which a percpu_counter's parts are found with. No symbol tells it on every kernel
+ * (kallsyms may lack data), but the elements of a per-CPU map do: filled once by find_cpu_offsets.
+ */
+__u64 cpu_offsets[TRACER_MAX_CPUS];
+__u32 cpu_offsets_known = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} cpu_probe SEC(".maps");
+
+static __always_inline void read_thread(struct tracer_wire_account *account, struct task_struct *task)
+{
+	account->cpu_ns = task->se.sum_exec_runtime;
+	account->user_sampled_ns = task->utime;
+	account->system_sampled_ns = task->stime;
+	account->run_queue_ns = task->sched_info.run_delay;
+	account->minor_faults = task->min_flt;
+	account->major_faults = task->maj_flt;
+	account->voluntary_switches = task->nvcsw;
+	account->involuntary_switches = task->nivcsw;
+	account->read_bytes = task->ioac.rchar;
+	account->written_bytes = task->ioac.wchar;
+	account->read_calls = task->ioac.syscr;
+	account->write_calls = task->ioac.syscw;
+	account->storage_read_bytes = task->ioac.read_bytes;
+	account->storage_written_bytes = task->ioac.write_bytes;
+	account->storage_cancelled_bytes = task->ioac.cancelled_write_bytes;
+}
+
+#define ACCOUNT_WORDS (sizeof(struct tracer_wire_account) / sizeof(__u64))
+
+static __always_inline void add_account(struct tracer_wire_account *sum, const struct tracer_wire_account *more)
+{
+	__u64 *to = (__u64 *)sum;
+	const __u64 *from = (const __u64 *)more;
+
+#pragma unroll
+	for (int i = 0; i < ACCOUNT_WORDS; i++)
+		to[i] += from[i];
+}
+
+/* For sums that several CPUs may add to at once. */
+static __always_inline void add_account_atomic(struct tracer_wire_account *sum, const struct tracer_wire_account *more)
+{
+	__u64 *to = (__u64 *)sum;
+	const __u64 *from = (const __u64 *)more;
+
+#pragma unroll
+	for (int i = 0; i < ACCOUNT_WORDS; i++)
+		__sync_fetch_and_add(&to[i], from[i]);
+}
+
+/* What the kernel has summed of ended threads; it keeps no such sum of run-queue time, and one of I/O only with children's. */
+static __always_inline void read_ended_threads(struct tracer_wire_account *account, struct signal_struct *signal)
+{
+	account->cpu_ns = signal->sum_sched_runtime;
+	account->user_sampled_ns = signal->utime;
+	account->system_sampled_ns = signal->stime;
+	account->minor_faults = signal->min_flt;
+	account->major_faults = signal->maj_flt;
+	account->voluntary_switches = signal->nvcsw;
+	account->involuntary_switches = signal->nivcsw;
+}
+
+static __always_inline __u32 task_state(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	struct task_struct___before_5_14 *old = (void *)task;
+	return BPF_CORE_READ(old, state);
+}
+
+/* The run time of the current thread, exact: sum_exec_runtime alone is stale by up to a tick. False: not known so exactly. */
+static __always_inline bool exact_run_time(struct task_struct *current, __u64 *run_time_ns)
+{
+	struct tracer_on_cpu *here = &on_cpu[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
+	__u64 booked = current->se.sum_exec_runtime;
+
+	*run_time_ns = booked;
+	if (here->tid != (__u32)current->pid)
+		return false;
+	__u64 run = here->run_time_ns + (bpf_ktime_get_ns() - here->since_ns);
+	if (run > booked)
+		*run_time_ns = run;
+	return true;
+}
+
+static __always_inline bool resident_pages_known(void)
+{
+	return bpf_core_type_exists(struct mm_rss_stat___before_6_2) || cpu_offsets_known;
+}
+
+/* Pages of file, anonymous and shared memory; the third counter is swap. */
+static __always_inline __u64 resident_pages(struct mm_struct *mm)
+{
+	__s64 pages = 0;
+
+	if (bpf_core_type_exists(struct mm_rss_stat___before_6_2)) {
+		struct mm_struct___before_6_2 *old = (void *)mm;
+		pages += BPF_CORE_READ(old, rss_stat.count[0].counter);
+		pages += BPF_CORE_READ(old, rss_stat.count[1].counter);
+		pages += BPF_CORE_READ(old, rss_stat.count[3].counter);
+		return pages > 0 ? pages : 0;
+	}
+	__s32 *file = mm->rss_stat[0].counters;
+	__s32 *anonymous = mm->rss_stat[1].counters;
+	__s32 *shared = mm->rss_stat[3].counters;
+	pages = mm->rss_stat[0].count + mm->rss_stat[1].count + mm->rss_stat[3].count;
+	for (__u32 cpu = 0; cpu < TRACER_MAX_CPUS && cpu < cpu_count; cpu++) {
+		__u64 offset = cpu_offsets[cpu];
+		__s32 part[4] = {};
+		/* Since c0bff412e67b ("mm: percpu_counter_init_many", 6.6) the four lie side by side. */
+		if ((void *)shared - (void *)file == 3 * sizeof(__s32)) {
+			bpf_probe_read_kernel(part, sizeof(part), (void *)file + offset);
+		} else {
+			bpf_probe_read_kernel(&part[0], sizeof(part[0]), (void *)file + offset);
+			bpf_probe_read_kernel(&part[1], sizeof(part[1]), (void *)anonymous + offset);
+			bpf_probe_read_kernel(&part[3], sizeof(part[3]), (void *)shared + offset);
+		}
+		pages += part[0] + part[1] + part[3];
+	}
+	return pages > 0 ? pages : 0;
+}
+
+/* The most that this memory ever held; its own mark is only moved when memory shrinks. */
+static __always_inline __u64 peak_pages_of(struct mm_struct *mm)
+{
+	__u64 now = resident_pages(mm);
+	__u64 mark = mm->hiwater_rss;
+
+	return mark > now ? mark : now;
+}
+
+#endif

@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The life of processes: fork, exec, exit, and the final accounts when the last thread is dead. */
+#include "kernel_types.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "wire.h"
+#include "maps.h"
+#include "accounts.h"
+#include "paths.h"
+#include "process.h"
+
+#ifndef barrier_var
+#define barrier_var(var) asm volatile("" : "+r"(var))
+#endif
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline void count_started(__u32 context_id)
+{
+	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &context_id);
+
+	if (sums)
+		sums->started++;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct tracer_process *origin = process_of(parent);
+	__u32 pid = child->tgid;
+
+	if (child->pid != child->tgid) {
+		if (origin && !(origin->flags & TRACER_FLAG_ADOPTED))
+			__sync_fetch_and_add(&origin->threads, 1);
+		if (origin)
+			__sync_fetch_and_add(&origin->threads_created, 1);
+		return 0;
+	}
+
+	struct tracer_process fresh = {};
+	__u32 action = 0;
+	if (origin) {
+		fresh.context_id = origin->context_id;
+		action = (origin->flags & TRACER_FLAG_EXCLUDED) ? TRACER_RULE_EXCLUDE : TRACER_RULE_INCLUDE;
+		if (foreign(child))
+			action = TRACER_RULE_EXCLUDE;
+	} else if (track_all || use_cgroup_rules || use_uid_rules) {
+		action = rule_for(child, &fresh.context_id);
+	}
+	if (!action || (!origin && action == TRACER_RULE_EXCLUDE))
+		return 0;
+
+	__u64 now_ns = bpf_ktime_get_boot_ns();
+	fresh.start_ns = child->start_boottime;
+	fresh.program_start_ns = fresh.start_ns;
+	fresh.exec_id = child->self_exec_id;
+	fresh.parent_start_ns = child->real_parent->group_leader->start_boottime;
+	fresh.parent_pid = child->real_parent->tgid;
+	fresh.threads = 1;
+	fresh.threads_created = 1;
+	if (action == TRACER_RULE_EXCLUDE)
+		fresh.flags = TRACER_FLAG_EXCLUDED;
+	else
+		refresh_cgroup(child, &fresh, origin ? origin->cgroup_id : 0, PROGRAM_FORK);
+	if (bpf_map_update_elem(&processes, &pid, &fresh, BPF_ANY)) {
+		count_loss(TRACER_LOSS_PROCESS_TABLE);
+		return 0;
+	}
+	if (action == TRACER_RULE_EXCLUDE)
+		return 0;
+	count_started(fresh.context_id);
+	send_start(child, &fresh, now_ns);
+	return 0;
+}
+
+/* The one moment at which the memory of the program that an exec ends is still there. Since 5c5fad46e48c (6.11). */
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(process_prepare_exec, struct task_struct *task)
+{
+	struct tracer_process *process = process_of(task);
+
+	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
+		return 0;
+	if (task->mm == task->real_parent->mm) {
+		process->prepared = TRACER_FLAG_PEAK_SHARED;
+		return 0;
+	}
+	if (!resident_pages_known())
+		return 0;
+	process->ended_peak_pages = peak_pages_of(task->mm);
+	process->prepared = TRACER_FLAG_PEAK_EXACT;
+	return 0;
+}
+
+/* Without the hook above: signal->maxrss is this program's if it grew, else only a bound. */
+static __always_inline __u32 ended_peak(struct tracer_process *process, __u64 maxrss_pages, __u64 *pages)
+{
+	__u32 prepared = process->prepared;
+
+	if (prepared) {
+		*pages = process->ended_peak_pages;
+		return prepared;
+	}
+	*pages = maxrss_pages;
+	if (process->flags & TRACER_FLAG_ADOPTED)
+		return 0;
+	/* A child that only forked may have borrowed its parent's memory until now. */
+	if (!(process->flags & TRACER_FLAG_EXECUTED))
+		return 0;
+	return maxrss_pages > process->maxrss_pages ? TRACER_FLAG_PEAK_EXACT : 0;
+}
+
+static __always_inline void append_argv(struct tracer_exec_buffer *to, struct mm_struct *mm,
+					struct tracer_wire_process_exec *record)
+{
+	unsigned long begin = mm->arg_start;
+	unsigned long end = mm->arg_end;
+	__u64 total = end > begin ? end - begin : 0;
+	__u32 head = TRACER_ARGV_HEAD_BYTES;
+	__u32 tail = TRACER_ARGV_TAIL_BYTES;
+	__u32 offset = to->used & EXEC_MASK;
+
+	record->argv_total = total;
+	if (total <= TRACER_ARGV_HEAD_BYTES) {
+		head = total;
+		tail = 0;
+	} else if (total < TRACER_ARGV_HEAD_BYTES + TRACER_ARGV_TAIL_BYTES) {
+		tail = total - TRACER_ARGV_HEAD_BYTES;
+	}
+	if (bpf_probe_read_user(&to->bytes[offset], head & 4095, (void *)begin) < 0) {
+		record->flags |= TRACER_FLAG_ARGV_UNREADABLE;
+		return;
+	}
+	if (tail) {
+		__u32 next = (offset + head) & EXEC_MASK;
+		if (bpf_probe_read_user(&to->bytes[next], tail & 2047, (void *)(end - tail)) < 0) {
+			record->flags |= TRACER_FLAG_ARGV_UNREADABLE;
+			return;
+		}
+	}
+	record->argv_size = head + tail;
+	to->used = offset + head + tail;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
+{
+	struct tracer_process *process = process_of(task);
+	__u32 slot = 0;
+
+	if (!process) {
+		__u32 context_id;
+		if (!track_all && !use_cgroup_rules && !use_uid_rules)
+			return 0;
+		if (rule_for(task, &context_id) != TRACER_RULE_INCLUDE)
+			return 0;
+		process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_EXEC);
+		if (!process)
+			return 0;
+		count_started(context_id);
+		send_start(task, process, process->attached_ns);
+	}
+
+	__u64 now_ns = bpf_ktime_get_boot_ns();
+	__u64 maxrss_pages = task->signal->maxrss;
+	__u64 program_start_ns = process->program_start_ns;
+	__u32 flags = process->flags & ~(TRACER_FLAG_PEAK_EXACT | TRACER_FLAG_PEAK_SHARED);
+	__u64 peak_pages;
+	flags |= ended_peak(process, maxrss_pages, &peak_pages);
+
+	struct tracer_exec_buffer *to = bpf_map_lookup_elem(&exec_buffer, &slot);
+	if (!to)
+		return 0;
+	struct tracer_wire_process_exec *record = (void *)to;
+	read_thread(&record->total, task);
+	if (!exact_run_time(task, &record->total.cpu_ns))
+		flags |= TRACER_FLAG_CPU_STALE;
+	add_account(&record->total, &process->ended);
+	record->base = process->base;
+	if (process->threads > 1 && !(process->flags & TRACER_FLAG_ADOPTED))
+		flags |= TRACER_FLAG_THREADS_PENDING;
+
+	/* The new program begins here. Its only thread is this one; stragglers are known by their older exec id. */
+	process->base = record->total;
+	process->program_start_ns = now_ns;
+	process->exec_id = task->self_exec_id;
+	process->maxrss_pages = maxrss_pages;
+	process->prepared = 0;
+	process->threads = 1;
+	process->flags = (process->flags & ~TRACER_FLAG_ADOPTED) | TRACER_FLAG_EXECUTED;
+	if (process->flags & TRACER_FLAG_EXCLUDED)
+		return 0;
+	refresh_cgroup(task, process, process->cgroup_id, PROGRAM_EXEC);
+
+	fill_identity(&record->identity, task, process);
+	record->program_start_ns = program_start_ns;
+	record->peak_pages = peak_pages;
+	record->flags = flags | TRACER_FLAG_EXECUTED;
+	record->old_tid = old_tid;
+	record->threads_created = process->threads_created;
+	record->reserved = 0;
+
+	struct mm_struct *mm = task->mm;
+	struct fs_struct *fs = task->fs;
+	struct file *exe = mm->exe_file;
+	to->used = sizeof(*record);
+	if (!append_path(to, &exe->f_path, fs))
+		record->flags |= TRACER_FLAG_EXE_CUT;
+	record->exe_size = to->used - sizeof(*record);
+	if (!append_path(to, &fs->pwd, fs))
+		record->flags |= TRACER_FLAG_CWD_CUT;
+	record->cwd_size = to->used - sizeof(*record) - record->exe_size;
+	record->argv_size = 0;
+	append_argv(to, mm, record);
+
+	__u32 size = to->used;
+	fill_header(&record->header, TRACER_WIRE_PROCESS_EXEC, size, task->tgid, process->start_ns, now_ns);
+	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags()))
+		count_loss(TRACER_LOSS_RING_EXEC);
+	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &process->context_id);
+	if (sums)
+		sums->executed++;
+	return 0;
+}
+
+/* Each thread passes here before it is dead, with its memory still there since 6.16 (5a0d49c5b8a5). */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(process_exit, struct task_struct *task)
+{
+	struct tracer_process *process = process_of(task);
+
+	if (!process)
+		return 0;
+	if (process->flags & TRACER_FLAG_ADOPTED)
+		__sync_fetch_and_add(&process->threads, 1);
+	if (task->pid == task->tgid)
+		process->leader_exit_code = task->exit_code;
+	if (task->signal->live.counter > 0 || (process->flags & TRACER_FLAG_EXCLUDED))
+		return 0;
+
+	struct mm_struct *mm = task->mm;
+	if (!mm) {
+		/* Before 6.16 only signal->maxrss is left: this program's, if it grew since the program began. */
+		__u64 maxrss_pages = task->signal->maxrss;
+		process->peak_pages = maxrss_pages;
+		if (!(process->flags & TRACER_FLAG_ADOPTED) && maxrss_pages > process->maxrss_pages)
+			process->flags |= TRACER_FLAG_PEAK_EXACT;
+		return 0;
+	}
+	if (!(process->flags & TRACER_FLAG_EXECUTED) && mm == task->real_parent->mm) {
+		process->flags |= TRACER_FLAG_PEAK_SHARED;
+		return 0;
+	}
+	if (!resident_pages_known())
+		return 0;
+	process->peak_pages = peak_pages_of(mm);
+	process->flags |= TRACER_FLAG_PEAK_EXACT;
+	return 0;
+}
+
+static __always_inline __u32 exit_status(struct task_struct *last, const struct tracer_process *process)
+{
+	struct signal_struct *signal = last->signal;
+	__u32 group = signal->group_exit_code;
+	__u32 own = last->exit_code;
+	__u32 leader = process->leader_exit_code;
+
+	/* Loaded one by one: the verifier refuses one load instruction for pointers of several kinds. */
+	barrier_var(group);
+	barrier_var(own);
+	barrier_var(leader);
+	if (signal->flags & SIGNAL_GROUP_EXIT)
+		return group;
+	return last->pid == last->tgid ? own : leader;
+}
+
+/* Of two threads that both find themselves the last, one deletes the entry, and only that one reports. */
+static __always_inline void end_process(struct task_struct *last, struct tracer_process *process,
+					const struct tracer_wire_account *total)
+{
+	__u32 pid = last->tgid;
+	__u32 status = exit_status(last, process);
+	__u32 context_id = process->context_id;
+	__u64 read_before_exec_bytes = process->base.read_bytes;
+	struct tracer_wire_process_exit *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+
+	if (record) {
+		fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, sizeof(*record), pid, process->start_ns,
+			    bpf_ktime_get_boot_ns());
+		fill_identity(&record->identity, last, process);
+		record->total = *total;
+		record->base = process->base;
+		record->program_start_ns = process->program_start_ns;
+		record->attached_ns = process->attached_ns;
+		record->peak_pages = process->peak_pages;
+		record->flags = process->flags;
+		record->exit_code = status;
+		record->threads_created = process->threads_created;
+		record->reserved = 0;
+	}
+	if (bpf_map_delete_elem(&processes, &pid)) {
+		if (record)
+			bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+		return;
+	}
+	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &context_id);
+	if (sums) {
+		add_account(&sums->account, total);
+		sums->read_before_exec_bytes += read_before_exec_bytes;
+		sums->ended++;
+		if (status)
+			sums->failed++;
+	}
+	if (record)
+		bpf_ringbuf_submit(record, wakeup_flags());
+	else
+		count_loss(TRACER_LOSS_RING_EXIT);
+}
+
+/* A thread's last switch: only now are its accounts final. */
+static __always_inline void thread_dead(struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+	struct tracer_process *process = bpf_map_lookup_elem(&processes, &pid);
+	struct tracer_wire_account own;
+
+	if (!process || (task->pid == task->tgid && process->start_ns != task->start_boottime))
+		return;
+	read_thread(&own, task);
+	if (task->self_exec_id < process->exec_id) {
+		/* A thread of a program that an exec has ended already: nothing of it is the new program's. */
+		add_account_atomic(&process->ended, &own);
+		add_account_atomic(&process->base, &own);
+		return;
+	}
+	if (process->threads_created != 1 || (process->flags & TRACER_FLAG_ADOPTED_LIFE)) {
+		add_account_atomic(&process->ended, &own);
+		__sync_fetch_and_add(&process->threads, -1);
+		if (process->threads > 0)
+			return;
+		if ((process->flags & TRACER_FLAG_ADOPTED) && task->signal->live.counter > 0)
+			return;
+		own = process->ended;
+	}
+	if (process->flags & TRACER_FLAG_EXCLUDED)
+		bpf_map_delete_elem(&processes, &pid);
+	else
+		end_process(task, process, &own);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(thread_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct tracer_on_cpu *here = &on_cpu[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
+
+	if (task_state(prev) & TASK_DEAD)
+		thread_dead(prev);
+	here->tid = next->pid;
+	here->run_time_ns = next->se.sum_exec_runtime;
+	here->since_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Keeps the names of short-lived cgroups, and lets a rule's subtree grow. */
+SEC("tp_btf/cgroup_mkdir")
+int BPF_PROG(cgroup_created, struct cgroup *cgroup, const char *path)
+{
+	struct tracer_cgroup_key key = {};
+	__u32 slot = PROGRAM_CGROUP;
+	__u32 mask = cgroup->root->subsys_mask;
+
+	key.id = cgroup->kn->id;
+	if (cgroup->root->hierarchy_id == 0)
+		key.hierarchy = TRACER_HIERARCHY_V2;
+	else if (memory_is_v1 && (mask & (1u << bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id))))
+		key.hierarchy = TRACER_HIERARCHY_V1_MEMORY;
+	else if (pids_is_v1 && (mask & (1u << bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id))))
+		key.hierarchy = TRACER_HIERARCHY_V1_PIDS;
+	else
+		return 0;
+
+	if (use_cgroup_rules) {
+		struct tracer_cgroup_key above = { .hierarchy = key.hierarchy };
+		above.id = BPF_CORE_READ(kernfs_parent(cgroup->kn), id);
+		struct tracer_rule *rule = bpf_map_lookup_elem(&cgroup_rules, &above);
+		if (rule) {
+			struct tracer_rule copy = *rule;
+			if (bpf_map_update_elem(&cgroup_rules, &key, &copy, BPF_ANY))
+				count_loss(TRACER_LOSS_PROCESS_TABLE);
+		}
+	}
+	struct tracer_cgroup_buffer *to = bpf_map_lookup_elem(&cgroup_buffer, &slot);
+	if (!to)
+		return 0;
+	struct tracer_wire_cgroup *record = (void *)to;
+	long length = bpf_probe_read_kernel_str(&to->bytes[sizeof(*record)], CGROUP_MASK, path);
+	if (length <= 0)
+		return 0;
+	__u32 size = sizeof(*record) + length;
+	fill_header(&record->header, TRACER_WIRE_CGROUP, size, 0, 0, bpf_ktime_get_boot_ns());
+	record->cgroup_id = key.id;
+	record->hierarchy = key.hierarchy;
+	record->path_size = length;
+	record->reversed = 0;
+	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags())) {
+		count_loss(TRACER_LOSS_RING_CGROUP);
+		return 0;
+	}
+	__u8 sent = 1;
+	bpf_map_update_elem(&cgroups_sent, &key, &sent, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(cgroup_removed, struct cgroup *cgroup)
+{
+	struct tracer_cgroup_key key = { .id = cgroup->kn->id };
+
+	if (!use_cgroup_rules)
+		return 0;
+	for (key.hierarchy = 0; key.hierarchy <= TRACER_HIERARCHY_V1_PIDS; key.hierarchy++)
+		bpf_map_delete_elem(&cgroup_rules, &key);
+	return 0;
+}
+
+/* A process that is moved into a cgroup of the filter is tracked from then on, even if it never executes anything. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(cgroup_attached, struct cgroup *to, const char *path, struct task_struct *task)
+{
+	__u32 context_id;
+
+	if (!use_cgroup_rules || process_of(task))
+		return 0;
+	if (rule_for(task, &context_id) != TRACER_RULE_INCLUDE)
+		return 0;
+	struct tracer_process *process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_ATTACH);
+	if (process) {
+		count_started(context_id);
+		send_start(task, process, process->attached_ns);
+	}
+	return 0;
+}
+
+static __always_inline __u32 living_rule(struct task_struct *task, __u32 *context_id)
+{
+	__u32 pid = task->tgid;
+	struct tracer_rule *rule = bpf_map_lookup_elem(&tree_rules, &pid);
+
+	if (foreign(task))
+		return TRACER_RULE_EXCLUDE;
+	if (rule) {
+		*context_id = rule->context_id;
+		return rule->action;
+	}
+	struct tracer_process *above = process_of(task->group_leader->real_parent);
+	if (above) {
+		*context_id = above->context_id;
+		return (above->flags & TRACER_FLAG_EXCLUDED) ? TRACER_RULE_EXCLUDE : TRACER_RULE_INCLUDE;
+	}
+	return rule_for(task, context_id);
+}
+
+/* Adopts living processes that the rules name, and reports each thread of those that are tracked. */
+SEC("iter/task")
+int living_tasks(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	__u32 context_id = 0;
+	__u32 slot = 0;
+	bool adopted = false;
+
+	if (!task || !task->mm)
+		return 0;
+	struct tracer_process *process = process_of(task);
+	if (!process) {
+		__u32 action = living_rule(task, &context_id);
+		if (!action)
+			return 0;
+		process = adopt(task, action, context_id, PROGRAM_LIVING);
+		if (!process)
+			return 0;
+		adopted = true;
+		if (action == TRACER_RULE_INCLUDE)
+			count_started(context_id);
+	}
+	if (process->flags & TRACER_FLAG_EXCLUDED)
+		return 0;
+
+	struct tracer_wire_thread *record = bpf_map_lookup_elem(&thread_buffer, &slot);
+	if (!record)
+		return 0;
+	__builtin_memset(record, 0, sizeof(*record));
+	fill_header(&record->header, TRACER_WIRE_THREAD, sizeof(*record), task->tgid, process->start_ns,
+		    bpf_ktime_get_boot_ns());
+	fill_identity(&record->identity, task, process);
+	read_thread(&record->own, task);
+	if (task->pid == task->tgid)
+		record->ended = process->ended;
+	record->attached_ns = process->attached_ns;
+	record->tid = task->pid;
+	record->flags = process->flags;
+	record->threads_created = process->threads_created;
+	record->newly_adopted = adopted;
+	bpf_seq_write(context->meta->seq, record, sizeof(*record));
+	return 0;
+}
+
+/* Run once by user space before anything is attached. A pointer becomes a number by a detour through memory. */
+SEC("raw_tp")
+int find_cpu_offsets(void *context)
+{
+	__u32 key = 0;
+	__u64 base = 0;
+	volatile __u64 *number = bpf_map_lookup_elem(&cpu_probe, &key);
+
+	if (!number)
+		return 0;
+	*number = (__u64)&cpu_probe;
+	bpf_probe_read_kernel(&base, sizeof(base), (void *)(*number + bpf_core_field_offset(struct bpf_array, pptrs)));
+	if (!base)
+		return 0;
+	for (__u32 cpu = 0; cpu < TRACER_MAX_CPUS && cpu < cpu_count; cpu++) {
+		__u64 *element = bpf_map_lookup_percpu_elem(&cpu_probe, &key, cpu);
+		if (!element)
+			return 0;
+		*number = (__u64)element;
+		cpu_offsets[cpu] = *number - base;
+	}
+	cpu_offsets_known = 1;
+	return 0;
+}

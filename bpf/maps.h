@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The maps and load-time knobs of the lifecycle family. Sizes are set by user space before loading. */
+#ifndef TRACER_MAPS_H
+#define TRACER_MAPS_H
+
+/* What the kernel side remembers of a tracked process, by thread group id. */
+struct tracer_process {
+	struct tracer_wire_account ended; /* of its threads that have ended */
+	struct tracer_wire_account base;  /* of the process when its current program began */
+	__u64 start_ns;
+	__u64 program_start_ns;
+	__u64 attached_ns;
+	__u64 exec_id;	       /* self_exec_id of its current program's threads */
+	__u64 cgroup_id;
+	__u64 parent_start_ns;
+	__u64 peak_pages;      /* of the current program, once its last thread has begun to exit */
+	__u64 ended_peak_pages; /* of the program that an exec is about to end */
+	__u64 maxrss_pages;    /* signal->maxrss when the current program began */
+	__s32 threads;	       /* not yet dead; for an adopted process: exiting, not yet dead */
+	__u32 threads_created;
+	__u32 leader_exit_code;
+	__u32 flags;
+	__u32 context_id;
+	__u32 hierarchy;
+	__u32 parent_pid;
+	__u32 prepared; /* TRACER_FLAG_PEAK_* of ended_peak_pages */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u32);
+	__type(value, struct tracer_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 8 << 20);
+} events SEC(".maps");
+
+/* By context id. Beside the events, so that a lost event never changes a sum. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 256);
+	__type(key, __u32);
+	__type(value, struct tracer_context_totals);
+} totals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, TRACER_LOSS_CAUSES);
+	__type(key, __u32);
+	__type(value, __u64);
+} losses SEC(".maps");
+
+/* Rules for living processes, by thread group id; read when iter/task adopts. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct tracer_rule);
+} tree_rules SEC(".maps");
+
+/* Holds the whole subtree of each rule: cgroup_mkdir copies a parent's rule to its child. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct tracer_cgroup_key);
+	__type(value, struct tracer_rule);
+} cgroup_rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct tracer_rule);
+} uid_rules SEC(".maps");
+
+/* Cgroups whose path has been sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct tracer_cgroup_key);
+	__type(value, __u8);
+} cgroups_sent SEC(".maps");
+
+/*
+ * Buffers for what is too large for a program's stack. Each program has its own, as another may run in the middle of one;
+ * a buffer ends with room for one bounded read after the last masked offset.
+ */
+#define PROGRAM_FORK 0
+#define PROGRAM_EXEC 1
+#define PROGRAM_CGROUP 2
+#define PROGRAM_ATTACH 3
+#define PROGRAM_LIVING 4
+#define PROGRAMS 5
+
+#define EXEC_MASK 16383
+struct tracer_exec_buffer {
+	__u8 bytes[EXEC_MASK + 1 + 4096];
+	/* Kept in memory, where the verifier knows nothing of them: it then sees each round of a loop as the same state. */
+	volatile __u32 used;
+	volatile __u32 limit;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_exec_buffer);
+} exec_buffer SEC(".maps");
+
+#define CGROUP_MASK 4095
+struct tracer_cgroup_buffer {
+	__u8 bytes[CGROUP_MASK + 1 + 512];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PROGRAMS);
+	__type(key, __u32);
+	__type(value, struct tracer_cgroup_buffer);
+} cgroup_buffer SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PROGRAMS);
+	__type(key, __u32);
+	__type(value, struct tracer_process);
+} process_buffer SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_wire_thread);
+} thread_buffer SEC(".maps");
+
+const volatile __u8 track_all = 0;	 /* every process of the host, but for excluded ones */
+const volatile __u8 use_cgroup_rules = 0;
+const volatile __u8 use_uid_rules = 0;
+const volatile __u8 uid_must_match = 0;	 /* only processes with an include rule for their uid, whatever else includes them */
+const volatile __u8 memory_is_v1 = 0;	 /* the memory controller is mounted as a v1 hierarchy */
+const volatile __u8 pids_is_v1 = 0;
+const volatile __u32 cpu_count = 1;
+const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much waits for it */
+
+/* Set when the reader has been woken and has not come yet: cleared by the reader. */
+__u32 reader_woken = 0;
+
+/* Written at each switch. */
+struct tracer_on_cpu on_cpu[TRACER_MAX_CPUS] __attribute__((aligned(64)));
+
+static __always_inline void count_loss(__u32 cause)
+{
+	__u64 *count = bpf_map_lookup_elem(&losses, &cause);
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}
+
+/* A wake-up for each event would cost more than all the rest, so: one when enough has come together. */
+static __always_inline __u64 wakeup_flags(void)
+{
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < wakeup_bytes || reader_woken)
+		return BPF_RB_NO_WAKEUP;
+	reader_woken = 1;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+#endif

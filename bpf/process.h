@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which processes are tracked, and what a record says of them. */
+#ifndef TRACER_PROCESS_H
+#define TRACER_PROCESS_H
+
+static __always_inline struct tracer_process *process_of(struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+	struct tracer_process *process = bpf_map_lookup_elem(&processes, &pid);
+
+	/* A pid comes again; a pid with its start time does not. */
+	if (process && process->start_ns != task->group_leader->start_boottime)
+		return NULL;
+	return process;
+}
+
+static __always_inline struct cgroup *v1_cgroup(struct task_struct *task, __u32 subsystem)
+{
+	struct css_set *set = task->cgroups;
+	struct cgroup_subsys_state *state = NULL;
+
+	bpf_probe_read_kernel(&state, sizeof(state),
+			      (void *)set + bpf_core_field_offset(struct css_set, subsys) + subsystem * sizeof(void *));
+	return BPF_CORE_READ(state, cgroup);
+}
+
+/* The v2 cgroup; where containers live in v1 hierarchies, the memory or pids one, if it is not that hierarchy's root. */
+static __always_inline struct kernfs_node *cgroup_node(struct task_struct *task, __u32 *hierarchy)
+{
+	struct kernfs_node *node;
+
+	if (memory_is_v1) {
+		node = BPF_CORE_READ(v1_cgroup(task, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id)), kn);
+		if (kernfs_parent(node)) {
+			*hierarchy = TRACER_HIERARCHY_V1_MEMORY;
+			return node;
+		}
+	}
+	if (pids_is_v1) {
+		node = BPF_CORE_READ(v1_cgroup(task, bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id)), kn);
+		if (kernfs_parent(node)) {
+			*hierarchy = TRACER_HIERARCHY_V1_PIDS;
+			return node;
+		}
+	}
+	*hierarchy = TRACER_HIERARCHY_V2;
+	return task->cgroups->dfl_cgrp->kn;
+}
+
+static __always_inline __u32 pid_namespace_of(struct task_struct *task)
+{
+	struct pid *pid = task->thread_pid;
+	unsigned int level = pid->level;
+	struct pid_namespace *ns = NULL;
+
+	if (level == 0)
+		return PROC_PID_INIT_INO;
+	bpf_probe_read_kernel(&ns, sizeof(ns),
+			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+				      level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, ns));
+	return BPF_CORE_READ(ns, ns.inum);
+}
+
+static __always_inline void fill_header(struct tracer_wire_header *header, __u16 kind, __u32 size, __u32 pid,
+					__u64 start_ns, __u64 now_ns)
+{
+	header->kind = kind;
+	header->reserved = 0;
+	header->size = size;
+	header->time_ns = now_ns;
+	header->start_ns = start_ns;
+	header->pid = pid;
+	header->cpu = bpf_get_smp_processor_id();
+}
+
+static __always_inline void fill_identity(struct tracer_wire_identity *identity, struct task_struct *task,
+					  const struct tracer_process *process)
+{
+	identity->parent_start_ns = process->parent_start_ns;
+	identity->cgroup_id = process->cgroup_id;
+	identity->parent_pid = process->parent_pid;
+	identity->uid = task->cred->uid.val;
+	identity->context_id = process->context_id;
+	identity->pid_namespace = pid_namespace_of(task);
+	identity->mount_namespace = task->nsproxy->mnt_ns->ns.inum;
+	identity->hierarchy = process->hierarchy;
+	bpf_probe_read_kernel(identity->comm, sizeof(identity->comm), task->comm);
+}
+
+/* Sends the path of a cgroup the first time that a tracked process is found in it. */
+static __always_inline void send_cgroup(struct kernfs_node *node, __u64 id, __u32 hierarchy, __u32 program)
+{
+	struct tracer_cgroup_key key = { .id = id, .hierarchy = hierarchy };
+	__u8 sent = 1;
+
+	if (bpf_map_lookup_elem(&cgroups_sent, &key))
+		return;
+	struct tracer_cgroup_buffer *to = bpf_map_lookup_elem(&cgroup_buffer, &program);
+	if (!to)
+		return;
+	struct tracer_wire_cgroup *record = (void *)to;
+	__u32 size = append_kernfs_path(to, sizeof(*record), node);
+	fill_header(&record->header, TRACER_WIRE_CGROUP, size, 0, 0, bpf_ktime_get_boot_ns());
+	record->cgroup_id = id;
+	record->hierarchy = hierarchy;
+	record->path_size = size - sizeof(*record);
+	record->reversed = 1;
+	if (bpf_ringbuf_output(&events, record, size & CGROUP_MASK, wakeup_flags()) == 0)
+		bpf_map_update_elem(&cgroups_sent, &key, &sent, BPF_ANY);
+	else
+		count_loss(TRACER_LOSS_RING_CGROUP);
+}
+
+/* Follows a process that was moved to another cgroup. */
+static __always_inline void refresh_cgroup(struct task_struct *task, struct tracer_process *process, __u64 known_id,
+					   __u32 program)
+{
+	struct kernfs_node *node = cgroup_node(task, &process->hierarchy);
+
+	process->cgroup_id = BPF_CORE_READ(node, id);
+	if (process->cgroup_id != known_id)
+		send_cgroup(node, process->cgroup_id, process->hierarchy, program);
+}
+
+/* Whose processes an ordinary user may not see. */
+static __always_inline bool foreign(struct task_struct *task)
+{
+	__u32 uid = task->cred->uid.val;
+
+	return uid_must_match && !bpf_map_lookup_elem(&uid_rules, &uid);
+}
+
+/* What the rules say of a task that inherits nothing: 0, or TRACER_RULE_*. */
+static __always_inline __u32 rule_for(struct task_struct *task, __u32 *context_id)
+{
+	struct tracer_rule *rule;
+	__u32 found = track_all ? TRACER_RULE_INCLUDE : 0;
+
+	*context_id = 0;
+	if (foreign(task))
+		return TRACER_RULE_EXCLUDE;
+	if (use_cgroup_rules) {
+		struct tracer_cgroup_key key = {};
+		key.id = BPF_CORE_READ(cgroup_node(task, &key.hierarchy), id);
+		rule = bpf_map_lookup_elem(&cgroup_rules, &key);
+		if (rule) {
+			if (rule->action == TRACER_RULE_EXCLUDE)
+				return TRACER_RULE_EXCLUDE;
+			found = rule->action;
+			*context_id = rule->context_id;
+		}
+	}
+	if (use_uid_rules) {
+		__u32 uid = task->cred->uid.val;
+		rule = bpf_map_lookup_elem(&uid_rules, &uid);
+		if (rule && rule->action == TRACER_RULE_EXCLUDE)
+			return TRACER_RULE_EXCLUDE;
+		if (rule && !uid_must_match)
+			found = TRACER_RULE_INCLUDE;
+	}
+	return found;
+}
+
+/* Begins to track a process in the middle of its life. */
+static __always_inline struct tracer_process *adopt(struct task_struct *task, __u32 action, __u32 context_id,
+						    __u32 program)
+{
+	struct tracer_process *fresh = bpf_map_lookup_elem(&process_buffer, &program);
+	struct task_struct *leader = task->group_leader;
+	__u32 pid = task->tgid;
+
+	if (!fresh)
+		return NULL;
+	__builtin_memset(fresh, 0, sizeof(*fresh));
+	read_ended_threads(&fresh->ended, task->signal);
+	fresh->start_ns = leader->start_boottime;
+	fresh->program_start_ns = fresh->start_ns;
+	fresh->attached_ns = bpf_ktime_get_boot_ns();
+	fresh->exec_id = leader->self_exec_id;
+	fresh->parent_start_ns = leader->real_parent->group_leader->start_boottime;
+	fresh->parent_pid = leader->real_parent->tgid;
+	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
+	fresh->threads_created = task->signal->nr_threads;
+	if (fresh->ended.cpu_ns)
+		fresh->flags |= TRACER_FLAG_LOST_THREADS | TRACER_FLAG_THREADS_UNKNOWN;
+	if (action == TRACER_RULE_EXCLUDE)
+		fresh->flags |= TRACER_FLAG_EXCLUDED;
+	fresh->context_id = context_id;
+	struct kernfs_node *node = cgroup_node(leader, &fresh->hierarchy);
+	fresh->cgroup_id = BPF_CORE_READ(node, id);
+	if (bpf_map_update_elem(&processes, &pid, fresh, BPF_ANY)) {
+		count_loss(TRACER_LOSS_PROCESS_TABLE);
+		return NULL;
+	}
+	if (action == TRACER_RULE_INCLUDE)
+		send_cgroup(node, fresh->cgroup_id, fresh->hierarchy, program);
+	return bpf_map_lookup_elem(&processes, &pid);
+}
+
+static __always_inline void send_start(struct task_struct *task, const struct tracer_process *process, __u64 now_ns)
+{
+	struct tracer_wire_process_start *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+
+	if (!record) {
+		count_loss(TRACER_LOSS_RING_START);
+		return;
+	}
+	fill_header(&record->header, TRACER_WIRE_PROCESS_START, sizeof(*record), task->tgid, process->start_ns, now_ns);
+	fill_identity(&record->identity, task, process);
+	record->flags = process->flags;
+	record->reserved = 0;
+	bpf_ringbuf_submit(record, wakeup_flags());
+}
+
+#endif

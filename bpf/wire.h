@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The records that cross from the kernel to user space, and the maps' values that both sides know.
+ * Compiled by clang for BPF, by C and by C++. Fixed-width members, widest first, padding explicit. Fields are only appended.
+ */
+#ifndef TRACER_WIRE_H
+#define TRACER_WIRE_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#ifdef __cplusplus
+#define TRACER_STATIC_ASSERT static_assert
+#else
+#define TRACER_STATIC_ASSERT _Static_assert
+#endif
+
+#define TRACER_COMM_SIZE 16
+#define TRACER_ARGV_HEAD_BYTES 3072
+#define TRACER_ARGV_TAIL_BYTES 1024
+#define TRACER_PATH_MAX_BYTES 4096
+
+/* Kinds are never renumbered. */
+#define TRACER_WIRE_PROCESS_START 1
+#define TRACER_WIRE_PROCESS_EXEC 2
+#define TRACER_WIRE_PROCESS_EXIT 3
+#define TRACER_WIRE_CGROUP 4
+#define TRACER_WIRE_THREAD 5 /* one living thread of a tracked process, from iter/task */
+#define TRACER_WIRE_TEXT 6   /* made in user space from /proc, for a process that lived before it was tracked */
+
+/* Which hierarchy a cgroup id belongs to. */
+#define TRACER_HIERARCHY_V2 0
+#define TRACER_HIERARCHY_V1_MEMORY 1
+#define TRACER_HIERARCHY_V1_PIDS 2
+
+struct tracer_wire_header {
+	__u16 kind;
+	__u16 reserved;
+	__u32 size;	/* of the whole record, header included */
+	__u64 time_ns;	/* boot clock */
+	__u64 start_ns; /* boot clock, of the process (its first thread) */
+	__u32 pid;	/* thread group id, in the initial pid namespace */
+	__u32 cpu;
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_header) == 32, "wire layout");
+
+/* Own counters of a process, summed over its threads; never those of its children. */
+struct tracer_wire_account {
+	__u64 cpu_ns;		   /* se.sum_exec_runtime */
+	__u64 user_sampled_ns;	   /* utime: whole ticks, or exact with VIRT_CPU_ACCOUNTING */
+	__u64 system_sampled_ns;   /* stime */
+	__u64 run_queue_ns;	   /* sched_info.run_delay */
+	__u64 minor_faults;	   /* min_flt */
+	__u64 major_faults;	   /* maj_flt */
+	__u64 voluntary_switches;  /* nvcsw */
+	__u64 involuntary_switches; /* nivcsw */
+	__u64 read_bytes;	   /* ioac.rchar */
+	__u64 written_bytes;	   /* ioac.wchar */
+	__u64 read_calls;	   /* ioac.syscr */
+	__u64 write_calls;	   /* ioac.syscw */
+	__u64 storage_read_bytes;  /* ioac.read_bytes */
+	__u64 storage_written_bytes; /* ioac.write_bytes */
+	__u64 storage_cancelled_bytes; /* ioac.cancelled_write_bytes */
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
+
+/* What is the same for a process from its birth on, or changes seldom. */
+struct tracer_wire_identity {
+	__u64 parent_start_ns;
+	__u64 cgroup_id;
+	__u32 parent_pid;
+	__u32 uid; /* real */
+	__u32 context_id;
+	__u32 pid_namespace;   /* inode number of the namespace */
+	__u32 mount_namespace; /* likewise; 0: the process has none any more */
+	__u32 hierarchy;       /* TRACER_HIERARCHY_*, of cgroup_id */
+	char comm[TRACER_COMM_SIZE];
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
+
+/* Bits of `flags` in the records below and in struct tracer_process. */
+#define TRACER_FLAG_EXCLUDED (1u << 0)		/* known, inherited, never reported */
+#define TRACER_FLAG_ADOPTED (1u << 1)		/* lived before it was tracked; cleared by an exec */
+#define TRACER_FLAG_LOST_THREADS (1u << 2)	/* threads ended before it was tracked: their I/O and run-queue time are unknown */
+#define TRACER_FLAG_EXECUTED (1u << 3)		/* has executed a program since it was tracked or forked */
+#define TRACER_FLAG_PEAK_EXACT (1u << 4)	/* peak_pages is this program's */
+#define TRACER_FLAG_PEAK_SHARED (1u << 5)	/* its memory is its parent's (vfork, CLONE_VM): no peak of its own */
+#define TRACER_FLAG_THREADS_PENDING (1u << 6)	/* exec: threads of the ended program were still ending */
+#define TRACER_FLAG_EXE_CUT (1u << 7)		/* the path's beginning is missing */
+#define TRACER_FLAG_CWD_CUT (1u << 8)
+#define TRACER_FLAG_ARGV_UNREADABLE (1u << 9)
+#define TRACER_FLAG_THREADS_UNKNOWN (1u << 10)	/* threads_created counts only those seen */
+#define TRACER_FLAG_ADOPTED_LIFE (1u << 11)	/* lived before it was tracked; never cleared */
+#define TRACER_FLAG_CPU_STALE (1u << 12)	/* exec: cpu_ns may miss up to one tick */
+
+struct tracer_wire_process_start {
+	struct tracer_wire_header header;
+	struct tracer_wire_identity identity;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/* Followed by exe_size + cwd_size bytes of path components, leaf first, each ended by NUL; then argv_size bytes. */
+struct tracer_wire_process_exec {
+	struct tracer_wire_header header;
+	struct tracer_wire_identity identity;
+	struct tracer_wire_account total; /* of the process, at this moment */
+	struct tracer_wire_account base;  /* of the process when the ended program began */
+	__u64 program_start_ns;		  /* when the ended program began: its exec, or the fork */
+	__u64 peak_pages;		  /* of the ended program: exact or at most, see flags */
+	__u64 argv_total;		  /* bytes the vector really has */
+	__u32 flags;
+	__u32 old_tid; /* of the thread that called exec */
+	__u32 threads_created; /* by the process up to now */
+	__u16 exe_size;
+	__u16 cwd_size;
+	__u32 argv_size; /* bytes of it that follow: all, or the first 3 KiB and the last 1 KiB */
+	__u32 reserved;
+};
+
+struct tracer_wire_process_exit {
+	struct tracer_wire_header header;
+	struct tracer_wire_identity identity;
+	struct tracer_wire_account total;
+	struct tracer_wire_account base; /* of the process when its last program began */
+	__u64 program_start_ns;		 /* when its last program began */
+	__u64 attached_ns;		 /* since when it was tracked; 0: from birth */
+	__u64 peak_pages;
+	__u32 flags;
+	__u32 exit_code; /* as wait4 gives it: signal in bits 0-6, core dump in bit 7, status in bits 8-15 */
+	__u32 threads_created;
+	__u32 reserved;
+};
+
+/* Followed by path_size bytes: the path for a new cgroup, or components, leaf first, when `reversed`. */
+struct tracer_wire_cgroup {
+	struct tracer_wire_header header;
+	__u64 cgroup_id;
+	__u32 hierarchy;
+	__u16 path_size;
+	__u16 reversed;
+};
+
+struct tracer_wire_thread {
+	struct tracer_wire_header header;
+	struct tracer_wire_identity identity;
+	struct tracer_wire_account own;	  /* of this thread; of a running one stale by up to a tick */
+	struct tracer_wire_account ended; /* of the process's ended threads; only in the leader's record, else 0 */
+	__u64 attached_ns;
+	__u64 peak_pages; /* 0: unknown */
+	__u32 tid;
+	__u32 flags;
+	__u32 threads_created;
+	__u32 newly_adopted; /* 1: this pass began to track the process */
+};
+
+/* Followed by the exe's path, the working folder, the argument vector and the cgroup's path, each of the size given. */
+struct tracer_wire_text {
+	struct tracer_wire_header header;
+	__u32 exe_size; /* 0xffffffff in any of these: not known */
+	__u32 cwd_size;
+	__u32 argv_size;
+	__u32 cgroup_size;
+	__u64 argv_total;
+};
+
+/* Sums of all processes that ended in a context; per CPU, in the map `totals`. */
+struct tracer_context_totals {
+	struct tracer_wire_account account;
+	__u64 started;
+	__u64 executed;
+	__u64 ended;
+	__u64 failed;	/* ended by a signal or with a status other than 0 */
+	__u64 read_before_exec_bytes; /* ioac.rchar up to the last exec: what ended programs and exec itself read */
+};
+
+/* Indices of the map `losses`, per CPU. */
+#define TRACER_LOSS_RING_START 0
+#define TRACER_LOSS_RING_EXEC 1
+#define TRACER_LOSS_RING_EXIT 2
+#define TRACER_LOSS_RING_CGROUP 3
+#define TRACER_LOSS_PROCESS_TABLE 4 /* a process that could not be tracked */
+#define TRACER_LOSS_CAUSES 5
+
+/* Actions of the filter maps. */
+#define TRACER_RULE_INCLUDE 1
+#define TRACER_RULE_EXCLUDE 2
+
+struct tracer_rule {
+	__u32 action;
+	__u32 context_id;
+};
+
+#define TRACER_MAX_CPUS 1024
+
+/* When the thread that runs on a CPU came there, and its run time then. One cache line each. */
+struct tracer_on_cpu {
+	__u64 since_ns;
+	__u64 run_time_ns;
+	__u32 tid;
+	__u32 reserved[11]; /* one cache line each */
+};
+
+struct tracer_cgroup_key {
+	__u64 id;
+	__u32 hierarchy;
+	__u32 reserved;
+};
+
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tracer/error.hpp>
+#include <tracer/export.hpp>
+
+namespace tracer {
+
+/// One thing that libtracer needs or can use, and how this machine stands.
+struct CheckItem {
+  std::string name;    ///< "capability CAP_BPF", "tracepoint sched_prepare_exec" …
+  bool required = true;
+  bool available = false;
+  std::string effect;  ///< What works with it, or is null without it.
+  std::optional<Problem> problem;  ///< Present when it is not available.
+};
+
+/// What this machine and this process allow. Loads nothing, changes nothing.
+struct CheckReport {
+  std::vector<CheckItem> items;
+
+  bool usable() const noexcept {
+    for (const CheckItem& item : items)
+      if (item.required && !item.available) return false;
+    return true;
+  }
+};
+
+TRACER_EXPORT CheckReport check();
+
+}  // namespace tracer

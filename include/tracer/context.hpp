@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Where a process belongs, as far as somebody has said so.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace tracer {
+
+/// The labels of a process tree. Inherited in the kernel from parent to child; a label that nobody gave is absent.
+struct Context {
+  std::optional<std::string> pipeline;
+  std::optional<std::string> run;
+  std::optional<std::string> step;
+  std::optional<std::string> sample;
+
+  bool operator==(const Context&) const = default;
+};
+
+}  // namespace tracer

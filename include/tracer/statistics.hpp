@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a session did, what it lost, and the sums that losses can't change.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tracer/context.hpp>
+#include <tracer/event.hpp>
+
+namespace tracer {
+
+/// Counted since the session started. Each loss is counted once, under one cause; docs/losses.md defines them.
+struct Statistics {
+  std::uint64_t records = 0;            ///< Wire records received from the kernel.
+  std::uint64_t record_bytes = 0;
+  std::uint64_t events = 0;             ///< Events dispatched.
+  std::uint64_t callback_errors = 0;    ///< Callbacks that threw; no event was lost to the others.
+  std::uint64_t secrets_masked = 0;
+  std::map<std::string, std::uint64_t> losses;  ///< By cause; only those that occurred.
+
+  std::uint64_t lost() const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto& [cause, count] : losses) sum += count;
+    return sum;
+  }
+};
+
+/// Sums of all processes of one context that have ended, added up in the kernel.
+struct ContextTotals {
+  Context context;
+  std::uint64_t started = 0;   ///< Living ones that were taken in included.
+  std::uint64_t executed = 0;  ///< Programs.
+  std::uint64_t ended = 0;
+  std::uint64_t failed = 0;
+  Account account;             ///< No peak: a sum of peaks means nothing.
+};
+
+}  // namespace tracer

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Adds events up, by tool and by step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tracer/event.hpp>
+#include <tracer/export.hpp>
+
+namespace tracer {
+
+/// Sums of the programs of one tool or one step.
+struct SummaryRow {
+  std::string name;
+  std::uint64_t processes = 0;    ///< That ended as this tool, or in this step.
+  std::uint64_t wall_ns = 0;      ///< By tool: the sum of its programs' durations. By step: from first start to last end.
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  std::uint64_t failed = 0;
+  std::optional<std::uint64_t> peak_rss_bytes;  ///< Of the largest single program.
+  std::uint64_t first_start_ns = 0;
+  std::uint64_t last_end_ns = 0;
+  std::uint64_t unknown_peaks = 0;  ///< Programs whose peak is not known.
+
+  /// cpu_ns / wall_ns; absent if there was no wall time.
+  std::optional<double> cpu_utilization() const noexcept {
+    if (wall_ns == 0) return std::nullopt;
+    return static_cast<double>(cpu_ns) / static_cast<double>(wall_ns);
+  }
+};
+
+struct Failure {
+  std::shared_ptr<const Process> process;
+  std::optional<std::int32_t> exit_code;
+  std::optional<std::int32_t> exit_signal;
+  bool core_dumped = false;
+};
+
+/// Not thread-safe. Its memory grows with the number of different tools and steps, not with the number of processes.
+class TRACER_EXPORT Summary {
+ public:
+  static constexpr std::size_t kMaxFailures = 100;
+
+  void add(const Event& event);
+
+  std::vector<SummaryRow> by_tool() const;  ///< Most CPU first.
+  std::vector<SummaryRow> by_step() const;  ///< In order of their first start; empty if nothing is labeled.
+  SummaryRow total() const;                 ///< wall_ns: from first start to last end.
+  const std::vector<Failure>& failures() const noexcept { return failures_; }  ///< The first kMaxFailures.
+  std::uint64_t failed() const noexcept { return failed_; }
+  const std::vector<ProcessSample>& survivors() const noexcept { return survivors_; }
+  std::uint64_t exits() const noexcept { return exits_; }
+  std::uint64_t losses() const noexcept { return losses_; }
+  const std::optional<SessionEnd>& end() const noexcept { return end_; }
+
+ private:
+  void add_program(const Process& process, const ProgramAccount& program, const std::optional<std::string>& tool);
+  std::map<std::string, SummaryRow> tools_;
+  std::map<std::string, SummaryRow> steps_;
+  SummaryRow total_;
+  std::vector<Failure> failures_;
+  std::vector<ProcessSample> survivors_;
+  std::uint64_t failed_ = 0;
+  std::uint64_t exits_ = 0;
+  std::uint64_t losses_ = 0;
+  std::optional<SessionEnd> end_;
+};
+
+}  // namespace tracer

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The names of all fields of all events, in their order: the one list behind dumps, recordings and documentation.
+///
+/// A visitor is called as visitor(name, member) for a value and visitor.group(name, member) for a nested object. Fields are
+/// only appended and never renamed: recordings are read by these names.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include <tracer/event.hpp>
+#include <tracer/host.hpp>
+
+namespace tracer {
+
+template <class T, class Of>
+concept MaybeConst = std::same_as<std::remove_const_t<T>, Of>;
+
+template <class V, MaybeConst<Process> T>
+void visit_fields(V& v, T& p) {
+  v("pid", p.pid);
+  v("start_ns", p.start_ns);
+  v("parent_pid", p.parent_pid);
+  v("parent_start_ns", p.parent_start_ns);
+  v("uid", p.uid);
+  v("comm", p.comm);
+  v("exe", p.exe);
+  v("argv", p.argv);
+  v("argv_cut_bytes", p.argv_cut_bytes);
+  v("cwd", p.cwd);
+  v("cgroup", p.cgroup);
+  v("cgroup_id", p.cgroup_id);
+  v("cgroup_hierarchy", p.cgroup_hierarchy);
+  v("container_id", p.container_id);
+  v("pid_namespace", p.pid_namespace);
+  v("mount_namespace", p.mount_namespace);
+  v("tool", p.tool);
+  v("pipeline", p.context.pipeline);
+  v("run", p.context.run);
+  v("step", p.context.step);
+  v("sample", p.context.sample);
+}
+
+template <class V, MaybeConst<Account> T>
+void visit_fields(V& v, T& a) {
+  v("cpu_ns", a.cpu_ns);
+  v("user_ns", a.user_ns);
+  v("system_ns", a.system_ns);
+  v("run_queue_ns", a.run_queue_ns);
+  v("minor_faults", a.minor_faults);
+  v("major_faults", a.major_faults);
+  v("voluntary_switches", a.voluntary_switches);
+  v("involuntary_switches", a.involuntary_switches);
+  v("peak_rss_bytes", a.peak_rss_bytes);
+  v("peak_rss_at_most_bytes", a.peak_rss_at_most_bytes);
+  v("read_bytes", a.read_bytes);
+  v("read_at_most_bytes", a.read_at_most_bytes);
+  v("written_bytes", a.written_bytes);
+  v("read_calls", a.read_calls);
+  v("write_calls", a.write_calls);
+  v("storage_read_bytes", a.storage_read_bytes);
+  v("storage_written_bytes", a.storage_written_bytes);
+  v("storage_cancelled_bytes", a.storage_cancelled_bytes);
+}
+
+template <class V, MaybeConst<ProgramAccount> T>
+void visit_fields(V& v, T& p) {
+  v("start_ns", p.start_ns);
+  v("end_ns", p.end_ns);
+  v("exe", p.exe);
+  v("tool", p.tool);
+  visit_fields(v, p.account);
+}
+
+template <class V, MaybeConst<ProcessStart> T>
+void visit_fields(V& v, T& e) {
+  v("attached_ns", e.attached_ns);
+}
+
+template <class V, MaybeConst<ProcessExec> T>
+void visit_fields(V& v, T& e) {
+  v("attached_ns", e.attached_ns);
+  v.group("ended", e.ended);
+}
+
+template <class V, MaybeConst<ProcessExit> T>
+void visit_fields(V& v, T& e) {
+  v("end_ns", e.end_ns);
+  v("attached_ns", e.attached_ns);
+  v("exit_code", e.exit_code);
+  v("exit_signal", e.exit_signal);
+  v("core_dumped", e.core_dumped);
+  v("threads", e.threads);
+  visit_fields(v, e.account);
+  v.group("program", e.program);
+}
+
+template <class V, MaybeConst<ProcessSample> T>
+void visit_fields(V& v, T& e) {
+  v("attached_ns", e.attached_ns);
+  v("threads", e.threads);
+  visit_fields(v, e.account);
+}
+
+template <class V, MaybeConst<Loss> T>
+void visit_fields(V& v, T& e) {
+  v("cause", e.cause);
+  v("count", e.count);
+}
+
+template <class V, MaybeConst<SessionEnd> T>
+void visit_fields(V& v, T& e) {
+  v("processes_started", e.processes_started);
+  v("processes_ended", e.processes_ended);
+  v("exits_delivered", e.exits_delivered);
+  v("losses", e.losses);
+}
+
+template <class V, MaybeConst<HostInfo> T>
+void visit_fields(V& v, T& h) {
+  v("boot_id", h.boot_id);
+  v("host_name", h.host_name);
+  v("kernel_release", h.kernel_release);
+  v("architecture", h.architecture);
+  v("cpu_count", h.cpu_count);
+  v("memory_bytes", h.memory_bytes);
+  v("wall_offset_ns", h.wall_offset_ns);
+  v("tracer_version", h.tracer_version);
+}
+
+/// True for the events that are about one process.
+template <class E>
+concept ProcessEvent = requires(E e) { e.process; };
+
+/// time_ns, then the process, then the event's own fields.
+template <class V, class E>
+void visit_event(V& v, const E& event) {
+  v("time_ns", event.time_ns);
+  if constexpr (ProcessEvent<E>) visit_fields(v, *event.process);
+  visit_fields(v, event);
+}
+
+/// As above, to fill in an event; `v` gives the values.
+template <class V, class E>
+void fill_event(V& v, E& event) {
+  v("time_ns", event.time_ns);
+  if constexpr (ProcessEvent<E>) {
+    auto process = std::make_shared<Process>();
+    visit_fields(v, *process);
+    if constexpr (std::same_as<E, ProcessExit>) event.start_ns = process->start_ns;
+    event.process = std::move(process);
+  }
+  visit_fields(v, event);
+}
+
+}  // namespace tracer

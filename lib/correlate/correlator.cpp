@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/correlator.hpp"
+
+#include <utility>
+
+#include "decode/account.hpp"
+
+namespace tracer {
+
+Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit)
+    : rules_(std::move(rules)), filter_(std::move(filter)), max_processes_(max_processes), emit_(std::move(emit)) {}
+
+void Correlator::set_context(std::uint32_t id, Context context) { contexts_.insert_or_assign(id, std::move(context)); }
+
+void Correlator::on_record(Record record) {
+  std::visit([this](auto& r) { on(std::move(r)); }, record);
+}
+
+std::vector<ProcessSample> Correlator::take_samples() {
+  std::vector<ProcessSample> samples;
+  samples.reserve(samples_.size());
+  for (auto& [pid, sample] : samples_) samples.push_back(std::move(sample));
+  samples_.clear();
+  return samples;
+}
+
+void Correlator::fill(Process& process, const RecordIdentity& identity) const {
+  process.pid = identity.pid;
+  process.start_ns = identity.start_ns;
+  process.parent_pid = identity.parent_pid;
+  process.parent_start_ns = identity.parent_start_ns;
+  process.uid = identity.uid;
+  process.comm = identity.comm;
+  process.cgroup_id = identity.cgroup_id;
+  process.cgroup_hierarchy = hierarchy_name(identity.hierarchy);
+  if (const std::string* path = cgroups_.find(identity.hierarchy, identity.cgroup_id)) {
+    process.cgroup = *path;
+    process.container_id = container_id_of(*path);
+  }
+  process.pid_namespace = identity.pid_namespace;
+  if (identity.mount_namespace) process.mount_namespace = identity.mount_namespace;
+}
+
+void Correlator::set_text(Process& process, ProgramText text) {
+  if (text.argv && rules_.mask_secrets) secrets_masked_ += rules_.secrets.mask(*text.argv);
+  process.exe = std::move(text.exe);
+  process.cwd = std::move(text.cwd);
+  process.argv = std::move(text.argv);
+  process.argv_cut_bytes = text.argv_cut_bytes;
+  process.tool.reset();
+  if (process.exe || process.argv)
+    process.tool = rules_.tools.name(process.exe.value_or(""), process.argv ? *process.argv : std::vector<std::string>{},
+                                     process.comm.value_or(""));
+}
+
+/// Finds the process of a record, or makes it from what the record says: a child begins as a copy of its parent.
+Correlator::Entry& Correlator::entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns) {
+  const auto found = processes_.find(identity.pid);
+  if (found != processes_.end() && found->second.process->start_ns == identity.start_ns) return found->second;
+  if (processes_.size() >= max_processes_) {
+    forgotten_ += processes_.size();
+    processes_.clear();
+  }
+
+  Entry entry;
+  auto process = std::make_shared<Process>();
+  entry.selection = filter_.initial();
+  const auto parent = processes_.find(identity.parent_pid);
+  if (parent != processes_.end() && parent->second.process->start_ns == identity.parent_start_ns) {
+    const Process& above = *parent->second.process;
+    entry.selection = parent->second.selection;
+    process->context = above.context;
+    if (!attached_ns) {
+      process->exe = above.exe;
+      process->argv = above.argv;
+      process->argv_cut_bytes = above.argv_cut_bytes;
+      process->cwd = above.cwd;
+      process->tool = above.tool;
+    }
+  }
+  const auto labels = contexts_.find(identity.context_id);
+  if (labels != contexts_.end()) process->context = labels->second;
+  fill(*process, identity);
+  const auto text = texts_.find(identity.pid);
+  if (text != texts_.end()) {
+    if (text->second.start_ns == identity.start_ns) {
+      if (text->second.cgroup && !process->cgroup) {
+        process->cgroup = text->second.cgroup;
+        process->container_id = container_id_of(*process->cgroup);
+        cgroups_.set(identity.hierarchy, identity.cgroup_id, *process->cgroup);
+      }
+      set_text(*process, std::move(text->second.text));
+    }
+    texts_.erase(text);
+  }
+  entry.selection = filter_.decide(entry.selection, *process, process->context);
+  entry.attached_ns = attached_ns;
+  entry.program_start_ns = identity.start_ns;
+  entry.started_ns = attached_ns.value_or(identity.start_ns);
+  entry.process = std::move(process);
+  return processes_.insert_or_assign(identity.pid, std::move(entry)).first->second;
+}
+
+void Correlator::announce(Entry& entry) {
+  if (entry.announced) return;
+  entry.announced = true;
+  emit_(ProcessStart{entry.started_ns, entry.process, entry.attached_ns});
+}
+
+void Correlator::on(StartRecord record) {
+  Entry& entry = entry_of(record.identity, record.attached_ns);
+  entry.started_ns = record.identity.time_ns;
+  if (entry.selection == Selection::kSelected && !filter_.may_exclude_late()) announce(entry);
+}
+
+void Correlator::on(ExecRecord record) {
+  Entry& entry = entry_of(record.identity, std::nullopt);
+  const std::shared_ptr<const Process> before = entry.process;
+  auto process = std::make_shared<Process>(*before);
+  const bool moved = process->cgroup_id != record.identity.cgroup_id;
+  if (moved) {
+    process->cgroup.reset();
+    process->container_id.reset();
+  }
+  fill(*process, record.identity);
+  set_text(*process, std::move(record.text));
+  entry.selection = filter_.decide(entry.selection, *process, process->context);
+
+  ProcessExec event;
+  event.time_ns = record.identity.time_ns;
+  event.process = process;
+  event.attached_ns = entry.attached_ns;
+  event.ended = {record.ended_start_ns, record.identity.time_ns, before->exe, before->tool, record.ended};
+  if (entry.selection == Selection::kSelected) announce(entry);
+  entry.process = std::move(process);
+  entry.program_start_ns = record.identity.time_ns;
+  if (entry.selection == Selection::kSelected) emit_(std::move(event));
+}
+
+void Correlator::on(ExitRecord record) {
+  Entry& entry = entry_of(record.identity, record.attached_ns);
+  std::shared_ptr<const Process> process = entry.process;
+  const bool moved = process->cgroup_id != record.identity.cgroup_id;
+  if (moved || process->uid != record.identity.uid || process->comm != record.identity.comm) {
+    auto changed = std::make_shared<Process>(*process);
+    if (moved) {
+      changed->cgroup.reset();
+      changed->container_id.reset();
+    }
+    fill(*changed, record.identity);
+    process = std::move(changed);
+  }
+  if (entry.selection == Selection::kSelected) {
+    announce(entry);
+    ProcessExit event;
+    event.time_ns = record.identity.time_ns;
+    event.process = process;
+    event.attached_ns = record.attached_ns;
+    event.start_ns = record.identity.start_ns;
+    event.end_ns = record.identity.time_ns;
+    event.exit_code = record.exit_code;
+    event.exit_signal = record.exit_signal;
+    event.core_dumped = record.core_dumped;
+    event.threads = record.threads;
+    event.account = record.total;
+    event.program = {record.program_start_ns, record.identity.time_ns, process->exe, process->tool, record.program};
+    emit_(std::move(event));
+  }
+  processes_.erase(record.identity.pid);
+}
+
+void Correlator::on(CgroupRecord record) {
+  cgroups_.set(record.hierarchy, record.cgroup_id, std::move(record.path));
+}
+
+void Correlator::on(ThreadRecord record) {
+  Entry& entry = entry_of(record.identity, record.attached_ns);
+  if (record.newly_adopted && entry.selection == Selection::kSelected) announce(entry);
+  if (entry.selection != Selection::kSelected) return;
+
+  const auto [at, fresh] = samples_.try_emplace(record.identity.pid);
+  ProcessSample& sample = at->second;
+  if (fresh) {
+    sample.process = entry.process;
+    sample.attached_ns = entry.attached_ns;
+    sample.threads = 0;
+    sample.account = record.own;
+  } else {
+    add(sample.account, record.own);
+  }
+  sample.time_ns = record.identity.time_ns;
+  ++*sample.threads;
+  if (record.ended) {
+    const std::optional<std::uint64_t> user = sample.account.user_ns;
+    const std::optional<std::uint64_t> system = sample.account.system_ns;
+    const bool none_ended = record.ended->cpu_ns.value_or(0) == 0;
+    add(sample.account, *record.ended);
+    if (none_ended) {
+      sample.account.user_ns = user;
+      sample.account.system_ns = system;
+    }
+  }
+}
+
+void Correlator::on(TextRecord record) {
+  const std::uint32_t pid = record.pid;
+  if (texts_.size() >= max_processes_) texts_.clear();
+  texts_.insert_or_assign(pid, std::move(record));
+}
+
+}  // namespace tracer

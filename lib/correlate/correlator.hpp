@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <tracer/event.hpp>
+#include <tracer/filter.hpp>
+
+#include "correlate/cgroup_table.hpp"
+#include "correlate/filter_evaluator.hpp"
+#include "correlate/secret_rules.hpp"
+#include "correlate/tool_rules.hpp"
+#include "decode/records.hpp"
+
+namespace tracer {
+
+/// Turns records into events: joins them to processes, names tools and containers, masks secrets, decides the part of the
+/// filter that the kernel can't. One thread at a time.
+class Correlator {
+ public:
+  struct Rules {
+    ToolRules tools;
+    SecretRules secrets;
+    bool mask_secrets = true;
+  };
+  using Emit = std::function<void(Event)>;
+
+  Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit);
+
+  /// The labels behind a context id of the records.
+  void set_context(std::uint32_t id, Context context);
+  void on_record(Record record);
+  /// Forms samples of the ThreadRecords that came since the last call.
+  std::vector<ProcessSample> take_samples();
+  std::uint64_t secrets_masked() const noexcept { return secrets_masked_; }
+  /// Processes that were forgotten since too many seemed alive: only after lost exits.
+  std::uint64_t forgotten() const noexcept { return forgotten_; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Process> process;
+    Selection selection = Selection::kSelected;
+    std::optional<std::uint64_t> attached_ns;
+    std::uint64_t program_start_ns = 0;
+    bool announced = false;  ///< Its ProcessStart was emitted.
+    std::uint64_t started_ns = 0;
+  };
+
+  void on(StartRecord record);
+  void on(ExecRecord record);
+  void on(ExitRecord record);
+  void on(CgroupRecord record);
+  void on(ThreadRecord record);
+  void on(TextRecord record);
+
+  Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
+  void fill(Process& process, const RecordIdentity& identity) const;
+  void set_text(Process& process, ProgramText text);
+  void announce(Entry& entry);
+
+  Rules rules_;
+  FilterEvaluator filter_;
+  std::size_t max_processes_;
+  Emit emit_;
+  std::map<std::uint32_t, Context> contexts_;
+  CgroupTable cgroups_;
+  std::unordered_map<std::uint32_t, Entry> processes_;  ///< By pid; the start time tells whether it is still the same.
+  std::unordered_map<std::uint32_t, TextRecord> texts_;  ///< Of processes that are about to be taken in.
+  std::map<std::uint32_t, ProcessSample> samples_;
+  std::uint64_t secrets_masked_ = 0;
+  std::uint64_t forgotten_ = 0;
+};
+
+}  // namespace tracer

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/filter_evaluator.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace tracer {
+namespace {
+
+bool in_cgroup(const std::optional<std::string>& path, std::string_view rule) {
+  return path && path->starts_with(rule) && (path->size() == rule.size() || rule.ends_with('/') || (*path)[rule.size()] == '/');
+}
+
+bool matches(const Filter::Rule& rule, const Process& process) {
+  switch (rule.subject) {
+    case Filter::Subject::kTree: return process.pid == rule.number;
+    case Filter::Subject::kUid: return process.uid == rule.number;
+    case Filter::Subject::kCgroup: return in_cgroup(process.cgroup, rule.text);
+    case Filter::Subject::kTool: return process.tool && glob_matches(rule.text, *process.tool);
+    case Filter::Subject::kExe:
+      return process.exe &&
+             glob_matches(rule.text, rule.text.find('/') == std::string::npos ? base_name(*process.exe) : *process.exe);
+    case Filter::Subject::kArgument:
+      return process.argv && std::any_of(process.argv->begin(), process.argv->end(),
+                                         [&](const std::string& word) { return glob_matches(rule.text, word); });
+  }
+  return false;
+}
+
+}  // namespace
+
+bool decided_in_user_space(Filter::Subject subject) noexcept {
+  return subject == Filter::Subject::kExe || subject == Filter::Subject::kTool || subject == Filter::Subject::kArgument;
+}
+
+FilterEvaluator::FilterEvaluator(const Filter& filter, bool kernel_helps) {
+  const auto& rules = filter.rules();
+  const bool includes_here = !kernel_helps || std::any_of(rules.begin(), rules.end(), [](const Filter::Rule& rule) {
+    return rule.include && decided_in_user_space(rule.subject);
+  });
+  for (const Filter::Rule& rule : rules) {
+    if (rule.include && includes_here) includes_.push_back(rule);
+    if (!rule.include && (!kernel_helps || decided_in_user_space(rule.subject))) excludes_.push_back(rule);
+  }
+}
+
+Selection FilterEvaluator::decide(Selection inherited, const Process& process, Context& labels) const {
+  if (inherited == Selection::kExcluded) return inherited;
+  for (const Filter::Rule& rule : excludes_)
+    if (matches(rule, process)) return Selection::kExcluded;
+  if (inherited == Selection::kSelected) return inherited;
+  for (const Filter::Rule& rule : includes_) {
+    if (!matches(rule, process)) continue;
+    if (rule.context != Context{}) labels = rule.context;
+    return Selection::kSelected;
+  }
+  return inherited;
+}
+
+std::vector<std::string> explain_filter(const Filter& filter, bool own_uid_only) {
+  const FilterEvaluator evaluator(filter, true);
+  std::vector<std::string> lines;
+  if (own_uid_only) lines.emplace_back("only processes of your own user: kernel (others need root)");
+  if (filter.rules().empty()) lines.emplace_back("no rule: every process");
+  for (const Filter::Rule& rule : filter.rules()) {
+    const bool here = decided_in_user_space(rule.subject) || (rule.include && evaluator.needs_all());
+    lines.push_back(fmt::format("{}: {}", to_string(rule), here ? "user space, from its exec on" : "kernel"));
+  }
+  if (evaluator.needs_all()) lines.emplace_back("an include rule in user space: the kernel sends every process");
+  if (evaluator.may_exclude_late())
+    lines.emplace_back("an exclude rule in user space: a process is first reported when it executes or ends");
+  return lines;
+}
+
+}  // namespace tracer

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include <tracer/event.hpp>
+#include <tracer/filter.hpp>
+
+namespace tracer {
+
+/// How user space stands to a process.
+enum class Selection : std::uint8_t { kSelected, kUndecided, kExcluded };
+
+/// The part of a filter that user space decides: rules on exe, tool and argument. As soon as one of these includes, all
+/// include rules are decided here, since any of them may take a process in, and the kernel lets everything through.
+class FilterEvaluator {
+ public:
+  /// `kernel_helps`: there is a kernel side that decides its part.
+  FilterEvaluator(const Filter& filter, bool kernel_helps);
+
+  /// True: the kernel must let every process through.
+  bool needs_all() const noexcept { return !includes_.empty(); }
+  /// True: a process may turn out excluded only when it executes.
+  bool may_exclude_late() const noexcept { return !excludes_.empty(); }
+  /// Of a process without a tracked parent.
+  Selection initial() const noexcept { return needs_all() ? Selection::kUndecided : Selection::kSelected; }
+  /// Decides again when something more is known of the process; `labels` gets those of the rule that took it in.
+  Selection decide(Selection inherited, const Process& process, Context& labels) const;
+
+ private:
+  std::vector<Filter::Rule> includes_;
+  std::vector<Filter::Rule> excludes_;
+};
+
+/// True for rules on what is known only from the exec on.
+bool decided_in_user_space(Filter::Subject subject) noexcept;
+
+/// One line for each rule: what it does and where it is decided.
+std::vector<std::string> explain_filter(const Filter& filter, bool own_uid_only);
+
+}  // namespace tracer

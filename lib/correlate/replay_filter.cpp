@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/replay_filter.hpp"
+
+#include "base/event_fields.hpp"
+
+namespace tracer {
+
+bool ReplayFilter::keeps(const Event& event) {
+  return std::visit(
+      [this](const auto& e) {
+        using E = std::remove_cvref_t<decltype(e)>;
+        if constexpr (!ProcessEvent<E>) {
+          return true;
+        } else {
+          const Process& process = *e.process;
+          Entry& entry = processes_[process.pid];
+          if (entry.start_ns != process.start_ns) {
+            entry = {process.start_ns, filter_.initial()};
+            const auto parent = processes_.find(process.parent_pid.value_or(0));
+            if (parent != processes_.end() && parent->second.start_ns == process.parent_start_ns)
+              entry.selection = parent->second.selection;
+          }
+          Context labels;
+          entry.selection = filter_.decide(entry.selection, process, labels);
+          const bool keep = entry.selection == Selection::kSelected;
+          if constexpr (E::kKind == EventKind::kProcessExit) processes_.erase(process.pid);
+          return keep;
+        }
+      },
+      event);
+}
+
+}  // namespace tracer

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/account.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace tracer {
+namespace {
+
+constexpr std::size_t kWords = sizeof(tracer_wire_account) / sizeof(std::uint64_t);
+using Words = std::array<std::uint64_t, kWords>;
+
+std::optional<std::uint64_t> sum_of(const std::optional<std::uint64_t>& a, const std::optional<std::uint64_t>& b) noexcept {
+  if (!a || !b) return std::nullopt;
+  return *a + *b;
+}
+
+}  // namespace
+
+tracer_wire_account difference(const tracer_wire_account& a, const tracer_wire_account& b) noexcept {
+  auto left = std::bit_cast<Words>(a);
+  const auto right = std::bit_cast<Words>(b);
+  for (std::size_t i = 0; i < kWords; ++i) left[i] = left[i] > right[i] ? left[i] - right[i] : 0;
+  return std::bit_cast<tracer_wire_account>(left);
+}
+
+Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept {
+  Account account;
+  account.cpu_ns = raw.cpu_ns;
+  const std::uint64_t sampled = raw.user_sampled_ns + raw.system_sampled_ns;
+  if (sampled != 0) {
+    const auto share = static_cast<double>(raw.system_sampled_ns) / static_cast<double>(sampled);
+    account.system_ns = static_cast<std::uint64_t>(share * static_cast<double>(raw.cpu_ns));
+    account.user_ns = raw.cpu_ns - *account.system_ns;
+  }
+  account.minor_faults = raw.minor_faults;
+  account.major_faults = raw.major_faults;
+  account.voluntary_switches = raw.voluntary_switches;
+  account.involuntary_switches = raw.involuntary_switches;
+  if ((flags & TRACER_FLAG_LOST_THREADS) != 0) return account;
+  account.run_queue_ns = raw.run_queue_ns;
+  account.read_bytes = raw.read_bytes;
+  account.written_bytes = raw.written_bytes;
+  account.read_calls = raw.read_calls;
+  account.write_calls = raw.write_calls;
+  account.storage_read_bytes = raw.storage_read_bytes;
+  account.storage_written_bytes = raw.storage_written_bytes;
+  account.storage_cancelled_bytes = raw.storage_cancelled_bytes;
+  return account;
+}
+
+void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexcept {
+  static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  account.peak_rss_bytes.reset();
+  account.peak_rss_at_most_bytes.reset();
+  if ((flags & TRACER_FLAG_PEAK_SHARED) != 0 || pages == 0) return;
+  if ((flags & TRACER_FLAG_PEAK_EXACT) != 0) {
+    account.peak_rss_bytes = pages * page_bytes;
+  } else {
+    account.peak_rss_at_most_bytes = pages * page_bytes;
+  }
+}
+
+void add(Account& sum, const Account& more) noexcept {
+  sum.cpu_ns = sum_of(sum.cpu_ns, more.cpu_ns);
+  sum.user_ns = sum_of(sum.user_ns, more.user_ns);
+  sum.system_ns = sum_of(sum.system_ns, more.system_ns);
+  sum.run_queue_ns = sum_of(sum.run_queue_ns, more.run_queue_ns);
+  sum.minor_faults = sum_of(sum.minor_faults, more.minor_faults);
+  sum.major_faults = sum_of(sum.major_faults, more.major_faults);
+  sum.voluntary_switches = sum_of(sum.voluntary_switches, more.voluntary_switches);
+  sum.involuntary_switches = sum_of(sum.involuntary_switches, more.involuntary_switches);
+  sum.read_bytes = sum_of(sum.read_bytes, more.read_bytes);
+  sum.written_bytes = sum_of(sum.written_bytes, more.written_bytes);
+  sum.read_calls = sum_of(sum.read_calls, more.read_calls);
+  sum.write_calls = sum_of(sum.write_calls, more.write_calls);
+  sum.storage_read_bytes = sum_of(sum.storage_read_bytes, more.storage_read_bytes);
+  sum.storage_written_bytes = sum_of(sum.storage_written_bytes, more.storage_written_bytes);
+  sum.storage_cancelled_bytes = sum_of(sum.storage_cancelled_bytes, more.storage_cancelled_bytes);
+}
+
+}  // namespace tracer

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a wire record says, in the library's own terms. Only this stage knows both.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+namespace tracer {
+
+/// In each record of a process.
+struct RecordIdentity {
+  std::uint64_t time_ns = 0;
+  std::uint64_t start_ns = 0;
+  std::uint32_t pid = 0;
+  std::uint32_t parent_pid = 0;
+  std::uint64_t parent_start_ns = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t context_id = 0;
+  std::uint64_t cgroup_id = 0;
+  std::uint32_t hierarchy = 0;
+  std::uint32_t pid_namespace = 0;
+  std::optional<std::uint32_t> mount_namespace;
+  std::string comm;
+};
+
+struct StartRecord {
+  RecordIdentity identity;
+  std::optional<std::uint64_t> attached_ns;
+};
+
+/// A program's words: from the exec record, or from /proc for a process that lived before.
+struct ProgramText {
+  std::optional<std::string> exe;
+  std::optional<std::string> cwd;
+  std::optional<std::vector<std::string>> argv;
+  std::optional<std::uint64_t> argv_cut_bytes;
+};
+
+struct ExecRecord {
+  RecordIdentity identity;
+  std::uint64_t ended_start_ns = 0;
+  Account ended;
+  ProgramText text;
+};
+
+struct ExitRecord {
+  RecordIdentity identity;
+  std::optional<std::uint64_t> attached_ns;
+  std::optional<std::int32_t> exit_code;
+  std::optional<std::int32_t> exit_signal;
+  bool core_dumped = false;
+  std::optional<std::uint64_t> threads;
+  Account total;
+  std::uint64_t program_start_ns = 0;
+  Account program;
+};
+
+struct CgroupRecord {
+  std::uint64_t cgroup_id = 0;
+  std::uint32_t hierarchy = 0;
+  std::string path;
+};
+
+struct ThreadRecord {
+  RecordIdentity identity;
+  std::optional<std::uint64_t> attached_ns;
+  Account own;
+  std::optional<Account> ended;  ///< Of the process's ended threads; present in its leader's record.
+  bool lost_threads = false;     ///< Of threads that ended before it was tracked, I/O and run-queue time are not known.
+  bool newly_adopted = false;
+};
+
+struct TextRecord {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ns = 0;
+  ProgramText text;
+  std::optional<std::string> cgroup;
+};
+
+using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, TextRecord>;
+
+}  // namespace tracer

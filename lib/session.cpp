@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tracer/session.hpp>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <tracer/source.hpp>
+
+#include "base/unique_fd.hpp"
+#include "correlate/correlator.hpp"
+#include "correlate/replay_filter.hpp"
+#include "decode/account.hpp"
+#include "decode/decoder.hpp"
+#include "dispatch/dispatcher.hpp"
+#include "source/kernel_source.hpp"
+#include "wire.h"
+
+namespace tracer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kHousekeepingPeriod = std::chrono::seconds(1);
+
+Correlator::Rules rules_of(const SessionOptions& options) {
+  return {options.tool_rules.empty() ? ToolRules::builtin() : ToolRules::load(options.tool_rules),
+          options.secret_rules.empty() ? SecretRules::builtin() : SecretRules::load(options.secret_rules),
+          options.mask_secrets};
+}
+
+/// The kernel's part of a filter; each context gets a number, 0 being that of no labels.
+KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Context>& contexts) {
+  const FilterEvaluator evaluator(options.filter, true);
+  KernelSourceOptions kernel;
+  kernel.ring_bytes = options.ring_bytes;
+  kernel.max_processes = options.max_processes;
+  kernel.max_contexts = options.max_contexts;
+  kernel.own_uid_only = ::geteuid() != 0;
+  bool includes = false;
+  for (const Filter::Rule& rule : options.filter.rules()) {
+    if (decided_in_user_space(rule.subject) || (rule.include && evaluator.needs_all())) continue;
+    includes = includes || (rule.include && !(kernel.own_uid_only && rule.subject == Filter::Subject::kUid));
+    std::uint32_t id = 0;
+    if (rule.context != Context{}) {
+      const auto at = std::find(contexts.begin(), contexts.end(), rule.context);
+      id = static_cast<std::uint32_t>(at - contexts.begin());
+      if (at == contexts.end()) contexts.push_back(rule.context);
+    }
+    kernel.rules.push_back({rule, id});
+  }
+  if (contexts.size() > options.max_contexts)
+    throw Error({ErrorCode::kInvalidArgument, 0, "the filter has more different labels than max_contexts",
+                 "raise SessionOptions::max_contexts", {}});
+  kernel.track_all = !includes;
+  if (kernel.own_uid_only) {
+    Filter own;
+    own.include_uid(::geteuid());
+    kernel.rules.push_back({own.rules().front(), 0});
+  }
+  return kernel;
+}
+
+ContextTotals totals_of(const RawTotals& raw, const std::vector<Context>& contexts) {
+  tracer_context_totals wire{};
+  std::memcpy(&wire, raw.bytes.data(), std::min(raw.bytes.size(), sizeof wire));
+  ContextTotals totals;
+  if (raw.context_id < contexts.size()) totals.context = contexts[raw.context_id];
+  totals.started = wire.started;
+  totals.executed = wire.executed;
+  totals.ended = wire.ended;
+  totals.failed = wire.failed;
+  totals.account = to_account(wire.account, 0);
+  totals.account.read_at_most_bytes = totals.account.read_bytes;
+  totals.account.read_bytes = wire.account.read_bytes - std::min(wire.account.read_bytes, wire.read_before_exec_bytes);
+  return totals;
+}
+
+}  // namespace
+
+class Session::Impl final : public Receiver {
+ public:
+  Impl(std::unique_ptr<Source> source, SessionOptions options, std::vector<Context> contexts, bool from_kernel)
+      : options_(std::move(options)),
+        from_kernel_(from_kernel),
+        contexts_(std::move(contexts)),
+        source_(std::move(source)),
+        host_(source_->host()),
+        dispatcher_(options_.on_error),
+        correlator_(rules_of(options_), FilterEvaluator(options_.filter, from_kernel), options_.max_processes,
+                    [this](Event event) { emit(event); }),
+        replay_filter_(FilterEvaluator(options_.filter, false)),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    for (std::uint32_t id = 0; id < contexts_.size(); ++id) correlator_.set_context(id, contexts_[id]);
+  }
+  ~Impl() override { stop(); }
+
+  Subscription subscribe(std::function<void(const Event&)> callback) { return dispatcher_.subscribe(std::move(callback)); }
+
+  Sink& add_sink(std::unique_ptr<Sink> sink) {
+    sinks_.push_back(std::move(sink));
+    return *sinks_.back();
+  }
+
+  void start() {
+    if (started_.exchange(true)) return;
+    {
+      const std::lock_guard lock(source_mutex_);
+      source_->start(*this);
+    }
+    if (options_.reader == Reader::kOwnThread) reader_ = std::thread([this] { read_until_stopped(); });
+  }
+
+  void stop() {
+    const std::lock_guard only_one(stop_mutex_);
+    if (stopped_.load()) return;
+    stopping_.store(true);
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t put = ::write(wake_.get(), &one, sizeof one);
+    if (reader_.joinable()) reader_.join();
+    const std::lock_guard lock(source_mutex_);
+    if (started_.load()) finish();
+    stopped_.store(true);
+  }
+
+  void track(pid_t pid, Context context) {
+    const std::lock_guard lock(source_mutex_);
+    auto at = std::find(contexts_.begin(), contexts_.end(), context);
+    if (at == contexts_.end()) {
+      if (contexts_.size() >= options_.max_contexts)
+        throw Error({ErrorCode::kInvalidArgument, 0, "more different labels than max_contexts",
+                     "raise SessionOptions::max_contexts", {}});
+      contexts_.push_back(context);
+      at = contexts_.end() - 1;
+    }
+    const auto id = static_cast<std::uint32_t>(at - contexts_.begin());
+    correlator_.set_context(id, std::move(context));
+    source_->track(pid, id, *this);
+  }
+
+  int fd() const noexcept { return source_->fd(); }
+  bool finished() const noexcept { return stopped_.load() || source_->finished(); }
+
+  std::size_t poll(std::chrono::milliseconds timeout) {
+    wait(timeout);
+    const std::lock_guard lock(source_mutex_);
+    const std::uint64_t before = events_.load();
+    poll_source();
+    return static_cast<std::size_t>(events_.load() - before);
+  }
+
+  std::vector<ProcessSample> living() {
+    const std::lock_guard lock(source_mutex_);
+    correlator_.take_samples();
+    source_->sample(*this);
+    return correlator_.take_samples();
+  }
+
+  Statistics statistics() const {
+    const std::lock_guard lock(source_mutex_);
+    Statistics statistics;
+    statistics.records = records_;
+    statistics.record_bytes = record_bytes_;
+    statistics.events = events_.load();
+    statistics.callback_errors = dispatcher_.callback_errors();
+    statistics.secrets_masked = correlator_.secrets_masked();
+    statistics.losses = losses();
+    return statistics;
+  }
+
+  std::vector<ContextTotals> totals() const {
+    const std::lock_guard lock(source_mutex_);
+    std::vector<ContextTotals> all;
+    for (const RawTotals& raw : source_->totals()) all.push_back(totals_of(raw, contexts_));
+    return all;
+  }
+
+  std::vector<std::string> explain() const { return explain_filter(options_.filter, from_kernel_); }
+  const HostInfo& host() const noexcept { return host_; }
+
+  void on_record(std::span<const std::byte> bytes) override {
+    ++records_;
+    record_bytes_ += bytes.size();
+    try {
+      if (auto record = decoder_.decode(bytes)) correlator_.on_record(std::move(*record));
+    } catch (...) {
+      ++out_of_memory_;
+    }
+  }
+
+  void on_event(Event event) override {
+    if (replay_filter_.keeps(event)) emit(event);
+  }
+
+ private:
+  void read_until_stopped() noexcept {
+    while (!stopping_.load()) {
+      wait(std::chrono::duration_cast<std::chrono::milliseconds>(kHousekeepingPeriod));
+      const std::lock_guard lock(source_mutex_);
+      poll_source();
+      if (source_->finished()) return;
+    }
+  }
+
+  void wait(std::chrono::milliseconds timeout) const {
+    if (source_->fd() < 0) return;
+    pollfd ready[2] = {{source_->fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+    ::poll(ready, 2, static_cast<int>(timeout.count()));
+  }
+
+  void poll_source() {
+    source_->poll(*this);
+    if (Clock::now() < next_housekeeping_) return;
+    next_housekeeping_ = Clock::now() + kHousekeepingPeriod;
+    report_losses();
+    for (const auto& sink : sinks_) sink->flush();
+  }
+
+  void emit(const Event& event) {
+    events_.fetch_add(1);
+    if (kind_of(event) == EventKind::kProcessExit) ++exits_;
+    dispatcher_.dispatch(event);
+    for (const auto& sink : sinks_) sink->on_event(event);
+  }
+
+  std::map<std::string, std::uint64_t> losses() const {
+    std::map<std::string, std::uint64_t> losses = source_->losses();
+    const auto note = [&losses](const char* cause, std::uint64_t count) {
+      if (count != 0) losses[cause] = count;
+    };
+    note("record_malformed", decoder_.malformed());
+    note("record_unknown_kind", decoder_.unknown_kinds());
+    note("process_forgotten", correlator_.forgotten());
+    note("out_of_memory", out_of_memory_);
+    return losses;
+  }
+
+  static std::uint64_t boot_time_ns() {
+    timespec time{};
+    ::clock_gettime(CLOCK_BOOTTIME, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+  }
+
+  void report_losses() {
+    if (!source_->live()) return;
+    for (const auto& [cause, count] : losses()) {
+      std::uint64_t& reported = reported_losses_[cause];
+      if (count > reported) emit(Loss{boot_time_ns(), cause, count - reported});
+      reported = count;
+    }
+  }
+
+  void finish() {
+    source_->stop();
+    source_->poll(*this);
+    if (source_->live()) {
+      correlator_.take_samples();
+      source_->sample(*this);
+      for (ProcessSample& sample : correlator_.take_samples()) emit(std::move(sample));
+      report_losses();
+      SessionEnd end;
+      end.time_ns = boot_time_ns();
+      for (const RawTotals& raw : source_->totals()) {
+        const ContextTotals totals = totals_of(raw, contexts_);
+        end.processes_started += totals.started;
+        end.processes_ended += totals.ended;
+      }
+      end.exits_delivered = exits_;
+      for (const auto& [cause, count] : losses()) end.losses += count;
+      emit(end);
+    }
+    for (const auto& sink : sinks_) sink->flush();
+  }
+
+  // Constant after construction.
+  SessionOptions options_;
+  bool from_kernel_;
+
+  // Used under source_mutex_, which a callback may take again.
+  mutable std::recursive_mutex source_mutex_;
+  std::vector<Context> contexts_;
+  std::unique_ptr<Source> source_;
+  HostInfo host_;
+  internal::Dispatcher dispatcher_;
+  Decoder decoder_;
+  Correlator correlator_;
+  ReplayFilter replay_filter_;
+  std::vector<std::unique_ptr<Sink>> sinks_;
+  std::map<std::string, std::uint64_t> reported_losses_;
+  Clock::time_point next_housekeeping_ = Clock::now() + kHousekeepingPeriod;
+  std::uint64_t records_ = 0;
+  std::uint64_t record_bytes_ = 0;
+  std::uint64_t exits_ = 0;
+  std::uint64_t out_of_memory_ = 0;
+
+  std::atomic<std::uint64_t> events_{0};
+  std::atomic<bool> started_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopped_{false};
+  std::mutex stop_mutex_;
+  UniqueFd wake_;
+  std::thread reader_;
+};
+
+Session::Session(SessionOptions options) {
+  std::vector<Context> contexts(1);
+  auto source = kernel_source(kernel_options(options, contexts));
+  impl_ = std::make_unique<Impl>(std::move(source), std::move(options), std::move(contexts), true);
+}
+
+Session::Session(std::unique_ptr<Source> source, SessionOptions options)
+    : impl_(std::make_unique<Impl>(std::move(source), std::move(options), std::vector<Context>(1), false)) {}
+
+Session::~Session() = default;
+
+Subscription Session::subscribe(std::function<void(const Event&)> callback) { return impl_->subscribe(std::move(callback)); }
+Sink& Session::add_sink(std::unique_ptr<Sink> sink) { return impl_->add_sink(std::move(sink)); }
+void Session::start() { impl_->start(); }
+void Session::stop() { impl_->stop(); }
+void Session::track(pid_t pid, Context context) { impl_->track(pid, std::move(context)); }
+int Session::fd() const noexcept { return impl_->fd(); }
+std::size_t Session::poll(std::chrono::milliseconds timeout) { return impl_->poll(timeout); }
+bool Session::finished() const noexcept { return impl_->finished(); }
+std::vector<ProcessSample> Session::living() { return impl_->living(); }
+Statistics Session::statistics() const { return impl_->statistics(); }
+std::vector<ContextTotals> Session::totals() const { return impl_->totals(); }
+std::vector<std::string> Session::explain() const { return impl_->explain(); }
+const HostInfo& Session::host() const noexcept { return impl_->host(); }
+
+}  // namespace tracer

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <tracer/filter.hpp>
+#include <tracer/source.hpp>
+
+namespace tracer {
+
+struct KernelSourceOptions {
+  std::size_t ring_bytes = 8u << 20;
+  std::size_t max_processes = 32768;
+  std::size_t max_contexts = 256;
+  bool track_all = false;      ///< User space decides what is included.
+  bool own_uid_only = false;
+  /// Rules that the kernel decides, each with the context id of what it takes in.
+  struct Rule {
+    Filter::Rule rule;
+    std::uint32_t context_id = 0;
+  };
+  std::vector<Rule> rules;
+};
+
+/// The BPF programs, loaded; attached by start(). Throws Error with all that is missing.
+std::unique_ptr<Source> kernel_source(const KernelSourceOptions& options);
+
+}  // namespace tracer

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the running kernel has, by its own type information, and what this process may do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tracer/check.hpp>
+
+struct btf;
+
+namespace tracer {
+
+/// The kernel's BTF; empty when there is none.
+class KernelTypes {
+ public:
+  KernelTypes();
+  ~KernelTypes();
+  KernelTypes(const KernelTypes&) = delete;
+  KernelTypes& operator=(const KernelTypes&) = delete;
+
+  bool available() const noexcept { return btf_ != nullptr; }
+  bool has_tracepoint(const std::string& name) const;
+  /// Since 6.2 the counters of resident memory are per CPU.
+  bool has_per_cpu_rss() const;
+  bool has_ring_buffer() const;
+  bool has_task_iterator() const;
+  /// By the prototype: since 6.16 the tracepoint says whether the group is dead, and the memory is still there.
+  bool exit_has_memory() const;
+
+ private:
+  struct ::btf* btf_ = nullptr;
+};
+
+/// How the v1 hierarchies of the controllers that containers use are mounted.
+struct CgroupLayout {
+  bool memory_is_v1 = false;
+  bool pids_is_v1 = false;
+};
+CgroupLayout cgroup_layout();
+
+CheckReport check_kernel(const KernelTypes& types);
+
+}  // namespace tracer
