@@ -277,6 +277,20 @@ static __always_inline __u32 exit_status(struct task_struct *last, const struct 
 	return last->pid == last->tgid ? own : leader;
 }
 
+static __always_inline void add_to_totals(__u32 context_id, const struct tracer_wire_account *total,
+					  __u64 read_before_exec_bytes, __u32 status)
+{
+	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &context_id);
+
+	if (!sums)
+		return;
+	add_account(&sums->account, total);
+	sums->read_before_exec_bytes += read_before_exec_bytes;
+	sums->ended++;
+	if (status)
+		sums->failed++;
+}
+
 /* Of two threads that both find themselves the last, one deletes the entry, and only that one reports. */
 static __always_inline void end_process(struct task_struct *last, struct tracer_process *process,
 					const struct tracer_wire_account *total)
@@ -287,37 +301,31 @@ static __always_inline void end_process(struct task_struct *last, struct tracer_
 	__u64 read_before_exec_bytes = process->base.read_bytes;
 	struct tracer_wire_process_exit *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
-	if (record) {
-		fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, sizeof(*record), pid, process->start_ns,
-			    bpf_ktime_get_boot_ns());
-		fill_identity(&record->identity, last, process);
-		record->total = *total;
-		record->base = process->base;
-		record->program_start_ns = process->program_start_ns;
-		record->attached_ns = process->attached_ns;
-		record->peak_pages = process->peak_pages;
-		record->flags = process->flags;
-		record->exit_code = status;
-		record->threads_created = process->threads_created;
-		record->reserved = 0;
-	}
-	if (bpf_map_delete_elem(&processes, &pid)) {
-		if (record)
-			bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+	if (!record) {
+		if (bpf_map_delete_elem(&processes, &pid) == 0) {
+			add_to_totals(context_id, total, read_before_exec_bytes, status);
+			count_loss(TRACER_LOSS_RING_EXIT);
+		}
 		return;
 	}
-	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &context_id);
-	if (sums) {
-		add_account(&sums->account, total);
-		sums->read_before_exec_bytes += read_before_exec_bytes;
-		sums->ended++;
-		if (status)
-			sums->failed++;
+	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, sizeof(*record), pid, process->start_ns,
+		    bpf_ktime_get_boot_ns());
+	fill_identity(&record->identity, last, process);
+	record->total = *total;
+	record->base = process->base;
+	record->program_start_ns = process->program_start_ns;
+	record->attached_ns = process->attached_ns;
+	record->peak_pages = process->peak_pages;
+	record->flags = process->flags;
+	record->exit_code = status;
+	record->threads_created = process->threads_created;
+	record->reserved = 0;
+	if (bpf_map_delete_elem(&processes, &pid)) {
+		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
+		return;
 	}
-	if (record)
-		bpf_ringbuf_submit(record, wakeup_flags());
-	else
-		count_loss(TRACER_LOSS_RING_EXIT);
+	add_to_totals(context_id, total, read_before_exec_bytes, status);
+	bpf_ringbuf_submit(record, wakeup_flags());
 }
 
 /* A thread's last switch: only now are its accounts final. */
@@ -356,11 +364,11 @@ int BPF_PROG(thread_switch, bool preempt, struct task_struct *prev, struct task_
 {
 	struct tracer_on_cpu *here = &on_cpu[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
 
-	if (task_state(prev) & TASK_DEAD)
-		thread_dead(prev);
+	here->since_ns = bpf_ktime_get_ns();
 	here->tid = next->pid;
 	here->run_time_ns = next->se.sum_exec_runtime;
-	here->since_ns = bpf_ktime_get_ns();
+	if (task_state(prev) & TASK_DEAD)
+		thread_dead(prev);
 	return 0;
 }
 

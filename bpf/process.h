@@ -49,14 +49,15 @@ static __always_inline struct kernfs_node *cgroup_node(struct task_struct *task,
 
 static __always_inline __u32 pid_namespace_of(struct task_struct *task)
 {
-	struct pid *pid = task->thread_pid;
-	unsigned int level = pid->level;
+	unsigned int level = task->thread_pid->level;
 	struct pid_namespace *ns = NULL;
 
 	if (level == 0)
 		return PROC_PID_INIT_INO;
+	/* Read anew, as a number: old verifiers refuse sums with a typed pointer. */
+	void *pid = BPF_CORE_READ(task, thread_pid);
 	bpf_probe_read_kernel(&ns, sizeof(ns),
-			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+			      pid + bpf_core_field_offset(struct pid, numbers) +
 				      level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, ns));
 	return BPF_CORE_READ(ns, ns.inum);
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "table.hpp"
+
+namespace tracerd {
+namespace {
+
+int open_output(const std::string& file) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd >= 0) return fd;
+  throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, fmt::format("can't create {}", file),
+                       "name a file in a folder that exists and that you may write to", {}});
+}
+
+tracer::SessionOptions session_options(tracer::Filter filter) {
+  tracer::SessionOptions options;
+  options.filter = std::move(filter);
+  options.reader = tracer::Reader::kPoll;
+  return options;
+}
+
+}  // namespace
+
+Outputs open_outputs(const Options& options, const std::optional<User>& user) {
+  const ActingAs acting(user);
+  Outputs outputs;
+  if (options.record) outputs.record_fd = open_output(*options.record);
+  if (options.json) outputs.json_fd = *options.json == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open_output(*options.json);
+  return outputs;
+}
+
+Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs) : session_(session_options(std::move(filter))) {
+  const auto add = [this](std::unique_ptr<tracer::Sink> sink) { sinks_.push_back(&session_.add_sink(std::move(sink))); };
+  if (outputs.record_fd) add(tracer::recording_sink(*outputs.record_fd, *options.record, session_.host()));
+  if (outputs.json_fd)
+    add(tracer::json_sink(*outputs.json_fd, *options.json == "-" ? "standard output" : *options.json, session_.host()));
+  subscription_ = session_.on_any([this](const tracer::Event& event) {
+    summary_.add(event);
+    if (awaited_.empty()) return;
+    if (const auto* exit = std::get_if<tracer::ProcessExit>(&event))
+      if (awaited_.contains(exit->process->pid)) exited_.insert(exit->process->pid);
+  });
+}
+
+void Capture::poll(std::chrono::milliseconds timeout) {
+  session_.poll(timeout);
+  tell_problems();
+}
+
+void Capture::tell_problems() {
+  for (tracer::Sink* sink : sinks_) {
+    const auto problem = sink->problem();
+    if (!problem || !told_.insert(sink).second) continue;
+    fmt::print(stderr, "tracerd: {}\n", tracer::Error(*problem).what());
+  }
+}
+
+void Capture::finish(const std::string& title) {
+  session_.stop();
+  tell_problems();
+  const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
+  fmt::print(stderr, "{}", format_table({title, static_cast<std::uint64_t>(elapsed.count()), summary_, session_.totals(),
+                                         session_.statistics()}));
+}
+
+}  // namespace tracerd

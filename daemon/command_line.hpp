@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include <tracer/context.hpp>
+
+namespace tracerd {
+
+/// What was asked for on the command line.
+struct Options {
+  enum class Command { kHelp, kVersion, kRun, kWatch, kDump, kCheck };
+  Command command = Command::kHelp;
+  std::string help_topic;
+  std::optional<std::string> record;
+  std::optional<std::string> json;
+  std::optional<std::string> user;
+  tracer::Context context;
+  std::optional<pid_t> pid;
+  std::optional<std::string> cgroup;
+  bool host = false;
+  std::string file;
+  std::vector<std::string> words;  ///< The command to run.
+};
+
+/// Throws tracer::Error: kInvalidArgument, kContradiction.
+Options parse_command_line(int argc, char** argv);
+
+/// The text of `--help`, of all or of one command.
+std::string help_text(const std::string& topic);
+
+}  // namespace tracerd

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+#include <tracer/version.hpp>
+
+#include "commands.hpp"
+
+namespace {
+
+constexpr int kUsageError = 2;
+
+int run(const tracerd::Options& options) {
+  using Command = tracerd::Options::Command;
+  switch (options.command) {
+    case Command::kHelp: fmt::print("{}", tracerd::help_text(options.help_topic)); return 0;
+    case Command::kVersion: fmt::print("tracerd {}\n", TRACER_VERSION); return 0;
+    case Command::kRun: return tracerd::run_command(options);
+    case Command::kWatch: return tracerd::watch_command(options);
+    case Command::kDump: return tracerd::dump_command(options);
+    case Command::kCheck: return tracerd::check_command();
+  }
+  return kUsageError;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int failed = kUsageError;
+  try {
+    const tracerd::Options options = tracerd::parse_command_line(argc, argv);
+    failed = 1;
+    try {
+      return run(options);
+    } catch (const tracer::Error& error) {
+      if (options.command == tracerd::Options::Command::kRun) failed = tracerd::exit_status_of(error);
+      throw;
+    }
+  } catch (const tracer::Error& error) {
+    fmt::print(stderr, "tracerd: {}\n", error.what());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tracerd: {}\n", error.what());
+  }
+  return failed;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <iterator>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace tracerd {
+namespace {
+
+using tracer::SummaryRow;
+
+constexpr std::size_t kMostRows = 40;
+constexpr std::size_t kMostNameWidth = 32;
+constexpr std::size_t kMostCommandBytes = 100;
+constexpr const char* kUnknown = "-";
+
+using Cells = std::array<std::string, 9>;
+
+/// Control characters of other people's names must not reach a terminal.
+std::string printable(std::string_view text, std::size_t most) {
+  std::string out;
+  for (const char c : text.substr(0, most)) out += (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) ? '?' : c;
+  if (text.size() > most) out += "…";
+  return out;
+}
+
+std::string format_share(const std::optional<double>& share) {
+  return share ? fmt::format("{:.0f} %", *share * 100) : kUnknown;
+}
+
+Cells cells_of(const SummaryRow& row) {
+  const bool peak_partly = row.peak_rss_bytes && row.unknown_peaks != 0;
+  return {printable(row.name, kMostNameWidth),
+          fmt::format("{}", row.processes),
+          format_duration(row.wall_ns),
+          format_duration(row.cpu_ns),
+          format_share(row.cpu_utilization()),
+          row.peak_rss_bytes ? (peak_partly ? "≥ " : "") + format_bytes(*row.peak_rss_bytes) : kUnknown,
+          format_bytes(row.read_bytes),
+          format_bytes(row.written_bytes),
+          row.failed == 0 ? "" : fmt::format("{}", row.failed)};
+}
+
+/// Characters, not bytes: names and "≥" may be UTF-8.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+void append_grid(std::string& out, const std::vector<Cells>& lines) {
+  std::array<std::size_t, 9> widths{};
+  for (const Cells& line : lines)
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
+  for (const Cells& line : lines) {
+    std::string text;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const std::string padding(widths[i] - width_of(line[i]), ' ');
+      text += i == 0 ? line[i] + padding : "  " + padding + line[i];
+    }
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    out += text + '\n';
+  }
+}
+
+std::string command_of(const tracer::Process& process) {
+  std::string command;
+  if (process.argv)
+    for (const std::string& word : *process.argv) command += (command.empty() ? "" : " ") + word;
+  if (command.empty()) command = process.exe.value_or(process.comm.value_or("?"));
+  return printable(command, kMostCommandBytes);
+}
+
+std::string status_of(const tracer::Failure& failure) {
+  if (failure.exit_signal) {
+    const char* name = ::sigabbrev_np(*failure.exit_signal);
+    return fmt::format("signal {} ({}){}", *failure.exit_signal, name != nullptr ? name : "?",
+                       failure.core_dumped ? ", core dumped" : "");
+  }
+  return fmt::format("status {}", failure.exit_code.value_or(0));
+}
+
+void append_failures(std::string& out, const tracer::Summary& summary) {
+  if (summary.failed() == 0) return;
+  out += fmt::format("\n{} failed:\n", summary.failed());
+  for (const tracer::Failure& failure : summary.failures())
+    out += fmt::format("  {}  pid {}  {}  {}\n", status_of(failure), failure.process->pid,
+                       printable(failure.process->tool.value_or(failure.process->comm.value_or("?")), kMostNameWidth),
+                       command_of(*failure.process));
+  if (summary.failed() > summary.failures().size())
+    out += fmt::format("  … and {} more\n", summary.failed() - summary.failures().size());
+}
+
+void append_survivors(std::string& out, const tracer::Summary& summary) {
+  if (summary.survivors().empty()) return;
+  out += fmt::format("\n{} still running:\n", summary.survivors().size());
+  std::size_t shown = 0;
+  for (const tracer::ProcessSample& sample : summary.survivors()) {
+    if (++shown > tracer::Summary::kMaxFailures) {
+      out += fmt::format("  … and {} more\n", summary.survivors().size() - shown + 1);
+      break;
+    }
+    out += fmt::format("  pid {}  {}  CPU so far {}  {}\n", sample.process->pid,
+                       printable(sample.process->tool.value_or("?"), kMostNameWidth),
+                       format_duration(sample.account.cpu_ns.value_or(0)), command_of(*sample.process));
+  }
+}
+
+void append_completeness(std::string& out, const TableInput& input) {
+  std::uint64_t ended = 0;
+  for (const tracer::ContextTotals& totals : input.totals) ended += totals.ended;
+  const std::uint64_t exits = input.summary.exits();
+  if (input.statistics.lost() == 0 && exits == ended) {
+    out += fmt::format("\ncomplete: {} of {} ended processes seen, nothing lost\n", exits, ended);
+    return;
+  }
+  out += fmt::format("\nNOT complete: {} of {} ended processes seen", exits, ended);
+  for (const auto& [cause, count] : input.statistics.losses) out += fmt::format("; {}: {}", cause, count);
+  out += "\nthe line 'total' is whole all the same: it was added up in the kernel, beside the events\n";
+}
+
+/// Sums that no lost event can change.
+SummaryRow kernel_total(const TableInput& input) {
+  SummaryRow row = input.summary.total();
+  if (input.totals.empty()) return row;
+  row.processes = row.cpu_ns = row.read_bytes = row.written_bytes = row.failed = 0;
+  row.wall_ns = input.elapsed_ns;
+  for (const tracer::ContextTotals& totals : input.totals) {
+    row.processes += totals.ended;
+    row.failed += totals.failed;
+    row.cpu_ns += totals.account.cpu_ns.value_or(0);
+    row.read_bytes += totals.account.read_bytes.value_or(0);
+    row.written_bytes += totals.account.written_bytes.value_or(0);
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string format_duration(std::uint64_t ns) {
+  const auto seconds = static_cast<double>(ns) / 1e9;
+  if (seconds >= 3600) return fmt::format("{:.1f} h", seconds / 3600);
+  if (seconds >= 100) return fmt::format("{:.1f} min", seconds / 60);
+  if (seconds >= 1) return fmt::format("{:.1f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.0f} ms", seconds * 1e3);
+  return fmt::format("{:.0f} us", seconds * 1e6);
+}
+
+std::string format_bytes(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1000 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string format_table(const TableInput& input) {
+  std::string out = fmt::format("\n{}\n\n", printable(input.title, 200));
+  std::vector<Cells> lines;
+  lines.push_back({"tool", "processes", "wall", "CPU", "CPU/wall", "peak memory", "read", "written", "failed"});
+  const std::vector<SummaryRow> tools = input.summary.by_tool();
+  for (std::size_t i = 0; i < std::min(tools.size(), kMostRows); ++i) lines.push_back(cells_of(tools[i]));
+  if (tools.size() > kMostRows) lines.push_back({fmt::format("… and {} more tools", tools.size() - kMostRows)});
+  lines.push_back(cells_of(kernel_total(input)));
+  const std::vector<SummaryRow> steps = input.summary.by_step();
+  if (!steps.empty()) {
+    lines.emplace_back();
+    lines.push_back({"step", "processes", "wall", "CPU", "CPU/wall", "peak memory", "read", "written", "failed"});
+    for (const SummaryRow& step : steps) lines.push_back(cells_of(step));
+  }
+  append_grid(out, lines);
+  append_failures(out, input.summary);
+  append_survivors(out, input.summary);
+  append_completeness(out, input);
+  return out;
+}
+
+}  // namespace tracerd

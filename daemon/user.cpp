@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "user.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+extern char** environ;
+
+namespace tracerd {
+namespace {
+
+using tracer::Error;
+using tracer::ErrorCode;
+
+/// What `id` prints: it asks all of the system's user databases, which a static program can't.
+std::optional<std::string> ask_id(std::vector<std::string> words) {
+  words.insert(words.begin(), "id");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t pid = -1;
+  const int failed = ::posix_spawn(&pid, "/usr/bin/id", &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got = 0; failed == 0 && (got = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(got));
+  ::close(ends[0]);
+  int status = 0;
+  if (failed != 0 || ::waitpid(pid, &status, 0) != pid || status != 0) return std::nullopt;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+template <class Number>
+std::optional<Number> number(const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::string> home_of(uid_t uid) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/passwd", "re"), &std::fclose);
+  if (!file) return std::nullopt;
+  while (const passwd* entry = ::fgetpwent(file.get()))
+    if (entry->pw_uid == uid) return entry->pw_dir;
+  return std::nullopt;
+}
+
+User complete(const std::string& name_or_uid) {
+  const auto uid_text = ask_id({"-u", "--", name_or_uid});
+  const auto gid_text = ask_id({"-g", "--", name_or_uid});
+  const auto groups_text = ask_id({"-G", "--", name_or_uid});
+  const auto name = ask_id({"-un", "--", name_or_uid});
+  User user;
+  const auto numeric = number<uid_t>(name_or_uid);
+  const auto uid = uid_text ? number<uid_t>(*uid_text) : numeric;
+  if (!uid)
+    throw Error({ErrorCode::kNoSuchUser, 0, fmt::format("there is no user {}", name_or_uid),
+                 "give the name or the number of a user of this machine", {}});
+  user.uid = *uid;
+  user.gid = gid_text ? number<gid_t>(*gid_text).value_or(*uid) : *uid;
+  user.name = name.value_or(name_or_uid);
+  user.home = home_of(user.uid);
+  std::istringstream words(groups_text.value_or(""));
+  for (std::string word; words >> word;)
+    if (const auto group = number<gid_t>(word)) user.groups.push_back(*group);
+  return user;
+}
+
+}  // namespace
+
+std::optional<User> user_to_run_as(const std::optional<std::string>& wanted) {
+  if (wanted) {
+    User user = complete(*wanted);
+    if (user.uid != ::geteuid() && ::geteuid() != 0)
+      throw Error({ErrorCode::kPermission, EPERM, fmt::format("only root may run a command as {}", user.name),
+                   "leave --user out, or use sudo", {}});
+    return user;
+  }
+  const char* sudo_uid = std::getenv("SUDO_UID");
+  if (::geteuid() != 0 || sudo_uid == nullptr || !number<uid_t>(sudo_uid)) return std::nullopt;
+  return complete(sudo_uid);
+}
+
+bool become(const User& user) noexcept {
+  if (::geteuid() == 0 && ::setgroups(user.groups.size(), user.groups.data()) != 0) return false;
+  return ::setresgid(user.gid, user.gid, user.gid) == 0 && ::setresuid(user.uid, user.uid, user.uid) == 0;
+}
+
+ActingAs::ActingAs(const std::optional<User>& user) {
+  if (!user || ::geteuid() != 0 || user->uid == 0) return;
+  const int count = ::getgroups(0, nullptr);
+  own_groups_.emplace(static_cast<std::size_t>(std::max(count, 0)));
+  ::getgroups(count, own_groups_->data());
+  own_gid_ = ::getegid();
+  if (::setgroups(user->groups.size(), user->groups.data()) != 0 || ::setegid(user->gid) != 0 ||
+      ::seteuid(user->uid) != 0)
+    throw Error({ErrorCode::kPermission, errno, fmt::format("can't act as {}", user->name), {}, {}});
+}
+
+ActingAs::~ActingAs() {
+  if (!own_groups_) return;
+  // Root's own rights: these can't fail, and going on without them would only fail later and less clearly.
+  if (::seteuid(0) != 0 || ::setegid(own_gid_) != 0 || ::setgroups(own_groups_->size(), own_groups_->data()) != 0)
+    ::_exit(125);
+}
+
+void drop_privileges() noexcept {
+  constexpr std::uint64_t kNeeded = (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_KILL) |
+                                    (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
+  if (::geteuid() != 0) return;
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
+    if (((kNeeded >> capability) & 1u) == 0) ::prctl(PR_CAPBSET_DROP, capability);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) != 0) return;
+  for (unsigned word = 0; word < 2; ++word) {
+    const auto keep = static_cast<std::uint32_t>(kNeeded >> (32 * word));
+    data[word].effective &= keep;
+    data[word].permitted &= keep;
+    data[word].inheritable = 0;
+  }
+  ::syscall(SYS_capset, &header, data);
+}
+
+}  // namespace tracerd

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "capture.hpp"
+#include "commands.hpp"
+#include "signals.hpp"
+
+namespace tracerd {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr auto kLivingCheckPeriod = std::chrono::seconds(1);
+
+/// Until interrupted, or until nothing lives of the one tree that is watched.
+void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
+  auto next_check = steady_clock::now() + kLivingCheckPeriod;
+  for (;;) {
+    pollfd ready[2] = {{capture.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+    ::poll(ready, 2, 1000);
+    capture.poll(milliseconds(0));
+    while (const auto signal = signals.next())
+      if (signal->number == SIGINT || signal->number == SIGTERM || signal->number == SIGHUP || signal->number == SIGQUIT)
+        return;
+    if (!ends_with_tree || steady_clock::now() < next_check) continue;
+    next_check = steady_clock::now() + kLivingCheckPeriod;
+    if (capture.session().living().empty()) return;
+  }
+}
+
+}  // namespace
+
+int watch_command(const Options& options) {
+  const Outputs outputs = open_outputs(options, user_to_run_as(std::nullopt));
+  Signals signals;
+  tracer::Filter filter;
+  std::string title = "watch: this host";
+  if (options.pid) {
+    filter.include_tree(*options.pid, options.context);
+    title = fmt::format("watch: the tree of process {}", *options.pid);
+  } else if (options.cgroup) {
+    filter.include_cgroup(*options.cgroup, options.context);
+    title = fmt::format("watch: cgroup {}", *options.cgroup);
+  }
+  Capture capture(std::move(filter), options, outputs);
+  capture.start();
+  drop_privileges();
+  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "tracerd: watching; Ctrl-C ends it and prints the table\n");
+  follow(capture, signals, options.pid.has_value());
+  capture.finish(title);
+  return 0;
+}
+
+}  // namespace tracerd
