@@ -4,10 +4,9 @@
 #define TRACER_ACCOUNTS_H
 
 /*
- * Each CPU's offset of per-CPU memory, which a percpu_counter's parts are found with. No symbol tells it on every kernel
- * (kallsyms may lack data), but the elements of a per-CPU map do: filled once by find_cpu_offsets.
+ * Each CPU's offset of per-CPU memory, in cpus[], is what a percpu_counter's parts are found with. No symbol tells it on every
+ * kernel (kallsyms may lack data), but the elements of a per-CPU map do: filled once by find_cpu_offsets.
  */
-__u64 cpu_offsets[TRACER_MAX_CPUS];
 __u32 cpu_offsets_known = 0;
 
 struct {
@@ -43,7 +42,7 @@ static __always_inline void add_account(struct tracer_wire_account *sum, const s
 	__u64 *to = (__u64 *)sum;
 	const __u64 *from = (const __u64 *)more;
 
-#pragma unroll
+#pragma clang loop unroll(disable)
 	for (int i = 0; i < ACCOUNT_WORDS; i++)
 		to[i] += from[i];
 }
@@ -54,7 +53,8 @@ static __always_inline void add_account_atomic(struct tracer_wire_account *sum, 
 	__u64 *to = (__u64 *)sum;
 	const __u64 *from = (const __u64 *)more;
 
-#pragma unroll
+	/* Rolled up: code that is not in the cache costs more than a loop. */
+#pragma clang loop unroll(disable)
 	for (int i = 0; i < ACCOUNT_WORDS; i++)
 		__sync_fetch_and_add(&to[i], from[i]);
 }
@@ -79,18 +79,47 @@ static __always_inline __u32 task_state(struct task_struct *task)
 	return BPF_CORE_READ(old, state);
 }
 
-/* The run time of the current thread, exact: sum_exec_runtime alone is stale by up to a tick. False: not known so exactly. */
-static __always_inline bool exact_run_time(struct task_struct *current, __u64 *run_time_ns)
+/*
+ * Run time of the current thread is booked at ticks and switches only. To know it in between, the scheduler's clock must be
+ * known now: the boot clock less what it is ahead, which each CPU notes at some switches. `next` was put on the CPU a moment
+ * ago, at next->se.exec_start of the scheduler's clock; how long ago varies, so the smaller value is truer, but for a slow
+ * drift (at most one part in 64).
+ */
+static __always_inline void note_clock(struct task_struct *next)
 {
-	struct tracer_on_cpu *here = &on_cpu[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
-	__u64 booked = current->se.sum_exec_runtime;
+	struct tracer_cpu *cpu = &cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
+	__u64 now = next->se.exec_start;
+	__s64 since = now - cpu->seen_ns;
 
-	*run_time_ns = booked;
-	if (here->tid != (__u32)current->pid)
+	/* Negative for an idle task on kernels that do not keep its exec_start. */
+	if (since <= 0)
+		return;
+	__u64 ahead = bpf_ktime_get_boot_ns() - now;
+	__u64 most = cpu->ahead_ns + (since >> 6);
+	if (cpu->seen_ns && ahead > most)
+		ahead = most;
+	cpu->ahead_ns = ahead;
+	cpu->seen_ns = now;
+}
+
+/* One switch in 8, told by the clock: looking up when this CPU was last seen would cost as much as noting it. */
+static __always_inline bool time_to_note_clock(struct task_struct *next)
+{
+	return (next->se.exec_start & (7 << 10)) == 0;
+}
+
+/* False: not known so exactly, up to one tick may be missing. */
+static __always_inline bool exact_run_time(struct task_struct *current, __u64 now_ns, __u64 *run_time_ns)
+{
+	struct tracer_cpu *cpu = &cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
+	__u64 now = now_ns - cpu->ahead_ns;
+	__u64 since_booked = now - current->se.exec_start;
+
+	*run_time_ns = current->se.sum_exec_runtime;
+	/* Not seen for long; or longer than any tick, or negative: its clock is not known here. */
+	if (!cpu->seen_ns || now - cpu->seen_ns > 10000000000ULL || since_booked > 100000000)
 		return false;
-	__u64 run = here->run_time_ns + (bpf_ktime_get_ns() - here->since_ns);
-	if (run > booked)
-		*run_time_ns = run;
+	*run_time_ns += since_booked;
 	return true;
 }
 
@@ -116,7 +145,7 @@ static __always_inline __u64 resident_pages(struct mm_struct *mm)
 	__s32 *shared = mm->rss_stat[3].counters;
 	pages = mm->rss_stat[0].count + mm->rss_stat[1].count + mm->rss_stat[3].count;
 	for (__u32 cpu = 0; cpu < TRACER_MAX_CPUS && cpu < cpu_count; cpu++) {
-		__u64 offset = cpu_offsets[cpu];
+		__u64 offset = cpus[cpu].offset;
 		__s32 part[4] = {};
 		/* Since c0bff412e67b ("mm: percpu_counter_init_many", 6.6) the four lie side by side. */
 		if ((void *)shared - (void *)file == 3 * sizeof(__s32)) {

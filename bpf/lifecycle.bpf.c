@@ -10,6 +10,7 @@
 #include "maps.h"
 #include "accounts.h"
 #include "paths.h"
+#include "process_table.h"
 #include "process.h"
 
 #ifndef barrier_var
@@ -18,14 +19,6 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __always_inline void count_started(__u32 context_id)
-{
-	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &context_id);
-
-	if (sums)
-		sums->started++;
-}
-
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -33,46 +26,50 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	__u32 pid = child->tgid;
 
 	if (child->pid != child->tgid) {
-		if (origin && !(origin->flags & TRACER_FLAG_ADOPTED))
+		if (!origin)
+			return 0;
+		if (!(origin->flags & TRACER_FLAG_ADOPTED))
 			__sync_fetch_and_add(&origin->threads, 1);
-		if (origin)
-			__sync_fetch_and_add(&origin->threads_created, 1);
+		__sync_fetch_and_add(&origin->threads_created, 1);
+		if (!(origin->flags & TRACER_FLAG_HAS_SUMS))
+			add_sums(origin, pid, NULL, PROGRAM_FORK);
 		return 0;
 	}
 
-	struct tracer_process fresh = {};
 	__u32 action = 0;
+	__u32 context_id = 0;
 	if (origin) {
-		fresh.context_id = origin->context_id;
+		context_id = origin->context_id;
 		action = (origin->flags & TRACER_FLAG_EXCLUDED) ? TRACER_RULE_EXCLUDE : TRACER_RULE_INCLUDE;
 		if (foreign(child))
 			action = TRACER_RULE_EXCLUDE;
 	} else if (track_all || use_cgroup_rules || use_uid_rules) {
-		action = rule_for(child, &fresh.context_id);
+		action = rule_for(child, &context_id);
 	}
 	if (!action || (!origin && action == TRACER_RULE_EXCLUDE))
 		return 0;
 
+	struct tracer_process *fresh = take_place(pid, PROGRAM_FORK);
+	if (!fresh)
+		return 0;
 	__u64 now_ns = bpf_ktime_get_boot_ns();
-	fresh.start_ns = child->start_boottime;
-	fresh.program_start_ns = fresh.start_ns;
-	fresh.exec_id = child->self_exec_id;
-	fresh.parent_start_ns = child->real_parent->group_leader->start_boottime;
-	fresh.parent_pid = child->real_parent->tgid;
-	fresh.threads = 1;
-	fresh.threads_created = 1;
-	if (action == TRACER_RULE_EXCLUDE)
-		fresh.flags = TRACER_FLAG_EXCLUDED;
-	else
-		refresh_cgroup(child, &fresh, origin ? origin->cgroup_id : 0, PROGRAM_FORK);
-	if (bpf_map_update_elem(&processes, &pid, &fresh, BPF_ANY)) {
-		count_loss(TRACER_LOSS_PROCESS_TABLE);
+	fresh->start_ns = child->start_boottime;
+	fresh->program_start_ns = fresh->start_ns;
+	fresh->exec_id = child->self_exec_id;
+	fresh->context_id = context_id;
+	fresh->threads = 1;
+	fresh->threads_created = 1;
+	if (action == TRACER_RULE_EXCLUDE) {
+		fresh->flags = TRACER_FLAG_EXCLUDED;
 		return 0;
 	}
-	if (action == TRACER_RULE_EXCLUDE)
-		return 0;
-	count_started(fresh.context_id);
-	send_start(child, &fresh, now_ns);
+	if (origin) {
+		fresh->cgroup_id = origin->cgroup_id;
+		fresh->hierarchy = origin->hierarchy;
+		fresh->css_set = origin->css_set;
+	}
+	refresh_cgroup(child, fresh, PROGRAM_FORK);
+	send_start(child, fresh, now_ns, child->nsproxy != parent->nsproxy);
 	return 0;
 }
 
@@ -82,34 +79,28 @@ int BPF_PROG(process_prepare_exec, struct task_struct *task)
 {
 	struct tracer_process *process = process_of(task);
 
-	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
+	/* Of a mere copy of the parent nobody asks for the peak. */
+	if (!process || (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_EXECUTED)) != TRACER_FLAG_EXECUTED)
 		return 0;
-	if (task->mm == task->real_parent->mm) {
-		process->prepared = TRACER_FLAG_PEAK_SHARED;
-		return 0;
-	}
 	if (!resident_pages_known())
 		return 0;
-	process->ended_peak_pages = peak_pages_of(task->mm);
-	process->prepared = TRACER_FLAG_PEAK_EXACT;
+	process->peak_pages = peak_pages_of(task->mm);
+	process->flags |= TRACER_FLAG_PEAK_EXACT;
 	return 0;
 }
 
 /* Without the hook above: signal->maxrss is this program's if it grew, else only a bound. */
-static __always_inline __u32 ended_peak(struct tracer_process *process, __u64 maxrss_pages, __u64 *pages)
+static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 maxrss_pages, __u64 *pages)
 {
-	__u32 prepared = process->prepared;
-
-	if (prepared) {
-		*pages = process->ended_peak_pages;
-		return prepared;
-	}
+	*pages = process->peak_pages;
+	if (process->flags & TRACER_FLAG_PEAK_EXACT)
+		return TRACER_FLAG_PEAK_EXACT;
 	*pages = maxrss_pages;
 	if (process->flags & TRACER_FLAG_ADOPTED)
 		return 0;
 	/* A child that only forked may have borrowed its parent's memory until now. */
 	if (!(process->flags & TRACER_FLAG_EXECUTED))
-		return 0;
+		return TRACER_FLAG_PEAK_SHARED;
 	return maxrss_pages > process->maxrss_pages ? TRACER_FLAG_PEAK_EXACT : 0;
 }
 
@@ -160,12 +151,11 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_EXEC);
 		if (!process)
 			return 0;
-		count_started(context_id);
-		send_start(task, process, process->attached_ns);
+		send_start(task, process, process->attached_ns, true);
 	}
 
 	__u64 now_ns = bpf_ktime_get_boot_ns();
-	__u64 maxrss_pages = task->signal->maxrss;
+	__u32 maxrss_pages = task->signal->maxrss;
 	__u64 program_start_ns = process->program_start_ns;
 	__u32 flags = process->flags & ~(TRACER_FLAG_PEAK_EXACT | TRACER_FLAG_PEAK_SHARED);
 	__u64 peak_pages;
@@ -176,26 +166,35 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		return 0;
 	struct tracer_wire_process_exec *record = (void *)to;
 	read_thread(&record->total, task);
-	if (!exact_run_time(task, &record->total.cpu_ns))
+	if (!exact_run_time(task, now_ns, &record->total.cpu_ns))
 		flags |= TRACER_FLAG_CPU_STALE;
-	add_account(&record->total, &process->ended);
-	record->base = process->base;
+	if (flags & TRACER_FLAG_HAS_SUMS) {
+		__u32 pid = task->tgid;
+		struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
+		if (sums) {
+			add_account(&record->total, &sums->ended);
+			__builtin_memset(&sums->late, 0, sizeof(sums->late));
+		}
+	}
 	if (process->threads > 1 && !(process->flags & TRACER_FLAG_ADOPTED))
 		flags |= TRACER_FLAG_THREADS_PENDING;
 
 	/* The new program begins here. Its only thread is this one; stragglers are known by their older exec id. */
-	process->base = record->total;
+	process->read_before_exec_bytes = record->total.read_bytes;
 	process->program_start_ns = now_ns;
 	process->exec_id = task->self_exec_id;
 	process->maxrss_pages = maxrss_pages;
-	process->prepared = 0;
+	process->peak_pages = 0;
 	process->threads = 1;
-	process->flags = (process->flags & ~TRACER_FLAG_ADOPTED) | TRACER_FLAG_EXECUTED;
+	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_EXACT)) | TRACER_FLAG_EXECUTED;
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
-	refresh_cgroup(task, process, process->cgroup_id, PROGRAM_EXEC);
+	refresh_cgroup(task, process, PROGRAM_EXEC);
 
-	fill_identity(&record->identity, task, process);
+	fill_identity(&record->identity, process);
+	record->identity.uid = task->cred->uid.val;
+	fill_namespaces(&record->identity, task);
+	fill_comm(&record->identity, task);
 	record->program_start_ns = program_start_ns;
 	record->peak_pages = peak_pages;
 	record->flags = flags | TRACER_FLAG_EXECUTED;
@@ -207,10 +206,10 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	struct fs_struct *fs = task->fs;
 	struct file *exe = mm->exe_file;
 	to->used = sizeof(*record);
-	if (!append_path(to, &exe->f_path, fs))
+	if (!append_path(to, exe->f_path.dentry, exe->f_path.mnt, fs))
 		record->flags |= TRACER_FLAG_EXE_CUT;
 	record->exe_size = to->used - sizeof(*record);
-	if (!append_path(to, &fs->pwd, fs))
+	if (!append_path(to, fs->pwd.dentry, fs->pwd.mnt, fs))
 		record->flags |= TRACER_FLAG_CWD_CUT;
 	record->cwd_size = to->used - sizeof(*record) - record->exe_size;
 	record->argv_size = 0;
@@ -220,9 +219,6 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	fill_header(&record->header, TRACER_WIRE_PROCESS_EXEC, size, task->tgid, process->start_ns, now_ns);
 	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags()))
 		count_loss(TRACER_LOSS_RING_EXEC);
-	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &process->context_id);
-	if (sums)
-		sums->executed++;
 	return 0;
 }
 
@@ -291,84 +287,111 @@ static __always_inline void add_to_totals(__u32 context_id, const struct tracer_
 		sums->failed++;
 }
 
-/* Of two threads that both find themselves the last, one deletes the entry, and only that one reports. */
-static __always_inline void end_process(struct task_struct *last, struct tracer_process *process,
-					const struct tracer_wire_account *total)
+static __always_inline void fill_exit(struct tracer_wire_process_exit *record, struct task_struct *last,
+				      const struct tracer_process *process, __u32 size)
 {
-	__u32 pid = last->tgid;
-	__u32 status = exit_status(last, process);
-	__u32 context_id = process->context_id;
-	__u64 read_before_exec_bytes = process->base.read_bytes;
-	struct tracer_wire_process_exit *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
-
-	if (!record) {
-		if (bpf_map_delete_elem(&processes, &pid) == 0) {
-			add_to_totals(context_id, total, read_before_exec_bytes, status);
-			count_loss(TRACER_LOSS_RING_EXIT);
-		}
-		return;
-	}
-	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, sizeof(*record), pid, process->start_ns,
+	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, size, last->tgid, process->start_ns,
 		    bpf_ktime_get_boot_ns());
-	fill_identity(&record->identity, last, process);
-	record->total = *total;
-	record->base = process->base;
+	fill_identity(&record->identity, process);
 	record->program_start_ns = process->program_start_ns;
 	record->attached_ns = process->attached_ns;
 	record->peak_pages = process->peak_pages;
+	record->read_before_exec_bytes = process->read_before_exec_bytes;
 	record->flags = process->flags;
-	record->exit_code = status;
+	record->exit_code = exit_status(last, process);
 	record->threads_created = process->threads_created;
 	record->reserved = 0;
-	if (bpf_map_delete_elem(&processes, &pid)) {
-		bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
-		return;
+}
+
+/* A single thread's process: nothing to add up, and nobody else to report it. */
+static __always_inline void end_alone(struct task_struct *last, struct tracer_process *process)
+{
+	__u32 pid = last->tgid;
+	struct tracer_wire_process_exit *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+
+	if (!record) {
+		struct tracer_wire_account own;
+		read_thread(&own, last);
+		add_to_totals(process->context_id, &own, process->read_before_exec_bytes, exit_status(last, process));
+		count_loss(TRACER_LOSS_RING_EXIT);
+	} else {
+		fill_exit(record, last, process, sizeof(*record));
+		read_thread(&record->total, last);
+		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->exit_code);
+		bpf_ringbuf_submit(record, wakeup_flags());
 	}
-	add_to_totals(context_id, total, read_before_exec_bytes, status);
-	bpf_ringbuf_submit(record, wakeup_flags());
+	leave_place(pid);
+}
+
+/* Of two threads that both find themselves the last, one deletes the sums, and only that one reports. */
+static __noinline void end_threaded(struct task_struct *last, struct tracer_process *process,
+					 const struct tracer_thread_sums *sums)
+{
+	__u32 pid = last->tgid;
+	__u32 slot = 0;
+	struct tracer_long_exit *record = bpf_map_lookup_elem(&exit_buffer, &slot);
+
+	if (!record)
+		return;
+	fill_exit(&record->exit, last, process, sizeof(*record));
+	record->exit.flags |= TRACER_FLAG_LATE_THREADS;
+	record->exit.total = sums->ended;
+	record->late = sums->late;
+	__u32 context_id = process->context_id;
+	if (bpf_map_delete_elem(&ended_threads, &pid))
+		return;
+	leave_place(pid);
+	if (record->exit.flags & TRACER_FLAG_EXCLUDED)
+		return;
+	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.exit_code);
+	if (bpf_ringbuf_output(&events, record, sizeof(*record), wakeup_flags()))
+		count_loss(TRACER_LOSS_RING_EXIT);
 }
 
 /* A thread's last switch: only now are its accounts final. */
 static __always_inline void thread_dead(struct task_struct *task)
 {
 	__u32 pid = task->tgid;
-	struct tracer_process *process = bpf_map_lookup_elem(&processes, &pid);
+	struct tracer_process *process = find_process(pid);
 	struct tracer_wire_account own;
 
 	if (!process || (task->pid == task->tgid && process->start_ns != task->start_boottime))
 		return;
-	read_thread(&own, task);
-	if (task->self_exec_id < process->exec_id) {
-		/* A thread of a program that an exec has ended already: nothing of it is the new program's. */
-		add_account_atomic(&process->ended, &own);
-		add_account_atomic(&process->base, &own);
+	if (!(process->flags & TRACER_FLAG_HAS_SUMS)) {
+		if (!(process->flags & TRACER_FLAG_EXCLUDED))
+			end_alone(task, process);
+		else
+			leave_place(pid);
 		return;
 	}
-	if (process->threads_created != 1 || (process->flags & TRACER_FLAG_ADOPTED_LIFE)) {
-		add_account_atomic(&process->ended, &own);
-		__sync_fetch_and_add(&process->threads, -1);
-		if (process->threads > 0)
-			return;
-		if ((process->flags & TRACER_FLAG_ADOPTED) && task->signal->live.counter > 0)
-			return;
-		own = process->ended;
+
+	struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
+	if (!sums)
+		return;
+	read_thread(&own, task);
+	add_account_atomic(&sums->ended, &own);
+	if ((__u32)task->self_exec_id < process->exec_id) {
+		/* A thread of a program that an exec has ended already: nothing of it is the new program's. */
+		add_account_atomic(&sums->late, &own);
+		return;
 	}
-	if (process->flags & TRACER_FLAG_EXCLUDED)
-		bpf_map_delete_elem(&processes, &pid);
-	else
-		end_process(task, process, &own);
+	__sync_fetch_and_add(&process->threads, -1);
+	if (process->threads > 0)
+		return;
+	if ((process->flags & TRACER_FLAG_ADOPTED) && task->signal->live.counter > 0)
+		return;
+	end_threaded(task, process, sums);
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(thread_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	struct tracer_on_cpu *here = &on_cpu[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
+	bool dead = task_state(prev) & TASK_DEAD;
 
-	here->since_ns = bpf_ktime_get_ns();
-	here->tid = next->pid;
-	here->run_time_ns = next->se.sum_exec_runtime;
-	if (task_state(prev) & TASK_DEAD)
+	if (dead)
 		thread_dead(prev);
+	if (dead || time_to_note_clock(next))
+		note_clock(next);
 	return 0;
 }
 
@@ -438,16 +461,18 @@ int BPF_PROG(cgroup_removed, struct cgroup *cgroup)
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(cgroup_attached, struct cgroup *to, const char *path, struct task_struct *task)
 {
+	struct tracer_process *process = process_of(task);
 	__u32 context_id;
 
-	if (!use_cgroup_rules || process_of(task))
+	if (process)
+		process->css_set = 0;
+	if (!use_cgroup_rules || process)
 		return 0;
 	if (rule_for(task, &context_id) != TRACER_RULE_INCLUDE)
 		return 0;
-	struct tracer_process *process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_ATTACH);
+	process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_ATTACH);
 	if (process) {
-		count_started(context_id);
-		send_start(task, process, process->attached_ns);
+		send_start(task, process, process->attached_ns, true);
 	}
 	return 0;
 }
@@ -491,8 +516,6 @@ int living_tasks(struct bpf_iter__task *context)
 		if (!process)
 			return 0;
 		adopted = true;
-		if (action == TRACER_RULE_INCLUDE)
-			count_started(context_id);
 	}
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
@@ -503,10 +526,18 @@ int living_tasks(struct bpf_iter__task *context)
 	__builtin_memset(record, 0, sizeof(*record));
 	fill_header(&record->header, TRACER_WIRE_THREAD, sizeof(*record), task->tgid, process->start_ns,
 		    bpf_ktime_get_boot_ns());
-	fill_identity(&record->identity, task, process);
+	fill_identity(&record->identity, process);
+	record->identity.uid = task->cred->uid.val;
+	fill_namespaces(&record->identity, task);
+	fill_comm(&record->identity, task);
+	fill_parent(&record->identity, task);
 	read_thread(&record->own, task);
-	if (task->pid == task->tgid)
-		record->ended = process->ended;
+	if (task->pid == task->tgid && (process->flags & TRACER_FLAG_HAS_SUMS)) {
+		__u32 pid = task->tgid;
+		struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
+		if (sums)
+			record->ended = sums->ended;
+	}
 	record->attached_ns = process->attached_ns;
 	record->tid = task->pid;
 	record->flags = process->flags;
@@ -535,7 +566,7 @@ int find_cpu_offsets(void *context)
 		if (!element)
 			return 0;
 		*number = (__u64)element;
-		cpu_offsets[cpu] = *number - base;
+		cpus[cpu].offset = *number - base;
 	}
 	cpu_offsets_known = 1;
 	return 0;

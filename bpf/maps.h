@@ -3,35 +3,37 @@
 #ifndef TRACER_MAPS_H
 #define TRACER_MAPS_H
 
-/* What the kernel side remembers of a tracked process, by thread group id. */
-struct tracer_process {
+/*
+ * Processes lie in an array by the low bits of their pid: a hash map costs several times as much, in cache misses. The few
+ * whose place is taken lie in a hash map.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 32768); /* a power of two */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct tracer_slot);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct tracer_process);
+} displaced_processes SEC(".maps");
+
+/* Only of processes that ever have a second thread, or lived before they were tracked. */
+struct tracer_thread_sums {
 	struct tracer_wire_account ended; /* of its threads that have ended */
-	struct tracer_wire_account base;  /* of the process when its current program began */
-	__u64 start_ns;
-	__u64 program_start_ns;
-	__u64 attached_ns;
-	__u64 exec_id;	       /* self_exec_id of its current program's threads */
-	__u64 cgroup_id;
-	__u64 parent_start_ns;
-	__u64 peak_pages;      /* of the current program, once its last thread has begun to exit */
-	__u64 ended_peak_pages; /* of the program that an exec is about to end */
-	__u64 maxrss_pages;    /* signal->maxrss when the current program began */
-	__s32 threads;	       /* not yet dead; for an adopted process: exiting, not yet dead */
-	__u32 threads_created;
-	__u32 leader_exit_code;
-	__u32 flags;
-	__u32 context_id;
-	__u32 hierarchy;
-	__u32 parent_pid;
-	__u32 prepared; /* TRACER_FLAG_PEAK_* of ended_peak_pages */
+	struct tracer_wire_account late;  /* of those, the ones of earlier programs that ended after them */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
+	__uint(max_entries, 32768); /* as many as processes, so that there is always room */
 	__type(key, __u32);
-	__type(value, struct tracer_process);
-} processes SEC(".maps");
+	__type(value, struct tracer_thread_sums);
+} ended_threads SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -129,6 +131,25 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PROGRAMS);
+	__type(key, __u32);
+	__type(value, struct tracer_thread_sums);
+} sums_buffer SEC(".maps");
+
+/* The exit of a process that had threads. */
+struct tracer_long_exit {
+	struct tracer_wire_process_exit exit;
+	struct tracer_wire_account late;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_long_exit);
+} exit_buffer SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct tracer_wire_thread);
@@ -141,13 +162,13 @@ const volatile __u8 uid_must_match = 0;	 /* only processes with an include rule 
 const volatile __u8 memory_is_v1 = 0;	 /* the memory controller is mounted as a v1 hierarchy */
 const volatile __u8 pids_is_v1 = 0;
 const volatile __u32 cpu_count = 1;
+const volatile __u32 slot_mask = 32767;	/* places in `processes`, less 1 */
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much waits for it */
 
 /* Set when the reader has been woken and has not come yet: cleared by the reader. */
 __u32 reader_woken = 0;
 
-/* Written at each switch. */
-struct tracer_on_cpu on_cpu[TRACER_MAX_CPUS] __attribute__((aligned(64)));
+struct tracer_cpu cpus[TRACER_MAX_CPUS] __attribute__((aligned(64)));
 
 static __always_inline void count_loss(__u32 cause)
 {

@@ -24,10 +24,9 @@ static __always_inline void append_name(struct tracer_exec_buffer *to, const voi
  * The path as the process sees it: up to its own root. First within one mount by plain loads, which is the usual case; then,
  * past mount points, by probe reads. False when the beginning is missing: too deep, or too long.
  */
-static __always_inline bool append_path(struct tracer_exec_buffer *to, const struct path *path, struct fs_struct *fs)
+static __noinline bool append_path(struct tracer_exec_buffer *to, struct dentry *dentry, struct vfsmount *mount,
+				   struct fs_struct *fs)
 {
-	struct dentry *dentry = path->dentry;
-	struct vfsmount *mount = path->mnt;
 	struct dentry *root = fs->root.dentry;
 	struct vfsmount *root_mount = fs->root.mnt;
 	struct dentry *mount_root = mount->mnt_root;

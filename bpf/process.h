@@ -3,17 +3,6 @@
 #ifndef TRACER_PROCESS_H
 #define TRACER_PROCESS_H
 
-static __always_inline struct tracer_process *process_of(struct task_struct *task)
-{
-	__u32 pid = task->tgid;
-	struct tracer_process *process = bpf_map_lookup_elem(&processes, &pid);
-
-	/* A pid comes again; a pid with its start time does not. */
-	if (process && process->start_ns != task->group_leader->start_boottime)
-		return NULL;
-	return process;
-}
-
 static __always_inline struct cgroup *v1_cgroup(struct task_struct *task, __u32 subsystem)
 {
 	struct css_set *set = task->cgroups;
@@ -74,22 +63,41 @@ static __always_inline void fill_header(struct tracer_wire_header *header, __u16
 	header->cpu = bpf_get_smp_processor_id();
 }
 
-static __always_inline void fill_identity(struct tracer_wire_identity *identity, struct task_struct *task,
-					  const struct tracer_process *process)
+/* Parent, user, namespaces and name are as before, unless filled in as well. */
+static __always_inline void fill_identity(struct tracer_wire_identity *identity, const struct tracer_process *process)
 {
-	identity->parent_start_ns = process->parent_start_ns;
+	identity->parent_start_ns = 0;
 	identity->cgroup_id = process->cgroup_id;
-	identity->parent_pid = process->parent_pid;
-	identity->uid = task->cred->uid.val;
+	identity->parent_pid = 0;
+	identity->uid = TRACER_SAME_UID;
 	identity->context_id = process->context_id;
+	identity->pid_namespace = 0;
+	identity->mount_namespace = 0;
+	identity->hierarchy = process->hierarchy;
+	__builtin_memset(identity->comm, 0, sizeof(identity->comm));
+}
+
+static __always_inline void fill_parent(struct tracer_wire_identity *identity, struct task_struct *task)
+{
+	struct task_struct *parent = task->group_leader->real_parent;
+
+	identity->parent_pid = parent->tgid;
+	identity->parent_start_ns = parent->group_leader->start_boottime;
+}
+
+static __always_inline void fill_namespaces(struct tracer_wire_identity *identity, struct task_struct *task)
+{
 	identity->pid_namespace = pid_namespace_of(task);
 	identity->mount_namespace = task->nsproxy->mnt_ns->ns.inum;
-	identity->hierarchy = process->hierarchy;
+}
+
+static __always_inline void fill_comm(struct tracer_wire_identity *identity, struct task_struct *task)
+{
 	bpf_probe_read_kernel(identity->comm, sizeof(identity->comm), task->comm);
 }
 
 /* Sends the path of a cgroup the first time that a tracked process is found in it. */
-static __always_inline void send_cgroup(struct kernfs_node *node, __u64 id, __u32 hierarchy, __u32 program)
+static __noinline void send_cgroup(struct kernfs_node *node, __u64 id, __u32 hierarchy, __u32 program)
 {
 	struct tracer_cgroup_key key = { .id = id, .hierarchy = hierarchy };
 	__u8 sent = 1;
@@ -113,14 +121,38 @@ static __always_inline void send_cgroup(struct kernfs_node *node, __u64 id, __u3
 }
 
 /* Follows a process that was moved to another cgroup. */
-static __always_inline void refresh_cgroup(struct task_struct *task, struct tracer_process *process, __u64 known_id,
-					   __u32 program)
+static __noinline void read_cgroup(struct task_struct *task, struct tracer_process *process, __u32 program)
 {
+	__u64 known_id = process->cgroup_id;
 	struct kernfs_node *node = cgroup_node(task, &process->hierarchy);
 
+	process->css_set = (__u64)task->cgroups;
 	process->cgroup_id = BPF_CORE_READ(node, id);
 	if (process->cgroup_id != known_id)
 		send_cgroup(node, process->cgroup_id, process->hierarchy, program);
+}
+
+static __always_inline void refresh_cgroup(struct task_struct *task, struct tracer_process *process, __u32 program)
+{
+	if (process->css_set != (__u64)task->cgroups)
+		read_cgroup(task, process, program);
+}
+
+/* Makes room for the sums of threads that end before their process does. */
+static __noinline void add_sums(struct tracer_process *process, __u32 pid, struct signal_struct *from, __u32 program)
+{
+	struct tracer_thread_sums *fresh = bpf_map_lookup_elem(&sums_buffer, &program);
+
+	if (!fresh)
+		return;
+	__builtin_memset(fresh, 0, sizeof(*fresh));
+	if (from)
+		read_ended_threads(&fresh->ended, from);
+	if (bpf_map_update_elem(&ended_threads, &pid, fresh, BPF_ANY)) {
+		count_loss(TRACER_LOSS_THREAD_TABLE);
+		return;
+	}
+	process->flags |= TRACER_FLAG_HAS_SUMS;
 }
 
 /* Whose processes an ordinary user may not see. */
@@ -166,39 +198,34 @@ static __always_inline __u32 rule_for(struct task_struct *task, __u32 *context_i
 static __always_inline struct tracer_process *adopt(struct task_struct *task, __u32 action, __u32 context_id,
 						    __u32 program)
 {
-	struct tracer_process *fresh = bpf_map_lookup_elem(&process_buffer, &program);
 	struct task_struct *leader = task->group_leader;
 	__u32 pid = task->tgid;
+	struct tracer_process *fresh = take_place(pid, program);
 
 	if (!fresh)
 		return NULL;
-	__builtin_memset(fresh, 0, sizeof(*fresh));
-	read_ended_threads(&fresh->ended, task->signal);
 	fresh->start_ns = leader->start_boottime;
 	fresh->program_start_ns = fresh->start_ns;
 	fresh->attached_ns = bpf_ktime_get_boot_ns();
 	fresh->exec_id = leader->self_exec_id;
-	fresh->parent_start_ns = leader->real_parent->group_leader->start_boottime;
-	fresh->parent_pid = leader->real_parent->tgid;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
 	fresh->threads_created = task->signal->nr_threads;
-	if (fresh->ended.cpu_ns)
+	if (task->signal->sum_sched_runtime)
 		fresh->flags |= TRACER_FLAG_LOST_THREADS | TRACER_FLAG_THREADS_UNKNOWN;
 	if (action == TRACER_RULE_EXCLUDE)
 		fresh->flags |= TRACER_FLAG_EXCLUDED;
 	fresh->context_id = context_id;
 	struct kernfs_node *node = cgroup_node(leader, &fresh->hierarchy);
 	fresh->cgroup_id = BPF_CORE_READ(node, id);
-	if (bpf_map_update_elem(&processes, &pid, fresh, BPF_ANY)) {
-		count_loss(TRACER_LOSS_PROCESS_TABLE);
-		return NULL;
-	}
+	fresh->css_set = (__u64)leader->cgroups;
+	add_sums(fresh, pid, task->signal, program);
 	if (action == TRACER_RULE_INCLUDE)
 		send_cgroup(node, fresh->cgroup_id, fresh->hierarchy, program);
-	return bpf_map_lookup_elem(&processes, &pid);
+	return fresh;
 }
 
-static __always_inline void send_start(struct task_struct *task, const struct tracer_process *process, __u64 now_ns)
+static __always_inline void send_start(struct task_struct *task, const struct tracer_process *process, __u64 now_ns,
+				       bool new_namespaces)
 {
 	struct tracer_wire_process_start *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
 
@@ -207,7 +234,11 @@ static __always_inline void send_start(struct task_struct *task, const struct tr
 		return;
 	}
 	fill_header(&record->header, TRACER_WIRE_PROCESS_START, sizeof(*record), task->tgid, process->start_ns, now_ns);
-	fill_identity(&record->identity, task, process);
+	fill_identity(&record->identity, process);
+	fill_parent(&record->identity, task);
+	record->identity.uid = task->cred->uid.val;
+	if (new_namespaces)
+		fill_namespaces(&record->identity, task);
 	record->flags = process->flags;
 	record->reserved = 0;
 	bpf_ringbuf_submit(record, wakeup_flags());

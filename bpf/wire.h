@@ -17,6 +17,7 @@
 #endif
 
 #define TRACER_COMM_SIZE 16
+#define TRACER_SAME_UID 0xffffffffu
 #define TRACER_ARGV_HEAD_BYTES 3072
 #define TRACER_ARGV_TAIL_BYTES 1024
 #define TRACER_PATH_MAX_BYTES 4096
@@ -69,13 +70,13 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 struct tracer_wire_identity {
 	__u64 parent_start_ns;
 	__u64 cgroup_id;
-	__u32 parent_pid;
-	__u32 uid; /* real */
+	__u32 parent_pid; /* 0 in the records of an exec and an exit: as before */
+	__u32 uid; /* real; TRACER_SAME_UID: as before */
 	__u32 context_id;
-	__u32 pid_namespace;   /* inode number of the namespace */
-	__u32 mount_namespace; /* likewise; 0: the process has none any more */
+	__u32 pid_namespace;   /* inode number of the namespace; 0: as before, or as the parent's */
+	__u32 mount_namespace; /* likewise */
 	__u32 hierarchy;       /* TRACER_HIERARCHY_*, of cgroup_id */
-	char comm[TRACER_COMM_SIZE];
+	char comm[TRACER_COMM_SIZE]; /* empty: as before, or as the parent's */
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 
@@ -93,6 +94,8 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_THREADS_UNKNOWN (1u << 10)	/* threads_created counts only those seen */
 #define TRACER_FLAG_ADOPTED_LIFE (1u << 11)	/* lived before it was tracked; never cleared */
 #define TRACER_FLAG_CPU_STALE (1u << 12)	/* exec: cpu_ns may miss up to one tick */
+#define TRACER_FLAG_HAS_SUMS (1u << 13)		/* has an entry in ended_threads */
+#define TRACER_FLAG_LATE_THREADS (1u << 14)	/* exit: an account follows */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -105,8 +108,7 @@ struct tracer_wire_process_start {
 struct tracer_wire_process_exec {
 	struct tracer_wire_header header;
 	struct tracer_wire_identity identity;
-	struct tracer_wire_account total; /* of the process, at this moment */
-	struct tracer_wire_account base;  /* of the process when the ended program began */
+	struct tracer_wire_account total; /* of the process, at this moment: where the ended program's share ends */
 	__u64 program_start_ns;		  /* when the ended program began: its exec, or the fork */
 	__u64 peak_pages;		  /* of the ended program: exact or at most, see flags */
 	__u64 argv_total;		  /* bytes the vector really has */
@@ -119,14 +121,15 @@ struct tracer_wire_process_exec {
 	__u32 reserved;
 };
 
+/* With TRACER_FLAG_LATE_THREADS followed by an account: of threads of ended programs that ended after those. */
 struct tracer_wire_process_exit {
 	struct tracer_wire_header header;
 	struct tracer_wire_identity identity;
 	struct tracer_wire_account total;
-	struct tracer_wire_account base; /* of the process when its last program began */
 	__u64 program_start_ns;		 /* when its last program began */
 	__u64 attached_ns;		 /* since when it was tracked; 0: from birth */
 	__u64 peak_pages;
+	__u64 read_before_exec_bytes; /* ioac.rchar up to the last exec: of ended programs, and of exec itself */
 	__u32 flags;
 	__u32 exit_code; /* as wait4 gives it: signal in bits 0-6, core dump in bit 7, status in bits 8-15 */
 	__u32 threads_created;
@@ -168,8 +171,6 @@ struct tracer_wire_text {
 /* Sums of all processes that ended in a context; per CPU, in the map `totals`. */
 struct tracer_context_totals {
 	struct tracer_wire_account account;
-	__u64 started;
-	__u64 executed;
 	__u64 ended;
 	__u64 failed;	/* ended by a signal or with a status other than 0 */
 	__u64 read_before_exec_bytes; /* ioac.rchar up to the last exec: what ended programs and exec itself read */
@@ -181,7 +182,8 @@ struct tracer_context_totals {
 #define TRACER_LOSS_RING_EXIT 2
 #define TRACER_LOSS_RING_CGROUP 3
 #define TRACER_LOSS_PROCESS_TABLE 4 /* a process that could not be tracked */
-#define TRACER_LOSS_CAUSES 5
+#define TRACER_LOSS_THREAD_TABLE 5  /* a process whose ended threads could not be summed */
+#define TRACER_LOSS_CAUSES 6
 
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1
@@ -194,12 +196,39 @@ struct tracer_rule {
 
 #define TRACER_MAX_CPUS 1024
 
-/* When the thread that runs on a CPU came there, and its run time then. One cache line each. */
-struct tracer_on_cpu {
-	__u64 since_ns;
-	__u64 run_time_ns;
-	__u32 tid;
-	__u32 reserved[11]; /* one cache line each */
+/* What the kernel side remembers of a tracked process; small, as each cache line of it costs. */
+struct tracer_process {
+	__u64 start_ns;
+	__u64 program_start_ns;
+	__u64 css_set;	       /* the kernel's handle of its cgroups, from which cgroup_id was read; 0: read again */
+	__u64 cgroup_id;
+	__u64 read_before_exec_bytes;
+	__u64 attached_ns;
+	__u32 flags;
+	__s32 threads;	       /* not yet dead; for an adopted process: exiting, not yet dead */
+	__u32 threads_created;
+	__u32 exec_id;	       /* self_exec_id of its current program's threads */
+	__u32 context_id;
+	__u32 hierarchy;
+	__u32 peak_pages;      /* of the program that is about to end: by an exec, or with its last thread */
+	__u32 maxrss_pages;    /* signal->maxrss when the current program began */
+	__u32 leader_exit_code;
+	__u32 reserved;
+};
+
+/* A place in the map `processes`. */
+struct tracer_slot {
+	__u32 pid;	 /* 0: free */
+	__u32 displaced; /* how many lie in displaced_processes since this place was taken */
+	struct tracer_process process;
+};
+
+/* What is known of a CPU. One cache line each. */
+struct tracer_cpu {
+	__u64 ahead_ns; /* the boot clock, of the clock in which the scheduler accounts run time here, when last seen */
+	__u64 seen_ns;	/* when, in the scheduler's clock; 0: never */
+	__u64 offset;	/* of its per-CPU memory */
+	__u64 reserved[5];
 };
 
 struct tracer_cgroup_key {

@@ -73,8 +73,7 @@ ContextTotals totals_of(const RawTotals& raw, const std::vector<Context>& contex
   std::memcpy(&wire, raw.bytes.data(), std::min(raw.bytes.size(), sizeof wire));
   ContextTotals totals;
   if (raw.context_id < contexts.size()) totals.context = contexts[raw.context_id];
-  totals.started = wire.started;
-  totals.executed = wire.executed;
+  totals.living = raw.living;
   totals.ended = wire.ended;
   totals.failed = wire.failed;
   totals.account = to_account(wire.account, 0);
@@ -269,7 +268,7 @@ class Session::Impl final : public Receiver {
       end.time_ns = boot_time_ns();
       for (const RawTotals& raw : source_->totals()) {
         const ContextTotals totals = totals_of(raw, contexts_);
-        end.processes_started += totals.started;
+        end.processes_started += totals.living + totals.ended;
         end.processes_ended += totals.ended;
       }
       end.exits_delivered = exits_;

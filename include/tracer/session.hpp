@@ -33,7 +33,7 @@ enum class Reader {
 struct SessionOptions {
   Filter filter;                           ///< Default: every process of the host (not root: of your own uid).
   Reader reader = Reader::kOwnThread;
-  std::size_t ring_bytes = 8u << 20;       ///< Between kernel and reader. A power of two times the page size.
+  std::size_t ring_bytes = 1u << 20;       ///< Between kernel and reader. A power of two times the page size.
   std::size_t max_processes = 32768;       ///< Tracked at one time; more are counted as lost. About 0.4 KiB each.
   std::size_t max_contexts = 256;          ///< Different labels in one session; about 0.2 KiB each and CPU.
   bool mask_secrets = true;                ///< In arguments, by rules/secrets.toml.

@@ -31,6 +31,7 @@ class Receiver {
 /// Sums in a context by its number, raw.
 struct RawTotals {
   std::uint32_t context_id = 0;
+  std::uint64_t living = 0;
   std::vector<std::byte> bytes;  ///< struct tracer_context_totals of bpf/wire.h
 };
 

@@ -31,8 +31,7 @@ struct Statistics {
 /// Sums of all processes of one context that have ended, added up in the kernel.
 struct ContextTotals {
   Context context;
-  std::uint64_t started = 0;   ///< Living ones that were taken in included.
-  std::uint64_t executed = 0;  ///< Programs.
+  std::uint64_t living = 0;  ///< Begun or taken in, and not ended yet.
   std::uint64_t ended = 0;
   std::uint64_t failed = 0;
   Account account;             ///< No peak: a sum of peaks means nothing.

@@ -27,17 +27,19 @@ std::vector<ProcessSample> Correlator::take_samples() {
 void Correlator::fill(Process& process, const RecordIdentity& identity) const {
   process.pid = identity.pid;
   process.start_ns = identity.start_ns;
-  process.parent_pid = identity.parent_pid;
-  process.parent_start_ns = identity.parent_start_ns;
-  process.uid = identity.uid;
-  process.comm = identity.comm;
+  if (identity.parent_pid != 0) {
+    process.parent_pid = identity.parent_pid;
+    process.parent_start_ns = identity.parent_start_ns;
+  }
+  if (identity.uid) process.uid = identity.uid;
+  if (!identity.comm.empty()) process.comm = identity.comm;
   process.cgroup_id = identity.cgroup_id;
   process.cgroup_hierarchy = hierarchy_name(identity.hierarchy);
   if (const std::string* path = cgroups_.find(identity.hierarchy, identity.cgroup_id)) {
     process.cgroup = *path;
     process.container_id = container_id_of(*path);
   }
-  process.pid_namespace = identity.pid_namespace;
+  if (identity.pid_namespace) process.pid_namespace = identity.pid_namespace;
   if (identity.mount_namespace) process.mount_namespace = identity.mount_namespace;
 }
 
@@ -70,6 +72,9 @@ Correlator::Entry& Correlator::entry_of(const RecordIdentity& identity, std::opt
     const Process& above = *parent->second.process;
     entry.selection = parent->second.selection;
     process->context = above.context;
+    process->comm = above.comm;
+    process->pid_namespace = above.pid_namespace;
+    process->mount_namespace = above.mount_namespace;
     if (!attached_ns) {
       process->exe = above.exe;
       process->argv = above.argv;
@@ -101,6 +106,11 @@ Correlator::Entry& Correlator::entry_of(const RecordIdentity& identity, std::opt
   return processes_.insert_or_assign(identity.pid, std::move(entry)).first->second;
 }
 
+/// False: the exec that began this program was lost, and what is known is of an earlier one.
+bool Correlator::same_program(const Entry& entry, std::uint64_t program_start_ns) {
+  return entry.program_start_ns == program_start_ns;
+}
+
 void Correlator::announce(Entry& entry) {
   if (entry.announced) return;
   entry.announced = true;
@@ -130,23 +140,33 @@ void Correlator::on(ExecRecord record) {
   event.time_ns = record.identity.time_ns;
   event.process = process;
   event.attached_ns = entry.attached_ns;
-  event.ended = {record.ended_start_ns, record.identity.time_ns, before->exe, before->tool, record.ended};
+  event.ended.start_ns = record.ended_start_ns;
+  event.ended.end_ns = record.identity.time_ns;
+  if (same_program(entry, record.ended_start_ns)) {
+    event.ended.exe = before->exe;
+    event.ended.tool = before->tool;
+    if (!entry.threads_pending) event.ended.account = ended_account(record, entry.program_base);
+  }
   if (entry.selection == Selection::kSelected) announce(entry);
   entry.process = std::move(process);
   entry.program_start_ns = record.identity.time_ns;
+  entry.program_base = record.total;
+  entry.threads_pending = (record.flags & TRACER_FLAG_THREADS_PENDING) != 0;
   if (entry.selection == Selection::kSelected) emit_(std::move(event));
 }
 
 void Correlator::on(ExitRecord record) {
   Entry& entry = entry_of(record.identity, record.attached_ns);
   std::shared_ptr<const Process> process = entry.process;
+  const bool same = same_program(entry, record.program_start_ns);
   const bool moved = process->cgroup_id != record.identity.cgroup_id;
-  if (moved || process->uid != record.identity.uid || process->comm != record.identity.comm) {
+  if (!same || moved) {
     auto changed = std::make_shared<Process>(*process);
     if (moved) {
       changed->cgroup.reset();
       changed->container_id.reset();
     }
+    if (!same) set_text(*changed, {});
     fill(*changed, record.identity);
     process = std::move(changed);
   }
@@ -162,8 +182,12 @@ void Correlator::on(ExitRecord record) {
     event.exit_signal = record.exit_signal;
     event.core_dumped = record.core_dumped;
     event.threads = record.threads;
-    event.account = record.total;
-    event.program = {record.program_start_ns, record.identity.time_ns, process->exe, process->tool, record.program};
+    event.account = process_account(record);
+    event.program.start_ns = record.program_start_ns;
+    event.program.end_ns = record.identity.time_ns;
+    event.program.exe = process->exe;
+    event.program.tool = process->tool;
+    if (same) event.program.account = last_program_account(record, entry.program_base);
     emit_(std::move(event));
   }
   processes_.erase(record.identity.pid);

@@ -49,6 +49,8 @@ class Correlator {
     Selection selection = Selection::kSelected;
     std::optional<std::uint64_t> attached_ns;
     std::uint64_t program_start_ns = 0;
+    RawAccount program_base{};     ///< The process's total when its program began.
+    bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.
     bool announced = false;  ///< Its ProcessStart was emitted.
     std::uint64_t started_ns = 0;
   };
@@ -63,6 +65,7 @@ class Correlator {
   Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
   void fill(Process& process, const RecordIdentity& identity) const;
   void set_text(Process& process, ProgramText text);
+  static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
   void announce(Entry& entry);
 
   Rules rules_;

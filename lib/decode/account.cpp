@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -10,6 +11,8 @@
 namespace tracer {
 namespace {
 
+/// Reads that an exec makes itself are few: headers, tables, the interpreter's. More than this was the program's own.
+constexpr std::uint64_t kMostExecReadBytes = 8u << 10;
 constexpr std::size_t kWords = sizeof(tracer_wire_account) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, kWords>;
 
@@ -62,6 +65,45 @@ void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexce
   } else {
     account.peak_rss_at_most_bytes = pages * page_bytes;
   }
+}
+
+Account ended_account(const ExecRecord& record, const RawAccount& base) noexcept {
+  // While threads of the ended program were still ending, its sums were not final: not known is better than too little.
+  if ((record.flags & TRACER_FLAG_THREADS_PENDING) != 0) return {};
+  Account account = to_account(difference(record.total, base), record.flags);
+  account.read_at_most_bytes = account.read_bytes;
+  account.read_bytes.reset();
+  account.read_calls.reset();
+  if ((record.flags & TRACER_FLAG_CPU_STALE) != 0) {
+    account.cpu_ns.reset();
+    account.user_ns.reset();
+    account.system_ns.reset();
+  }
+  set_peak(account, record.ended_peak_pages, record.flags);
+  return account;
+}
+
+Account process_account(const ExitRecord& record) noexcept {
+  Account account = to_account(record.total, record.flags);
+  set_peak(account, record.peak_pages, record.flags);
+  if ((record.flags & TRACER_FLAG_EXECUTED) == 0 || !account.read_bytes) return account;
+  if (record.read_before_exec_bytes > kMostExecReadBytes) {
+    account.read_at_most_bytes = account.read_bytes;
+    account.read_bytes.reset();
+  } else {
+    account.read_bytes = record.total.read_bytes - std::min<std::uint64_t>(record.total.read_bytes, record.read_before_exec_bytes);
+  }
+  account.read_calls.reset();
+  return account;
+}
+
+Account last_program_account(const ExitRecord& record, const RawAccount& base) noexcept {
+  // What threads did that ended before tracking began is before an exec, too, and so not in the program's share.
+  std::uint32_t flags = record.flags;
+  if ((flags & TRACER_FLAG_EXECUTED) != 0) flags &= ~TRACER_FLAG_LOST_THREADS;
+  Account account = to_account(difference(difference(record.total, base), record.late), flags);
+  set_peak(account, record.peak_pages, flags);
+  return account;
 }
 
 void add(Account& sum, const Account& more) noexcept {

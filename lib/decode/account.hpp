@@ -6,7 +6,7 @@
 
 #include <tracer/event.hpp>
 
-#include "wire.h"
+#include "decode/records.hpp"
 
 namespace tracer {
 
@@ -17,6 +17,13 @@ tracer_wire_account difference(const tracer_wire_account& a, const tracer_wire_a
 Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept;
 
 void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexcept;
+
+/// Of the program that an exec ended: from `base`, the process's total when that began.
+Account ended_account(const ExecRecord& record, const RawAccount& base) noexcept;
+/// Of a whole process.
+Account process_account(const ExitRecord& record) noexcept;
+/// Of its last program: from `base`, the process's total when that began.
+Account last_program_account(const ExitRecord& record, const RawAccount& base) noexcept;
 
 /// Adds field by field; absent where either is.
 void add(Account& sum, const Account& more) noexcept;

@@ -11,8 +11,6 @@
 namespace tracer {
 namespace {
 
-/// Reads that an exec makes itself are few: a header, a table, the interpreter's. More than this was the program's own.
-constexpr std::uint64_t kMostExecReads = 8u << 10;
 constexpr std::uint32_t kUnknownSize = 0xffffffff;
 
 /// Copies a record's fixed part; false when the bytes are too few.
@@ -42,11 +40,11 @@ RecordIdentity identity_of(const tracer_wire_header& header, const tracer_wire_i
   identity.pid = header.pid;
   identity.parent_pid = wire.parent_pid;
   identity.parent_start_ns = wire.parent_start_ns;
-  identity.uid = wire.uid;
+  if (wire.uid != TRACER_SAME_UID) identity.uid = wire.uid;
   identity.context_id = wire.context_id;
   identity.cgroup_id = wire.cgroup_id;
   identity.hierarchy = wire.hierarchy;
-  identity.pid_namespace = wire.pid_namespace;
+  if (wire.pid_namespace != 0) identity.pid_namespace = wire.pid_namespace;
   if (wire.mount_namespace != 0) identity.mount_namespace = wire.mount_namespace;
   identity.comm.assign(wire.comm, ::strnlen(wire.comm, sizeof wire.comm));
   return identity;
@@ -121,20 +119,9 @@ std::optional<Record> decode_exec(std::span<const std::byte> bytes) {
   ExecRecord record;
   record.identity = identity_of(wire.header, wire.identity);
   record.ended_start_ns = wire.program_start_ns;
-  // While threads of the ended program were still ending, its sums were not final: not known is better than too little.
-  if ((wire.flags & TRACER_FLAG_THREADS_PENDING) == 0) {
-    const tracer_wire_account raw = difference(wire.total, wire.base);
-    record.ended = to_account(raw, wire.flags);
-    record.ended.read_at_most_bytes = record.ended.read_bytes;
-    record.ended.read_bytes.reset();
-    record.ended.read_calls.reset();
-    if ((wire.flags & TRACER_FLAG_CPU_STALE) != 0) {
-      record.ended.cpu_ns.reset();
-      record.ended.user_ns.reset();
-      record.ended.system_ns.reset();
-    }
-    set_peak(record.ended, wire.peak_pages, wire.flags);
-  }
+  record.total = wire.total;
+  record.ended_peak_pages = wire.peak_pages;
+  record.flags = wire.flags;
   record.text.exe = path_of(*exe, (wire.flags & TRACER_FLAG_EXE_CUT) != 0);
   record.text.cwd = path_of(*cwd, (wire.flags & TRACER_FLAG_CWD_CUT) != 0);
   if ((wire.flags & TRACER_FLAG_ARGV_UNREADABLE) == 0) set_argv(record.text, *argv, wire.argv_total);
@@ -156,24 +143,11 @@ std::optional<Record> decode_exit(std::span<const std::byte> bytes) {
   record.core_dumped = (wire.exit_code & 0x80u) != 0;
   if ((wire.flags & TRACER_FLAG_THREADS_UNKNOWN) == 0) record.threads = wire.threads_created;
   record.program_start_ns = wire.program_start_ns;
-
-  // An account's base is at its last exec, so what threads did that ended before tracking began is not in the program's.
-  std::uint32_t program_flags = wire.flags;
-  if ((wire.flags & TRACER_FLAG_EXECUTED) != 0) program_flags &= ~TRACER_FLAG_LOST_THREADS;
-  record.total = to_account(wire.total, wire.flags);
-  record.program = to_account(difference(wire.total, wire.base), program_flags);
-  if ((wire.flags & TRACER_FLAG_EXECUTED) != 0 && record.total.read_bytes) {
-    if (wire.base.read_bytes > kMostExecReads) {
-      record.total.read_at_most_bytes = record.total.read_bytes;
-      record.total.read_bytes.reset();
-      record.total.read_calls.reset();
-    } else {
-      record.total.read_bytes = record.program.read_bytes;
-      record.total.read_calls = record.program.read_calls;
-    }
-  }
-  set_peak(record.total, wire.peak_pages, wire.flags);
-  set_peak(record.program, wire.peak_pages, wire.flags);
+  record.total = wire.total;
+  record.peak_pages = wire.peak_pages;
+  record.read_before_exec_bytes = wire.read_before_exec_bytes;
+  record.flags = wire.flags;
+  if ((wire.flags & TRACER_FLAG_LATE_THREADS) != 0 && !take(bytes.subspan(sizeof wire), record.late)) return std::nullopt;
   return record;
 }
 

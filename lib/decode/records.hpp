@@ -10,22 +10,27 @@
 
 #include <tracer/event.hpp>
 
+#include "wire.h"
+
 namespace tracer {
+
+/// Raw counters, which only grow; an Account is made of the difference of two (account.hpp).
+using RawAccount = tracer_wire_account;
 
 /// In each record of a process.
 struct RecordIdentity {
   std::uint64_t time_ns = 0;
   std::uint64_t start_ns = 0;
   std::uint32_t pid = 0;
-  std::uint32_t parent_pid = 0;
+  std::uint32_t parent_pid = 0;  ///< 0, as is parent_start_ns then: as before.
   std::uint64_t parent_start_ns = 0;
-  std::uint32_t uid = 0;
+  std::optional<std::uint32_t> uid;  ///< Absent: as before.
   std::uint32_t context_id = 0;
   std::uint64_t cgroup_id = 0;
   std::uint32_t hierarchy = 0;
-  std::uint32_t pid_namespace = 0;
+  std::optional<std::uint32_t> pid_namespace;  ///< Absent, as mount_namespace: as before, or the parent's.
   std::optional<std::uint32_t> mount_namespace;
-  std::string comm;
+  std::string comm;  ///< Empty: as before, or the parent's.
 };
 
 struct StartRecord {
@@ -43,8 +48,10 @@ struct ProgramText {
 
 struct ExecRecord {
   RecordIdentity identity;
-  std::uint64_t ended_start_ns = 0;
-  Account ended;
+  std::uint64_t ended_start_ns = 0;  ///< When the program began that ended here.
+  RawAccount total{};                ///< Of the process, up to here.
+  std::uint64_t ended_peak_pages = 0;
+  std::uint32_t flags = 0;           ///< TRACER_FLAG_*
   ProgramText text;
 };
 
@@ -55,9 +62,12 @@ struct ExitRecord {
   std::optional<std::int32_t> exit_signal;
   bool core_dumped = false;
   std::optional<std::uint64_t> threads;
-  Account total;
-  std::uint64_t program_start_ns = 0;
-  Account program;
+  std::uint64_t program_start_ns = 0;  ///< When its last program began.
+  RawAccount total{};
+  RawAccount late{};                   ///< Share of threads of earlier programs that ended after those.
+  std::uint64_t peak_pages = 0;
+  std::uint64_t read_before_exec_bytes = 0;
+  std::uint32_t flags = 0;
 };
 
 struct CgroupRecord {

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <signal.h>
 #include <unistd.h>
@@ -36,7 +37,8 @@ constexpr long kPollPeriodNs = 100'000'000;
 constexpr std::size_t kLogTailBytes = 1500;
 
 constexpr std::array<const char*, TRACER_LOSS_CAUSES> kLossNames = {
-    "ring_full_process_start", "ring_full_process_exec", "ring_full_process_exit", "ring_full_cgroup", "process_table_full"};
+    "ring_full_process_start", "ring_full_process_exec", "ring_full_process_exit", "ring_full_cgroup", "process_table_full",
+    "thread_table_full"};
 
 /// What libbpf says while loading, for the error's detail; the library itself never prints.
 class LibbpfLog {
@@ -76,6 +78,11 @@ struct SkeletonCloser {
 };
 struct RingCloser {
   void operator()(ring_buffer* ring) const noexcept { ::ring_buffer__free(ring); }
+};
+
+struct Unmapper {
+  std::size_t bytes = 0;
+  void operator()(const tracer_slot* slots) const noexcept { ::munmap(const_cast<tracer_slot*>(slots), bytes); }
 };
 
 [[noreturn]] void refuse(const char* what, int error_number, const LibbpfLog& log) {
@@ -154,12 +161,13 @@ class KernelSource final : public Source {
 
   std::vector<RawTotals> totals() const override {
     std::vector<RawTotals> all;
+    std::map<std::uint32_t, std::uint64_t> living = unended_by_context();
     for (std::uint32_t id = 0; id < options_.max_contexts; ++id) {
       tracer_context_totals sum{};
       for_each_cpu_value<tracer_context_totals>(skeleton_->maps.totals, id,
                                                 [&](const tracer_context_totals& value) { add_words(sum, value); });
-      if (sum.started == 0 && sum.ended == 0) continue;
-      RawTotals totals{id, std::vector<std::byte>(sizeof sum)};
+      if (sum.ended == 0 && living[id] == 0) continue;
+      RawTotals totals{id, living[id], std::vector<std::byte>(sizeof sum)};
       std::memcpy(totals.bytes.data(), &sum, sizeof sum);
       all.push_back(std::move(totals));
     }
@@ -205,6 +213,14 @@ class KernelSource final : public Source {
       LIBBPF_OPTS(bpf_test_run_opts, run);
       ::bpf_prog_test_run_opts(prog, &run);
     }
+    const std::size_t slot_bytes = ::bpf_map__max_entries(skeleton_->maps.processes) * sizeof(tracer_slot);
+    slots_ = {static_cast<const tracer_slot*>(::mmap(nullptr, slot_bytes, PROT_READ, MAP_SHARED,
+                                                     ::bpf_map__fd(skeleton_->maps.processes), 0)),
+              Unmapper{slot_bytes}};
+    if (slots_.get() == MAP_FAILED) {
+      static_cast<void>(slots_.release());
+      refuse("map the process table", errno, log);
+    }
     ring_.reset(::ring_buffer__new(::bpf_map__fd(skeleton_->maps.events), &KernelSource::on_ring, this, nullptr));
     if (!ring_) refuse("map the ring", errno, log);
     make_pollable(log);
@@ -225,14 +241,17 @@ class KernelSource final : public Source {
       if (rule.rule.subject == Filter::Subject::kCgroup) rodata->use_cgroup_rules = 1;
     }
     ::bpf_map__set_max_entries(skeleton_->maps.events, static_cast<std::uint32_t>(options_.ring_bytes));
-    ::bpf_map__set_max_entries(skeleton_->maps.processes, static_cast<std::uint32_t>(options_.max_processes));
+    const auto places = static_cast<std::uint32_t>(std::bit_ceil(options_.max_processes));
+    rodata->slot_mask = places - 1;
+    ::bpf_map__set_max_entries(skeleton_->maps.processes, places);
+    ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, std::max(places / 4, 1u));
+    ::bpf_map__set_max_entries(skeleton_->maps.ended_threads, places + places / 4);
     ::bpf_map__set_max_entries(skeleton_->maps.totals, static_cast<std::uint32_t>(options_.max_contexts));
 
     const auto only_if = [](bool wanted, bpf_program* program) { ::bpf_program__set_autoload(program, wanted); };
     only_if(types_.has_tracepoint("sched_prepare_exec"), skeleton_->progs.process_prepare_exec);
     only_if(types_.has_per_cpu_rss(), skeleton_->progs.find_cpu_offsets);
     only_if(rodata->use_cgroup_rules != 0, skeleton_->progs.cgroup_removed);
-    only_if(rodata->use_cgroup_rules != 0, skeleton_->progs.cgroup_attached);
     ::bpf_program__set_autoattach(skeleton_->progs.find_cpu_offsets, false);
   }
 
@@ -272,13 +291,9 @@ class KernelSource final : public Source {
   void settle() {
     constexpr int kMostRounds = 50;
     for (int round = 0; round < kMostRounds; ++round) {
-      std::uint64_t unfinished = 0;
-      for (const RawTotals& raw : totals()) {
-        tracer_context_totals sum{};
-        std::memcpy(&sum, raw.bytes.data(), sizeof sum);
-        unfinished += sum.started - std::min(sum.started, sum.ended);
-      }
-      if (unfinished <= living_processes()) return;
+      std::uint64_t unended = 0;
+      for (const auto& [context, count] : unended_by_context()) unended += count;
+      if (unended <= living_processes()) return;
       ::usleep(2000);
     }
   }
@@ -330,6 +345,24 @@ class KernelSource final : public Source {
     threads.resize(bytes.size() / sizeof(tracer_wire_thread));
     std::memcpy(threads.data(), bytes.data(), threads.size() * sizeof(tracer_wire_thread));
     return threads;
+  }
+
+  /// Processes that the kernel side holds a place for.
+  std::map<std::uint32_t, std::uint64_t> unended_by_context() const {
+    std::map<std::uint32_t, std::uint64_t> counts;
+    const auto count = [&counts](const tracer_process& process) {
+      if ((process.flags & TRACER_FLAG_EXCLUDED) == 0) ++counts[process.context_id];
+    };
+    const std::uint32_t places = ::bpf_map__max_entries(skeleton_->maps.processes);
+    for (std::uint32_t at = 0; at < places; ++at)
+      if (const auto& slot = slots_[at]; slot.pid != 0) count(slot.process);
+    const int displaced = ::bpf_map__fd(skeleton_->maps.displaced_processes);
+    std::uint32_t key = 0;
+    for (void* before = nullptr; ::bpf_map_get_next_key(displaced, before, &key) == 0; before = &key) {
+      tracer_process process{};
+      if (::bpf_map_lookup_elem(displaced, &key, &process) == 0) count(process);
+    }
+    return counts;
   }
 
   std::size_t living_processes() const {
@@ -386,6 +419,7 @@ class KernelSource final : public Source {
   KernelTypes types_;
   std::unique_ptr<lifecycle_bpf, SkeletonCloser> skeleton_;
   std::unique_ptr<ring_buffer, RingCloser> ring_;
+  std::unique_ptr<const tracer_slot[], Unmapper> slots_;
   UniqueFd timer_;
   UniqueFd epoll_;
   Receiver* receiver_ = nullptr;
