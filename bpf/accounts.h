@@ -96,7 +96,8 @@ static __always_inline void note_clock(struct task_struct *next)
 		return;
 	__u64 ahead = bpf_ktime_get_boot_ns() - now;
 	__u64 most = cpu->ahead_ns + (since >> 6);
-	if (cpu->seen_ns && ahead > most)
+	/* A whole second more is a suspend: only the boot clock goes on then. */
+	if (cpu->seen_ns && ahead > most && ahead - most < 1000000000)
 		ahead = most;
 	cpu->ahead_ns = ahead;
 	cpu->seen_ns = now;

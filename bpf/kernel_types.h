@@ -36,6 +36,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 
 /* linux/sched.h, linux/sched/signal.h */
 #define TASK_DEAD 0x80
+#define PF_KTHREAD 0x00200000
 #define SIGNAL_GROUP_EXIT 0x4
 /* linux/proc_ns.h: the inode number of the initial pid namespace */
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
@@ -216,6 +217,7 @@ enum cgroup_subsys_id {
 
 struct task_struct {
 	unsigned int __state;
+	unsigned int flags;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct mm_struct *mm;

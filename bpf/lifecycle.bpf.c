@@ -28,8 +28,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	if (child->pid != child->tgid) {
 		if (!origin)
 			return 0;
-		if (!(origin->flags & TRACER_FLAG_ADOPTED))
-			__sync_fetch_and_add(&origin->threads, 1);
+		__sync_fetch_and_add(&origin->threads, 1);
 		__sync_fetch_and_add(&origin->threads_created, 1);
 		if (!(origin->flags & TRACER_FLAG_HAS_SUMS))
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
@@ -41,8 +40,10 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	if (origin) {
 		context_id = origin->context_id;
 		action = (origin->flags & TRACER_FLAG_EXCLUDED) ? TRACER_RULE_EXCLUDE : TRACER_RULE_INCLUDE;
-		if (foreign(child))
+		if (foreign(child) || (origin->css_set != (__u64)child->cgroups && pruned(child)))
 			action = TRACER_RULE_EXCLUDE;
+	} else if (child->flags & PF_KTHREAD) {
+		return 0;
 	} else if (track_all || use_cgroup_rules || use_uid_rules) {
 		action = rule_for(child, &context_id);
 	}
@@ -59,6 +60,8 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	fresh->context_id = context_id;
 	fresh->threads = 1;
 	fresh->threads_created = 1;
+	if (child->mm == parent->mm)
+		fresh->flags = TRACER_FLAG_PEAK_SHARED;
 	if (action == TRACER_RULE_EXCLUDE) {
 		fresh->flags = TRACER_FLAG_EXCLUDED;
 		return 0;
@@ -73,7 +76,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	return 0;
 }
 
-/* The one moment at which the memory of the program that an exec ends is still there. Since 5c5fad46e48c (6.11). */
+/* The one moment at which the memory of the program that an exec ends is still there. Since 5c5fad46e48c (6.10). */
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(process_prepare_exec, struct task_struct *task)
 {
@@ -151,7 +154,11 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_EXEC);
 		if (!process)
 			return 0;
+		process->flags |= TRACER_FLAG_AT_EXEC;
 		send_start(task, process, process->attached_ns, true);
+		process->flags &= ~TRACER_FLAG_AT_EXEC;
+	} else if (pruned(task)) {
+		process->flags |= TRACER_FLAG_EXCLUDED;
 	}
 
 	__u64 now_ns = bpf_ktime_get_boot_ns();
@@ -165,6 +172,8 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	if (!to)
 		return 0;
 	struct tracer_wire_process_exec *record = (void *)to;
+	/* Before the sums are read: a thread that dies in between is booked as late then. */
+	process->exec_id = task->self_exec_id;
 	read_thread(&record->total, task);
 	if (!exact_run_time(task, now_ns, &record->total.cpu_ns))
 		flags |= TRACER_FLAG_CPU_STALE;
@@ -176,17 +185,16 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 			__builtin_memset(&sums->late, 0, sizeof(sums->late));
 		}
 	}
-	if (process->threads > 1 && !(process->flags & TRACER_FLAG_ADOPTED))
+	if (process->threads > 1)
 		flags |= TRACER_FLAG_THREADS_PENDING;
 
 	/* The new program begins here. Its only thread is this one; stragglers are known by their older exec id. */
 	process->read_before_exec_bytes = record->total.read_bytes;
 	process->program_start_ns = now_ns;
-	process->exec_id = task->self_exec_id;
 	process->maxrss_pages = maxrss_pages;
 	process->peak_pages = 0;
 	process->threads = 1;
-	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_EXACT)) | TRACER_FLAG_EXECUTED;
+	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_EXACT | TRACER_FLAG_PEAK_SHARED)) | TRACER_FLAG_EXECUTED;
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
 	refresh_cgroup(task, process, PROGRAM_EXEC);
@@ -230,24 +238,20 @@ int BPF_PROG(process_exit, struct task_struct *task)
 
 	if (!process)
 		return 0;
-	if (process->flags & TRACER_FLAG_ADOPTED)
-		__sync_fetch_and_add(&process->threads, 1);
 	if (task->pid == task->tgid)
 		process->leader_exit_code = task->exit_code;
 	if (task->signal->live.counter > 0 || (process->flags & TRACER_FLAG_EXCLUDED))
 		return 0;
 
 	struct mm_struct *mm = task->mm;
+	if (process->flags & TRACER_FLAG_PEAK_SHARED)
+		return 0;
 	if (!mm) {
 		/* Before 6.16 only signal->maxrss is left: this program's, if it grew since the program began. */
 		__u64 maxrss_pages = task->signal->maxrss;
 		process->peak_pages = maxrss_pages;
 		if (!(process->flags & TRACER_FLAG_ADOPTED) && maxrss_pages > process->maxrss_pages)
 			process->flags |= TRACER_FLAG_PEAK_EXACT;
-		return 0;
-	}
-	if (!(process->flags & TRACER_FLAG_EXECUTED) && mm == task->real_parent->mm) {
-		process->flags |= TRACER_FLAG_PEAK_SHARED;
 		return 0;
 	}
 	if (!resident_pages_known())
@@ -378,6 +382,7 @@ static __always_inline void thread_dead(struct task_struct *task)
 	__sync_fetch_and_add(&process->threads, -1);
 	if (process->threads > 0)
 		return;
+	/* Of a process that was taken in the count may be off by one that was just ending. */
 	if ((process->flags & TRACER_FLAG_ADOPTED) && task->signal->live.counter > 0)
 		return;
 	end_threaded(task, process, sums);
@@ -420,7 +425,7 @@ int BPF_PROG(cgroup_created, struct cgroup *cgroup, const char *path)
 		if (rule) {
 			struct tracer_rule copy = *rule;
 			if (bpf_map_update_elem(&cgroup_rules, &key, &copy, BPF_ANY))
-				count_loss(TRACER_LOSS_PROCESS_TABLE);
+				count_loss(TRACER_LOSS_CGROUP_TABLE);
 		}
 	}
 	struct tracer_cgroup_buffer *to = bpf_map_lookup_elem(&cgroup_buffer, &slot);
@@ -464,8 +469,11 @@ int BPF_PROG(cgroup_attached, struct cgroup *to, const char *path, struct task_s
 	struct tracer_process *process = process_of(task);
 	__u32 context_id;
 
-	if (process)
+	if (process) {
 		process->css_set = 0;
+		if (pruned(task))
+			process->flags |= TRACER_FLAG_EXCLUDED;
+	}
 	if (!use_cgroup_rules || process)
 		return 0;
 	if (rule_for(task, &context_id) != TRACER_RULE_INCLUDE)
@@ -543,6 +551,7 @@ int living_tasks(struct bpf_iter__task *context)
 	record->flags = process->flags;
 	record->threads_created = process->threads_created;
 	record->newly_adopted = adopted;
+	record->read_before_exec_bytes = process->read_before_exec_bytes;
 	bpf_seq_write(context->meta->seq, record, sizeof(*record));
 	return 0;
 }

@@ -158,7 +158,8 @@ struct {
 const volatile __u8 track_all = 0;	 /* every process of the host, but for excluded ones */
 const volatile __u8 use_cgroup_rules = 0;
 const volatile __u8 use_uid_rules = 0;
-const volatile __u8 uid_must_match = 0;	 /* only processes with an include rule for their uid, whatever else includes them */
+const volatile __u8 own_uid_only = 0;	 /* only processes of own_uid, whatever includes them */
+const volatile __u32 own_uid = 0;
 const volatile __u8 memory_is_v1 = 0;	 /* the memory controller is mounted as a v1 hierarchy */
 const volatile __u8 pids_is_v1 = 0;
 const volatile __u32 cpu_count = 1;

@@ -85,6 +85,8 @@ static __always_inline __u32 append_kernfs_path(struct tracer_cgroup_buffer *to,
 		struct kernfs_node *parent = kernfs_parent(node);
 		if (!parent)
 			break;
+		if (offset > CGROUP_MASK - MAX_NAME)
+			break;
 		offset &= CGROUP_MASK;
 		long length = bpf_probe_read_kernel_str(&to->bytes[offset], MAX_NAME + 1, BPF_CORE_READ(node, name));
 		if (length <= 0)

@@ -158,9 +158,7 @@ static __noinline void add_sums(struct tracer_process *process, __u32 pid, struc
 /* Whose processes an ordinary user may not see. */
 static __always_inline bool foreign(struct task_struct *task)
 {
-	__u32 uid = task->cred->uid.val;
-
-	return uid_must_match && !bpf_map_lookup_elem(&uid_rules, &uid);
+	return own_uid_only && task->cred->uid.val != own_uid;
 }
 
 /* What the rules say of a task that inherits nothing: 0, or TRACER_RULE_*. */
@@ -188,10 +186,18 @@ static __always_inline __u32 rule_for(struct task_struct *task, __u32 *context_i
 		rule = bpf_map_lookup_elem(&uid_rules, &uid);
 		if (rule && rule->action == TRACER_RULE_EXCLUDE)
 			return TRACER_RULE_EXCLUDE;
-		if (rule && !uid_must_match)
+		if (rule)
 			found = TRACER_RULE_INCLUDE;
 	}
 	return found;
+}
+
+/* Exclude rules prune, whatever the process has inherited. */
+static __always_inline bool pruned(struct task_struct *task)
+{
+	__u32 context_id;
+
+	return (use_cgroup_rules || use_uid_rules || own_uid_only) && rule_for(task, &context_id) == TRACER_RULE_EXCLUDE;
 }
 
 /* Begins to track a process in the middle of its life. */
@@ -209,7 +215,8 @@ static __always_inline struct tracer_process *adopt(struct task_struct *task, __
 	fresh->attached_ns = bpf_ktime_get_boot_ns();
 	fresh->exec_id = leader->self_exec_id;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
-	fresh->threads_created = task->signal->nr_threads;
+	fresh->threads = task->signal->nr_threads;
+	fresh->threads_created = fresh->threads;
 	if (task->signal->sum_sched_runtime)
 		fresh->flags |= TRACER_FLAG_LOST_THREADS | TRACER_FLAG_THREADS_UNKNOWN;
 	if (action == TRACER_RULE_EXCLUDE)

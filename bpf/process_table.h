@@ -14,7 +14,8 @@ static __always_inline struct tracer_process *find_process(__u32 pid)
 {
 	struct tracer_slot *slot = slot_of(pid);
 
-	if (!slot)
+	/* 0 is the idle task, the parent of the first process, and never tracked. */
+	if (!slot || !pid)
 		return NULL;
 	if (slot->pid == pid)
 		return &slot->process;

@@ -96,6 +96,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_CPU_STALE (1u << 12)	/* exec: cpu_ns may miss up to one tick */
 #define TRACER_FLAG_HAS_SUMS (1u << 13)		/* has an entry in ended_threads */
 #define TRACER_FLAG_LATE_THREADS (1u << 14)	/* exit: an account follows */
+#define TRACER_FLAG_AT_EXEC (1u << 15)		/* start: taken in as it executed; what it ran before is not known */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -151,11 +152,12 @@ struct tracer_wire_thread {
 	struct tracer_wire_account own;	  /* of this thread; of a running one stale by up to a tick */
 	struct tracer_wire_account ended; /* of the process's ended threads; only in the leader's record, else 0 */
 	__u64 attached_ns;
-	__u64 peak_pages; /* 0: unknown */
+	__u32 reserved;
 	__u32 tid;
 	__u32 flags;
 	__u32 threads_created;
 	__u32 newly_adopted; /* 1: this pass began to track the process */
+	__u64 read_before_exec_bytes;
 };
 
 /* Followed by the exe's path, the working folder, the argument vector and the cgroup's path, each of the size given. */
@@ -183,7 +185,8 @@ struct tracer_context_totals {
 #define TRACER_LOSS_RING_CGROUP 3
 #define TRACER_LOSS_PROCESS_TABLE 4 /* a process that could not be tracked */
 #define TRACER_LOSS_THREAD_TABLE 5  /* a process whose ended threads could not be summed */
-#define TRACER_LOSS_CAUSES 6
+#define TRACER_LOSS_CGROUP_TABLE 6  /* a new cgroup of a rule's subtree that could not be noted */
+#define TRACER_LOSS_CAUSES 7
 
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1
@@ -205,7 +208,7 @@ struct tracer_process {
 	__u64 read_before_exec_bytes;
 	__u64 attached_ns;
 	__u32 flags;
-	__s32 threads;	       /* not yet dead; for an adopted process: exiting, not yet dead */
+	__s32 threads;	       /* not yet dead */
 	__u32 threads_created;
 	__u32 exec_id;	       /* self_exec_id of its current program's threads */
 	__u32 context_id;
@@ -219,7 +222,7 @@ struct tracer_process {
 /* A place in the map `processes`. */
 struct tracer_slot {
 	__u32 pid;	 /* 0: free */
-	__u32 displaced; /* how many lie in displaced_processes since this place was taken */
+	__u32 displaced; /* how many lie in displaced_processes instead */
 	struct tracer_process process;
 };
 

@@ -47,7 +47,7 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
   bool includes = false;
   for (const Filter::Rule& rule : options.filter.rules()) {
     if (decided_in_user_space(rule.subject) || (rule.include && evaluator.needs_all())) continue;
-    includes = includes || (rule.include && !(kernel.own_uid_only && rule.subject == Filter::Subject::kUid));
+    includes = includes || rule.include;
     std::uint32_t id = 0;
     if (rule.context != Context{}) {
       const auto at = std::find(contexts.begin(), contexts.end(), rule.context);
@@ -60,11 +60,6 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
     throw Error({ErrorCode::kInvalidArgument, 0, "the filter has more different labels than max_contexts",
                  "raise SessionOptions::max_contexts", {}});
   kernel.track_all = !includes;
-  if (kernel.own_uid_only) {
-    Filter own;
-    own.include_uid(::geteuid());
-    kernel.rules.push_back({own.rules().front(), 0});
-  }
   return kernel;
 }
 
@@ -93,13 +88,20 @@ class Session::Impl final : public Receiver {
         source_(std::move(source)),
         host_(source_->host()),
         dispatcher_(options_.on_error),
-        correlator_(rules_of(options_), FilterEvaluator(options_.filter, from_kernel), options_.max_processes,
+        correlator_(rules_of(options_), FilterEvaluator(options_.filter, from_kernel), 4 * options_.max_processes,
                     [this](Event event) { emit(event); }),
         replay_filter_(FilterEvaluator(options_.filter, false)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     for (std::uint32_t id = 0; id < contexts_.size(); ++id) correlator_.set_context(id, contexts_[id]);
   }
-  ~Impl() override { stop(); }
+  ~Impl() override {
+    try {
+      stop();
+    } catch (...) {
+      // Out of memory at the very end: the last events are lost, and nobody is left to tell.
+      if (reader_.joinable()) reader_.join();
+    }
+  }
 
   Subscription subscribe(std::function<void(const Event&)> callback) { return dispatcher_.subscribe(std::move(callback)); }
 
@@ -109,10 +111,11 @@ class Session::Impl final : public Receiver {
   }
 
   void start() {
-    if (started_.exchange(true)) return;
     {
       const std::lock_guard lock(source_mutex_);
+      if (started_.load()) return;
       source_->start(*this);
+      started_.store(true);
     }
     if (options_.reader == Reader::kOwnThread) reader_ = std::thread([this] { read_until_stopped(); });
   }
@@ -181,7 +184,7 @@ class Session::Impl final : public Receiver {
     return all;
   }
 
-  std::vector<std::string> explain() const { return explain_filter(options_.filter, from_kernel_); }
+  std::vector<std::string> explain() const { return explain_filter(options_.filter, from_kernel_, ::geteuid() != 0); }
   const HostInfo& host() const noexcept { return host_; }
 
   void on_record(std::span<const std::byte> bytes) override {
@@ -203,7 +206,11 @@ class Session::Impl final : public Receiver {
     while (!stopping_.load()) {
       wait(std::chrono::duration_cast<std::chrono::milliseconds>(kHousekeepingPeriod));
       const std::lock_guard lock(source_mutex_);
-      poll_source();
+      try {
+        poll_source();
+      } catch (...) {
+        ++out_of_memory_;
+      }
       if (source_->finished()) return;
     }
   }

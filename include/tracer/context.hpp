@@ -9,10 +9,10 @@ namespace tracer {
 
 /// The labels of a process tree. Inherited in the kernel from parent to child; a label that nobody gave is absent.
 struct Context {
-  std::optional<std::string> pipeline;
-  std::optional<std::string> run;
-  std::optional<std::string> step;
-  std::optional<std::string> sample;
+  std::optional<std::string> pipeline = std::nullopt;
+  std::optional<std::string> run = std::nullopt;
+  std::optional<std::string> step = std::nullopt;
+  std::optional<std::string> sample = std::nullopt;
 
   bool operator==(const Context&) const = default;
 };

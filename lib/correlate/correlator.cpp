@@ -19,7 +19,10 @@ void Correlator::on_record(Record record) {
 std::vector<ProcessSample> Correlator::take_samples() {
   std::vector<ProcessSample> samples;
   samples.reserve(samples_.size());
-  for (auto& [pid, sample] : samples_) samples.push_back(std::move(sample));
+  for (auto& [pid, each] : samples_) {
+    each.sample.account = living_account(each.sum, each.read_before_exec_bytes, each.flags);
+    samples.push_back(std::move(each.sample));
+  }
   samples_.clear();
   return samples;
 }
@@ -146,11 +149,13 @@ void Correlator::on(ExecRecord record) {
     event.ended.exe = before->exe;
     event.ended.tool = before->tool;
     if (!entry.threads_pending) event.ended.account = ended_account(record, entry.program_base);
+    if (!entry.base_cpu_known) forget_cpu(event.ended.account);
   }
   if (entry.selection == Selection::kSelected) announce(entry);
   entry.process = std::move(process);
   entry.program_start_ns = record.identity.time_ns;
   entry.program_base = record.total;
+  entry.base_cpu_known = (record.flags & TRACER_FLAG_CPU_STALE) == 0;
   entry.threads_pending = (record.flags & TRACER_FLAG_THREADS_PENDING) != 0;
   if (entry.selection == Selection::kSelected) emit_(std::move(event));
 }
@@ -188,6 +193,7 @@ void Correlator::on(ExitRecord record) {
     event.program.exe = process->exe;
     event.program.tool = process->tool;
     if (same) event.program.account = last_program_account(record, entry.program_base);
+    if (!entry.base_cpu_known) forget_cpu(event.program.account);
     emit_(std::move(event));
   }
   processes_.erase(record.identity.pid);
@@ -202,28 +208,14 @@ void Correlator::on(ThreadRecord record) {
   if (record.newly_adopted && entry.selection == Selection::kSelected) announce(entry);
   if (entry.selection != Selection::kSelected) return;
 
-  const auto [at, fresh] = samples_.try_emplace(record.identity.pid);
-  ProcessSample& sample = at->second;
-  if (fresh) {
-    sample.process = entry.process;
-    sample.attached_ns = entry.attached_ns;
-    sample.threads = 0;
-    sample.account = record.own;
-  } else {
-    add(sample.account, record.own);
-  }
-  sample.time_ns = record.identity.time_ns;
-  ++*sample.threads;
-  if (record.ended) {
-    const std::optional<std::uint64_t> user = sample.account.user_ns;
-    const std::optional<std::uint64_t> system = sample.account.system_ns;
-    const bool none_ended = record.ended->cpu_ns.value_or(0) == 0;
-    add(sample.account, *record.ended);
-    if (none_ended) {
-      sample.account.user_ns = user;
-      sample.account.system_ns = system;
-    }
-  }
+  Sampling& sampling = samples_[record.identity.pid];
+  sampling.sum = sum_of(sampling.sum, record.sum);
+  sampling.read_before_exec_bytes = record.read_before_exec_bytes;
+  sampling.flags = record.flags;
+  sampling.sample.process = entry.process;
+  sampling.sample.attached_ns = entry.attached_ns;
+  sampling.sample.time_ns = record.identity.time_ns;
+  sampling.sample.threads = sampling.sample.threads.value_or(0) + 1;
 }
 
 void Correlator::on(TextRecord record) {

@@ -50,6 +50,7 @@ class Correlator {
     std::optional<std::uint64_t> attached_ns;
     std::uint64_t program_start_ns = 0;
     RawAccount program_base{};     ///< The process's total when its program began.
+    bool base_cpu_known = true;    ///< False: CPU time in it may be short by up to a tick.
     bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.
     bool announced = false;  ///< Its ProcessStart was emitted.
     std::uint64_t started_ns = 0;
@@ -76,7 +77,13 @@ class Correlator {
   CgroupTable cgroups_;
   std::unordered_map<std::uint32_t, Entry> processes_;  ///< By pid; the start time tells whether it is still the same.
   std::unordered_map<std::uint32_t, TextRecord> texts_;  ///< Of processes that are about to be taken in.
-  std::map<std::uint32_t, ProcessSample> samples_;
+  struct Sampling {
+    ProcessSample sample;
+    RawAccount sum{};
+    std::uint64_t read_before_exec_bytes = 0;
+    std::uint32_t flags = 0;
+  };
+  std::map<std::uint32_t, Sampling> samples_;
   std::uint64_t secrets_masked_ = 0;
   std::uint64_t forgotten_ = 0;
 };

@@ -60,15 +60,16 @@ Selection FilterEvaluator::decide(Selection inherited, const Process& process, C
   return inherited;
 }
 
-std::vector<std::string> explain_filter(const Filter& filter, bool own_uid_only) {
-  const FilterEvaluator evaluator(filter, true);
+std::vector<std::string> explain_filter(const Filter& filter, bool kernel_helps, bool own_uid_only) {
+  const FilterEvaluator evaluator(filter, kernel_helps);
   std::vector<std::string> lines;
-  if (own_uid_only) lines.emplace_back("only processes of your own user: kernel (others need root)");
+  if (kernel_helps && own_uid_only) lines.emplace_back("only processes of your own user: kernel (others need root)");
   if (filter.rules().empty()) lines.emplace_back("no rule: every process");
   for (const Filter::Rule& rule : filter.rules()) {
-    const bool here = decided_in_user_space(rule.subject) || (rule.include && evaluator.needs_all());
-    lines.push_back(fmt::format("{}: {}", to_string(rule), here ? "user space, from its exec on" : "kernel"));
+    const bool here = !kernel_helps || decided_in_user_space(rule.subject) || (rule.include && evaluator.needs_all());
+    lines.push_back(fmt::format("{}: {}", to_string(rule), !here ? "kernel" : decided_in_user_space(rule.subject) ? "user space, from its exec on" : "user space"));
   }
+  if (!kernel_helps) return lines;
   if (evaluator.needs_all()) lines.emplace_back("an include rule in user space: the kernel sends every process");
   if (evaluator.may_exclude_late())
     lines.emplace_back("an exclude rule in user space: a process is first reported when it executes or ends");

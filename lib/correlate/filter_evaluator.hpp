@@ -36,6 +36,6 @@ class FilterEvaluator {
 bool decided_in_user_space(Filter::Subject subject) noexcept;
 
 /// One line for each rule: what it does and where it is decided.
-std::vector<std::string> explain_filter(const Filter& filter, bool own_uid_only);
+std::vector<std::string> explain_filter(const Filter& filter, bool kernel_helps, bool own_uid_only);
 
 }  // namespace tracer

@@ -16,9 +16,16 @@ constexpr std::uint64_t kMostExecReadBytes = 8u << 10;
 constexpr std::size_t kWords = sizeof(tracer_wire_account) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, kWords>;
 
-std::optional<std::uint64_t> sum_of(const std::optional<std::uint64_t>& a, const std::optional<std::uint64_t>& b) noexcept {
-  if (!a || !b) return std::nullopt;
-  return *a + *b;
+/// Takes off what was read before the last exec: by ended programs, and by exec itself, which can't be told apart.
+void settle_reads(Account& account, std::uint64_t read_before_exec_bytes) noexcept {
+  if (!account.read_bytes) return;
+  if (read_before_exec_bytes > kMostExecReadBytes) {
+    account.read_at_most_bytes = account.read_bytes;
+    account.read_bytes.reset();
+  } else {
+    account.read_bytes = *account.read_bytes - std::min(*account.read_bytes, read_before_exec_bytes);
+  }
+  account.read_calls.reset();
 }
 
 }  // namespace
@@ -27,6 +34,13 @@ tracer_wire_account difference(const tracer_wire_account& a, const tracer_wire_a
   auto left = std::bit_cast<Words>(a);
   const auto right = std::bit_cast<Words>(b);
   for (std::size_t i = 0; i < kWords; ++i) left[i] = left[i] > right[i] ? left[i] - right[i] : 0;
+  return std::bit_cast<tracer_wire_account>(left);
+}
+
+tracer_wire_account sum_of(const tracer_wire_account& a, const tracer_wire_account& b) noexcept {
+  auto left = std::bit_cast<Words>(a);
+  const auto right = std::bit_cast<Words>(b);
+  for (std::size_t i = 0; i < kWords; ++i) left[i] += right[i];
   return std::bit_cast<tracer_wire_account>(left);
 }
 
@@ -74,11 +88,7 @@ Account ended_account(const ExecRecord& record, const RawAccount& base) noexcept
   account.read_at_most_bytes = account.read_bytes;
   account.read_bytes.reset();
   account.read_calls.reset();
-  if ((record.flags & TRACER_FLAG_CPU_STALE) != 0) {
-    account.cpu_ns.reset();
-    account.user_ns.reset();
-    account.system_ns.reset();
-  }
+  if ((record.flags & TRACER_FLAG_CPU_STALE) != 0) forget_cpu(account);
   set_peak(account, record.ended_peak_pages, record.flags);
   return account;
 }
@@ -86,14 +96,13 @@ Account ended_account(const ExecRecord& record, const RawAccount& base) noexcept
 Account process_account(const ExitRecord& record) noexcept {
   Account account = to_account(record.total, record.flags);
   set_peak(account, record.peak_pages, record.flags);
-  if ((record.flags & TRACER_FLAG_EXECUTED) == 0 || !account.read_bytes) return account;
-  if (record.read_before_exec_bytes > kMostExecReadBytes) {
-    account.read_at_most_bytes = account.read_bytes;
-    account.read_bytes.reset();
-  } else {
-    account.read_bytes = record.total.read_bytes - std::min<std::uint64_t>(record.total.read_bytes, record.read_before_exec_bytes);
-  }
-  account.read_calls.reset();
+  if ((record.flags & TRACER_FLAG_EXECUTED) != 0) settle_reads(account, record.read_before_exec_bytes);
+  return account;
+}
+
+Account living_account(const RawAccount& sum, std::uint64_t read_before_exec_bytes, std::uint32_t flags) noexcept {
+  Account account = to_account(sum, flags);
+  if ((flags & TRACER_FLAG_EXECUTED) != 0) settle_reads(account, read_before_exec_bytes);
   return account;
 }
 
@@ -106,22 +115,10 @@ Account last_program_account(const ExitRecord& record, const RawAccount& base) n
   return account;
 }
 
-void add(Account& sum, const Account& more) noexcept {
-  sum.cpu_ns = sum_of(sum.cpu_ns, more.cpu_ns);
-  sum.user_ns = sum_of(sum.user_ns, more.user_ns);
-  sum.system_ns = sum_of(sum.system_ns, more.system_ns);
-  sum.run_queue_ns = sum_of(sum.run_queue_ns, more.run_queue_ns);
-  sum.minor_faults = sum_of(sum.minor_faults, more.minor_faults);
-  sum.major_faults = sum_of(sum.major_faults, more.major_faults);
-  sum.voluntary_switches = sum_of(sum.voluntary_switches, more.voluntary_switches);
-  sum.involuntary_switches = sum_of(sum.involuntary_switches, more.involuntary_switches);
-  sum.read_bytes = sum_of(sum.read_bytes, more.read_bytes);
-  sum.written_bytes = sum_of(sum.written_bytes, more.written_bytes);
-  sum.read_calls = sum_of(sum.read_calls, more.read_calls);
-  sum.write_calls = sum_of(sum.write_calls, more.write_calls);
-  sum.storage_read_bytes = sum_of(sum.storage_read_bytes, more.storage_read_bytes);
-  sum.storage_written_bytes = sum_of(sum.storage_written_bytes, more.storage_written_bytes);
-  sum.storage_cancelled_bytes = sum_of(sum.storage_cancelled_bytes, more.storage_cancelled_bytes);
+void forget_cpu(Account& account) noexcept {
+  account.cpu_ns.reset();
+  account.user_ns.reset();
+  account.system_ns.reset();
 }
 
 }  // namespace tracer

@@ -13,6 +13,8 @@ namespace tracer {
 /// a - b, field by field; 0 where b is larger, as a running thread's counters may be read in two steps.
 tracer_wire_account difference(const tracer_wire_account& a, const tracer_wire_account& b) noexcept;
 
+tracer_wire_account sum_of(const tracer_wire_account& a, const tracer_wire_account& b) noexcept;
+
 /// `flags` as in wire.h. Without peak.
 Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept;
 
@@ -20,12 +22,14 @@ void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexce
 
 /// Of the program that an exec ended: from `base`, the process's total when that began.
 Account ended_account(const ExecRecord& record, const RawAccount& base) noexcept;
+/// Of a process that lives, from the sum of its threads.
+Account living_account(const RawAccount& sum, std::uint64_t read_before_exec_bytes, std::uint32_t flags) noexcept;
 /// Of a whole process.
 Account process_account(const ExitRecord& record) noexcept;
 /// Of its last program: from `base`, the process's total when that began.
 Account last_program_account(const ExitRecord& record, const RawAccount& base) noexcept;
 
-/// Adds field by field; absent where either is.
-void add(Account& sum, const Account& more) noexcept;
+/// Its CPU time is not known.
+void forget_cpu(Account& account) noexcept;
 
 }  // namespace tracer

@@ -170,9 +170,9 @@ std::optional<Record> decode_thread(std::span<const std::byte> bytes) {
   ThreadRecord record;
   record.identity = identity_of(wire.header, wire.identity);
   record.attached_ns = unless_zero(wire.attached_ns);
-  record.own = to_account(wire.own, wire.flags);
-  if (wire.tid == wire.header.pid) record.ended = to_account(wire.ended, wire.flags);
-  record.lost_threads = (wire.flags & TRACER_FLAG_LOST_THREADS) != 0;
+  record.sum = sum_of(wire.own, wire.ended);
+  record.read_before_exec_bytes = wire.read_before_exec_bytes;
+  record.flags = wire.flags;
   record.newly_adopted = wire.newly_adopted != 0;
   return record;
 }

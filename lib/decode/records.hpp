@@ -79,9 +79,9 @@ struct CgroupRecord {
 struct ThreadRecord {
   RecordIdentity identity;
   std::optional<std::uint64_t> attached_ns;
-  Account own;
-  std::optional<Account> ended;  ///< Of the process's ended threads; present in its leader's record.
-  bool lost_threads = false;     ///< Of threads that ended before it was tracked, I/O and run-queue time are not known.
+  RawAccount sum{};  ///< Of this thread; in the leader's record with all that have ended.
+  std::uint64_t read_before_exec_bytes = 0;
+  std::uint32_t flags = 0;  ///< TRACER_FLAG_*
   bool newly_adopted = false;
 };
 

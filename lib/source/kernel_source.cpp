@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ constexpr std::size_t kLogTailBytes = 1500;
 
 constexpr std::array<const char*, TRACER_LOSS_CAUSES> kLossNames = {
     "ring_full_process_start", "ring_full_process_exec", "ring_full_process_exit", "ring_full_cgroup", "process_table_full",
-    "thread_table_full"};
+    "thread_table_full", "cgroup_table_full"};
 
 /// What libbpf says while loading, for the error's detail; the library itself never prints.
 class LibbpfLog {
@@ -108,8 +109,10 @@ class KernelSource final : public Source {
       if (const int failed = ::lifecycle_bpf__attach(skeleton_.get())) refuse("attach the programs", -failed, log);
     }
     started_with_misses_ = recursion_misses();
+    visit_cpus();
     for (const auto& rule : options_.rules) add_rule(rule);
     adopt(receiver);
+    forget_tree_rules();
   }
 
   int fd() const noexcept override { return epoll_.get(); }
@@ -145,6 +148,7 @@ class KernelSource final : public Source {
     require_named(rule.rule);
     add_rule(rule);
     adopt(receiver);
+    forget_tree_rules();
   }
 
   std::map<std::string, std::uint64_t> losses() const override {
@@ -234,8 +238,8 @@ class KernelSource final : public Source {
     rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
     rodata->cpu_count = static_cast<std::uint32_t>(std::clamp(::libbpf_num_possible_cpus(), 1, 1024));
     rodata->wakeup_bytes = options_.ring_bytes / 8;
-    rodata->uid_must_match = options_.own_uid_only ? 1 : 0;
-    rodata->use_uid_rules = options_.own_uid_only ? 1 : 0;
+    rodata->own_uid_only = options_.own_uid_only ? 1 : 0;
+    rodata->own_uid = ::geteuid();
     for (const auto& rule : options_.rules) {
       if (rule.rule.subject == Filter::Subject::kUid) rodata->use_uid_rules = 1;
       if (rule.rule.subject == Filter::Subject::kCgroup) rodata->use_cgroup_rules = 1;
@@ -283,8 +287,26 @@ class KernelSource final : public Source {
     tracer_wire_process_start start;
     if (record.size() < sizeof start) return;
     std::memcpy(&start, record.data(), sizeof start);
-    if (start.header.kind != TRACER_WIRE_PROCESS_START || (start.flags & TRACER_FLAG_ADOPTED_LIFE) == 0) return;
+    if (start.header.kind != TRACER_WIRE_PROCESS_START || (start.flags & TRACER_FLAG_ADOPTED_LIFE) == 0 ||
+        (start.flags & TRACER_FLAG_AT_EXEC) != 0)
+      return;
     receiver_->on_record(proc_text(start.header.pid, start.header.start_ns, start.identity.hierarchy));
+  }
+
+  /// Lets this thread be switched on each CPU until the kernel side has seen its clock: see exact_run_time in accounts.h.
+  void visit_cpus() const {
+    constexpr int kMostSwitches = 200;
+    cpu_set_t before;
+    if (::sched_getaffinity(0, sizeof before, &before) != 0) return;
+    for (std::size_t cpu = 0; cpu < CPU_SETSIZE && cpu < TRACER_MAX_CPUS; ++cpu) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      if (!CPU_ISSET(cpu, &before) || ::sched_setaffinity(0, sizeof one, &one) != 0) continue;
+      const volatile auto& seen_ns = skeleton_->bss->cpus[cpu].seen_ns;
+      for (int n = 0; n < kMostSwitches && seen_ns == 0; ++n) ::usleep(1);
+    }
+    ::sched_setaffinity(0, sizeof before, &before);
   }
 
   /// Lets those that have been reaped reach their last switch, a moment after their parents have heard of their end.
@@ -293,7 +315,7 @@ class KernelSource final : public Source {
     for (int round = 0; round < kMostRounds; ++round) {
       std::uint64_t unended = 0;
       for (const auto& [context, count] : unended_by_context()) unended += count;
-      if (unended <= living_processes()) return;
+      if (unended <= visit_living(*receiver_).living) return;
       ::usleep(2000);
     }
   }
@@ -315,6 +337,13 @@ class KernelSource final : public Source {
     }
   }
 
+  /// They are carried out, and their pids may come again.
+  void forget_tree_rules() const {
+    const int map = ::bpf_map__fd(skeleton_->maps.tree_rules);
+    std::uint32_t pid = 0;
+    while (::bpf_map_get_next_key(map, nullptr, &pid) == 0) ::bpf_map_delete_elem(map, &pid);
+  }
+
   template <class Key, class Value>
   static void put(const bpf_map* map, const Key& key, const Value& value) {
     if (::bpf_map__update_elem(map, &key, sizeof key, &value, sizeof value, BPF_ANY) == 0) return;
@@ -326,7 +355,7 @@ class KernelSource final : public Source {
   void adopt(Receiver& receiver) {
     constexpr int kMostPasses = 16;
     for (int pass = 0; pass < kMostPasses; ++pass)
-      if (visit_living(receiver) == 0) return;
+      if (visit_living(receiver).adopted == 0) return;
   }
 
   std::vector<tracer_wire_thread> living_threads() const {
@@ -365,24 +394,26 @@ class KernelSource final : public Source {
     return counts;
   }
 
-  std::size_t living_processes() const {
-    std::set<std::uint32_t> pids;
-    for (const tracer_wire_thread& thread : living_threads()) pids.insert(thread.header.pid);
-    return pids.size();
-  }
+  struct Visit {
+    std::size_t living = 0;   ///< Processes.
+    std::size_t adopted = 0;  ///< Of these, taken in by this visit.
+  };
 
-  /// Yields a record for each living thread; returns how many processes were taken in by that.
-  std::size_t visit_living(Receiver& receiver) {
+  /// Yields a record for each living thread.
+  Visit visit_living(Receiver& receiver) {
     receiver_ = &receiver;
-    std::size_t adopted = 0;
+    Visit visit;
+    std::set<std::uint32_t> pids;
     for (const tracer_wire_thread& thread : living_threads()) {
       if (thread.newly_adopted != 0) {
-        ++adopted;
+        ++visit.adopted;
         receiver.on_record(proc_text(thread.header.pid, thread.header.start_ns, thread.identity.hierarchy));
       }
       receiver.on_record(std::as_bytes(std::span(&thread, 1)));
+      pids.insert(thread.header.pid);
     }
-    return adopted;
+    visit.living = pids.size();
+    return visit;
   }
 
   template <class Value, class Function>

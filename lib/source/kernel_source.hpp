@@ -11,7 +11,7 @@
 namespace tracer {
 
 struct KernelSourceOptions {
-  std::size_t ring_bytes = 8u << 20;
+  std::size_t ring_bytes = 1u << 20;
   std::size_t max_processes = 32768;
   std::size_t max_contexts = 256;
   bool track_all = false;      ///< User space decides what is included.

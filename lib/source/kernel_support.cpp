@@ -142,7 +142,7 @@ CheckReport check_kernel(const KernelTypes& types) {
                            "use Linux 5.8 or later", {}};
   report.items.push_back(std::move(ring));
   report.items.push_back(tracepoint_item(types, "sched_prepare_exec", false,
-                                         "the peak memory of a program that an exec ends", "6.11"));
+                                         "the peak memory of a program that an exec ends", "6.10"));
   report.items.push_back(feature_item("memory at exit", types.exit_has_memory(),
                                       "the peak memory of a program that used less than its predecessor in the same process "
                                       "(else peak_rss_bytes is null and peak_rss_at_most_bytes a bound)",

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests of the tracerd binary share. TRACERD in the environment names the binary."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TRACERD = os.path.abspath(os.environ.get("TRACERD", "build/tracerd"))
+NOBODY = 65534
+PYTHON = sys.executable
+# A guard against hanging, never a measure: a test that waits this long has failed.
+DEADLINE_SECONDS = 60
+SKIPPED = 77
+
+
+def wait_until(condition, what):
+    """The first true value of condition(); it is asked again and again."""
+    until = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > until:
+            raise AssertionError(f"never happened: {what}")
+        time.sleep(0.02)
+
+
+def alive(pid):
+    """True if the process is there and no zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rsplit(b")", 1)[1].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def text_of(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def parse_lines(text):
+    """The objects of whole JSON lines; a last line without its end is left out."""
+    return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+def of_kind(events, kind):
+    return [event for event in events if event["kind"] == kind]
+
+
+class TestCase(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tracerd-cli-", dir="/tmp")
+        os.chmod(self.folder, 0o755)
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def tracerd(self, *words, **options):
+        """Runs tracerd to its end; a result with returncode, stdout and stderr as text."""
+        options.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run([options.pop("binary", TRACERD), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, errors="replace", timeout=DEADLINE_SECONDS, check=False, **options)
+
+    def start(self, *words, **options):
+        """Starts any program; it is killed at the end of the test, if it still lives."""
+        process = subprocess.Popen(words, text=True, errors="replace", **options)
+
+        def end():
+            if process.poll() is None:
+                process.kill()
+            with contextlib.suppress(OSError, ValueError):
+                process.communicate(timeout=DEADLINE_SECONDS)
+
+        self.addCleanup(end)
+        return process
+
+    def kill_at_end(self, pid):
+        def kill():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+        self.addCleanup(kill)
+
+    def dump(self, path):
+        """The events of a recording; the first is the host."""
+        result = self.tracerd("dump", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return parse_lines(result.stdout)
+
+    def trace(self, *words, options=(), **more):
+        """Runs a command under tracerd: its result and its events."""
+        path = self.path("trace.json")
+        result = self.tracerd("run", "--json", path, *options, "--", *words, **more)
+        return result, parse_lines(text_of(path))
+
+    def folder_of_nobody(self):
+        path = tempfile.mkdtemp(prefix="tracerd-cli-nobody-", dir="/tmp")
+        os.chown(path, NOBODY, NOBODY)
+        self.addCleanup(shutil.rmtree, path, True)
+        return path
+
+    def assert_fails(self, result, status, code):
+        self.assertEqual(result.returncode, status, result.stderr)
+        self.assertIn(code, result.stderr)
+        self.assertLessEqual(result.stderr.count("\n"), 24, "more than a screen: " + result.stderr)
+
+
+class Result(unittest.TextTestResult):
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        print(f"SKIP: {test.id()}: {reason}", flush=True)
+
+
+def reason_to_skip_all():
+    if os.geteuid() != 0:
+        return "these tests need root"
+    check = subprocess.run([TRACERD, "check"], stdout=subprocess.PIPE, text=True, check=False)
+    if check.returncode != 0:
+        missing = [line for line in check.stdout.split("\n") if line.startswith("MISSING")]
+        return "tracing does not work here: " + "; ".join(missing)
+    return None
+
+
+def main():
+    reason = reason_to_skip_all()
+    if reason:
+        print(f"SKIP: {reason}")
+        sys.exit(SKIPPED)
+    unittest.main(testRunner=unittest.TextTestRunner(resultclass=Result, verbosity=2))

@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tracerd run and check: statuses, options, users, what the command gets, and what is printed."""
+
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+import support
+from support import NOBODY, PYTHON, TRACERD, of_kind, parse_lines, text_of, wait_until
+
+
+class ExitStatus(support.TestCase):
+    def test_success_passes_through(self):
+        self.assertEqual(self.tracerd("run", "--", "true").returncode, 0)
+
+    def test_a_failure_passes_through(self):
+        self.assertEqual(self.tracerd("run", "--", "sh", "-c", "exit 3").returncode, 3)
+
+    def test_a_signal_becomes_128_and_its_number(self):
+        result = self.tracerd("run", "--", "sh", "-c", "kill -TERM $$")
+        self.assertEqual(result.returncode, 128 + signal.SIGTERM)
+
+    def test_the_command_s_own_127_is_not_mistaken_for_a_missing_command(self):
+        result = self.tracerd("run", "--", "sh", "-c", "exit 127")
+        self.assertEqual(result.returncode, 127)
+        self.assertNotIn("TRC", result.stderr)
+
+    def test_a_command_that_does_not_exist(self):
+        self.assert_fails(self.tracerd("run", "--", "/no/such/program"), 127, "TRC120")
+
+    def test_a_command_that_is_not_in_the_path(self):
+        self.assert_fails(self.tracerd("run", "--", "no-such-program-anywhere"), 127, "TRC120")
+
+    def test_a_command_that_is_not_executable(self):
+        path = self.path("plain")
+        with open(path, "w", encoding="ascii"):
+            pass
+        self.assert_fails(self.tracerd("run", "--", path), 126, "TRC121")
+
+    def test_a_script_whose_interpreter_is_missing(self):
+        path = self.path("script")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("#!/no/such/interpreter\n")
+        os.chmod(path, 0o755)
+        result = self.tracerd("run", "--", path)
+        self.assert_fails(result, 127, "TRC120")
+        self.assertIn("interpreter", result.stderr)
+
+    def test_the_status_is_kept_when_sigchld_was_ignored_by_the_caller(self):
+        result = self.tracerd("run", "--", "sh", "-c", "exit 4",
+                              preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(result.returncode, 4)
+
+
+class CommandLine(support.TestCase):
+    def usage_error(self, *words, code="TRC101"):
+        result = self.tracerd(*words)
+        self.assert_fails(result, 2, code)
+        self.assertIn("--help", result.stderr)
+
+    def test_no_command(self):
+        self.usage_error()
+
+    def test_an_unknown_command(self):
+        self.usage_error("frobnicate")
+
+    def test_run_without_a_command(self):
+        self.usage_error("run")
+        self.usage_error("run", "--")
+
+    def test_an_unknown_option(self):
+        self.usage_error("run", "--bogus", "true")
+        self.usage_error("watch", "--user", "root")
+
+    def test_an_option_without_its_value(self):
+        self.usage_error("run", "--record")
+        self.usage_error("run", "--step", "", "true")
+
+    def test_watch_without_what_to_watch(self):
+        self.usage_error("watch")
+
+    def test_pids_that_are_none(self):
+        for pid in ("0", "-1", "x", "1x", "99999999999999999999", ""):
+            with self.subTest(pid=pid):
+                self.usage_error("watch", "--pid", pid)
+
+    def test_dump_of_no_or_two_files(self):
+        self.usage_error("dump")
+        self.usage_error("dump", "a", "b")
+
+    def test_words_too_many(self):
+        self.usage_error("check", "x")
+        self.usage_error("watch", "--host", "x")
+
+    def test_watching_a_process_and_the_host_contradicts_itself(self):
+        self.usage_error("watch", "--pid", "1", "--host", code="TRC107")
+
+    def test_labels_of_a_whole_host_contradict_themselves(self):
+        self.usage_error("watch", "--host", "--step", "x", code="TRC107")
+
+    def test_one_file_for_recording_and_json(self):
+        self.usage_error("run", "--record", self.path("x"), "--json", self.path("x"), "true", code="TRC107")
+
+    def test_one_file_for_recording_and_json_by_two_paths(self):
+        result = self.tracerd("run", "--record", self.path("x"), "--json", self.path(".", "x"), "touch", self.path("ran"))
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("TRC107", result.stderr)
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_an_option_given_twice(self):
+        self.usage_error("run", "--record", "a", "--record", "b", "true", code="TRC107")
+
+    def test_options_behind_the_command_are_the_command_s(self):
+        result = self.tracerd("run", "echo", "--record", "x")
+        self.assertEqual(result.stdout, "--record x\n")
+
+    def test_help_and_version_go_to_standard_output(self):
+        for words in (["--help"], ["run", "--help"], ["watch", "--help"], ["dump", "--help"], ["check", "--help"],
+                      ["--version"]):
+            with self.subTest(words=words):
+                result = self.tracerd(*words)
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertIn("tracerd", result.stdout)
+
+
+class Outputs(support.TestCase):
+    def test_nothing_runs_when_the_recording_can_not_be_written(self):
+        result = self.tracerd("run", "--record", "/no/such/folder/file", "--", "touch", self.path("ran"))
+        self.assert_fails(result, 125, "TRC114")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_nothing_runs_when_the_json_file_can_not_be_written(self):
+        result = self.tracerd("run", "--json", self.folder, "--", "touch", self.path("ran"))
+        self.assert_fails(result, 125, "TRC114")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_json_on_standard_output_has_kind_first_in_each_line(self):
+        result = self.tracerd("run", "--json", "-", "--", "sh", "-c", "true & wait")
+        lines = result.stdout.splitlines()
+        for line in lines:
+            self.assertEqual(next(iter(json.loads(line))), "kind", line)
+        kinds = [json.loads(line)["kind"] for line in lines]
+        self.assertEqual((kinds[0], kinds[-1]), ("host", "session_end"))
+        self.assertEqual(kinds.count("process_exit"), 2)
+
+    def test_json_and_the_recording_hold_the_same_events(self):
+        recording = self.path("recording")
+        result, events = self.trace("sh", "-c", "ls / >/dev/null; for i in 1 2 3; do /bin/echo $i; done; false",
+                                    options=["--record", recording])
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(self.dump(recording), events)
+        self.assertGreaterEqual(len(of_kind(events, "process_exit")), 5)
+
+    def test_a_reader_of_json_that_goes_away_does_not_disturb_the_command(self):
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        process = self.start(TRACERD, "run", "--json", "-", "--", "sh", "-c", "exec >&-; true; echo on > " + self.path("on")
+                             + "; exit 5", stdout=write_end, stderr=subprocess.PIPE)
+        os.close(write_end)
+        stderr = process.communicate(timeout=support.DEADLINE_SECONDS)[1]
+        self.assertEqual(process.returncode, 5, stderr)
+        self.assertEqual(text_of(self.path("on")), "on\n")
+        self.assertIn("TRC114", stderr)
+
+    def test_a_table_that_nobody_reads_does_not_change_the_status(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            self.assertEqual(subprocess.run([TRACERD, "run", "--", "sh", "-c", "exit 5"], stderr=full, check=False).returncode, 5)
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        process = subprocess.run([TRACERD, "run", "--", "sh", "-c", "exit 6"], stderr=write_end, check=False)
+        os.close(write_end)
+        self.assertEqual(process.returncode, 6)
+
+    def test_closed_descriptors_never_become_the_recording(self):
+        recording = self.path("recording")
+        for closed in ([2], [0, 1, 2]):
+            with self.subTest(closed=closed):
+                def close(closed=closed):
+                    for fd in closed:
+                        os.close(fd)
+
+                # Not preexec_fn of subprocess: its own pipe may lie on a low number.
+                pid = os.fork()
+                if pid == 0:
+                    close()
+                    os.execv(TRACERD, [TRACERD, "run", "--record", recording, "--", "sh", "-c", "exit 7"])
+                self.assertEqual(os.WEXITSTATUS(os.waitpid(pid, 0)[1]), 7)
+                dump = self.tracerd("dump", recording)
+                self.assertEqual((dump.returncode, dump.stderr), (0, ""))
+
+    def test_the_wait_for_the_kernel_is_no_time_of_the_command_s_step(self):
+        result, events = self.trace("true", options=["--step", "only"])
+        rows = [line.split()[0] for line in result.stderr.splitlines() if line]
+        self.assertNotIn("tracerd", rows, result.stderr)
+        self.assertEqual(len(of_kind(events, "process_exit")), 1)
+
+    def test_labels_appear_in_the_events_and_in_the_table(self):
+        result, events = self.trace("sh", "-c", "true & wait", options=[
+            "--pipeline", "p1", "--run", "r2", "--step", "align", "--sample", "s4"])
+        for event in events[1:-1]:
+            labels = [event[name] for name in ("pipeline", "run", "step", "sample")]
+            self.assertEqual(labels, ["p1", "r2", "align", "s4"], event["kind"])
+        rows = result.stderr.split("\nstep ", 1)[1].splitlines()
+        self.assertTrue(any(row.startswith("align ") for row in rows), result.stderr)
+
+    def test_the_table_says_whether_it_is_complete(self):
+        result = self.tracerd("run", "--", "sh", "-c", "true & wait")
+        self.assertIn("complete: 2 of 2 ended processes seen, nothing lost", result.stderr)
+        self.assertNotIn("NOT complete", result.stderr)
+
+    def test_failed_processes_are_listed(self):
+        result = self.tracerd("run", "--", "sh", "-c", "sh -c 'exit 7'; sh -c 'kill -9 $$'; true")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("status 7", result.stderr)
+        self.assertIn("signal 9 (KILL)", result.stderr)
+
+    def test_secrets_in_arguments_appear_nowhere(self):
+        program = self.path("mysql")
+        shutil.copy(shutil.which("false"), program)
+        for words in (["sh", "-c", "/bin/true --password=hunter2; exit 1"], [program, "-phunter2"],
+                      [program, "--password", "hunter2"]):
+            with self.subTest(words=words):
+                result, events = self.trace(*words, options=["--record", self.path("recording")])
+                self.assertNotIn("hunter2", json.dumps(events))
+                self.assertNotIn("hunter2", json.dumps(self.dump(self.path("recording"))))
+                self.assertNotIn("hunter2", result.stderr)
+                self.assertTrue(any("***" in json.dumps(event) for event in events))
+
+    def test_a_failed_start_leaves_an_older_recording_alone(self):
+        path = self.path("recording")
+        self.tracerd("run", "--record", path, "--", "true")
+        with open(path, "rb") as file:
+            before = file.read()
+        os.chmod(path, 0o666)
+        result = self.tracerd("run", "--record", path, "--", "true", preexec_fn=lambda: os.setresuid(NOBODY, NOBODY, NOBODY))
+        self.assertEqual(result.returncode, 125)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+
+class Users(support.TestCase):
+    def test_the_command_runs_as_the_user_that_is_named(self):
+        result = self.tracerd("run", "--user", "nobody", "--", "sh", "-c", "id -u; id -g; id -G; echo $USER")
+        expected = "\n".join(subprocess.run(["id", option, "nobody"], stdout=subprocess.PIPE, text=True,
+                                            check=True).stdout.strip() for option in ("-u", "-g", "-G"))
+        self.assertEqual(result.stdout, expected + "\nnobody\n")
+
+    def test_a_user_may_be_a_number(self):
+        self.assertEqual(self.tracerd("run", "--user", "54321", "--", "id", "-u").stdout, "54321\n")
+
+    def test_an_unknown_user(self):
+        result = self.tracerd("run", "--user", "no-such-user", "--", "touch", self.path("ran"))
+        self.assert_fails(result, 125, "TRC122")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_under_sudo_the_command_and_its_recording_are_the_caller_s(self):
+        recording = os.path.join(self.folder_of_nobody(), "recording")
+        environment = dict(os.environ, SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY), SUDO_USER="nobody")
+        result = self.tracerd("run", "--record", recording, "--", "id", "-u", env=environment)
+        self.assertEqual((result.returncode, result.stdout), (0, f"{NOBODY}\n"), result.stderr)
+        self.assertEqual(os.stat(recording).st_uid, NOBODY)
+        exits = of_kind(self.dump(recording), "process_exit")
+        self.assertEqual([event["uid"] for event in exits], [NOBODY])
+
+    def test_under_sudo_a_folder_of_root_is_not_written_to(self):
+        environment = dict(os.environ, SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY))
+        self.assert_fails(self.tracerd("run", "--record", self.path("r"), "--", "true", env=environment), 125, "TRC114")
+
+    def test_the_command_has_no_more_rights_than_its_user(self):
+        result = self.tracerd("run", "--user", "nobody", "--", "grep", "-E", "^Cap(Prm|Eff|Amb)", "/proc/self/status")
+        self.assertEqual(sorted({line.split()[1] for line in result.stdout.splitlines()}), ["0" * 16])
+
+    def test_the_command_of_root_keeps_root_s_rights(self):
+        wanted = subprocess.run(["grep", "-E", "^(Cap|NoNewPrivs)", "/proc/self/status"], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout
+        result = self.tracerd("run", "--", "grep", "-E", "^(Cap|NoNewPrivs)", "/proc/self/status")
+        self.assertEqual(result.stdout, wanted)
+
+
+class WithoutPrivileges(support.TestCase):
+    def setUp(self):
+        super().setUp()
+        # Where the build lies, nobody may not be allowed to look.
+        self.binary = self.path("tracerd")
+        shutil.copy(TRACERD, self.binary)
+
+    def as_nobody(self, *words):
+        def drop():
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+
+        return self.tracerd(*words, binary=self.binary, preexec_fn=drop, cwd="/")
+
+    def test_run_says_which_capabilities_are_missing(self):
+        result = self.as_nobody("run", "--", "true")
+        self.assert_fails(result, 125, "TRC102")
+        for capability in ("CAP_BPF", "CAP_PERFMON", "setcap"):
+            self.assertIn(capability, result.stderr)
+
+    def test_watch_says_which_capabilities_are_missing(self):
+        self.assert_fails(self.as_nobody("watch", "--host"), 1, "TRC102")
+
+    def test_check_as_nobody_finds_something_missing(self):
+        result = self.as_nobody("check")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("MISSING capability CAP_BPF", result.stdout)
+
+    def test_check_as_root_finds_that_tracing_works(self):
+        result = self.tracerd("check")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("tracing works here", result.stdout)
+
+    def test_dump_needs_no_privileges(self):
+        recording = self.path("recording")
+        self.tracerd("run", "--record", recording, "--", "true")
+        self.assertEqual(self.as_nobody("dump", recording).returncode, 0)
+
+
+class TheCommandItself(support.TestCase):
+    def test_standard_input_and_output_are_the_command_s(self):
+        result = self.tracerd("run", "--", "cat", stdin=None, input="hello\n")
+        self.assertEqual(result.stdout, "hello\n")
+
+    def test_nothing_of_tracerd_is_on_standard_output(self):
+        self.assertEqual(self.tracerd("run", "--", "true").stdout, "")
+
+    def test_the_command_has_the_standard_descriptors_and_no_other(self):
+        result = self.tracerd("run", "--record", self.path("r"), "--json", self.path("j"), "--", PYTHON, "-c",
+                              "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:-1])")
+        self.assertEqual(result.stdout, "[0, 1, 2]\n")
+
+    def test_the_command_has_the_signal_mask_and_handlers_of_the_caller(self):
+        words = ["grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status"]
+        wanted = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertEqual(self.tracerd("run", "--", *words).stdout, wanted)
+
+    def test_the_command_has_the_environment_and_the_folder_of_the_caller(self):
+        result = self.tracerd("run", "--", "sh", "-c", "pwd; echo $MARK", cwd=self.folder, env=dict(os.environ, MARK="m"))
+        self.assertEqual(result.stdout, f"{self.folder}\nm\n")
+
+
+class Traces(support.TestCase):
+    def test_no_bpf_program_thread_or_zombie_is_left_behind(self):
+        bpftool = shutil.which("bpftool") or next(iter(glob.glob("/usr/sbin/bpftool")), None)
+
+        def programs():
+            listed = subprocess.run([bpftool, "prog", "list", "-j"], stdout=subprocess.PIPE, check=True).stdout
+            return {program["id"]: [owner["pid"] for owner in program.get("pids", [])] for program in json.loads(listed)}
+
+        process = self.start(TRACERD, "run", "--user", "nobody", "--", "sh", "-c", "echo ready; read x",
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assertEqual(len(os.listdir(f"/proc/{process.pid}/task")), 1)
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+            children = file.read().split()
+        self.assertEqual(len(children), 1, "the command and nothing else")
+        ours = {number for number, owners in programs().items() if process.pid in owners} if bpftool else set()
+        process.communicate("\n", timeout=support.DEADLINE_SECONDS)
+        self.assertEqual(process.returncode, 0)
+        if not ours:
+            self.skipTest("bpftool is missing, or does not say whose programs are whose")
+        # The kernel frees them a moment after the last descriptor is closed.
+        wait_until(lambda: not ours & set(programs()), "the BPF programs are gone")
+
+    def test_two_tracers_at_once_both_see_everything(self):
+        inner = self.path("inner.json")
+        result, outer = self.trace(TRACERD, "run", "--json", inner, "--", "sh", "-c",
+                                   "for i in 1 2 3 4 5; do /bin/echo twice-$i; done")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for events in (outer, parse_lines(text_of(inner))):
+            seen = [event["argv"][1] for event in of_kind(events, "process_exit") if event["argv"][0] == "/bin/echo"]
+            self.assertEqual(seen, [f"twice-{i}" for i in range(1, 6)])
+
+    def test_the_binary_needs_no_library_when_it_is_built_static(self):
+        if os.environ.get("TRACERD_STATIC") != "1":
+            self.skipTest("tracerd was not built static")
+        result = subprocess.run(["ldd", TRACERD], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                                env=dict(os.environ, LC_ALL="C"))
+        self.assertRegex(result.stdout, "not a dynamic executable|statically linked")
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals, terminals, and what goes on living behind tracerd run."""
+
+import os
+import pty
+import signal
+import subprocess
+
+import support
+from support import PYTHON, TRACERD, alive, of_kind, parse_lines, text_of, wait_until
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, test, *words):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                os.execvp(words[0], words)
+            finally:
+                os._exit(99)
+        self.status = None
+        self.text = ""
+        test.addCleanup(self.close)
+
+    def write(self, text):
+        os.write(self.fd, text.encode())
+
+    def read_until(self, text):
+        """Reads until `text` has come, or to the end if it is None."""
+        while text is None or text not in self.text:
+            try:
+                got = os.read(self.fd, 65536)
+            except OSError:  # EIO: the last program that had the terminal is gone
+                got = b""
+            if not got:
+                if text is None:
+                    return
+                raise AssertionError(f"the terminal ended before {text!r} came:\n{self.text}")
+            self.text += got.decode(errors="replace").replace("\r\n", "\n")
+
+    def exit_status(self):
+        if self.status is None:
+            self.status = os.waitpid(self.pid, 0)[1]
+        return os.WEXITSTATUS(self.status) if os.WIFEXITED(self.status) else -os.WTERMSIG(self.status)
+
+    def close(self):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.exit_status()
+        os.close(self.fd)
+
+
+class Terminals(support.TestCase):
+    def test_the_command_has_the_terminal(self):
+        terminal = Terminal(self, TRACERD, "run", "--", PYTHON, "-c",
+                            "import os; print([os.isatty(fd) for fd in range(3)], os.tcgetpgrp(0) == os.getpgrp())")
+        terminal.read_until(None)
+        self.assertEqual(terminal.exit_status(), 0)
+        self.assertIn("[True, True, True] True\n", terminal.text)
+
+    def test_what_is_typed_goes_to_the_command(self):
+        terminal = Terminal(self, TRACERD, "run", "--", "cat")
+        terminal.write("hello\n")
+        terminal.read_until("hello\nhello\n")  # the terminal's echo, and cat's answer
+        terminal.write("\x04")
+        terminal.read_until(None)
+        self.assertEqual(terminal.exit_status(), 0)
+
+    def test_an_interrupt_ends_a_command_that_takes_it(self):
+        terminal = Terminal(self, TRACERD, "run", "--", "sh", "-c", "echo ready; exec sleep 1000")
+        terminal.read_until("ready\n")
+        terminal.write("\x03")
+        terminal.read_until(None)
+        self.assertEqual(terminal.exit_status(), 128 + signal.SIGINT)
+        self.assertIn("signal 2 (INT)", terminal.text)
+        self.assertNotIn("detached", terminal.text)
+
+    def test_a_second_interrupt_detaches_and_leaves_the_command_alone(self):
+        marks, script = self.path("marks"), self.path("script")
+        with open(script, "w", encoding="ascii") as file:
+            file.write(f"""trap 'echo int >> {marks}' INT
+trap '' HUP
+echo "pid $$ ready"
+while :; do sleep 0.05; done
+""")
+        terminal = Terminal(self, TRACERD, "run", "--", "sh", script)
+        terminal.read_until("ready\n")
+        command = int(terminal.text.split("pid ")[1].split()[0])
+        self.kill_at_end(command)
+        terminal.write("\x03")
+        wait_until(lambda: text_of(marks) == "int\n", "the command hears the first interrupt")
+        self.assertEqual(os.waitpid(terminal.pid, os.WNOHANG), (0, 0), "tracerd goes on after the first interrupt")
+        terminal.write("\x03")
+        terminal.read_until("nothing lost")
+        self.assertEqual(terminal.exit_status(), 130)
+        self.assertIn("detached", terminal.text)
+        self.assertIn(f"pid {command} ", terminal.text.split("still running:")[1])
+        self.assertTrue(alive(command))
+
+
+class Forwarding(support.TestCase):
+    def start_command(self, script):
+        process = self.start(TRACERD, "run", "--", "sh", "-c", script, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        command = int(process.stdout.readline())
+        self.kill_at_end(command)
+        return process, command
+
+    def test_signals_to_tracerd_are_forwarded_to_the_command(self):
+        for name in ("TERM", "HUP", "USR1", "USR2", "QUIT", "INT"):
+            with self.subTest(signal=name):
+                marks = self.path(name)
+                process, _ = self.start_command(f"trap 'echo {name} > {marks}; exit 9' {name}; echo $$; "
+                                                "while :; do sleep 0.05; done")
+                process.send_signal(getattr(signal, "SIG" + name))
+                stderr = process.communicate(timeout=support.DEADLINE_SECONDS)[1]
+                self.assertEqual(process.returncode, 9, stderr)
+                self.assertEqual(text_of(marks), name + "\n")
+                self.assertIn("total", stderr)
+
+    def test_a_command_killed_by_a_forwarded_signal_tells_so(self):
+        process, _ = self.start_command("echo $$; exec sleep 1000")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=support.DEADLINE_SECONDS)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+
+    def test_a_stopped_command_is_not_taken_for_an_ended_one(self):
+        process, command = self.start_command("echo $$; read x; kill -STOP $$; exit 6")
+        wait_until(lambda: process.poll() is None and text_of(f"/proc/{command}/stat").split()[2:3] == ["T"],
+                   "the command stops")
+        self.assertIsNone(process.poll())
+        os.kill(command, signal.SIGCONT)
+        process.communicate(timeout=support.DEADLINE_SECONDS)
+        self.assertEqual(process.returncode, 6)
+
+    def test_the_command_goes_on_when_tracerd_is_killed(self):
+        process, command = self.start_command("echo $$; exec sleep 1000")
+        process.kill()
+        process.wait(timeout=support.DEADLINE_SECONDS)
+        self.assertTrue(alive(command))
+
+
+class Survivors(support.TestCase):
+    def test_a_background_process_is_listed_and_left_alone(self):
+        result, events = self.trace("sh", "-c", f"setsid sleep 1000 >/dev/null 2>&1 & echo $! > {self.path('pid')}; "
+                                    "while ! grep -q sleep /proc/$!/comm; do :; done")
+        survivor = int(text_of(self.path("pid")))
+        self.kill_at_end(survivor)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("1 still running:", result.stderr)
+        self.assertIn(f"pid {survivor}  sleep", result.stderr)
+        self.assertTrue(alive(survivor))
+        self.assertEqual([event["pid"] for event in of_kind(events, "process_sample")], [survivor])
+
+    def test_a_process_that_forks_twice_stays_in_the_tree(self):
+        program = ("import os, time\n"
+                   "if os.fork(): os._exit(0)\n"
+                   "os.setsid()\n"
+                   "if os.fork(): os._exit(0)\n"
+                   "os.execvp('/bin/echo', ['/bin/echo', 'daemon'])\n")
+        path = self.path("trace.json")
+        result = self.tracerd("run", "--json", path, "--", "sh", "-c", f"{PYTHON} -c \"$0\" | cat", program)
+        self.assertEqual(result.stdout, "daemon\n")
+        # It may end after the command, and so after the trace.
+        execs = of_kind(parse_lines(text_of(path)), "process_exec")
+        self.assertIn(["/bin/echo", "daemon"], [event["argv"] for event in execs])
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Writes the fuzzers' first inputs: fuzz_seeds FOLDER makes FOLDER/fuzz_recording and FOLDER/fuzz_wire.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <tracer/recording.hpp>
+#include <tracer/sink.hpp>
+
+#include "record/recording_header.hpp"
+#include "sample_events.hpp"
+#include "temp_file.hpp"
+#include "wire_builder.hpp"
+
+namespace {
+
+class Folder {
+ public:
+  explicit Folder(std::filesystem::path path) : path_(std::move(path)) { std::filesystem::create_directories(path_); }
+  void add(std::uint8_t mode, std::span<const std::byte> bytes) {
+    std::ofstream file(path_ / ("seed" + std::to_string(next_++)), std::ios::binary);
+    file.put(static_cast<char>(mode));
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+
+ private:
+  std::filesystem::path path_;
+  int next_ = 0;
+};
+
+std::span<const std::byte> bytes_of(const msgpack::sbuffer& buffer) {
+  return std::as_bytes(std::span(buffer.data(), buffer.size()));
+}
+
+void recordings(Folder folder) {
+  const TempFile file;
+  {
+    const auto sink = tracer::recording_sink(file.path(), tracer::HostInfo{});
+    for (const tracer::Event& event : sample_events::all()) {
+      sink->on_event(event);
+      msgpack::sbuffer packed;
+      tracer::pack_event(packed, event);
+      if (packed.size() < 1000) folder.add(2, bytes_of(packed));
+    }
+  }
+  folder.add(0, file.bytes());
+  msgpack::sbuffer header;
+  tracer::pack_header(header, {.host = {}, .events = tracer::event_schema()});
+  folder.add(1, bytes_of(header));
+  msgpack::sbuffer small;
+  tracer::pack_header(small, {.host = {}, .events = {{5, {"time_ns", "cause", "count"}}}});
+  wire::Bytes both(bytes_of(small).begin(), bytes_of(small).end());
+  wire::append_text(both, std::string("\0\0\x94\x05\x01\xa1x\x02", 8));
+  folder.add(1, both);
+}
+
+void records(Folder folder) {
+  const wire::Who who{.pid = 42, .start_ns = 1000, .comm = "sh"};
+  const wire::Who child = wire::child_of(who, 43, 1500);
+  const wire::Bytes each[] = {
+      wire::cgroup_record(1, "/docker/" + std::string(64, 'a')),
+      wire::cgroup_record(2, "/a/b", true),
+      wire::text_record(who, {.exe = "/bin/sh", .cwd = "/", .argv = {{"sh", "-c", "x"}}, .cgroup = "/s"}),
+      wire::start_record(who),
+      wire::exec_record(who, {.time_ns = 1100, .program_start_ns = 1000, .argv = {"mysql", "--password=abc"}}),
+      wire::exec_record(who, {.time_ns = 1150, .argv_total = 9000}, std::string(4096, 'x')),
+      wire::start_record(child),
+      wire::thread_record(who, {.tid = 42, .own = wire::counted(3), .newly_adopted = 1}),
+      wire::exit_record(child, {.time_ns = 2000, .program_start_ns = 1500, .late = wire::counted(1)}),
+      wire::exit_record(who, {.time_ns = 3000, .program_start_ns = 1100, .total = wire::counted(9)})};
+  wire::Bytes all;
+  const auto append = [](wire::Bytes& to, const wire::Bytes& record) {
+    to.push_back(static_cast<std::byte>(record.size() & 0xff));
+    to.push_back(static_cast<std::byte>(record.size() >> 8));
+    to.insert(to.end(), record.begin(), record.end());
+  };
+  for (const wire::Bytes& record : each) {
+    wire::Bytes one;
+    append(one, record);
+    append(all, record);
+    folder.add(0, one);
+  }
+  for (const std::uint8_t filters : {std::uint8_t{0}, std::uint8_t{3}, std::uint8_t{7}}) folder.add(filters, all);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: fuzz_seeds FOLDER\n", stderr);
+    return 2;
+  }
+  recordings(Folder(std::filesystem::path(argv[1]) / "fuzz_recording"));
+  records(Folder(std::filesystem::path(argv[1]) / "fuzz_wire"));
+  return 0;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+
+#include "capture.hpp"
+#include "truth.hpp"
+
+namespace {
+
+constexpr std::uint64_t kMicrosecond = 1000;
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
+std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
+
+}  // namespace
+
+TEST_CASE("CPU time is what the kernel tells the parent, within 50 us") {
+  for (const char* us : {"0", "300", "5000", "40000", "250000"}) {
+    CAPTURE(us);
+    const Capture capture = trace(truth::call("cpu", {us}));
+    const auto exit = capture.exit();
+    REQUIRE(exit.account.cpu_ns.has_value());
+    CHECK(distance(*exit.account.cpu_ns, cpu_ns_of(capture.usage)) <= 50 * kMicrosecond);
+  }
+}
+
+TEST_CASE("CPU time is what the program last read of its own clock, and its way out") {
+  const bool emulated = ::getenv("TRACER_EMULATED") != nullptr;
+  for (const char* us : {"300", "5000", "40000", "250000"}) {
+    CAPTURE(us);
+    // An interrupt on the way out is booked on it: the least of a few is the truth.
+    std::uint64_t least_way_out = UINT64_MAX;
+    std::uint64_t own = 0;
+    for (int round = 0; round < 5; ++round) {
+      const Capture capture = trace(truth::call("cpu", {us}));
+      own = capture.reported();
+      const std::uint64_t seen = capture.exit().account.cpu_ns.value_or(0);
+      CHECK(seen >= own);
+      least_way_out = std::min(least_way_out, seen - own);
+    }
+    // The way out of a process is many times slower when each instruction is emulated.
+    const std::uint64_t most = emulated ? 20 * kMillisecond : 150 * kMicrosecond;
+    CHECK(least_way_out <= std::max(most, own > 20 * kMillisecond ? own / 100 : 0));
+  }
+}
+
+TEST_CASE("threads are all in the sum, also where the kernel's own sum is short") {
+  const Capture capture = trace(truth::call("threads", {"4", "20000"}));
+  const auto exit = capture.exit();
+  const std::uint64_t seen = exit.account.cpu_ns.value_or(0);
+  CHECK(exit.threads == 5);
+  CHECK(seen >= 80 * kMillisecond);
+  // wait4 misses the time since the last tick of each thread that has ended.
+  CHECK(seen + 50 * kMicrosecond >= cpu_ns_of(capture.usage));
+  CHECK(seen <= cpu_ns_of(capture.usage) + 5 * 10 * kMillisecond);
+}
+
+TEST_CASE("user and system time sum to the CPU time") {
+  const auto account = trace(truth::call("cpu", {"250000"})).exit().account;
+  REQUIRE(account.user_ns.has_value());
+  REQUIRE(account.system_ns.has_value());
+  CHECK(*account.user_ns + *account.system_ns == *account.cpu_ns);
+  const auto brief = trace(truth::call("exit", {"0"})).exit().account;
+  CHECK((!brief.user_ns || *brief.user_ns + *brief.system_ns == *brief.cpu_ns));
+}
+
+TEST_CASE("two that share a CPU wait for it about as long as they run") {
+  const Capture capture = trace(truth::call("share_cpu", {"300000"}));
+  const auto others = capture.other_exits();
+  REQUIRE(others.size() == 1);
+  const std::uint64_t waited = capture.exit().account.run_queue_ns.value_or(0) + others[0].account.run_queue_ns.value_or(0);
+  // While both want it, one of them waits: 300 ms at least of the 600 ms, less what the second began later.
+  CHECK(waited >= 200 * kMillisecond);
+}
+
+TEST_CASE("faults and switches are what the kernel tells the parent") {
+  const Capture faults = trace(truth::call("fault", {"1000"}));
+  CHECK(faults.exit().account.minor_faults >= 1000u);
+  CHECK(faults.exit().account.minor_faults == static_cast<std::uint64_t>(faults.usage.ru_minflt));
+  CHECK(faults.exit().account.major_faults == static_cast<std::uint64_t>(faults.usage.ru_majflt));
+  const Capture naps = trace(truth::call("nap", {"50"}));
+  CHECK(naps.exit().account.voluntary_switches >= 50u);
+  CHECK(naps.exit().account.voluntary_switches == static_cast<std::uint64_t>(naps.usage.ru_nvcsw));
+  CHECK(naps.exit().account.involuntary_switches == static_cast<std::uint64_t>(naps.usage.ru_nivcsw));
+}
+
+TEST_CASE("each program of an exec chain gets its own share of the CPU time") {
+  const Capture capture = trace(truth::call("chain", {"60000", "1", "20000", "1", "100000", "1"}));
+  const auto execs = capture.all<tracer::ProcessExec>();
+  REQUIRE(execs.size() == 3);
+  const auto exit = capture.exit();
+  CHECK(exit.exit_code == 7);
+  const auto in_range = [](const std::optional<std::uint64_t>& ns, std::uint64_t least_us) {
+    return ns && *ns >= least_us * kMicrosecond && *ns <= (least_us + 30000) * kMicrosecond;
+  };
+  CHECK(in_range(execs[1].ended.account.cpu_ns, 60000));
+  CHECK(in_range(execs[2].ended.account.cpu_ns, 20000));
+  CHECK(in_range(exit.program.account.cpu_ns, 100000));
+  const std::uint64_t sum = *execs[0].ended.account.cpu_ns + *execs[1].ended.account.cpu_ns +
+                            *execs[2].ended.account.cpu_ns + *exit.program.account.cpu_ns;
+  CHECK(sum == *exit.account.cpu_ns);
+}
+
+TEST_CASE("CPU time before an exec is known to less than a tick") {
+  // 1.5 ms lie within one tick at 250 Hz and below: the account that the kernel has booked by then is mostly 0.
+  for (int round = 0; round < 10; ++round) {
+    const Capture capture = trace(truth::call("chain", {"1500", "0", "1500", "0"}));
+    const auto execs = capture.all<tracer::ProcessExec>();
+    REQUIRE(execs.size() == 2);
+    const auto before = execs[1].ended.account.cpu_ns;
+    if (!before) continue;
+    CHECK(*before >= 1400 * kMicrosecond);
+  }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <cstdlib>
+#include <cstring>
+
+#include <doctest/doctest.h>
+
+#include "truth.hpp"
+
+int main(int argc, char** argv) {
+  const int status = truth::run(argc, argv);
+  if (status >= 0) return status;
+  // Under emulation times mean less, and there is a disk to write on.
+  if (argc > 1 && std::strcmp(argv[1], "--emulated") == 0) ::setenv("TRACER_EMULATED", "1", 1);
+  doctest::Context context(argc, argv);
+  return context.run();
+}

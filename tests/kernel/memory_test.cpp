@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "capture.hpp"
+#include "truth.hpp"
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1u << 20;
+
+/// This executable, doing nothing: what a program that touches N MiB has besides.
+std::uint64_t base_bytes() {
+  const auto exit = trace(truth::call("exit", {"0"})).exit();
+  return exit.account.peak_rss_bytes.value_or(exit.account.peak_rss_at_most_bytes.value_or(0));
+}
+
+bool close_to(std::uint64_t seen, std::uint64_t truth) {
+  const double error = std::abs(static_cast<double>(seen) - static_cast<double>(truth));
+  return error <= 256.0 * 1024 || error <= 0.05 * static_cast<double>(truth);
+}
+
+}  // namespace
+
+TEST_CASE("peak memory is what was touched, also when it was given back before the end") {
+  const std::uint64_t base = base_bytes();
+  for (const std::uint64_t mib : {8u, 64u, 200u}) {
+    for (const bool give_back : {false, true}) {
+      CAPTURE(mib);
+      CAPTURE(give_back);
+      std::vector<std::string> arguments = {std::to_string(mib)};
+      if (give_back) arguments.emplace_back("unmap");
+      const auto account = trace(truth::call("touch", arguments)).exit().account;
+      REQUIRE(account.peak_rss_bytes.has_value());
+      CHECK(close_to(*account.peak_rss_bytes, mib * kMiB + base));
+    }
+  }
+}
+
+TEST_CASE("a small program spawned by a large one has its own small peak, or an honest bound") {
+  const Capture capture = trace(truth::call("spawn_from_large", {"300"}));
+  const auto others = capture.other_exits();
+  REQUIRE(others.size() == 1);
+  const auto& account = others[0].account;
+  CHECK(capture.exit().account.peak_rss_bytes.value_or(0) >= 300 * kMiB);
+  if (kernel_at_least(6, 16)) {
+    REQUIRE(account.peak_rss_bytes.has_value());
+    CHECK(*account.peak_rss_bytes < 8 * kMiB);
+  } else {
+    CHECK(!account.peak_rss_bytes.has_value());
+    CHECK(account.peak_rss_at_most_bytes.value_or(0) >= 300 * kMiB);
+  }
+}
+
+TEST_CASE("the programs of an exec chain have peaks of their own") {
+  const Capture capture = trace(truth::call("chain", {"0", "60", "0", "20", "0", "100"}));
+  const auto execs = capture.all<tracer::ProcessExec>();
+  REQUIRE(execs.size() == 3);
+  const std::uint64_t base = base_bytes();
+  const auto first = execs[1].ended.account;
+  const auto second = execs[2].ended.account;
+  REQUIRE(first.peak_rss_bytes.has_value());
+  CHECK(close_to(*first.peak_rss_bytes, 60 * kMiB + base));
+  if (kernel_at_least(6, 10)) {
+    REQUIRE(second.peak_rss_bytes.has_value());
+    CHECK(close_to(*second.peak_rss_bytes, 20 * kMiB + base));
+  } else {
+    CHECK(!second.peak_rss_bytes.has_value());
+    CHECK(second.peak_rss_at_most_bytes.value_or(0) >= 60 * kMiB);
+  }
+  const auto last = capture.exit().account;
+  REQUIRE(last.peak_rss_bytes.has_value());
+  CHECK(close_to(*last.peak_rss_bytes, 100 * kMiB + base));
+}
+
+TEST_CASE("a child that borrows its parent's memory has no peak of its own") {
+  const Capture capture = trace(truth::call("vfork_without_exec", {"50"}));
+  const auto others = capture.other_exits();
+  REQUIRE(others.size() == 1);
+  CHECK(others[0].exit_code == 5);
+  CHECK(!others[0].account.peak_rss_bytes.has_value());
+}

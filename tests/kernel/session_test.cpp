@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include <doctest/doctest.h>
+
+#include <tracer/check.hpp>
+#include <tracer/recording.hpp>
+
+#include "capture.hpp"
+#include "truth.hpp"
+
+namespace {
+
+bool emulated() { return ::getenv("TRACER_EMULATED") != nullptr; }
+
+struct Held {
+  pid_t pid = -1;
+  int in = -1;
+  int out = -1;
+};
+
+/// A `hold` program that has burned its CPU time and now waits for release().
+Held start_held(const char* burn_us) {
+  int in[2];
+  int out[2];
+  REQUIRE(::pipe2(in, O_CLOEXEC) == 0);
+  REQUIRE(::pipe2(out, O_CLOEXEC) == 0);
+  const auto words = truth::call("hold", {burn_us});
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(in[0], STDIN_FILENO);
+    ::dup2(out[1], STDOUT_FILENO);
+    ::execv("/proc/self/exe", argv.data());
+    ::_exit(95);
+  }
+  ::close(in[0]);
+  ::close(out[1]);
+  char ready = 0;
+  REQUIRE(::read(out[0], &ready, 1) == 1);
+  return {pid, in[1], out[0]};
+}
+
+rusage release(const Held& held) {
+  REQUIRE(::write(held.in, "g", 1) == 1);
+  rusage usage{};
+  REQUIRE(::wait4(held.pid, nullptr, 0, &usage) == held.pid);
+  ::close(held.in);
+  ::close(held.out);
+  return usage;
+}
+
+}  // namespace
+
+TEST_CASE("this kernel can be traced") {
+  const tracer::CheckReport report = tracer::check();
+  for (const auto& item : report.items)
+    if (item.required) CHECK_MESSAGE(item.available, item.name);
+}
+
+TEST_CASE("a storm of processes is seen whole") {
+  const std::string count = emulated() ? "500" : "20000";
+  const Capture capture = trace(truth::call("many_spawns", {count}));
+  CHECK(capture.status == 0);
+  CHECK(capture.statistics.lost() == 0);
+  CHECK(capture.other_exits().size() == std::stoul(count));
+  REQUIRE(capture.totals.size() == 1);
+  CHECK(capture.totals[0].ended == std::stoul(count) + 1);
+  CHECK(capture.totals[0].living == 0);
+}
+
+TEST_CASE("with a tiny ring events are lost and counted, and the sums are still right") {
+  tracer::SessionOptions options;
+  options.ring_bytes = 4096;
+  options.reader = tracer::Reader::kPoll;  // Nobody polls until the end.
+  const Capture capture = trace(truth::call("many_forks", {"400"}), std::move(options));
+  REQUIRE(capture.totals.size() == 1);
+  CHECK(capture.totals[0].ended == 401);
+  // 0 is the status of 2 of the 400 (0 and 256), and of the parent.
+  CHECK(capture.totals[0].failed == 398);
+  const auto exits = capture.all<tracer::ProcessExit>().size();
+  const auto& losses = capture.statistics.losses;
+  REQUIRE(losses.contains("ring_full_process_exit"));
+  CHECK(losses.at("ring_full_process_exit") + exits == 401);
+  const std::uint64_t all = capture.totals[0].account.cpu_ns.value_or(0);
+  const std::uint64_t truth = cpu_ns_of(capture.usage);
+  // wait4's usage of the parent has its children's in another field, so: no less than the parent's own.
+  CHECK(all >= truth);
+  std::uint64_t told = 0;
+  for (const auto& loss : capture.all<tracer::Loss>()) told += loss.count;
+  CHECK(told == capture.statistics.lost());
+}
+
+TEST_CASE("the kernel's sums are the sums of the events") {
+  const Capture capture = trace(truth::call("many_spawns", {"50"}));
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t faults = 0;
+  for (const auto& exit : capture.all<tracer::ProcessExit>()) {
+    cpu_ns += exit.account.cpu_ns.value_or(0);
+    faults += exit.account.minor_faults.value_or(0);
+  }
+  REQUIRE(capture.totals.size() == 1);
+  CHECK(capture.totals[0].account.cpu_ns == cpu_ns);
+  CHECK(capture.totals[0].account.minor_faults == faults);
+  CHECK(capture.totals[0].failed == 0);
+}
+
+TEST_CASE("a process that lived before carries the totals of its whole life") {
+  const Held held = start_held("60000");
+  tracer::SessionOptions options;
+  options.filter.include_tree(held.pid, {.step = "held"});
+  tracer::Session session(std::move(options));
+  std::vector<tracer::ProcessStart> starts;
+  std::vector<tracer::ProcessExit> exits;
+  const auto on_start = session.on<tracer::ProcessStart>([&](const auto& event) { starts.push_back(event); });
+  const auto on_exit = session.on<tracer::ProcessExit>([&](const auto& event) { exits.push_back(event); });
+  session.start();
+  const auto living = session.living();
+  REQUIRE(living.size() == 1);
+  CHECK(living[0].process->pid == static_cast<std::uint32_t>(held.pid));
+  CHECK(living[0].account.cpu_ns.value_or(0) >= 50'000'000u);
+  const rusage usage = release(held);
+  session.stop();
+  REQUIRE(starts.size() == 1);
+  CHECK(starts[0].attached_ns.has_value());
+  CHECK(starts[0].process->context.step == "held");
+  REQUIRE(starts[0].process->argv.has_value());
+  CHECK((*starts[0].process->argv)[2] == "hold");
+  REQUIRE(exits.size() == 1);
+  CHECK(exits[0].attached_ns == starts[0].attached_ns);
+  const std::uint64_t seen = exits[0].account.cpu_ns.value_or(0);
+  const std::uint64_t told = cpu_ns_of(usage);
+  CHECK((seen > told ? seen - told : told - seen) <= 50'000u);
+}
+
+TEST_CASE("what still lives at the end is sampled, and left alone") {
+  const Held held = start_held("20000");
+  tracer::SessionOptions options;
+  options.filter.include_tree(held.pid);
+  tracer::Session session(std::move(options));
+  std::vector<tracer::ProcessSample> samples;
+  bool ended = false;
+  const auto on_sample = session.on<tracer::ProcessSample>([&](const auto& event) { samples.push_back(event); });
+  const auto on_end = session.on<tracer::SessionEnd>([&](const auto&) { ended = true; });
+  session.start();
+  session.stop();
+  REQUIRE(samples.size() == 1);
+  CHECK(ended);
+  CHECK(samples[0].process->pid == static_cast<std::uint32_t>(held.pid));
+  release(held);
+}
+
+TEST_CASE("labels are inherited, and trees keep apart") {
+  const Held first = start_held("0");
+  const Held second = start_held("0");
+  tracer::SessionOptions options;
+  options.filter.include_tree(first.pid, {.step = "one"}).include_tree(second.pid, {.step = "two"});
+  tracer::Session session(std::move(options));
+  std::map<std::uint32_t, std::string> steps;
+  const auto on_exit = session.on<tracer::ProcessExit>(
+      [&](const auto& event) { steps[event.process->pid] = event.process->context.step.value_or("none"); });
+  session.start();
+  release(first);
+  release(second);
+  session.stop();
+  CHECK(steps[static_cast<std::uint32_t>(first.pid)] == "one");
+  CHECK(steps[static_cast<std::uint32_t>(second.pid)] == "two");
+  CHECK(session.totals().size() == 2);
+}
+
+TEST_CASE("record, then replay, gives the same events") {
+  const auto file = std::filesystem::temp_directory_path() / ("tracer_replay." + std::to_string(::getpid()));
+  std::vector<std::string> live;
+  {
+    const Held held = start_held("1000");
+    tracer::SessionOptions options;
+    options.filter.include_tree(held.pid);
+    tracer::Session session(std::move(options));
+    session.add_sink(tracer::recording_sink(file, session.host()));
+    const auto all = session.on_any([&](const tracer::Event& event) { live.push_back(to_json(event)); });
+    session.start();
+    release(held);
+    session.stop();
+  }
+  std::vector<std::string> replayed;
+  tracer::RecordingReader reader(file);
+  while (const auto event = reader.next()) replayed.push_back(to_json(*event));
+  CHECK(!reader.damage().any());
+  CHECK(replayed == live);
+  std::filesystem::remove(file);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <map>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "capture.hpp"
+#include "truth.hpp"
+
+namespace {
+
+/// What was reported is what the parent was told.
+void check_status(const Capture& capture) {
+  const auto exit = capture.exit();
+  if (WIFSIGNALED(capture.status)) {
+    CHECK(exit.exit_signal == WTERMSIG(capture.status));
+    CHECK(!exit.exit_code.has_value());
+    CHECK(exit.failed());
+  } else {
+    CHECK(exit.exit_code == WEXITSTATUS(capture.status));
+    CHECK(!exit.exit_signal.has_value());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("each exit status is reported, and success as 0") {
+  for (const int status : {0, 1, 7, 127, 128, 255}) {
+    const Capture capture = trace(truth::call("exit", {std::to_string(status)}));
+    CHECK(capture.exit().exit_code == status);
+    check_status(capture);
+  }
+}
+
+TEST_CASE("a process killed by a signal has the signal and no status") {
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV,
+                           SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGSYS, SIGRTMIN + 3}) {
+    CAPTURE(number);
+    const Capture capture = trace(truth::call("die_by", {std::to_string(number)}));
+    CHECK(capture.exit().exit_signal == number);
+    check_status(capture);
+  }
+}
+
+TEST_CASE("when the leader ends first, the status is the group's, once, with all threads' time") {
+  const Capture capture = trace(truth::call("leader_first", {"3", "9"}));
+  CHECK(capture.exit().exit_code == 9);
+  CHECK(capture.exit().threads == 2);
+  CHECK(capture.exit().account.cpu_ns.value_or(0) >= 5'000'000u);
+  check_status(capture);
+}
+
+TEST_CASE("when every thread ends by itself, the status is what the parent is told") {
+  check_status(trace(truth::call("plain_exits", {"3", "9"})));
+  check_status(trace(truth::call("plain_exits", {"0", "0"})));
+}
+
+TEST_CASE("when a second thread executes, the process goes on: one exit, two execs, one pid") {
+  const Capture capture = trace(truth::call("second_thread_execs", {"6"}));
+  const auto execs = capture.all<tracer::ProcessExec>();
+  CHECK(capture.exit().exit_code == 6);
+  CHECK(capture.all<tracer::ProcessExit>().size() == 1);
+  REQUIRE(execs.size() == 2);
+  CHECK(execs[1].process->pid == static_cast<std::uint32_t>(capture.pid));
+  CHECK(execs[1].process->start_ns == capture.exit().process->start_ns);
+  // The time of the leader, which the exec ended, belongs to the first program.
+  const auto& exit = capture.exit();
+  CHECK(exit.account.cpu_ns.value_or(0) >= 30'000'000u);
+  CHECK(exit.program.account.cpu_ns.value_or(0) < 25'000'000u);
+}
+
+TEST_CASE("a grandchild that was given away is still seen") {
+  const Capture capture = trace(truth::call("double_fork", {"11"}));
+  const auto others = capture.other_exits();
+  REQUIRE(others.size() == 2);
+  CHECK(std::set{others[0].exit_code.value_or(-1), others[1].exit_code.value_or(-1)} == std::set{0, 11});
+}
+
+TEST_CASE("500 forks without an exec are 500 processes, each with its own status") {
+  const Capture capture = trace(truth::call("many_forks", {"500"}));
+  std::map<int, int> statuses;
+  for (const auto& each : capture.other_exits()) ++statuses[each.exit_code.value_or(-1)];
+  CHECK(capture.other_exits().size() == 500);
+  for (int status = 0; status < 256; ++status) CHECK(statuses[status] == (status < 244 ? 2 : 1));
+  CHECK(capture.statistics.lost() == 0);
+}
+
+TEST_CASE("every process has one start, before its exec and its exit") {
+  const Capture capture = trace(truth::call("many_spawns", {"100"}));
+  std::map<std::uint32_t, std::vector<tracer::EventKind>> lives;
+  for (const tracer::Event& event : capture.events)
+    std::visit(
+        [&](const auto& each) {
+          if constexpr (requires { each.process; }) lives[each.process->pid].push_back(each.kKind);
+        },
+        event);
+  CHECK(lives.size() == 101);
+  for (const auto& [pid, kinds] : lives) {
+    REQUIRE(kinds.size() == 3);
+    CHECK(kinds[0] == tracer::EventKind::kProcessStart);
+    CHECK(kinds[1] == tracer::EventKind::kProcessExec);
+    CHECK(kinds[2] == tracer::EventKind::kProcessExit);
+  }
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "truth.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <thread>
+
+extern char** environ;
+
+namespace truth {
+namespace {
+
+using Arguments = std::vector<std::string>;
+constexpr const char* kSelf = "/proc/self/exe";
+
+long number(const Arguments& arguments, std::size_t at) { return std::atol(arguments.at(at).c_str()); }
+
+std::uint64_t clock_ns(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+void burn(clockid_t clock, std::uint64_t ns) {
+  const std::uint64_t until = clock_ns(clock) + ns;
+  while (clock_ns(clock) < until) {
+  }
+}
+
+void report(std::uint64_t value) {
+  char text[32];
+  const int size = std::snprintf(text, sizeof text, "%llu\n", static_cast<unsigned long long>(value));
+  [[maybe_unused]] const ssize_t put = ::write(STDOUT_FILENO, text, static_cast<std::size_t>(size));
+}
+
+[[noreturn]] void execute(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execv(kSelf, argv.data());
+  ::_exit(99);
+}
+
+int spawn_and_wait(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  if (::posix_spawn(&pid, kSelf, nullptr, nullptr, argv.data(), environ) != 0) return 98;
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return status;
+}
+
+int exit_with(const Arguments& a) { return static_cast<int>(number(a, 0)); }
+
+/// Burns CPU, then reports its own clock as the last thing that it does.
+int cpu(const Arguments& a) {
+  burn(CLOCK_PROCESS_CPUTIME_ID, static_cast<std::uint64_t>(number(a, 0)) * 1000u);
+  report(clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+  return 0;
+}
+
+/// Threads that each burn the same, and end before or after the leader.
+int threads(const Arguments& a) {
+  std::vector<std::thread> all;
+  for (long i = 0; i < number(a, 0); ++i)
+    all.emplace_back([&a] { burn(CLOCK_THREAD_CPUTIME_ID, static_cast<std::uint64_t>(number(a, 1)) * 1000u); });
+  for (std::thread& each : all) each.join();
+  report(clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+  return 0;
+}
+
+int touch(const Arguments& a) {
+  const auto bytes = static_cast<std::size_t>(number(a, 0)) << 20;
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ::madvise(memory, bytes, MADV_NOHUGEPAGE);
+  std::memset(memory, 1, bytes);
+  if (a.size() > 1) ::munmap(memory, bytes);
+  return 0;
+}
+
+/// A large program that spawns a small one.
+int spawn_from_large(const Arguments& a) {
+  touch({a.at(0)});
+  return spawn_and_wait(call("exit", {"0"}));
+}
+
+int read_write(const Arguments& a) {
+  const int in = ::open("/dev/zero", O_RDONLY);
+  const int out = ::open("/dev/null", O_WRONLY);
+  std::vector<char> buffer(static_cast<std::size_t>(number(a, 0)) + static_cast<std::size_t>(number(a, 1)));
+  if (::read(in, buffer.data(), static_cast<std::size_t>(number(a, 0))) != number(a, 0)) return 1;
+  if (::write(out, buffer.data(), static_cast<std::size_t>(number(a, 1))) != number(a, 1)) return 1;
+  return 0;
+}
+
+/// A child that reads and writes much; the parent's own must not contain it.
+int child_io(const Arguments&) { return spawn_and_wait(call("io", {"1000000", "2000000"})) == 0 ? 0 : 1; }
+
+/// Each thread reads and writes; one ends before the leader, one after.
+int threaded_io(const Arguments&) {
+  std::thread early([] { read_write({"1000", "100"}); });
+  early.join();
+  std::thread([] {
+    ::usleep(20000);
+    read_write({"20000", "2000"});
+    ::syscall(SYS_exit_group, 0);
+  }).detach();
+  read_write({"300000", "30000"});
+  ::syscall(SYS_exit, 0);
+  return 0;
+}
+
+int storage(const Arguments& a) {
+  const int fd = ::open(a.at(0).c_str(), O_WRONLY);
+  std::vector<char> block(1u << 20, 'x');
+  for (long i = 0; i < number(a, 1); ++i)
+    if (::write(fd, block.data(), block.size()) != static_cast<ssize_t>(block.size())) return 1;
+  if ((a.at(2) == "sync" ? ::fsync(fd) : ::ftruncate(fd, 0)) != 0) return 1;
+  // What the kernel says of this process now is the truth: the file system's own pages included.
+  const int io = ::open("/proc/self/io", O_RDONLY);
+  char text[1024] = {};
+  if (::read(io, text, sizeof text - 1) <= 0) return 1;
+  report(std::strtoull(std::strstr(text, "\nwrite_bytes: ") + 14, nullptr, 10));
+  return 0;
+}
+
+int direct_storage(const Arguments& a) {
+  const auto bytes = static_cast<std::size_t>(number(a, 1));
+  void* buffer = nullptr;
+  if (::posix_memalign(&buffer, 4096, bytes) != 0) return 1;
+  std::memset(buffer, 1, bytes);
+  const int fd = ::open(a.at(0).c_str(), O_RDWR | O_DIRECT);
+  if (fd < 0) return 2;
+  if (::pwrite(fd, buffer, bytes, 0) != static_cast<ssize_t>(bytes)) return 3;
+  return ::pread(fd, buffer, bytes / 2, 0) == static_cast<ssize_t>(bytes / 2) ? 0 : 4;
+}
+
+void* exit_group_after(void* argument) {
+  ::usleep(20000);
+  burn(CLOCK_THREAD_CPUTIME_ID, 5'000'000);
+  ::syscall(SYS_exit_group, static_cast<int>(reinterpret_cast<std::intptr_t>(argument)));
+  return nullptr;
+}
+
+/// The leader ends with one status, a thread later with another; the process's is the latter.
+int leader_first(const Arguments& a) {
+  pthread_t thread;
+  ::pthread_create(&thread, nullptr, exit_group_after, reinterpret_cast<void*>(static_cast<std::intptr_t>(number(a, 1))));
+  ::syscall(SYS_exit, static_cast<int>(number(a, 0)));
+  return 0;
+}
+
+/// Every thread ends by itself with plain exit(2), the leader first.
+int plain_exits(const Arguments& a) {
+  static int second = 0;
+  second = static_cast<int>(number(a, 1));
+  pthread_t thread;
+  ::pthread_create(
+      &thread, nullptr,
+      [](void*) -> void* {
+        ::usleep(20000);
+        ::syscall(SYS_exit, second);
+        return nullptr;
+      },
+      nullptr);
+  ::syscall(SYS_exit, static_cast<int>(number(a, 0)));
+  return 0;
+}
+
+/// A second thread executes another program while the leader waits.
+int second_thread_execs(const Arguments& a) {
+  static std::vector<std::string> words;
+  words = call("exit", {a.at(0)});
+  burn(CLOCK_PROCESS_CPUTIME_ID, 30'000'000);
+  pthread_t thread;
+  ::pthread_create(&thread, nullptr, [](void*) -> void* { execute(words); }, nullptr);
+  for (;;) ::pause();
+}
+
+int die_by(const Arguments& a) {
+  rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  ::signal(static_cast<int>(number(a, 0)), SIG_DFL);
+  ::raise(static_cast<int>(number(a, 0)));
+  return 0;
+}
+
+int double_fork(const Arguments& a) {
+  const pid_t first = ::fork();
+  if (first == 0) {
+    if (::fork() == 0) {
+      ::usleep(30000);
+      ::_exit(static_cast<int>(number(a, 0)));
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(first, &status, 0);
+  ::usleep(80000);
+  return 0;
+}
+
+/// One process, several programs: each burns its share and executes the next.
+int exec_chain(const Arguments& a) {
+  burn(CLOCK_THREAD_CPUTIME_ID, static_cast<std::uint64_t>(number(a, 0)) * 1000u);
+  touch({a.at(1)});
+  if (a.size() == 2) return 7;
+  execute(call("chain", Arguments(a.begin() + 2, a.end())));
+}
+
+int many_forks(const Arguments& a) {
+  for (long i = 0; i < number(a, 0); ++i) {
+    const pid_t pid = ::fork();
+    if (pid == 0) ::_exit(static_cast<int>(i % 256));
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+  }
+  return 0;
+}
+
+int many_spawns(const Arguments& a) {
+  for (long i = 0; i < number(a, 0); ++i)
+    if (spawn_and_wait(call("exit", {"0"})) != 0) return 1;
+  return 0;
+}
+
+int vfork_without_exec(const Arguments& a) {
+  touch({a.at(0)});
+  const pid_t pid = ::vfork();
+  if (pid == 0) ::_exit(5);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return 0;
+}
+
+int fault(const Arguments& a) {
+  const long page = ::sysconf(_SC_PAGESIZE);
+  const auto bytes = static_cast<std::size_t>(number(a, 0)) * static_cast<std::size_t>(page);
+  auto* memory = static_cast<volatile char*>(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ::madvise(const_cast<char*>(memory), bytes, MADV_NOHUGEPAGE);
+  for (std::size_t at = 0; at < bytes; at += static_cast<std::size_t>(page)) memory[at] = 1;
+  return 0;
+}
+
+int nap(const Arguments& a) {
+  for (long i = 0; i < number(a, 0); ++i) ::usleep(1000);
+  return 0;
+}
+
+/// Two that want one CPU: each waits about as long in the run queue as it runs.
+int share_cpu(const Arguments& a) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  ::sched_setaffinity(0, sizeof one, &one);
+  const pid_t pid = ::fork();
+  burn(CLOCK_PROCESS_CPUTIME_ID, static_cast<std::uint64_t>(number(a, 0)) * 1000u);
+  if (pid == 0) ::_exit(0);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return 0;
+}
+
+int hold(const Arguments& a) {
+  burn(CLOCK_PROCESS_CPUTIME_ID, static_cast<std::uint64_t>(number(a, 0)) * 1000u);
+  report(1);
+  char byte = 0;
+  return ::read(STDIN_FILENO, &byte, 1) == 1 ? 0 : 1;
+}
+
+const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
+  static const std::map<std::string, std::function<int(const Arguments&)>> all = {
+      {"exit", exit_with},
+      {"cpu", cpu},
+      {"threads", threads},
+      {"touch", touch},
+      {"spawn_from_large", spawn_from_large},
+      {"io", read_write},
+      {"child_io", child_io},
+      {"threaded_io", threaded_io},
+      {"storage", storage},
+      {"direct_storage", direct_storage},
+      {"leader_first", leader_first},
+      {"plain_exits", plain_exits},
+      {"second_thread_execs", second_thread_execs},
+      {"die_by", die_by},
+      {"double_fork", double_fork},
+      {"chain", exec_chain},
+      {"many_forks", many_forks},
+      {"many_spawns", many_spawns},
+      {"vfork_without_exec", vfork_without_exec},
+      {"fault", fault},
+      {"nap", nap},
+      {"share_cpu", share_cpu},
+      {"hold", hold},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> call(const std::string& name, std::vector<std::string> arguments) {
+  std::vector<std::string> words = {"kernel_tests", "truth", name};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+int run(int argc, char** argv) {
+  if (argc < 3 || std::strcmp(argv[1], "truth") != 0) return -1;
+  const auto program = programs().find(argv[2]);
+  if (program == programs().end()) return 97;
+  return program->second(Arguments(argv + 3, argv + argc));
+}
+
+}  // namespace truth

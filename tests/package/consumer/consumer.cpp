@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody else's program would use of an installed libtracer; needs no privileges.
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include <tracer/testing.hpp>
+#include <tracer/tracer.hpp>
+
+int main() try {
+  if (tracer::check().items.empty() || tracer::this_host().boot_id.empty()) return 1;
+  try {
+    tracer::RecordingReader("/no/such/recording");
+    return 1;
+  } catch (const tracer::Error& error) {  // thrown in the library, caught here: its typeinfo must be shared
+    if (error.code() != tracer::ErrorCode::kFileUnreadable) return 1;
+  }
+  auto source = std::make_unique<tracer::testing::FakeSource>();
+  source->set_loss("ring_full", 2);
+  source->finish();
+  tracer::SessionOptions options;
+  options.reader = tracer::Reader::kPoll;
+  tracer::Session session(std::move(source), std::move(options));
+  int ends = 0;
+  const auto subscription = session.on<tracer::SessionEnd>([&ends](const tracer::SessionEnd&) { ++ends; });
+  session.start();
+  while (!session.finished()) session.poll(std::chrono::milliseconds(10));
+  session.stop();
+  if (ends != 1) return 1;
+  std::cout << "tracer " << TRACER_VERSION << '\n';
+  return 0;
+} catch (const tracer::Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
+}

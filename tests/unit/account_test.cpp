@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/account.hpp"
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "wire_builder.hpp"
+
+using namespace tracer;
+
+namespace {
+
+const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+
+RawAccount cpu(std::uint64_t exact, std::uint64_t user, std::uint64_t system) {
+  RawAccount raw{};
+  raw.cpu_ns = exact;
+  raw.user_sampled_ns = user;
+  raw.system_sampled_ns = system;
+  return raw;
+}
+
+ExitRecord exit_of(const RawAccount& total, std::uint32_t flags, std::uint64_t read_before_exec = 0) {
+  ExitRecord record;
+  record.total = total;
+  record.flags = flags;
+  record.read_before_exec_bytes = read_before_exec;
+  return record;
+}
+
+ExecRecord exec_of(const RawAccount& total, std::uint32_t flags) {
+  ExecRecord record;
+  record.total = total;
+  record.flags = flags;
+  return record;
+}
+
+RawAccount reads(std::uint64_t bytes) {
+  RawAccount raw = wire::counted(1);
+  raw.read_bytes = bytes;
+  return raw;
+}
+
+}  // namespace
+
+TEST_CASE("the sampled split is scaled to the exact cpu time") {
+  const Account account = to_account(cpu(1000, 30, 10), 0);
+  CHECK(account.cpu_ns == 1000);
+  CHECK(account.user_ns == 750);
+  CHECK(account.system_ns == 250);
+}
+
+TEST_CASE("user and system always add up to the cpu time and neither exceeds it") {
+  constexpr std::uint64_t kOdd = (1ull << 53) + 3;  // not a double
+  for (const std::uint64_t exact : {std::uint64_t{1}, std::uint64_t{7}, std::uint64_t{999'999'999'999}, kOdd})
+    for (const auto& [user, system] : {std::pair{0u, 1u}, {1u, 0u}, {1u, 2u}, {4'000'000u, 3u}, {3u, 4'000'000u}}) {
+      const Account account = to_account(cpu(exact, user, system), 0);
+      CAPTURE(exact);
+      CAPTURE(user);
+      CAPTURE(system);
+      CHECK(*account.user_ns <= exact);
+      CHECK(*account.system_ns <= exact);
+      CHECK(*account.user_ns + *account.system_ns == exact);
+    }
+}
+
+TEST_CASE("without a tick there is no split") {
+  const Account account = to_account(cpu(123, 0, 0), 0);
+  CHECK(account.cpu_ns == 123);
+  CHECK_FALSE(account.user_ns.has_value());
+  CHECK_FALSE(account.system_ns.has_value());
+}
+
+TEST_CASE("every counter lands in its own field") {
+  const Account account = to_account(wire::counted(2), 0);
+  CHECK(account.run_queue_ns == 10);
+  CHECK(account.minor_faults == 12);
+  CHECK(account.major_faults == 14);
+  CHECK(account.voluntary_switches == 16);
+  CHECK(account.involuntary_switches == 18);
+  CHECK(account.read_bytes == 20);
+  CHECK(account.written_bytes == 22);
+  CHECK(account.read_calls == 24);
+  CHECK(account.write_calls == 26);
+  CHECK(account.storage_read_bytes == 28);
+  CHECK(account.storage_written_bytes == 30);
+  CHECK(account.storage_cancelled_bytes == 32);
+  CHECK_FALSE(account.peak_rss_bytes.has_value());
+  CHECK_FALSE(account.read_at_most_bytes.has_value());
+}
+
+TEST_CASE("what lost threads did is unknown, not zero") {
+  const Account account = to_account(wire::counted(2), TRACER_FLAG_LOST_THREADS);
+  CHECK(account.cpu_ns == 200);
+  CHECK(account.minor_faults == 12);
+  CHECK_FALSE(account.run_queue_ns.has_value());
+  CHECK_FALSE(account.read_bytes.has_value());
+  CHECK_FALSE(account.written_bytes.has_value());
+  CHECK_FALSE(account.read_calls.has_value());
+  CHECK_FALSE(account.write_calls.has_value());
+  CHECK_FALSE(account.storage_read_bytes.has_value());
+  CHECK_FALSE(account.storage_written_bytes.has_value());
+  CHECK_FALSE(account.storage_cancelled_bytes.has_value());
+}
+
+TEST_CASE("a difference never goes below zero") {
+  const RawAccount down = difference(wire::counted(1), wire::counted(2));
+  CHECK(down.cpu_ns == 0);
+  CHECK(down.storage_cancelled_bytes == 0);
+  const RawAccount up = difference(wire::counted(3), wire::counted(1));
+  CHECK(up.cpu_ns == 200);
+  CHECK(up.storage_cancelled_bytes == 32);
+}
+
+TEST_CASE("a peak is exact, a bound, or absent") {
+  Account account;
+  set_peak(account, 10, TRACER_FLAG_PEAK_EXACT);
+  CHECK(account.peak_rss_bytes == 10 * kPage);
+  CHECK_FALSE(account.peak_rss_at_most_bytes.has_value());
+  set_peak(account, 11, 0);
+  CHECK_FALSE(account.peak_rss_bytes.has_value());
+  CHECK(account.peak_rss_at_most_bytes == 11 * kPage);
+  for (const std::uint32_t flags : {TRACER_FLAG_PEAK_SHARED, TRACER_FLAG_PEAK_SHARED | TRACER_FLAG_PEAK_EXACT}) {
+    set_peak(account, 12, flags);
+    CHECK_FALSE(account.peak_rss_bytes.has_value());
+    CHECK_FALSE(account.peak_rss_at_most_bytes.has_value());
+  }
+  set_peak(account, 0, TRACER_FLAG_PEAK_EXACT);
+  CHECK_FALSE(account.peak_rss_bytes.has_value());
+}
+
+TEST_CASE("a process that never executed reads what its counter says") {
+  const Account account = process_account(exit_of(reads(5000), 0));
+  CHECK(account.read_bytes == 5000);
+  CHECK(account.read_calls == 12);
+  CHECK_FALSE(account.read_at_most_bytes.has_value());
+}
+
+TEST_CASE("an exec's own few reads are taken off") {
+  const Account account = process_account(exit_of(reads(5000), TRACER_FLAG_EXECUTED, 1000));
+  CHECK(account.read_bytes == 4000);
+  CHECK_FALSE(account.read_calls.has_value());
+  CHECK_FALSE(account.read_at_most_bytes.has_value());
+  CHECK(process_account(exit_of(reads(500), TRACER_FLAG_EXECUTED, 1000)).read_bytes == 0);
+}
+
+TEST_CASE("with many reads before the exec only a bound is known") {
+  const Account account = process_account(exit_of(reads(50'000), TRACER_FLAG_EXECUTED, 20'000));
+  CHECK_FALSE(account.read_bytes.has_value());
+  CHECK(account.read_at_most_bytes == 50'000);
+}
+
+TEST_CASE("with lost threads a process's reads stay unknown after an exec") {
+  const Account account = process_account(exit_of(reads(5000), TRACER_FLAG_EXECUTED | TRACER_FLAG_LOST_THREADS, 100));
+  CHECK_FALSE(account.read_bytes.has_value());
+  CHECK_FALSE(account.read_at_most_bytes.has_value());
+}
+
+TEST_CASE("an ended program's reads include its exec's, and so are a bound") {
+  ExecRecord record = exec_of(wire::counted(3), TRACER_FLAG_PEAK_EXACT);
+  record.ended_peak_pages = 4;
+  const Account account = ended_account(record, wire::counted(1));
+  CHECK(account.cpu_ns == 200);
+  CHECK(account.written_bytes == 22);
+  CHECK_FALSE(account.read_bytes.has_value());
+  CHECK_FALSE(account.read_calls.has_value());
+  CHECK(account.read_at_most_bytes == 20);
+  CHECK(account.peak_rss_bytes == 4 * kPage);
+}
+
+TEST_CASE("an ended program whose threads were still ending has no account") {
+  const Account account = ended_account(exec_of(wire::counted(3), TRACER_FLAG_THREADS_PENDING), {});
+  CHECK_FALSE(account.cpu_ns.has_value());
+  CHECK_FALSE(account.written_bytes.has_value());
+  CHECK_FALSE(account.read_at_most_bytes.has_value());
+}
+
+TEST_CASE("a stale cpu time at an exec is absent, the rest is there") {
+  const Account account = ended_account(exec_of(wire::counted(3), TRACER_FLAG_CPU_STALE), {});
+  CHECK_FALSE(account.cpu_ns.has_value());
+  CHECK_FALSE(account.user_ns.has_value());
+  CHECK_FALSE(account.system_ns.has_value());
+  CHECK(account.written_bytes == 33);
+}
+
+TEST_CASE("the last program's share leaves out what came before its exec") {
+  const Account account = last_program_account(exit_of(wire::counted(5), TRACER_FLAG_EXECUTED), wire::counted(2));
+  CHECK(account.cpu_ns == 300);
+  CHECK(account.read_bytes == 30);
+  CHECK(account.read_calls == 36);
+  CHECK(account.storage_written_bytes == 45);
+}
+
+TEST_CASE("the last program's share leaves out stragglers of the program before") {
+  ExitRecord record = exit_of(wire::counted(5), TRACER_FLAG_EXECUTED);
+  record.late = wire::counted(1);
+  CHECK(last_program_account(record, wire::counted(2)).cpu_ns == 200);
+  CHECK(process_account(record).cpu_ns == 500);
+}
+
+TEST_CASE("threads lost before the exec do not hide the last program's share") {
+  const std::uint32_t executed = TRACER_FLAG_EXECUTED | TRACER_FLAG_LOST_THREADS;
+  CHECK(last_program_account(exit_of(wire::counted(5), executed), wire::counted(2)).written_bytes == 33);
+  CHECK_FALSE(last_program_account(exit_of(wire::counted(5), TRACER_FLAG_LOST_THREADS), {}).written_bytes.has_value());
+}
+
+TEST_CASE("a sum with something unknown is unknown") {
+  Account sum = to_account(wire::counted(1), 0);
+  add(sum, to_account(wire::counted(2), 0));
+  CHECK(sum.cpu_ns == 300);
+  CHECK(sum.storage_cancelled_bytes == 48);
+  add(sum, to_account(wire::counted(2), TRACER_FLAG_LOST_THREADS));
+  CHECK(sum.cpu_ns == 500);
+  CHECK_FALSE(sum.read_bytes.has_value());
+}

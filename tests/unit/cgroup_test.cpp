@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/cgroup_table.hpp"
+
+#include <doctest/doctest.h>
+
+#include "collect.hpp"
+
+using namespace tracer;
+
+namespace {
+
+const std::string kId = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const std::string kOther = "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210";
+
+}  // namespace
+
+TEST_CASE("each container runtime's cgroup gives the container's id") {
+  for (const std::string& path : {
+           "/docker/" + kId,
+           "/system.slice/docker-" + kId + ".scope",
+           "/machine.slice/libpod-" + kId + ".scope",
+           "/machine.slice/libpod-" + kId + ".scope/container",
+           "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId + ".scope/container",
+           "/kubepods/burstable/pod0a1b2c3d-0000-1111-2222-333344445555/" + kId,
+           "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod0a1b.slice/cri-containerd-" + kId + ".scope",
+           "/kubepods.slice/kubepods-pod0a1b.slice/crio-" + kId + ".scope",
+           "/kubepods.slice/kubepods-pod0a1b.slice/crio-" + kId + ".scope/container",
+           "/ecs/5f0ac6ffb7a94d0b8a1f8c4e8d7b6a59/" + kId,
+           "/docker/" + kId + "/system.slice/cron.service",
+       }) {
+    CAPTURE(path);
+    CHECK(container_id_of(path) == kId);
+  }
+}
+
+TEST_CASE("of nested containers the innermost counts") {
+  CHECK(container_id_of("/docker/" + kOther + "/docker/" + kId) == kId);
+}
+
+TEST_CASE("what only resembles a container's id is none") {
+  for (const std::string& path : {
+           std::string(),
+           std::string("/"),
+           std::string("/user.slice/user-1000.slice/session-3.scope"),
+           "/docker/" + kId.substr(1),
+           "/docker/" + kId + "0",
+           "/docker/x" + kId,
+           "/docker/" + kId.substr(1) + "G",
+           "/docker/A" + kId.substr(1),
+           std::string("/docker/0123456789ab"),
+           std::string("/kubepods/pod0a1b2c3d-0000-1111-2222-333344445555"),
+           "/" + kId + ".service",
+       }) {
+    CAPTURE(path);
+    CHECK_FALSE(container_id_of(path).has_value());
+  }
+}
+
+TEST_CASE("a cgroup is found by hierarchy and id") {
+  CgroupTable table;
+  table.set(TRACER_HIERARCHY_V2, 5, "/two");
+  table.set(TRACER_HIERARCHY_V1_MEMORY, 5, "/memory");
+  REQUIRE(table.find(TRACER_HIERARCHY_V2, 5) != nullptr);
+  CHECK(*table.find(TRACER_HIERARCHY_V2, 5) == "/two");
+  CHECK(*table.find(TRACER_HIERARCHY_V1_MEMORY, 5) == "/memory");
+  CHECK(table.find(TRACER_HIERARCHY_V1_PIDS, 5) == nullptr);
+  table.set(TRACER_HIERARCHY_V2, 5, "/renamed");
+  CHECK(*table.find(TRACER_HIERARCHY_V2, 5) == "/renamed");
+}
+
+TEST_CASE("the table of cgroups stays within its capacity") {
+  CgroupTable table(3);
+  for (std::uint64_t id = 0; id < 10; ++id) table.set(0, id, "/x");
+  std::size_t found = 0;
+  for (std::uint64_t id = 0; id < 10; ++id) found += table.find(0, id) != nullptr ? 1 : 0;
+  CHECK(found <= 3);
+  CHECK(table.find(0, 9) != nullptr);
+}
+
+TEST_CASE("a process is told its cgroup, hierarchy and container") {
+  collect::Stages stages;
+  stages.push(wire::cgroup_record(50, "/docker/" + kId, false, TRACER_HIERARCHY_V1_MEMORY));
+  stages.push(wire::start_record({.pid = 9, .start_ns = 1, .cgroup_id = 50, .hierarchy = TRACER_HIERARCHY_V1_MEMORY}));
+  const auto process = stages.last<ProcessStart>().process;
+  CHECK(process->cgroup == "/docker/" + kId);
+  CHECK(process->cgroup_id == 50);
+  CHECK(process->cgroup_hierarchy == "memory");
+  CHECK(process->container_id == kId);
+}
+
+TEST_CASE("a process that moved to an unknown cgroup has no path, rather than the old one") {
+  collect::Stages stages;
+  const wire::Who who{.pid = 9, .start_ns = 1, .cgroup_id = 50};
+  wire::Who moved = who;
+  moved.cgroup_id = 51;
+  stages.push(wire::cgroup_record(50, "/docker/" + kId));
+  stages.push(wire::start_record(who));
+  stages.push(wire::exec_record(moved, {.time_ns = 2, .program_start_ns = 1}));
+  const auto process = stages.last<ProcessExec>().process;
+  CHECK(process->cgroup_id == 51);
+  CHECK_FALSE(process->cgroup.has_value());
+  CHECK_FALSE(process->container_id.has_value());
+  stages.push(wire::cgroup_record(52, "/back"));
+  moved.cgroup_id = 52;
+  stages.push(wire::exit_record(moved, {.time_ns = 3, .program_start_ns = 2}));
+  CHECK(stages.last<ProcessExit>().process->cgroup == "/back");
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/correlator.hpp"
+
+#include <doctest/doctest.h>
+
+#include "collect.hpp"
+
+using namespace tracer;
+using collect::Stages;
+using wire::Who;
+
+namespace {
+
+const Who kShell{.pid = 100, .start_ns = 1000, .pid_namespace = 11, .mount_namespace = 22, .comm = "bash"};
+const Who kChild = wire::child_of(kShell, 101, 2000);
+
+wire::Exec exec_of(std::uint64_t time_ns, std::uint64_t program_start_ns, std::string exe) {
+  return {.time_ns = time_ns, .program_start_ns = program_start_ns, .exe = exe, .argv = {exe, "-x"}};
+}
+
+void start_shell(Stages& stages) {
+  stages.push(wire::start_record(kShell));
+  stages.push(wire::exec_record(kShell, exec_of(1100, 1000, "/bin/bash")));
+}
+
+}  // namespace
+
+TEST_CASE("a child runs its parent's program until its own exec") {
+  Stages stages;
+  start_shell(stages);
+  stages.push(wire::start_record(kChild));
+  const auto start = stages.last<ProcessStart>();
+  CHECK(start.time_ns == 2000);
+  CHECK(start.process->pid == 101);
+  CHECK(start.process->parent_pid == 100);
+  CHECK(start.process->parent_start_ns == 1000);
+  CHECK(start.process->exe == "/bin/bash");
+  CHECK(start.process->argv == std::vector<std::string>{"/bin/bash", "-x"});
+  CHECK(start.process->cwd == "/data");
+  CHECK(start.process->comm == "bash");
+  CHECK(start.process->pid_namespace == 11);
+  CHECK(start.process->mount_namespace == 22);
+  CHECK(start.process->tool == stages.all<ProcessExec>().front().process->tool);
+
+  stages.push(wire::exec_record(kChild, {.time_ns = 2500, .program_start_ns = 2000}));
+  const auto exec = stages.last<ProcessExec>();
+  CHECK(exec.process->exe == "/usr/bin/samtools");
+  CHECK(exec.process->tool == "samtools sort");
+  CHECK(exec.ended.exe == "/bin/bash");
+  CHECK(exec.ended.start_ns == 2000);
+  CHECK(exec.ended.end_ns == 2500);
+  CHECK(start.process->exe == "/bin/bash");
+}
+
+TEST_CASE("an exit carries the process's account and the last program's share") {
+  Stages stages;
+  stages.push(wire::start_record(kShell));
+  wire::Exec exec = exec_of(1100, 1000, "/bin/a");
+  exec.total = wire::counted(2);
+  stages.push(wire::exec_record(kShell, exec));
+  CHECK(stages.last<ProcessExec>().ended.account.cpu_ns == 200);
+  stages.push(wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 1100, .exit_code = 3 << 8, .threads = 2,
+                                         .total = wire::counted(5), .flags = TRACER_FLAG_EXECUTED}));
+  const auto exit = stages.last<ProcessExit>();
+  CHECK(exit.start_ns == 1000);
+  CHECK(exit.end_ns == 3000);
+  CHECK(exit.exit_code == 3);
+  CHECK(exit.failed());
+  CHECK(exit.threads == 2);
+  CHECK(exit.account.cpu_ns == 500);
+  CHECK(exit.program.account.cpu_ns == 300);
+  CHECK(exit.program.exe == "/bin/a");
+  CHECK(exit.program.start_ns == 1100);
+  CHECK(exit.program.end_ns == 3000);
+}
+
+TEST_CASE("a pid that comes back with another start is another process") {
+  Stages stages;
+  start_shell(stages);
+  stages.push(wire::start_record({.pid = 100, .start_ns = 9000, .comm = "new"}));
+  const auto start = stages.last<ProcessStart>();
+  CHECK(start.process->start_ns == 9000);
+  CHECK_FALSE(start.process->exe.has_value());
+  CHECK(start.process->comm == "new");
+}
+
+TEST_CASE("a parent is known by pid and start, not by the pid alone") {
+  Stages stages;
+  start_shell(stages);
+  stages.push(wire::start_record({.pid = 101, .start_ns = 2000, .parent_pid = 100, .parent_start_ns = 1}));
+  CHECK_FALSE(stages.last<ProcessStart>().process->exe.has_value());
+  CHECK(stages.last<ProcessStart>().process->parent_pid == 100);
+}
+
+TEST_CASE("after a lost exec the program is unknown, the process's account is not") {
+  Stages stages;
+  start_shell(stages);
+  stages.push(wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 2222, .total = wire::counted(5)}));
+  const auto exit = stages.last<ProcessExit>();
+  CHECK_FALSE(exit.process->exe.has_value());
+  CHECK_FALSE(exit.process->argv.has_value());
+  CHECK_FALSE(exit.process->tool.has_value());
+  CHECK_FALSE(exit.program.exe.has_value());
+  CHECK_FALSE(exit.program.tool.has_value());
+  CHECK_FALSE(exit.program.account.cpu_ns.has_value());
+  CHECK(exit.account.cpu_ns == 500);
+  CHECK(exit.program.start_ns == 2222);
+}
+
+TEST_CASE("an exec after a lost one does not name the program it ended") {
+  Stages stages;
+  start_shell(stages);
+  wire::Exec exec = exec_of(3000, 2222, "/bin/c");
+  exec.total = wire::counted(4);
+  stages.push(wire::exec_record(kShell, exec));
+  const auto event = stages.last<ProcessExec>();
+  CHECK_FALSE(event.ended.exe.has_value());
+  CHECK_FALSE(event.ended.account.cpu_ns.has_value());
+  CHECK(event.process->exe == "/bin/c");
+  stages.push(wire::exit_record(kShell, {.time_ns = 4000, .program_start_ns = 3000, .total = wire::counted(5)}));
+  CHECK(stages.last<ProcessExit>().program.account.cpu_ns == 100);
+}
+
+TEST_CASE("after threads that were still ending at an exec, the next program's end is not accounted either") {
+  Stages stages;
+  stages.push(wire::start_record(kShell));
+  wire::Exec exec = exec_of(1100, 1000, "/bin/a");
+  exec.flags |= TRACER_FLAG_THREADS_PENDING;
+  stages.push(wire::exec_record(kShell, exec));
+  stages.push(wire::exec_record(kShell, exec_of(1200, 1100, "/bin/b")));
+  stages.push(wire::exec_record(kShell, exec_of(1300, 1200, "/bin/c")));
+  const auto execs = stages.all<ProcessExec>();
+  REQUIRE(execs.size() == 3);
+  CHECK_FALSE(execs[0].ended.account.cpu_ns.has_value());
+  CHECK_FALSE(execs[1].ended.account.cpu_ns.has_value());
+  CHECK(execs[1].ended.exe == "/bin/a");
+  CHECK(execs[2].ended.account.cpu_ns.has_value());
+}
+
+TEST_CASE("a lost start is made up from the first record that came") {
+  Stages stages;
+  stages.push(wire::exec_record(kShell, exec_of(1100, 1000, "/bin/a")));
+  REQUIRE(stages.events.size() == 2);
+  CHECK(stages.all<ProcessStart>().front().time_ns == 1000);
+  CHECK_FALSE(stages.all<ProcessStart>().front().process->exe.has_value());
+  CHECK(stages.all<ProcessExec>().front().process->exe == "/bin/a");
+}
+
+TEST_CASE("the exit of an unknown process still has start, end and account") {
+  Stages stages;
+  stages.push(wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 1100, .total = wire::counted(5)}));
+  CHECK(collect::kinds_of(stages.events) == std::vector{EventKind::kProcessStart, EventKind::kProcessExit});
+  const auto exit = stages.last<ProcessExit>();
+  CHECK(exit.start_ns == 1000);
+  CHECK(exit.account.cpu_ns == 500);
+  CHECK_FALSE(exit.program.account.cpu_ns.has_value());
+}
+
+TEST_CASE("a process is forgotten when it ends") {
+  Stages stages;
+  start_shell(stages);
+  stages.push(wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 1100}));
+  stages.push(wire::start_record(wire::child_of(kShell, 102, 4000)));
+  CHECK_FALSE(stages.last<ProcessStart>().process->exe.has_value());
+}
+
+TEST_CASE("a start that comes twice is told once") {
+  Stages stages;
+  stages.push(wire::start_record(kShell));
+  stages.push(wire::start_record(kShell));
+  CHECK(stages.events.size() == 1);
+}
+
+TEST_CASE("labels go from parent to child, and a record's own context comes first") {
+  Stages stages;
+  Context align;
+  align.pipeline = "wgs";
+  align.step = "align";
+  Context sort = align;
+  sort.step = "sort";
+  stages.correlator.set_context(0, {});
+  stages.correlator.set_context(1, align);
+  stages.correlator.set_context(2, sort);
+  Who shell = kShell;
+  shell.context_id = 1;
+  Who child = kChild;
+  child.context_id = 1;
+  Who other = wire::child_of(shell, 102, 2100);
+  other.context_id = 2;
+  for (const Who& who : {shell, child, other}) stages.push(wire::start_record(who));
+  const auto starts = stages.all<ProcessStart>();
+  REQUIRE(starts.size() == 3);
+  CHECK(starts[0].process->context == align);
+  CHECK(starts[1].process->context == align);
+  CHECK(starts[2].process->context == sort);
+  Who unknown = wire::child_of(shell, 103, 2200);
+  unknown.context_id = 77;
+  stages.push(wire::start_record(unknown));
+  CHECK(stages.last<ProcessStart>().process->context == align);
+}
+
+TEST_CASE("secrets are masked before anything is told") {
+  Stages stages;
+  wire::Exec exec = exec_of(1100, 1000, "/usr/bin/mysql");
+  exec.argv = {"mysql", "--password=hunter2", "-h", "db"};
+  stages.push(wire::exec_record(kShell, exec));
+  stages.push(wire::start_record(kChild));
+  stages.push(wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 1100}));
+  for (const Event& event : stages.events) CHECK(to_json(event).find("hunter2") == std::string::npos);
+  CHECK(stages.correlator.secrets_masked() == 1);
+}
+
+TEST_CASE("secrets stay when the user wants them to") {
+  Stages stages({}, false, 1000, false);
+  wire::Exec exec = exec_of(1100, 1000, "/usr/bin/mysql");
+  exec.argv = {"mysql", "--password=hunter2"};
+  stages.push(wire::exec_record(kShell, exec));
+  CHECK(stages.last<ProcessExec>().process->argv->back() == "--password=hunter2");
+  CHECK(stages.correlator.secrets_masked() == 0);
+}
+
+TEST_CASE("the words of a process that lived before come from its text record, masked") {
+  Stages stages;
+  stages.push(wire::text_record(kShell, {.exe = "/usr/bin/mysql", .argv = {{"mysql", "--password=hunter2"}}, .cgroup = "/s"}));
+  stages.push(wire::start_record(kShell, TRACER_FLAG_ADOPTED_LIFE, 9000));
+  const auto start = stages.last<ProcessStart>();
+  CHECK(start.attached_ns == 9000);
+  CHECK(start.process->exe == "/usr/bin/mysql");
+  CHECK_FALSE(start.process->cwd.has_value());
+  CHECK(start.process->cgroup == "/s");
+  CHECK(to_json(start).find("hunter2") == std::string::npos);
+}
+
+TEST_CASE("a text record of an earlier process with the same pid is not used") {
+  Stages stages;
+  Who earlier = kShell;
+  earlier.start_ns = 5;
+  stages.push(wire::text_record(earlier, {.exe = "/bin/old"}));
+  stages.push(wire::start_record(kShell));
+  CHECK_FALSE(stages.last<ProcessStart>().process->exe.has_value());
+}
+
+TEST_CASE("the records of a process's threads add up to a sample") {
+  Stages stages;
+  start_shell(stages);
+  stages.push(wire::thread_record(kShell, {.time_ns = 5000, .tid = 100, .own = wire::counted(1), .ended = wire::counted(4)}));
+  stages.push(wire::thread_record(kShell, {.time_ns = 5001, .tid = 110, .own = wire::counted(2)}));
+  const auto samples = stages.correlator.take_samples();
+  REQUIRE(samples.size() == 1);
+  CHECK(samples[0].process->pid == 100);
+  CHECK(samples[0].process->exe == "/bin/bash");
+  CHECK(samples[0].threads == 2);
+  CHECK(samples[0].time_ns == 5001);
+  CHECK(samples[0].account.cpu_ns == 700);
+  CHECK(samples[0].account.written_bytes == 77);
+  CHECK(samples[0].account.user_ns.has_value());
+  CHECK(stages.correlator.take_samples().empty());
+}
+
+TEST_CASE("threads that ended before tracking leave a sample's input and output unknown") {
+  Stages stages;
+  stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1), .flags = TRACER_FLAG_LOST_THREADS}));
+  const auto samples = stages.correlator.take_samples();
+  REQUIRE(samples.size() == 1);
+  CHECK(samples[0].account.cpu_ns == 100);
+  CHECK_FALSE(samples[0].account.read_bytes.has_value());
+}
+
+TEST_CASE("a sample's split is there when no thread has ended") {
+  Stages stages;
+  stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1)}));
+  const auto samples = stages.correlator.take_samples();
+  CHECK(samples.at(0).account.user_ns == 75);
+  CHECK(samples.at(0).account.system_ns == 25);
+}
+
+TEST_CASE("a pass that begins to track a process tells its start once") {
+  Stages stages;
+  for (const std::uint32_t tid : {100u, 110u})
+    stages.push(wire::thread_record(kShell, {.tid = tid, .attached_ns = 4000, .newly_adopted = 1}));
+  REQUIRE(stages.events.size() == 1);
+  CHECK(stages.last<ProcessStart>().attached_ns == 4000);
+  CHECK(stages.last<ProcessStart>().time_ns == 4000);
+}
+
+TEST_CASE("processes whose exits were lost are forgotten when there are too many") {
+  Stages stages({}, false, 10);
+  for (std::uint32_t pid = 1; pid <= 25; ++pid) stages.push(wire::start_record({.pid = pid, .start_ns = pid}));
+  CHECK(stages.events.size() == 25);
+  CHECK(stages.correlator.forgotten() == 20);
+}

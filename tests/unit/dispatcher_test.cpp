@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dispatch/dispatcher.hpp"
+
+#include <atomic>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+using namespace tracer;
+using internal::Dispatcher;
+
+namespace {
+
+const Event kEvent = Loss{1, "test", 1};
+
+}  // namespace
+
+TEST_CASE("callbacks run in the order of subscribing") {
+  Dispatcher dispatcher(nullptr);
+  std::string order;
+  const Subscription a = dispatcher.subscribe([&](const Event&) { order += 'a'; });
+  Subscription b = dispatcher.subscribe([&](const Event&) { order += 'b'; });
+  const Subscription c = dispatcher.subscribe([&](const Event&) { order += 'c'; });
+  dispatcher.dispatch(kEvent);
+  b.cancel();
+  const Subscription d = dispatcher.subscribe([&](const Event&) { order += 'd'; });
+  dispatcher.dispatch(kEvent);
+  CHECK(order == "abcacd");
+}
+
+TEST_CASE("a callback that subscribes another is not told the same event by it") {
+  Dispatcher dispatcher(nullptr);
+  int inner = 0;
+  std::optional<Subscription> second;
+  const Subscription first = dispatcher.subscribe([&](const Event&) {
+    if (!second) second = dispatcher.subscribe([&](const Event&) { ++inner; });
+  });
+  dispatcher.dispatch(kEvent);
+  CHECK(inner == 0);
+  dispatcher.dispatch(kEvent);
+  CHECK(inner == 1);
+}
+
+TEST_CASE("a callback may cancel itself") {
+  Dispatcher dispatcher(nullptr);
+  int calls = 0;
+  Subscription subscription;
+  subscription = dispatcher.subscribe([&](const Event&) {
+    ++calls;
+    subscription.cancel();
+  });
+  CHECK(subscription.active());
+  dispatcher.dispatch(kEvent);
+  dispatcher.dispatch(kEvent);
+  CHECK(calls == 1);
+  CHECK_FALSE(subscription.active());
+  subscription.cancel();
+}
+
+TEST_CASE("a callback may destroy its own subscription and go on") {
+  Dispatcher dispatcher(nullptr);
+  auto subscription = std::make_unique<Subscription>();
+  std::string after;
+  const std::string captured = "a text long enough to be on the heap, so that a sanitizer sees it freed";
+  *subscription = dispatcher.subscribe([&after, &subscription, captured](const Event&) {
+    subscription.reset();
+    after = captured;
+  });
+  dispatcher.dispatch(kEvent);
+  dispatcher.dispatch(kEvent);
+  CHECK(after == captured);
+}
+
+TEST_CASE("a callback may cancel the next one before it runs") {
+  Dispatcher dispatcher(nullptr);
+  int calls = 0;
+  Subscription second;
+  const Subscription first = dispatcher.subscribe([&](const Event&) { second.cancel(); });
+  second = dispatcher.subscribe([&](const Event&) { ++calls; });
+  dispatcher.dispatch(kEvent);
+  CHECK(calls == 0);
+}
+
+TEST_CASE("after a subscription is destroyed elsewhere its callback does not run") {
+  Dispatcher dispatcher(nullptr);
+  std::atomic<bool> done{false};
+  std::thread thread([&] {
+    while (!done.load()) dispatcher.dispatch(kEvent);
+  });
+  int seen = 0;
+  for (int round = 0; round < 200; ++round) {
+    auto guarded = std::make_unique<int>(0);
+    std::atomic<int> calls{0};
+    {
+      const Subscription subscription = dispatcher.subscribe([&calls, counter = guarded.get()](const Event&) {
+        ++*counter;
+        ++calls;
+      });
+      while (calls.load() == 0) std::this_thread::yield();
+    }
+    seen += *guarded > 0 ? 1 : 0;  // A race or a use after free, if it still ran.
+  }
+  done = true;
+  thread.join();
+  CHECK(seen == 200);
+}
+
+TEST_CASE("cancelling waits until the running callback has returned") {
+  Dispatcher dispatcher(nullptr);
+  std::atomic<bool> inside{false};
+  std::atomic<bool> go_on{false};
+  std::atomic<bool> returned{false};
+  Subscription subscription = dispatcher.subscribe([&](const Event&) {
+    inside = true;
+    while (!go_on.load()) std::this_thread::yield();
+    returned = true;
+  });
+  std::thread thread([&] { dispatcher.dispatch(kEvent); });
+  while (!inside.load()) std::this_thread::yield();
+  std::thread release([&] { go_on = true; });
+  subscription.cancel();
+  CHECK(returned.load());
+  release.join();
+  thread.join();
+}
+
+TEST_CASE("what a callback throws is counted, passed on, and the others still run") {
+  std::vector<std::string> errors;
+  Dispatcher dispatcher([&](const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+      errors.emplace_back(e.what());
+    } catch (int) {
+      errors.emplace_back("int");
+    }
+  });
+  int calls = 0;
+  const Subscription a = dispatcher.subscribe([](const Event&) { throw std::runtime_error("no"); });
+  const Subscription b = dispatcher.subscribe([](const Event&) { throw 1; });
+  const Subscription c = dispatcher.subscribe([&](const Event&) { ++calls; });
+  dispatcher.dispatch(kEvent);
+  dispatcher.dispatch(kEvent);
+  CHECK(calls == 2);
+  CHECK(dispatcher.callback_errors() == 4);
+  CHECK(errors == std::vector<std::string>{"no", "int", "no", "int"});
+}
+
+TEST_CASE("an error handler that throws does not stop anything, and is counted") {
+  Dispatcher dispatcher([](const std::exception_ptr&) { throw 2; });
+  int calls = 0;
+  const Subscription a = dispatcher.subscribe([](const Event&) { throw 1; });
+  const Subscription b = dispatcher.subscribe([&](const Event&) { ++calls; });
+  dispatcher.dispatch(kEvent);
+  CHECK(calls == 1);
+  CHECK(dispatcher.callback_errors() == 2);
+}
+
+TEST_CASE("a subscription may outlive its dispatcher") {
+  Subscription subscription;
+  {
+    Dispatcher dispatcher(nullptr);
+    subscription = dispatcher.subscribe([](const Event&) {});
+  }
+  CHECK(subscription.active());
+  subscription.cancel();
+  CHECK_FALSE(subscription.active());
+}
+
+TEST_CASE("a subscription that is assigned to cancels what it held") {
+  Dispatcher dispatcher(nullptr);
+  std::string order;
+  Subscription a = dispatcher.subscribe([&](const Event&) { order += 'a'; });
+  Subscription b = dispatcher.subscribe([&](const Event&) { order += 'b'; });
+  a = std::move(b);
+  dispatcher.dispatch(kEvent);
+  CHECK(order == "b");
+  Subscription& same = a;
+  a = std::move(same);
+  CHECK(a.active());
+  const Subscription c = std::move(a);
+  CHECK(c.active());
+  a = Subscription();
+  dispatcher.dispatch(kEvent);
+  CHECK(order == "bb");
+  CHECK_FALSE(Subscription().active());
+}

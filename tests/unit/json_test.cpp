@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <tracer/event.hpp>
+#include <tracer/host.hpp>
+
+#include "sample_events.hpp"
+
+using namespace tracer;
+
+namespace {
+
+std::string cause(std::string text) {
+  const std::string json = to_json(Loss{1, std::move(text), 2});
+  const std::string before = R"("cause":")";
+  const std::size_t begin = json.find(before) + before.size();
+  return json.substr(begin, json.find("\",\"count\"") - begin);
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("an event is one object on one line with its kind first") {
+  CHECK(to_json(Loss{1, "ring_exit", 2}) == R"({"kind":"loss","time_ns":1,"cause":"ring_exit","count":2})");
+  for (const Event& event : sample_events::all()) {
+    const std::string json = to_json(event);
+    CHECK(json.starts_with(R"({"kind":")" + std::string(to_string(kind_of(event))) + R"(","time_ns":)"));
+    CHECK(json.ends_with("}"));
+    CHECK_FALSE(has(json, "\n"));
+  }
+}
+
+TEST_CASE("what is absent is null, and what is empty is empty") {
+  ProcessStart start;
+  Process process;
+  process.exe = "";
+  process.argv = std::vector<std::string>{};
+  start.process = std::make_shared<const Process>(process);
+  const std::string json = to_json(start);
+  CHECK(has(json, R"("exe":"")"));
+  CHECK(has(json, R"("argv":[])"));
+  CHECK(has(json, R"("cwd":null)"));
+  CHECK(has(json, R"("step":null)"));
+  CHECK(has(json, R"("attached_ns":null)"));
+}
+
+TEST_CASE("a program's account is an object of its own") {
+  ProcessExit exit = sample_events::bare<ProcessExit>();
+  exit.program.tool = "bwa mem";
+  exit.program.account.cpu_ns = 7;
+  const std::string json = to_json(exit);
+  CHECK(has(json, R"("core_dumped":false)"));
+  CHECK(has(json, R"("program":{"start_ns":null,"end_ns":null,"exe":null,"tool":"bwa mem","cpu_ns":7,)"));
+  CHECK(json.ends_with("null}}"));
+}
+
+TEST_CASE("a list of texts is separated by commas") {
+  ProcessStart start;
+  Process process;
+  process.argv = {{"a", "b \"c\"", ""}};
+  start.process = std::make_shared<const Process>(process);
+  CHECK(has(to_json(start), R"("argv":["a","b \"c\"",""])"));
+}
+
+TEST_CASE("quotes, backslashes and control bytes are escaped") {
+  CHECK(cause(R"(a"b\c)") == R"(a\"b\\c)");
+  CHECK(cause("\n\t\x01\x1f\x7f") == R"(\u000a\u0009\u0001\u001f\u007f)");
+  CHECK(cause(std::string("a\0b", 3)) == R"(a\u0000b)");
+  CHECK(cause("</script>") == "</script>");
+}
+
+TEST_CASE("text in utf-8 stays as it is") {
+  for (const std::string text : {"é", "Ω", "…", "\xef\xbf\xbf", "😀", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"}) CHECK(cause(text) == text);
+}
+
+TEST_CASE("each byte that is not utf-8 becomes the replacement character") {
+  CHECK(cause("\xff") == "\\ufffd");
+  CHECK(cause("a\x80z") == "a\\ufffdz");
+  CHECK(cause("\xc3") == "\\ufffd");                          // cut
+  CHECK(cause("\xe2\x80") == "\\ufffd\\ufffd");                // cut
+  CHECK(cause("\xc0\xaf") == "\\ufffd\\ufffd");                // overlong
+  CHECK(cause("\xe0\x80\xaf") == "\\ufffd\\ufffd\\ufffd");      // overlong
+  CHECK(cause("\xed\xa0\x80") == "\\ufffd\\ufffd\\ufffd");      // surrogate
+  CHECK(cause("\xf4\x90\x80\x80") == "\\ufffd\\ufffd\\ufffd\\ufffd");  // beyond U+10FFFF
+  CHECK(cause("\xc3(") == "\\ufffd(");
+}
+
+TEST_CASE("numbers are written in full") {
+  const std::string json = to_json(Loss{0xffffffffffffffff, "", 0});
+  CHECK(has(json, R"("time_ns":18446744073709551615)"));
+}
+
+TEST_CASE("the host is an object of its own kind") {
+  HostInfo host;
+  host.host_name = "node\"1";
+  host.cpu_count = 8;
+  const std::string json = to_json(host);
+  CHECK(json.starts_with(R"({"kind":"host","boot_id":"",)"));
+  CHECK(has(json, R"("host_name":"node\"1")"));
+  CHECK(has(json, R"("cpu_count":8)"));
+}
+
+TEST_CASE("an unknown kind has no name") { CHECK(to_string(static_cast<EventKind>(99)).empty()); }

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tracer/error.hpp>
+#include <tracer/recording.hpp>
+#include <tracer/sink.hpp>
+
+#include "sample_events.hpp"
+#include "temp_file.hpp"
+
+using namespace tracer;
+
+namespace {
+
+/// A small recording of one frame an event.
+struct Recording {
+  std::vector<std::byte> bytes;
+  std::vector<std::size_t> frame_ends;  ///< Of the header, then of each event's frame.
+  std::vector<std::string> events;
+};
+
+Recording small_recording() {
+  Recording recording;
+  const TempFile file;
+  const auto sink = recording_sink(file.path(), HostInfo{});
+  recording.frame_ends.push_back(file.bytes().size());
+  const Event events[] = {Loss{1, "a", 2}, sample_events::bare<ProcessStart>(), Loss{3, "b", 4}, SessionEnd{}};
+  for (const Event& event : events) {
+    sink->on_event(event);
+    sink->flush();
+    recording.frame_ends.push_back(file.bytes().size());
+    recording.events.push_back(to_json(event));
+  }
+  recording.bytes = file.bytes();
+  return recording;
+}
+
+struct Result {
+  std::optional<ErrorCode> error;
+  std::vector<std::string> events;
+  RecordingDamage damage;
+};
+
+Result read(const TempFile& file) {
+  Result result;
+  std::optional<RecordingReader> reader;
+  try {
+    reader.emplace(file.path());
+  } catch (const Error& error) {
+    result.error = error.code();
+    return result;
+  }
+  while (const auto event = reader->next()) result.events.push_back(to_json(*event));
+  result.damage = reader->damage();
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a recording cut at any byte gives back all whole frames before it") {
+  const Recording recording = small_recording();
+  const TempFile file;
+  for (std::size_t size = 0; size <= recording.bytes.size(); ++size) {
+    file.write(std::span(recording.bytes).first(size));
+    const Result result = read(file);
+    CAPTURE(size);
+    if (size < recording.frame_ends.front()) {
+      CHECK(result.error == (size < 8 ? ErrorCode::kNotARecording : ErrorCode::kCorruptRecording));
+      continue;
+    }
+    REQUIRE_FALSE(result.error.has_value());
+    std::size_t whole = 0;
+    while (whole + 1 < recording.frame_ends.size() && recording.frame_ends[whole + 1] <= size) ++whole;
+    CHECK(result.events == std::vector(recording.events.begin(), recording.events.begin() + static_cast<std::ptrdiff_t>(whole)));
+    CHECK(result.damage.truncated == (whole < recording.events.size()));
+    CHECK(result.damage.skipped_bytes == size - recording.frame_ends[whole]);
+    CHECK(result.damage.skipped_events == 0);
+  }
+}
+
+TEST_CASE("a recording with any one byte changed loses that frame and no other") {
+  const Recording recording = small_recording();
+  const TempFile file;
+  for (const unsigned flip : {0x01u, 0x80u, 0xffu}) {
+    for (std::size_t at = 0; at < recording.bytes.size(); ++at) {
+      std::vector<std::byte> bytes = recording.bytes;
+      bytes[at] ^= static_cast<std::byte>(flip);
+      file.write(bytes);
+      const Result result = read(file);
+      CAPTURE(at);
+      if (at < recording.frame_ends.front()) {
+        CHECK(result.error == (at < 8 ? ErrorCode::kNotARecording : ErrorCode::kCorruptRecording));
+        continue;
+      }
+      REQUIRE_FALSE(result.error.has_value());
+      std::size_t hit = 0;
+      while (recording.frame_ends[hit + 1] <= at) ++hit;
+      std::vector<std::string> others = recording.events;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(hit));
+      CHECK(result.events == others);
+      CHECK(result.damage.skipped_bytes == recording.frame_ends[hit + 1] - recording.frame_ends[hit]);
+      CHECK(result.damage.truncated == (hit + 1 == recording.events.size()));
+    }
+  }
+}
+
+TEST_CASE("bytes that were pushed in between frames are passed over and counted") {
+  const Recording recording = small_recording();
+  const TempFile file;
+  const std::string junk = "TRFM junk TRFM\xff\xff\xff";
+  for (const std::size_t at : recording.frame_ends) {
+    std::vector<std::byte> bytes = recording.bytes;
+    const auto more = std::as_bytes(std::span(junk));
+    bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), more.begin(), more.end());
+    file.write(bytes);
+    const Result result = read(file);
+    CAPTURE(at);
+    CHECK(result.events == recording.events);
+    CHECK(result.damage.skipped_bytes == junk.size());
+    CHECK_FALSE(result.damage.truncated);
+  }
+}
+
+TEST_CASE("frames that come twice or in another order are read as they come") {
+  const Recording recording = small_recording();
+  std::vector<std::byte> bytes = recording.bytes;
+  bytes.insert(bytes.end(), recording.bytes.begin() + static_cast<std::ptrdiff_t>(recording.frame_ends[0]),
+               recording.bytes.begin() + static_cast<std::ptrdiff_t>(recording.frame_ends[1]));
+  const TempFile file;
+  file.write(bytes);
+  const Result result = read(file);
+  REQUIRE(result.events.size() == 5);
+  CHECK(result.events.back() == recording.events.front());
+  CHECK(result.damage.skipped_bytes == 0);
+}

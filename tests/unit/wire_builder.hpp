@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Makes wire records as the kernel side would, for tests of what reads them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "wire.h"
+
+namespace wire {
+
+using Bytes = std::vector<std::byte>;
+
+/// The header and the identity of a record.
+struct Who {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ns = 0;
+  std::uint32_t parent_pid = 0;
+  std::uint64_t parent_start_ns = 0;
+  std::uint32_t uid = 1000;
+  std::uint32_t context_id = 0;
+  std::uint64_t cgroup_id = 1;
+  std::uint32_t hierarchy = TRACER_HIERARCHY_V2;
+  std::uint32_t pid_namespace = 0;
+  std::uint32_t mount_namespace = 0;
+  std::string comm = {};
+};
+
+inline Who child_of(const Who& parent, std::uint32_t pid, std::uint64_t start_ns) {
+  return {.pid = pid, .start_ns = start_ns, .parent_pid = parent.pid, .parent_start_ns = parent.start_ns};
+}
+
+struct Exec {
+  std::uint64_t time_ns = 0;
+  std::uint64_t program_start_ns = 0;
+  std::string exe = "/usr/bin/samtools";
+  std::string cwd = "/data";
+  std::vector<std::string> argv = {"samtools", "sort"};
+  std::optional<std::uint64_t> argv_total = {};  ///< Absent: what argv has.
+  tracer_wire_account total = {};
+  std::uint64_t peak_pages = 0;
+  std::uint32_t flags = TRACER_FLAG_EXECUTED;
+};
+
+struct Exit {
+  std::uint64_t time_ns = 0;
+  std::uint64_t program_start_ns = 0;
+  std::uint32_t exit_code = 0;  ///< As wait4 gives it.
+  std::uint32_t threads = 1;
+  tracer_wire_account total = {};
+  std::optional<tracer_wire_account> late = {};
+  std::uint64_t peak_pages = 0;
+  std::uint64_t read_before_exec_bytes = 0;
+  std::uint64_t attached_ns = 0;
+  std::uint32_t flags = 0;
+};
+
+struct Thread {
+  std::uint64_t time_ns = 0;
+  std::uint32_t tid = 0;
+  tracer_wire_account own = {};
+  tracer_wire_account ended = {};
+  std::uint64_t attached_ns = 0;
+  std::uint32_t flags = 0;
+  std::uint32_t newly_adopted = 0;
+};
+
+struct Text {
+  std::optional<std::string> exe = {};
+  std::optional<std::string> cwd = {};
+  std::optional<std::vector<std::string>> argv = {};
+  std::optional<std::string> cgroup = {};
+};
+
+template <class T>
+void append(Bytes& bytes, const T& record) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto* at = reinterpret_cast<const std::byte*>(&record);
+  bytes.insert(bytes.end(), at, at + sizeof record);
+}
+
+inline void append_text(Bytes& bytes, std::string_view text) {
+  for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
+}
+
+/// Writes the header's size once all of a record is there.
+inline Bytes sized(Bytes bytes) {
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  std::memcpy(bytes.data() + offsetof(tracer_wire_header, size), &size, sizeof size);
+  return bytes;
+}
+
+inline tracer_wire_header header_of(std::uint16_t kind, const Who& who, std::uint64_t time_ns) {
+  tracer_wire_header header{};
+  header.kind = kind;
+  header.time_ns = time_ns;
+  header.start_ns = who.start_ns;
+  header.pid = who.pid;
+  return header;
+}
+
+inline tracer_wire_identity identity_of(const Who& who) {
+  tracer_wire_identity identity{};
+  identity.parent_start_ns = who.parent_start_ns;
+  identity.cgroup_id = who.cgroup_id;
+  identity.parent_pid = who.parent_pid;
+  identity.uid = who.uid;
+  identity.context_id = who.context_id;
+  identity.pid_namespace = who.pid_namespace;
+  identity.mount_namespace = who.mount_namespace;
+  identity.hierarchy = who.hierarchy;
+  std::memcpy(identity.comm, who.comm.data(), std::min(who.comm.size(), sizeof identity.comm));
+  return identity;
+}
+
+/// "/usr/bin/sh" to "sh\0bin\0usr\0".
+inline std::string components(std::string_view path) {
+  std::string out;
+  while (!path.empty()) {
+    const std::size_t slash = path.rfind('/');
+    const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+    if (!name.empty()) out.append(name).push_back('\0');
+    path = slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+  }
+  return out;
+}
+
+inline std::string joined(const std::vector<std::string>& argv) {
+  std::string out;
+  for (const std::string& word : argv) out.append(word).push_back('\0');
+  return out;
+}
+
+inline Bytes start_record(const Who& who, std::uint32_t flags = 0, std::optional<std::uint64_t> time_ns = {}) {
+  tracer_wire_process_start record{};
+  record.header = header_of(TRACER_WIRE_PROCESS_START, who, time_ns.value_or(who.start_ns));
+  record.identity = identity_of(who);
+  record.flags = flags;
+  Bytes bytes;
+  append(bytes, record);
+  return sized(std::move(bytes));
+}
+
+/// With the argument vector's bytes as they are, for cut ones.
+inline Bytes exec_record(const Who& who, const Exec& exec, const std::string& argv_bytes) {
+  const std::string exe = components(exec.exe);
+  const std::string cwd = components(exec.cwd);
+  tracer_wire_process_exec record{};
+  record.header = header_of(TRACER_WIRE_PROCESS_EXEC, who, exec.time_ns);
+  record.identity = identity_of(who);
+  record.total = exec.total;
+  record.program_start_ns = exec.program_start_ns;
+  record.peak_pages = exec.peak_pages;
+  record.argv_total = exec.argv_total.value_or(argv_bytes.size());
+  record.flags = exec.flags;
+  record.threads_created = 1;
+  record.exe_size = static_cast<std::uint16_t>(exe.size());
+  record.cwd_size = static_cast<std::uint16_t>(cwd.size());
+  record.argv_size = static_cast<std::uint32_t>(argv_bytes.size());
+  Bytes bytes;
+  append(bytes, record);
+  append_text(bytes, exe);
+  append_text(bytes, cwd);
+  append_text(bytes, argv_bytes);
+  return sized(std::move(bytes));
+}
+
+inline Bytes exec_record(const Who& who, const Exec& exec) { return exec_record(who, exec, joined(exec.argv)); }
+
+inline Bytes exit_record(const Who& who, const Exit& exit) {
+  tracer_wire_process_exit record{};
+  record.header = header_of(TRACER_WIRE_PROCESS_EXIT, who, exit.time_ns);
+  record.identity = identity_of(who);
+  record.total = exit.total;
+  record.program_start_ns = exit.program_start_ns;
+  record.attached_ns = exit.attached_ns;
+  record.peak_pages = exit.peak_pages;
+  record.read_before_exec_bytes = exit.read_before_exec_bytes;
+  record.flags = exit.flags | (exit.late ? TRACER_FLAG_LATE_THREADS : 0u);
+  record.exit_code = exit.exit_code;
+  record.threads_created = exit.threads;
+  Bytes bytes;
+  append(bytes, record);
+  if (exit.late) append(bytes, *exit.late);
+  return sized(std::move(bytes));
+}
+
+/// Reversed: the path's components, leaf first.
+inline Bytes cgroup_record(std::uint64_t id, std::string_view path, bool reversed = false,
+                           std::uint32_t hierarchy = TRACER_HIERARCHY_V2) {
+  const std::string text = reversed ? components(path) : std::string(path);
+  tracer_wire_cgroup record{};
+  record.header = header_of(TRACER_WIRE_CGROUP, {}, 0);
+  record.cgroup_id = id;
+  record.hierarchy = hierarchy;
+  record.path_size = static_cast<std::uint16_t>(text.size());
+  record.reversed = reversed ? 1 : 0;
+  Bytes bytes;
+  append(bytes, record);
+  append_text(bytes, text);
+  return sized(std::move(bytes));
+}
+
+inline Bytes thread_record(const Who& who, const Thread& thread) {
+  tracer_wire_thread record{};
+  record.header = header_of(TRACER_WIRE_THREAD, who, thread.time_ns);
+  record.identity = identity_of(who);
+  record.own = thread.own;
+  record.ended = thread.ended;
+  record.attached_ns = thread.attached_ns;
+  record.tid = thread.tid;
+  record.flags = thread.flags;
+  record.newly_adopted = thread.newly_adopted;
+  Bytes bytes;
+  append(bytes, record);
+  return sized(std::move(bytes));
+}
+
+inline Bytes text_record(const Who& who, const Text& text) {
+  constexpr std::uint32_t kUnknown = 0xffffffff;
+  const auto size = [](const std::optional<std::string>& part) {
+    return part ? static_cast<std::uint32_t>(part->size()) : kUnknown;
+  };
+  const std::optional<std::string> argv = text.argv ? std::optional(joined(*text.argv)) : std::nullopt;
+  tracer_wire_text record{};
+  record.header = header_of(TRACER_WIRE_TEXT, who, who.start_ns);
+  record.exe_size = size(text.exe);
+  record.cwd_size = size(text.cwd);
+  record.argv_size = size(argv);
+  record.cgroup_size = size(text.cgroup);
+  record.argv_total = argv ? argv->size() : 0;
+  Bytes bytes;
+  append(bytes, record);
+  for (const auto& part : {text.exe, text.cwd, argv, text.cgroup})
+    if (part) append_text(bytes, *part);
+  return sized(std::move(bytes));
+}
+
+/// A copy of exactly its size on the heap, so that a sanitizer sees a read beyond it.
+class Exact {
+ public:
+  explicit Exact(std::span<const std::byte> bytes) : data_(new std::byte[bytes.size()]), size_(bytes.size()) {
+    std::copy(bytes.begin(), bytes.end(), data_.get());
+  }
+  std::span<const std::byte> span() const noexcept { return {data_.get(), size_}; }
+
+ private:
+  std::unique_ptr<std::byte[]> data_;
+  std::size_t size_;
+};
+
+/// Every counter different, so that a mix-up shows.
+inline tracer_wire_account counted(std::uint64_t unit) {
+  tracer_wire_account a{};
+  a.cpu_ns = 100 * unit;
+  a.user_sampled_ns = 3 * unit;
+  a.system_sampled_ns = unit;
+  a.run_queue_ns = 5 * unit;
+  a.minor_faults = 6 * unit;
+  a.major_faults = 7 * unit;
+  a.voluntary_switches = 8 * unit;
+  a.involuntary_switches = 9 * unit;
+  a.read_bytes = 10 * unit;
+  a.written_bytes = 11 * unit;
+  a.read_calls = 12 * unit;
+  a.write_calls = 13 * unit;
+  a.storage_read_bytes = 14 * unit;
+  a.storage_written_bytes = 15 * unit;
+  a.storage_cancelled_bytes = 16 * unit;
+  return a;
+}
+
+}  // namespace wire
