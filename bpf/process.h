@@ -172,7 +172,9 @@ static __always_inline __u32 rule_for(struct task_struct *task, __u32 *context_i
 		return TRACER_RULE_EXCLUDE;
 	if (use_cgroup_rules) {
 		struct tracer_cgroup_key key = {};
-		key.id = BPF_CORE_READ(cgroup_node(task, &key.hierarchy), id);
+		/* Not inside BPF_CORE_READ: it would make key.hierarchy a field of the kernel's. */
+		struct kernfs_node *node = cgroup_node(task, &key.hierarchy);
+		key.id = BPF_CORE_READ(node, id);
 		rule = bpf_map_lookup_elem(&cgroup_rules, &key);
 		if (rule) {
 			if (rule->action == TRACER_RULE_EXCLUDE)

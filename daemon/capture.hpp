@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <tracer/session.hpp>
@@ -37,6 +38,8 @@ class Capture {
   void finish(const std::string& title);
   tracer::Session& session() noexcept { return session_; }
   bool saw_exit_of(pid_t pid) const { return exited_.contains(static_cast<std::uint32_t>(pid)); }
+  /// The arguments of the first program that the process of watch_exit_of() executed; empty: none yet.
+  const std::vector<std::string>& argv_of_watched() const { return argv_; }
   void watch_exit_of(pid_t pid) { awaited_.insert(static_cast<std::uint32_t>(pid)); }
 
  private:
@@ -46,6 +49,8 @@ class Capture {
   tracer::Summary summary_;
   std::set<std::uint32_t> awaited_;
   std::set<std::uint32_t> exited_;
+  bool began_ = false;
+  std::vector<std::string> argv_;
   std::vector<tracer::Sink*> sinks_;
   std::set<tracer::Sink*> told_;
   tracer::Subscription subscription_;

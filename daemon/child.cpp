@@ -25,7 +25,7 @@ struct Report {
   int error_number;
 };
 
-[[noreturn]] void run_child(const std::vector<char*>& argv, const std::optional<User>& user, const sigset_t& mask, int gate,
+[[noreturn]] void run_child(const std::vector<char*>& argv, const std::optional<User>& user, const Signals& signals, int gate,
                             int report) {
   char go = 0;
   ssize_t got = 0;
@@ -41,7 +41,7 @@ struct Report {
       ::setenv("LOGNAME", user->name.c_str(), 1);
       if (user->home) ::setenv("HOME", user->home->c_str(), 1);
     }
-    ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+    signals.restore();
     ::execvp(argv.front(), argv.data());
   }
   failure.error_number = errno;
@@ -51,7 +51,7 @@ struct Report {
 
 }  // namespace
 
-Child::Child(const std::vector<std::string>& words, const std::optional<User>& user, const sigset_t& mask)
+Child::Child(const std::vector<std::string>& words, const std::optional<User>& user, const Signals& signals)
     : name_(words.front()) {
   int gate[2];
   int report[2];
@@ -64,7 +64,7 @@ Child::Child(const std::vector<std::string>& words, const std::optional<User>& u
   if (pid_ == 0) {
     ::close(gate[1]);
     ::close(report[0]);
-    run_child(argv, user, mask, gate[0], report[1]);
+    run_child(argv, user, signals, gate[0], report[1]);
   }
   const int error_number = errno;
   ::close(gate[0]);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "signals.hpp"
 #include "user.hpp"
 
 namespace tracerd {
@@ -15,8 +16,8 @@ namespace tracerd {
 /// The command: forked at once, executed only when release() lets it, so that it can be traced from its first instruction.
 class Child {
  public:
-  /// `mask` is what the command's signal mask shall be. Throws tracer::Error(kInternal).
-  Child(const std::vector<std::string>& words, const std::optional<User>& user, const sigset_t& mask);
+  /// The command gets the signal mask and dispositions from before `signals`. Throws tracer::Error(kInternal).
+  Child(const std::vector<std::string>& words, const std::optional<User>& user, const Signals& signals);
   /// A command that was never released ends here; one that runs goes on.
   ~Child();
   Child(const Child&) = delete;

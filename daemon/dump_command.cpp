@@ -7,6 +7,7 @@
 #include <tracer/recording.hpp>
 
 #include "commands.hpp"
+#include "say.hpp"
 
 namespace tracerd {
 namespace {
@@ -26,12 +27,12 @@ int dump_command(const Options& options) {
     throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, "can't write to standard output", {}, {}});
   const tracer::RecordingDamage& damage = reader.damage();
   if (damage.skipped_bytes != 0)
-    fmt::print(stderr, "tracerd: {}: {} bytes are damaged or cut off; all else was read\n", options.file, damage.skipped_bytes);
+    say("tracerd: {}: {} bytes are damaged or cut off; all else was read\n", options.file, damage.skipped_bytes);
   if (damage.skipped_events != 0)
-    fmt::print(stderr, "tracerd: {}: {} events were not understood: a newer libtracer may know them\n", options.file,
+    say("tracerd: {}: {} events were not understood: a newer libtracer may know them\n", options.file,
                damage.skipped_events);
   if (damage.truncated)
-    fmt::print(stderr, "tracerd: {}: the recording has no end: it is still being written, or was cut short\n", options.file);
+    say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", options.file);
   return 0;
 }
 

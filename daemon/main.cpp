@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <exception>
 
@@ -8,6 +11,7 @@
 #include <tracer/version.hpp>
 
 #include "commands.hpp"
+#include "say.hpp"
 
 namespace {
 
@@ -26,9 +30,19 @@ int run(const tracerd::Options& options) {
   return kUsageError;
 }
 
+/// A file must not become standard error because the caller closed it. The command finds them closed as before.
+void open_standard_descriptors() {
+  for (int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC); fd >= 0; fd = ::open("/dev/null", O_RDWR | O_CLOEXEC)) {
+    if (fd <= STDERR_FILENO) continue;
+    ::close(fd);
+    return;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_descriptors();
   int failed = kUsageError;
   try {
     const tracerd::Options options = tracerd::parse_command_line(argc, argv);
@@ -40,9 +54,9 @@ int main(int argc, char** argv) {
       throw;
     }
   } catch (const tracer::Error& error) {
-    fmt::print(stderr, "tracerd: {}\n", error.what());
+    tracerd::say("tracerd: {}\n", error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tracerd: {}\n", error.what());
+    tracerd::say("tracerd: {}\n", error.what());
   }
   return failed;
 }

@@ -8,6 +8,7 @@
 #include "child.hpp"
 #include "commands.hpp"
 #include "signals.hpp"
+#include "say.hpp"
 
 namespace tracerd {
 namespace {
@@ -17,12 +18,14 @@ using std::chrono::milliseconds;
 constexpr int kFailedBeforeRun = 125;
 constexpr milliseconds kLastSwitchWait{2000};
 
-std::string title_of(const Options& options) {
+/// `argv`: the command's as it was traced, secrets masked; the words that were given may hold secrets.
+std::string title_of(const Options& options, const std::vector<std::string>& argv) {
   std::string title;
   for (const auto& label : {options.context.pipeline, options.context.run, options.context.step, options.context.sample})
     if (label) title += (title.empty() ? "" : " / ") + *label;
   std::string command;
-  for (const std::string& word : options.words) command += (command.empty() ? "" : " ") + word;
+  for (const std::string& word : argv) command += (command.empty() ? "" : " ") + word;
+  if (command.empty()) command = options.words.front();
   return title.empty() ? command : title + ": " + command;
 }
 
@@ -54,7 +57,7 @@ int run_command(const Options& options) {
   const std::optional<User> user = user_to_run_as(options.user);
   const Outputs outputs = open_outputs(options, user);
   Signals signals;
-  Child child(options.words, user, signals.before());
+  Child child(options.words, user, signals);
   tracer::Filter filter;
   filter.include_tree(child.pid(), options.context);
   Capture capture(std::move(filter), options, outputs);
@@ -67,9 +70,9 @@ int run_command(const Options& options) {
   if (status) {
     wait_for_last_switch(capture, child.pid());
   } else {
-    fmt::print(stderr, "\ntracerd: detached; the command goes on as process {}\n", child.pid());
+    say("\ntracerd: detached; the command goes on as process {}\n", child.pid());
   }
-  capture.finish(title_of(options));
+  capture.finish(title_of(options, capture.argv_of_watched()));
   if (!status) return 128 + SIGINT;
   return WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
 }

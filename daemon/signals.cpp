@@ -11,11 +11,25 @@ Signals::Signals() {
   ::sigemptyset(&wanted);
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::sigaddset(&wanted, number);
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
+  struct sigaction action{};
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, &pipe_before_);
+  action.sa_handler = SIG_DFL;
+  ::sigaction(SIGCHLD, &action, &child_before_);
   fd_ = ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 Signals::~Signals() {
+  // What has come meanwhile, such as the interrupt that the command died of, must not kill now.
+  while (next()) {
+  }
   ::close(fd_);
+  restore();
+}
+
+void Signals::restore() const noexcept {
+  ::sigaction(SIGPIPE, &pipe_before_, nullptr);
+  ::sigaction(SIGCHLD, &child_before_, nullptr);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 

@@ -13,7 +13,8 @@ struct Signal {
   bool from_terminal = false;  ///< By a key: the whole foreground group has it, the command too.
 };
 
-/// Receives signals as data. Blocks them in this thread for its lifetime.
+/// Receives signals as data. For its lifetime they are blocked in this thread; SIGPIPE is ignored, as a reader that goes away
+/// is an error of its file; and SIGCHLD is not ignored, as that would hide how the command ended.
 class Signals {
  public:
   Signals();
@@ -24,11 +25,13 @@ class Signals {
   int fd() const noexcept { return fd_; }
   /// The next one; does not wait.
   std::optional<Signal> next() noexcept;
-  /// The mask as it was before.
-  const sigset_t& before() const noexcept { return before_; }
+  /// Makes mask and dispositions what they were before; for the command, between fork and exec.
+  void restore() const noexcept;
 
  private:
   sigset_t before_{};
+  struct sigaction pipe_before_{};
+  struct sigaction child_before_{};
   int fd_ = -1;
 };
 

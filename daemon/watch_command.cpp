@@ -9,6 +9,7 @@
 #include "capture.hpp"
 #include "commands.hpp"
 #include "signals.hpp"
+#include "say.hpp"
 
 namespace tracerd {
 namespace {
@@ -51,7 +52,7 @@ int watch_command(const Options& options) {
   Capture capture(std::move(filter), options, outputs);
   capture.start();
   drop_privileges();
-  if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "tracerd: watching; Ctrl-C ends it and prints the table\n");
+  if (::isatty(STDERR_FILENO) != 0) say("tracerd: watching; Ctrl-C ends it and prints the table\n");
   follow(capture, signals, options.pid.has_value());
   capture.finish(title);
   return 0;

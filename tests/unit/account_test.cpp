@@ -205,12 +205,29 @@ TEST_CASE("threads lost before the exec do not hide the last program's share") {
   CHECK_FALSE(last_program_account(exit_of(wire::counted(5), TRACER_FLAG_LOST_THREADS), {}).written_bytes.has_value());
 }
 
-TEST_CASE("a sum with something unknown is unknown") {
-  Account sum = to_account(wire::counted(1), 0);
-  add(sum, to_account(wire::counted(2), 0));
+TEST_CASE("a sum adds field by field") {
+  const RawAccount sum = sum_of(wire::counted(1), wire::counted(2));
   CHECK(sum.cpu_ns == 300);
+  CHECK(sum.system_sampled_ns == 3);
   CHECK(sum.storage_cancelled_bytes == 48);
-  add(sum, to_account(wire::counted(2), TRACER_FLAG_LOST_THREADS));
-  CHECK(sum.cpu_ns == 500);
-  CHECK_FALSE(sum.read_bytes.has_value());
+}
+
+TEST_CASE("a living process's reads leave out what came before its exec, as at its end") {
+  CHECK(living_account(reads(5000), 1000, 0).read_bytes == 5000);
+  CHECK(living_account(reads(5000), 1000, TRACER_FLAG_EXECUTED).read_bytes == 4000);
+  const Account bound = living_account(reads(50'000), 20'000, TRACER_FLAG_EXECUTED);
+  CHECK_FALSE(bound.read_bytes.has_value());
+  CHECK(bound.read_at_most_bytes == 50'000);
+  const Account lost = living_account(reads(5000), 100, TRACER_FLAG_EXECUTED | TRACER_FLAG_LOST_THREADS);
+  CHECK_FALSE(lost.read_bytes.has_value());
+  CHECK(lost.cpu_ns == 100);
+}
+
+TEST_CASE("a forgotten cpu time takes its split along") {
+  Account account = to_account(wire::counted(1), 0);
+  forget_cpu(account);
+  CHECK_FALSE(account.cpu_ns.has_value());
+  CHECK_FALSE(account.user_ns.has_value());
+  CHECK_FALSE(account.system_ns.has_value());
+  CHECK(account.minor_faults == 6);
 }

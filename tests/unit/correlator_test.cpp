@@ -137,6 +137,32 @@ TEST_CASE("after threads that were still ending at an exec, the next program's e
   CHECK(execs[2].ended.account.cpu_ns.has_value());
 }
 
+TEST_CASE("where the cpu time at an exec is stale, that of the programs before and after is unknown") {
+  Stages stages;
+  stages.push(wire::start_record(kShell));
+  wire::Exec exec = exec_of(1100, 1000, "/bin/a");
+  exec.flags |= TRACER_FLAG_CPU_STALE;
+  exec.total = wire::counted(1);
+  stages.push(wire::exec_record(kShell, exec));
+  stages.push(wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 1100, .total = wire::counted(5)}));
+  CHECK_FALSE(stages.last<ProcessExec>().ended.account.cpu_ns.has_value());
+  CHECK(stages.last<ProcessExec>().ended.account.written_bytes == 11);
+  CHECK_FALSE(stages.last<ProcessExit>().program.account.cpu_ns.has_value());
+  CHECK(stages.last<ProcessExit>().program.account.written_bytes == 44);
+  CHECK(stages.last<ProcessExit>().account.cpu_ns == 500);
+}
+
+TEST_CASE("a split is known of all threads together, even if one was too short for a tick") {
+  Stages stages;
+  stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1)}));
+  tracer_wire_account idle{};
+  idle.cpu_ns = 100;
+  stages.push(wire::thread_record(kShell, {.tid = 101, .own = idle}));
+  const auto samples = stages.correlator.take_samples();
+  CHECK(samples.at(0).account.user_ns == 150);
+  CHECK(samples.at(0).account.system_ns == 50);
+}
+
 TEST_CASE("a lost start is made up from the first record that came") {
   Stages stages;
   stages.push(wire::exec_record(kShell, exec_of(1100, 1000, "/bin/a")));

@@ -200,14 +200,16 @@ TEST_CASE("a cgroup's path comes plain or leaf first") {
   CHECK(as<CgroupRecord>(wire::cgroup_record(5, "/a", false, TRACER_HIERARCHY_V1_MEMORY)).hierarchy == 1);
 }
 
-TEST_CASE("only the leader's record carries the account of ended threads") {
-  const auto leader = as<ThreadRecord>(wire::thread_record(kWho, {.tid = 42, .ended = wire::counted(2), .newly_adopted = 1}));
-  REQUIRE(leader.ended.has_value());
-  CHECK(leader.ended->cpu_ns == 200);
-  CHECK(leader.newly_adopted);
-  const auto other = as<ThreadRecord>(wire::thread_record(kWho, {.tid = 43, .flags = TRACER_FLAG_LOST_THREADS}));
-  CHECK_FALSE(other.ended.has_value());
-  CHECK(other.lost_threads);
+TEST_CASE("a thread's record adds what ended threads did to its own") {
+  const auto record = as<ThreadRecord>(
+      wire::thread_record(kWho, {.tid = 42, .own = wire::counted(1), .ended = wire::counted(2), .attached_ns = 900,
+                                 .flags = TRACER_FLAG_LOST_THREADS, .newly_adopted = 1}));
+  CHECK(record.sum.cpu_ns == 300);
+  CHECK(record.sum.storage_cancelled_bytes == 48);
+  CHECK(record.attached_ns == 900);
+  CHECK(record.flags == TRACER_FLAG_LOST_THREADS);
+  CHECK(record.newly_adopted);
+  CHECK_FALSE(as<ThreadRecord>(wire::thread_record(kWho, {.tid = 43})).newly_adopted);
 }
 
 TEST_CASE("a text record tells unknown from empty") {

@@ -172,18 +172,26 @@ TEST_CASE("what the kernel decided is not decided again") {
 }
 
 TEST_CASE("the explanation says for each rule where it is decided") {
-  CHECK(explain_filter({}, false) == std::vector<std::string>{"no rule: every process"});
-  CHECK(explain_filter({}, true).front() == "only processes of your own user: kernel (others need root)");
-  CHECK(explain_filter(Filter().include_tree(1).exclude_uid(2), false) ==
+  CHECK(explain_filter({}, true, false) == std::vector<std::string>{"no rule: every process"});
+  CHECK(explain_filter({}, true, true).front() == "only processes of your own user: kernel (others need root)");
+  CHECK(explain_filter(Filter().include_tree(1).exclude_uid(2), true, false) ==
         std::vector<std::string>{"include the tree of process 1: kernel", "exclude user 2: kernel"});
-  const auto lines = explain_filter(Filter().include_tree(1).exclude_uid(2).include_tool("x").exclude_exe("y"), false);
+  const auto lines =
+      explain_filter(Filter().include_tree(1).exclude_uid(2).include_tool("x").exclude_exe("y"), true, false);
   REQUIRE(lines.size() == 6);
-  CHECK(lines[0] == "include the tree of process 1: user space, from its exec on");
+  CHECK(lines[0] == "include the tree of process 1: user space");
   CHECK(lines[1] == "exclude user 2: kernel");
   CHECK(lines[2] == "include tool x: user space, from its exec on");
   CHECK(lines[3] == "exclude executable y: user space, from its exec on");
   CHECK(lines[4] == "an include rule in user space: the kernel sends every process");
   CHECK(lines[5] == "an exclude rule in user space: a process is first reported when it executes or ends");
+}
+
+TEST_CASE("without a kernel the explanation names none") {
+  for (const std::string& line : explain_filter(Filter().include_tree(1).exclude_uid(2).include_tool("x"), false, true)) {
+    CAPTURE(line);
+    CHECK(line.find("kernel") == std::string::npos);
+  }
 }
 
 TEST_CASE("globs match as shells do, without brackets") {

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures libtracer's overhead beside its peers: paired, interleaved, as ratios.
+
+usage: bench/run.py [--rounds N] [--only storm,dd,pipe,cost,memory] [--json FILE]
+
+Needs root and build/release/tracerd. Peers (bpftrace, execsnoop and exitsnoop of libbpf-tools, perf) are measured where they
+are installed. Each round runs each workload untraced and under each tracer, in an order that changes from round to round; a
+ratio is formed within a round, and medians are told. Nothing else should run meanwhile.
+"""
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build/bench"
+TRACERD = ROOT / "build/release/tracerd"
+BPFTRACE = """
+tracepoint:sched:sched_process_fork { printf("fork %d %d\\n", args->parent_pid, args->child_pid); }
+tracepoint:sched:sched_process_exec { printf("exec %d %s\\n", args->pid, str(args->filename)); }
+tracepoint:sched:sched_process_exit { printf("exit %d %s\\n", args->pid, args->comm); }
+"""
+WORKLOADS = {
+    "storm": [str(BUILD / "storm"), "4000", str(BUILD / "noop")],
+    "dd": ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1500000", "status=none"],
+    "pipe": ["sh", "-c", f"gzip -c {BUILD}/input | md5sum"],
+}
+
+
+def prepare():
+    BUILD.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-O2", "-o", BUILD / "storm", ROOT / "bench/storm.c"], check=True)
+    subprocess.run(["cc", "-O2", "-static", "-o", BUILD / "noop", ROOT / "bench/noop.c"], check=True)
+    if not (BUILD / "input").exists():
+        block = bytes(range(256)) * 4096
+        with open(BUILD / "input", "wb") as out:
+            for i in range(24):
+                out.write(bytes(b ^ (i * 37 & 255) for b in block[:65536]) * 16 + os.urandom(1 << 20))
+
+
+def tracers(folder):
+    """Name -> commands that trace the whole host until interrupted."""
+    found = {"libtracer": [[str(TRACERD), "watch", "--host", "--record", f"{folder}/bench.tracer"]]}
+    if shutil.which("bpftrace"):
+        found["bpftrace"] = [["bpftrace", "-e", BPFTRACE]]
+    if shutil.which("execsnoop") and shutil.which("exitsnoop"):
+        found["libbpf-tools"] = [["execsnoop"], ["exitsnoop"]]
+    if shutil.which("perf"):
+        found["perf record"] = [["perf", "record", "-q", "-a", "-o", f"{folder}/perf.data", "-e", "sched:sched_process_fork",
+                                 "-e", "sched:sched_process_exec", "-e", "sched:sched_process_exit"]]
+    return found
+
+
+class Tracing:
+    """Runs a tracer's commands for as long as the block lasts."""
+
+    def __init__(self, commands):
+        self.commands = commands
+
+    def __enter__(self):
+        self.children = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.PIPE if len(self.commands) == 1 else subprocess.DEVNULL)
+                         for command in self.commands]
+        time.sleep(2)
+        for child in self.children:
+            if child.poll() is not None:
+                sys.exit(f"{child.args[0]} ended at once with {child.returncode}")
+        return self
+
+    def __exit__(self, *_):
+        self.messages = ""
+        for child in self.children:
+            child.send_signal(signal.SIGINT)
+        for child in self.children:
+            self.messages += (child.communicate(timeout=60)[1] or b"").decode(errors="replace")
+
+    def cpu_ns(self):
+        return int(pathlib.Path(f"/proc/{self.children[0].pid}/schedstat").read_text().split()[0])
+
+    def rss_kib(self):
+        status = pathlib.Path(f"/proc/{self.children[0].pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0])
+
+
+def wall_ns(workload):
+    begin = time.monotonic_ns()
+    result = subprocess.run(WORKLOADS[workload], check=True, stdout=subprocess.PIPE)
+    return int(result.stdout) if workload == "storm" else time.monotonic_ns() - begin
+
+
+def ratios(workload, rounds, folder):
+    contenders = {"untraced": [], **tracers(folder)}
+    names = list(contenders)
+    seen = {name: [] for name in names if name != "untraced"}
+    wall_ns(workload)
+    for number in range(rounds):
+        walls = {}
+        for name in names[number % len(names):] + names[:number % len(names)]:
+            with Tracing(contenders[name]):
+                walls[name] = wall_ns(workload)
+        for name, values in seen.items():
+            values.append(walls[name] / walls["untraced"])
+        print(f"  {workload} round {number + 1}/{rounds}", {n: round(v[-1], 3) for n, v in seen.items()}, file=sys.stderr)
+    return {name: {"median": statistics.median(v), "min": min(v), "max": max(v)} for name, v in seen.items()}
+
+
+class BpfStatistics:
+    """Lets the kernel time BPF programs, for as long as the block lasts: BPF_ENABLE_STATS, undone by closing."""
+
+    def __enter__(self):
+        attributes = (ctypes.c_uint32 * 16)()
+        libc = ctypes.CDLL(None, use_errno=True)
+        number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+        self.fd = libc.syscall(number, 32, ctypes.byref(attributes), 4)
+        if self.fd < 0:
+            sys.exit("BPF statistics are refused: " + os.strerror(ctypes.get_errno()))
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.fd)
+
+    @staticmethod
+    def programs():
+        bpftool = shutil.which("bpftool") or "/usr/sbin/bpftool"
+        listed = json.loads(subprocess.run([bpftool, "-j", "prog", "show"], check=True, stdout=subprocess.PIPE).stdout)
+        return {p["id"]: (p.get("name", ""), p.get("run_cnt", 0), p.get("run_time_ns", 0)) for p in listed}
+
+
+def cost(count, rounds, folder):
+    """Kernel and daemon time per process lifetime; every program run counted."""
+    kernel, daemon, programs = [], [], {}
+    complete = ""
+    for _ in range(rounds):
+        old = set(BpfStatistics.programs())
+        with Tracing([[str(TRACERD), "watch", "--pid", str(os.getpid()), "--record", f"{folder}/cost.tracer"]]) as tracing:
+            with BpfStatistics() as stats:
+                cpu_before, before = tracing.cpu_ns(), stats.programs()
+                subprocess.run([str(BUILD / "storm"), str(count), str(BUILD / "noop")], check=True, stdout=subprocess.DEVNULL)
+                time.sleep(0.5)
+                cpu_after, after = tracing.cpu_ns(), stats.programs()
+        mine = {i: v for i, v in after.items() if i not in old}
+        total = 0
+        for i, (name, runs, ns) in mine.items():
+            _, old_runs, old_ns = before.get(i, ("", 0, 0))
+            if runs > old_runs:
+                programs.setdefault(name, []).append(((runs - old_runs) / count, (ns - old_ns) / (runs - old_runs)))
+                total += ns - old_ns
+        kernel.append(total / count)
+        daemon.append((cpu_after - cpu_before) / count)
+        complete = [line for line in tracing.messages.splitlines() if "complete" in line]
+        print(f"  cost: kernel {kernel[-1]:.0f} ns, daemon {daemon[-1]:.0f} ns a lifetime", complete, file=sys.stderr)
+    return {"kernel_ns": {"median": statistics.median(kernel), "min": min(kernel), "max": max(kernel)},
+            "daemon_ns": {"median": statistics.median(daemon), "min": min(daemon), "max": max(daemon)},
+            "programs": {n: {"runs": statistics.median(r for r, _ in v), "ns": statistics.median(t for _, t in v)}
+                         for n, v in programs.items()},
+            "processes": count, "complete": complete}
+
+
+def memory(folder):
+    """Resident memory of the daemon after 20,000 and after 200,000 processes."""
+    with Tracing([[str(TRACERD), "watch", "--pid", str(os.getpid()), "--record", f"{folder}/memory.tracer"]]) as tracing:
+        run = [str(BUILD / "storm"), "20000", str(BUILD / "noop")]
+        subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
+        first = tracing.rss_kib()
+        for _ in range(9):
+            subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
+        last = tracing.rss_kib()
+    return {"rss_kib_after_20000": first, "rss_kib_after_200000": last, "ratio": last / first,
+            "complete": [line for line in tracing.messages.splitlines() if "complete" in line]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--only", default="storm,dd,pipe,cost,memory")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("needs root")
+    if not TRACERD.exists():
+        sys.exit("build it first: cmake --preset release && cmake --build --preset release")
+    prepare()
+    results = {"kernel": os.uname().release, "cpus": os.cpu_count(), "rounds": options.rounds}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.only.split(","):
+            if name in WORKLOADS:
+                results[name] = ratios(name, options.rounds, folder)
+            elif name == "cost":
+                results[name] = cost(20000, max(3, options.rounds // 3), folder)
+            elif name == "memory":
+                results[name] = memory(folder)
+            else:
+                sys.exit(f"there is no benchmark '{name}'")
+    print("| workload | " + " | ".join(tracers("")) + " |")
+    print("|---|" + "---|" * len(tracers("")))
+    for name in WORKLOADS:
+        if name in results:
+            print(f"| {name} | " + " | ".join("{median:.3f} ({min:.3f} to {max:.3f})".format(**v)
+                                              for v in results[name].values()) + " |")
+    for name in ("cost", "memory"):
+        if name in results:
+            print(f"{name}: {json.dumps(results[name])}")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
