@@ -1,6 +1,3 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linked statically: the cheapest process there is. */
-int main(void)
-{
-	return 0;
-}
+int main(void) { return 0; }

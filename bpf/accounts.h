@@ -4,8 +4,8 @@
 #define TRACER_ACCOUNTS_H
 
 /*
- * Each CPU's offset of per-CPU memory, in cpus[], is what a percpu_counter's parts are found with. No symbol tells it on every
- * kernel (kallsyms may lack data), but the elements of a per-CPU map do: filled once by find_cpu_offsets.
+ * Each CPU's offset of per-CPU memory, in cpus[], is what a percpu_counter's parts are found with. No symbol tells it
+ * on every kernel (kallsyms may lack data), but the elements of a per-CPU map do: filled once by find_cpu_offsets.
  */
 __u32 cpu_offsets_known = 0;
 
@@ -59,7 +59,8 @@ static __always_inline void add_account_atomic(struct tracer_wire_account *sum, 
 		__sync_fetch_and_add(&to[i], from[i]);
 }
 
-/* What the kernel has summed of ended threads; it keeps no such sum of run-queue time, and one of I/O only with children's. */
+/* What the kernel has summed of ended threads; it keeps no such sum of run-queue time, and one of I/O only with
+ * children's. */
 static __always_inline void read_ended_threads(struct tracer_wire_account *account, struct signal_struct *signal)
 {
 	account->cpu_ns = signal->sum_sched_runtime;
@@ -80,10 +81,10 @@ static __always_inline __u32 task_state(struct task_struct *task)
 }
 
 /*
- * Run time of the current thread is booked at ticks and switches only. To know it in between, the scheduler's clock must be
- * known now: the boot clock less what it is ahead, which each CPU notes at some switches. `next` was put on the CPU a moment
- * ago, at next->se.exec_start of the scheduler's clock; how long ago varies, so the smaller value is truer, but for a slow
- * drift (at most one part in 64).
+ * Run time of the current thread is booked at ticks and switches only. To know it in between, the scheduler's clock
+ * must be known now: the boot clock less what it is ahead, which each CPU notes at some switches. `next` was put on the
+ * CPU a moment ago, at next->se.exec_start of the scheduler's clock; how long ago varies, so the smaller value is
+ * truer, but for a slow drift (at most one part in 64).
  */
 static __always_inline void note_clock(struct task_struct *next)
 {

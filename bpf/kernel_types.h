@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Every kernel structure and field that libtracer reads, by hand. Offsets come from the running kernel's BTF (CO-RE).
- * This page is the portability surface and the privacy statement: what is not here is not read. The only user memory that is
- * read is the argument vector, from mm->arg_start to mm->arg_end.
+ * This page is the portability surface and the privacy statement: what is not here is not read. The only user memory
+ * that is read is the argument vector, from mm->arg_start to mm->arg_end.
  */
 #ifndef TRACER_KERNEL_TYPES_H
 #define TRACER_KERNEL_TYPES_H

@@ -12,12 +12,13 @@
 #include "paths.h"
 #include "process_table.h"
 #include "process.h"
-
-#ifndef barrier_var
-#define barrier_var(var) asm volatile("" : "+r"(var))
-#endif
+#include "arguments.h"
+#include "exits.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#include "cgroups.h"
+#include "living.h"
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
@@ -107,38 +108,6 @@ static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 ma
 	return maxrss_pages > process->maxrss_pages ? TRACER_FLAG_PEAK_EXACT : 0;
 }
 
-static __always_inline void append_argv(struct tracer_exec_buffer *to, struct mm_struct *mm,
-					struct tracer_wire_process_exec *record)
-{
-	unsigned long begin = mm->arg_start;
-	unsigned long end = mm->arg_end;
-	__u64 total = end > begin ? end - begin : 0;
-	__u32 head = TRACER_ARGV_HEAD_BYTES;
-	__u32 tail = TRACER_ARGV_TAIL_BYTES;
-	__u32 offset = to->used & EXEC_MASK;
-
-	record->argv_total = total;
-	if (total <= TRACER_ARGV_HEAD_BYTES) {
-		head = total;
-		tail = 0;
-	} else if (total < TRACER_ARGV_HEAD_BYTES + TRACER_ARGV_TAIL_BYTES) {
-		tail = total - TRACER_ARGV_HEAD_BYTES;
-	}
-	if (bpf_probe_read_user(&to->bytes[offset], head & 4095, (void *)begin) < 0) {
-		record->flags |= TRACER_FLAG_ARGV_UNREADABLE;
-		return;
-	}
-	if (tail) {
-		__u32 next = (offset + head) & EXEC_MASK;
-		if (bpf_probe_read_user(&to->bytes[next], tail & 2047, (void *)(end - tail)) < 0) {
-			record->flags |= TRACER_FLAG_ARGV_UNREADABLE;
-			return;
-		}
-	}
-	record->argv_size = head + tail;
-	to->used = offset + head + tail;
-}
-
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 {
@@ -194,7 +163,8 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	process->maxrss_pages = maxrss_pages;
 	process->peak_pages = 0;
 	process->threads = 1;
-	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_EXACT | TRACER_FLAG_PEAK_SHARED)) | TRACER_FLAG_EXECUTED;
+	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_EXACT | TRACER_FLAG_PEAK_SHARED)) |
+			 TRACER_FLAG_EXECUTED;
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
 	refresh_cgroup(task, process, PROGRAM_EXEC);
@@ -261,97 +231,6 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	return 0;
 }
 
-static __always_inline __u32 exit_status(struct task_struct *last, const struct tracer_process *process)
-{
-	struct signal_struct *signal = last->signal;
-	__u32 group = signal->group_exit_code;
-	__u32 own = last->exit_code;
-	__u32 leader = process->leader_exit_code;
-
-	/* Loaded one by one: the verifier refuses one load instruction for pointers of several kinds. */
-	barrier_var(group);
-	barrier_var(own);
-	barrier_var(leader);
-	if (signal->flags & SIGNAL_GROUP_EXIT)
-		return group;
-	return last->pid == last->tgid ? own : leader;
-}
-
-static __always_inline void add_to_totals(__u32 context_id, const struct tracer_wire_account *total,
-					  __u64 read_before_exec_bytes, __u32 status)
-{
-	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &context_id);
-
-	if (!sums)
-		return;
-	add_account(&sums->account, total);
-	sums->read_before_exec_bytes += read_before_exec_bytes;
-	sums->ended++;
-	if (status)
-		sums->failed++;
-}
-
-static __always_inline void fill_exit(struct tracer_wire_process_exit *record, struct task_struct *last,
-				      const struct tracer_process *process, __u32 size)
-{
-	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, size, last->tgid, process->start_ns,
-		    bpf_ktime_get_boot_ns());
-	fill_identity(&record->identity, process);
-	record->program_start_ns = process->program_start_ns;
-	record->attached_ns = process->attached_ns;
-	record->peak_pages = process->peak_pages;
-	record->read_before_exec_bytes = process->read_before_exec_bytes;
-	record->flags = process->flags;
-	record->exit_code = exit_status(last, process);
-	record->threads_created = process->threads_created;
-	record->reserved = 0;
-}
-
-/* A single thread's process: nothing to add up, and nobody else to report it. */
-static __always_inline void end_alone(struct task_struct *last, struct tracer_process *process)
-{
-	__u32 pid = last->tgid;
-	struct tracer_wire_process_exit *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
-
-	if (!record) {
-		struct tracer_wire_account own;
-		read_thread(&own, last);
-		add_to_totals(process->context_id, &own, process->read_before_exec_bytes, exit_status(last, process));
-		count_loss(TRACER_LOSS_RING_EXIT);
-	} else {
-		fill_exit(record, last, process, sizeof(*record));
-		read_thread(&record->total, last);
-		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->exit_code);
-		bpf_ringbuf_submit(record, wakeup_flags());
-	}
-	leave_place(pid);
-}
-
-/* Of two threads that both find themselves the last, one deletes the sums, and only that one reports. */
-static __noinline void end_threaded(struct task_struct *last, struct tracer_process *process,
-					 const struct tracer_thread_sums *sums)
-{
-	__u32 pid = last->tgid;
-	__u32 slot = 0;
-	struct tracer_long_exit *record = bpf_map_lookup_elem(&exit_buffer, &slot);
-
-	if (!record)
-		return;
-	fill_exit(&record->exit, last, process, sizeof(*record));
-	record->exit.flags |= TRACER_FLAG_LATE_THREADS;
-	record->exit.total = sums->ended;
-	record->late = sums->late;
-	__u32 context_id = process->context_id;
-	if (bpf_map_delete_elem(&ended_threads, &pid))
-		return;
-	leave_place(pid);
-	if (record->exit.flags & TRACER_FLAG_EXCLUDED)
-		return;
-	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.exit_code);
-	if (bpf_ringbuf_output(&events, record, sizeof(*record), wakeup_flags()))
-		count_loss(TRACER_LOSS_RING_EXIT);
-}
-
 /* A thread's last switch: only now are its accounts final. */
 static __always_inline void thread_dead(struct task_struct *task)
 {
@@ -397,162 +276,6 @@ int BPF_PROG(thread_switch, bool preempt, struct task_struct *prev, struct task_
 		thread_dead(prev);
 	if (dead || time_to_note_clock(next))
 		note_clock(next);
-	return 0;
-}
-
-/* Keeps the names of short-lived cgroups, and lets a rule's subtree grow. */
-SEC("tp_btf/cgroup_mkdir")
-int BPF_PROG(cgroup_created, struct cgroup *cgroup, const char *path)
-{
-	struct tracer_cgroup_key key = {};
-	__u32 slot = PROGRAM_CGROUP;
-	__u32 mask = cgroup->root->subsys_mask;
-
-	key.id = cgroup->kn->id;
-	if (cgroup->root->hierarchy_id == 0)
-		key.hierarchy = TRACER_HIERARCHY_V2;
-	else if (memory_is_v1 && (mask & (1u << bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id))))
-		key.hierarchy = TRACER_HIERARCHY_V1_MEMORY;
-	else if (pids_is_v1 && (mask & (1u << bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id))))
-		key.hierarchy = TRACER_HIERARCHY_V1_PIDS;
-	else
-		return 0;
-
-	if (use_cgroup_rules) {
-		struct tracer_cgroup_key above = { .hierarchy = key.hierarchy };
-		above.id = BPF_CORE_READ(kernfs_parent(cgroup->kn), id);
-		struct tracer_rule *rule = bpf_map_lookup_elem(&cgroup_rules, &above);
-		if (rule) {
-			struct tracer_rule copy = *rule;
-			if (bpf_map_update_elem(&cgroup_rules, &key, &copy, BPF_ANY))
-				count_loss(TRACER_LOSS_CGROUP_TABLE);
-		}
-	}
-	struct tracer_cgroup_buffer *to = bpf_map_lookup_elem(&cgroup_buffer, &slot);
-	if (!to)
-		return 0;
-	struct tracer_wire_cgroup *record = (void *)to;
-	long length = bpf_probe_read_kernel_str(&to->bytes[sizeof(*record)], CGROUP_MASK, path);
-	if (length <= 0)
-		return 0;
-	__u32 size = sizeof(*record) + length;
-	fill_header(&record->header, TRACER_WIRE_CGROUP, size, 0, 0, bpf_ktime_get_boot_ns());
-	record->cgroup_id = key.id;
-	record->hierarchy = key.hierarchy;
-	record->path_size = length;
-	record->reversed = 0;
-	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags())) {
-		count_loss(TRACER_LOSS_RING_CGROUP);
-		return 0;
-	}
-	__u8 sent = 1;
-	bpf_map_update_elem(&cgroups_sent, &key, &sent, BPF_ANY);
-	return 0;
-}
-
-SEC("tp_btf/cgroup_rmdir")
-int BPF_PROG(cgroup_removed, struct cgroup *cgroup)
-{
-	struct tracer_cgroup_key key = { .id = cgroup->kn->id };
-
-	if (!use_cgroup_rules)
-		return 0;
-	for (key.hierarchy = 0; key.hierarchy <= TRACER_HIERARCHY_V1_PIDS; key.hierarchy++)
-		bpf_map_delete_elem(&cgroup_rules, &key);
-	return 0;
-}
-
-/* A process that is moved into a cgroup of the filter is tracked from then on, even if it never executes anything. */
-SEC("tp_btf/cgroup_attach_task")
-int BPF_PROG(cgroup_attached, struct cgroup *to, const char *path, struct task_struct *task)
-{
-	struct tracer_process *process = process_of(task);
-	__u32 context_id;
-
-	if (process) {
-		process->css_set = 0;
-		if (pruned(task))
-			process->flags |= TRACER_FLAG_EXCLUDED;
-	}
-	if (!use_cgroup_rules || process)
-		return 0;
-	if (rule_for(task, &context_id) != TRACER_RULE_INCLUDE)
-		return 0;
-	process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_ATTACH);
-	if (process) {
-		send_start(task, process, process->attached_ns, true);
-	}
-	return 0;
-}
-
-static __always_inline __u32 living_rule(struct task_struct *task, __u32 *context_id)
-{
-	__u32 pid = task->tgid;
-	struct tracer_rule *rule = bpf_map_lookup_elem(&tree_rules, &pid);
-
-	if (foreign(task))
-		return TRACER_RULE_EXCLUDE;
-	if (rule) {
-		*context_id = rule->context_id;
-		return rule->action;
-	}
-	struct tracer_process *above = process_of(task->group_leader->real_parent);
-	if (above) {
-		*context_id = above->context_id;
-		return (above->flags & TRACER_FLAG_EXCLUDED) ? TRACER_RULE_EXCLUDE : TRACER_RULE_INCLUDE;
-	}
-	return rule_for(task, context_id);
-}
-
-/* Adopts living processes that the rules name, and reports each thread of those that are tracked. */
-SEC("iter/task")
-int living_tasks(struct bpf_iter__task *context)
-{
-	struct task_struct *task = context->task;
-	__u32 context_id = 0;
-	__u32 slot = 0;
-	bool adopted = false;
-
-	if (!task || !task->mm)
-		return 0;
-	struct tracer_process *process = process_of(task);
-	if (!process) {
-		__u32 action = living_rule(task, &context_id);
-		if (!action)
-			return 0;
-		process = adopt(task, action, context_id, PROGRAM_LIVING);
-		if (!process)
-			return 0;
-		adopted = true;
-	}
-	if (process->flags & TRACER_FLAG_EXCLUDED)
-		return 0;
-
-	struct tracer_wire_thread *record = bpf_map_lookup_elem(&thread_buffer, &slot);
-	if (!record)
-		return 0;
-	__builtin_memset(record, 0, sizeof(*record));
-	fill_header(&record->header, TRACER_WIRE_THREAD, sizeof(*record), task->tgid, process->start_ns,
-		    bpf_ktime_get_boot_ns());
-	fill_identity(&record->identity, process);
-	record->identity.uid = task->cred->uid.val;
-	fill_namespaces(&record->identity, task);
-	fill_comm(&record->identity, task);
-	fill_parent(&record->identity, task);
-	read_thread(&record->own, task);
-	if (task->pid == task->tgid && (process->flags & TRACER_FLAG_HAS_SUMS)) {
-		__u32 pid = task->tgid;
-		struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
-		if (sums)
-			record->ended = sums->ended;
-	}
-	record->attached_ns = process->attached_ns;
-	record->tid = task->pid;
-	record->flags = process->flags;
-	record->threads_created = process->threads_created;
-	record->newly_adopted = adopted;
-	record->read_before_exec_bytes = process->read_before_exec_bytes;
-	bpf_seq_write(context->meta->seq, record, sizeof(*record));
 	return 0;
 }
 

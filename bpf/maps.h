@@ -4,8 +4,8 @@
 #define TRACER_MAPS_H
 
 /*
- * Processes lie in an array by the low bits of their pid: a hash map costs several times as much, in cache misses. The few
- * whose place is taken lie in a hash map.
+ * Processes lie in an array by the low bits of their pid: a hash map costs several times as much, in cache misses. The
+ * few whose place is taken lie in a hash map.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -87,8 +87,8 @@ struct {
 } cgroups_sent SEC(".maps");
 
 /*
- * Buffers for what is too large for a program's stack. Each program has its own, as another may run in the middle of one;
- * a buffer ends with room for one bounded read after the last masked offset.
+ * Buffers for what is too large for a program's stack. Each program has its own, as another may run in the middle of
+ * one; a buffer ends with room for one bounded read after the last masked offset.
  */
 #define PROGRAM_FORK 0
 #define PROGRAM_EXEC 1
@@ -100,7 +100,8 @@ struct {
 #define EXEC_MASK 16383
 struct tracer_exec_buffer {
 	__u8 bytes[EXEC_MASK + 1 + 4096];
-	/* Kept in memory, where the verifier knows nothing of them: it then sees each round of a loop as the same state. */
+	/* Kept in memory, where the verifier knows nothing of them: it then sees each round of a loop as the same
+	 * state. */
 	volatile __u32 used;
 	volatile __u32 limit;
 };
@@ -155,15 +156,15 @@ struct {
 	__type(value, struct tracer_wire_thread);
 } thread_buffer SEC(".maps");
 
-const volatile __u8 track_all = 0;	 /* every process of the host, but for excluded ones */
+const volatile __u8 track_all = 0; /* every process of the host, but for excluded ones */
 const volatile __u8 use_cgroup_rules = 0;
 const volatile __u8 use_uid_rules = 0;
-const volatile __u8 own_uid_only = 0;	 /* only processes of own_uid, whatever includes them */
+const volatile __u8 own_uid_only = 0; /* only processes of own_uid, whatever includes them */
 const volatile __u32 own_uid = 0;
-const volatile __u8 memory_is_v1 = 0;	 /* the memory controller is mounted as a v1 hierarchy */
+const volatile __u8 memory_is_v1 = 0; /* the memory controller is mounted as a v1 hierarchy */
 const volatile __u8 pids_is_v1 = 0;
 const volatile __u32 cpu_count = 1;
-const volatile __u32 slot_mask = 32767;	/* places in `processes`, less 1 */
+const volatile __u32 slot_mask = 32767;	     /* places in `processes`, less 1 */
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much waits for it */
 
 /* Set when the reader has been woken and has not come yet: cleared by the reader. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Paths by walking directory entries, as bpf_d_path is refused in tracepoints. Leaf first; user space turns them round. */
+/* Paths by walking directory entries, as bpf_d_path is refused in tracepoints. Leaf first; user space turns them round.
+ */
 #ifndef TRACER_PATHS_H
 #define TRACER_PATHS_H
 
@@ -21,8 +22,8 @@ static __always_inline void append_name(struct tracer_exec_buffer *to, const voi
 }
 
 /*
- * The path as the process sees it: up to its own root. First within one mount by plain loads, which is the usual case; then,
- * past mount points, by probe reads. False when the beginning is missing: too deep, or too long.
+ * The path as the process sees it: up to its own root. First within one mount by plain loads, which is the usual case;
+ * then, past mount points, by probe reads. False when the beginning is missing: too deep, or too long.
  */
 static __noinline bool append_path(struct tracer_exec_buffer *to, struct dentry *dentry, struct vfsmount *mount,
 				   struct fs_struct *fs)

@@ -13,7 +13,8 @@ static __always_inline struct cgroup *v1_cgroup(struct task_struct *task, __u32 
 	return BPF_CORE_READ(state, cgroup);
 }
 
-/* The v2 cgroup; where containers live in v1 hierarchies, the memory or pids one, if it is not that hierarchy's root. */
+/* The v2 cgroup; where containers live in v1 hierarchies, the memory or pids one, if it is not that hierarchy's root.
+ */
 static __always_inline struct kernfs_node *cgroup_node(struct task_struct *task, __u32 *hierarchy)
 {
 	struct kernfs_node *node;
@@ -99,7 +100,7 @@ static __always_inline void fill_comm(struct tracer_wire_identity *identity, str
 /* Sends the path of a cgroup the first time that a tracked process is found in it. */
 static __noinline void send_cgroup(struct kernfs_node *node, __u64 id, __u32 hierarchy, __u32 program)
 {
-	struct tracer_cgroup_key key = { .id = id, .hierarchy = hierarchy };
+	struct tracer_cgroup_key key = {.id = id, .hierarchy = hierarchy};
 	__u8 sent = 1;
 
 	if (bpf_map_lookup_elem(&cgroups_sent, &key))
@@ -199,7 +200,8 @@ static __always_inline bool pruned(struct task_struct *task)
 {
 	__u32 context_id;
 
-	return (use_cgroup_rules || use_uid_rules || own_uid_only) && rule_for(task, &context_id) == TRACER_RULE_EXCLUDE;
+	return (use_cgroup_rules || use_uid_rules || own_uid_only) &&
+	       rule_for(task, &context_id) == TRACER_RULE_EXCLUDE;
 }
 
 /* Begins to track a process in the middle of its life. */

@@ -33,8 +33,8 @@ static __always_inline struct tracer_process *process_of(struct task_struct *tas
 }
 
 /*
- * A zeroed place for a new process. Two forks at the same instant never want the same place, as pids are given in turn; and
- * without atomic exchange, which 5.10 lacks, nothing dearer is to be had. NULL, and counted, when there is none.
+ * A zeroed place for a new process. Two forks at the same instant never want the same place, as pids are given in turn;
+ * and without atomic exchange, which 5.10 lacks, nothing dearer is to be had. NULL, and counted, when there is none.
  */
 static __always_inline struct tracer_process *take_place(__u32 pid, __u32 program)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The records that cross from the kernel to user space, and the maps' values that both sides know.
- * Compiled by clang for BPF, by C and by C++. Fixed-width members, widest first, padding explicit. Fields are only appended.
+ * Compiled by clang for BPF, by C and by C++. Fixed-width members, widest first, padding explicit. Fields are only
+ * appended.
  */
 #ifndef TRACER_WIRE_H
 #define TRACER_WIRE_H
@@ -48,20 +49,20 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_header) == 32, "wire layout");
 
 /* Own counters of a process, summed over its threads; never those of its children. */
 struct tracer_wire_account {
-	__u64 cpu_ns;		   /* se.sum_exec_runtime */
-	__u64 user_sampled_ns;	   /* utime: whole ticks, or exact with VIRT_CPU_ACCOUNTING */
-	__u64 system_sampled_ns;   /* stime */
-	__u64 run_queue_ns;	   /* sched_info.run_delay */
-	__u64 minor_faults;	   /* min_flt */
-	__u64 major_faults;	   /* maj_flt */
-	__u64 voluntary_switches;  /* nvcsw */
-	__u64 involuntary_switches; /* nivcsw */
-	__u64 read_bytes;	   /* ioac.rchar */
-	__u64 written_bytes;	   /* ioac.wchar */
-	__u64 read_calls;	   /* ioac.syscr */
-	__u64 write_calls;	   /* ioac.syscw */
-	__u64 storage_read_bytes;  /* ioac.read_bytes */
-	__u64 storage_written_bytes; /* ioac.write_bytes */
+	__u64 cpu_ns;		       /* se.sum_exec_runtime */
+	__u64 user_sampled_ns;	       /* utime: whole ticks, or exact with VIRT_CPU_ACCOUNTING */
+	__u64 system_sampled_ns;       /* stime */
+	__u64 run_queue_ns;	       /* sched_info.run_delay */
+	__u64 minor_faults;	       /* min_flt */
+	__u64 major_faults;	       /* maj_flt */
+	__u64 voluntary_switches;      /* nvcsw */
+	__u64 involuntary_switches;    /* nivcsw */
+	__u64 read_bytes;	       /* ioac.rchar */
+	__u64 written_bytes;	       /* ioac.wchar */
+	__u64 read_calls;	       /* ioac.syscr */
+	__u64 write_calls;	       /* ioac.syscw */
+	__u64 storage_read_bytes;      /* ioac.read_bytes */
+	__u64 storage_written_bytes;   /* ioac.write_bytes */
 	__u64 storage_cancelled_bytes; /* ioac.cancelled_write_bytes */
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
@@ -71,32 +72,33 @@ struct tracer_wire_identity {
 	__u64 parent_start_ns;
 	__u64 cgroup_id;
 	__u32 parent_pid; /* 0 in the records of an exec and an exit: as before */
-	__u32 uid; /* real; TRACER_SAME_UID: as before */
+	__u32 uid;	  /* real; TRACER_SAME_UID: as before */
 	__u32 context_id;
-	__u32 pid_namespace;   /* inode number of the namespace; 0: as before, or as the parent's */
-	__u32 mount_namespace; /* likewise */
-	__u32 hierarchy;       /* TRACER_HIERARCHY_*, of cgroup_id */
+	__u32 pid_namespace;	     /* inode number of the namespace; 0: as before, or as the parent's */
+	__u32 mount_namespace;	     /* likewise */
+	__u32 hierarchy;	     /* TRACER_HIERARCHY_*, of cgroup_id */
 	char comm[TRACER_COMM_SIZE]; /* empty: as before, or as the parent's */
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 
 /* Bits of `flags` in the records below and in struct tracer_process. */
-#define TRACER_FLAG_EXCLUDED (1u << 0)		/* known, inherited, never reported */
-#define TRACER_FLAG_ADOPTED (1u << 1)		/* lived before it was tracked; cleared by an exec */
-#define TRACER_FLAG_LOST_THREADS (1u << 2)	/* threads ended before it was tracked: their I/O and run-queue time are unknown */
-#define TRACER_FLAG_EXECUTED (1u << 3)		/* has executed a program since it was tracked or forked */
-#define TRACER_FLAG_PEAK_EXACT (1u << 4)	/* peak_pages is this program's */
-#define TRACER_FLAG_PEAK_SHARED (1u << 5)	/* its memory is its parent's (vfork, CLONE_VM): no peak of its own */
-#define TRACER_FLAG_THREADS_PENDING (1u << 6)	/* exec: threads of the ended program were still ending */
-#define TRACER_FLAG_EXE_CUT (1u << 7)		/* the path's beginning is missing */
+#define TRACER_FLAG_EXCLUDED (1u << 0) /* known, inherited, never reported */
+#define TRACER_FLAG_ADOPTED (1u << 1)  /* lived before it was tracked; cleared by an exec */
+#define TRACER_FLAG_LOST_THREADS \
+	(1u << 2) /* threads ended before it was tracked: their I/O and run-queue time are unknown */
+#define TRACER_FLAG_EXECUTED (1u << 3)	      /* has executed a program since it was tracked or forked */
+#define TRACER_FLAG_PEAK_EXACT (1u << 4)      /* peak_pages is this program's */
+#define TRACER_FLAG_PEAK_SHARED (1u << 5)     /* its memory is its parent's (vfork, CLONE_VM): no peak of its own */
+#define TRACER_FLAG_THREADS_PENDING (1u << 6) /* exec: threads of the ended program were still ending */
+#define TRACER_FLAG_EXE_CUT (1u << 7)	      /* the path's beginning is missing */
 #define TRACER_FLAG_CWD_CUT (1u << 8)
 #define TRACER_FLAG_ARGV_UNREADABLE (1u << 9)
-#define TRACER_FLAG_THREADS_UNKNOWN (1u << 10)	/* threads_created counts only those seen */
-#define TRACER_FLAG_ADOPTED_LIFE (1u << 11)	/* lived before it was tracked; never cleared */
-#define TRACER_FLAG_CPU_STALE (1u << 12)	/* exec: cpu_ns may miss up to one tick */
-#define TRACER_FLAG_HAS_SUMS (1u << 13)		/* has an entry in ended_threads */
-#define TRACER_FLAG_LATE_THREADS (1u << 14)	/* exit: an account follows */
-#define TRACER_FLAG_AT_EXEC (1u << 15)		/* start: taken in as it executed; what it ran before is not known */
+#define TRACER_FLAG_THREADS_UNKNOWN (1u << 10) /* threads_created counts only those seen */
+#define TRACER_FLAG_ADOPTED_LIFE (1u << 11)    /* lived before it was tracked; never cleared */
+#define TRACER_FLAG_CPU_STALE (1u << 12)       /* exec: cpu_ns may miss up to one tick */
+#define TRACER_FLAG_HAS_SUMS (1u << 13)	       /* has an entry in ended_threads */
+#define TRACER_FLAG_LATE_THREADS (1u << 14)    /* exit: an account follows */
+#define TRACER_FLAG_AT_EXEC (1u << 15)	       /* start: taken in as it executed; what it ran before is not known */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -114,7 +116,7 @@ struct tracer_wire_process_exec {
 	__u64 peak_pages;		  /* of the ended program: exact or at most, see flags */
 	__u64 argv_total;		  /* bytes the vector really has */
 	__u32 flags;
-	__u32 old_tid; /* of the thread that called exec */
+	__u32 old_tid;	       /* of the thread that called exec */
 	__u32 threads_created; /* by the process up to now */
 	__u16 exe_size;
 	__u16 cwd_size;
@@ -127,8 +129,8 @@ struct tracer_wire_process_exit {
 	struct tracer_wire_header header;
 	struct tracer_wire_identity identity;
 	struct tracer_wire_account total;
-	__u64 program_start_ns;		 /* when its last program began */
-	__u64 attached_ns;		 /* since when it was tracked; 0: from birth */
+	__u64 program_start_ns; /* when its last program began */
+	__u64 attached_ns;	/* since when it was tracked; 0: from birth */
 	__u64 peak_pages;
 	__u64 read_before_exec_bytes; /* ioac.rchar up to the last exec: of ended programs, and of exec itself */
 	__u32 flags;
@@ -174,7 +176,7 @@ struct tracer_wire_text {
 struct tracer_context_totals {
 	struct tracer_wire_account account;
 	__u64 ended;
-	__u64 failed;	/* ended by a signal or with a status other than 0 */
+	__u64 failed;		      /* ended by a signal or with a status other than 0 */
 	__u64 read_before_exec_bytes; /* ioac.rchar up to the last exec: what ended programs and exec itself read */
 };
 
@@ -203,18 +205,18 @@ struct tracer_rule {
 struct tracer_process {
 	__u64 start_ns;
 	__u64 program_start_ns;
-	__u64 css_set;	       /* the kernel's handle of its cgroups, from which cgroup_id was read; 0: read again */
+	__u64 css_set; /* the kernel's handle of its cgroups, from which cgroup_id was read; 0: read again */
 	__u64 cgroup_id;
 	__u64 read_before_exec_bytes;
 	__u64 attached_ns;
 	__u32 flags;
-	__s32 threads;	       /* not yet dead */
+	__s32 threads; /* not yet dead */
 	__u32 threads_created;
-	__u32 exec_id;	       /* self_exec_id of its current program's threads */
+	__u32 exec_id; /* self_exec_id of its current program's threads */
 	__u32 context_id;
 	__u32 hierarchy;
-	__u32 peak_pages;      /* of the program that is about to end: by an exec, or with its last thread */
-	__u32 maxrss_pages;    /* signal->maxrss when the current program began */
+	__u32 peak_pages;   /* of the program that is about to end: by an exec, or with its last thread */
+	__u32 maxrss_pages; /* signal->maxrss when the current program began */
 	__u32 leader_exit_code;
 	__u32 reserved;
 };

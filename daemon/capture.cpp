@@ -20,8 +20,11 @@ namespace {
 int open_output(const std::string& file) {
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (fd >= 0) return fd;
-  throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, fmt::format("can't create {}", file),
-                       "name a file in a folder that exists and that you may write to", {}});
+  throw tracer::Error({tracer::ErrorCode::kFileUnwritable,
+                       errno,
+                       fmt::format("can't create {}", file),
+                       "name a file in a folder that exists and that you may write to",
+                       {}});
 }
 
 tracer::SessionOptions session_options(tracer::Filter filter) {
@@ -37,18 +40,23 @@ Outputs open_outputs(const Options& options, const std::optional<User>& user) {
   const ActingAs acting(user);
   Outputs outputs;
   if (options.record) outputs.record_fd = open_output(*options.record);
-  if (options.json) outputs.json_fd = *options.json == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open_output(*options.json);
-  struct stat record{};
-  struct stat json{};
+  if (options.json)
+    outputs.json_fd = *options.json == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open_output(*options.json);
+  struct stat record {};
+  struct stat json {};
   if (outputs.record_fd && outputs.json_fd && ::fstat(*outputs.record_fd, &record) == 0 &&
       ::fstat(*outputs.json_fd, &json) == 0 && S_ISREG(record.st_mode) && record.st_dev == json.st_dev &&
       record.st_ino == json.st_ino)
-    throw tracer::Error({tracer::ErrorCode::kContradiction, 0, "--record and --json name the same file", "name two files", {}});
+    throw tracer::Error(
+        {tracer::ErrorCode::kContradiction, 0, "--record and --json name the same file", "name two files", {}});
   return outputs;
 }
 
-Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs) : session_(session_options(std::move(filter))) {
-  const auto add = [this](std::unique_ptr<tracer::Sink> sink) { sinks_.push_back(&session_.add_sink(std::move(sink))); };
+Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs)
+    : session_(session_options(std::move(filter))) {
+  const auto add = [this](std::unique_ptr<tracer::Sink> sink) {
+    sinks_.push_back(&session_.add_sink(std::move(sink)));
+  };
   // Of pipes and devices there is nothing to cut.
   if (outputs.record_fd && ::ftruncate(*outputs.record_fd, 0) != 0) errno = 0;
   if (outputs.json_fd && *options.json != "-" && ::ftruncate(*outputs.json_fd, 0) != 0) errno = 0;
@@ -56,7 +64,8 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs)
   if (outputs.json_fd)
     add(tracer::json_sink(*outputs.json_fd, *options.json == "-" ? "standard output" : *options.json, session_.host()));
   subscription_ = session_.on_any([this](const tracer::Event& event) {
-    // Until its first exec the command is a copy of tracerd, waiting for the programs to load: no part of what was asked for.
+    // Until its first exec the command is a copy of tracerd, waiting for the programs to load: no part of what was
+    // asked for.
     if (const auto* exec = std::get_if<tracer::ProcessExec>(&event))
       if (!began_ && awaited_.contains(exec->process->pid)) {
         began_ = true;
@@ -88,7 +97,7 @@ void Capture::finish(const std::string& title) {
   tell_problems();
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   say("{}", format_table({title, static_cast<std::uint64_t>(elapsed.count()), summary_, session_.totals(),
-                                         session_.statistics()}));
+                          session_.statistics()}));
 }
 
 }  // namespace tracerd

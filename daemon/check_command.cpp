@@ -21,8 +21,10 @@ int check_command() {
     fmt::print("          {} [{}]\n", item.problem->what, to_string(item.problem->code));
     if (!item.problem->fix.empty()) fmt::print("          fix: {}\n", item.problem->fix);
   }
-  fmt::print("\nNever seen, on any kernel: bytes moved by io_uring, splice or mapped files (in read_bytes, written_bytes).\n");
-  fmt::print("\n{}\n", report.usable() ? "tracing works here" : "tracing does not work here until what is MISSING is there");
+  fmt::print(
+      "\nNever seen, on any kernel: bytes moved by io_uring, splice or mapped files (in read_bytes, written_bytes).\n");
+  fmt::print("\n{}\n",
+             report.usable() ? "tracing works here" : "tracing does not work here until what is MISSING is there");
   return report.usable() ? 0 : 1;
 }
 

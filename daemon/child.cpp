@@ -25,8 +25,8 @@ struct Report {
   int error_number;
 };
 
-[[noreturn]] void run_child(const std::vector<char*>& argv, const std::optional<User>& user, const Signals& signals, int gate,
-                            int report) {
+[[noreturn]] void run_child(const std::vector<char*>& argv, const std::optional<User>& user, const Signals& signals,
+                            int gate, int report) {
   char go = 0;
   ssize_t got = 0;
   do {
@@ -98,10 +98,16 @@ void Child::release() {
   if (failure.what == Failed::kUser)
     throw Error({ErrorCode::kPermission, error_number, "can't become the user to run as", {}, {}});
   if (error_number == ENOENT)
-    throw Error({ErrorCode::kCommandNotFound, error_number, fmt::format("{}: command not found", name_),
-                 "check its spelling and the PATH; for a script, that its interpreter exists", {}});
-  throw Error({ErrorCode::kCommandNotExecutable, error_number, fmt::format("{}: can't be executed", name_),
-               "check that it is a program and that its execute permission is set", {}});
+    throw Error({ErrorCode::kCommandNotFound,
+                 error_number,
+                 fmt::format("{}: command not found", name_),
+                 "check its spelling and the PATH; for a script, that its interpreter exists",
+                 {}});
+  throw Error({ErrorCode::kCommandNotExecutable,
+               error_number,
+               fmt::format("{}: can't be executed", name_),
+               "check that it is a program and that its execute permission is set",
+               {}});
 }
 
 std::optional<int> Child::ended() noexcept {

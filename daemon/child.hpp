@@ -13,7 +13,8 @@
 
 namespace tracerd {
 
-/// The command: forked at once, executed only when release() lets it, so that it can be traced from its first instruction.
+/// The command: forked at once, executed only when release() lets it, so that it can be traced from its first
+/// instruction.
 class Child {
  public:
   /// The command gets the signal mask and dispositions from before `signals`. Throws tracer::Error(kInternal).

@@ -17,7 +17,8 @@ namespace {
 using tracer::Error;
 using tracer::ErrorCode;
 
-constexpr const char* kGeneralHelp = R"(tracerd: which programs ran in a pipeline, and what each consumed, as the Linux kernel saw it.
+constexpr const char* kGeneralHelp =
+    R"(tracerd: which programs ran in a pipeline, and what each consumed, as the Linux kernel saw it.
 
 usage: tracerd run   [options] [--] COMMAND [ARGUMENT ...]   trace a command and all that it starts
        tracerd watch --pid N | --cgroup PATH | --host        trace what runs already, until interrupted
@@ -43,7 +44,8 @@ A first Ctrl-C goes to the command; a second one detaches: the table of what is 
 Exit status: the command's; 126 it can't be executed; 127 it does not exist; 125 tracerd itself failed before it ran.
 )";
 
-constexpr const char* kWatchHelp = R"(usage: tracerd watch --pid N | --cgroup PATH | --host [--record FILE] [--json FILE]
+constexpr const char* kWatchHelp =
+    R"(usage: tracerd watch --pid N | --cgroup PATH | --host [--record FILE] [--json FILE]
 
 Traces from now on, until interrupted (Ctrl-C) or the tree of --pid has ended. Processes that lived before carry the totals of
 their whole life and attached_ns.
@@ -126,9 +128,10 @@ void check_watch(const Options& options, const std::string& topic) {
 
 Options parse_command_line(int argc, char** argv) {
   static const std::map<std::string_view, Options::Command> kCommands = {
-      {"run", Options::Command::kRun},     {"watch", Options::Command::kWatch},     {"dump", Options::Command::kDump},
-      {"check", Options::Command::kCheck}, {"--version", Options::Command::kVersion}, {"--help", Options::Command::kHelp},
-      {"-h", Options::Command::kHelp},     {"help", Options::Command::kHelp}};
+      {"run", Options::Command::kRun},           {"watch", Options::Command::kWatch},
+      {"dump", Options::Command::kDump},         {"check", Options::Command::kCheck},
+      {"--version", Options::Command::kVersion}, {"--help", Options::Command::kHelp},
+      {"-h", Options::Command::kHelp},           {"help", Options::Command::kHelp}};
   Options options;
   if (argc < 2) wrong("a command is missing: run, watch, dump or check", "");
   const auto command = kCommands.find(argv[1]);

@@ -30,7 +30,7 @@ int dump_command(const Options& options) {
     say("tracerd: {}: {} bytes are damaged or cut off; all else was read\n", options.file, damage.skipped_bytes);
   if (damage.skipped_events != 0)
     say("tracerd: {}: {} events were not understood: a newer libtracer may know them\n", options.file,
-               damage.skipped_events);
+        damage.skipped_events);
   if (damage.truncated)
     say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", options.file);
   return 0;

@@ -21,7 +21,8 @@ constexpr milliseconds kLastSwitchWait{2000};
 /// `argv`: the command's as it was traced, secrets masked; the words that were given may hold secrets.
 std::string title_of(const Options& options, const std::vector<std::string>& argv) {
   std::string title;
-  for (const auto& label : {options.context.pipeline, options.context.run, options.context.step, options.context.sample})
+  for (const auto& label :
+       {options.context.pipeline, options.context.run, options.context.step, options.context.sample})
     if (label) title += (title.empty() ? "" : " / ") + *label;
   std::string command;
   for (const std::string& word : argv) command += (command.empty() ? "" : " ") + word;

@@ -9,8 +9,8 @@
 
 namespace tracerd {
 
-/// Writes to standard error. That nobody reads it must never change what happens to the command: errors are passed over,
-/// where fmt::print would throw.
+/// Writes to standard error. That nobody reads it must never change what happens to the command: errors are passed
+/// over, where fmt::print would throw.
 template <class... T>
 void say(fmt::format_string<T...> format, T&&... values) {
   const std::string text = fmt::format(format, std::forward<T>(values)...);

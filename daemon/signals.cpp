@@ -11,7 +11,7 @@ Signals::Signals() {
   ::sigemptyset(&wanted);
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::sigaddset(&wanted, number);
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &action, &pipe_before_);
   action.sa_handler = SIG_DFL;

@@ -142,8 +142,8 @@ void append_completeness(std::string& out, const TableInput& input) {
   out += fmt::format("\nNOT complete: {} of {} ended processes seen", exits, ended);
   for (const auto& [cause, count] : input.statistics.losses) out += fmt::format("; {}: {}", cause, count);
   const auto& losses = input.statistics.losses;
-  const bool sums_whole = std::all_of(losses.begin(), losses.end(),
-                                      [](const auto& loss) { return loss.first.starts_with("ring_full_"); });
+  const bool sums_whole =
+      std::all_of(losses.begin(), losses.end(), [](const auto& loss) { return loss.first.starts_with("ring_full_"); });
   out += sums_whole ? "\nthe line 'total' is whole all the same: it was added up in the kernel, beside the events\n"
                     : "\nthe line 'total' may be too small by what these processes consumed\n";
 }

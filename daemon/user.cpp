@@ -83,8 +83,11 @@ User complete(const std::string& name_or_uid) {
   const auto numeric = number<uid_t>(name_or_uid);
   const auto uid = uid_text ? number<uid_t>(*uid_text) : numeric;
   if (!uid)
-    throw Error({ErrorCode::kNoSuchUser, 0, fmt::format("there is no user {}", name_or_uid),
-                 "give the name or the number of a user of this machine", {}});
+    throw Error({ErrorCode::kNoSuchUser,
+                 0,
+                 fmt::format("there is no user {}", name_or_uid),
+                 "give the name or the number of a user of this machine",
+                 {}});
   user.uid = *uid;
   user.gid = gid_text ? number<gid_t>(*gid_text).value_or(*uid) : *uid;
   user.name = name.value_or(name_or_uid);
@@ -101,8 +104,11 @@ std::optional<User> user_to_run_as(const std::optional<std::string>& wanted) {
   if (wanted) {
     User user = complete(*wanted);
     if (user.uid != ::geteuid() && ::geteuid() != 0)
-      throw Error({ErrorCode::kPermission, EPERM, fmt::format("only root may run a command as {}", user.name),
-                   "leave --user out, or use sudo", {}});
+      throw Error({ErrorCode::kPermission,
+                   EPERM,
+                   fmt::format("only root may run a command as {}", user.name),
+                   "leave --user out, or use sudo",
+                   {}});
     return user;
   }
   const char* sudo_uid = std::getenv("SUDO_UID");

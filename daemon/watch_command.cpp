@@ -27,7 +27,8 @@ void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
     ::poll(ready, 2, 1000);
     capture.poll(milliseconds(0));
     while (const auto signal = signals.next())
-      if (signal->number == SIGINT || signal->number == SIGTERM || signal->number == SIGHUP || signal->number == SIGQUIT)
+      if (signal->number == SIGINT || signal->number == SIGTERM || signal->number == SIGHUP ||
+          signal->number == SIGQUIT)
         return;
     if (!ends_with_tree || steady_clock::now() < next_check) continue;
     next_check = steady_clock::now() + kLivingCheckPeriod;

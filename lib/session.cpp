@@ -57,8 +57,11 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
     kernel.rules.push_back({rule, id});
   }
   if (contexts.size() > options.max_contexts)
-    throw Error({ErrorCode::kInvalidArgument, 0, "the filter has more different labels than max_contexts",
-                 "raise SessionOptions::max_contexts", {}});
+    throw Error({ErrorCode::kInvalidArgument,
+                 0,
+                 "the filter has more different labels than max_contexts",
+                 "raise SessionOptions::max_contexts",
+                 {}});
   kernel.track_all = !includes;
   return kernel;
 }
@@ -103,7 +106,9 @@ class Session::Impl final : public Receiver {
     }
   }
 
-  Subscription subscribe(std::function<void(const Event&)> callback) { return dispatcher_.subscribe(std::move(callback)); }
+  Subscription subscribe(std::function<void(const Event&)> callback) {
+    return dispatcher_.subscribe(std::move(callback));
+  }
 
   Sink& add_sink(std::unique_ptr<Sink> sink) {
     sinks_.push_back(std::move(sink));
@@ -137,8 +142,11 @@ class Session::Impl final : public Receiver {
     auto at = std::find(contexts_.begin(), contexts_.end(), context);
     if (at == contexts_.end()) {
       if (contexts_.size() >= options_.max_contexts)
-        throw Error({ErrorCode::kInvalidArgument, 0, "more different labels than max_contexts",
-                     "raise SessionOptions::max_contexts", {}});
+        throw Error({ErrorCode::kInvalidArgument,
+                     0,
+                     "more different labels than max_contexts",
+                     "raise SessionOptions::max_contexts",
+                     {}});
       contexts_.push_back(context);
       at = contexts_.end() - 1;
     }
@@ -326,7 +334,9 @@ Session::Session(std::unique_ptr<Source> source, SessionOptions options)
 
 Session::~Session() = default;
 
-Subscription Session::subscribe(std::function<void(const Event&)> callback) { return impl_->subscribe(std::move(callback)); }
+Subscription Session::subscribe(std::function<void(const Event&)> callback) {
+  return impl_->subscribe(std::move(callback));
+}
 Sink& Session::add_sink(std::unique_ptr<Sink> sink) { return impl_->add_sink(std::move(sink)); }
 void Session::start() { impl_->start(); }
 void Session::stop() { impl_->stop(); }

@@ -12,10 +12,10 @@ namespace tracer {
 
 /// One thing that libtracer needs or can use, and how this machine stands.
 struct CheckItem {
-  std::string name;    ///< "capability CAP_BPF", "tracepoint sched_prepare_exec" …
+  std::string name;  ///< "capability CAP_BPF", "tracepoint sched_prepare_exec" …
   bool required = true;
   bool available = false;
-  std::string effect;  ///< What works with it, or is null without it.
+  std::string effect;              ///< What works with it, or is null without it.
   std::optional<Problem> problem;  ///< Present when it is not available.
 };
 

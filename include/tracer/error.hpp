@@ -13,24 +13,24 @@ namespace tracer {
 
 /// The fixed numbers of all errors; shown as "TRC<number>". A number is never reused. docs/errors.md explains each.
 enum class ErrorCode : int {
-  kInternal = 100,            ///< A defect in libtracer itself.
-  kInvalidArgument = 101,     ///< An option or an argument that can't be meant.
-  kPermission = 102,          ///< A capability is missing.
-  kNoBtf = 103,               ///< The kernel carries no type information (/sys/kernel/btf/vmlinux).
-  kKernelTooOld = 104,        ///< The kernel lacks something that nothing else can replace.
-  kProgramRefused = 105,      ///< The kernel refused a BPF program or map.
-  kFilterNamesNothing = 106,  ///< A rule of the filter names a process, cgroup or user that is not there.
-  kContradiction = 107,       ///< Two options exclude each other.
-  kNoMemory = 108,            ///< Memory for maps or buffers was refused.
-  kFileUnreadable = 110,      ///< A file is missing or can't be read.
-  kNotARecording = 111,       ///< The file was not written by libtracer.
-  kNewerSchema = 112,         ///< The recording was written by a newer libtracer.
-  kCorruptRecording = 113,    ///< The recording's header can't be read.
-  kFileUnwritable = 114,      ///< A file can't be created or written.
-  kInvalidRules = 115,        ///< A rules file has a mistake.
-  kCommandNotFound = 120,     ///< The command to run does not exist.
+  kInternal = 100,              ///< A defect in libtracer itself.
+  kInvalidArgument = 101,       ///< An option or an argument that can't be meant.
+  kPermission = 102,            ///< A capability is missing.
+  kNoBtf = 103,                 ///< The kernel carries no type information (/sys/kernel/btf/vmlinux).
+  kKernelTooOld = 104,          ///< The kernel lacks something that nothing else can replace.
+  kProgramRefused = 105,        ///< The kernel refused a BPF program or map.
+  kFilterNamesNothing = 106,    ///< A rule of the filter names a process, cgroup or user that is not there.
+  kContradiction = 107,         ///< Two options exclude each other.
+  kNoMemory = 108,              ///< Memory for maps or buffers was refused.
+  kFileUnreadable = 110,        ///< A file is missing or can't be read.
+  kNotARecording = 111,         ///< The file was not written by libtracer.
+  kNewerSchema = 112,           ///< The recording was written by a newer libtracer.
+  kCorruptRecording = 113,      ///< The recording's header can't be read.
+  kFileUnwritable = 114,        ///< A file can't be created or written.
+  kInvalidRules = 115,          ///< A rules file has a mistake.
+  kCommandNotFound = 120,       ///< The command to run does not exist.
   kCommandNotExecutable = 121,  ///< The command exists, but can't be executed.
-  kNoSuchUser = 122,          ///< The user to run as does not exist.
+  kNoSuchUser = 122,            ///< The user to run as does not exist.
 };
 
 /// One thing that is missing or wrong.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The typed facts that a session delivers. docs/signals.md tells for each field its source in the kernel and its error.
+/// The typed facts that a session delivers. docs/signals.md tells for each field its source in the kernel and its
+/// error.
 ///
-/// Everywhere: times are nanoseconds of the boot clock (CLOCK_BOOTTIME), sizes are bytes, and what is not known is absent
-/// (std::nullopt), never 0.
+/// Everywhere: times are nanoseconds of the boot clock (CLOCK_BOOTTIME), sizes are bytes, and what is not known is
+/// absent (std::nullopt), never 0.
 #pragma once
 
 #include <cstdint>
@@ -34,31 +35,32 @@ TRACER_EXPORT std::string_view to_string(EventKind kind) noexcept;
 /// Who a process is and what it runs, as known when an event was made. Immutable; shared by events.
 /// (boot id of the host, pid, start_ns) is unique for ever; the pid alone is not.
 struct Process {
-  std::uint32_t pid = 0;        ///< Thread group id in the initial pid namespace.
-  std::uint64_t start_ns = 0;   ///< When its first thread was made.
+  std::uint32_t pid = 0;                         ///< Thread group id in the initial pid namespace.
+  std::uint64_t start_ns = 0;                    ///< When its first thread was made.
   std::optional<std::uint32_t> parent_pid;       ///< Of the process that was its parent when it began.
   std::optional<std::uint64_t> parent_start_ns;  ///< With parent_pid the parent's identity.
   std::optional<std::uint32_t> uid;              ///< Real user id, in the initial user namespace.
   std::optional<std::string> comm;               ///< The kernel's short name: at most 15 bytes.
   std::optional<std::string> exe;                ///< Path of the executable, below the process's own root.
-  std::optional<std::vector<std::string>> argv;  ///< Secrets masked. Of a long vector the first 3 KiB and the last 1 KiB.
-  std::optional<std::uint64_t> argv_cut_bytes;   ///< What is missing in the middle; absent: nothing.
-  std::optional<std::string> cwd;                ///< When the program began, below the process's own root.
-  std::optional<std::string> cgroup;             ///< Path within its hierarchy.
+  std::optional<std::vector<std::string>>
+      argv;  ///< Secrets masked. Of a long vector the first 3 KiB and the last 1 KiB.
+  std::optional<std::uint64_t> argv_cut_bytes;  ///< What is missing in the middle; absent: nothing.
+  std::optional<std::string> cwd;               ///< When the program began, below the process's own root.
+  std::optional<std::string> cgroup;            ///< Path within its hierarchy.
   std::optional<std::uint64_t> cgroup_id;
-  std::optional<std::string> cgroup_hierarchy;   ///< "v2", or the v1 hierarchy that cgroup is of: "memory", "pids".
-  std::optional<std::string> container_id;       ///< 64 hexadecimal digits, from the cgroup's path.
-  std::optional<std::uint32_t> pid_namespace;    ///< Inode number, as in /proc/PID/ns/pid.
+  std::optional<std::string> cgroup_hierarchy;  ///< "v2", or the v1 hierarchy that cgroup is of: "memory", "pids".
+  std::optional<std::string> container_id;      ///< 64 hexadecimal digits, from the cgroup's path.
+  std::optional<std::uint32_t> pid_namespace;   ///< Inode number, as in /proc/PID/ns/pid.
   std::optional<std::uint32_t> mount_namespace;
-  std::optional<std::string> tool;               ///< From rules/tools.toml, such as "samtools sort".
+  std::optional<std::string> tool;  ///< From rules/tools.toml, such as "samtools sort".
   Context context;
 };
 
 /// What was consumed, summed over all threads, ended ones too; never what children consumed.
 struct Account {
-  std::optional<std::uint64_t> cpu_ns;        ///< Exact.
-  std::optional<std::uint64_t> user_ns;       ///< The kernel's tick-sampled split, scaled to cpu_ns; absent below a tick.
-  std::optional<std::uint64_t> system_ns;     ///< cpu_ns - user_ns.
+  std::optional<std::uint64_t> cpu_ns;     ///< Exact.
+  std::optional<std::uint64_t> user_ns;    ///< The kernel's tick-sampled split, scaled to cpu_ns; absent below a tick.
+  std::optional<std::uint64_t> system_ns;  ///< cpu_ns - user_ns.
   std::optional<std::uint64_t> run_queue_ns;  ///< Ready to run, but no CPU was free.
   std::optional<std::uint64_t> minor_faults;
   std::optional<std::uint64_t> major_faults;
@@ -66,9 +68,9 @@ struct Account {
   std::optional<std::uint64_t> involuntary_switches;
   std::optional<std::uint64_t> peak_rss_bytes;          ///< Of this program since its exec.
   std::optional<std::uint64_t> peak_rss_at_most_bytes;  ///< Where peak_rss_bytes can't be known, a bound.
-  std::optional<std::uint64_t> read_bytes;              ///< By read calls. Not: exec's own reads, io_uring, splice, mmap.
-  std::optional<std::uint64_t> read_at_most_bytes;      ///< Where exec's own reads can't be told apart, a bound.
-  std::optional<std::uint64_t> written_bytes;           ///< By write calls. Not: io_uring, splice, mmap, send.
+  std::optional<std::uint64_t> read_bytes;          ///< By read calls. Not: exec's own reads, io_uring, splice, mmap.
+  std::optional<std::uint64_t> read_at_most_bytes;  ///< Where exec's own reads can't be told apart, a bound.
+  std::optional<std::uint64_t> written_bytes;       ///< By write calls. Not: io_uring, splice, mmap, send.
   std::optional<std::uint64_t> read_calls;
   std::optional<std::uint64_t> write_calls;
   std::optional<std::uint64_t> storage_read_bytes;       ///< Fetched from storage because of it.
@@ -99,7 +101,7 @@ struct ProcessExec {
   std::uint64_t time_ns = 0;
   std::shared_ptr<const Process> process;  ///< Never null; with the new program.
   std::optional<std::uint64_t> attached_ns;
-  ProgramAccount ended;                    ///< The program that ended.
+  ProgramAccount ended;  ///< The program that ended.
 };
 
 /// A process ended: its last thread is dead and its accounts are final.
@@ -113,9 +115,9 @@ struct ProcessExit {
   std::optional<std::int32_t> exit_code;    ///< 0 to 255; absent when a signal ended it.
   std::optional<std::int32_t> exit_signal;  ///< Absent when it exited by itself.
   bool core_dumped = false;
-  std::optional<std::uint64_t> threads;     ///< Ever created, the first included.
-  Account account;                          ///< Of the whole process; its peak is the last program's.
-  ProgramAccount program;                   ///< The last program's share.
+  std::optional<std::uint64_t> threads;  ///< Ever created, the first included.
+  Account account;                       ///< Of the whole process; its peak is the last program's.
+  ProgramAccount program;                ///< The last program's share.
 
   /// Ended by a signal or with a status other than 0.
   bool failed() const noexcept { return exit_signal.has_value() || exit_code.value_or(0) != 0; }
@@ -127,7 +129,7 @@ struct ProcessSample {
   std::uint64_t time_ns = 0;
   std::shared_ptr<const Process> process;  ///< Never null.
   std::optional<std::uint64_t> attached_ns;
-  std::optional<std::uint64_t> threads;    ///< Alive now.
+  std::optional<std::uint64_t> threads;  ///< Alive now.
   Account account;
 };
 
@@ -145,8 +147,8 @@ struct SessionEnd {
   std::uint64_t time_ns = 0;
   std::uint64_t processes_started = 0;  ///< Counted in the kernel, beside the events.
   std::uint64_t processes_ended = 0;
-  std::uint64_t exits_delivered = 0;    ///< ProcessExit events of the session.
-  std::uint64_t losses = 0;             ///< Of all causes.
+  std::uint64_t exits_delivered = 0;  ///< ProcessExit events of the session.
+  std::uint64_t losses = 0;           ///< Of all causes.
 };
 
 using Event = std::variant<ProcessStart, ProcessExec, ProcessExit, ProcessSample, Loss, SessionEnd>;

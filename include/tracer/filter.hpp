@@ -13,11 +13,11 @@
 
 namespace tracer {
 
-/// Rules on processes. Without an include rule, all are included; an include rule that matches takes in the process and all
-/// its descendants from then on; an exclude rule prunes a process and its descendants, whatever includes them.
+/// Rules on processes. Without an include rule, all are included; an include rule that matches takes in the process and
+/// all its descendants from then on; an exclude rule prunes a process and its descendants, whatever includes them.
 ///
-/// Trees, cgroups and users are decided in the kernel, before anything is sent. An executable, a tool or an argument is known
-/// only from the exec on, and is decided in user space; Session::explain() says what happens where.
+/// Trees, cgroups and users are decided in the kernel, before anything is sent. An executable, a tool or an argument is
+/// known only from the exec on, and is decided in user space; Session::explain() says what happens where.
 class TRACER_EXPORT Filter {
  public:
   enum class Subject : std::uint8_t { kTree, kCgroup, kUid, kExe, kTool, kArgument };

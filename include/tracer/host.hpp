@@ -10,7 +10,7 @@ namespace tracer {
 
 /// The machine, and its clocks, that events come from.
 struct HostInfo {
-  std::string boot_id;         ///< /proc/sys/kernel/random/boot_id
+  std::string boot_id;  ///< /proc/sys/kernel/random/boot_id
   std::string host_name;
   std::string kernel_release;  ///< As uname -r.
   std::string architecture;

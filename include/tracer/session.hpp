@@ -31,14 +31,14 @@ enum class Reader {
 };
 
 struct SessionOptions {
-  Filter filter;                           ///< Default: every process of the host (not root: of your own uid).
+  Filter filter;  ///< Default: every process of the host (not root: of your own uid).
   Reader reader = Reader::kOwnThread;
-  std::size_t ring_bytes = 1u << 20;       ///< Between kernel and reader. A power of two times the page size.
-  std::size_t max_processes = 32768;       ///< Tracked at one time; more are counted as lost. About 0.4 KiB each.
-  std::size_t max_contexts = 256;          ///< Different labels in one session; about 0.2 KiB each and CPU.
-  bool mask_secrets = true;                ///< In arguments, by rules/secrets.toml.
-  std::filesystem::path tool_rules;        ///< Instead of the built-in rules/tools.toml; empty: built-in.
-  std::filesystem::path secret_rules;      ///< Likewise, rules/secrets.toml.
+  std::size_t ring_bytes = 1u << 20;   ///< Between kernel and reader. A power of two times the page size.
+  std::size_t max_processes = 32768;   ///< Tracked at one time; more are counted as lost. About 0.4 KiB each.
+  std::size_t max_contexts = 256;      ///< Different labels in one session; about 0.2 KiB each and CPU.
+  bool mask_secrets = true;            ///< In arguments, by rules/secrets.toml.
+  std::filesystem::path tool_rules;    ///< Instead of the built-in rules/tools.toml; empty: built-in.
+  std::filesystem::path secret_rules;  ///< Likewise, rules/secrets.toml.
   std::function<void(std::exception_ptr)> on_error;  ///< What a callback threw; on the dispatching thread.
 };
 
@@ -56,23 +56,25 @@ class TRACER_EXPORT Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Calls `callback` for each event of type E from now on, on the dispatching thread. The event is borrowed: valid during the
-  /// call; copy it to keep it. Must not block for long: the ring fills meanwhile. What it throws is counted and goes to
-  /// SessionOptions::on_error.
+  /// Calls `callback` for each event of type E from now on, on the dispatching thread. The event is borrowed: valid
+  /// during the call; copy it to keep it. Must not block for long: the ring fills meanwhile. What it throws is counted
+  /// and goes to SessionOptions::on_error.
   template <class E>
   [[nodiscard]] Subscription on(std::function<void(const E&)> callback) {
     return subscribe([callback = std::move(callback)](const Event& event) {
       if (const E* typed = std::get_if<E>(&event)) callback(*typed);
     });
   }
-  [[nodiscard]] Subscription on_any(std::function<void(const Event&)> callback) { return subscribe(std::move(callback)); }
+  [[nodiscard]] Subscription on_any(std::function<void(const Event&)> callback) {
+    return subscribe(std::move(callback));
+  }
   /// Before start(). The session owns it; the reference stays valid as long as the session.
   Sink& add_sink(std::unique_ptr<Sink> sink);
 
   /// Begins to deliver. Living processes that the filter takes in come first, as ProcessStart with attached_ns.
   void start();
-  /// Delivers what is there, a ProcessSample of each process that still lives, and SessionEnd; then nothing more. Idempotent.
-  /// Not inside a callback.
+  /// Delivers what is there, a ProcessSample of each process that still lives, and SessionEnd; then nothing more.
+  /// Idempotent. Not inside a callback.
   void stop();
   /// Takes in a living process and its descendants from now on. Throws Error(kFilterNamesNothing) if it is not there.
   void track(pid_t pid, Context context = {});

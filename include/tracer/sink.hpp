@@ -13,8 +13,8 @@
 
 namespace tracer {
 
-/// Gets every event, on the thread that dispatches. Nothing may throw out of it: what goes wrong is kept in problem(), and
-/// the sink is quiet from then on; what it has written stays.
+/// Gets every event, on the thread that dispatches. Nothing may throw out of it: what goes wrong is kept in problem(),
+/// and the sink is quiet from then on; what it has written stays.
 class TRACER_EXPORT Sink {
  public:
   virtual ~Sink() = default;

@@ -14,10 +14,10 @@ namespace tracer {
 
 /// Counted since the session started. Each loss is counted once, under one cause; docs/losses.md defines them.
 struct Statistics {
-  std::uint64_t records = 0;            ///< Wire records received from the kernel.
+  std::uint64_t records = 0;  ///< Wire records received from the kernel.
   std::uint64_t record_bytes = 0;
-  std::uint64_t events = 0;             ///< Events dispatched.
-  std::uint64_t callback_errors = 0;    ///< Callbacks that threw; no event was lost to the others.
+  std::uint64_t events = 0;           ///< Events dispatched.
+  std::uint64_t callback_errors = 0;  ///< Callbacks that threw; no event was lost to the others.
   std::uint64_t secrets_masked = 0;
   std::map<std::string, std::uint64_t> losses;  ///< By cause; only those that occurred.
 
@@ -34,7 +34,7 @@ struct ContextTotals {
   std::uint64_t living = 0;  ///< Begun or taken in, and not ended yet.
   std::uint64_t ended = 0;
   std::uint64_t failed = 0;
-  Account account;             ///< No peak: a sum of peaks means nothing.
+  Account account;  ///< No peak: a sum of peaks means nothing.
 };
 
 }  // namespace tracer

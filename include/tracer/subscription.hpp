@@ -13,8 +13,8 @@ class Dispatcher;
 }  // namespace internal
 
 /// Keeps a callback subscribed for as long as it lives. Move-only.
-/// After destruction or cancel() the callback is not running and never runs again; they wait for a running one to return,
-/// except when called from inside that callback itself, which is allowed. May outlive the session.
+/// After destruction or cancel() the callback is not running and never runs again; they wait for a running one to
+/// return, except when called from inside that callback itself, which is allowed. May outlive the session.
 class TRACER_EXPORT Subscription {
  public:
   Subscription() noexcept = default;

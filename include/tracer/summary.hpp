@@ -18,8 +18,8 @@ namespace tracer {
 /// Sums of the programs of one tool or one step.
 struct SummaryRow {
   std::string name;
-  std::uint64_t processes = 0;    ///< That ended as this tool, or in this step.
-  std::uint64_t wall_ns = 0;      ///< By tool: the sum of its programs' durations. By step: from first start to last end.
+  std::uint64_t processes = 0;  ///< That ended as this tool, or in this step.
+  std::uint64_t wall_ns = 0;    ///< By tool: the sum of its programs' durations. By step: from first start to last end.
   std::uint64_t cpu_ns = 0;
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
@@ -61,7 +61,7 @@ class TRACER_EXPORT Summary {
   const std::optional<SessionEnd>& end() const noexcept { return end_; }
 
  private:
-  void add_program(const Process& process, const ProgramAccount& program, const std::optional<std::string>& tool);
+  void add_program(const Process& process, const ProgramAccount& program, bool peak_matters);
   std::map<std::string, SummaryRow> tools_;
   std::map<std::string, SummaryRow> steps_;
   SummaryRow total_;

@@ -29,7 +29,8 @@ std::string describe(const std::vector<Problem>& problems) {
 
 Error::Error(Problem problem) : Error(std::vector<Problem>{std::move(problem)}) {}
 
-Error::Error(std::vector<Problem> problems) : problems_(at_least_one(std::move(problems))), text_(describe(problems_)) {}
+Error::Error(std::vector<Problem> problems)
+    : problems_(at_least_one(std::move(problems))), text_(describe(problems_)) {}
 
 std::string to_string(ErrorCode code) { return fmt::format("TRC{}", static_cast<int>(code)); }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The names of all fields of all events, in their order: the one list behind dumps, recordings and documentation.
 ///
-/// A visitor is called as visitor(name, member) for a value and visitor.group(name, member) for a nested object. Fields are
-/// only appended and never renamed: recordings are read by these names.
+/// A visitor is called as visitor(name, member) for a value and visitor.group(name, member) for a nested object. Fields
+/// are only appended and never renamed: recordings are read by these names.
 #pragma once
 
 #include <concepts>
@@ -130,7 +130,9 @@ void visit_fields(V& v, T& h) {
 
 /// True for the events that are about one process.
 template <class E>
-concept ProcessEvent = requires(E e) { e.process; };
+concept ProcessEvent = requires(E e) {
+  e.process;
+};
 
 /// time_ns, then the process, then the event's own fields.
 template <class V, class E>

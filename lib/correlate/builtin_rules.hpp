@@ -150,8 +150,11 @@ inline std::string read_rules_file(const std::filesystem::path& file) {
   }
   if (!stream.eof()) {
     const int number = errno != 0 ? errno : EIO;
-    throw Error(Problem{ErrorCode::kFileUnreadable, number, fmt::format("can't read the rules file {}", file.string()),
-                        "give the path of a readable TOML file", {}});
+    throw Error(Problem{ErrorCode::kFileUnreadable,
+                        number,
+                        fmt::format("can't read the rules file {}", file.string()),
+                        "give the path of a readable TOML file",
+                        {}});
   }
   return text;
 }

@@ -36,8 +36,8 @@ class CgroupTable {
 /// "v2", "memory" or "pids", for TRACER_HIERARCHY_*.
 std::string_view hierarchy_name(std::uint32_t hierarchy) noexcept;
 
-/// The 64 hexadecimal digits with which Docker, podman, containerd, CRI-O, kubelet and ECS end a container's cgroup; the
-/// innermost if there are several.
+/// The 64 hexadecimal digits with which Docker, podman, containerd, CRI-O, kubelet and ECS end a container's cgroup;
+/// the innermost if there are several.
 std::optional<std::string> container_id_of(std::string_view cgroup_path);
 
 }  // namespace tracer

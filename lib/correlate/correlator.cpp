@@ -54,8 +54,8 @@ void Correlator::set_text(Process& process, ProgramText text) {
   process.argv_cut_bytes = text.argv_cut_bytes;
   process.tool.reset();
   if (process.exe || process.argv)
-    process.tool = rules_.tools.name(process.exe.value_or(""), process.argv ? *process.argv : std::vector<std::string>{},
-                                     process.comm.value_or(""));
+    process.tool = rules_.tools.name(
+        process.exe.value_or(""), process.argv ? *process.argv : std::vector<std::string>{}, process.comm.value_or(""));
 }
 
 /// Finds the process of a record, or makes it from what the record says: a child begins as a copy of its parent.
@@ -199,9 +199,7 @@ void Correlator::on(ExitRecord record) {
   processes_.erase(record.identity.pid);
 }
 
-void Correlator::on(CgroupRecord record) {
-  cgroups_.set(record.hierarchy, record.cgroup_id, std::move(record.path));
-}
+void Correlator::on(CgroupRecord record) { cgroups_.set(record.hierarchy, record.cgroup_id, std::move(record.path)); }
 
 void Correlator::on(ThreadRecord record) {
   Entry& entry = entry_of(record.identity, record.attached_ns);

@@ -21,8 +21,8 @@
 
 namespace tracer {
 
-/// Turns records into events: joins them to processes, names tools and containers, masks secrets, decides the part of the
-/// filter that the kernel can't. One thread at a time.
+/// Turns records into events: joins them to processes, names tools and containers, masks secrets, decides the part of
+/// the filter that the kernel can't. One thread at a time.
 class Correlator {
  public:
   struct Rules {
@@ -52,7 +52,7 @@ class Correlator {
     RawAccount program_base{};     ///< The process's total when its program began.
     bool base_cpu_known = true;    ///< False: CPU time in it may be short by up to a tick.
     bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.
-    bool announced = false;  ///< Its ProcessStart was emitted.
+    bool announced = false;        ///< Its ProcessStart was emitted.
     std::uint64_t started_ns = 0;
   };
 
@@ -75,7 +75,7 @@ class Correlator {
   Emit emit_;
   std::map<std::uint32_t, Context> contexts_;
   CgroupTable cgroups_;
-  std::unordered_map<std::uint32_t, Entry> processes_;  ///< By pid; the start time tells whether it is still the same.
+  std::unordered_map<std::uint32_t, Entry> processes_;   ///< By pid; the start time tells whether it is still the same.
   std::unordered_map<std::uint32_t, TextRecord> texts_;  ///< Of processes that are about to be taken in.
   struct Sampling {
     ProcessSample sample;

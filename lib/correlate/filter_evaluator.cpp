@@ -11,7 +11,8 @@ namespace tracer {
 namespace {
 
 bool in_cgroup(const std::optional<std::string>& path, std::string_view rule) {
-  return path && path->starts_with(rule) && (path->size() == rule.size() || rule.ends_with('/') || (*path)[rule.size()] == '/');
+  return path && path->starts_with(rule) &&
+         (path->size() == rule.size() || rule.ends_with('/') || (*path)[rule.size()] == '/');
 }
 
 bool matches(const Filter::Rule& rule, const Process& process) {
@@ -67,7 +68,10 @@ std::vector<std::string> explain_filter(const Filter& filter, bool kernel_helps,
   if (filter.rules().empty()) lines.emplace_back("no rule: every process");
   for (const Filter::Rule& rule : filter.rules()) {
     const bool here = !kernel_helps || decided_in_user_space(rule.subject) || (rule.include && evaluator.needs_all());
-    lines.push_back(fmt::format("{}: {}", to_string(rule), !here ? "kernel" : decided_in_user_space(rule.subject) ? "user space, from its exec on" : "user space"));
+    lines.push_back(fmt::format("{}: {}", to_string(rule),
+                                !here                                 ? "kernel"
+                                : decided_in_user_space(rule.subject) ? "user space, from its exec on"
+                                                                      : "user space"));
   }
   if (!kernel_helps) return lines;
   if (evaluator.needs_all()) lines.emplace_back("an include rule in user space: the kernel sends every process");

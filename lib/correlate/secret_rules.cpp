@@ -26,8 +26,9 @@ bool SecretRules::is_secret_name(std::string_view name) const {
     const char c = name[i];
     if (!is_alnum(c)) continue;
     const bool first = i == 0 || !is_alnum(name[i - 1]);
-    const bool hump = i > 0 && is_upper(c) && (is_lower(name[i - 1]) || is_digit(name[i - 1]) ||
-                                               (is_upper(name[i - 1]) && i + 1 < name.size() && is_lower(name[i + 1])));
+    const bool hump = i > 0 && is_upper(c) &&
+                      (is_lower(name[i - 1]) || is_digit(name[i - 1]) ||
+                       (is_upper(name[i - 1]) && i + 1 < name.size() && is_lower(name[i + 1])));
     if (first || hump) {
       if (!flat.empty()) flat += '_';
       starts.push_back(flat.size());
@@ -203,8 +204,8 @@ class SecretScan : private SecretFinder {
     for_each_option(command.active, [&](const SecretRules::Option& option, std::uint64_t) {
       for (const std::string& key : option.joined) {
         // In a script, a value in quotes begins where the word ends: -p"a b".
-        const bool quoted = !whole && end < text_.size() &&
-                            (is_quote(text_[end]) ? text_[end] != open : text_[end] == '\\');
+        const bool quoted =
+            !whole && end < text_.size() && (is_quote(text_[end]) ? text_[end] != open : text_[end] == '\\');
         if (word.starts_with(key) && (word.size() > key.size() || quoted)) {
           set_value(begin + key.size(), end, whole, open, option.after);
         }

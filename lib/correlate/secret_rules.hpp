@@ -53,15 +53,15 @@ class SecretRules {
 
   /// Options of certain programs; the bit in a 64-bit mask is the index.
   struct Option {
-    std::string subcommand;          ///< Must have been seen, if not empty.
-    std::vector<std::string> names;  ///< The value is in the same word after '=' or in the next word.
+    std::string subcommand;           ///< Must have been seen, if not empty.
+    std::vector<std::string> names;   ///< The value is in the same word after '=' or in the next word.
     std::vector<std::string> joined;  ///< The value follows in the same word at once.
-    std::string after;               ///< Only what follows the first of these characters is secret, if not empty.
+    std::string after;                ///< Only what follows the first of these characters is secret, if not empty.
   };
   struct Shape {
     std::string prefix;
-    std::size_t min = 0;        ///< How many characters must follow the prefix.
-    std::string contains;       ///< Must be inside, if not empty, unless the end is cut.
+    std::size_t min = 0;   ///< How many characters must follow the prefix.
+    std::string contains;  ///< Must be inside, if not empty, unless the end is cut.
     std::array<bool, 256> set{};
   };
 

@@ -65,8 +65,8 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
       star = p++;
       resume = t;
     } else if (p < pattern.size() &&
-               (pattern[p] == '?' || (pattern[p] == '[' ? class_matches(pattern, next = p, text[t])
-                                                        : pattern[p] == text[t]))) {
+               (pattern[p] == '?' ||
+                (pattern[p] == '[' ? class_matches(pattern, next = p, text[t]) : pattern[p] == text[t]))) {
       p = next;
       ++t;
     } else if (star != std::string_view::npos) {
@@ -345,10 +345,9 @@ class ToolRulesReader {
     for_each_table(table, "test", mistakes_, [&](const toml::table& test) {
       check_keys(test, "test", {"exe", "argv", "comm", "name"}, mistakes_);
       if (test.get("argv") == nullptr) mistakes_.add(line_of(test), "\"argv\" is missing");
-      rules_.examples_.push_back({rule, read_string(test, "exe", true, mistakes_),
-                                  read_strings(test, "argv", true, mistakes_),
-                                  read_string(test, "comm", false, mistakes_),
-                                  read_string(test, "name", true, mistakes_)});
+      rules_.examples_.push_back(
+          {rule, read_string(test, "exe", true, mistakes_), read_strings(test, "argv", true, mistakes_),
+           read_string(test, "comm", false, mistakes_), read_string(test, "name", true, mistakes_)});
     });
     if (rules_.examples_.size() == before) rules_.examples_.push_back({rule, {}, {}, {}, {}});
   }

@@ -147,7 +147,8 @@ std::optional<Record> decode_exit(std::span<const std::byte> bytes) {
   record.peak_pages = wire.peak_pages;
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
   record.flags = wire.flags;
-  if ((wire.flags & TRACER_FLAG_LATE_THREADS) != 0 && !take(bytes.subspan(sizeof wire), record.late)) return std::nullopt;
+  if ((wire.flags & TRACER_FLAG_LATE_THREADS) != 0 && !take(bytes.subspan(sizeof wire), record.late))
+    return std::nullopt;
   return record;
 }
 

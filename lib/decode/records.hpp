@@ -51,7 +51,7 @@ struct ExecRecord {
   std::uint64_t ended_start_ns = 0;  ///< When the program began that ended here.
   RawAccount total{};                ///< Of the process, up to here.
   std::uint64_t ended_peak_pages = 0;
-  std::uint32_t flags = 0;           ///< TRACER_FLAG_*
+  std::uint32_t flags = 0;  ///< TRACER_FLAG_*
   ProgramText text;
 };
 
@@ -64,7 +64,7 @@ struct ExitRecord {
   std::optional<std::uint64_t> threads;
   std::uint64_t program_start_ns = 0;  ///< When its last program began.
   RawAccount total{};
-  RawAccount late{};                   ///< Share of threads of earlier programs that ended after those.
+  RawAccount late{};  ///< Share of threads of earlier programs that ended after those.
   std::uint64_t peak_pages = 0;
   std::uint64_t read_before_exec_bytes = 0;
   std::uint32_t flags = 0;

@@ -55,7 +55,8 @@ void Dispatcher::dispatch(const Event& event) noexcept {
 
 }  // namespace internal
 
-Subscription::Subscription(std::shared_ptr<internal::Subscriber> subscriber) noexcept : subscriber_(std::move(subscriber)) {}
+Subscription::Subscription(std::shared_ptr<internal::Subscriber> subscriber) noexcept
+    : subscriber_(std::move(subscriber)) {}
 Subscription::Subscription(Subscription&& other) noexcept = default;
 Subscription& Subscription::operator=(Subscription&& other) noexcept {
   if (this != &other) {

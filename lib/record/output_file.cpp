@@ -14,8 +14,11 @@ OutputFile::OutputFile(const std::filesystem::path& file)
     : fd_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)), name_(file.string()) {
   if (fd_) return;
   const int error_number = errno;
-  throw Error({ErrorCode::kFileUnwritable, error_number, fmt::format("can't create {}", name_),
-               "name a file in a folder that exists and that you may write to", {}});
+  throw Error({ErrorCode::kFileUnwritable,
+               error_number,
+               fmt::format("can't create {}", name_),
+               "name a file in a folder that exists and that you may write to",
+               {}});
 }
 
 OutputFile::OutputFile(int file_descriptor, std::string name) : fd_(file_descriptor), name_(std::move(name)) {}
@@ -37,7 +40,9 @@ bool OutputFile::write(std::span<const std::byte> bytes) noexcept {
 
 std::optional<Problem> OutputFile::problem() const {
   if (good()) return std::nullopt;
-  return Problem{ErrorCode::kFileUnwritable, error_number_, fmt::format("writing {} stopped early", name_),
+  return Problem{ErrorCode::kFileUnwritable,
+                 error_number_,
+                 fmt::format("writing {} stopped early", name_),
                  error_number_ == ENOSPC ? "free some disk space; what was written before is kept and readable"
                                          : "what was written before is kept and readable",
                  {}};

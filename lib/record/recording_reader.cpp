@@ -25,7 +25,8 @@ const msgpack::unpack_limit kLimits(1u << 16, 1u << 12, 1u << 20, 1u << 20, 1u <
 
 class RecordingReader::Impl {
  public:
-  explicit Impl(const std::filesystem::path& file) : name_(file.string()), fd_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit Impl(const std::filesystem::path& file)
+      : name_(file.string()), fd_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (!fd_) fail(ErrorCode::kFileUnreadable, errno, "can't open {}", "check the path and its permissions");
     read_magic();
     read_header();
@@ -51,7 +52,8 @@ class RecordingReader::Impl {
   }
 
  private:
-  [[noreturn]] void fail(ErrorCode code, int error_number, fmt::format_string<const std::string&> what, std::string fix) const {
+  [[noreturn]] void fail(ErrorCode code, int error_number, fmt::format_string<const std::string&> what,
+                         std::string fix) const {
     throw Error({code, error_number, fmt::format(what, name_), std::move(fix), {}});
   }
 
@@ -65,7 +67,8 @@ class RecordingReader::Impl {
 
   void read_header() {
     if (!next_frame() || damage_.skipped_bytes != 0)
-      fail(ErrorCode::kCorruptRecording, 0, "the header of {} is cut or damaged", "the recording can't be read without it");
+      fail(ErrorCode::kCorruptRecording, 0, "the header of {} is cut or damaged",
+           "the recording can't be read without it");
     std::optional<RecordingHeader> header;
     try {
       std::size_t used = 0;
@@ -75,9 +78,11 @@ class RecordingReader::Impl {
     } catch (const msgpack::unpack_error&) {
     }
     if (!header)
-      fail(ErrorCode::kCorruptRecording, 0, "the header of {} can't be understood", "the recording can't be read without it");
+      fail(ErrorCode::kCorruptRecording, 0, "the header of {} can't be understood",
+           "the recording can't be read without it");
     if (header->schema > kRecordingSchema)
-      fail(ErrorCode::kNewerSchema, 0, "{} was written by a newer libtracer", "read it with that version or a later one");
+      fail(ErrorCode::kNewerSchema, 0, "{} was written by a newer libtracer",
+           "read it with that version or a later one");
     host_ = std::move(header->host);
     unpacker_.emplace(header->events);
     frame_.clear();

@@ -42,7 +42,8 @@ std::vector<Mount> cgroup_mounts() {
     if (!(words >> device >> folder >> type >> options)) continue;
     if (type == "cgroup2") v2.push_back({folder, TRACER_HIERARCHY_V2});
     if (type != "cgroup") continue;
-    if (layout.memory_is_v1 && names_controller(options, "memory")) memory.push_back({folder, TRACER_HIERARCHY_V1_MEMORY});
+    if (layout.memory_is_v1 && names_controller(options, "memory"))
+      memory.push_back({folder, TRACER_HIERARCHY_V1_MEMORY});
     if (layout.pids_is_v1 && names_controller(options, "pids")) pids.push_back({folder, TRACER_HIERARCHY_V1_PIDS});
   }
   memory.insert(memory.end(), pids.begin(), pids.end());

@@ -15,7 +15,8 @@ struct CgroupFolder {
   std::string folder;
 };
 
-/// Finds `path`, given below a hierarchy ("/docker/…") or in the file system. Of several, that in which containers live.
+/// Finds `path`, given below a hierarchy ("/docker/…") or in the file system. Of several, that in which containers
+/// live.
 std::optional<CgroupFolder> find_cgroup(const std::string& path);
 
 /// Calls `each` for the cgroup and then all below it, parents first.

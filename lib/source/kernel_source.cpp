@@ -4,21 +4,18 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
-#include <mutex>
+#include <optional>
 #include <set>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -27,7 +24,9 @@
 
 #include "lifecycle.skel.h"
 #include "source/cgroup_files.hpp"
+#include "source/kernel_counters.hpp"
 #include "source/kernel_support.hpp"
+#include "source/libbpf_log.hpp"
 #include "source/proc_text.hpp"
 
 namespace tracer {
@@ -35,44 +34,6 @@ namespace {
 
 /// The reader looks at the ring this often; in between the kernel wakes it only when the ring fills.
 constexpr long kPollPeriodNs = 100'000'000;
-constexpr std::size_t kLogTailBytes = 1500;
-
-constexpr std::array<const char*, TRACER_LOSS_CAUSES> kLossNames = {
-    "ring_full_process_start", "ring_full_process_exec", "ring_full_process_exit", "ring_full_cgroup", "process_table_full",
-    "thread_table_full", "cgroup_table_full"};
-
-/// What libbpf says while loading, for the error's detail; the library itself never prints.
-class LibbpfLog {
- public:
-  LibbpfLog() : lock_(mutex_), before_(::libbpf_set_print(&LibbpfLog::take)) { text_.clear(); }
-  ~LibbpfLog() { ::libbpf_set_print(before_); }
-  LibbpfLog(const LibbpfLog&) = delete;
-  LibbpfLog& operator=(const LibbpfLog&) = delete;
-
-  std::string tail() const {
-    return text_.size() <= kLogTailBytes ? text_ : "…" + text_.substr(text_.size() - kLogTailBytes);
-  }
-
- private:
-  static int take(enum libbpf_print_level level, const char* format, va_list arguments) {
-    if (level == LIBBPF_DEBUG) return 0;
-    va_list again;
-    va_copy(again, arguments);
-    const int size = std::vsnprintf(nullptr, 0, format, again);
-    va_end(again);
-    if (size <= 0) return size;
-    const std::size_t old = text_.size();
-    text_.resize(old + static_cast<std::size_t>(size) + 1);
-    std::vsnprintf(text_.data() + old, static_cast<std::size_t>(size) + 1, format, arguments);
-    text_.pop_back();
-    return size;
-  }
-
-  static inline std::mutex mutex_;
-  static inline std::string text_;
-  std::lock_guard<std::mutex> lock_;
-  libbpf_print_fn_t before_;
-};
 
 struct SkeletonCloser {
   void operator()(lifecycle_bpf* skeleton) const noexcept { ::lifecycle_bpf__destroy(skeleton); }
@@ -80,20 +41,6 @@ struct SkeletonCloser {
 struct RingCloser {
   void operator()(ring_buffer* ring) const noexcept { ::ring_buffer__free(ring); }
 };
-
-struct Unmapper {
-  std::size_t bytes = 0;
-  void operator()(const tracer_slot* slots) const noexcept { ::munmap(const_cast<tracer_slot*>(slots), bytes); }
-};
-
-[[noreturn]] void refuse(const char* what, int error_number, const LibbpfLog& log) {
-  const bool memory = error_number == ENOMEM;
-  throw Error({memory ? ErrorCode::kNoMemory : ErrorCode::kProgramRefused, error_number,
-               fmt::format("the kernel refused to {}", what),
-               memory ? "free some memory, or ask for a smaller ring and fewer processes"
-                      : "run `tracerd check`; report the detail if it finds nothing missing",
-               log.tail()});
-}
 
 class KernelSource final : public Source {
  public:
@@ -108,7 +55,7 @@ class KernelSource final : public Source {
       const LibbpfLog log;
       if (const int failed = ::lifecycle_bpf__attach(skeleton_.get())) refuse("attach the programs", -failed, log);
     }
-    started_with_misses_ = recursion_misses();
+    counters_->start();
     visit_cpus();
     for (const auto& rule : options_.rules) add_rule(rule);
     adopt(receiver);
@@ -131,8 +78,9 @@ class KernelSource final : public Source {
     settle();
     // All but the iterator, with which those that still live are visited afterwards.
     auto& links = skeleton_->links;
-    for (bpf_link** link : {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit,
-                            &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
+    for (bpf_link** link :
+         {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit,
+          &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
       ::bpf_link__destroy(*link);
       *link = nullptr;
     }
@@ -151,33 +99,8 @@ class KernelSource final : public Source {
     forget_tree_rules();
   }
 
-  std::map<std::string, std::uint64_t> losses() const override {
-    std::map<std::string, std::uint64_t> losses;
-    for (std::uint32_t cause = 0; cause < TRACER_LOSS_CAUSES; ++cause) {
-      std::uint64_t sum = 0;
-      for_each_cpu_value<std::uint64_t>(skeleton_->maps.losses, cause, [&](std::uint64_t value) { sum += value; });
-      if (sum != 0) losses[kLossNames[cause]] = sum;
-    }
-    const std::uint64_t missed = recursion_misses() - started_with_misses_;
-    if (missed != 0) losses["kernel_recursion"] = missed;
-    return losses;
-  }
-
-  std::vector<RawTotals> totals() const override {
-    std::vector<RawTotals> all;
-    std::map<std::uint32_t, std::uint64_t> living = unended_by_context();
-    for (std::uint32_t id = 0; id < options_.max_contexts; ++id) {
-      tracer_context_totals sum{};
-      for_each_cpu_value<tracer_context_totals>(skeleton_->maps.totals, id,
-                                                [&](const tracer_context_totals& value) { add_words(sum, value); });
-      if (sum.ended == 0 && living[id] == 0) continue;
-      RawTotals totals{id, living[id], std::vector<std::byte>(sizeof sum)};
-      std::memcpy(totals.bytes.data(), &sum, sizeof sum);
-      all.push_back(std::move(totals));
-    }
-    return all;
-  }
-
+  std::map<std::string, std::uint64_t> losses() const override { return counters_->losses(); }
+  std::vector<RawTotals> totals() const override { return counters_->totals(); }
   HostInfo host() const override { return this_host(); }
 
  private:
@@ -189,8 +112,11 @@ class KernelSource final : public Source {
     for (const auto& rule : options_.rules) require_named(rule.rule);
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     if (!std::has_single_bit(options_.ring_bytes) || options_.ring_bytes < page)
-      throw Error({ErrorCode::kInvalidArgument, 0, fmt::format("a ring of {} bytes is not possible", options_.ring_bytes),
-                   "use a power of two of at least a page", {}});
+      throw Error({ErrorCode::kInvalidArgument,
+                   0,
+                   fmt::format("a ring of {} bytes is not possible", options_.ring_bytes),
+                   "use a power of two of at least a page",
+                   {}});
     if (options_.max_processes == 0 || options_.max_contexts == 0)
       throw Error({ErrorCode::kInvalidArgument, 0, "max_processes and max_contexts must be at least 1", {}, {}});
   }
@@ -199,12 +125,18 @@ class KernelSource final : public Source {
     if (rule.subject == Filter::Subject::kTree) {
       const auto pid = static_cast<pid_t>(rule.number);
       if (pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM)) return;
-      throw Error({ErrorCode::kFilterNamesNothing, 0, fmt::format("there is no process {}", rule.number),
-                   "name a living process of this host's pid namespace", {}});
+      throw Error({ErrorCode::kFilterNamesNothing,
+                   0,
+                   fmt::format("there is no process {}", rule.number),
+                   "name a living process of this host's pid namespace",
+                   {}});
     }
     if (rule.subject == Filter::Subject::kCgroup && !find_cgroup(rule.text))
-      throw Error({ErrorCode::kFilterNamesNothing, 0, fmt::format("there is no cgroup {}", rule.text),
-                   "give its path as in /proc/PID/cgroup, or its folder below a mounted cgroup file system", {}});
+      throw Error({ErrorCode::kFilterNamesNothing,
+                   0,
+                   fmt::format("there is no cgroup {}", rule.text),
+                   "give its path as in /proc/PID/cgroup, or its folder below a mounted cgroup file system",
+                   {}});
   }
 
   void load() {
@@ -217,13 +149,10 @@ class KernelSource final : public Source {
       LIBBPF_OPTS(bpf_test_run_opts, run);
       ::bpf_prog_test_run_opts(prog, &run);
     }
-    const std::size_t slot_bytes = ::bpf_map__max_entries(skeleton_->maps.processes) * sizeof(tracer_slot);
-    slots_ = {static_cast<const tracer_slot*>(::mmap(nullptr, slot_bytes, PROT_READ, MAP_SHARED,
-                                                     ::bpf_map__fd(skeleton_->maps.processes), 0)),
-              Unmapper{slot_bytes}};
-    if (slots_.get() == MAP_FAILED) {
-      static_cast<void>(slots_.release());
-      refuse("map the process table", errno, log);
+    try {
+      counters_.emplace(*skeleton_->obj);
+    } catch (const std::system_error& error) {
+      refuse("map the process table", error.code().value(), log);
     }
     ring_.reset(::ring_buffer__new(::bpf_map__fd(skeleton_->maps.events), &KernelSource::on_ring, this, nullptr));
     if (!ring_) refuse("map the ring", errno, log);
@@ -293,7 +222,8 @@ class KernelSource final : public Source {
     receiver_->on_record(proc_text(start.header.pid, start.header.start_ns, start.identity.hierarchy));
   }
 
-  /// Lets this thread be switched on each CPU until the kernel side has seen its clock: see exact_run_time in accounts.h.
+  /// Lets this thread be switched on each CPU until the kernel side has seen its clock: see exact_run_time in
+  /// accounts.h.
   void visit_cpus() const {
     constexpr int kMostSwitches = 200;
     cpu_set_t before;
@@ -314,7 +244,7 @@ class KernelSource final : public Source {
     constexpr int kMostRounds = 50;
     for (int round = 0; round < kMostRounds; ++round) {
       std::uint64_t unended = 0;
-      for (const auto& [context, count] : unended_by_context()) unended += count;
+      for (const auto& [context, count] : counters_->unended_by_context()) unended += count;
       if (unended <= visit_living(*receiver_).living) return;
       ::usleep(2000);
     }
@@ -347,8 +277,11 @@ class KernelSource final : public Source {
   template <class Key, class Value>
   static void put(const bpf_map* map, const Key& key, const Value& value) {
     if (::bpf_map__update_elem(map, &key, sizeof key, &value, sizeof value, BPF_ANY) == 0) return;
-    throw Error({ErrorCode::kInvalidArgument, errno, "the filter has more rules than the kernel side holds",
-                 "use at most 1024 trees, 1024 users and 16384 cgroups", {}});
+    throw Error({ErrorCode::kInvalidArgument,
+                 errno,
+                 "the filter has more rules than the kernel side holds",
+                 "use at most 1024 trees, 1024 users and 16384 cgroups",
+                 {}});
   }
 
   /// Takes in what the rules name; repeated, as a child may be visited before its parent is taken in.
@@ -376,24 +309,6 @@ class KernelSource final : public Source {
     return threads;
   }
 
-  /// Processes that the kernel side holds a place for.
-  std::map<std::uint32_t, std::uint64_t> unended_by_context() const {
-    std::map<std::uint32_t, std::uint64_t> counts;
-    const auto count = [&counts](const tracer_process& process) {
-      if ((process.flags & TRACER_FLAG_EXCLUDED) == 0) ++counts[process.context_id];
-    };
-    const std::uint32_t places = ::bpf_map__max_entries(skeleton_->maps.processes);
-    for (std::uint32_t at = 0; at < places; ++at)
-      if (const auto& slot = slots_[at]; slot.pid != 0) count(slot.process);
-    const int displaced = ::bpf_map__fd(skeleton_->maps.displaced_processes);
-    std::uint32_t key = 0;
-    for (void* before = nullptr; ::bpf_map_get_next_key(displaced, before, &key) == 0; before = &key) {
-      tracer_process process{};
-      if (::bpf_map_lookup_elem(displaced, &key, &process) == 0) count(process);
-    }
-    return counts;
-  }
-
   struct Visit {
     std::size_t living = 0;   ///< Processes.
     std::size_t adopted = 0;  ///< Of these, taken in by this visit.
@@ -416,45 +331,14 @@ class KernelSource final : public Source {
     return visit;
   }
 
-  template <class Value, class Function>
-  static void for_each_cpu_value(const bpf_map* map, std::uint32_t key, Function function) {
-    static_assert(sizeof(Value) % 8 == 0);
-    const auto cpus = static_cast<std::size_t>(std::max(::libbpf_num_possible_cpus(), 1));
-    std::vector<Value> values(cpus);
-    if (::bpf_map__lookup_elem(map, &key, sizeof key, values.data(), values.size() * sizeof(Value), 0) != 0) return;
-    for (const Value& value : values) function(value);
-  }
-
-  static void add_words(tracer_context_totals& sum, const tracer_context_totals& more) {
-    using Words = std::array<std::uint64_t, sizeof sum / sizeof(std::uint64_t)>;
-    auto words = std::bit_cast<Words>(sum);
-    const auto add = std::bit_cast<Words>(more);
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] += add[i];
-    sum = std::bit_cast<tracer_context_totals>(words);
-  }
-
-  /// Times that the kernel skipped one of our programs as it was already running on that CPU.
-  std::uint64_t recursion_misses() const {
-    std::uint64_t sum = 0;
-    const bpf_program* program = nullptr;
-    while ((program = ::bpf_object__next_program(skeleton_->obj, const_cast<bpf_program*>(program))) != nullptr) {
-      if (::bpf_program__fd(program) < 0) continue;
-      bpf_prog_info info{};
-      __u32 size = sizeof info;
-      if (::bpf_obj_get_info_by_fd(::bpf_program__fd(program), &info, &size) == 0) sum += info.recursion_misses;
-    }
-    return sum;
-  }
-
   KernelSourceOptions options_;
   KernelTypes types_;
   std::unique_ptr<lifecycle_bpf, SkeletonCloser> skeleton_;
   std::unique_ptr<ring_buffer, RingCloser> ring_;
-  std::unique_ptr<const tracer_slot[], Unmapper> slots_;
+  std::optional<KernelCounters> counters_;
   UniqueFd timer_;
   UniqueFd epoll_;
   Receiver* receiver_ = nullptr;
-  std::uint64_t started_with_misses_ = 0;
   bool stopped_ = false;
 };
 

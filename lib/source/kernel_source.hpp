@@ -14,7 +14,7 @@ struct KernelSourceOptions {
   std::size_t ring_bytes = 1u << 20;
   std::size_t max_processes = 32768;
   std::size_t max_contexts = 256;
-  bool track_all = false;      ///< User space decides what is included.
+  bool track_all = false;  ///< User space decides what is included.
   bool own_uid_only = false;
   /// Rules that the kernel decides, each with the context id of what it takes in.
   struct Rule {

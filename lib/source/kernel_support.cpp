@@ -34,21 +34,27 @@ CheckItem capability_item(std::uint64_t held, unsigned capability, const char* n
   item.effect = effect;
   item.available = has(held, capability) || has(held, CAP_SYS_ADMIN);
   if (!item.available)
-    item.problem = Problem{ErrorCode::kPermission, 0,
+    item.problem = Problem{ErrorCode::kPermission,
+                           0,
                            fmt::format("{} is missing: uid {} does not have it", name, ::geteuid()),
-                           fmt::format("run as root (sudo), or: setcap cap_bpf,cap_perfmon+ep PROGRAM"), {}};
+                           fmt::format("run as root (sudo), or: setcap cap_bpf,cap_perfmon+ep PROGRAM"),
+                           {}};
   return item;
 }
 
-CheckItem tracepoint_item(const KernelTypes& types, const char* name, bool required, const char* effect, const char* since) {
+CheckItem tracepoint_item(const KernelTypes& types, const char* name, bool required, const char* effect,
+                          const char* since) {
   CheckItem item;
   item.name = fmt::format("tracepoint {}", name);
   item.required = required;
   item.effect = effect;
   item.available = types.has_tracepoint(name);
   if (!item.available)
-    item.problem = Problem{ErrorCode::kKernelTooOld, 0, fmt::format("this kernel has no tracepoint {}", name),
-                           fmt::format("it came with Linux {}", since), {}};
+    item.problem = Problem{ErrorCode::kKernelTooOld,
+                           0,
+                           fmt::format("this kernel has no tracepoint {}", name),
+                           fmt::format("it came with Linux {}", since),
+                           {}};
   return item;
 }
 
@@ -59,8 +65,11 @@ CheckItem feature_item(const char* name, bool available, const char* effect, con
   item.effect = effect;
   item.available = available;
   if (!available)
-    item.problem = Problem{ErrorCode::kKernelTooOld, 0, fmt::format("this kernel can't tell: {}", effect),
-                           fmt::format("needs Linux {}", since), {}};
+    item.problem = Problem{ErrorCode::kKernelTooOld,
+                           0,
+                           fmt::format("this kernel can't tell: {}", effect),
+                           fmt::format("needs Linux {}", since),
+                           {}};
   return item;
 }
 
@@ -116,37 +125,47 @@ CheckReport check_kernel(const KernelTypes& types) {
   CheckReport report;
   const std::uint64_t held = effective_capabilities();
   report.items.push_back(capability_item(held, CAP_BPF, "CAP_BPF", "loading programs"));
-  report.items.push_back(capability_item(held, CAP_PERFMON, "CAP_PERFMON", "attaching to tracepoints, reading kernel fields"));
+  report.items.push_back(
+      capability_item(held, CAP_PERFMON, "CAP_PERFMON", "attaching to tracepoints, reading kernel fields"));
 
   CheckItem btf;
   btf.name = "kernel type information";
   btf.effect = "programs that fit this kernel";
   btf.available = types.available();
   if (!btf.available)
-    btf.problem = Problem{ErrorCode::kNoBtf, errno, fmt::format("{} can't be read", kBtfFile),
-                          "use a kernel built with CONFIG_DEBUG_INFO_BTF=y (all current distributions' are)", {}};
+    btf.problem = Problem{ErrorCode::kNoBtf,
+                          errno,
+                          fmt::format("{} can't be read", kBtfFile),
+                          "use a kernel built with CONFIG_DEBUG_INFO_BTF=y (all current distributions' are)",
+                          {}};
   report.items.push_back(std::move(btf));
   if (!types.available()) return report;
 
   report.items.push_back(tracepoint_item(types, "sched_process_fork", true, "the process tree", "5.5 with BTF"));
-  report.items.push_back(tracepoint_item(types, "sched_process_exec", true, "programs and their arguments", "5.5 with BTF"));
+  report.items.push_back(
+      tracepoint_item(types, "sched_process_exec", true, "programs and their arguments", "5.5 with BTF"));
   report.items.push_back(tracepoint_item(types, "sched_process_exit", true, "exit status", "5.5 with BTF"));
   report.items.push_back(tracepoint_item(types, "sched_switch", true, "final accounts", "5.5 with BTF"));
-  report.items.push_back(tracepoint_item(types, "cgroup_mkdir", true, "names of short-lived containers", "5.5 with BTF"));
+  report.items.push_back(
+      tracepoint_item(types, "cgroup_mkdir", true, "names of short-lived containers", "5.5 with BTF"));
   CheckItem ring;
   ring.name = "ring buffer and task iterator";
   ring.effect = "events in order; living processes";
   ring.available = types.has_ring_buffer() && types.has_task_iterator();
   if (!ring.available)
-    ring.problem = Problem{ErrorCode::kKernelTooOld, 0, "this kernel has no BPF ring buffer or no iterator over tasks",
-                           "use Linux 5.8 or later", {}};
+    ring.problem = Problem{ErrorCode::kKernelTooOld,
+                           0,
+                           "this kernel has no BPF ring buffer or no iterator over tasks",
+                           "use Linux 5.8 or later",
+                           {}};
   report.items.push_back(std::move(ring));
-  report.items.push_back(tracepoint_item(types, "sched_prepare_exec", false,
-                                         "the peak memory of a program that an exec ends", "6.10"));
-  report.items.push_back(feature_item("memory at exit", types.exit_has_memory(),
-                                      "the peak memory of a program that used less than its predecessor in the same process "
-                                      "(else peak_rss_bytes is null and peak_rss_at_most_bytes a bound)",
-                                      "6.16"));
+  report.items.push_back(
+      tracepoint_item(types, "sched_prepare_exec", false, "the peak memory of a program that an exec ends", "6.10"));
+  report.items.push_back(
+      feature_item("memory at exit", types.exit_has_memory(),
+                   "the peak memory of a program that used less than its predecessor in the same process "
+                   "(else peak_rss_bytes is null and peak_rss_at_most_bytes a bound)",
+                   "6.16"));
   return report;
 }
 

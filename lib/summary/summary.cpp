@@ -8,14 +8,14 @@ namespace {
 
 constexpr const char* kNoTool = "(unknown)";
 
-void add_to(SummaryRow& row, const ProgramAccount& program) {
+void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
   const Account& account = program.account;
   row.cpu_ns += account.cpu_ns.value_or(0);
   row.read_bytes += account.read_bytes.value_or(0);
   row.written_bytes += account.written_bytes.value_or(0);
   if (account.peak_rss_bytes) {
     row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);
-  } else {
+  } else if (peak_matters) {
     ++row.unknown_peaks;
   }
   if (!program.start_ns || !program.end_ns) return;
@@ -31,21 +31,22 @@ SummaryRow spanned(SummaryRow row) {
 
 }  // namespace
 
-void Summary::add_program(const Process& process, const ProgramAccount& program, const std::optional<std::string>& tool) {
-  SummaryRow& by_tool = tools_[tool.value_or(kNoTool)];
-  add_to(by_tool, program);
+void Summary::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
+  SummaryRow& by_tool = tools_[program.tool.value_or(kNoTool)];
+  add_to(by_tool, program, peak_matters);
   if (program.start_ns && program.end_ns && *program.end_ns > *program.start_ns)
     by_tool.wall_ns += *program.end_ns - *program.start_ns;
-  add_to(total_, program);
-  if (process.context.step) add_to(steps_[*process.context.step], program);
+  add_to(total_, program, peak_matters);
+  if (process.context.step) add_to(steps_[*process.context.step], program, peak_matters);
 }
 
 void Summary::add(const Event& event) {
   if (const auto* exec = std::get_if<ProcessExec>(&event)) {
-    add_program(*exec->process, exec->ended, exec->ended.tool);
+    // Of a mere copy of the parent, before its first exec, nobody asks for the peak.
+    add_program(*exec->process, exec->ended, exec->ended.start_ns != exec->process->start_ns);
   } else if (const auto* exit = std::get_if<ProcessExit>(&event)) {
     ++exits_;
-    add_program(*exit->process, exit->program, exit->program.tool);
+    add_program(*exit->process, exit->program, true);
     const std::uint64_t failed = exit->failed() ? 1 : 0;
     const auto count = [&](SummaryRow& row) {
       ++row.processes;
@@ -82,7 +83,8 @@ std::vector<SummaryRow> Summary::by_step() const {
     rows.push_back(spanned(row));
     rows.back().name = name;
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first_start_ns < b.first_start_ns; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.first_start_ns < b.first_start_ns; });
   return rows;
 }
 

@@ -16,9 +16,9 @@ struct Capture {
   std::vector<tracer::ContextTotals> totals;
   tracer::Statistics statistics;
   pid_t pid = -1;
-  int status = 0;          ///< As wait4 gave it.
-  rusage usage{};          ///< Likewise.
-  std::string output;      ///< What the program wrote.
+  int status = 0;      ///< As wait4 gave it.
+  rusage usage{};      ///< Likewise.
+  std::string output;  ///< What the program wrote.
 
   template <class E>
   std::vector<E> all() const {

@@ -73,7 +73,8 @@ TEST_CASE("two that share a CPU wait for it about as long as they run") {
   const Capture capture = trace(truth::call("share_cpu", {"300000"}));
   const auto others = capture.other_exits();
   REQUIRE(others.size() == 1);
-  const std::uint64_t waited = capture.exit().account.run_queue_ns.value_or(0) + others[0].account.run_queue_ns.value_or(0);
+  const std::uint64_t waited =
+      capture.exit().account.run_queue_ns.value_or(0) + others[0].account.run_queue_ns.value_or(0);
   // While both want it, one of them waits: 300 ms at least of the 600 ms, less what the second began later.
   CHECK(waited >= 200 * kMillisecond);
 }

@@ -59,9 +59,9 @@ TEST_CASE("the cgroup is the one of /proc") {
   bool found = false;
   for (std::string line; std::getline(lines, line);) {
     const std::string controllers = line.substr(line.find(':') + 1, line.rfind(':') - line.find(':') - 1);
-    const bool right = *process.cgroup_hierarchy == "v2" ? controllers.empty()
-                                                         : ("," + controllers + ",").find("," + *process.cgroup_hierarchy + ",") !=
-                                                               std::string::npos;
+    const bool right = *process.cgroup_hierarchy == "v2"
+                           ? controllers.empty()
+                           : ("," + controllers + ",").find("," + *process.cgroup_hierarchy + ",") != std::string::npos;
     if (right && line.substr(line.rfind(':') + 1) == *process.cgroup) found = true;
   }
   CHECK(found);

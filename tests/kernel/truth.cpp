@@ -165,7 +165,8 @@ void* exit_group_after(void* argument) {
 /// The leader ends with one status, a thread later with another; the process's is the latter.
 int leader_first(const Arguments& a) {
   pthread_t thread;
-  ::pthread_create(&thread, nullptr, exit_group_after, reinterpret_cast<void*>(static_cast<std::intptr_t>(number(a, 1))));
+  ::pthread_create(&thread, nullptr, exit_group_after,
+                   reinterpret_cast<void*>(static_cast<std::intptr_t>(number(a, 1))));
   ::syscall(SYS_exit, static_cast<int>(number(a, 0)));
   return 0;
 }
@@ -193,7 +194,8 @@ int second_thread_execs(const Arguments& a) {
   words = call("exit", {a.at(0)});
   burn(CLOCK_PROCESS_CPUTIME_ID, 30'000'000);
   pthread_t thread;
-  ::pthread_create(&thread, nullptr, [](void*) -> void* { execute(words); }, nullptr);
+  ::pthread_create(
+      &thread, nullptr, [](void*) -> void* { execute(words); }, nullptr);
   for (;;) ::pause();
 }
 
@@ -256,7 +258,8 @@ int vfork_without_exec(const Arguments& a) {
 int fault(const Arguments& a) {
   const long page = ::sysconf(_SC_PAGESIZE);
   const auto bytes = static_cast<std::size_t>(number(a, 0)) * static_cast<std::size_t>(page);
-  auto* memory = static_cast<volatile char*>(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* memory =
+      static_cast<volatile char*>(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ::madvise(const_cast<char*>(memory), bytes, MADV_NOHUGEPAGE);
   for (std::size_t at = 0; at < bytes; at += static_cast<std::size_t>(page)) memory[at] = 1;
   return 0;

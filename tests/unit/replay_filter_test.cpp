@@ -92,6 +92,10 @@ TEST_CASE("in a replay a pid that comes back is another process") {
   CHECK_FALSE(filter.keeps(start(process(2, 99, 0, 0, "/bin/cat"))));
 }
 
+TEST_CASE("in a replay a process whose start is not known is filtered, too") {
+  CHECK_FALSE(of(Filter().include_exe("bwa")).keeps(start(process(9, 0, 0, 0, "/bin/cat"))));
+}
+
 TEST_CASE("losses and the session's end pass every filter") {
   ReplayFilter filter = of(Filter().include_uid(1));
   CHECK(filter.keeps(Loss{1, "x", 2}));

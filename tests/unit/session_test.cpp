@@ -144,6 +144,33 @@ TEST_CASE("a session that was never started ends without a word") {
   CHECK(events == 0);
 }
 
+TEST_CASE("a session that was stopped before its start does not start any more") {
+  for (const Reader reader : {Reader::kPoll, Reader::kOwnThread}) {
+    SessionOptions options;
+    options.reader = reader;
+    auto owned = std::make_unique<FakeSource>();
+    collect::push(*owned, wire::start_record(kWho));
+    Session session(std::move(owned), options);
+    std::atomic<int> events{0};
+    const Subscription all = session.on_any([&](const Event&) { ++events; });
+    session.stop();
+    session.start();
+    CHECK(session.poll(std::chrono::milliseconds(0)) == 0);
+    CHECK(events.load() == 0);
+  }
+}
+
+TEST_CASE("nothing is told before the start") {
+  auto owned = std::make_unique<FakeSource>();
+  collect::push(*owned, wire::start_record(kWho));
+  Session session(std::move(owned), collect::polled());
+  int events = 0;
+  const Subscription all = session.on_any([&](const Event&) { ++events; });
+  CHECK(session.poll(std::chrono::milliseconds(0)) == 0);
+  session.start();
+  CHECK(session.poll(std::chrono::milliseconds(0)) == 1);
+}
+
 TEST_CASE("a destroyed session has ended and leaves no thread") {
   const std::size_t before = thread_count();
   bool ended = false;

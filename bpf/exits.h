@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The end of a process: its status, its final account, its context's sums. */
+#ifndef TRACER_EXITS_H
+#define TRACER_EXITS_H
+
+#ifndef barrier_var
+#define barrier_var(var) asm volatile("" : "+r"(var))
+#endif
+
+static __always_inline __u32 exit_status(struct task_struct *last, const struct tracer_process *process)
+{
+	struct signal_struct *signal = last->signal;
+	__u32 group = signal->group_exit_code;
+	__u32 own = last->exit_code;
+	__u32 leader = process->leader_exit_code;
+
+	/* Loaded one by one: the verifier refuses one load instruction for pointers of several kinds. */
+	barrier_var(group);
+	barrier_var(own);
+	barrier_var(leader);
+	if (signal->flags & SIGNAL_GROUP_EXIT)
+		return group;
+	return last->pid == last->tgid ? own : leader;
+}
+
+static __always_inline void add_to_totals(__u32 context_id, const struct tracer_wire_account *total,
+					  __u64 read_before_exec_bytes, __u32 status)
+{
+	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &context_id);
+
+	if (!sums)
+		return;
+	add_account(&sums->account, total);
+	sums->read_before_exec_bytes += read_before_exec_bytes;
+	sums->ended++;
+	if (status)
+		sums->failed++;
+}
+
+static __always_inline void fill_exit(struct tracer_wire_process_exit *record, struct task_struct *last,
+				      const struct tracer_process *process, __u32 size)
+{
+	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, size, last->tgid, process->start_ns,
+		    bpf_ktime_get_boot_ns());
+	fill_identity(&record->identity, process);
+	record->program_start_ns = process->program_start_ns;
+	record->attached_ns = process->attached_ns;
+	record->peak_pages = process->peak_pages;
+	record->read_before_exec_bytes = process->read_before_exec_bytes;
+	record->flags = process->flags;
+	record->exit_code = exit_status(last, process);
+	record->threads_created = process->threads_created;
+	record->reserved = 0;
+}
+
+/* A single thread's process: nothing to add up, and nobody else to report it. */
+static __always_inline void end_alone(struct task_struct *last, struct tracer_process *process)
+{
+	__u32 pid = last->tgid;
+	struct tracer_wire_process_exit *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+
+	if (!record) {
+		struct tracer_wire_account own;
+		read_thread(&own, last);
+		add_to_totals(process->context_id, &own, process->read_before_exec_bytes, exit_status(last, process));
+		count_loss(TRACER_LOSS_RING_EXIT);
+	} else {
+		fill_exit(record, last, process, sizeof(*record));
+		read_thread(&record->total, last);
+		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->exit_code);
+		bpf_ringbuf_submit(record, wakeup_flags());
+	}
+	leave_place(pid);
+}
+
+/* Of two threads that both find themselves the last, one deletes the sums, and only that one reports. */
+static __noinline void end_threaded(struct task_struct *last, struct tracer_process *process,
+				    const struct tracer_thread_sums *sums)
+{
+	__u32 pid = last->tgid;
+	__u32 slot = 0;
+	struct tracer_long_exit *record = bpf_map_lookup_elem(&exit_buffer, &slot);
+
+	if (!record)
+		return;
+	fill_exit(&record->exit, last, process, sizeof(*record));
+	record->exit.flags |= TRACER_FLAG_LATE_THREADS;
+	record->exit.total = sums->ended;
+	record->late = sums->late;
+	__u32 context_id = process->context_id;
+	if (bpf_map_delete_elem(&ended_threads, &pid))
+		return;
+	leave_place(pid);
+	if (record->exit.flags & TRACER_FLAG_EXCLUDED)
+		return;
+	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.exit_code);
+	if (bpf_ringbuf_output(&events, record, sizeof(*record), wakeup_flags()))
+		count_loss(TRACER_LOSS_RING_EXIT);
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A program of lifecycle.bpf.c: the iterator over what lives. */
+#ifndef TRACER_LIVING_H
+#define TRACER_LIVING_H
+
+static __always_inline __u32 living_rule(struct task_struct *task, __u32 *context_id)
+{
+	__u32 pid = task->tgid;
+	struct tracer_rule *rule = bpf_map_lookup_elem(&tree_rules, &pid);
+
+	if (foreign(task))
+		return TRACER_RULE_EXCLUDE;
+	if (rule) {
+		*context_id = rule->context_id;
+		return rule->action;
+	}
+	struct tracer_process *above = process_of(task->group_leader->real_parent);
+	if (above) {
+		*context_id = above->context_id;
+		return (above->flags & TRACER_FLAG_EXCLUDED) ? TRACER_RULE_EXCLUDE : TRACER_RULE_INCLUDE;
+	}
+	return rule_for(task, context_id);
+}
+
+/* Adopts living processes that the rules name, and reports each thread of those that are tracked. */
+SEC("iter/task")
+int living_tasks(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	__u32 context_id = 0;
+	__u32 slot = 0;
+	bool adopted = false;
+
+	if (!task || !task->mm)
+		return 0;
+	struct tracer_process *process = process_of(task);
+	if (!process) {
+		__u32 action = living_rule(task, &context_id);
+		if (!action)
+			return 0;
+		process = adopt(task, action, context_id, PROGRAM_LIVING);
+		if (!process)
+			return 0;
+		adopted = true;
+	}
+	if (process->flags & TRACER_FLAG_EXCLUDED)
+		return 0;
+
+	struct tracer_wire_thread *record = bpf_map_lookup_elem(&thread_buffer, &slot);
+	if (!record)
+		return 0;
+	__builtin_memset(record, 0, sizeof(*record));
+	fill_header(&record->header, TRACER_WIRE_THREAD, sizeof(*record), task->tgid, process->start_ns,
+		    bpf_ktime_get_boot_ns());
+	fill_identity(&record->identity, process);
+	record->identity.uid = task->cred->uid.val;
+	fill_namespaces(&record->identity, task);
+	fill_comm(&record->identity, task);
+	fill_parent(&record->identity, task);
+	read_thread(&record->own, task);
+	if (task->pid == task->tgid && (process->flags & TRACER_FLAG_HAS_SUMS)) {
+		__u32 pid = task->tgid;
+		struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
+		if (sums)
+			record->ended = sums->ended;
+	}
+	record->attached_ns = process->attached_ns;
+	record->tid = task->pid;
+	record->flags = process->flags;
+	record->threads_created = process->threads_created;
+	record->newly_adopted = adopted;
+	record->read_before_exec_bytes = process->read_before_exec_bytes;
+	bpf_seq_write(context->meta->seq, record, sizeof(*record));
+	return 0;
+}
+
+#endif
