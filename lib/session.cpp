@@ -118,7 +118,7 @@ class Session::Impl final : public Receiver {
   void start() {
     {
       const std::lock_guard lock(source_mutex_);
-      if (started_.load()) return;
+      if (started_.load() || stopped_.load()) return;
       source_->start(*this);
       started_.store(true);
     }
@@ -161,6 +161,7 @@ class Session::Impl final : public Receiver {
   std::size_t poll(std::chrono::milliseconds timeout) {
     wait(timeout);
     const std::lock_guard lock(source_mutex_);
+    if (!started_.load() || stopped_.load()) return 0;
     const std::uint64_t before = events_.load();
     poll_source();
     return static_cast<std::size_t>(events_.load() - before);

@@ -13,8 +13,9 @@ bool ReplayFilter::keeps(const Event& event) {
           return true;
         } else {
           const Process& process = *e.process;
-          Entry& entry = processes_[process.pid];
-          if (entry.start_ns != process.start_ns) {
+          const auto [at, fresh] = processes_.try_emplace(process.pid);
+          Entry& entry = at->second;
+          if (fresh || entry.start_ns != process.start_ns) {
             entry = {process.start_ns, filter_.initial()};
             const auto parent = processes_.find(process.parent_pid.value_or(0));
             if (parent != processes_.end() && parent->second.start_ns == process.parent_start_ns)

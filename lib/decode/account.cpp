@@ -14,6 +14,8 @@ namespace {
 /// Reads that an exec makes itself are few: headers, tables, the interpreter's. More than this was the program's own.
 constexpr std::uint64_t kMostExecReadBytes = 8u << 10;
 constexpr std::size_t kWords = sizeof(tracer_wire_account) / sizeof(std::uint64_t);
+/// Wide enough for the product of two times.
+__extension__ using Wide = unsigned __int128;
 using Words = std::array<std::uint64_t, kWords>;
 
 /// Takes off what was read before the last exec: by ended programs, and by exec itself, which can't be told apart.
@@ -49,8 +51,7 @@ Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept
   account.cpu_ns = raw.cpu_ns;
   const std::uint64_t sampled = raw.user_sampled_ns + raw.system_sampled_ns;
   if (sampled != 0) {
-    const auto share = static_cast<double>(raw.system_sampled_ns) / static_cast<double>(sampled);
-    account.system_ns = static_cast<std::uint64_t>(share * static_cast<double>(raw.cpu_ns));
+    account.system_ns = static_cast<std::uint64_t>(static_cast<Wide>(raw.cpu_ns) * raw.system_sampled_ns / sampled);
     account.user_ns = raw.cpu_ns - *account.system_ns;
   }
   account.minor_faults = raw.minor_faults;

@@ -25,7 +25,7 @@ void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
 
 /// Of a row that spans time: from its first start to its last end.
 SummaryRow spanned(SummaryRow row) {
-  row.wall_ns = row.last_end_ns - row.first_start_ns;
+  row.wall_ns = row.last_end_ns - std::min(row.first_start_ns, row.last_end_ns);
   return row;
 }
 
