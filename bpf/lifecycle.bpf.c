@@ -140,7 +140,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	struct tracer_exec_buffer *to = bpf_map_lookup_elem(&exec_buffer, &slot);
 	if (!to)
 		return 0;
-	struct tracer_wire_process_exec *record = (void *)to;
+	struct tracer_wire_process_exec *record = (void *)to->bytes;
 	/* Before the sums are read: a thread that dies in between is booked as late then. */
 	process->exec_id = task->self_exec_id;
 	read_thread(&record->total, task);

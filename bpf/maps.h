@@ -99,11 +99,13 @@ struct {
 
 #define EXEC_MASK 16383
 struct tracer_exec_buffer {
-	__u8 bytes[EXEC_MASK + 1 + 4096];
-	/* Kept in memory, where the verifier knows nothing of them: it then sees each round of a loop as the same
-	 * state. */
+	/*
+	 * Kept in memory, where the verifier knows nothing of them: it then sees each round of a loop as the same
+	 * state. In front, on the page that is touched anyway.
+	 */
 	volatile __u32 used;
 	volatile __u32 limit;
+	__u8 bytes[EXEC_MASK + 1 + 4096];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -20,18 +20,18 @@ std::string LibbpfLog::tail() const {
 }
 
 int LibbpfLog::take(enum libbpf_print_level level, const char* format, va_list arguments) {
-    if (level == LIBBPF_DEBUG) return 0;
-    va_list again;
-    va_copy(again, arguments);
-    const int size = std::vsnprintf(nullptr, 0, format, again);
-    va_end(again);
-    if (size <= 0) return size;
-    const std::size_t old = text_.size();
-    text_.resize(old + static_cast<std::size_t>(size) + 1);
-    std::vsnprintf(text_.data() + old, static_cast<std::size_t>(size) + 1, format, arguments);
-    text_.pop_back();
-    return size;
-  }
+  if (level == LIBBPF_DEBUG) return 0;
+  va_list again;
+  va_copy(again, arguments);
+  const int size = std::vsnprintf(nullptr, 0, format, again);
+  va_end(again);
+  if (size <= 0) return size;
+  const std::size_t old = text_.size();
+  text_.resize(old + static_cast<std::size_t>(size) + 1);
+  std::vsnprintf(text_.data() + old, static_cast<std::size_t>(size) + 1, format, arguments);
+  text_.pop_back();
+  return size;
+}
 
 void refuse(const char* what, int error_number, const LibbpfLog& log) {
   const bool memory = error_number == ENOMEM;
