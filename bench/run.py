@@ -73,7 +73,8 @@ class Tracing:
         time.sleep(2)
         for child in self.children:
             if child.poll() is not None:
-                sys.exit(f"{child.args[0]} ended at once with {child.returncode}")
+                sys.exit(f"{child.args[0]} ended at once with {child.returncode}; bpftrace and libbpf-tools need tracefs and "
+                         "debugfs: mount -t tracefs x /sys/kernel/tracing; mount -t debugfs x /sys/kernel/debug")
         return self
 
     def __exit__(self, *_):

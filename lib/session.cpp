@@ -68,7 +68,7 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
 
 ContextTotals totals_of(const RawTotals& raw, const std::vector<Context>& contexts) {
   tracer_context_totals wire{};
-  std::memcpy(&wire, raw.bytes.data(), std::min(raw.bytes.size(), sizeof wire));
+  if (!raw.bytes.empty()) std::memcpy(&wire, raw.bytes.data(), std::min(raw.bytes.size(), sizeof wire));
   ContextTotals totals;
   if (raw.context_id < contexts.size()) totals.context = contexts[raw.context_id];
   totals.living = raw.living;
@@ -116,6 +116,7 @@ class Session::Impl final : public Receiver {
   }
 
   void start() {
+    const std::lock_guard not_while_stopping(stop_mutex_);
     {
       const std::lock_guard lock(source_mutex_);
       if (started_.load() || stopped_.load()) return;

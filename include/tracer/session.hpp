@@ -31,15 +31,15 @@ enum class Reader {
 };
 
 struct SessionOptions {
-  Filter filter;  ///< Default: every process of the host (not root: of your own uid).
+  Filter filter = {};  ///< Default: every process of the host (not root: of your own uid).
   Reader reader = Reader::kOwnThread;
-  std::size_t ring_bytes = 1u << 20;   ///< Between kernel and reader. A power of two times the page size.
-  std::size_t max_processes = 32768;   ///< Tracked at one time; more are counted as lost. About 0.4 KiB each.
-  std::size_t max_contexts = 256;      ///< Different labels in one session; about 0.2 KiB each and CPU.
-  bool mask_secrets = true;            ///< In arguments, by rules/secrets.toml.
-  std::filesystem::path tool_rules;    ///< Instead of the built-in rules/tools.toml; empty: built-in.
-  std::filesystem::path secret_rules;  ///< Likewise, rules/secrets.toml.
-  std::function<void(std::exception_ptr)> on_error;  ///< What a callback threw; on the dispatching thread.
+  std::size_t ring_bytes = 1u << 20;        ///< Between kernel and reader. A power of two times the page size.
+  std::size_t max_processes = 32768;        ///< Tracked at one time; more are counted as lost. About 0.4 KiB each.
+  std::size_t max_contexts = 256;           ///< Different labels in one session; about 0.2 KiB each and CPU.
+  bool mask_secrets = true;                 ///< In arguments, by rules/secrets.toml.
+  std::filesystem::path tool_rules = {};    ///< Instead of the built-in rules/tools.toml; empty: built-in.
+  std::filesystem::path secret_rules = {};  ///< Likewise, rules/secrets.toml.
+  std::function<void(std::exception_ptr)> on_error = {};  ///< What a callback threw; on the dispatching thread.
 };
 
 /// A running capture. Thread-safe: any method may be called from any thread, except where it says otherwise.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <tracer/export.hpp>
@@ -21,7 +22,8 @@ class TRACER_EXPORT FakeSource : public Source {
   /// From any thread. Copied; yielded by the next poll, in this order.
   void push(std::span<const std::byte> record);
   template <class Record>
-  void push(const Record& record) {
+  requires(std::is_trivially_copyable_v<Record> &&
+           !std::is_convertible_v<const Record&, std::span<const std::byte>>) void push(const Record& record) {
     push(std::as_bytes(std::span(&record, 1)));
   }
   /// No more will come.

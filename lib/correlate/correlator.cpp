@@ -151,7 +151,12 @@ void Correlator::on(ExecRecord record) {
     if (!entry.threads_pending) event.ended.account = ended_account(record, entry.program_base);
     if (!entry.base_cpu_known) forget_cpu(event.ended.account);
   }
-  if (entry.selection == Selection::kSelected) announce(entry);
+  if (entry.selection == Selection::kSelected && !entry.announced) {
+    auto labeled = std::make_shared<Process>(*before);
+    labeled->context = process->context;
+    entry.process = std::move(labeled);
+    announce(entry);
+  }
   entry.process = std::move(process);
   entry.program_start_ns = record.identity.time_ns;
   entry.program_base = record.total;

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "source/cgroup_files.hpp"
 
 namespace tracer {
 namespace {
 
 bool in_cgroup(const std::optional<std::string>& path, std::string_view rule) {
-  return path && path->starts_with(rule) &&
-         (path->size() == rule.size() || rule.ends_with('/') || (*path)[rule.size()] == '/');
+  return path && path->starts_with(rule) && (path->size() == rule.size() || rule == "/" || (*path)[rule.size()] == '/');
 }
 
 bool matches(const Filter::Rule& rule, const Process& process) {
@@ -42,7 +42,8 @@ FilterEvaluator::FilterEvaluator(const Filter& filter, bool kernel_helps) {
   const bool includes_here = !kernel_helps || std::any_of(rules.begin(), rules.end(), [](const Filter::Rule& rule) {
     return rule.include && decided_in_user_space(rule.subject);
   });
-  for (const Filter::Rule& rule : rules) {
+  for (Filter::Rule rule : rules) {
+    if (rule.subject == Filter::Subject::kCgroup) rule.text = path_in_hierarchy(std::move(rule.text));
     if (rule.include && includes_here) includes_.push_back(rule);
     if (!rule.include && (!kernel_helps || decided_in_user_space(rule.subject))) excludes_.push_back(rule);
   }

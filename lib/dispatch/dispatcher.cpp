@@ -8,6 +8,7 @@ namespace tracer {
 namespace internal {
 
 std::exception_ptr Subscriber::run(const Event& event) noexcept {
+  if (!active_.load()) return nullptr;  // Without the lock, so that a cancel() gets it soon.
   const std::lock_guard lock(running_);
   if (!active_.load()) return nullptr;
   try {

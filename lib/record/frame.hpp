@@ -15,7 +15,7 @@ namespace tracer {
 inline constexpr std::string_view kRecordingMagic{"TRACER\x1a\n", 8};
 inline constexpr std::size_t kFrameHeaderBytes = 16;
 /// Larger frames are damage: a writer never makes them.
-inline constexpr std::size_t kMaxFrameBytes = 16u << 20;
+inline constexpr std::size_t kMaxFrameBytes = 1u << 20;
 
 /// Compresses frames; keeps its buffers.
 class FrameWriter {

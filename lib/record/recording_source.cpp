@@ -2,6 +2,8 @@
 #include <tracer/recording.hpp>
 #include <tracer/source.hpp>
 
+#include <atomic>
+
 namespace tracer {
 namespace {
 
@@ -38,7 +40,7 @@ class RecordingSource final : public Source {
 
  private:
   RecordingReader reader_;
-  bool finished_ = false;
+  std::atomic<bool> finished_{false};  ///< Asked for from any thread.
 };
 
 }  // namespace

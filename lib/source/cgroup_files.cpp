@@ -71,6 +71,16 @@ std::optional<CgroupFolder> find_cgroup(const std::string& path) {
   return std::nullopt;
 }
 
+std::string path_in_hierarchy(std::string path) {
+  for (const Mount& mount : cgroup_mounts())
+    if (path.starts_with(mount.folder + "/")) {
+      path.erase(0, mount.folder.size());
+      break;
+    }
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 void walk_cgroups(const CgroupFolder& top, const std::function<void(const CgroupFolder&)>& each) {
   each(top);
   std::error_code ignored;

@@ -19,6 +19,9 @@ struct CgroupFolder {
 /// live.
 std::optional<CgroupFolder> find_cgroup(const std::string& path);
 
+/// The path below its hierarchy, of one that may be given as a folder below a mount; without a '/' at its end.
+std::string path_in_hierarchy(std::string path);
+
 /// Calls `each` for the cgroup and then all below it, parents first.
 void walk_cgroups(const CgroupFolder& top, const std::function<void(const CgroupFolder&)>& each);
 

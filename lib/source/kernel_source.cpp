@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -339,7 +340,7 @@ class KernelSource final : public Source {
   UniqueFd timer_;
   UniqueFd epoll_;
   Receiver* receiver_ = nullptr;
-  bool stopped_ = false;
+  std::atomic<bool> stopped_{false};  ///< Asked for from any thread.
 };
 
 }  // namespace
