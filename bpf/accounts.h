@@ -72,6 +72,19 @@ static __always_inline void read_ended_threads(struct tracer_wire_account *accou
 	account->involuntary_switches = signal->nivcsw;
 }
 
+/*
+ * Threads that the kernel makes for itself in a process, such as io_uring's workers: no sched_process_fork tells of
+ * them.
+ */
+static __always_inline bool kernel_made(struct task_struct *task)
+{
+	__u32 bits = PF_IO_WORKER;
+
+	if (bpf_core_field_exists(struct kernel_clone_args, user_worker))
+		bits |= PF_USER_WORKER;
+	return task->flags & bits;
+}
+
 static __always_inline __u32 task_state(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))

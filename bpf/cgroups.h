@@ -75,7 +75,7 @@ int BPF_PROG(cgroup_attached, struct cgroup *to, const char *path, struct task_s
 	if (process) {
 		process->css_set = 0;
 		if (pruned(task))
-			process->flags |= TRACER_FLAG_EXCLUDED;
+			prune(task, process);
 	}
 	if (!use_cgroup_rules || process)
 		return 0;

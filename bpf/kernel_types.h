@@ -37,6 +37,8 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 /* linux/sched.h, linux/sched/signal.h */
 #define TASK_DEAD 0x80
 #define PF_KTHREAD 0x00200000
+#define PF_IO_WORKER 0x00000010
+#define PF_USER_WORKER 0x00004000 /* since f9010dbdce91 (6.4); before, the bit meant something else */
 #define SIGNAL_GROUP_EXIT 0x4
 /* linux/proc_ns.h: the inode number of the initial pid namespace */
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
@@ -250,6 +252,10 @@ struct task_struct___before_5_14 {
 };
 
 struct linux_binprm;
+
+struct kernel_clone_args {
+	int user_worker;
+};
 
 /* Of libtracer's own per-CPU map: where per-CPU memory begins. */
 struct bpf_array {

@@ -73,7 +73,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		fresh->css_set = origin->css_set;
 	}
 	refresh_cgroup(child, fresh, PROGRAM_FORK);
-	send_start(child, fresh, now_ns, child->nsproxy != parent->nsproxy);
+	send_start(child, fresh, now_ns, !origin || child->nsproxy != parent->nsproxy);
 	return 0;
 }
 
@@ -127,7 +127,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		send_start(task, process, process->attached_ns, true);
 		process->flags &= ~TRACER_FLAG_AT_EXEC;
 	} else if (pruned(task)) {
-		process->flags |= TRACER_FLAG_EXCLUDED;
+		prune(task, process);
 	}
 
 	__u64 now_ns = bpf_ktime_get_boot_ns();
@@ -210,6 +210,13 @@ int BPF_PROG(process_exit, struct task_struct *task)
 		return 0;
 	if (task->pid == task->tgid)
 		process->leader_exit_code = task->exit_code;
+	/* Counted now, before it is dead; one that was there when the process was taken in has been counted then. */
+	if (kernel_made(task) && task->start_boottime >= process->attached_ns) {
+		__sync_fetch_and_add(&process->threads, 1);
+		__sync_fetch_and_add(&process->threads_created, 1);
+		if (!(process->flags & TRACER_FLAG_HAS_SUMS))
+			add_sums(process, task->tgid, NULL, PROGRAM_EXIT);
+	}
 	if (task->signal->live.counter > 0 || (process->flags & TRACER_FLAG_EXCLUDED))
 		return 0;
 
@@ -240,12 +247,18 @@ static __always_inline void thread_dead(struct task_struct *task)
 
 	if (!process || (task->pid == task->tgid && process->start_ns != task->start_boottime))
 		return;
+	/* While one is alive, the process is, whatever was counted: the kernel may have made threads of its own. */
+	bool alive = task->signal->live.counter > 0;
 	if (!(process->flags & TRACER_FLAG_HAS_SUMS)) {
-		if (!(process->flags & TRACER_FLAG_EXCLUDED))
-			end_alone(task, process);
-		else
+		if (alive) {
+			add_sums(process, pid, NULL, PROGRAM_SWITCH);
+		} else if (process->flags & TRACER_FLAG_EXCLUDED) {
 			leave_place(pid);
-		return;
+			return;
+		} else {
+			end_alone(task, process);
+			return;
+		}
 	}
 
 	struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
@@ -259,10 +272,7 @@ static __always_inline void thread_dead(struct task_struct *task)
 		return;
 	}
 	__sync_fetch_and_add(&process->threads, -1);
-	if (process->threads > 0)
-		return;
-	/* Of a process that was taken in the count may be off by one that was just ending. */
-	if ((process->flags & TRACER_FLAG_ADOPTED) && task->signal->live.counter > 0)
+	if (process->threads > 0 || alive)
 		return;
 	end_threaded(task, process, sums);
 }

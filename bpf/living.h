@@ -45,6 +45,13 @@ int living_tasks(struct bpf_iter__task *context)
 	}
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
+	if (!adopted) {
+		/* Followed before, by another rule: what it begins from now on gets the new labels. */
+		__u32 tree = task->tgid;
+		struct tracer_rule *rule = bpf_map_lookup_elem(&tree_rules, &tree);
+		if (rule && rule->action == TRACER_RULE_INCLUDE)
+			process->context_id = rule->context_id;
+	}
 
 	struct tracer_wire_thread *record = bpf_map_lookup_elem(&thread_buffer, &slot);
 	if (!record)

@@ -95,7 +95,9 @@ struct {
 #define PROGRAM_CGROUP 2
 #define PROGRAM_ATTACH 3
 #define PROGRAM_LIVING 4
-#define PROGRAMS 5
+#define PROGRAM_EXIT 5
+#define PROGRAM_SWITCH 6
+#define PROGRAMS 7
 
 #define EXEC_MASK 16383
 struct tracer_exec_buffer {

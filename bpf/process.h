@@ -255,4 +255,13 @@ static __always_inline void send_start(struct task_struct *task, const struct tr
 	bpf_ringbuf_submit(record, wakeup_flags());
 }
 
+/* From now on it is known only so that its children are excluded, too; user space forgets it. */
+static __noinline void prune(struct task_struct *task, struct tracer_process *process)
+{
+	if (process->flags & TRACER_FLAG_EXCLUDED)
+		return;
+	process->flags |= TRACER_FLAG_EXCLUDED;
+	send_start(task, process, bpf_ktime_get_boot_ns(), false);
+}
+
 #endif

@@ -63,7 +63,7 @@ Cells cells_of(const SummaryRow& row) {
           format_duration(row.cpu_ns),
           format_share(row.cpu_utilization()),
           row.peak_rss_bytes ? (peak_partly ? "≥ " : "") + format_bytes(*row.peak_rss_bytes) : kUnknown,
-          format_bytes(row.read_bytes),
+          row.unknown_reads == 0 ? format_bytes(row.read_bytes) : "≤ " + format_bytes(row.read_at_most_bytes),
           format_bytes(row.written_bytes),
           row.failed == 0 ? "" : fmt::format("{}", row.failed)};
 }
@@ -125,9 +125,14 @@ void append_survivors(std::string& out, const tracer::Summary& summary) {
       out += fmt::format("  … and {} more\n", summary.survivors().size() - shown + 1);
       break;
     }
-    out += fmt::format("  pid {}  {}  CPU so far {}  {}\n", sample.process->pid,
+    const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
+      return value ? format(*value) : std::string(kUnknown);
+    };
+    out += fmt::format("  pid {}  {}  so far: {}, CPU {}, read {}, written {}  {}\n", sample.process->pid,
                        printable(sample.process->tool.value_or("?"), kMostNameWidth),
-                       format_duration(sample.account.cpu_ns.value_or(0)), command_of(*sample.process));
+                       format_duration(sample.time_ns - std::min(sample.time_ns, sample.process->start_ns)),
+                       text(sample.account.cpu_ns, format_duration), text(sample.account.read_bytes, format_bytes),
+                       text(sample.account.written_bytes, format_bytes), command_of(*sample.process));
   }
 }
 
@@ -152,13 +157,16 @@ void append_completeness(std::string& out, const TableInput& input) {
 SummaryRow kernel_total(const TableInput& input) {
   SummaryRow row = input.summary.total();
   if (input.totals.empty()) return row;
-  row.processes = row.cpu_ns = row.read_bytes = row.written_bytes = row.failed = 0;
+  row.processes = row.cpu_ns = row.read_bytes = row.read_at_most_bytes = row.unknown_reads = row.written_bytes =
+      row.failed = 0;
   row.wall_ns = input.elapsed_ns;
   for (const tracer::ContextTotals& totals : input.totals) {
     row.processes += totals.ended;
     row.failed += totals.failed;
     row.cpu_ns += totals.account.cpu_ns.value_or(0);
     row.read_bytes += totals.account.read_bytes.value_or(0);
+    row.read_at_most_bytes += totals.account.read_bytes.value_or(totals.account.read_at_most_bytes.value_or(0));
+    if (!totals.account.read_bytes) ++row.unknown_reads;
     row.written_bytes += totals.account.written_bytes.value_or(0);
   }
   return row;

@@ -89,7 +89,9 @@ User complete(const std::string& name_or_uid) {
                  "give the name or the number of a user of this machine",
                  {}});
   user.uid = *uid;
-  user.gid = gid_text ? number<gid_t>(*gid_text).value_or(*uid) : *uid;
+  // A number that no database knows has no group either: nobody's, as a group of the same number may mean much.
+  constexpr gid_t kNoGroup = 65534;
+  user.gid = gid_text ? number<gid_t>(*gid_text).value_or(kNoGroup) : kNoGroup;
   user.name = name.value_or(name_or_uid);
   user.home = home_of(user.uid);
   std::istringstream words(groups_text.value_or(""));

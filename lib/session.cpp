@@ -75,8 +75,7 @@ ContextTotals totals_of(const RawTotals& raw, const std::vector<Context>& contex
   totals.ended = wire.ended;
   totals.failed = wire.failed;
   totals.account = to_account(wire.account, 0);
-  totals.account.read_at_most_bytes = totals.account.read_bytes;
-  totals.account.read_bytes = wire.account.read_bytes - std::min(wire.account.read_bytes, wire.read_before_exec_bytes);
+  settle_reads_of_many(totals.account, wire.read_before_exec_bytes, wire.ended);
   return totals;
 }
 
@@ -141,7 +140,8 @@ class Session::Impl final : public Receiver {
   void track(pid_t pid, Context context) {
     const std::lock_guard lock(source_mutex_);
     auto at = std::find(contexts_.begin(), contexts_.end(), context);
-    if (at == contexts_.end()) {
+    const bool fresh = at == contexts_.end();
+    if (fresh) {
       if (contexts_.size() >= options_.max_contexts)
         throw Error({ErrorCode::kInvalidArgument,
                      0,
@@ -153,7 +153,12 @@ class Session::Impl final : public Receiver {
     }
     const auto id = static_cast<std::uint32_t>(at - contexts_.begin());
     correlator_.set_context(id, std::move(context));
-    source_->track(pid, id, *this);
+    try {
+      source_->track(pid, id, *this);
+    } catch (...) {
+      if (fresh) contexts_.pop_back();
+      throw;
+    }
   }
 
   int fd() const noexcept { return source_->fd(); }

@@ -21,7 +21,9 @@ struct SummaryRow {
   std::uint64_t processes = 0;  ///< That ended as this tool, or in this step.
   std::uint64_t wall_ns = 0;    ///< By tool: the sum of its programs' durations. By step: from first start to last end.
   std::uint64_t cpu_ns = 0;
-  std::uint64_t read_bytes = 0;
+  std::uint64_t read_bytes = 0;          ///< Of the programs for which it is known.
+  std::uint64_t read_at_most_bytes = 0;  ///< A bound that holds for all of them.
+  std::uint64_t unknown_reads = 0;       ///< Programs for which more than what exec itself reads is in doubt.
   std::uint64_t written_bytes = 0;
   std::uint64_t failed = 0;
   std::optional<std::uint64_t> peak_rss_bytes;  ///< Of the largest single program.

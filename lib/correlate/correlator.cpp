@@ -121,6 +121,10 @@ void Correlator::announce(Entry& entry) {
 }
 
 void Correlator::on(StartRecord record) {
+  if (record.excluded) {
+    processes_.erase(record.identity.pid);
+    return;
+  }
   Entry& entry = entry_of(record.identity, record.attached_ns);
   entry.started_ns = record.identity.time_ns;
   if (entry.selection == Selection::kSelected && !filter_.may_exclude_late()) announce(entry);

@@ -11,17 +11,18 @@
 namespace tracer {
 namespace {
 
-/// Reads that an exec makes itself are few: headers, tables, the interpreter's. More than this was the program's own.
-constexpr std::uint64_t kMostExecReadBytes = 8u << 10;
 constexpr std::size_t kWords = sizeof(tracer_wire_account) / sizeof(std::uint64_t);
 /// Wide enough for the product of two times.
 __extension__ using Wide = unsigned __int128;
 using Words = std::array<std::uint64_t, kWords>;
 
-/// Takes off what was read before the last exec: by ended programs, and by exec itself, which can't be told apart.
-void settle_reads(Account& account, std::uint64_t read_before_exec_bytes) noexcept {
-  if (!account.read_bytes) return;
-  if (read_before_exec_bytes > kMostExecReadBytes) {
+/// Takes off what was read before the last exec: by ended programs, and by exec itself, which can't be told apart. When
+/// that exec was before tracking began, what it read is not known.
+void settle_reads(Account& account, std::uint64_t read_before_exec_bytes, std::uint32_t flags) noexcept {
+  const bool executed = (flags & TRACER_FLAG_EXECUTED) != 0;
+  const bool lived_before = (flags & TRACER_FLAG_ADOPTED_LIFE) != 0;
+  if (!account.read_bytes || (!executed && !lived_before)) return;
+  if (!executed || read_before_exec_bytes > kMostExecReadBytes) {
     account.read_at_most_bytes = account.read_bytes;
     account.read_bytes.reset();
   } else {
@@ -97,13 +98,13 @@ Account ended_account(const ExecRecord& record, const RawAccount& base) noexcept
 Account process_account(const ExitRecord& record) noexcept {
   Account account = to_account(record.total, record.flags);
   set_peak(account, record.peak_pages, record.flags);
-  if ((record.flags & TRACER_FLAG_EXECUTED) != 0) settle_reads(account, record.read_before_exec_bytes);
+  settle_reads(account, record.read_before_exec_bytes, record.flags);
   return account;
 }
 
 Account living_account(const RawAccount& sum, std::uint64_t read_before_exec_bytes, std::uint32_t flags) noexcept {
   Account account = to_account(sum, flags);
-  if ((flags & TRACER_FLAG_EXECUTED) != 0) settle_reads(account, read_before_exec_bytes);
+  settle_reads(account, read_before_exec_bytes, flags);
   return account;
 }
 
@@ -113,7 +114,18 @@ Account last_program_account(const ExitRecord& record, const RawAccount& base) n
   if ((flags & TRACER_FLAG_EXECUTED) != 0) flags &= ~TRACER_FLAG_LOST_THREADS;
   Account account = to_account(difference(difference(record.total, base), record.late), flags);
   set_peak(account, record.peak_pages, flags);
+  if ((flags & TRACER_FLAG_EXECUTED) == 0) settle_reads(account, 0, flags);
   return account;
+}
+
+void settle_reads_of_many(Account& account, std::uint64_t read_before_exec_bytes, std::uint64_t processes) noexcept {
+  account.read_at_most_bytes = account.read_bytes;
+  if (!account.read_bytes) return;
+  if (read_before_exec_bytes > processes * kMostExecReadBytes) {
+    account.read_bytes.reset();
+  } else {
+    account.read_bytes = *account.read_bytes - std::min(*account.read_bytes, read_before_exec_bytes);
+  }
 }
 
 void forget_cpu(Account& account) noexcept {

@@ -29,6 +29,12 @@ Account process_account(const ExitRecord& record) noexcept;
 /// Of its last program: from `base`, the process's total when that began.
 Account last_program_account(const ExitRecord& record, const RawAccount& base) noexcept;
 
+/// Of the sum of `processes`: as for one, in the mean.
+void settle_reads_of_many(Account& account, std::uint64_t read_before_exec_bytes, std::uint64_t processes) noexcept;
+
+/// The most that exec itself reads at one exec: headers, tables, the interpreter's. More was the program's own.
+inline constexpr std::uint64_t kMostExecReadBytes = 8u << 10;
+
 /// Its CPU time is not known.
 void forget_cpu(Account& account) noexcept;
 

@@ -103,6 +103,7 @@ std::optional<Record> decode_start(std::span<const std::byte> bytes) {
   if (!take(bytes, wire)) return std::nullopt;
   StartRecord record;
   record.identity = identity_of(wire.header, wire.identity);
+  record.excluded = (wire.flags & TRACER_FLAG_EXCLUDED) != 0;
   if ((wire.flags & TRACER_FLAG_ADOPTED_LIFE) != 0) record.attached_ns = wire.header.time_ns;
   return record;
 }

@@ -35,6 +35,7 @@ struct RecordIdentity {
 
 struct StartRecord {
   RecordIdentity identity;
+  bool excluded = false;  ///< A rule has pruned it: nothing more will be told of it.
   std::optional<std::uint64_t> attached_ns;
 };
 

@@ -73,7 +73,9 @@ std::optional<CgroupFolder> find_cgroup(const std::string& path) {
 
 std::string path_in_hierarchy(std::string path) {
   for (const Mount& mount : cgroup_mounts())
-    if (path.starts_with(mount.folder + "/")) {
+    if (path == mount.folder) {
+      return "/";
+    } else if (path.starts_with(mount.folder + "/")) {
       path.erase(0, mount.folder.size());
       break;
     }

@@ -94,7 +94,7 @@ class KernelSource final : public Source {
     KernelSourceOptions::Rule rule;
     rule.rule.number = static_cast<std::uint64_t>(pid);
     rule.context_id = context_id;
-    require_named(rule.rule);
+    require_named(rule.rule, options_.own_uid_only);
     add_rule(rule);
     adopt(receiver);
     forget_tree_rules();
@@ -110,7 +110,7 @@ class KernelSource final : public Source {
     for (CheckItem& item : check_kernel(types_).items)
       if (item.required && !item.available && item.problem) problems.push_back(std::move(*item.problem));
     if (!problems.empty()) throw Error(std::move(problems));
-    for (const auto& rule : options_.rules) require_named(rule.rule);
+    for (const auto& rule : options_.rules) require_named(rule.rule, options_.own_uid_only);
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     if (!std::has_single_bit(options_.ring_bytes) || options_.ring_bytes < page)
       throw Error({ErrorCode::kInvalidArgument,
@@ -122,10 +122,17 @@ class KernelSource final : public Source {
       throw Error({ErrorCode::kInvalidArgument, 0, "max_processes and max_contexts must be at least 1", {}, {}});
   }
 
-  static void require_named(const Filter::Rule& rule) {
+  static void require_named(const Filter::Rule& rule, bool own_uid_only) {
     if (rule.subject == Filter::Subject::kTree) {
       const auto pid = static_cast<pid_t>(rule.number);
-      if (pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM)) return;
+      const bool there = pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
+      if (there && own_uid_only && errno == EPERM && ::kill(pid, 0) != 0)
+        throw Error({ErrorCode::kPermission,
+                     EPERM,
+                     fmt::format("process {} is another user's", rule.number),
+                     "use sudo: without root only your own processes can be followed",
+                     {}});
+      if (there) return;
       throw Error({ErrorCode::kFilterNamesNothing,
                    0,
                    fmt::format("there is no process {}", rule.number),

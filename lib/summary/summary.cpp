@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "decode/account.hpp"
+
 namespace tracer {
 namespace {
 
@@ -12,6 +14,8 @@ void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
   const Account& account = program.account;
   row.cpu_ns += account.cpu_ns.value_or(0);
   row.read_bytes += account.read_bytes.value_or(0);
+  row.read_at_most_bytes += account.read_bytes.value_or(account.read_at_most_bytes.value_or(0));
+  if (!account.read_bytes && account.read_at_most_bytes.value_or(0) > kMostExecReadBytes) ++row.unknown_reads;
   row.written_bytes += account.written_bytes.value_or(0);
   if (account.peak_rss_bytes) {
     row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);

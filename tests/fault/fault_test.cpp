@@ -63,7 +63,8 @@ Tree make_tree(Dice& dice) {
   const auto free_pid = [&] {
     for (;;) {
       const auto pid = static_cast<std::uint32_t>(1 + dice.below(60));
-      if (std::none_of(living.begin(), living.end(), [&](const Living& each) { return each.who.pid == pid; })) return pid;
+      if (std::none_of(living.begin(), living.end(), [&](const Living& each) { return each.who.pid == pid; }))
+        return pid;
     }
   };
   begin({.pid = 1, .start_ns = now, .comm = "init"});
@@ -80,17 +81,20 @@ Tree make_tree(Dice& dice) {
         one.counted += dice.below(10);
         std::string word(dice.below(200), 'x');
         tree.records.push_back(wire::exec_record(
-            one.who, {.time_ns = now, .program_start_ns = one.program_start_ns,
-                      .exe = "/usr/bin/tool" + std::to_string(dice.below(5)), .argv = {"tool", std::move(word), "--password=hunter2"},
-                      .total = wire::counted(one.counted), .peak_pages = dice.below(1000),
+            one.who, {.time_ns = now,
+                      .program_start_ns = one.program_start_ns,
+                      .exe = "/usr/bin/tool" + std::to_string(dice.below(5)),
+                      .argv = {"tool", std::move(word), "--password=hunter2"},
+                      .total = wire::counted(one.counted),
+                      .peak_pages = dice.below(1000),
                       .flags = TRACER_FLAG_EXECUTED | (dice.one_in(3) ? TRACER_FLAG_THREADS_PENDING : 0u)}));
         one.program_start_ns = now;
         break;
       }
       case 3: tree.records.push_back(wire::cgroup_record(1, "/docker/" + std::string(64, 'a'), dice.one_in(2))); break;
       case 4:
-        tree.records.push_back(wire::thread_record(living[at].who, {.time_ns = now, .tid = living[at].who.pid,
-                                                                    .own = wire::counted(dice.below(50))}));
+        tree.records.push_back(wire::thread_record(
+            living[at].who, {.time_ns = now, .tid = living[at].who.pid, .own = wire::counted(dice.below(50))}));
         break;
       default: {
         if (living.size() < 2) break;
@@ -98,8 +102,11 @@ Tree make_tree(Dice& dice) {
         living.erase(living.begin() + static_cast<std::ptrdiff_t>(at));
         const tracer_wire_account total = wire::counted(one.counted + dice.below(20));
         const std::uint64_t pages = 1 + dice.below(1000);
-        wire::Exit exit{.time_ns = now, .program_start_ns = one.program_start_ns,
-                        .exit_code = static_cast<std::uint32_t>(dice.below(256) << 8), .total = total, .peak_pages = pages,
+        wire::Exit exit{.time_ns = now,
+                        .program_start_ns = one.program_start_ns,
+                        .exit_code = static_cast<std::uint32_t>(dice.below(256) << 8),
+                        .total = total,
+                        .peak_pages = pages,
                         .flags = TRACER_FLAG_EXECUTED | TRACER_FLAG_PEAK_EXACT};
         if (dice.one_in(4)) exit.late = wire::counted(1);
         tree.records.push_back(wire::exit_record(one.who, exit));
@@ -228,7 +235,8 @@ TEST_CASE("records with random bytes changed never harm the session") {
     const Subscription subscription = session.on_any([&](const Event& event) { events.push_back(event); });
     session.start();
     for (wire::Bytes record : tree.records) {
-      for (std::uint64_t n = dice.below(4); n > 0; --n) record[dice.below(record.size())] = static_cast<std::byte>(dice.below(256));
+      for (std::uint64_t n = dice.below(4); n > 0; --n)
+        record[dice.below(record.size())] = static_cast<std::byte>(dice.below(256));
       collect::push(source, record);
     }
     session.stop();

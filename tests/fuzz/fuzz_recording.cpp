@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads recordings that nobody wrote. The first byte says what the rest is: 0: a whole file; 1: the payload of the header's
-/// frame and, after a NUL pair, of another; else: payload of a frame behind a good header. Frames get the right checksums,
-/// which a fuzzer would not find by itself.
+/// Reads recordings that nobody wrote. The first byte says what the rest is: 0: a whole file; 1: the payload of the
+/// header's frame and, after a NUL pair, of another; else: payload of a frame behind a good header. Frames get the
+/// right checksums, which a fuzzer would not find by itself.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Feeds a session records that no kernel sent: each two bytes of length, then as many bytes. The first byte of the input
-/// selects filters.
+/// Feeds a session records that no kernel sent: each two bytes of length, then as many bytes. The first byte of the
+/// input selects filters.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto rest = std::as_bytes(std::span(data + 1, size - 1));
   tracer::Decoder decoder;
   while (rest.size() >= 2) {
-    const std::size_t length = std::min(static_cast<std::size_t>(rest[0]) | (static_cast<std::size_t>(rest[1]) << 8), rest.size() - 2);
+    const std::size_t length =
+        std::min(static_cast<std::size_t>(rest[0]) | (static_cast<std::size_t>(rest[1]) << 8), rest.size() - 2);
     const wire::Exact record(rest.subspan(2, length));
     static_cast<void>(decoder.decode(record.span()));
     source.push(record.span());

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -104,4 +106,33 @@ TEST_CASE("every process has one start, before its exec and its exit") {
     CHECK(kinds[1] == tracer::EventKind::kProcessExec);
     CHECK(kinds[2] == tracer::EventKind::kProcessExit);
   }
+}
+
+TEST_CASE("a thread that the kernel made for io_uring ends, and the process goes on") {
+  for (const char* kind : {"plain", "polling"}) {
+    CAPTURE(kind);
+    const Capture ends = trace(truth::call("io_uring_worker", {kind, "exit"}));
+    if (WIFEXITED(ends.status) && WEXITSTATUS(ends.status) == 90) {
+      MESSAGE("SKIP: io_uring is not allowed here");
+      return;
+    }
+    CHECK(ends.exit().exit_code == 5);
+    CHECK(ends.exit().account.cpu_ns.value_or(0) >= 50'000'000u);
+    CHECK(ends.exit().account.written_bytes == 1000u);
+    check_status(ends);
+    const Capture executes = trace(truth::call("io_uring_worker", {kind, "exec"}));
+    CHECK(executes.exit().exit_code == 7);
+    CHECK(executes.all<tracer::ProcessExec>().size() == 2);
+    CHECK(executes.exit().account.cpu_ns.value_or(0) >= 50'000'000u);
+    check_status(executes);
+  }
+}
+
+TEST_CASE("a dumped core is told, as the parent is told") {
+  const auto folder = std::filesystem::temp_directory_path() / ("tracer_core." + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const Capture capture = trace(truth::call("dump_core", {folder.string()}));
+  std::filesystem::remove_all(folder);
+  CHECK(capture.exit().exit_signal == SIGABRT);
+  CHECK(capture.exit().core_dumped == static_cast<bool>(WCOREDUMP(capture.status)));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "truth.hpp"
 
+#include "truth_io_uring.hpp"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -291,6 +293,22 @@ int hold(const Arguments& a) {
   return ::read(STDIN_FILENO, &byte, 1) == 1 ? 0 : 1;
 }
 
+/// Has the kernel make a worker, lets it end, then burns, writes, and exits or executes.
+int io_uring_worker(const Arguments& a) {
+  if (!make_kernel_worker(a.at(0) == "polling")) return 90;
+  ::usleep(300000);
+  burn(CLOCK_THREAD_CPUTIME_ID, 50'000'000);
+  if (a.at(1) == "exec") execute(call("exit", {"7"}));
+  return read_write({"0", "1000"}) == 0 ? 5 : 91;
+}
+
+int dump_core(const Arguments& a) {
+  if (::chdir(a.at(0).c_str()) != 0) return 1;
+  rlimit some{64u << 20, 64u << 20};
+  ::setrlimit(RLIMIT_CORE, &some);
+  ::abort();
+}
+
 const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
   static const std::map<std::string, std::function<int(const Arguments&)>> all = {
       {"exit", exit_with},
@@ -316,6 +334,8 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"nap", nap},
       {"share_cpu", share_cpu},
       {"hold", hold},
+      {"io_uring_worker", io_uring_worker},
+      {"dump_core", dump_core},
   };
   return all;
 }

@@ -22,7 +22,8 @@ TEST_CASE("each container runtime's cgroup gives the container's id") {
            "/machine.slice/libpod-" + kId + ".scope/container",
            "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId + ".scope/container",
            "/kubepods/burstable/pod0a1b2c3d-0000-1111-2222-333344445555/" + kId,
-           "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod0a1b.slice/cri-containerd-" + kId + ".scope",
+           "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod0a1b.slice/cri-containerd-" + kId +
+               ".scope",
            "/kubepods.slice/kubepods-pod0a1b.slice/crio-" + kId + ".scope",
            "/kubepods.slice/kubepods-pod0a1b.slice/crio-" + kId + ".scope/container",
            "/ecs/5f0ac6ffb7a94d0b8a1f8c4e8d7b6a59/" + kId,

@@ -59,8 +59,12 @@ TEST_CASE("an exit carries the process's account and the last program's share") 
   exec.total = wire::counted(2);
   stages.push(wire::exec_record(kShell, exec));
   CHECK(stages.last<ProcessExec>().ended.account.cpu_ns == 200);
-  stages.push(wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 1100, .exit_code = 3 << 8, .threads = 2,
-                                         .total = wire::counted(5), .flags = TRACER_FLAG_EXECUTED}));
+  stages.push(wire::exit_record(kShell, {.time_ns = 3000,
+                                         .program_start_ns = 1100,
+                                         .exit_code = 3 << 8,
+                                         .threads = 2,
+                                         .total = wire::counted(5),
+                                         .flags = TRACER_FLAG_EXECUTED}));
   const auto exit = stages.last<ProcessExit>();
   CHECK(exit.start_ns == 1000);
   CHECK(exit.end_ns == 3000);
@@ -247,7 +251,8 @@ TEST_CASE("secrets stay when the user wants them to") {
 
 TEST_CASE("the words of a process that lived before come from its text record, masked") {
   Stages stages;
-  stages.push(wire::text_record(kShell, {.exe = "/usr/bin/mysql", .argv = {{"mysql", "--password=hunter2"}}, .cgroup = "/s"}));
+  stages.push(
+      wire::text_record(kShell, {.exe = "/usr/bin/mysql", .argv = {{"mysql", "--password=hunter2"}}, .cgroup = "/s"}));
   stages.push(wire::start_record(kShell, TRACER_FLAG_ADOPTED_LIFE, 9000));
   const auto start = stages.last<ProcessStart>();
   CHECK(start.attached_ns == 9000);
@@ -269,7 +274,8 @@ TEST_CASE("a text record of an earlier process with the same pid is not used") {
 TEST_CASE("the records of a process's threads add up to a sample") {
   Stages stages;
   start_shell(stages);
-  stages.push(wire::thread_record(kShell, {.time_ns = 5000, .tid = 100, .own = wire::counted(1), .ended = wire::counted(4)}));
+  stages.push(
+      wire::thread_record(kShell, {.time_ns = 5000, .tid = 100, .own = wire::counted(1), .ended = wire::counted(4)}));
   stages.push(wire::thread_record(kShell, {.time_ns = 5001, .tid = 110, .own = wire::counted(2)}));
   const auto samples = stages.correlator.take_samples();
   REQUIRE(samples.size() == 1);

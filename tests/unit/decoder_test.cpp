@@ -121,8 +121,8 @@ TEST_CASE("the root folder has no components") {
 }
 
 TEST_CASE("a path whose beginning is missing says so") {
-  const auto record =
-      as<ExecRecord>(wire::exec_record(kWho, {.exe = "/b/c", .cwd = "/d", .flags = TRACER_FLAG_EXE_CUT | TRACER_FLAG_CWD_CUT}));
+  const auto record = as<ExecRecord>(
+      wire::exec_record(kWho, {.exe = "/b/c", .cwd = "/d", .flags = TRACER_FLAG_EXE_CUT | TRACER_FLAG_CWD_CUT}));
   CHECK(record.text.exe == "…/b/c");
   CHECK(record.text.cwd == "…/d");
 }
@@ -139,7 +139,8 @@ TEST_CASE("an unreadable argument vector is absent, not empty") {
 }
 
 TEST_CASE("a last argument without its end is taken whole") {
-  CHECK(as<ExecRecord>(wire::exec_record(kWho, {}, std::string("a\0bc", 4))).text.argv == std::vector<std::string>{"a", "bc"});
+  CHECK(as<ExecRecord>(wire::exec_record(kWho, {}, std::string("a\0bc", 4))).text.argv ==
+        std::vector<std::string>{"a", "bc"});
 }
 
 TEST_CASE("a long argument vector is marked at both ends of the cut") {
@@ -176,9 +177,13 @@ TEST_CASE("an exit status, a signal and a core dump are told apart") {
 }
 
 TEST_CASE("an exit record carries its accounts, and those of stragglers if it says so") {
-  const auto plain = as<ExitRecord>(wire::exit_record(
-      kWho, {.time_ns = 3000, .program_start_ns = 2000, .threads = 4, .total = wire::counted(3), .peak_pages = 8,
-             .read_before_exec_bytes = 17, .attached_ns = 900}));
+  const auto plain = as<ExitRecord>(wire::exit_record(kWho, {.time_ns = 3000,
+                                                             .program_start_ns = 2000,
+                                                             .threads = 4,
+                                                             .total = wire::counted(3),
+                                                             .peak_pages = 8,
+                                                             .read_before_exec_bytes = 17,
+                                                             .attached_ns = 900}));
   CHECK(plain.total.cpu_ns == 300);
   CHECK(plain.late.cpu_ns == 0);
   CHECK(plain.threads == 4);
@@ -201,9 +206,12 @@ TEST_CASE("a cgroup's path comes plain or leaf first") {
 }
 
 TEST_CASE("a thread's record adds what ended threads did to its own") {
-  const auto record = as<ThreadRecord>(
-      wire::thread_record(kWho, {.tid = 42, .own = wire::counted(1), .ended = wire::counted(2), .attached_ns = 900,
-                                 .flags = TRACER_FLAG_LOST_THREADS, .newly_adopted = 1}));
+  const auto record = as<ThreadRecord>(wire::thread_record(kWho, {.tid = 42,
+                                                                  .own = wire::counted(1),
+                                                                  .ended = wire::counted(2),
+                                                                  .attached_ns = 900,
+                                                                  .flags = TRACER_FLAG_LOST_THREADS,
+                                                                  .newly_adopted = 1}));
   CHECK(record.sum.cpu_ns == 300);
   CHECK(record.sum.storage_cancelled_bytes == 48);
   CHECK(record.attached_ns == 900);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/filter.hpp>
 
-
 #include <doctest/doctest.h>
 
 #include "base/text.hpp"
@@ -15,8 +14,10 @@ namespace {
 
 const Who kRoot{.pid = 10, .start_ns = 100, .comm = "nextflow"};
 
-wire::Bytes exec_at(const Who& who, std::uint64_t time_ns, std::uint64_t program, std::string exe, std::vector<std::string> argv) {
-  return wire::exec_record(who, {.time_ns = time_ns, .program_start_ns = program, .exe = std::move(exe), .argv = std::move(argv)});
+wire::Bytes exec_at(const Who& who, std::uint64_t time_ns, std::uint64_t program, std::string exe,
+                    std::vector<std::string> argv) {
+  return wire::exec_record(
+      who, {.time_ns = time_ns, .program_start_ns = program, .exe = std::move(exe), .argv = std::move(argv)});
 }
 
 /// nextflow (10) runs bash (20), which runs samtools (30), which forks (31); and nextflow runs bwa (40).
@@ -63,7 +64,10 @@ TEST_CASE("each builder method makes its rule, in order, with its words") {
   Context labels;
   labels.step = "align";
   Filter filter;
-  filter.include_tree(4711, labels).exclude_tree(4712).include_cgroup("/docker", labels).exclude_cgroup("/system.slice");
+  filter.include_tree(4711, labels)
+      .exclude_tree(4712)
+      .include_cgroup("/docker", labels)
+      .exclude_cgroup("/system.slice");
   filter.include_uid(1000).exclude_uid(0).include_exe("/usr/*").exclude_exe("bash");
   filter.include_tool("samtools *").exclude_tool("bwa mem").include_argument("*.bam").exclude_argument("--help");
   const std::vector<std::string> words = {"include the tree of process 4711",
@@ -188,7 +192,8 @@ TEST_CASE("the explanation says for each rule where it is decided") {
 }
 
 TEST_CASE("without a kernel the explanation names none") {
-  for (const std::string& line : explain_filter(Filter().include_tree(1).exclude_uid(2).include_tool("x"), false, true)) {
+  for (const std::string& line :
+       explain_filter(Filter().include_tree(1).exclude_uid(2).include_tool("x"), false, true)) {
     CAPTURE(line);
     CHECK(line.find("kernel") == std::string::npos);
   }

@@ -71,17 +71,18 @@ TEST_CASE("quotes, backslashes and control bytes are escaped") {
 }
 
 TEST_CASE("text in utf-8 stays as it is") {
-  for (const std::string text : {"é", "Ω", "…", "\xef\xbf\xbf", "😀", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"}) CHECK(cause(text) == text);
+  for (const std::string text : {"é", "Ω", "…", "\xef\xbf\xbf", "😀", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf"})
+    CHECK(cause(text) == text);
 }
 
 TEST_CASE("each byte that is not utf-8 becomes the replacement character") {
   CHECK(cause("\xff") == "\\ufffd");
   CHECK(cause("a\x80z") == "a\\ufffdz");
-  CHECK(cause("\xc3") == "\\ufffd");                          // cut
-  CHECK(cause("\xe2\x80") == "\\ufffd\\ufffd");                // cut
-  CHECK(cause("\xc0\xaf") == "\\ufffd\\ufffd");                // overlong
-  CHECK(cause("\xe0\x80\xaf") == "\\ufffd\\ufffd\\ufffd");      // overlong
-  CHECK(cause("\xed\xa0\x80") == "\\ufffd\\ufffd\\ufffd");      // surrogate
+  CHECK(cause("\xc3") == "\\ufffd");                                   // cut
+  CHECK(cause("\xe2\x80") == "\\ufffd\\ufffd");                        // cut
+  CHECK(cause("\xc0\xaf") == "\\ufffd\\ufffd");                        // overlong
+  CHECK(cause("\xe0\x80\xaf") == "\\ufffd\\ufffd\\ufffd");             // overlong
+  CHECK(cause("\xed\xa0\x80") == "\\ufffd\\ufffd\\ufffd");             // surrogate
   CHECK(cause("\xf4\x90\x80\x80") == "\\ufffd\\ufffd\\ufffd\\ufffd");  // beyond U+10FFFF
   CHECK(cause("\xc3(") == "\\ufffd(");
 }

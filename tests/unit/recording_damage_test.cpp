@@ -75,7 +75,8 @@ TEST_CASE("a recording cut at any byte gives back all whole frames before it") {
     REQUIRE_FALSE(result.error.has_value());
     std::size_t whole = 0;
     while (whole + 1 < recording.frame_ends.size() && recording.frame_ends[whole + 1] <= size) ++whole;
-    CHECK(result.events == std::vector(recording.events.begin(), recording.events.begin() + static_cast<std::ptrdiff_t>(whole)));
+    CHECK(result.events ==
+          std::vector(recording.events.begin(), recording.events.begin() + static_cast<std::ptrdiff_t>(whole)));
     CHECK(result.damage.truncated == (whole < recording.events.size()));
     CHECK(result.damage.skipped_bytes == size - recording.frame_ends[whole]);
     CHECK(result.damage.skipped_events == 0);

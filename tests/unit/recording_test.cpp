@@ -102,7 +102,8 @@ TEST_CASE("a recording of many frames comes back in order") {
   constexpr std::uint64_t kMany = 20'000;
   {
     const auto sink = recording_sink(file.path(), host());
-    for (std::uint64_t i = 0; i < kMany; ++i) sink->on_event(Loss{i, std::to_string(i * 2654435761u) + std::string(20, 'x'), i});
+    for (std::uint64_t i = 0; i < kMany; ++i)
+      sink->on_event(Loss{i, std::to_string(i * 2654435761u) + std::string(20, 'x'), i});
     sink->on_event(SessionEnd{});
   }
   RecordingReader reader(file.path());

@@ -9,8 +9,8 @@ using namespace tracer;
 
 namespace {
 
-std::shared_ptr<const Process> process(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t parent, std::uint64_t parent_start,
-                                       std::string exe) {
+std::shared_ptr<const Process> process(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t parent,
+                                       std::uint64_t parent_start, std::string exe) {
   Process p;
   p.pid = pid;
   p.start_ns = start_ns;

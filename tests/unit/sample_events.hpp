@@ -65,9 +65,18 @@ inline std::vector<tracer::Event> all() {
   texts.start_ns = process.start_ns;
   texts.exit_signal = 9;
   texts.account.cpu_ns = 0;
-  return {full<ProcessStart>(), full<ProcessExec>(),   full<ProcessExit>(), full<ProcessSample>(), full<Loss>(),
-          bare<ProcessStart>(), bare<ProcessExec>(),   bare<ProcessExit>(), bare<ProcessSample>(), bare<Loss>(),
-          texts,                full<SessionEnd>()};
+  return {full<ProcessStart>(),
+          full<ProcessExec>(),
+          full<ProcessExit>(),
+          full<ProcessSample>(),
+          full<Loss>(),
+          bare<ProcessStart>(),
+          bare<ProcessExec>(),
+          bare<ProcessExit>(),
+          bare<ProcessSample>(),
+          bare<Loss>(),
+          texts,
+          full<SessionEnd>()};
 }
 
 }  // namespace sample_events

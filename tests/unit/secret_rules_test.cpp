@@ -128,7 +128,7 @@ TEST_CASE("several secrets in one word are each masked") {
 }
 
 TEST_CASE("masking a masked command line changes nothing") {
-  Words argv{"curl", "-u", "a:b", "--token=x", "https://a:b@c/?sig=d", "-H", "Authorization: Bearer e",
+  Words argv{"curl",       "-u", "a:b", "--token=x", "https://a:b@c/?sig=d", "-H", "Authorization: Bearer e",
              "--password", "f"};
   CHECK(SecretRules::builtin().mask(argv) == 6);
   unchanged(argv);
@@ -177,11 +177,31 @@ TEST_CASE("a private key is masked to the end of its word") {
 
 TEST_CASE("garbage is neither slow nor an error") {
   const auto started = std::chrono::steady_clock::now();
-  for (const char* piece :
-       {"\xff", "\"", "'", "\\", "--password=", "--password='\"", "://a:b/", "?token=", "eyJ-", "sk-",
-        "Authorization:", "a:", "=",
-        "PRIVATE KEY-----", "-----BEGIN ", "aB", "a_", "&", "mysql -p", "--token ",
-        "%", "@", " ", "\n", "token='a "}) {
+  for (const char* piece : {"\xff",
+                            "\"",
+                            "'",
+                            "\\",
+                            "--password=",
+                            "--password='\"",
+                            "://a:b/",
+                            "?token=",
+                            "eyJ-",
+                            "sk-",
+                            "Authorization:",
+                            "a:",
+                            "=",
+                            "PRIVATE KEY-----",
+                            "-----BEGIN ",
+                            "aB",
+                            "a_",
+                            "&",
+                            "mysql -p",
+                            "--token ",
+                            "%",
+                            "@",
+                            " ",
+                            "\n",
+                            "token='a "}) {
     std::string word;
     while (word.size() < 100'000) word += piece;
     for (const bool shell : {false, true}) {
@@ -214,7 +234,8 @@ chars = "x"
 [[url]]
 plain = 1
 test = [{ argv = ["a"], masked = [] }]
-[[foo]])", 7);
+[[foo]])",
+                                       7);
   CHECK(text.find("my.toml:3: \"Upper\" must be lower case") != std::string::npos);
   CHECK(text.find("my.toml:8: \"chars\"") != std::string::npos);
   CHECK(mistakes_of("schema =", 1).find("my.toml:1: ") != std::string::npos);

@@ -42,7 +42,9 @@ void push_life(FakeSource& source, std::uint32_t pid) {
 class CountingSource final : public Source {
  public:
   explicit CountingSource(std::atomic<int>* tracked = nullptr) : tracked_(tracked) {}
-  void start(Receiver& receiver) override { receiver.on_record(wire::start_record(kWho, TRACER_FLAG_ADOPTED_LIFE, 5000)); }
+  void start(Receiver& receiver) override {
+    receiver.on_record(wire::start_record(kWho, TRACER_FLAG_ADOPTED_LIFE, 5000));
+  }
   int fd() const noexcept override { return -1; }
   void poll(Receiver&) override {}
   bool finished() const noexcept override { return false; }
@@ -203,7 +205,8 @@ TEST_CASE("each loss is counted under its cause and told once") {
   run.push(unknown);
   run.source->set_loss("ring_exit", 7);
   run.poll();
-  const std::map<std::string, std::uint64_t> expected = {{"record_malformed", 2}, {"record_unknown_kind", 1}, {"ring_exit", 7}};
+  const std::map<std::string, std::uint64_t> expected = {
+      {"record_malformed", 2}, {"record_unknown_kind", 1}, {"ring_exit", 7}};
   CHECK(run.session->statistics().losses == expected);
   CHECK(run.session->statistics().lost() == 10);
   run.session->stop();
@@ -306,7 +309,8 @@ TEST_CASE("a tree that is taken in later gets its labels, of which there may be 
   options.max_contexts = 2;
   Session session(std::make_unique<CountingSource>(&tracked), options);
   std::optional<Context> seen;
-  const Subscription starts = session.on<ProcessStart>([&](const ProcessStart& start) { seen = start.process->context; });
+  const Subscription starts =
+      session.on<ProcessStart>([&](const ProcessStart& start) { seen = start.process->context; });
   session.start();
   Context labels;
   labels.step = "align";

@@ -19,7 +19,8 @@ using namespace tracer;
 namespace {
 
 /// A session of three events and its end, with these sinks.
-std::vector<Event> run_with(std::vector<std::unique_ptr<Sink>> sinks, std::vector<std::optional<Problem>>* problems = nullptr) {
+std::vector<Event> run_with(std::vector<std::unique_ptr<Sink>> sinks,
+                            std::vector<std::optional<Problem>>* problems = nullptr) {
   auto owned = std::make_unique<testing::FakeSource>();
   testing::FakeSource& source = *owned;
   Session session(std::move(owned), collect::polled());

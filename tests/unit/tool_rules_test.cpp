@@ -124,7 +124,8 @@ name = "later"
 exe = ["a*"]
 [[tool]]
 name = "exact"
-exe = ["abc"])", "t");
+exe = ["abc"])",
+                                      "t");
   CHECK(rules.name("/abc", {}, {}) == "exact");
   CHECK(rules.name("/abbc", {}, {}) == "glob");
   CHECK(rules.name("/abb", {}, {}) == "later");
@@ -145,7 +146,8 @@ sub = 1
 name = "c"
 exe = ["c", "c"]
 positional = "skript"
-test = [ { exe = "/c", argv = ["c"], nam = "c" } ])", 11);
+test = [ { exe = "/c", argv = ["c"], nam = "c" } ])",
+                                       11);
   CHECK(has(text, "my.toml:1: schema 2"));
   CHECK(has(text, "my.toml:2: the file: unknown key \"nmae\""));
   CHECK(has(text, "my.toml:5: \"[a\" has a bracket"));
