@@ -241,6 +241,7 @@ struct task_struct {
 	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
+	__u64 parent_exec_id;
 	__u64 self_exec_id;
 	struct task_io_accounting ioac;
 	struct css_set *cgroups;

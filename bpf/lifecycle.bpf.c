@@ -81,9 +81,10 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 SEC("tp_btf/sched_prepare_exec")
 int BPF_PROG(process_prepare_exec, struct task_struct *task)
 {
+	/* Of a mere copy of the parent, which has executed nothing since its fork, nobody asks for the peak. */
+	if (task->self_exec_id == task->parent_exec_id)
+		return 0;
 	struct tracer_process *process = process_of(task);
-
-	/* Of a mere copy of the parent nobody asks for the peak. */
 	if (!process || (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_EXECUTED)) != TRACER_FLAG_EXECUTED)
 		return 0;
 	if (!resident_pages_known())

@@ -145,7 +145,7 @@ struct Loss {
 struct SessionEnd {
   static constexpr EventKind kKind = EventKind::kSessionEnd;
   std::uint64_t time_ns = 0;
-  std::uint64_t processes_started = 0;  ///< Counted in the kernel, beside the events.
+  std::uint64_t processes_started = 0;  ///< Those that ended and those still held; pruned ones in neither.
   std::uint64_t processes_ended = 0;
   std::uint64_t exits_delivered = 0;  ///< ProcessExit events of the session.
   std::uint64_t losses = 0;           ///< Of all causes.
