@@ -29,8 +29,8 @@ struct Statistics {
 };
 
 /// Sums of all processes of one context that have ended, added up in the kernel.
-/// account.read_bytes leaves out what was read before each process's last exec, as exec's own reads are in that; it is absent
-/// when that is more than exec itself can have read, and read_at_most_bytes is a bound.
+/// account.read_bytes leaves out what was read before each process's last exec, as exec's own reads are in that; it is
+/// absent when that is more than exec itself can have read, and read_at_most_bytes is a bound.
 struct ContextTotals {
   Context context;
   std::uint64_t living = 0;  ///< Begun or taken in, and not ended yet.

@@ -38,7 +38,9 @@ bool make_kernel_worker(bool polling) {
   auto* bytes = static_cast<char*>(queue);
   *reinterpret_cast<unsigned*>(bytes + parameters.sq_off.array) = 0;
   __atomic_store_n(reinterpret_cast<unsigned*>(bytes + parameters.sq_off.tail), 1u, __ATOMIC_RELEASE);
-  ::syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, nullptr, 0);
+  // The polling thread may have fallen asleep already.
+  const unsigned wake = polling ? IORING_ENTER_SQ_WAKEUP : 0u;
+  ::syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS | wake, nullptr, 0);
   ::close(file);
   ::close(ring);  // The worker ends soon, long before the process.
   return true;
