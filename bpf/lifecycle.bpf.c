@@ -164,7 +164,8 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	process->maxrss_pages = maxrss_pages;
 	process->peak_pages = 0;
 	process->threads = 1;
-	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_EXACT | TRACER_FLAG_PEAK_SHARED)) |
+	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_EXACT | TRACER_FLAG_PEAK_SHARED |
+					     TRACER_FLAG_LEADER_DEAD)) |
 			 TRACER_FLAG_EXECUTED;
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
@@ -248,10 +249,14 @@ static __always_inline void thread_dead(struct task_struct *task)
 
 	if (!process || (task->pid == task->tgid && process->start_ns != task->start_boottime))
 		return;
-	/* While one is alive, the process is, whatever was counted: the kernel may have made threads of its own. */
+	/*
+	 * While one thread is alive, or the leader is not dead, the process is not at its end, whatever was counted:
+	 * the kernel may have made threads of its own.
+	 */
 	bool alive = task->signal->live.counter > 0;
+	bool leader = task->pid == task->tgid;
 	if (!(process->flags & TRACER_FLAG_HAS_SUMS)) {
-		if (alive) {
+		if (alive || !leader) {
 			add_sums(process, pid, NULL, PROGRAM_SWITCH);
 		} else if (process->flags & TRACER_FLAG_EXCLUDED) {
 			leave_place(pid);
@@ -261,6 +266,8 @@ static __always_inline void thread_dead(struct task_struct *task)
 			return;
 		}
 	}
+	if (leader)
+		process->flags |= TRACER_FLAG_LEADER_DEAD;
 
 	struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
 	if (!sums)
@@ -273,7 +280,7 @@ static __always_inline void thread_dead(struct task_struct *task)
 		return;
 	}
 	__sync_fetch_and_add(&process->threads, -1);
-	if (process->threads > 0 || alive)
+	if (process->threads > 0 || alive || !(process->flags & TRACER_FLAG_LEADER_DEAD))
 		return;
 	end_threaded(task, process, sums);
 }

@@ -140,15 +140,21 @@ static __always_inline void refresh_cgroup(struct task_struct *task, struct trac
 }
 
 /* Makes room for the sums of threads that end before their process does. */
-static __noinline void add_sums(struct tracer_process *process, __u32 pid, struct signal_struct *from, __u32 program)
+static __noinline void add_sums(struct tracer_process *process, __u32 pid, struct task_struct *leader, __u32 program)
 {
 	struct tracer_thread_sums *fresh = bpf_map_lookup_elem(&sums_buffer, &program);
 
 	if (!fresh)
 		return;
 	__builtin_memset(fresh, 0, sizeof(*fresh));
-	if (from)
-		read_ended_threads(&fresh->ended, from);
+	if (leader)
+		read_ended_threads(&fresh->ended, leader->signal);
+	if (leader && !leader->mm) {
+		/* Ended before the others: the kernel adds it to its sums only when the process is reaped. */
+		read_thread(&fresh->late, leader);
+		add_account(&fresh->ended, &fresh->late);
+		__builtin_memset(&fresh->late, 0, sizeof(fresh->late));
+	}
 	if (bpf_map_update_elem(&ended_threads, &pid, fresh, BPF_ANY)) {
 		count_loss(TRACER_LOSS_THREAD_TABLE);
 		return;
@@ -221,6 +227,10 @@ static __always_inline struct tracer_process *adopt(struct task_struct *task, __
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
 	fresh->threads = task->signal->nr_threads;
 	fresh->threads_created = fresh->threads;
+	if (!leader->mm) {
+		fresh->flags |= TRACER_FLAG_LEADER_DEAD;
+		fresh->threads -= 1;
+	}
 	if (task->signal->sum_sched_runtime)
 		fresh->flags |= TRACER_FLAG_LOST_THREADS | TRACER_FLAG_THREADS_UNKNOWN;
 	if (action == TRACER_RULE_EXCLUDE)
@@ -229,7 +239,7 @@ static __always_inline struct tracer_process *adopt(struct task_struct *task, __
 	struct kernfs_node *node = cgroup_node(leader, &fresh->hierarchy);
 	fresh->cgroup_id = BPF_CORE_READ(node, id);
 	fresh->css_set = (__u64)leader->cgroups;
-	add_sums(fresh, pid, task->signal, program);
+	add_sums(fresh, pid, leader, program);
 	if (action == TRACER_RULE_INCLUDE)
 		send_cgroup(node, fresh->cgroup_id, fresh->hierarchy, program);
 	return fresh;

@@ -99,6 +99,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_HAS_SUMS (1u << 13)	       /* has an entry in ended_threads */
 #define TRACER_FLAG_LATE_THREADS (1u << 14)    /* exit: an account follows */
 #define TRACER_FLAG_AT_EXEC (1u << 15)	       /* start: taken in as it executed; what it ran before is not known */
+#define TRACER_FLAG_LEADER_DEAD (1u << 16)     /* its first thread is */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;

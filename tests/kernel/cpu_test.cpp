@@ -97,7 +97,9 @@ TEST_CASE("each program of an exec chain gets its own share of the CPU time") {
   const auto exit = capture.exit();
   CHECK(exit.exit_code == 7);
   const auto in_range = [](const std::optional<std::uint64_t>& ns, std::uint64_t least_us) {
-    return ns && *ns >= least_us * kMicrosecond && *ns <= (least_us + 30000) * kMicrosecond;
+    // What an exec and an exit cost besides is many times more when each instruction is emulated.
+    const std::uint64_t besides_us = ::getenv("TRACER_EMULATED") != nullptr ? 400000 : 30000;
+    return ns && *ns >= least_us * kMicrosecond && *ns <= (least_us + besides_us) * kMicrosecond;
   };
   CHECK(in_range(execs[1].ended.account.cpu_ns, 60000));
   CHECK(in_range(execs[2].ended.account.cpu_ns, 20000));
