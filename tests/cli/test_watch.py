@@ -21,6 +21,10 @@ class Watch(support.TestCase):
         shell.stdin.write(command + "\n")
         shell.stdin.flush()
         self.assertEqual(shell.stdout.readline(), answer)
+        # Once the shell goes on, what it ran has ended; before, it has only written.
+        shell.stdin.write("echo .\n")
+        shell.stdin.flush()
+        self.assertEqual(shell.stdout.readline(), ".\n")
 
     def start_watch(self, *options, name="watch.json"):
         with contextlib.suppress(FileNotFoundError):
