@@ -99,7 +99,7 @@ static __always_inline __u32 task_state(struct task_struct *task)
  * CPU a moment ago, at next->se.exec_start of the scheduler's clock; how long ago varies, so the smaller value is
  * truer, but for a slow drift (at most one part in 64).
  */
-static __always_inline void note_clock(struct task_struct *next)
+static __noinline void note_clock(struct task_struct *next, __u64 now_ns)
 {
 	struct tracer_cpu *cpu = &cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
 	__u64 now = next->se.exec_start;
@@ -108,7 +108,7 @@ static __always_inline void note_clock(struct task_struct *next)
 	/* Negative for an idle task on kernels that do not keep its exec_start. */
 	if (since <= 0)
 		return;
-	__u64 ahead = bpf_ktime_get_boot_ns() - now;
+	__u64 ahead = now_ns - now;
 	__u64 most = cpu->ahead_ns + (since >> 6);
 	/* A whole second more is a suspend: only the boot clock goes on then. */
 	if (cpu->seen_ns && ahead > most && ahead - most < 1000000000)
@@ -117,10 +117,10 @@ static __always_inline void note_clock(struct task_struct *next)
 	cpu->seen_ns = now;
 }
 
-/* One switch in 8, told by the clock: looking up when this CPU was last seen would cost as much as noting it. */
+/* One switch in 16, told by the clock: looking up when this CPU was last seen would cost as much as noting it. */
 static __always_inline bool time_to_note_clock(struct task_struct *next)
 {
-	return (next->se.exec_start & (7 << 10)) == 0;
+	return (next->se.exec_start & (15 << 10)) == 0;
 }
 
 /* False: not known so exactly, up to one tick may be missing. */

@@ -38,10 +38,9 @@ static __always_inline void add_to_totals(__u32 context_id, const struct tracer_
 }
 
 static __always_inline void fill_exit(struct tracer_wire_process_exit *record, struct task_struct *last,
-				      const struct tracer_process *process, __u32 size)
+				      const struct tracer_process *process, __u32 size, __u64 now_ns)
 {
-	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, size, last->tgid, process->start_ns,
-		    bpf_ktime_get_boot_ns());
+	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, size, last->tgid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
 	record->program_start_ns = process->program_start_ns;
 	record->attached_ns = process->attached_ns;
@@ -54,7 +53,7 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 }
 
 /* A single thread's process: nothing to add up, and nobody else to report it. */
-static __always_inline void end_alone(struct task_struct *last, struct tracer_process *process)
+static __always_inline void end_alone(struct task_struct *last, struct tracer_process *process, __u64 now_ns)
 {
 	__u32 pid = last->tgid;
 	struct tracer_wire_process_exit *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
@@ -65,7 +64,7 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 		add_to_totals(process->context_id, &own, process->read_before_exec_bytes, exit_status(last, process));
 		count_loss(TRACER_LOSS_RING_EXIT);
 	} else {
-		fill_exit(record, last, process, sizeof(*record));
+		fill_exit(record, last, process, sizeof(*record), now_ns);
 		read_thread(&record->total, last);
 		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->exit_code);
 		bpf_ringbuf_submit(record, wakeup_flags());
@@ -75,7 +74,7 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 
 /* Of two threads that both find themselves the last, one deletes the sums, and only that one reports. */
 static __noinline void end_threaded(struct task_struct *last, struct tracer_process *process,
-				    const struct tracer_thread_sums *sums)
+				    const struct tracer_thread_sums *sums, __u64 now_ns)
 {
 	__u32 pid = last->tgid;
 	__u32 slot = 0;
@@ -83,7 +82,7 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 
 	if (!record)
 		return;
-	fill_exit(&record->exit, last, process, sizeof(*record));
+	fill_exit(&record->exit, last, process, sizeof(*record), now_ns);
 	record->exit.flags |= TRACER_FLAG_LATE_THREADS;
 	record->exit.total = sums->ended;
 	record->late = sums->late;

@@ -54,7 +54,6 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	struct tracer_process *fresh = take_place(pid, PROGRAM_FORK);
 	if (!fresh)
 		return 0;
-	__u64 now_ns = bpf_ktime_get_boot_ns();
 	fresh->start_ns = child->start_boottime;
 	fresh->program_start_ns = fresh->start_ns;
 	fresh->exec_id = child->self_exec_id;
@@ -73,7 +72,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		fresh->css_set = origin->css_set;
 	}
 	refresh_cgroup(child, fresh, PROGRAM_FORK);
-	send_start(child, fresh, now_ns, !origin || child->nsproxy != parent->nsproxy);
+	send_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
 	return 0;
 }
 
@@ -241,7 +240,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 }
 
 /* A thread's last switch: only now are its accounts final. */
-static __always_inline void thread_dead(struct task_struct *task)
+static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 {
 	__u32 pid = task->tgid;
 	struct tracer_process *process = find_process(pid);
@@ -262,7 +261,7 @@ static __always_inline void thread_dead(struct task_struct *task)
 			leave_place(pid);
 			return;
 		} else {
-			end_alone(task, process);
+			end_alone(task, process, now_ns);
 			return;
 		}
 	}
@@ -282,18 +281,20 @@ static __always_inline void thread_dead(struct task_struct *task)
 	__sync_fetch_and_add(&process->threads, -1);
 	if (process->threads > 0 || alive || !(process->flags & TRACER_FLAG_LEADER_DEAD))
 		return;
-	end_threaded(task, process, sums);
+	end_threaded(task, process, sums, now_ns);
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(thread_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
+	/* Nearly always there is nothing to do: what is done else stays out of the way, and out of the cache. */
 	bool dead = task_state(prev) & TASK_DEAD;
-
+	if (__builtin_expect(!dead && !time_to_note_clock(next), 1))
+		return 0;
+	__u64 now_ns = bpf_ktime_get_boot_ns();
+	note_clock(next, now_ns);
 	if (dead)
-		thread_dead(prev);
-	if (dead || time_to_note_clock(next))
-		note_clock(next);
+		thread_dead(prev, now_ns);
 	return 0;
 }
 

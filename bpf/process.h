@@ -169,7 +169,7 @@ static __always_inline bool foreign(struct task_struct *task)
 }
 
 /* What the rules say of a task that inherits nothing: 0, or TRACER_RULE_*. */
-static __always_inline __u32 rule_for(struct task_struct *task, __u32 *context_id)
+static __noinline __u32 rule_for(struct task_struct *task, __u32 *context_id)
 {
 	struct tracer_rule *rule;
 	__u32 found = track_all ? TRACER_RULE_INCLUDE : 0;
@@ -211,8 +211,7 @@ static __always_inline bool pruned(struct task_struct *task)
 }
 
 /* Begins to track a process in the middle of its life. */
-static __always_inline struct tracer_process *adopt(struct task_struct *task, __u32 action, __u32 context_id,
-						    __u32 program)
+static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 action, __u32 context_id, __u32 program)
 {
 	struct task_struct *leader = task->group_leader;
 	__u32 pid = task->tgid;
@@ -262,7 +261,8 @@ static __always_inline void send_start(struct task_struct *task, const struct tr
 		fill_namespaces(&record->identity, task);
 	record->flags = process->flags;
 	record->reserved = 0;
-	bpf_ringbuf_submit(record, wakeup_flags());
+	/* Small and soon followed by others, which look how much has come together. */
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
 /* From now on it is known only so that its children are excluded, too; user space forgets it. */

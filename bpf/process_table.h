@@ -39,15 +39,17 @@ static __always_inline struct tracer_process *process_of(struct task_struct *tas
 static __always_inline struct tracer_process *take_place(__u32 pid, __u32 program)
 {
 	struct tracer_slot *slot = slot_of(pid);
-	struct tracer_process *blank = bpf_map_lookup_elem(&process_buffer, &program);
 
-	if (!slot || !blank)
+	if (!slot)
 		return NULL;
-	if (slot->pid == 0 || slot->pid == pid) {
+	if (__builtin_expect(slot->pid == 0 || slot->pid == pid, 1)) {
 		__builtin_memset(&slot->process, 0, sizeof(slot->process));
 		slot->pid = pid;
 		return &slot->process;
 	}
+	struct tracer_process *blank = bpf_map_lookup_elem(&process_buffer, &program);
+	if (!blank)
+		return NULL;
 	__builtin_memset(blank, 0, sizeof(*blank));
 	if (bpf_map_update_elem(&displaced_processes, &pid, blank, BPF_ANY)) {
 		count_loss(TRACER_LOSS_PROCESS_TABLE);

@@ -33,18 +33,19 @@ TEST_CASE("CPU time is what the program last read of its own clock, and its way 
   const bool emulated = ::getenv("TRACER_EMULATED") != nullptr;
   for (const char* us : {"300", "5000", "40000", "250000"}) {
     CAPTURE(us);
-    // An interrupt on the way out is booked on it: the least of a few is the truth.
+    // The way out of a process is many times slower when each instruction is emulated.
+    const std::uint64_t most = emulated ? 20 * kMillisecond : 150 * kMicrosecond;
+    // Interrupts, and what a busy host takes from this machine, are booked on the way out: the least is the truth.
     std::uint64_t least_way_out = UINT64_MAX;
     std::uint64_t own = 0;
-    for (int round = 0; round < 5; ++round) {
+    for (int round = 0; round < 40; ++round) {
       const Capture capture = trace(truth::call("cpu", {us}));
       own = capture.reported();
       const std::uint64_t seen = capture.exit().account.cpu_ns.value_or(0);
       CHECK(seen >= own);
       least_way_out = std::min(least_way_out, seen - own);
+      if (least_way_out <= most) break;
     }
-    // The way out of a process is many times slower when each instruction is emulated.
-    const std::uint64_t most = emulated ? 20 * kMillisecond : 150 * kMicrosecond;
     CHECK(least_way_out <= std::max(most, own > 20 * kMillisecond ? own / 100 : 0));
   }
 }
