@@ -85,14 +85,6 @@ static __always_inline bool kernel_made(struct task_struct *task)
 	return task->flags & bits;
 }
 
-static __always_inline __u32 task_state(struct task_struct *task)
-{
-	if (bpf_core_field_exists(task->__state))
-		return task->__state;
-	struct task_struct___before_5_14 *old = (void *)task;
-	return BPF_CORE_READ(old, state);
-}
-
 /*
  * Run time of the current thread is booked at ticks and switches only. To know it in between, the scheduler's clock
  * must be known now: the boot clock less what it is ahead, which each CPU notes at some switches. `next` was put on the

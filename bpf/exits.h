@@ -50,6 +50,7 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 	record->exit_code = exit_status(last, process);
 	record->threads_created = process->threads_created;
 	record->reserved = 0;
+	__builtin_memset(&record->waits, 0, sizeof(record->waits));
 }
 
 /* A single thread's process: nothing to add up, and nobody else to report it. */
@@ -66,10 +67,12 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 	} else {
 		fill_exit(record, last, process, sizeof(*record), now_ns);
 		read_thread(&record->total, last);
+		if (keep_ledgers)
+			end_ledger(&record->waits, last, now_ns, true);
 		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->exit_code);
 		bpf_ringbuf_submit(record, wakeup_flags());
 	}
-	leave_place(pid);
+	process_leave(pid);
 }
 
 /* Of two threads that both find themselves the last, one deletes the sums, and only that one reports. */
@@ -86,10 +89,11 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 	record->exit.flags |= TRACER_FLAG_LATE_THREADS;
 	record->exit.total = sums->ended;
 	record->late = sums->late;
+	record->exit.waits = sums->waits;
 	__u32 context_id = process->context_id;
 	if (bpf_map_delete_elem(&ended_threads, &pid))
 		return;
-	leave_place(pid);
+	process_leave(pid);
 	if (record->exit.flags & TRACER_FLAG_EXCLUDED)
 		return;
 	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.exit_code);

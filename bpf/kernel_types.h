@@ -35,13 +35,26 @@ enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
 
 /* linux/sched.h, linux/sched/signal.h */
+#define TASK_UNINTERRUPTIBLE 0x2
+#define TASK_STOPPED 0x4
+#define TASK_TRACED 0x8
 #define TASK_DEAD 0x80
+#define TASK_FROZEN 0x8000 /* since f5d39b020809 (6.1) */
+#define TS_COMPAT 0x2
 #define PF_KTHREAD 0x00200000
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000 /* since f9010dbdce91 (6.4); before, the bit meant something else */
 #define SIGNAL_GROUP_EXIT 0x4
 /* linux/proc_ns.h: the inode number of the initial pid namespace */
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
+/* linux/stat.h */
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
+#define S_IFREG 0100000
+#define S_IFBLK 0060000
+#define S_IFDIR 0040000
+#define S_IFCHR 0020000
+#define S_IFIFO 0010000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -123,8 +136,48 @@ struct fs_struct {
 	struct path pwd;
 };
 
+struct inode {
+	__u16 i_mode;
+};
+
 struct file {
 	struct path f_path;
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+/* Of a system call that a thread is in: its number and where its arguments say which descriptor. */
+struct pt_regs {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long orig_ax;
+	unsigned long di;
+	unsigned long si;
+	unsigned long dx;
+#elif defined(__TARGET_ARCH_arm64)
+	__u64 regs[31];
+	__s32 syscallno;
+#endif
+};
+
+struct thread_info {
+	__u32 status; /* x86 */
+	__u32 cpu;
+};
+
+enum bpf_func_id {
+	BPF_FUNC_task_pt_regs = 175,
 };
 
 struct percpu_counter {
@@ -218,7 +271,13 @@ enum cgroup_subsys_id {
 };
 
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
+	void *stack;
+	int on_cpu;
+	unsigned in_iowait : 1;
+	struct list_head children;
+	struct files_struct *files;
 	unsigned int flags;
 	struct sched_entity se;
 	struct sched_info sched_info;
@@ -250,6 +309,11 @@ struct task_struct {
 /* Before 2f064a59a11f ("sched: Change task_struct::state", 5.14). */
 struct task_struct___before_5_14 {
 	long state;
+};
+
+/* Before bcf9033e5449 ("sched: move CPU field back into thread_info if THREAD_INFO_IN_TASK=y", 5.16). */
+struct task_struct___before_5_16 {
+	unsigned int cpu;
 };
 
 struct linux_binprm;

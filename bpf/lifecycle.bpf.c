@@ -11,6 +11,8 @@
 #include "accounts.h"
 #include "paths.h"
 #include "process_table.h"
+#include "task_state.h"
+#include "ledger_life.h"
 #include "process.h"
 #include "arguments.h"
 #include "exits.h"
@@ -31,6 +33,8 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 			return 0;
 		__sync_fetch_and_add(&origin->threads, 1);
 		__sync_fetch_and_add(&origin->threads_created, 1);
+		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED))
+			begin_ledger(child, bpf_ktime_get_boot_ns(), PROGRAM_FORK);
 		if (!(origin->flags & TRACER_FLAG_HAS_SUMS))
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
 		return 0;
@@ -51,7 +55,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	if (!action || (!origin && action == TRACER_RULE_EXCLUDE))
 		return 0;
 
-	struct tracer_process *fresh = take_place(pid, PROGRAM_FORK);
+	struct tracer_process *fresh = process_take(pid, PROGRAM_FORK);
 	if (!fresh)
 		return 0;
 	fresh->start_ns = child->start_boottime;
@@ -72,6 +76,8 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		fresh->css_set = origin->css_set;
 	}
 	refresh_cgroup(child, fresh, PROGRAM_FORK);
+	if (keep_ledgers)
+		begin_ledger(child, fresh->start_ns, PROGRAM_FORK);
 	send_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
 	return 0;
 }
@@ -123,6 +129,8 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_EXEC);
 		if (!process)
 			return 0;
+		if (keep_ledgers)
+			begin_ledger(task, process->attached_ns, PROGRAM_EXEC);
 		process->flags |= TRACER_FLAG_AT_EXEC;
 		send_start(task, process, process->attached_ns, true);
 		process->flags &= ~TRACER_FLAG_AT_EXEC;
@@ -146,13 +154,22 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	read_thread(&record->total, task);
 	if (!exact_run_time(task, now_ns, &record->total.cpu_ns))
 		flags |= TRACER_FLAG_CPU_STALE;
+	__u64 own_cpu_ns = record->total.cpu_ns;
+	struct tracer_wire_waits *ended_waits = NULL;
+	__builtin_memset(&record->waits, 0, sizeof(record->waits));
 	if (flags & TRACER_FLAG_HAS_SUMS) {
 		__u32 pid = task->tgid;
 		struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
 		if (sums) {
 			add_account(&record->total, &sums->ended);
 			__builtin_memset(&sums->late, 0, sizeof(sums->late));
+			ended_waits = &sums->waits;
 		}
+	}
+	if (keep_ledgers) {
+		ledger_at_exec(&record->waits, ended_waits, task, old_tid, own_cpu_ns, now_ns);
+		if (ended_waits)
+			add_waits(&record->waits, ended_waits);
 	}
 	if (process->threads > 1)
 		flags |= TRACER_FLAG_THREADS_PENDING;
@@ -243,7 +260,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 {
 	__u32 pid = task->tgid;
-	struct tracer_process *process = find_process(pid);
+	struct tracer_process *process = process_find(pid);
 	struct tracer_wire_account own;
 
 	if (!process || (task->pid == task->tgid && process->start_ns != task->start_boottime))
@@ -258,7 +275,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 		if (alive || !leader) {
 			add_sums(process, pid, NULL, PROGRAM_SWITCH);
 		} else if (process->flags & TRACER_FLAG_EXCLUDED) {
-			leave_place(pid);
+			process_leave(pid);
 			return;
 		} else {
 			end_alone(task, process, now_ns);
@@ -273,6 +290,8 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 		return;
 	read_thread(&own, task);
 	add_account_atomic(&sums->ended, &own);
+	if (keep_ledgers)
+		end_ledger(&sums->waits, task, now_ns, false);
 	if ((__u32)task->self_exec_id < process->exec_id) {
 		/* A thread of a program that an exec has ended already: nothing of it is the new program's. */
 		add_account_atomic(&sums->late, &own);
@@ -293,8 +312,11 @@ int BPF_PROG(thread_switch, bool preempt, struct task_struct *prev, struct task_
 		return 0;
 	__u64 now_ns = bpf_ktime_get_boot_ns();
 	note_clock(next, now_ns);
-	if (dead)
+	if (dead) {
 		thread_dead(prev, now_ns);
+		if (keep_ledgers)
+			forget_ledger(prev);
+	}
 	return 0;
 }
 

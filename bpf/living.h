@@ -45,6 +45,11 @@ int living_tasks(struct bpf_iter__task *context)
 	}
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
+	__u64 now_ns = bpf_ktime_get_boot_ns();
+	/* Each thread of a process that lived before is met here; one that an iterator adopted a moment ago, in part.
+	 */
+	if (keep_ledgers && (process->flags & TRACER_FLAG_ADOPTED_LIFE) && !kernel_made(task) && !thread_of(task))
+		join_ledger(task, now_ns, PROGRAM_LIVING);
 	if (!adopted) {
 		/* Followed before, by another rule: what it begins from now on gets the new labels. */
 		__u32 tree = task->tgid;
@@ -57,8 +62,7 @@ int living_tasks(struct bpf_iter__task *context)
 	if (!record)
 		return 0;
 	__builtin_memset(record, 0, sizeof(*record));
-	fill_header(&record->header, TRACER_WIRE_THREAD, sizeof(*record), task->tgid, process->start_ns,
-		    bpf_ktime_get_boot_ns());
+	fill_header(&record->header, TRACER_WIRE_THREAD, sizeof(*record), task->tgid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
 	record->identity.uid = task->cred->uid.val;
 	fill_namespaces(&record->identity, task);
@@ -68,9 +72,14 @@ int living_tasks(struct bpf_iter__task *context)
 	if (task->pid == task->tgid && (process->flags & TRACER_FLAG_HAS_SUMS)) {
 		__u32 pid = task->tgid;
 		struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
-		if (sums)
+		if (sums) {
 			record->ended = sums->ended;
+			if (keep_ledgers)
+				record->waits = sums->waits;
+		}
 	}
+	if (keep_ledgers)
+		ledger_of_living(&record->waits, task, now_ns, PROGRAM_LIVING);
 	record->attached_ns = process->attached_ns;
 	record->tid = task->pid;
 	record->flags = process->flags;

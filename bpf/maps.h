@@ -26,11 +26,12 @@ struct {
 struct tracer_thread_sums {
 	struct tracer_wire_account ended; /* of its threads that have ended */
 	struct tracer_wire_account late;  /* of those, the ones of earlier programs that ended after them */
+	struct tracer_wire_waits waits;	  /* of its threads that have ended */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768); /* as many as processes, so that there is always room */
+	__uint(max_entries, 16384);
 	__type(key, __u32);
 	__type(value, struct tracer_thread_sums);
 } ended_threads SEC(".maps");
@@ -163,6 +164,7 @@ struct {
 const volatile __u8 track_all = 0; /* every process of the host, but for excluded ones */
 const volatile __u8 use_cgroup_rules = 0;
 const volatile __u8 use_uid_rules = 0;
+const volatile __u8 keep_ledgers = 0; /* the waits family is there */
 const volatile __u8 own_uid_only = 0; /* only processes of own_uid, whatever includes them */
 const volatile __u32 own_uid = 0;
 const volatile __u8 memory_is_v1 = 0; /* the memory controller is mounted as a v1 hierarchy */

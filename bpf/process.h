@@ -215,7 +215,7 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 {
 	struct task_struct *leader = task->group_leader;
 	__u32 pid = task->tgid;
-	struct tracer_process *fresh = take_place(pid, program);
+	struct tracer_process *fresh = process_take(pid, program);
 
 	if (!fresh)
 		return NULL;

@@ -67,6 +67,46 @@ struct tracer_wire_account {
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 
+/* What a thread waits for while it is off the CPU. */
+#define TRACER_WAIT_NONE 0 /* for nothing: it could run. Sums: what of that was not run-queue time */
+#define TRACER_WAIT_DISK 1
+#define TRACER_WAIT_PIPE_READ 2	 /* for data in an empty pipe, or for somebody to open its other end */
+#define TRACER_WAIT_PIPE_WRITE 3 /* for room in a full pipe */
+#define TRACER_WAIT_SOCKET 4
+#define TRACER_WAIT_LOCK 5
+#define TRACER_WAIT_CHILD 6
+#define TRACER_WAIT_SLEEP 7
+#define TRACER_WAIT_POLL 8 /* for any of several things, or for an event */
+#define TRACER_WAIT_RECLAIM 9
+#define TRACER_WAIT_SWAP 10 /* in a page fault that reads */
+#define TRACER_WAIT_STOPPED 11
+#define TRACER_WAIT_OTHER 12
+#define TRACER_WAIT_CAUSES 13
+
+/* How the cause follows from the number of a system call: one of the above, or by what a descriptor is. */
+#define TRACER_CALL_READS 32	 /* from its first argument */
+#define TRACER_CALL_WRITES 33	 /* to its first argument */
+#define TRACER_CALL_MOVES_0_1 34 /* from its first argument to its second */
+#define TRACER_CALL_MOVES_0_2 35 /* from its first argument to its third */
+#define TRACER_CALL_MOVES_1_0 36 /* from its second argument to its first */
+#define TRACER_CALL_OPENS 37
+#define TRACER_CALL_FILES 38 /* works on the file system */
+#define TRACER_CALL_AWAITS_SIGNAL 39
+#define TRACER_CALLS 512
+
+/* Where the wall time went, since the threads were followed, summed over them. */
+struct tracer_wire_waits {
+	__u64 wall_ns;
+	__u64 cpu_ns;
+	__u64 run_queue_ns;
+	__u64 wait_ns[TRACER_WAIT_CAUSES];
+	__u32 pipe_read_peer; /* the process that ended most of these waits; 0: none, or not known */
+	__u32 pipe_write_peer;
+	__u32 threads; /* summed up here; 0: nothing is known */
+	__u32 reserved;
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_waits) == 144, "wire layout");
+
 /* What is the same for a process from its birth on, or changes seldom. */
 struct tracer_wire_identity {
 	__u64 parent_start_ns;
@@ -123,6 +163,7 @@ struct tracer_wire_process_exec {
 	__u16 cwd_size;
 	__u32 argv_size; /* bytes of it that follow: all, or the first 3 KiB and the last 1 KiB */
 	__u32 reserved;
+	struct tracer_wire_waits waits; /* of the process, at this moment */
 };
 
 /* With TRACER_FLAG_LATE_THREADS followed by an account: of threads of ended programs that ended after those. */
@@ -138,6 +179,7 @@ struct tracer_wire_process_exit {
 	__u32 exit_code; /* as wait4 gives it: signal in bits 0-6, core dump in bit 7, status in bits 8-15 */
 	__u32 threads_created;
 	__u32 reserved;
+	struct tracer_wire_waits waits;
 };
 
 /* Followed by path_size bytes: the path for a new cgroup, or components, leaf first, when `reversed`. */
@@ -161,6 +203,7 @@ struct tracer_wire_thread {
 	__u32 threads_created;
 	__u32 newly_adopted; /* 1: this pass began to track the process */
 	__u64 read_before_exec_bytes;
+	struct tracer_wire_waits waits; /* of this thread; in the leader's record also of all that have ended */
 };
 
 /* Followed by the exe's path, the working folder, the argument vector and the cgroup's path, each of the size given. */
@@ -189,7 +232,8 @@ struct tracer_context_totals {
 #define TRACER_LOSS_PROCESS_TABLE 4 /* a process that could not be tracked */
 #define TRACER_LOSS_THREAD_TABLE 5  /* a process whose ended threads could not be summed */
 #define TRACER_LOSS_CGROUP_TABLE 6  /* a new cgroup of a rule's subtree that could not be noted */
-#define TRACER_LOSS_CAUSES 7
+#define TRACER_LOSS_LEDGER_TABLE 7  /* a thread whose waits could not be followed */
+#define TRACER_LOSS_CAUSES 8
 
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1
@@ -235,6 +279,32 @@ struct tracer_cpu {
 	__u64 seen_ns;	/* when, in the scheduler's clock; 0: never */
 	__u64 offset;	/* of its per-CPU memory */
 	__u64 reserved[5];
+};
+
+/* What the ledger remembers of a thread. */
+struct tracer_thread {
+	__u64 task; /* its address, as tids come again, and an exec moves them */
+	__u64 followed_ns;
+	__u64 cpu_before_ns;
+	__u64 out_ns;	    /* when it last left the CPU */
+	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
+	__u64 run_queue_ns;
+	__u64 wait_ns[TRACER_WAIT_CAUSES];
+	__u64 read_lead_ns; /* by how much pipe_read_peer leads over all others */
+	__u64 write_lead_ns;
+	__u32 pipe_read_peer;
+	__u32 pipe_write_peer;
+	__u32 cause; /* TRACER_WAIT_*, since out_ns */
+	__u32 waker; /* process that woke it from a wait for a pipe */
+	__u32 in_reclaim;
+	__u32 changes; /* odd while it is being changed */
+};
+
+/* A place in the map `threads`. */
+struct tracer_thread_slot {
+	__u32 tid; /* 0: free */
+	__u32 displaced;
+	struct tracer_thread thread;
 };
 
 struct tracer_cgroup_key {

@@ -43,6 +43,10 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
   kernel.ring_bytes = options.ring_bytes;
   kernel.max_processes = options.max_processes;
   kernel.max_contexts = options.max_contexts;
+  const auto wanted = [&options](Family family) {
+    return std::find(options.families.begin(), options.families.end(), family) != options.families.end();
+  };
+  kernel.waits = wanted(Family::kWaits);
   kernel.own_uid_only = ::geteuid() != 0;
   bool includes = false;
   for (const Filter::Rule& rule : options.filter.rules()) {
@@ -200,6 +204,10 @@ class Session::Impl final : public Receiver {
   }
 
   std::vector<std::string> explain() const { return explain_filter(options_.filter, from_kernel_, ::geteuid() != 0); }
+  std::vector<SignalState> signals() const {
+    const std::lock_guard lock(source_mutex_);
+    return source_->signals();
+  }
   const HostInfo& host() const noexcept { return host_; }
 
   void on_record(std::span<const std::byte> bytes) override {
@@ -355,6 +363,7 @@ std::vector<ProcessSample> Session::living() { return impl_->living(); }
 Statistics Session::statistics() const { return impl_->statistics(); }
 std::vector<ContextTotals> Session::totals() const { return impl_->totals(); }
 std::vector<std::string> Session::explain() const { return impl_->explain(); }
+std::vector<SignalState> Session::signals() const { return impl_->signals(); }
 const HostInfo& Session::host() const noexcept { return impl_->host(); }
 
 }  // namespace tracer

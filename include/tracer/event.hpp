@@ -16,6 +16,7 @@
 
 #include <tracer/context.hpp>
 #include <tracer/export.hpp>
+#include <tracer/ledger.hpp>
 
 namespace tracer {
 
@@ -76,6 +77,7 @@ struct Account {
   std::optional<std::uint64_t> storage_read_bytes;       ///< Fetched from storage because of it.
   std::optional<std::uint64_t> storage_written_bytes;    ///< Made dirty for storage.
   std::optional<std::uint64_t> storage_cancelled_bytes;  ///< Made dirty, and dropped before it got there.
+  Ledger ledger;                                         ///< Where the time went.
 };
 
 /// A process began: by fork, or, with attached_ns, it lived before the session did.

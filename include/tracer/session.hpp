@@ -17,6 +17,7 @@
 #include <tracer/export.hpp>
 #include <tracer/filter.hpp>
 #include <tracer/host.hpp>
+#include <tracer/signals.hpp>
 #include <tracer/sink.hpp>
 #include <tracer/statistics.hpp>
 #include <tracer/subscription.hpp>
@@ -33,10 +34,11 @@ enum class Reader {
 struct SessionOptions {
   Filter filter = {};  ///< Default: every process of the host (not root: of your own uid).
   Reader reader = Reader::kOwnThread;
-  std::size_t ring_bytes = 1u << 20;        ///< Between kernel and reader. A power of two times the page size.
-  std::size_t max_processes = 32768;        ///< Tracked at one time; more are counted as lost. About 0.4 KiB each.
-  std::size_t max_contexts = 256;           ///< Different labels in one session; about 0.2 KiB each and CPU.
-  bool mask_secrets = true;                 ///< In arguments, by rules/secrets.toml.
+  std::size_t ring_bytes = 1u << 20;  ///< Between kernel and reader. A power of two times the page size.
+  std::size_t max_processes = 32768;  ///< Tracked at one time; more are counted as lost. About 0.4 KiB each.
+  std::size_t max_contexts = 256;     ///< Different labels in one session; about 0.2 KiB each and CPU.
+  std::vector<Family> families = {Family::kWaits, Family::kSnapshots};  ///< Besides the lifecycle.
+  bool mask_secrets = true;                                             ///< In arguments, by rules/secrets.toml.
   std::filesystem::path tool_rules = {};    ///< Instead of the built-in rules/tools.toml; empty: built-in.
   std::filesystem::path secret_rules = {};  ///< Likewise, rules/secrets.toml.
   std::function<void(std::exception_ptr)> on_error = {};  ///< What a callback threw; on the dispatching thread.
@@ -94,6 +96,8 @@ class TRACER_EXPORT Session {
   std::vector<ContextTotals> totals() const;
   /// What each rule of the filter does, and whether the kernel or user space decides it: one line each.
   std::vector<std::string> explain() const;
+  /// The families that were asked for, and how they are there. Empty for sources other than the kernel.
+  std::vector<SignalState> signals() const;
   const HostInfo& host() const noexcept;
 
  private:

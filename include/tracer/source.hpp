@@ -15,6 +15,7 @@
 #include <tracer/event.hpp>
 #include <tracer/export.hpp>
 #include <tracer/host.hpp>
+#include <tracer/signals.hpp>
 
 namespace tracer {
 
@@ -57,6 +58,7 @@ class TRACER_EXPORT Source {
   virtual void track(pid_t, std::uint32_t /*context_id*/, Receiver&) {}
   virtual std::map<std::string, std::uint64_t> losses() const { return {}; }
   virtual std::vector<RawTotals> totals() const { return {}; }
+  virtual std::vector<SignalState> signals() const { return {}; }
   virtual HostInfo host() const = 0;
 };
 

@@ -52,6 +52,10 @@ class JsonWriter {
   template <class T>
   void group(const char* name, const T& member) {
     key(name);
+    if (!is_known(member)) {
+      out_ += "null";
+      return;
+    }
     out_ += '{';
     first_ = true;
     visit_fields(*this, member);

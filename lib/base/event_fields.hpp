@@ -41,6 +41,38 @@ void visit_fields(V& v, T& p) {
   v("sample", p.context.sample);
 }
 
+template <class V, MaybeConst<Ledger> T>
+void visit_fields(V& v, T& l) {
+  v("cpu_user_ns", l.cpu_user_ns);
+  v("cpu_system_ns", l.cpu_system_ns);
+  v("run_queue_ns", l.run_queue_ns);
+  v("disk_ns", l.disk_ns);
+  v("pipe_ns", l.pipe_ns);
+  v("socket_ns", l.socket_ns);
+  v("lock_ns", l.lock_ns);
+  v("child_ns", l.child_ns);
+  v("sleep_ns", l.sleep_ns);
+  v("poll_ns", l.poll_ns);
+  v("reclaim_ns", l.reclaim_ns);
+  v("swap_ns", l.swap_ns);
+  v("throttled_ns", l.throttled_ns);
+  v("stopped_ns", l.stopped_ns);
+  v("other_ns", l.other_ns);
+  v("wall_ns", l.wall_ns);
+  v("cpu_ns", l.cpu_ns);
+  v("pipe_read_ns", l.pipe_read_ns);
+  v("pipe_write_ns", l.pipe_write_ns);
+  v("pipe_read_peer_pid", l.pipe_read_peer_pid);
+  v("pipe_write_peer_pid", l.pipe_write_peer_pid);
+}
+
+/// False: nothing of it is known.
+inline bool is_known(const Ledger& ledger) noexcept { return ledger.wall_ns.has_value(); }
+template <class T>
+bool is_known(const T&) noexcept {
+  return true;
+}
+
 template <class V, MaybeConst<Account> T>
 void visit_fields(V& v, T& a) {
   v("cpu_ns", a.cpu_ns);
@@ -61,6 +93,7 @@ void visit_fields(V& v, T& a) {
   v("storage_read_bytes", a.storage_read_bytes);
   v("storage_written_bytes", a.storage_written_bytes);
   v("storage_cancelled_bytes", a.storage_cancelled_bytes);
+  v.group("ledger", a.ledger);
 }
 
 template <class V, MaybeConst<ProgramAccount> T>

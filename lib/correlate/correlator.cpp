@@ -20,7 +20,7 @@ std::vector<ProcessSample> Correlator::take_samples() {
   std::vector<ProcessSample> samples;
   samples.reserve(samples_.size());
   for (auto& [pid, each] : samples_) {
-    each.sample.account = living_account(each.sum, each.read_before_exec_bytes, each.flags);
+    each.sample.account = living_account(each.sum, each.waits, each.read_before_exec_bytes, each.flags);
     samples.push_back(std::move(each.sample));
   }
   samples_.clear();
@@ -163,7 +163,7 @@ void Correlator::on(ExecRecord record) {
   }
   entry.process = std::move(process);
   entry.program_start_ns = record.identity.time_ns;
-  entry.program_base = record.total;
+  entry.program_base = {record.total, record.waits};
   entry.base_cpu_known = (record.flags & TRACER_FLAG_CPU_STALE) == 0;
   entry.threads_pending = (record.flags & TRACER_FLAG_THREADS_PENDING) != 0;
   if (entry.selection == Selection::kSelected) emit_(std::move(event));
@@ -217,6 +217,7 @@ void Correlator::on(ThreadRecord record) {
 
   Sampling& sampling = samples_[record.identity.pid];
   sampling.sum = sum_of(sampling.sum, record.sum);
+  sampling.waits = sum_of(sampling.waits, record.waits);
   sampling.read_before_exec_bytes = record.read_before_exec_bytes;
   sampling.flags = record.flags;
   sampling.sample.process = entry.process;

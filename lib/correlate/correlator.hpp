@@ -17,6 +17,7 @@
 #include "correlate/filter_evaluator.hpp"
 #include "correlate/secret_rules.hpp"
 #include "correlate/tool_rules.hpp"
+#include "decode/account.hpp"
 #include "decode/records.hpp"
 
 namespace tracer {
@@ -49,7 +50,7 @@ class Correlator {
     Selection selection = Selection::kSelected;
     std::optional<std::uint64_t> attached_ns;
     std::uint64_t program_start_ns = 0;
-    RawAccount program_base{};     ///< The process's total when its program began.
+    ProgramBase program_base;      ///< The process's sums when its program began.
     bool base_cpu_known = true;    ///< False: CPU time in it may be short by up to a tick.
     bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.
     bool announced = false;        ///< Its ProcessStart was emitted.
@@ -80,6 +81,7 @@ class Correlator {
   struct Sampling {
     ProcessSample sample;
     RawAccount sum{};
+    RawWaits waits{};
     std::uint64_t read_before_exec_bytes = 0;
     std::uint32_t flags = 0;
   };

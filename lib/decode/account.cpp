@@ -83,10 +83,12 @@ void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexce
   }
 }
 
-Account ended_account(const ExecRecord& record, const RawAccount& base) noexcept {
+Account ended_account(const ExecRecord& record, const ProgramBase& base) noexcept {
   // While threads of the ended program were still ending, its sums were not final: not known is better than too little.
   if ((record.flags & TRACER_FLAG_THREADS_PENDING) != 0) return {};
-  Account account = to_account(difference(record.total, base), record.flags);
+  const RawAccount share = difference(record.total, base.total);
+  Account account = to_account(share, record.flags);
+  account.ledger = to_ledger(difference(record.waits, base.waits), share);
   account.read_at_most_bytes = account.read_bytes;
   account.read_bytes.reset();
   account.read_calls.reset();
@@ -97,22 +99,28 @@ Account ended_account(const ExecRecord& record, const RawAccount& base) noexcept
 
 Account process_account(const ExitRecord& record) noexcept {
   Account account = to_account(record.total, record.flags);
+  account.ledger = to_ledger(record.waits, record.total);
   set_peak(account, record.peak_pages, record.flags);
   settle_reads(account, record.read_before_exec_bytes, record.flags);
   return account;
 }
 
-Account living_account(const RawAccount& sum, std::uint64_t read_before_exec_bytes, std::uint32_t flags) noexcept {
+Account living_account(const RawAccount& sum, const RawWaits& waits, std::uint64_t read_before_exec_bytes,
+                       std::uint32_t flags) noexcept {
   Account account = to_account(sum, flags);
+  account.ledger = to_ledger(waits, sum);
   settle_reads(account, read_before_exec_bytes, flags);
   return account;
 }
 
-Account last_program_account(const ExitRecord& record, const RawAccount& base) noexcept {
+Account last_program_account(const ExitRecord& record, const ProgramBase& base) noexcept {
   // What threads did that ended before tracking began is before an exec, too, and so not in the program's share.
   std::uint32_t flags = record.flags;
   if ((flags & TRACER_FLAG_EXECUTED) != 0) flags &= ~TRACER_FLAG_LOST_THREADS;
-  Account account = to_account(difference(difference(record.total, base), record.late), flags);
+  const RawAccount share = difference(difference(record.total, base.total), record.late);
+  Account account = to_account(share, flags);
+  // The waits of late threads are not told apart.
+  if (record.late.cpu_ns == 0) account.ledger = to_ledger(difference(record.waits, base.waits), share);
   set_peak(account, record.peak_pages, flags);
   if ((flags & TRACER_FLAG_EXECUTED) == 0) settle_reads(account, 0, flags);
   return account;

@@ -6,6 +6,7 @@
 
 #include <tracer/event.hpp>
 
+#include "decode/ledger.hpp"
 #include "decode/records.hpp"
 
 namespace tracer {
@@ -20,14 +21,21 @@ Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept
 
 void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexcept;
 
-/// Of the program that an exec ended: from `base`, the process's total when that began.
-Account ended_account(const ExecRecord& record, const RawAccount& base) noexcept;
+/// What a process's sums were when a program began.
+struct ProgramBase {
+  RawAccount total{};
+  RawWaits waits{};
+};
+
+/// Of the program that an exec ended and that began at `base`.
+Account ended_account(const ExecRecord& record, const ProgramBase& base) noexcept;
 /// Of a process that lives, from the sum of its threads.
-Account living_account(const RawAccount& sum, std::uint64_t read_before_exec_bytes, std::uint32_t flags) noexcept;
+Account living_account(const RawAccount& sum, const RawWaits& waits, std::uint64_t read_before_exec_bytes,
+                       std::uint32_t flags) noexcept;
 /// Of a whole process.
 Account process_account(const ExitRecord& record) noexcept;
-/// Of its last program: from `base`, the process's total when that began.
-Account last_program_account(const ExitRecord& record, const RawAccount& base) noexcept;
+/// Of its last program, which began at `base`.
+Account last_program_account(const ExitRecord& record, const ProgramBase& base) noexcept;
 
 /// Of the sum of `processes`: as for one, in the mean.
 void settle_reads_of_many(Account& account, std::uint64_t read_before_exec_bytes, std::uint64_t processes) noexcept;

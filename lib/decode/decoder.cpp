@@ -121,6 +121,7 @@ std::optional<Record> decode_exec(std::span<const std::byte> bytes) {
   record.identity = identity_of(wire.header, wire.identity);
   record.ended_start_ns = wire.program_start_ns;
   record.total = wire.total;
+  record.waits = wire.waits;
   record.ended_peak_pages = wire.peak_pages;
   record.flags = wire.flags;
   record.text.exe = path_of(*exe, (wire.flags & TRACER_FLAG_EXE_CUT) != 0);
@@ -145,6 +146,7 @@ std::optional<Record> decode_exit(std::span<const std::byte> bytes) {
   if ((wire.flags & TRACER_FLAG_THREADS_UNKNOWN) == 0) record.threads = wire.threads_created;
   record.program_start_ns = wire.program_start_ns;
   record.total = wire.total;
+  record.waits = wire.waits;
   record.peak_pages = wire.peak_pages;
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
   record.flags = wire.flags;
@@ -173,6 +175,7 @@ std::optional<Record> decode_thread(std::span<const std::byte> bytes) {
   record.identity = identity_of(wire.header, wire.identity);
   record.attached_ns = unless_zero(wire.attached_ns);
   record.sum = sum_of(wire.own, wire.ended);
+  record.waits = wire.waits;
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
   record.flags = wire.flags;
   record.newly_adopted = wire.newly_adopted != 0;

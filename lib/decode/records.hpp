@@ -16,6 +16,8 @@ namespace tracer {
 
 /// Raw counters, which only grow; an Account is made of the difference of two (account.hpp).
 using RawAccount = tracer_wire_account;
+/// Likewise of waits; a Ledger is made of it (ledger.hpp).
+using RawWaits = tracer_wire_waits;
 
 /// In each record of a process.
 struct RecordIdentity {
@@ -51,6 +53,7 @@ struct ExecRecord {
   RecordIdentity identity;
   std::uint64_t ended_start_ns = 0;  ///< When the program began that ended here.
   RawAccount total{};                ///< Of the process, up to here.
+  RawWaits waits{};                  ///< Likewise.
   std::uint64_t ended_peak_pages = 0;
   std::uint32_t flags = 0;  ///< TRACER_FLAG_*
   ProgramText text;
@@ -66,6 +69,7 @@ struct ExitRecord {
   std::uint64_t program_start_ns = 0;  ///< When its last program began.
   RawAccount total{};
   RawAccount late{};  ///< Share of threads of earlier programs that ended after those.
+  RawWaits waits{};
   std::uint64_t peak_pages = 0;
   std::uint64_t read_before_exec_bytes = 0;
   std::uint32_t flags = 0;
@@ -81,6 +85,7 @@ struct ThreadRecord {
   RecordIdentity identity;
   std::optional<std::uint64_t> attached_ns;
   RawAccount sum{};  ///< Of this thread; in the leader's record with all that have ended.
+  RawWaits waits{};  ///< Likewise.
   std::uint64_t read_before_exec_bytes = 0;
   std::uint32_t flags = 0;  ///< TRACER_FLAG_*
   bool newly_adopted = false;

@@ -19,9 +19,10 @@ class NameCollector {
   }
   template <class T>
   void group(const char* name, const T& member) {
-    prefix_ = std::string(name) + '.';
+    const std::string before = prefix_;
+    prefix_ += std::string(name) + '.';
     visit_fields(*this, member);
-    prefix_.clear();
+    prefix_ = before;
   }
 
  private:

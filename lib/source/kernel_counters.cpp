@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<const char*, TRACER_LOSS_CAUSES> kLossNames = {
     "ring_full_process_start", "ring_full_process_exec", "ring_full_process_exit", "ring_full_cgroup",
-    "process_table_full",      "thread_table_full",      "cgroup_table_full"};
+    "process_table_full",      "thread_table_full",      "cgroup_table_full",      "ledger_table_full"};
 
 template <class Value, class Function>
 void for_each_cpu_value(int map, std::uint32_t key, Function function) {

@@ -29,6 +29,8 @@
 #include "source/kernel_support.hpp"
 #include "source/libbpf_log.hpp"
 #include "source/proc_text.hpp"
+#include "source/waits_family.hpp"
+#include "source/call_causes.hpp"
 
 namespace tracer {
 namespace {
@@ -52,6 +54,7 @@ class KernelSource final : public Source {
 
   void start(Receiver& receiver) override {
     receiver_ = &receiver;
+    if (waits_) waits_->attach();
     {
       const LibbpfLog log;
       if (const int failed = ::lifecycle_bpf__attach(skeleton_.get())) refuse("attach the programs", -failed, log);
@@ -85,6 +88,7 @@ class KernelSource final : public Source {
       ::bpf_link__destroy(*link);
       *link = nullptr;
     }
+    if (waits_) waits_->detach();
     stopped_ = true;
   }
 
@@ -102,6 +106,7 @@ class KernelSource final : public Source {
 
   std::map<std::string, std::uint64_t> losses() const override { return counters_->losses(); }
   std::vector<RawTotals> totals() const override { return counters_->totals(); }
+  std::vector<SignalState> signals() const override { return signals_; }
   HostInfo host() const override { return this_host(); }
 
  private:
@@ -147,12 +152,44 @@ class KernelSource final : public Source {
                    {}});
   }
 
+  std::uint32_t places() const { return static_cast<std::uint32_t>(std::bit_ceil(options_.max_processes)); }
+
   void load() {
-    const LibbpfLog log;
-    skeleton_.reset(::lifecycle_bpf__open());
-    if (!skeleton_) refuse("open the programs", errno, log);
+    signals_.push_back({Family::kLifecycle, true, "tp_btf: sched_process_fork, _exec, _exit, sched_switch", {}});
+    if (options_.waits) load_with_waits();
+    if (!skeleton_) load_lifecycle();
+    finish_loading();
+  }
+
+  /// A family that the kernel refuses is left out, and says why.
+  void load_with_waits() {
+    SignalState state{Family::kWaits, false, "tp_btf: sched_switch, sched_waking, mm_vmscan_*_reclaim_*", {}};
+    try {
+      waits_.emplace(types_, places());
+      load_lifecycle();
+      state.active = true;
+    } catch (const Error& error) {
+      skeleton_.reset();
+      waits_.reset();
+      if (!error.problems().empty()) state.problem = error.problems().front();
+    }
+    signals_.push_back(std::move(state));
+  }
+
+  void load_lifecycle() {
+    {
+      const LibbpfLog log;
+      skeleton_.reset(::lifecycle_bpf__open());
+      if (!skeleton_) refuse("open the programs", errno, log);
+    }
     configure();
+    if (waits_) waits_->share_with(*skeleton_->obj);
+    const LibbpfLog log;
     if (const int failed = ::lifecycle_bpf__load(skeleton_.get())) refuse("load the programs", -failed, log);
+  }
+
+  void finish_loading() {
+    const LibbpfLog log;
     if (const int prog = ::bpf_program__fd(skeleton_->progs.find_cpu_offsets); prog >= 0) {
       LIBBPF_OPTS(bpf_test_run_opts, run);
       ::bpf_prog_test_run_opts(prog, &run);
@@ -182,11 +219,18 @@ class KernelSource final : public Source {
       if (rule.rule.subject == Filter::Subject::kCgroup) rodata->use_cgroup_rules = 1;
     }
     ::bpf_map__set_max_entries(skeleton_->maps.events, static_cast<std::uint32_t>(options_.ring_bytes));
-    const auto places = static_cast<std::uint32_t>(std::bit_ceil(options_.max_processes));
-    rodata->slot_mask = places - 1;
-    ::bpf_map__set_max_entries(skeleton_->maps.processes, places);
-    ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, std::max(places / 4, 1u));
-    ::bpf_map__set_max_entries(skeleton_->maps.ended_threads, places + places / 4);
+    rodata->slot_mask = places() - 1;
+    ::bpf_map__set_max_entries(skeleton_->maps.processes, places());
+    ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, std::max(places() / 4, 1u));
+    // Only for those with several threads, and those that lived before.
+    ::bpf_map__set_max_entries(skeleton_->maps.ended_threads, std::max(places() / 2, std::min(places() * 2, 4096u)));
+    if (waits_) {
+      rodata->keep_ledgers = 1;
+      rodata->thread_mask = places() - 1;
+      fill_call_causes(std::span(rodata->call_causes));
+      ::bpf_map__set_max_entries(skeleton_->maps.threads, places());
+      ::bpf_map__set_max_entries(skeleton_->maps.displaced_threads, places() / 4 + 1);
+    }
     ::bpf_map__set_max_entries(skeleton_->maps.totals, static_cast<std::uint32_t>(options_.max_contexts));
 
     const auto only_if = [](bool wanted, bpf_program* program) { ::bpf_program__set_autoload(program, wanted); };
@@ -341,7 +385,9 @@ class KernelSource final : public Source {
 
   KernelSourceOptions options_;
   KernelTypes types_;
+  std::optional<WaitsFamily> waits_;
   std::unique_ptr<lifecycle_bpf, SkeletonCloser> skeleton_;
+  std::vector<SignalState> signals_;
   std::unique_ptr<ring_buffer, RingCloser> ring_;
   std::optional<KernelCounters> counters_;
   UniqueFd timer_;

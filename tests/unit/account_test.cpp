@@ -160,7 +160,7 @@ TEST_CASE("with lost threads a process's reads stay unknown after an exec") {
 TEST_CASE("an ended program's reads include its exec's, and so are a bound") {
   ExecRecord record = exec_of(wire::counted(3), TRACER_FLAG_PEAK_EXACT);
   record.ended_peak_pages = 4;
-  const Account account = ended_account(record, wire::counted(1));
+  const Account account = ended_account(record, {wire::counted(1), {}});
   CHECK(account.cpu_ns == 200);
   CHECK(account.written_bytes == 22);
   CHECK_FALSE(account.read_bytes.has_value());
@@ -185,7 +185,7 @@ TEST_CASE("a stale cpu time at an exec is absent, the rest is there") {
 }
 
 TEST_CASE("the last program's share leaves out what came before its exec") {
-  const Account account = last_program_account(exit_of(wire::counted(5), TRACER_FLAG_EXECUTED), wire::counted(2));
+  const Account account = last_program_account(exit_of(wire::counted(5), TRACER_FLAG_EXECUTED), {wire::counted(2), {}});
   CHECK(account.cpu_ns == 300);
   CHECK(account.read_bytes == 30);
   CHECK(account.read_calls == 36);
@@ -195,13 +195,13 @@ TEST_CASE("the last program's share leaves out what came before its exec") {
 TEST_CASE("the last program's share leaves out stragglers of the program before") {
   ExitRecord record = exit_of(wire::counted(5), TRACER_FLAG_EXECUTED);
   record.late = wire::counted(1);
-  CHECK(last_program_account(record, wire::counted(2)).cpu_ns == 200);
+  CHECK(last_program_account(record, {wire::counted(2), {}}).cpu_ns == 200);
   CHECK(process_account(record).cpu_ns == 500);
 }
 
 TEST_CASE("threads lost before the exec do not hide the last program's share") {
   const std::uint32_t executed = TRACER_FLAG_EXECUTED | TRACER_FLAG_LOST_THREADS;
-  CHECK(last_program_account(exit_of(wire::counted(5), executed), wire::counted(2)).written_bytes == 33);
+  CHECK(last_program_account(exit_of(wire::counted(5), executed), {wire::counted(2), {}}).written_bytes == 33);
   CHECK_FALSE(last_program_account(exit_of(wire::counted(5), TRACER_FLAG_LOST_THREADS), {}).written_bytes.has_value());
 }
 
@@ -213,12 +213,12 @@ TEST_CASE("a sum adds field by field") {
 }
 
 TEST_CASE("a living process's reads leave out what came before its exec, as at its end") {
-  CHECK(living_account(reads(5000), 1000, 0).read_bytes == 5000);
-  CHECK(living_account(reads(5000), 1000, TRACER_FLAG_EXECUTED).read_bytes == 4000);
-  const Account bound = living_account(reads(50'000), 20'000, TRACER_FLAG_EXECUTED);
+  CHECK(living_account(reads(5000), {}, 1000, 0).read_bytes == 5000);
+  CHECK(living_account(reads(5000), {}, 1000, TRACER_FLAG_EXECUTED).read_bytes == 4000);
+  const Account bound = living_account(reads(50'000), {}, 20'000, TRACER_FLAG_EXECUTED);
   CHECK_FALSE(bound.read_bytes.has_value());
   CHECK(bound.read_at_most_bytes == 50'000);
-  const Account lost = living_account(reads(5000), 100, TRACER_FLAG_EXECUTED | TRACER_FLAG_LOST_THREADS);
+  const Account lost = living_account(reads(5000), {}, 100, TRACER_FLAG_EXECUTED | TRACER_FLAG_LOST_THREADS);
   CHECK_FALSE(lost.read_bytes.has_value());
   CHECK(lost.cpu_ns == 100);
 }

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The beginning and the end of a thread's ledger, and its sums on the way. */
+#ifndef TRACER_LEDGER_LIFE_H
+#define TRACER_LEDGER_LIFE_H
+
+#include "ledger.h"
+#include "wait_causes.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PROGRAMS);
+	__type(key, __u32);
+	__type(value, struct tracer_thread);
+} thread_copy SEC(".maps");
+
+DEFINE_PLACES_TAKEN(thread, tracer_thread_slot, tracer_thread, tid, thread, displaced_threads, thread_copy,
+		    TRACER_LOSS_LEDGER_TABLE)
+
+/* Follows a thread from `since_ns` on: from its birth, or from now. */
+static __noinline struct tracer_thread *begin_ledger(struct task_struct *task, __u64 since_ns, __u32 program)
+{
+	struct tracer_thread *thread = thread_take(task->pid, program);
+
+	if (!thread)
+		return NULL;
+	thread->followed_ns = since_ns;
+	thread->out_ns = since_ns;
+	thread->cpu_before_ns = task->se.sum_exec_runtime;
+	thread->run_delay_ns = task->sched_info.run_delay;
+	thread->task = (__u64)task;
+	return thread;
+}
+
+/* One that lives already: what it waits for just now is seen, too. */
+static __always_inline void join_ledger(struct task_struct *task, __u64 now_ns, __u32 program)
+{
+	struct tracer_thread *thread = begin_ledger(task, now_ns, program);
+	__u32 state = task_state(task);
+
+	if (thread && state && !task->on_cpu)
+		thread->cause = cause_of_wait(task, state, false);
+}
+
+static __always_inline void add_waits(struct tracer_wire_waits *sum, const struct tracer_wire_waits *more)
+{
+	__u64 *to = (__u64 *)sum;
+	const __u64 *from = (const __u64 *)more;
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < __builtin_offsetof(struct tracer_wire_waits, pipe_read_peer) / sizeof(__u64); i++)
+		to[i] += from[i];
+	if (!sum->pipe_read_peer)
+		sum->pipe_read_peer = more->pipe_read_peer;
+	if (!sum->pipe_write_peer)
+		sum->pipe_write_peer = more->pipe_write_peer;
+	sum->threads += more->threads;
+}
+
+static __always_inline void keep_peer(__u32 *peer, __u64 known_ns, __u32 other, __u64 other_ns)
+{
+	if (other && (!*peer || other_ns > known_ns))
+		*peer = other;
+}
+
+/* Adds a thread's sums; nobody else adds to these. */
+static __noinline void add_ledger(struct tracer_wire_waits *to, const struct tracer_thread *thread, __u64 cpu_ns,
+				  __u64 now_ns)
+{
+	keep_peer(&to->pipe_read_peer, to->wait_ns[TRACER_WAIT_PIPE_READ], thread->pipe_read_peer,
+		  thread->wait_ns[TRACER_WAIT_PIPE_READ]);
+	keep_peer(&to->pipe_write_peer, to->wait_ns[TRACER_WAIT_PIPE_WRITE], thread->pipe_write_peer,
+		  thread->wait_ns[TRACER_WAIT_PIPE_WRITE]);
+	to->wall_ns += now_ns - thread->followed_ns;
+	to->cpu_ns += cpu_ns - thread->cpu_before_ns;
+	to->run_queue_ns += thread->run_queue_ns;
+	to->threads++;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < TRACER_WAIT_CAUSES; i++)
+		to->wait_ns[i] += thread->wait_ns[i];
+}
+
+/* As above, while other threads may be ending on other CPUs. */
+static __noinline void add_ledger_atomic(struct tracer_wire_waits *to, const struct tracer_thread *thread, __u64 cpu_ns,
+					 __u64 now_ns)
+{
+	keep_peer(&to->pipe_read_peer, to->wait_ns[TRACER_WAIT_PIPE_READ], thread->pipe_read_peer,
+		  thread->wait_ns[TRACER_WAIT_PIPE_READ]);
+	keep_peer(&to->pipe_write_peer, to->wait_ns[TRACER_WAIT_PIPE_WRITE], thread->pipe_write_peer,
+		  thread->wait_ns[TRACER_WAIT_PIPE_WRITE]);
+	__sync_fetch_and_add(&to->wall_ns, now_ns - thread->followed_ns);
+	__sync_fetch_and_add(&to->cpu_ns, cpu_ns - thread->cpu_before_ns);
+	__sync_fetch_and_add(&to->run_queue_ns, thread->run_queue_ns);
+	__sync_fetch_and_add(&to->threads, 1);
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < TRACER_WAIT_CAUSES; i++)
+		__sync_fetch_and_add(&to->wait_ns[i], thread->wait_ns[i]);
+}
+
+/* Adds a dead thread's sums. */
+static __always_inline void end_ledger(struct tracer_wire_waits *to, struct task_struct *task, __u64 now_ns, bool alone)
+{
+	struct tracer_thread *thread = thread_of(task);
+
+	if (!thread)
+		return;
+	if (alone)
+		add_ledger(to, thread, task->se.sum_exec_runtime, now_ns);
+	else
+		add_ledger_atomic(to, thread, task->se.sum_exec_runtime, now_ns);
+}
+
+static __always_inline void forget_ledger(struct task_struct *task)
+{
+	struct tracer_thread *thread = thread_of(task);
+
+	if (!thread)
+		return;
+	thread->task = 0;
+	thread_leave(task->pid);
+}
+
+/*
+ * At an exec, of the thread that called it, which runs. It has taken the place of the first thread, if it was another:
+ * that one's sums are kept with those of the ended threads.
+ */
+static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct tracer_wire_waits *ended,
+				      struct task_struct *task, pid_t old_tid, __u64 cpu_ns, __u64 now_ns)
+{
+	struct tracer_thread *thread = thread_find(old_tid);
+
+	if (!thread || thread->task != (__u64)task)
+		return;
+	if (old_tid != task->pid) {
+		struct tracer_thread *first = thread_find(task->pid);
+		if (!first)
+			return;
+		if (first->task && ended)
+			add_ledger_atomic(ended, first, first->cpu_before_ns, now_ns);
+		__builtin_memcpy(first, thread, sizeof(*first));
+		thread->task = 0;
+		thread_leave(old_tid);
+		thread = first;
+	}
+	struct tracer_cpu_switch *last = switch_of_cpu(bpf_get_smp_processor_id());
+	if (last && last->time_ns)
+		book(thread, task, last->time_ns);
+	add_ledger(to, thread, cpu_ns, now_ns);
+}
+
+/* Of a thread that lives, up to now; on another CPU it may go on meanwhile. */
+static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struct task_struct *task, __u64 now_ns,
+					     __u32 program)
+{
+	struct tracer_thread *thread = thread_of(task);
+	struct tracer_thread *copy = bpf_map_lookup_elem(&thread_copy, &program);
+
+	if (!thread || !copy)
+		return;
+#pragma clang loop unroll(disable)
+	for (int attempt = 0; attempt < 4; attempt++) {
+		__u32 changes = thread->changes;
+		barrier();
+		__builtin_memcpy(copy, thread, sizeof(*copy));
+		barrier();
+		if (!(changes & 1) && changes == thread->changes)
+			break;
+	}
+	__u64 until_ns = now_ns;
+	if (task->on_cpu) {
+		struct tracer_cpu_switch *last = switch_of_cpu(cpu_of(task));
+		until_ns = last && last->time_ns ? last->time_ns : copy->out_ns;
+	} else if (!copy->cause && now_ns > copy->out_ns) {
+		/* Ready, and not told by sched_info before it runs. */
+		copy->run_queue_ns += now_ns - copy->out_ns;
+		until_ns = 0;
+	}
+	book(copy, task, until_ns);
+	add_ledger(to, copy, task->se.sum_exec_runtime, now_ns);
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The maps of the ledger: made with the lifecycle family, which begins and ends the threads in them; shared with the
+ * waits family, which fills them.
+ */
+#ifndef TRACER_LEDGER_MAPS_H
+#define TRACER_LEDGER_MAPS_H
+
+/* As `processes`, by thread id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* a power of two */
+	__type(key, __u32);
+	__type(value, struct tracer_thread_slot);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_thread);
+} displaced_threads SEC(".maps");
+
+/* When each CPU last changed from one thread to another: when the thread on it got there. One cache line each. */
+struct tracer_cpu_switch {
+	__u64 time_ns; /* 0: not seen */
+	__u64 reserved[7];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TRACER_MAX_CPUS);
+	__type(key, __u32);
+	__type(value, struct tracer_cpu_switch);
+} cpu_switches SEC(".maps");
+
+const volatile __u32 thread_mask = 0; /* places in `threads`, less 1 */
+const volatile __u8 call_causes[TRACER_CALLS] = {}; /* by the number of a system call: TRACER_WAIT_* or TRACER_CALL_* */
+
+#endif

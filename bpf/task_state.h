@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a thread is at just now, and the kernel's differences in saying so. */
+#ifndef TRACER_TASK_STATE_H
+#define TRACER_TASK_STATE_H
+
+static __always_inline __u32 task_state(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return task->__state;
+	struct task_struct___before_5_14 *old = (void *)task;
+	return BPF_CORE_READ(old, state);
+}
+
+static __always_inline __u32 cpu_of(struct task_struct *task)
+{
+	struct task_struct___before_5_16 *old = (void *)task;
+	if (bpf_core_field_exists(old->cpu))
+		return BPF_CORE_READ(old, cpu);
+	return task->thread_info.cpu;
+}
+
+#endif

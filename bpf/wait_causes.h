@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Why a thread left the CPU: from its state, the system call that it is in, and what that call's descriptor is. */
+#ifndef TRACER_WAIT_CAUSES_H
+#define TRACER_WAIT_CAUSES_H
+
+#define CALL_NONE (-1)
+#define OLD_STACK_BYTES 16384 /* THREAD_SIZE of kernels without bpf_task_pt_regs, before dd6e10fbd9fb (5.15) */
+
+/* The registers with which the thread entered the kernel. */
+static __always_inline struct pt_regs *entry_registers(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (struct pt_regs *)bpf_task_pt_regs(task);
+	void *stack = BPF_CORE_READ(task, stack);
+	return stack + OLD_STACK_BYTES - bpf_core_type_size(struct pt_regs);
+}
+
+static __always_inline long call_number(struct task_struct *task, struct pt_regs *registers)
+{
+#if defined(__TARGET_ARCH_x86)
+	/* Numbers of 32-bit programs are others. */
+	if (task->thread_info.status & TS_COMPAT)
+		return CALL_NONE;
+	return BPF_CORE_READ(registers, orig_ax);
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(registers, syscallno);
+#endif
+}
+
+static __always_inline __u32 call_argument(struct pt_regs *registers, int which)
+{
+#if defined(__TARGET_ARCH_x86)
+	return which == 0   ? BPF_CORE_READ(registers, di)
+	       : which == 1 ? BPF_CORE_READ(registers, si)
+			    : BPF_CORE_READ(registers, dx);
+#elif defined(__TARGET_ARCH_arm64)
+	return which == 0   ? BPF_CORE_READ(registers, regs[0])
+	       : which == 1 ? BPF_CORE_READ(registers, regs[1])
+			    : BPF_CORE_READ(registers, regs[2]);
+#endif
+}
+
+/* S_IF* of an open descriptor; 0 for what is no file, such as an eventfd, and for none. */
+static __always_inline __u32 descriptor_type(struct task_struct *task, __u32 fd)
+{
+	struct file *file = NULL;
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+
+	if (fd >= BPF_CORE_READ(table, max_fds))
+		return 0;
+	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+	return BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+}
+
+static __always_inline __u32 cause_of_descriptor(__u32 type, __u32 pipe_cause)
+{
+	switch (type) {
+	case S_IFIFO: return pipe_cause;
+	case S_IFSOCK: return TRACER_WAIT_SOCKET;
+	case S_IFREG:
+	case S_IFBLK:
+	case S_IFDIR: return TRACER_WAIT_DISK;
+	case 0: return TRACER_WAIT_POLL;
+	}
+	return TRACER_WAIT_OTHER;
+}
+
+static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *registers, __u32 call, __u32 state)
+{
+	__u32 type;
+
+	switch (call) {
+	case TRACER_CALL_READS:
+		return cause_of_descriptor(descriptor_type(task, call_argument(registers, 0)), TRACER_WAIT_PIPE_READ);
+	case TRACER_CALL_WRITES:
+		return cause_of_descriptor(descriptor_type(task, call_argument(registers, 0)), TRACER_WAIT_PIPE_WRITE);
+	case TRACER_CALL_MOVES_0_1:
+	case TRACER_CALL_MOVES_0_2:
+	case TRACER_CALL_MOVES_1_0:
+		type = descriptor_type(task, call_argument(registers, call == TRACER_CALL_MOVES_1_0 ? 1 : 0));
+		if (type == S_IFIFO || type == S_IFSOCK)
+			return cause_of_descriptor(type, TRACER_WAIT_PIPE_READ);
+		type = descriptor_type(task, call_argument(registers, call == TRACER_CALL_MOVES_0_1   ? 1
+								      : call == TRACER_CALL_MOVES_0_2 ? 2
+												      : 0));
+		return cause_of_descriptor(type, TRACER_WAIT_PIPE_WRITE);
+	case TRACER_CALL_OPENS:
+		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : TRACER_WAIT_PIPE_READ;
+	case TRACER_CALL_FILES:
+		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : TRACER_WAIT_OTHER;
+	case TRACER_CALL_AWAITS_SIGNAL:
+		/* As shells wait for their children. */
+		return BPF_CORE_READ(task, children.next) != &task->children ? TRACER_WAIT_CHILD : TRACER_WAIT_OTHER;
+	}
+	return call < TRACER_WAIT_CAUSES ? call : TRACER_WAIT_OTHER;
+}
+
+static __always_inline __u32 cause_of_wait(struct task_struct *task, __u32 state, bool in_reclaim)
+{
+	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
+		return TRACER_WAIT_STOPPED;
+	if (in_reclaim)
+		return TRACER_WAIT_RECLAIM;
+	struct pt_regs *registers = entry_registers(task);
+	long number = call_number(task, registers);
+	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+		return number == CALL_NONE ? TRACER_WAIT_SWAP : TRACER_WAIT_DISK;
+	if (number < 0 || number >= TRACER_CALLS)
+		return TRACER_WAIT_OTHER;
+	return cause_of_call(task, registers, call_causes[number & (TRACER_CALLS - 1)], state);
+}
+
+#endif
