@@ -357,7 +357,7 @@ class KernelSource final : public Source {
       bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + got);
     }
     threads.resize(bytes.size() / sizeof(tracer_wire_thread));
-    std::memcpy(threads.data(), bytes.data(), threads.size() * sizeof(tracer_wire_thread));
+    if (!threads.empty()) std::memcpy(threads.data(), bytes.data(), threads.size() * sizeof(tracer_wire_thread));
     return threads;
   }
 
