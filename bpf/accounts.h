@@ -135,22 +135,30 @@ static __always_inline bool resident_pages_known(void)
 	return bpf_core_type_exists(struct mm_rss_stat___before_6_2) || cpu_offsets_known;
 }
 
-/* Pages of file, anonymous and shared memory; the third counter is swap. */
-static __always_inline __u64 resident_pages(struct mm_struct *mm)
-{
-	__s64 pages = 0;
+/* Indices of rss_stat; the third counter is swap. */
+#define RSS_FILE 0
+#define RSS_ANONYMOUS 1
+#define RSS_SHARED 3
 
+struct resident {
+	__s64 pages[4];
+};
+
+static __always_inline void read_resident(struct resident *to, struct mm_struct *mm)
+{
 	if (bpf_core_type_exists(struct mm_rss_stat___before_6_2)) {
 		struct mm_struct___before_6_2 *old = (void *)mm;
-		pages += BPF_CORE_READ(old, rss_stat.count[0].counter);
-		pages += BPF_CORE_READ(old, rss_stat.count[1].counter);
-		pages += BPF_CORE_READ(old, rss_stat.count[3].counter);
-		return pages > 0 ? pages : 0;
+		to->pages[RSS_FILE] = BPF_CORE_READ(old, rss_stat.count[0].counter);
+		to->pages[RSS_ANONYMOUS] = BPF_CORE_READ(old, rss_stat.count[1].counter);
+		to->pages[RSS_SHARED] = BPF_CORE_READ(old, rss_stat.count[3].counter);
+		return;
 	}
-	__s32 *file = mm->rss_stat[0].counters;
-	__s32 *anonymous = mm->rss_stat[1].counters;
-	__s32 *shared = mm->rss_stat[3].counters;
-	pages = mm->rss_stat[0].count + mm->rss_stat[1].count + mm->rss_stat[3].count;
+	__s32 *file = mm->rss_stat[RSS_FILE].counters;
+	__s32 *anonymous = mm->rss_stat[RSS_ANONYMOUS].counters;
+	__s32 *shared = mm->rss_stat[RSS_SHARED].counters;
+	to->pages[RSS_FILE] = mm->rss_stat[RSS_FILE].count;
+	to->pages[RSS_ANONYMOUS] = mm->rss_stat[RSS_ANONYMOUS].count;
+	to->pages[RSS_SHARED] = mm->rss_stat[RSS_SHARED].count;
 	for (__u32 cpu = 0; cpu < TRACER_MAX_CPUS && cpu < cpu_count; cpu++) {
 		__u64 offset = cpus[cpu].offset;
 		__s32 part[4] = {};
@@ -162,8 +170,19 @@ static __always_inline __u64 resident_pages(struct mm_struct *mm)
 			bpf_probe_read_kernel(&part[1], sizeof(part[1]), (void *)anonymous + offset);
 			bpf_probe_read_kernel(&part[3], sizeof(part[3]), (void *)shared + offset);
 		}
-		pages += part[0] + part[1] + part[3];
+		to->pages[RSS_FILE] += part[0];
+		to->pages[RSS_ANONYMOUS] += part[1];
+		to->pages[RSS_SHARED] += part[3];
 	}
+}
+
+/* Pages of file, anonymous and shared memory. */
+static __always_inline __u64 resident_pages(struct mm_struct *mm)
+{
+	struct resident resident = {};
+
+	read_resident(&resident, mm);
+	__s64 pages = resident.pages[RSS_FILE] + resident.pages[RSS_ANONYMOUS] + resident.pages[RSS_SHARED];
 	return pages > 0 ? pages : 0;
 }
 

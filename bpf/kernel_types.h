@@ -48,6 +48,9 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 /* linux/proc_ns.h: the inode number of the initial pid namespace */
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
 /* linux/stat.h */
+/* linux/fs.h */
+#define FMODE_READ 0x1
+#define FMODE_WRITE 0x2
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
 #define S_IFREG 0100000
@@ -136,13 +139,22 @@ struct fs_struct {
 	struct path pwd;
 };
 
+struct super_block {
+	__u32 s_dev;
+};
+
 struct inode {
 	__u16 i_mode;
+	__s64 i_size;
+	unsigned long i_ino;
+	struct super_block *i_sb;
 };
 
 struct file {
 	struct path f_path;
 	struct inode *f_inode;
+	unsigned int f_mode;
+	__s64 f_pos;
 };
 
 struct fdtable {
@@ -340,6 +352,13 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	__u32 fd;
+	struct file *file;
 };
 
 #pragma clang attribute pop

@@ -124,7 +124,7 @@ static __always_inline void forget_ledger(struct task_struct *task)
  * that one's sums are kept with those of the ended threads.
  */
 static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct tracer_wire_waits *ended,
-				      struct task_struct *task, pid_t old_tid, __u64 cpu_ns, __u64 now_ns)
+					   struct task_struct *task, pid_t old_tid, __u64 cpu_ns, __u64 now_ns)
 {
 	struct tracer_thread *thread = thread_find(old_tid);
 

@@ -33,7 +33,7 @@ struct {
 	__type(value, struct tracer_cpu_switch);
 } cpu_switches SEC(".maps");
 
-const volatile __u32 thread_mask = 0; /* places in `threads`, less 1 */
+const volatile __u32 thread_mask = 0;		    /* places in `threads`, less 1 */
 const volatile __u8 call_causes[TRACER_CALLS] = {}; /* by the number of a system call: TRACER_WAIT_* or TRACER_CALL_* */
 
 #endif

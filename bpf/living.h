@@ -22,6 +22,21 @@ static __always_inline __u32 living_rule(struct task_struct *task, __u32 *contex
 	return rule_for(task, context_id);
 }
 
+static __always_inline __u32 state_of(__u32 state)
+{
+	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
+		return TRACER_STATE_STOPPED;
+	if (state & TASK_UNINTERRUPTIBLE)
+		return TRACER_STATE_UNINTERRUPTIBLE;
+	return state ? TRACER_STATE_SLEEPING : TRACER_STATE_RUNNING;
+}
+
+/* Parts of a counter are read one after the other. */
+static __always_inline __u64 not_negative(__s64 value)
+{
+	return value > 0 ? value : 0;
+}
+
 /* Adopts living processes that the rules name, and reports each thread of those that are tracked. */
 SEC("iter/task")
 int living_tasks(struct bpf_iter__task *context)
@@ -80,6 +95,16 @@ int living_tasks(struct bpf_iter__task *context)
 	}
 	if (keep_ledgers)
 		ledger_of_living(&record->waits, task, now_ns, PROGRAM_LIVING);
+	record->state = state_of(task_state(task));
+	/* Of the process, so once: with its first thread, unless that has ended. */
+	if ((task->pid == task->tgid || !task->group_leader->mm) && resident_pages_known()) {
+		struct resident resident = {};
+		read_resident(&resident, task->mm);
+		record->has_memory = 1;
+		record->file_pages = not_negative(resident.pages[RSS_FILE]);
+		record->anonymous_pages = not_negative(resident.pages[RSS_ANONYMOUS]);
+		record->shared_pages = not_negative(resident.pages[RSS_SHARED]);
+	}
 	record->attached_ns = process->attached_ns;
 	record->tid = task->pid;
 	record->flags = process->flags;

@@ -3,24 +3,7 @@
 #ifndef TRACER_MAPS_H
 #define TRACER_MAPS_H
 
-/*
- * Processes lie in an array by the low bits of their pid: a hash map costs several times as much, in cache misses. The
- * few whose place is taken lie in a hash map.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 32768); /* a power of two */
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct tracer_slot);
-} processes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
-	__type(key, __u32);
-	__type(value, struct tracer_process);
-} displaced_processes SEC(".maps");
+#include "process_maps.h"
 
 /* Only of processes that ever have a second thread, or lived before they were tracked. */
 struct tracer_thread_sums {
@@ -170,7 +153,6 @@ const volatile __u32 own_uid = 0;
 const volatile __u8 memory_is_v1 = 0; /* the memory controller is mounted as a v1 hierarchy */
 const volatile __u8 pids_is_v1 = 0;
 const volatile __u32 cpu_count = 1;
-const volatile __u32 slot_mask = 32767;	     /* places in `processes`, less 1 */
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much waits for it */
 
 /* Set when the reader has been woken and has not come yet: cleared by the reader. */

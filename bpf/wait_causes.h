@@ -55,12 +55,16 @@ static __always_inline __u32 descriptor_type(struct task_struct *task, __u32 fd)
 static __always_inline __u32 cause_of_descriptor(__u32 type, __u32 pipe_cause)
 {
 	switch (type) {
-	case S_IFIFO: return pipe_cause;
-	case S_IFSOCK: return TRACER_WAIT_SOCKET;
+	case S_IFIFO:
+		return pipe_cause;
+	case S_IFSOCK:
+		return TRACER_WAIT_SOCKET;
 	case S_IFREG:
 	case S_IFBLK:
-	case S_IFDIR: return TRACER_WAIT_DISK;
-	case 0: return TRACER_WAIT_POLL;
+	case S_IFDIR:
+		return TRACER_WAIT_DISK;
+	case 0:
+		return TRACER_WAIT_POLL;
 	}
 	return TRACER_WAIT_OTHER;
 }

@@ -29,6 +29,7 @@
 #define TRACER_WIRE_PROCESS_EXIT 3
 #define TRACER_WIRE_CGROUP 4
 #define TRACER_WIRE_THREAD 5 /* one living thread of a tracked process, from iter/task */
+#define TRACER_WIRE_FILE 7   /* an open regular file of a tracked process, from iter/task_file */
 #define TRACER_WIRE_TEXT 6   /* made in user space from /proc, for a process that lived before it was tracked */
 
 /* Which hierarchy a cgroup id belongs to. */
@@ -204,6 +205,29 @@ struct tracer_wire_thread {
 	__u32 newly_adopted; /* 1: this pass began to track the process */
 	__u64 read_before_exec_bytes;
 	struct tracer_wire_waits waits; /* of this thread; in the leader's record also of all that have ended */
+	__u64 anonymous_pages;		/* of the process now; only with has_memory */
+	__u64 file_pages;
+	__u64 shared_pages;
+	__u32 has_memory;
+	__u32 state; /* TRACER_STATE_* */
+};
+
+#define TRACER_STATE_RUNNING 0 /* or ready to */
+#define TRACER_STATE_SLEEPING 1
+#define TRACER_STATE_UNINTERRUPTIBLE 2
+#define TRACER_STATE_STOPPED 3
+
+#define TRACER_FILE_NAME_SIZE 64
+struct tracer_wire_file {
+	struct tracer_wire_header header;
+	__u64 inode;
+	__u64 size_bytes;
+	__u64 position_bytes;
+	__u32 device;
+	__u32 fd;
+	__u32 readable;
+	__u32 writable;
+	char name[TRACER_FILE_NAME_SIZE]; /* the last component; cut when longer */
 };
 
 /* Followed by the exe's path, the working folder, the argument vector and the cgroup's path, each of the size given. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table.hpp"
+#include "time_bar.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +20,8 @@ constexpr std::size_t kMostNameWidth = 32;
 constexpr std::size_t kMostCommandBytes = 100;
 constexpr const char* kUnknown = "-";
 
-using Cells = std::array<std::string, 9>;
+using Cells = std::array<std::string, 10>;
+constexpr std::size_t kTimeColumn = 4;
 
 /// The bytes of the UTF-8 character that a text begins with; 0: it is none, or one that would steer a terminal.
 std::size_t printable_length(std::string_view text) {
@@ -61,8 +63,11 @@ Cells cells_of(const SummaryRow& row) {
           fmt::format("{}", row.processes),
           format_duration(row.wall_ns),
           format_duration(row.cpu_ns),
+          time_bar(row.ledger),
           format_share(row.cpu_utilization()),
-          row.peak_rss_bytes ? (peak_partly ? "≥ " : "") + format_bytes(*row.peak_rss_bytes) : kUnknown,
+          row.task_peak_bytes  ? format_bytes(*row.task_peak_bytes)
+          : row.peak_rss_bytes ? (peak_partly ? "≥ " : "") + format_bytes(*row.peak_rss_bytes)
+                               : kUnknown,
           row.unknown_reads == 0 ? format_bytes(row.read_bytes) : "≤ " + format_bytes(row.read_at_most_bytes),
           format_bytes(row.written_bytes),
           row.failed == 0 ? "" : fmt::format("{}", row.failed)};
@@ -74,7 +79,7 @@ std::size_t width_of(const std::string& text) {
 }
 
 void append_grid(std::string& out, const std::vector<Cells>& lines) {
-  std::array<std::size_t, 9> widths{};
+  std::array<std::size_t, std::tuple_size_v<Cells>> widths{};
   for (const Cells& line : lines)
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
   for (const Cells& line : lines) {
@@ -117,12 +122,13 @@ void append_failures(std::string& out, const tracer::Summary& summary) {
 }
 
 void append_survivors(std::string& out, const tracer::Summary& summary) {
-  if (summary.survivors().empty()) return;
-  out += fmt::format("\n{} still running:\n", summary.survivors().size());
+  const std::vector<tracer::ProcessSample> survivors = summary.survivors();
+  if (survivors.empty()) return;
+  out += fmt::format("\n{} still running:\n", survivors.size());
   std::size_t shown = 0;
-  for (const tracer::ProcessSample& sample : summary.survivors()) {
+  for (const tracer::ProcessSample& sample : survivors) {
     if (++shown > tracer::Summary::kMaxFailures) {
-      out += fmt::format("  … and {} more\n", summary.survivors().size() - shown + 1);
+      out += fmt::format("  … and {} more\n", survivors.size() - shown + 1);
       break;
     }
     const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
@@ -134,6 +140,33 @@ void append_survivors(std::string& out, const tracer::Summary& summary) {
                        text(sample.account.cpu_ns, format_duration), text(sample.account.read_bytes, format_bytes),
                        text(sample.account.written_bytes, format_bytes), command_of(*sample.process));
   }
+}
+
+void append_pipelines(std::string& out, const tracer::Summary& summary) {
+  constexpr std::size_t kMostPipelines = 5;
+  std::size_t shown = 0;
+  for (const tracer::Pipeline& pipeline : summary.pipelines()) {
+    if (shown++ == kMostPipelines) break;
+    std::string stages;
+    for (const std::string& stage : pipeline.stages)
+      stages += (stages.empty() ? "" : " | ") + printable(stage, kMostNameWidth);
+    out += fmt::format("{}pipe: {}\n", shown == 1 ? "\n" : "", stages);
+    if (pipeline.bottleneck.empty()) {
+      out += "  no stage holds the others back\n";
+    } else {
+      out += fmt::format("  {} holds the others back: it waits for pipes {:.0f} % of its time, they {:.0f} %\n",
+                         printable(pipeline.bottleneck, kMostNameWidth), pipeline.bottleneck_share * 100,
+                         pipeline.others_share * 100);
+    }
+  }
+}
+
+void append_legend(std::string& out, const std::vector<Cells>& lines) {
+  std::string letters;
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    if (lines[i][0] != "step") letters += lines[i][kTimeColumn];
+  const std::string legend = time_bar_legend(letters);
+  if (!legend.empty()) out += "\n" + legend + "\n";
 }
 
 void append_completeness(std::string& out, const TableInput& input) {
@@ -197,7 +230,8 @@ std::string format_bytes(std::uint64_t bytes) {
 std::string format_table(const TableInput& input) {
   std::string out = fmt::format("\n{}\n\n", printable(input.title, 200));
   std::vector<Cells> lines;
-  lines.push_back({"tool", "processes", "wall", "CPU", "CPU/wall", "peak memory", "read", "written", "failed"});
+  lines.push_back(
+      {"tool", "processes", "wall", "CPU", "where time went", "CPU/wall", "peak memory", "read", "written", "failed"});
   const std::vector<SummaryRow> tools = input.summary.by_tool();
   for (std::size_t i = 0; i < std::min(tools.size(), kMostRows); ++i) lines.push_back(cells_of(tools[i]));
   if (tools.size() > kMostRows) lines.push_back({fmt::format("… and {} more tools", tools.size() - kMostRows)});
@@ -205,10 +239,13 @@ std::string format_table(const TableInput& input) {
   const std::vector<SummaryRow> steps = input.summary.by_step();
   if (!steps.empty()) {
     lines.emplace_back();
-    lines.push_back({"step", "processes", "wall", "CPU", "CPU/wall", "peak memory", "read", "written", "failed"});
+    lines.push_back({"step", "processes", "wall", "CPU", "where time went", "CPU/wall", "peak memory", "read",
+                     "written", "failed"});
     for (const SummaryRow& step : steps) lines.push_back(cells_of(step));
   }
   append_grid(out, lines);
+  append_legend(out, lines);
+  append_pipelines(out, input.summary);
   append_failures(out, input.summary);
   append_survivors(out, input.summary);
   append_completeness(out, input);

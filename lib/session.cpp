@@ -22,6 +22,7 @@
 #include "decode/decoder.hpp"
 #include "dispatch/dispatcher.hpp"
 #include "source/kernel_source.hpp"
+#include "source/proc_memory.hpp"
 #include "wire.h"
 
 namespace tracer {
@@ -36,6 +37,10 @@ Correlator::Rules rules_of(const SessionOptions& options) {
           options.mask_secrets};
 }
 
+bool wanted(const SessionOptions& options, Family family) {
+  return std::find(options.families.begin(), options.families.end(), family) != options.families.end();
+}
+
 /// The kernel's part of a filter; each context gets a number, 0 being that of no labels.
 KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Context>& contexts) {
   const FilterEvaluator evaluator(options.filter, true);
@@ -43,10 +48,8 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
   kernel.ring_bytes = options.ring_bytes;
   kernel.max_processes = options.max_processes;
   kernel.max_contexts = options.max_contexts;
-  const auto wanted = [&options](Family family) {
-    return std::find(options.families.begin(), options.families.end(), family) != options.families.end();
-  };
-  kernel.waits = wanted(Family::kWaits);
+  kernel.waits = wanted(options, Family::kWaits);
+  kernel.snapshots = wanted(options, Family::kSnapshots);
   kernel.own_uid_only = ::geteuid() != 0;
   bool includes = false;
   for (const Filter::Rule& rule : options.filter.rules()) {
@@ -94,8 +97,9 @@ class Session::Impl final : public Receiver {
         source_(std::move(source)),
         host_(source_->host()),
         dispatcher_(options_.on_error),
-        correlator_(rules_of(options_), FilterEvaluator(options_.filter, from_kernel), 4 * options_.max_processes,
-                    [this](Event event) { emit(event); }),
+        correlator_(
+            rules_of(options_), FilterEvaluator(options_.filter, from_kernel), 4 * options_.max_processes,
+            [this](Event event) { emit(event); }, from_kernel ? read_pss_bytes : Correlator::ReadPss()),
         replay_filter_(FilterEvaluator(options_.filter, false)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     for (std::uint32_t id = 0; id < contexts_.size(); ++id) correlator_.set_context(id, contexts_[id]);
@@ -124,6 +128,7 @@ class Session::Impl final : public Receiver {
       const std::lock_guard lock(source_mutex_);
       if (started_.load() || stopped_.load()) return;
       source_->start(*this);
+      next_snapshot_ = Clock::now() + options_.sample_interval;
       started_.store(true);
     }
     if (options_.reader == Reader::kOwnThread) reader_ = std::thread([this] { read_until_stopped(); });
@@ -179,7 +184,7 @@ class Session::Impl final : public Receiver {
 
   std::vector<ProcessSample> living() {
     const std::lock_guard lock(source_mutex_);
-    correlator_.take_samples();
+    correlator_.drop_samples();
     source_->sample(*this);
     return correlator_.take_samples();
   }
@@ -246,10 +251,33 @@ class Session::Impl final : public Receiver {
 
   void poll_source() {
     source_->poll(*this);
+    take_snapshot();
     if (Clock::now() < next_housekeeping_) return;
     next_housekeeping_ = Clock::now() + kHousekeepingPeriod;
     report_losses();
     for (const auto& sink : sinks_) sink->flush();
+  }
+
+  /// When one is due. What a snapshot costs depends on how many live: if long, the next one waits longer.
+  void take_snapshot() {
+    if (!source_->live() || !wanted(options_, Family::kSnapshots)) return;
+    const auto begin = Clock::now();
+    if (begin < next_snapshot_) return;
+    emit_samples();
+    constexpr int kLeastRestPerCost = 20;
+    const auto cost = Clock::now() - begin;
+    next_snapshot_ = std::max(next_snapshot_ + options_.sample_interval, begin + kLeastRestPerCost * cost);
+    if (next_snapshot_ < begin) next_snapshot_ = begin + options_.sample_interval;
+  }
+
+  void emit_samples() {
+    correlator_.drop_samples();
+    const std::uint64_t time_ns = boot_time_ns();
+    source_->sample(*this);
+    for (ProcessSample& sample : correlator_.take_samples()) {
+      sample.time_ns = time_ns;
+      emit(std::move(sample));
+    }
   }
 
   void emit(const Event& event) {
@@ -290,9 +318,7 @@ class Session::Impl final : public Receiver {
     source_->stop();
     source_->poll(*this);
     if (source_->live()) {
-      correlator_.take_samples();
-      source_->sample(*this);
-      for (ProcessSample& sample : correlator_.take_samples()) emit(std::move(sample));
+      emit_samples();
       report_losses();
       SessionEnd end;
       end.time_ns = boot_time_ns();
@@ -324,6 +350,7 @@ class Session::Impl final : public Receiver {
   std::vector<std::unique_ptr<Sink>> sinks_;
   std::map<std::string, std::uint64_t> reported_losses_;
   Clock::time_point next_housekeeping_ = Clock::now() + kHousekeepingPeriod;
+  Clock::time_point next_snapshot_{};
   std::uint64_t records_ = 0;
   std::uint64_t record_bytes_ = 0;
   std::uint64_t exits_ = 0;

@@ -125,6 +125,15 @@ struct ProcessExit {
   bool failed() const noexcept { return exit_signal.has_value() || exit_code.value_or(0) != 0; }
 };
 
+/// How far a process has come in the largest file that it reads. All absent: it reads none that is large.
+struct Progress {
+  std::optional<std::string> file;  ///< The file's name, without its folder; cut after 63 bytes.
+  std::optional<std::uint64_t> position_bytes;
+  std::optional<std::uint64_t> size_bytes;
+  std::optional<std::uint64_t> bytes_per_s;   ///< Since the last sample. 0: it stands still. Absent in the first.
+  std::optional<std::uint64_t> time_left_ns;  ///< At that rate.
+};
+
 /// A living process and what it has consumed so far. CPU time of a thread that is running may be a tick short.
 struct ProcessSample {
   static constexpr EventKind kKind = EventKind::kProcessSample;
@@ -132,6 +141,13 @@ struct ProcessSample {
   std::shared_ptr<const Process> process;  ///< Never null.
   std::optional<std::uint64_t> attached_ns;
   std::optional<std::uint64_t> threads;  ///< Alive now.
+  std::optional<std::string>
+      state;  ///< Of its first thread: "running" (or ready), "sleeping", "uninterruptible", "stopped".
+  std::optional<std::uint64_t> rss_anonymous_bytes;  ///< Resident now; see pss_bytes.
+  std::optional<std::uint64_t> rss_file_bytes;
+  std::optional<std::uint64_t> rss_shared_bytes;
+  std::optional<std::uint64_t> pss_bytes;  ///< Its share, where it has memory in common with its parent or children.
+  Progress progress;
   Account account;
 };
 

@@ -25,10 +25,11 @@ struct Ledger {
   std::optional<std::uint64_t> stopped_ns;    ///< By a signal, a debugger or the freezer.
   std::optional<std::uint64_t> other_ns;      ///< The rest: other waits, interrupts, time that a hypervisor took.
   std::optional<std::uint64_t> wall_ns;
-  std::optional<std::uint64_t> cpu_ns;              ///< cpu_user_ns + cpu_system_ns.
-  std::optional<std::uint64_t> pipe_read_ns;        ///< Pipe empty: the one that writes is slower.
-  std::optional<std::uint64_t> pipe_write_ns;       ///< Pipe full: the one that reads is slower.
-  std::optional<std::uint32_t> pipe_read_peer_pid;  ///< Whose writes ended most of pipe_read_ns; absent: nobody's, unknown.
+  std::optional<std::uint64_t> cpu_ns;         ///< cpu_user_ns + cpu_system_ns.
+  std::optional<std::uint64_t> pipe_read_ns;   ///< Pipe empty: the one that writes is slower.
+  std::optional<std::uint64_t> pipe_write_ns;  ///< Pipe full: the one that reads is slower.
+  std::optional<std::uint32_t>
+      pipe_read_peer_pid;  ///< Whose writes ended most of pipe_read_ns; absent: nobody's, unknown.
   std::optional<std::uint32_t> pipe_write_peer_pid;  ///< Whose reads ended most of pipe_write_ns.
 };
 

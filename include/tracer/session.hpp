@@ -38,6 +38,7 @@ struct SessionOptions {
   std::size_t max_processes = 32768;  ///< Tracked at one time; more are counted as lost. About 0.4 KiB each.
   std::size_t max_contexts = 256;     ///< Different labels in one session; about 0.2 KiB each and CPU.
   std::vector<Family> families = {Family::kWaits, Family::kSnapshots};  ///< Besides the lifecycle.
+  std::chrono::milliseconds sample_interval{1000};                      ///< Family::kSnapshots: at least 100 ms.
   bool mask_secrets = true;                                             ///< In arguments, by rules/secrets.toml.
   std::filesystem::path tool_rules = {};    ///< Instead of the built-in rules/tools.toml; empty: built-in.
   std::filesystem::path secret_rules = {};  ///< Likewise, rules/secrets.toml.

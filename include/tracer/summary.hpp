@@ -14,6 +14,22 @@
 #include <tracer/export.hpp>
 
 namespace tracer {
+namespace internal {
+
+class PipeGraph;
+
+/// The largest sum of one snapshot, in all and by step.
+struct MemoryRounds {
+  struct Sum {
+    std::uint64_t now_bytes = 0;
+    std::uint64_t peak_bytes = 0;
+  };
+  std::uint64_t time_ns = 0;
+  Sum total;
+  std::map<std::string, Sum> steps;
+};
+
+}  // namespace internal
 
 /// Sums of the programs of one tool or one step.
 struct SummaryRow {
@@ -30,6 +46,9 @@ struct SummaryRow {
   std::uint64_t first_start_ns = 0;
   std::uint64_t last_end_ns = 0;
   std::uint64_t unknown_peaks = 0;  ///< Programs whose peak is not known.
+  /// Most that its processes held at once, at any snapshot. By step and in total only; absent: no snapshot was taken.
+  std::optional<std::uint64_t> task_peak_bytes;
+  Ledger ledger;  ///< Summed over the programs for which it is known. Peers are absent.
 
   /// cpu_ns / wall_ns; absent if there was no wall time.
   std::optional<double> cpu_utilization() const noexcept {
@@ -45,9 +64,22 @@ struct Failure {
   bool core_dumped = false;
 };
 
+/// Programs that pass data on through pipes, and which of them the others wait for.
+struct Pipeline {
+  std::vector<std::string> stages;  ///< Tools, from the first writer on.
+  std::string bottleneck;           ///< The stage that itself waits least for pipes; empty: none stands out.
+  double bottleneck_share = 0;      ///< Of its wall time that it waits for pipes, 0 to 1.
+  double others_share = 0;          ///< Likewise of the other stages, all together.
+  std::uint64_t waited_ns = 0;      ///< For pipes, by all stages.
+};
+
 /// Not thread-safe. Its memory grows with the number of different tools and steps, not with the number of processes.
 class TRACER_EXPORT Summary {
  public:
+  Summary();
+  ~Summary();
+  Summary(Summary&&) noexcept;
+  Summary& operator=(Summary&&) noexcept;
   static constexpr std::size_t kMaxFailures = 100;
 
   void add(const Event& event);
@@ -57,7 +89,9 @@ class TRACER_EXPORT Summary {
   SummaryRow total() const;                 ///< wall_ns: from first start to last end.
   const std::vector<Failure>& failures() const noexcept { return failures_; }  ///< The first kMaxFailures.
   std::uint64_t failed() const noexcept { return failed_; }
-  const std::vector<ProcessSample>& survivors() const noexcept { return survivors_; }
+  /// The last samples of processes that have not ended.
+  std::vector<ProcessSample> survivors() const;
+  std::vector<Pipeline> pipelines() const;  ///< Those that waited longest first.
   std::uint64_t exits() const noexcept { return exits_; }
   std::uint64_t losses() const noexcept { return losses_; }
   const std::optional<SessionEnd>& end() const noexcept { return end_; }
@@ -68,7 +102,9 @@ class TRACER_EXPORT Summary {
   std::map<std::string, SummaryRow> steps_;
   SummaryRow total_;
   std::vector<Failure> failures_;
-  std::vector<ProcessSample> survivors_;
+  std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; bounded by what lives.
+  std::unique_ptr<internal::PipeGraph> pipes_;
+  internal::MemoryRounds memory_;
   std::uint64_t failed_ = 0;
   std::uint64_t exits_ = 0;
   std::uint64_t losses_ = 0;

@@ -67,6 +67,7 @@ void visit_fields(V& v, T& l) {
 }
 
 /// False: nothing of it is known.
+inline bool is_known(const Progress& progress) noexcept { return progress.file.has_value(); }
 inline bool is_known(const Ledger& ledger) noexcept { return ledger.wall_ns.has_value(); }
 template <class T>
 bool is_known(const T&) noexcept {
@@ -128,10 +129,25 @@ void visit_fields(V& v, T& e) {
   v.group("program", e.program);
 }
 
+template <class V, MaybeConst<Progress> T>
+void visit_fields(V& v, T& p) {
+  v("file", p.file);
+  v("position_bytes", p.position_bytes);
+  v("size_bytes", p.size_bytes);
+  v("bytes_per_s", p.bytes_per_s);
+  v("time_left_ns", p.time_left_ns);
+}
+
 template <class V, MaybeConst<ProcessSample> T>
 void visit_fields(V& v, T& e) {
   v("attached_ns", e.attached_ns);
   v("threads", e.threads);
+  v("state", e.state);
+  v("rss_anonymous_bytes", e.rss_anonymous_bytes);
+  v("rss_file_bytes", e.rss_file_bytes);
+  v("rss_shared_bytes", e.rss_shared_bytes);
+  v("pss_bytes", e.pss_bytes);
+  v.group("progress", e.progress);
   visit_fields(v, e.account);
 }
 

@@ -1,14 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/correlator.hpp"
 
+#include <set>
 #include <utility>
 
 #include "decode/account.hpp"
 
 namespace tracer {
+namespace {
 
-Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit)
-    : rules_(std::move(rules)), filter_(std::move(filter)), max_processes_(max_processes), emit_(std::move(emit)) {}
+/// Less is not worth a walk through its page tables.
+constexpr std::uint64_t kLeastSharedBytes = 4u << 20;
+
+std::optional<std::string> state_name(std::uint32_t state) {
+  switch (state) {
+    case TRACER_STATE_RUNNING: return "running";
+    case TRACER_STATE_SLEEPING: return "sleeping";
+    case TRACER_STATE_UNINTERRUPTIBLE: return "uninterruptible";
+    case TRACER_STATE_STOPPED: return "stopped";
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit, ReadPss read_pss)
+    : rules_(std::move(rules)),
+      filter_(std::move(filter)),
+      max_processes_(max_processes),
+      emit_(std::move(emit)),
+      read_pss_(std::move(read_pss)) {}
 
 void Correlator::set_context(std::uint32_t id, Context context) { contexts_.insert_or_assign(id, std::move(context)); }
 
@@ -19,11 +40,20 @@ void Correlator::on_record(Record record) {
 std::vector<ProcessSample> Correlator::take_samples() {
   std::vector<ProcessSample> samples;
   samples.reserve(samples_.size());
+  std::set<std::uint32_t> sharing;
+  for (const auto& [pid, each] : samples_) {
+    if (!each.is_copy() || each.sample.rss_anonymous_bytes.value_or(0) < kLeastSharedBytes) continue;
+    sharing.insert(pid);
+    if (each.sample.process->parent_pid) sharing.insert(*each.sample.process->parent_pid);
+  }
   for (auto& [pid, each] : samples_) {
     each.sample.account = living_account(each.sum, each.waits, each.read_before_exec_bytes, each.flags);
+    each.sample.progress = progress_.of(pid, each.sample.process->start_ns);
+    if (read_pss_ && sharing.contains(pid)) each.sample.pss_bytes = read_pss_(pid);
     samples.push_back(std::move(each.sample));
   }
   samples_.clear();
+  progress_.end_round();
   return samples;
 }
 
@@ -224,7 +254,15 @@ void Correlator::on(ThreadRecord record) {
   sampling.sample.attached_ns = entry.attached_ns;
   sampling.sample.time_ns = record.identity.time_ns;
   sampling.sample.threads = sampling.sample.threads.value_or(0) + 1;
+  if (!sampling.sample.state) sampling.sample.state = state_name(record.state);
+  if (record.memory) {
+    sampling.sample.rss_anonymous_bytes = bytes_of_pages(record.memory->anonymous_pages);
+    sampling.sample.rss_file_bytes = bytes_of_pages(record.memory->file_pages);
+    sampling.sample.rss_shared_bytes = bytes_of_pages(record.memory->shared_pages);
+  }
 }
+
+void Correlator::on(FileRecord record) { progress_.add(std::move(record)); }
 
 void Correlator::on(TextRecord record) {
   const std::uint32_t pid = record.pid;

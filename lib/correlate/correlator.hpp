@@ -15,6 +15,7 @@
 
 #include "correlate/cgroup_table.hpp"
 #include "correlate/filter_evaluator.hpp"
+#include "correlate/progress_table.hpp"
 #include "correlate/secret_rules.hpp"
 #include "correlate/tool_rules.hpp"
 #include "decode/account.hpp"
@@ -32,13 +33,17 @@ class Correlator {
     bool mask_secrets = true;
   };
   using Emit = std::function<void(Event)>;
+  /// A living process's proportional share of the memory that it has in common with others, in bytes.
+  using ReadPss = std::function<std::optional<std::uint64_t>(std::uint32_t pid)>;
 
-  Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit);
+  Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit, ReadPss read_pss = {});
 
   /// The labels behind a context id of the records.
   void set_context(std::uint32_t id, Context context);
   void on_record(Record record);
-  /// Forms samples of the ThreadRecords that came since the last call.
+  /// Forgets the ThreadRecords that came since the last call of either.
+  void drop_samples() { samples_.clear(); }
+  /// Forms samples of them.
   std::vector<ProcessSample> take_samples();
   std::uint64_t secrets_masked() const noexcept { return secrets_masked_; }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.
@@ -62,6 +67,7 @@ class Correlator {
   void on(ExitRecord record);
   void on(CgroupRecord record);
   void on(ThreadRecord record);
+  void on(FileRecord record);
   void on(TextRecord record);
 
   Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
@@ -74,6 +80,7 @@ class Correlator {
   FilterEvaluator filter_;
   std::size_t max_processes_;
   Emit emit_;
+  ReadPss read_pss_;
   std::map<std::uint32_t, Context> contexts_;
   CgroupTable cgroups_;
   std::unordered_map<std::uint32_t, Entry> processes_;   ///< By pid; the start time tells whether it is still the same.
@@ -84,8 +91,11 @@ class Correlator {
     RawWaits waits{};
     std::uint64_t read_before_exec_bytes = 0;
     std::uint32_t flags = 0;
+    /// A copy of its parent that has executed nothing: most of its memory is its parent's, too.
+    bool is_copy() const noexcept { return (flags & (TRACER_FLAG_EXECUTED | TRACER_FLAG_ADOPTED_LIFE)) == 0; }
   };
   std::map<std::uint32_t, Sampling> samples_;
+  ProgressTable progress_;
   std::uint64_t secrets_masked_ = 0;
   std::uint64_t forgotten_ = 0;
 };

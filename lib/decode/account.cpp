@@ -71,15 +71,19 @@ Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept
   return account;
 }
 
-void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexcept {
+std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept {
   static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return pages * page_bytes;
+}
+
+void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexcept {
   account.peak_rss_bytes.reset();
   account.peak_rss_at_most_bytes.reset();
   if ((flags & TRACER_FLAG_PEAK_SHARED) != 0 || pages == 0) return;
   if ((flags & TRACER_FLAG_PEAK_EXACT) != 0) {
-    account.peak_rss_bytes = pages * page_bytes;
+    account.peak_rss_bytes = bytes_of_pages(pages);
   } else {
-    account.peak_rss_at_most_bytes = pages * page_bytes;
+    account.peak_rss_at_most_bytes = bytes_of_pages(pages);
   }
 }
 

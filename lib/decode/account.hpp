@@ -19,6 +19,7 @@ tracer_wire_account sum_of(const tracer_wire_account& a, const tracer_wire_accou
 /// `flags` as in wire.h. Without peak.
 Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept;
 
+std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept;
 void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexcept;
 
 /// What a process's sums were when a program began.

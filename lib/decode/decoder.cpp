@@ -179,6 +179,27 @@ std::optional<Record> decode_thread(std::span<const std::byte> bytes) {
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
   record.flags = wire.flags;
   record.newly_adopted = wire.newly_adopted != 0;
+  if (wire.has_memory != 0)
+    record.memory = ThreadRecord::Memory{wire.anonymous_pages, wire.file_pages, wire.shared_pages};
+  record.state = wire.state;
+  return record;
+}
+
+std::optional<Record> decode_file(std::span<const std::byte> bytes) {
+  tracer_wire_file wire;
+  if (!take(bytes, wire)) return std::nullopt;
+  FileRecord record;
+  record.pid = wire.header.pid;
+  record.start_ns = wire.header.start_ns;
+  record.time_ns = wire.header.time_ns;
+  record.inode = wire.inode;
+  record.size_bytes = wire.size_bytes;
+  record.position_bytes = wire.position_bytes;
+  record.device = wire.device;
+  record.fd = wire.fd;
+  record.readable = wire.readable != 0;
+  record.writable = wire.writable != 0;
+  record.name.assign(wire.name, ::strnlen(wire.name, sizeof wire.name));
   return record;
 }
 
@@ -215,6 +236,7 @@ std::optional<Record> Decoder::decode(std::span<const std::byte> bytes) {
       case TRACER_WIRE_PROCESS_EXIT: record = decode_exit(bytes); break;
       case TRACER_WIRE_CGROUP: record = decode_cgroup(bytes); break;
       case TRACER_WIRE_THREAD: record = decode_thread(bytes); break;
+      case TRACER_WIRE_FILE: record = decode_file(bytes); break;
       case TRACER_WIRE_TEXT: record = decode_text(bytes); break;
       default: ++unknown_kinds_; return std::nullopt;
     }

@@ -89,6 +89,28 @@ struct ThreadRecord {
   std::uint64_t read_before_exec_bytes = 0;
   std::uint32_t flags = 0;  ///< TRACER_FLAG_*
   bool newly_adopted = false;
+  struct Memory {
+    std::uint64_t anonymous_pages = 0;
+    std::uint64_t file_pages = 0;
+    std::uint64_t shared_pages = 0;
+  };
+  std::optional<Memory> memory;  ///< Of the process, in the record of one of its threads.
+  std::uint32_t state = 0;       ///< TRACER_STATE_*
+};
+
+/// A regular file that a process has open.
+struct FileRecord {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ns = 0;
+  std::uint64_t time_ns = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t position_bytes = 0;
+  std::uint32_t device = 0;
+  std::uint32_t fd = 0;
+  bool readable = false;
+  bool writable = false;
+  std::string name;  ///< The last component, at most 63 bytes.
 };
 
 struct TextRecord {
@@ -98,6 +120,6 @@ struct TextRecord {
   std::optional<std::string> cgroup;
 };
 
-using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, TextRecord>;
+using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord>;
 
 }  // namespace tracer

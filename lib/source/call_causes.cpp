@@ -37,13 +37,14 @@ const Group kGroups[] = {
 #endif
          SYS_openat}},
     {TRACER_CALL_FILES,
-     {SYS_fsync, SYS_fdatasync, SYS_sync, SYS_syncfs, SYS_sync_file_range, SYS_msync, SYS_truncate, SYS_ftruncate,
-      SYS_fallocate, SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_linkat, SYS_symlinkat, SYS_fchmodat, SYS_fchownat,
-      SYS_statx, SYS_fstat, SYS_newfstatat, SYS_faccessat, SYS_readlinkat, SYS_utimensat, SYS_chdir, SYS_execve,
-      SYS_execveat, SYS_close, SYS_lseek, SYS_mount, SYS_umount2,
+     {SYS_fsync,      SYS_fdatasync, SYS_sync,     SYS_syncfs,    SYS_sync_file_range, SYS_msync,     SYS_truncate,
+      SYS_ftruncate,  SYS_fallocate, SYS_unlinkat, SYS_renameat2, SYS_mkdirat,         SYS_linkat,    SYS_symlinkat,
+      SYS_fchmodat,   SYS_fchownat,  SYS_statx,    SYS_fstat,     SYS_newfstatat,      SYS_faccessat, SYS_readlinkat,
+      SYS_utimensat,  SYS_chdir,     SYS_execve,   SYS_execveat,  SYS_close,           SYS_lseek,     SYS_mount,
+      SYS_umount2,
 #ifdef SYS_stat
-      SYS_stat, SYS_lstat, SYS_access, SYS_unlink, SYS_rename, SYS_mkdir, SYS_rmdir, SYS_link, SYS_symlink,
-      SYS_readlink, SYS_chmod, SYS_chown, SYS_creat,
+      SYS_stat,       SYS_lstat,     SYS_access,   SYS_unlink,    SYS_rename,          SYS_mkdir,     SYS_rmdir,
+      SYS_link,       SYS_symlink,   SYS_readlink, SYS_chmod,     SYS_chown,           SYS_creat,
 #endif
 #ifdef SYS_renameat
       SYS_renameat,
@@ -51,7 +52,7 @@ const Group kGroups[] = {
 #ifdef SYS_faccessat2
       SYS_faccessat2,
 #endif
-      SYS_statfs, SYS_fstatfs}},
+      SYS_statfs,     SYS_fstatfs}},
     {TRACER_CALL_AWAITS_SIGNAL,
      {
 #ifdef SYS_pause
@@ -97,7 +98,8 @@ void fill_call_causes(std::span<std::uint8_t> causes) {
   std::fill(causes.begin(), causes.end(), std::uint8_t{TRACER_WAIT_OTHER});
   for (const Group& group : kGroups)
     for (const long call : group.calls)
-      if (call >= 0 && static_cast<std::size_t>(call) < causes.size()) causes[static_cast<std::size_t>(call)] = group.cause;
+      if (call >= 0 && static_cast<std::size_t>(call) < causes.size())
+        causes[static_cast<std::size_t>(call)] = group.cause;
 }
 
 }  // namespace tracer

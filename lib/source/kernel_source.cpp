@@ -26,9 +26,11 @@
 #include "lifecycle.skel.h"
 #include "source/cgroup_files.hpp"
 #include "source/kernel_counters.hpp"
+#include "source/iterator.hpp"
 #include "source/kernel_support.hpp"
 #include "source/libbpf_log.hpp"
 #include "source/proc_text.hpp"
+#include "source/snapshot_family.hpp"
 #include "source/waits_family.hpp"
 #include "source/call_causes.hpp"
 
@@ -92,7 +94,10 @@ class KernelSource final : public Source {
     stopped_ = true;
   }
 
-  void sample(Receiver& receiver) override { visit_living(receiver); }
+  void sample(Receiver& receiver) override {
+    visit_living(receiver);
+    if (snapshots_) snapshots_->read(receiver);
+  }
 
   void track(pid_t pid, std::uint32_t context_id, Receiver& receiver) override {
     KernelSourceOptions::Rule rule;
@@ -159,6 +164,7 @@ class KernelSource final : public Source {
     if (options_.waits) load_with_waits();
     if (!skeleton_) load_lifecycle();
     finish_loading();
+    if (options_.snapshots) load_snapshots();
   }
 
   /// A family that the kernel refuses is left out, and says why.
@@ -171,6 +177,17 @@ class KernelSource final : public Source {
     } catch (const Error& error) {
       skeleton_.reset();
       waits_.reset();
+      if (!error.problems().empty()) state.problem = error.problems().front();
+    }
+    signals_.push_back(std::move(state));
+  }
+
+  /// Without it samples have no progress.
+  void load_snapshots() {
+    SignalState state{Family::kSnapshots, true, "iter/task, iter/task_file", {}};
+    try {
+      snapshots_.emplace(*skeleton_->obj, places());
+    } catch (const Error& error) {
       if (!error.problems().empty()) state.problem = error.problems().front();
     }
     signals_.push_back(std::move(state));
@@ -343,24 +360,6 @@ class KernelSource final : public Source {
       if (visit_living(receiver).adopted == 0) return;
   }
 
-  std::vector<tracer_wire_thread> living_threads() const {
-    std::vector<tracer_wire_thread> threads;
-    if (skeleton_->links.living_tasks == nullptr) return threads;
-    const UniqueFd iterator(::bpf_iter_create(::bpf_link__fd(skeleton_->links.living_tasks)));
-    if (!iterator) return threads;
-    std::vector<std::byte> bytes;
-    std::vector<std::byte> chunk(64u << 10);
-    for (;;) {
-      const ssize_t got = ::read(iterator.get(), chunk.data(), chunk.size());
-      if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (got <= 0) break;
-      bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + got);
-    }
-    threads.resize(bytes.size() / sizeof(tracer_wire_thread));
-    if (!threads.empty()) std::memcpy(threads.data(), bytes.data(), threads.size() * sizeof(tracer_wire_thread));
-    return threads;
-  }
-
   struct Visit {
     std::size_t living = 0;   ///< Processes.
     std::size_t adopted = 0;  ///< Of these, taken in by this visit.
@@ -371,7 +370,7 @@ class KernelSource final : public Source {
     receiver_ = &receiver;
     Visit visit;
     std::set<std::uint32_t> pids;
-    for (const tracer_wire_thread& thread : living_threads()) {
+    for (const tracer_wire_thread& thread : read_iterator_as<tracer_wire_thread>(skeleton_->links.living_tasks)) {
       if (thread.newly_adopted != 0) {
         ++visit.adopted;
         receiver.on_record(proc_text(thread.header.pid, thread.header.start_ns, thread.identity.hierarchy));
@@ -387,6 +386,7 @@ class KernelSource final : public Source {
   KernelTypes types_;
   std::optional<WaitsFamily> waits_;
   std::unique_ptr<lifecycle_bpf, SkeletonCloser> skeleton_;
+  std::optional<SnapshotFamily> snapshots_;
   std::vector<SignalState> signals_;
   std::unique_ptr<ring_buffer, RingCloser> ring_;
   std::optional<KernelCounters> counters_;

@@ -16,7 +16,8 @@ struct KernelSourceOptions {
   std::size_t max_contexts = 256;
   bool track_all = false;  ///< User space decides what is included.
   bool own_uid_only = false;
-  bool waits = false;  ///< The family; without it ledgers are absent.
+  bool snapshots = false;  ///< The family; without it samples have no progress.
+  bool waits = false;      ///< The family; without it ledgers are absent.
   /// Rules that the kernel decides, each with the context id of what it takes in.
   struct Rule {
     Filter::Rule rule;

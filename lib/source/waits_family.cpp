@@ -34,7 +34,8 @@ WaitsFamily::WaitsFamily(const KernelTypes& types, std::uint32_t places) {
   only_if("mm_vmscan_direct_reclaim_end", skeleton_->progs.waits_reclaim_end);
   only_if("mm_vmscan_memcg_reclaim_begin", skeleton_->progs.waits_cgroup_reclaim_begin);
   only_if("mm_vmscan_memcg_reclaim_end", skeleton_->progs.waits_cgroup_reclaim_end);
-  if (const int failed = ::waits_bpf__load(skeleton_.get())) refuse("load the programs of the family waits", -failed, log);
+  if (const int failed = ::waits_bpf__load(skeleton_.get()))
+    refuse("load the programs of the family waits", -failed, log);
 }
 
 WaitsFamily::~WaitsFamily() = default;

@@ -3,12 +3,65 @@
 
 #include <algorithm>
 
+#include "base/event_fields.hpp"
 #include "decode/account.hpp"
+#include "summary/pipe_graph.hpp"
 
 namespace tracer {
 namespace {
 
 constexpr const char* kNoTool = "(unknown)";
+
+/// Adds each figure of another ledger to that of the same name; pids are no sums.
+class LedgerAdder {
+ public:
+  explicit LedgerAdder(const Ledger& more) { visit_fields(*this, more); }
+  void operator()(const char*, const std::optional<std::uint64_t>& value) { values_.push_back(value); }
+  void operator()(const char*, const std::optional<std::uint32_t>&) {}
+  void operator()(const char*, std::optional<std::uint64_t>& sum) {
+    const auto& value = values_[next_++];
+    if (value) sum = sum.value_or(0) + *value;
+  }
+  void operator()(const char*, std::optional<std::uint32_t>&) {}
+
+ private:
+  std::vector<std::optional<std::uint64_t>> values_;
+  std::size_t next_ = 0;
+};
+
+void add_ledger(Ledger& sum, const Ledger& more) {
+  if (!is_known(more)) return;
+  LedgerAdder adder(more);
+  visit_fields(adder, sum);
+}
+
+/// What a process holds: its own share of memory that it has in common with others, where that is known.
+std::uint64_t memory_bytes(const ProcessSample& sample) {
+  if (sample.pss_bytes) return *sample.pss_bytes;
+  return sample.rss_anonymous_bytes.value_or(0) + sample.rss_file_bytes.value_or(0) +
+         sample.rss_shared_bytes.value_or(0);
+}
+
+/// All samples of one snapshot carry the same time.
+void add_memory(internal::MemoryRounds& rounds, const ProcessSample& sample) {
+  if (!sample.rss_anonymous_bytes) return;
+  if (rounds.time_ns != sample.time_ns) {
+    rounds.time_ns = sample.time_ns;
+    rounds.total.now_bytes = 0;
+    for (auto& [step, sum] : rounds.steps) sum.now_bytes = 0;
+  }
+  const auto add = [&](internal::MemoryRounds::Sum& sum) {
+    sum.now_bytes += memory_bytes(sample);
+    sum.peak_bytes = std::max(sum.peak_bytes, sum.now_bytes);
+  };
+  add(rounds.total);
+  if (sample.process->context.step) add(rounds.steps[*sample.process->context.step]);
+}
+
+/// At least what its largest process held, as snapshots may have missed it.
+void set_task_peak(SummaryRow& row, const internal::MemoryRounds::Sum& sum) {
+  if (sum.peak_bytes != 0) row.task_peak_bytes = std::max(sum.peak_bytes, row.peak_rss_bytes.value_or(0));
+}
 
 void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
   const Account& account = program.account;
@@ -17,6 +70,7 @@ void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
   row.read_at_most_bytes += account.read_bytes.value_or(account.read_at_most_bytes.value_or(0));
   if (!account.read_bytes && account.read_at_most_bytes.value_or(0) > kMostExecReadBytes) ++row.unknown_reads;
   row.written_bytes += account.written_bytes.value_or(0);
+  add_ledger(row.ledger, account.ledger);
   if (account.peak_rss_bytes) {
     row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);
   } else if (peak_matters) {
@@ -35,6 +89,11 @@ SummaryRow spanned(SummaryRow row) {
 
 }  // namespace
 
+Summary::Summary() : pipes_(std::make_unique<internal::PipeGraph>()) {}
+Summary::~Summary() = default;
+Summary::Summary(Summary&&) noexcept = default;
+Summary& Summary::operator=(Summary&&) noexcept = default;
+
 void Summary::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
   SummaryRow& by_tool = tools_[program.tool.value_or(kNoTool)];
   add_to(by_tool, program, peak_matters);
@@ -46,10 +105,13 @@ void Summary::add_program(const Process& process, const ProgramAccount& program,
 
 void Summary::add(const Event& event) {
   if (const auto* exec = std::get_if<ProcessExec>(&event)) {
+    pipes_->saw(*exec->process);
     // Of a mere copy of the parent, before its first exec, nobody asks for the peak.
     add_program(*exec->process, exec->ended, exec->ended.start_ns != exec->process->start_ns);
   } else if (const auto* exit = std::get_if<ProcessExit>(&event)) {
     ++exits_;
+    living_.erase(exit->process->pid);
+    pipes_->ended(*exit->process, exit->program);
     add_program(*exit->process, exit->program, true);
     const std::uint64_t failed = exit->failed() ? 1 : 0;
     const auto count = [&](SummaryRow& row) {
@@ -63,13 +125,22 @@ void Summary::add(const Event& event) {
     if (failed != 0 && failures_.size() < kMaxFailures)
       failures_.push_back({exit->process, exit->exit_code, exit->exit_signal, exit->core_dumped});
   } else if (const auto* sample = std::get_if<ProcessSample>(&event)) {
-    survivors_.push_back(*sample);
+    living_.insert_or_assign(sample->process->pid, *sample);
+    add_memory(memory_, *sample);
   } else if (const auto* loss = std::get_if<Loss>(&event)) {
     losses_ += loss->count;
   } else if (const auto* end = std::get_if<SessionEnd>(&event)) {
     end_ = *end;
   }
 }
+
+std::vector<ProcessSample> Summary::survivors() const {
+  std::vector<ProcessSample> all;
+  for (const auto& [pid, sample] : living_) all.push_back(sample);
+  return all;
+}
+
+std::vector<Pipeline> Summary::pipelines() const { return pipes_->pipelines(); }
 
 std::vector<SummaryRow> Summary::by_tool() const {
   std::vector<SummaryRow> rows;
@@ -86,6 +157,7 @@ std::vector<SummaryRow> Summary::by_step() const {
   for (const auto& [name, row] : steps_) {
     rows.push_back(spanned(row));
     rows.back().name = name;
+    if (const auto at = memory_.steps.find(name); at != memory_.steps.end()) set_task_peak(rows.back(), at->second);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first_start_ns < b.first_start_ns; });
@@ -95,6 +167,7 @@ std::vector<SummaryRow> Summary::by_step() const {
 SummaryRow Summary::total() const {
   SummaryRow row = spanned(total_);
   row.name = "total";
+  set_task_peak(row, memory_.total);
   return row;
 }
 

@@ -15,7 +15,6 @@ import unittest
 # Whoever runs the tests in the background ignores these, and what they start would, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 TRACERD = os.path.abspath(os.environ.get("TRACERD", "build/tracerd"))
 NOBODY = 65534

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/snapshot_family.hpp"
+
+#include <cerrno>
+#include <span>
+
+#include "wire.h"
+
+#include "snapshot.skel.h"
+#include "source/iterator.hpp"
+#include "source/libbpf_log.hpp"
+
+namespace tracer {
+namespace {
+
+constexpr std::uint64_t kLeastFileBytes = 256u << 10;
+constexpr const char* kSharedMaps[] = {"processes", "displaced_processes"};
+
+}  // namespace
+
+void SnapshotFamily::Closer::operator()(snapshot_bpf* skeleton) const noexcept { ::snapshot_bpf__destroy(skeleton); }
+
+SnapshotFamily::SnapshotFamily(const bpf_object& lifecycle, std::uint32_t places) {
+  const LibbpfLog log;
+  skeleton_.reset(::snapshot_bpf__open());
+  if (!skeleton_) refuse("open the programs of the family snapshots", errno, log);
+  skeleton_->rodata->slot_mask = places - 1;
+  skeleton_->rodata->least_bytes = kLeastFileBytes;
+  for (const char* name : kSharedMaps) {
+    const int fd = ::bpf_map__fd(::bpf_object__find_map_by_name(&lifecycle, name));
+    if (const int failed = ::bpf_map__reuse_fd(::bpf_object__find_map_by_name(skeleton_->obj, name), fd))
+      refuse("share the process table", -failed, log);
+  }
+  if (const int failed = ::snapshot_bpf__load(skeleton_.get()))
+    refuse("load the programs of the family snapshots", -failed, log);
+  if (const int failed = ::snapshot_bpf__attach(skeleton_.get()))
+    refuse("attach the programs of the family snapshots", -failed, log);
+}
+
+SnapshotFamily::~SnapshotFamily() = default;
+
+void SnapshotFamily::read(Receiver& receiver) const {
+  for (const tracer_wire_file& file : read_iterator_as<tracer_wire_file>(skeleton_->links.open_files))
+    receiver.on_record(std::as_bytes(std::span(&file, 1)));
+}
+
+}  // namespace tracer
