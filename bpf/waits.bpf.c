@@ -13,6 +13,18 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/*
+ * Not 0: a thread whose id has these low bits waits for a pipe. So a waking, of which there are many, need not look
+ * into the table, which is seldom in the cache.
+ */
+#define PIPE_WAITERS 32768
+__u8 pipe_waiters[PIPE_WAITERS];
+
+static __always_inline bool is_pipe(__u32 cause)
+{
+	return cause == TRACER_WAIT_PIPE_READ || cause == TRACER_WAIT_PIPE_WRITE;
+}
+
 static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u64 in_ns, __u64 now_ns)
 {
 	struct tracer_thread *thread = thread_of(task);
@@ -20,6 +32,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u64 i
 	if (!thread)
 		return;
 	__u32 state = task_state(task);
+	bool waited_for_pipe = is_pipe(thread->cause);
 	thread->changes++;
 	barrier();
 	book(thread, task, in_ns ? in_ns : now_ns);
@@ -28,6 +41,9 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u64 i
 	thread->cause = preempt || !state ? TRACER_WAIT_NONE : cause_of_wait(task, state, thread->in_reclaim);
 	barrier();
 	thread->changes++;
+	bool waits_for_pipe = is_pipe(thread->cause);
+	if (waits_for_pipe != waited_for_pipe)
+		pipe_waiters[task->pid & (PIPE_WAITERS - 1)] = waits_for_pipe;
 }
 
 SEC("tp_btf/sched_switch")
@@ -51,9 +67,10 @@ int waits_switch(__u64 *context)
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waits_waking, struct task_struct *woken)
 {
+	if (!pipe_waiters[woken->pid & (PIPE_WAITERS - 1)])
+		return 0;
 	struct tracer_thread *thread = thread_of(woken);
-
-	if (thread && (thread->cause == TRACER_WAIT_PIPE_READ || thread->cause == TRACER_WAIT_PIPE_WRITE))
+	if (thread && is_pipe(thread->cause))
 		thread->waker = bpf_get_current_pid_tgid() >> 32;
 	return 0;
 }

@@ -27,10 +27,12 @@ int open_output(const std::string& file) {
                        {}});
 }
 
-tracer::SessionOptions session_options(tracer::Filter filter) {
+tracer::SessionOptions session_options(tracer::Filter filter, const Options& given) {
   tracer::SessionOptions options;
   options.filter = std::move(filter);
   options.reader = tracer::Reader::kPoll;
+  if (given.families) options.families = *given.families;
+  if (given.interval) options.sample_interval = *given.interval;
   return options;
 }
 
@@ -53,7 +55,7 @@ Outputs open_outputs(const Options& options, const std::optional<User>& user) {
 }
 
 Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs)
-    : session_(session_options(std::move(filter))) {
+    : session_(session_options(std::move(filter), options)), live_(options.live) {
   const auto add = [this](std::unique_ptr<tracer::Sink> sink) {
     sinks_.push_back(&session_.add_sink(std::move(sink)));
   };
@@ -73,6 +75,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs)
         return;
       }
     summary_.add(event);
+    if (const auto* sample = std::get_if<tracer::ProcessSample>(&event)) live_.saw(*sample);
     if (awaited_.empty()) return;
     if (const auto* exit = std::get_if<tracer::ProcessExit>(&event))
       if (awaited_.contains(exit->process->pid)) exited_.insert(exit->process->pid);
@@ -81,6 +84,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs)
 
 void Capture::poll(std::chrono::milliseconds timeout) {
   session_.poll(timeout);
+  live_.update();
   tell_problems();
 }
 
@@ -94,6 +98,7 @@ void Capture::tell_problems() {
 
 void Capture::finish(const std::string& title) {
   session_.stop();
+  live_.clear();
   tell_problems();
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   say("{}", format_table({title, static_cast<std::uint64_t>(elapsed.count()), summary_, session_.totals(),

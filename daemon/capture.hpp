@@ -12,6 +12,7 @@
 #include <tracer/summary.hpp>
 
 #include "command_line.hpp"
+#include "live_line.hpp"
 #include "user.hpp"
 
 namespace tracerd {
@@ -47,6 +48,7 @@ class Capture {
 
   tracer::Session session_;
   tracer::Summary summary_;
+  LiveLine live_;
   std::set<std::uint32_t> awaited_;
   std::set<std::uint32_t> exited_;
   bool began_ = false;

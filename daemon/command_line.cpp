@@ -39,6 +39,9 @@ the terminal, its signals, and its own exit status, which is tracerd's too (128+
   --user NAME|UID    run the command as this user (default: yourself, also under sudo)
   --pipeline, --run, --step, --sample NAME
                      label all that the command starts; the table then has rows by step
+  --families LIST    signals besides the lifecycle: waits,snapshots (default: both) or none
+  --interval MS      between two snapshots, at least 100 (default: 1000)
+  --no-live          no line on the terminal that tells what is running
 
 A first Ctrl-C goes to the command; a second one detaches: the table of what is known is printed, the command goes on.
 Exit status: the command's; 126 it can't be executed; 127 it does not exist; 125 tracerd itself failed before it ran.
@@ -57,6 +60,9 @@ their whole life and attached_ns.
   --json FILE        write JSON lines as they happen; '-' is standard output
   --pipeline, --run, --step, --sample NAME
                      label what --pid or --cgroup takes in
+  --families LIST    signals besides the lifecycle: waits,snapshots (default: both) or none
+  --interval MS      between two snapshots, at least 100 (default: 1000)
+  --no-live          no line on the terminal that tells what is running
 )";
 
 constexpr const char* kDumpHelp = R"(usage: tracerd dump FILE
@@ -72,7 +78,22 @@ nothing. Exit status: 0 tracing works, 1 something that is needed is missing.
 )";
 
 constexpr int kUsage = 1000;
-enum Option { kRecord = kUsage, kJson, kUser, kPipeline, kRunLabel, kStep, kSample, kPid, kCgroup, kHost, kHelpOption };
+enum Option {
+  kRecord = kUsage,
+  kJson,
+  kUser,
+  kPipeline,
+  kRunLabel,
+  kStep,
+  kSample,
+  kPid,
+  kCgroup,
+  kHost,
+  kHelpOption,
+  kFamilies,
+  kInterval,
+  kNoLive
+};
 
 [[noreturn]] void wrong(std::string what, const std::string& topic, ErrorCode code = ErrorCode::kInvalidArgument) {
   throw Error({code, 0, std::move(what), fmt::format("see: tracerd {}--help", topic.empty() ? "" : topic + " "), {}});
@@ -93,6 +114,35 @@ pid_t parse_pid(const std::string& topic) {
   return pid;
 }
 
+std::chrono::milliseconds parse_interval(const std::string& topic) {
+  constexpr long kLeast = 100;
+  constexpr long kMost = 24L * 3600 * 1000;
+  const std::string_view text = ::optarg;
+  long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < kLeast || value > kMost)
+    wrong(fmt::format("--interval {}: not a number of milliseconds from {} on", text, kLeast), topic);
+  return std::chrono::milliseconds(value);
+}
+
+std::vector<tracer::Family> parse_families(const std::string& topic) {
+  std::vector<tracer::Family> families;
+  std::string_view rest = ::optarg;
+  if (rest == "none") return families;
+  while (!rest.empty()) {
+    const std::string_view name = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    if (name == to_string(tracer::Family::kWaits)) {
+      families.push_back(tracer::Family::kWaits);
+    } else if (name == to_string(tracer::Family::kSnapshots)) {
+      families.push_back(tracer::Family::kSnapshots);
+    } else {
+      wrong(fmt::format("--families: there is no family '{}'; there are waits, snapshots, or none", name), topic);
+    }
+  }
+  return families;
+}
+
 std::vector<option> long_options(Options::Command command) {
   std::vector<option> options = {{"help", no_argument, nullptr, kHelpOption}};
   const auto add = [&options](const char* name, int has_argument, int value) {
@@ -105,6 +155,9 @@ std::vector<option> long_options(Options::Command command) {
     add("run", required_argument, kRunLabel);
     add("step", required_argument, kStep);
     add("sample", required_argument, kSample);
+    add("families", required_argument, kFamilies);
+    add("interval", required_argument, kInterval);
+    add("no-live", no_argument, kNoLive);
   }
   if (command == Options::Command::kRun) add("user", required_argument, kUser);
   if (command == Options::Command::kWatch) {
@@ -166,6 +219,9 @@ Options parse_command_line(int argc, char** argv) {
         break;
       case kCgroup: set_once(options.cgroup, "cgroup", topic); break;
       case kHost: options.host = true; break;
+      case kFamilies: options.families = parse_families(topic); break;
+      case kInterval: options.interval = parse_interval(topic); break;
+      case kNoLive: options.live = false; break;
       case ':': wrong(fmt::format("{} needs a value", argv[current]), topic);
       default: wrong(fmt::format("unknown option {}", argv[current]), topic);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <sys/types.h>
 
 #include <tracer/context.hpp>
+#include <tracer/signals.hpp>
 
 namespace tracerd {
 
@@ -20,6 +22,9 @@ struct Options {
   std::optional<std::string> json;
   std::optional<std::string> user;
   tracer::Context context;
+  std::optional<std::chrono::milliseconds> interval;
+  std::optional<std::vector<tracer::Family>> families;
+  bool live = true;
   std::optional<pid_t> pid;
   std::optional<std::string> cgroup;
   bool host = false;

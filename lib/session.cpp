@@ -29,6 +29,7 @@ namespace tracer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr auto kLeastInterval = std::chrono::milliseconds(100);
 constexpr auto kHousekeepingPeriod = std::chrono::seconds(1);
 
 Correlator::Rules rules_of(const SessionOptions& options) {
@@ -68,6 +69,12 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
                  0,
                  "the filter has more different labels than max_contexts",
                  "raise SessionOptions::max_contexts",
+                 {}});
+  if (wanted(options, Family::kSnapshots) && options.sample_interval < kLeastInterval)
+    throw Error({ErrorCode::kInvalidArgument,
+                 0,
+                 "snapshots more often than every 100 ms are not possible",
+                 "raise SessionOptions::sample_interval",
                  {}});
   kernel.track_all = !includes;
   return kernel;
@@ -232,7 +239,8 @@ class Session::Impl final : public Receiver {
  private:
   void read_until_stopped() noexcept {
     while (!stopping_.load()) {
-      wait(std::chrono::duration_cast<std::chrono::milliseconds>(kHousekeepingPeriod));
+      wait(std::min(std::chrono::duration_cast<std::chrono::milliseconds>(kHousekeepingPeriod),
+                    options_.sample_interval));
       const std::lock_guard lock(source_mutex_);
       try {
         poll_source();
@@ -262,7 +270,8 @@ class Session::Impl final : public Receiver {
   void take_snapshot() {
     if (!source_->live() || !wanted(options_, Family::kSnapshots)) return;
     const auto begin = Clock::now();
-    if (begin < next_snapshot_) return;
+    // The reader comes by at a period of its own: a little early is better than a whole period late.
+    if (begin + options_.sample_interval / 5 < next_snapshot_) return;
     emit_samples();
     constexpr int kLeastRestPerCost = 20;
     const auto cost = Clock::now() - begin;
@@ -278,6 +287,7 @@ class Session::Impl final : public Receiver {
       sample.time_ns = time_ns;
       emit(std::move(sample));
     }
+    correlator_.end_snapshot();
   }
 
   void emit(const Event& event) {

@@ -23,6 +23,7 @@ struct MemoryRounds {
   struct Sum {
     std::uint64_t now_bytes = 0;
     std::uint64_t peak_bytes = 0;
+    std::map<std::string, std::uint64_t> file_bytes;  ///< The most of one process, by executable.
   };
   std::uint64_t time_ns = 0;
   Sum total;

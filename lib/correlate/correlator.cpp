@@ -53,7 +53,6 @@ std::vector<ProcessSample> Correlator::take_samples() {
     samples.push_back(std::move(each.sample));
   }
   samples_.clear();
-  progress_.end_round();
   return samples;
 }
 

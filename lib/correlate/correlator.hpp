@@ -45,6 +45,8 @@ class Correlator {
   void drop_samples() { samples_.clear(); }
   /// Forms samples of them.
   std::vector<ProcessSample> take_samples();
+  /// The rates of later samples are those since these.
+  void end_snapshot() { progress_.end_round(); }
   std::uint64_t secrets_masked() const noexcept { return secrets_masked_; }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.
   std::uint64_t forgotten() const noexcept { return forgotten_; }

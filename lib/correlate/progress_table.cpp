@@ -11,7 +11,8 @@ void ProgressTable::add(FileRecord file) {
   if (!file.readable || file.writable || file.position_bytes == 0 || now_.size() >= kMostProcesses) return;
   const auto [at, fresh] = now_.try_emplace(file.pid);
   FileRecord& kept = at->second;
-  if (fresh || kept.start_ns != file.start_ns || kept.size_bytes < file.size_bytes) kept = std::move(file);
+  if (fresh || kept.start_ns != file.start_ns || kept.size_bytes < file.size_bytes || same_file(kept, file))
+    kept = std::move(file);
 }
 
 bool ProgressTable::same_file(const FileRecord& a, const FileRecord& b) {

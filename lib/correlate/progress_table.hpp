@@ -19,7 +19,7 @@ class ProgressTable {
   void add(FileRecord file);
   /// Of what was added since end_round() for this process; the rate since the round before.
   Progress of(std::uint32_t pid, std::uint64_t start_ns) const;
-  /// What was added becomes the base of the next round's rates; processes without files in it are forgotten.
+  /// What was added becomes the base of the next rates; processes without files in it are forgotten.
   void end_round();
 
  private:

@@ -35,27 +35,34 @@ void add_ledger(Ledger& sum, const Ledger& more) {
   visit_fields(adder, sum);
 }
 
-/// What a process holds: its own share of memory that it has in common with others, where that is known.
-std::uint64_t memory_bytes(const ProcessSample& sample) {
-  if (sample.pss_bytes) return *sample.pss_bytes;
-  return sample.rss_anonymous_bytes.value_or(0) + sample.rss_file_bytes.value_or(0) +
-         sample.rss_shared_bytes.value_or(0);
+/// Mapped files that processes of the same executable hold are mostly the same pages, so they count once.
+void add_memory(internal::MemoryRounds::Sum& sum, const ProcessSample& sample) {
+  if (sample.pss_bytes) {
+    sum.now_bytes += *sample.pss_bytes;
+  } else {
+    sum.now_bytes += sample.rss_anonymous_bytes.value_or(0) + sample.rss_shared_bytes.value_or(0);
+    std::uint64_t& most = sum.file_bytes[sample.process->exe.value_or("")];
+    const std::uint64_t file_bytes = sample.rss_file_bytes.value_or(0);
+    if (file_bytes > most) sum.now_bytes += file_bytes - most;
+    most = std::max(most, file_bytes);
+  }
+  sum.peak_bytes = std::max(sum.peak_bytes, sum.now_bytes);
 }
 
 /// All samples of one snapshot carry the same time.
 void add_memory(internal::MemoryRounds& rounds, const ProcessSample& sample) {
   if (!sample.rss_anonymous_bytes) return;
+  const auto begin_round = [](internal::MemoryRounds::Sum& sum) {
+    sum.now_bytes = 0;
+    sum.file_bytes.clear();
+  };
   if (rounds.time_ns != sample.time_ns) {
     rounds.time_ns = sample.time_ns;
-    rounds.total.now_bytes = 0;
-    for (auto& [step, sum] : rounds.steps) sum.now_bytes = 0;
+    begin_round(rounds.total);
+    for (auto& [step, sum] : rounds.steps) begin_round(sum);
   }
-  const auto add = [&](internal::MemoryRounds::Sum& sum) {
-    sum.now_bytes += memory_bytes(sample);
-    sum.peak_bytes = std::max(sum.peak_bytes, sum.now_bytes);
-  };
-  add(rounds.total);
-  if (sample.process->context.step) add(rounds.steps[*sample.process->context.step]);
+  add_memory(rounds.total, sample);
+  if (sample.process->context.step) add_memory(rounds.steps[*sample.process->context.step], sample);
 }
 
 /// At least what its largest process held, as snapshots may have missed it.

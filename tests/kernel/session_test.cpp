@@ -187,6 +187,7 @@ TEST_CASE("what still lives at the end is sampled, and left alone") {
   const Held held = start_held("20000");
   tracer::SessionOptions options;
   options.filter.include_tree(held.pid);
+  options.families = {tracer::Family::kWaits};
   tracer::Session session(std::move(options));
   std::vector<tracer::ProcessSample> samples;
   bool ended = false;

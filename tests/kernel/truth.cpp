@@ -2,6 +2,7 @@
 #include "truth.hpp"
 
 #include "truth_io_uring.hpp"
+#include "truth_snapshots.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -315,6 +316,10 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"cpu", cpu},
       {"threads", threads},
       {"touch", touch},
+      {"hold_memory", hold_memory},
+      {"hold_in_two_children", hold_in_two_children},
+      {"hold_shared", hold_shared},
+      {"read_at_pace", read_at_pace},
       {"spawn_from_large", spawn_from_large},
       {"io", read_write},
       {"child_io", child_io},

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+namespace tracerd {
+
+/// One line at the cursor's place that tells what runs, how far it has come and how long it still takes.
+/// Only on a terminal, and not in the first seconds.
+class LiveLine {
+ public:
+  explicit LiveLine(bool wanted);
+  ~LiveLine() { clear(); }
+  LiveLine(const LiveLine&) = delete;
+  LiveLine& operator=(const LiveLine&) = delete;
+
+  void saw(const tracer::ProcessSample& sample);
+  /// Shows the last whole snapshot, if there is a newer one than what is shown.
+  void update();
+  void clear();
+
+ private:
+  struct Running {
+    std::string text;
+    std::uint64_t cpu_ns = 0;
+    bool has_progress = false;
+  };
+  std::string line() const;
+
+  bool on_terminal_;
+  bool shown_ = false;
+  bool fresh_ = false;
+  std::uint64_t snapshot_ns_ = 0;
+  std::vector<Running> running_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// "gzip 43 % of reads.fq, 12 s left": the tool, and how far it has come if that is known.
+std::string describe(const tracer::ProcessSample& sample);
+
+}  // namespace tracerd

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "printable.hpp"
+
+#include <algorithm>
+
+namespace tracerd {
+namespace {
+
+/// The bytes of the UTF-8 character that a text begins with; 0: it is none, or one that would steer a terminal.
+std::size_t printable_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  const unsigned second = byte(1);
+  const bool control = first == 0xc2 && second < 0xa0;  // U+0080 to U+009F
+  const bool too_long_or_no_character = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                                        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+  const bool direction = first == 0xe2 && ((second == 0x80 && byte(2) >= 0xa8 && byte(2) <= 0xae) ||
+                                           (second == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9));
+  return control || too_long_or_no_character || direction ? 0 : length;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t most) {
+  std::string out;
+  for (std::size_t shown = 0; !text.empty(); ++shown) {
+    if (shown == most) return out + "…";
+    const std::size_t length = printable_length(text);
+    out += length == 0 ? std::string_view("?") : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+}  // namespace tracerd

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tracerd {
+
+/// At most `most` characters. What steers a terminal must not reach it in other people's names.
+std::string printable(std::string_view text, std::size_t most);
+
+}  // namespace tracerd

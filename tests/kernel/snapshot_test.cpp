@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include <tracer/summary.hpp>
+
+#include "capture.hpp"
+#include "truth.hpp"
+
+namespace {
+
+constexpr double kMiB = 1 << 20;
+
+tracer::SessionOptions every_100_ms() {
+  tracer::SessionOptions options;
+  options.sample_interval = std::chrono::milliseconds(100);
+  return options;
+}
+
+double task_peak_bytes(const Capture& capture) {
+  tracer::Summary summary;
+  for (const tracer::Event& event : capture.events) summary.add(event);
+  REQUIRE(summary.total().task_peak_bytes.has_value());
+  return static_cast<double>(*summary.total().task_peak_bytes);
+}
+
+}  // namespace
+
+TEST_CASE("a snapshot tells what a process holds, and what it is at") {
+  const Capture capture = trace(truth::call("hold_memory", {"64", "700"}), every_100_ms());
+  std::size_t seen = 0;
+  for (const auto& sample : capture.all<tracer::ProcessSample>()) {
+    REQUIRE(sample.rss_anonymous_bytes.has_value());
+    if (static_cast<double>(*sample.rss_anonymous_bytes) < 64 * kMiB || sample.state != "sleeping") continue;
+    ++seen;
+    CHECK(static_cast<double>(*sample.rss_anonymous_bytes) <= 1.05 * 64 * kMiB);
+    CHECK(sample.rss_file_bytes.value_or(0) > 0);
+    CHECK(sample.rss_shared_bytes == 0u);
+    CHECK(sample.threads == 1);
+    CHECK_FALSE(sample.pss_bytes.has_value());
+  }
+  CHECK(seen >= 2);
+}
+
+TEST_CASE("the ledger of a snapshot grows with the wall time, and names what it waits for just now") {
+  const Capture capture = trace(truth::call("hold_memory", {"1", "700"}), every_100_ms());
+  std::uint64_t before_ns = 0;
+  bool asleep = false;
+  for (const auto& sample : capture.all<tracer::ProcessSample>()) {
+    const tracer::Ledger& ledger = sample.account.ledger;
+    REQUIRE(ledger.wall_ns.has_value());
+    CHECK(*ledger.wall_ns > before_ns);
+    before_ns = *ledger.wall_ns;
+    asleep = asleep || ledger.sleep_ns.value_or(0) >= 200'000'000;
+  }
+  CHECK(asleep);
+}
+
+TEST_CASE("a task's peak is what its processes hold at once") {
+  const Capture capture = trace(truth::call("hold_in_two_children", {"1500"}), every_100_ms());
+  // Besides, each of the three holds a few pages of this program.
+  CHECK(std::abs(task_peak_bytes(capture) - 250 * kMiB) <= 0.02 * 250 * kMiB);
+}
+
+TEST_CASE("memory that forks share is counted once") {
+  const Capture capture = trace(truth::call("hold_shared", {"200", "5", "1500"}), every_100_ms());
+  CHECK(std::abs(task_peak_bytes(capture) - 200 * kMiB) <= 0.02 * 200 * kMiB);
+}
+
+TEST_CASE("progress is where the program has come to") {
+  char path[] = "/tmp/tracer-progress-XXXXXX";
+  const int fd = ::mkstemp(path);
+  REQUIRE(fd >= 0);
+  constexpr double kSize = 100e6;
+  REQUIRE(::ftruncate(fd, static_cast<off_t>(kSize)) == 0);
+  ::close(fd);
+  const Capture capture = trace(truth::call("read_at_pace", {path, "2000"}), every_100_ms());
+  ::unlink(path);
+
+  std::map<std::uint64_t, double> truth;
+  std::istringstream lines(capture.output);
+  for (std::uint64_t time_ns = 0, position = 0; lines >> time_ns >> position;)
+    truth[time_ns] = static_cast<double>(position);
+  REQUIRE(truth.size() == 100);
+  std::size_t compared = 0;
+  std::size_t rated = 0;
+  for (const auto& sample : capture.all<tracer::ProcessSample>()) {
+    const tracer::Progress& progress = sample.progress;
+    if (!progress.file) continue;
+    CHECK(*progress.file == std::string(path).substr(5));
+    CHECK(progress.size_bytes == static_cast<std::uint64_t>(kSize));
+    // A snapshot is taken within a moment of its time, in which the program may go on by a step or two.
+    const auto after = truth.upper_bound(sample.time_ns);
+    if (after == truth.begin() || after == truth.end()) continue;
+    ++compared;
+    CHECK(std::abs(static_cast<double>(*progress.position_bytes) - after->second) <= 0.02 * kSize);
+    if (!progress.time_left_ns) continue;
+    ++rated;
+    const double left = static_cast<double>(*progress.size_bytes - *progress.position_bytes);
+    CHECK(std::abs(static_cast<double>(*progress.time_left_ns) - left / static_cast<double>(*progress.bytes_per_s) * 1e9) <=
+          1e7);
+  }
+  CHECK(compared >= 5);
+  CHECK(rated >= 4);
+}
+
+TEST_CASE("families that are not asked for are not there, the others are") {
+  tracer::SessionOptions options;
+  options.families = {};
+  const Capture bare = trace(truth::call("hold_memory", {"1", "300"}), options);
+  CHECK_FALSE(bare.exit().account.ledger.wall_ns.has_value());
+  CHECK(bare.all<tracer::ProcessSample>().empty());
+  CHECK(bare.exit().account.cpu_ns.has_value());
+  options.families = {tracer::Family::kSnapshots};
+  options.sample_interval = std::chrono::milliseconds(100);
+  const Capture snapshots = trace(truth::call("hold_memory", {"1", "500"}), options);
+  CHECK_FALSE(snapshots.exit().account.ledger.wall_ns.has_value());
+  CHECK_FALSE(snapshots.all<tracer::ProcessSample>().empty());
+}
+
+TEST_CASE("each family that was asked for says that it is there") {
+  tracer::Session session{tracer::SessionOptions{}};
+  const auto signals = session.signals();
+  REQUIRE(signals.size() == 3);
+  for (const tracer::SignalState& state : signals) {
+    CAPTURE(to_string(state.family));
+    CHECK(state.active);
+    CHECK_FALSE(state.mechanism.empty());
+    CHECK_FALSE(state.problem.has_value());
+  }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Programs that hold still, or go on at a known pace, so that a snapshot can be compared with the truth.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace truth {
+
+/// Two children that hold 100 and 150 MiB at once, for `MS`.
+int hold_in_two_children(const std::vector<std::string>& arguments);
+/// Holds `MIB`, which `CHILDREN` forks that execute nothing share, for `MS`.
+int hold_shared(const std::vector<std::string>& arguments);
+/// Holds `MIB` for `MS`.
+int hold_memory(const std::vector<std::string>& arguments);
+/// Reads FILE in 100 steps within `MS`, and reports before each step the boot clock and the bytes read so far.
+int read_at_pace(const std::vector<std::string>& arguments);
+
+}  // namespace truth
