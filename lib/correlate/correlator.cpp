@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/correlator.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -37,19 +38,55 @@ void Correlator::on_record(Record record) {
   std::visit([this](auto& r) { on(std::move(r)); }, record);
 }
 
-std::vector<ProcessSample> Correlator::take_samples() {
-  std::vector<ProcessSample> samples;
-  samples.reserve(samples_.size());
+/// Copies that have executed nothing, and their parents, hold the same pages: each gets its share of them.
+void Correlator::share_out_memory() {
+  if (!read_pss_) return;
   std::set<std::uint32_t> sharing;
   for (const auto& [pid, each] : samples_) {
     if (!each.is_copy() || each.sample.rss_anonymous_bytes.value_or(0) < kLeastSharedBytes) continue;
     sharing.insert(pid);
     if (each.sample.process->parent_pid) sharing.insert(*each.sample.process->parent_pid);
   }
+  // One that ends meanwhile leaves its share to the others: all are read again, until nothing has changed.
+  constexpr int kMostRounds = 3;
+  for (int round = 0; round < kMostRounds; ++round)
+    if (read_shares(sharing)) return;
+  for (const std::uint32_t pid : sharing) forget_memory(pid);
+}
+
+/// True: in the meantime none ended, and the share of the one that was read first is still the same.
+bool Correlator::read_shares(std::set<std::uint32_t>& pids) {
+  std::erase_if(pids, [this](std::uint32_t pid) { return !samples_.contains(pid); });
+  const std::size_t asked = pids.size();
+  std::erase_if(pids, [this](std::uint32_t pid) {
+    ProcessSample& sample = samples_[pid].sample;
+    sample.pss_bytes = read_pss_(pid);
+    if (!sample.pss_bytes) forget_memory(pid);
+    return !sample.pss_bytes;
+  });
+  if (pids.size() != asked) return false;
+  if (pids.empty()) return true;
+  const std::uint64_t first = *samples_[*pids.begin()].sample.pss_bytes;
+  const std::uint64_t again = read_pss_(*pids.begin()).value_or(0);
+  return std::max(first, again) - std::min(first, again) <= first / 100;
+}
+
+/// Unknown is better than wrong.
+void Correlator::forget_memory(std::uint32_t pid) {
+  ProcessSample& sample = samples_[pid].sample;
+  sample.pss_bytes.reset();
+  sample.rss_anonymous_bytes.reset();
+  sample.rss_file_bytes.reset();
+  sample.rss_shared_bytes.reset();
+}
+
+std::vector<ProcessSample> Correlator::take_samples() {
+  std::vector<ProcessSample> samples;
+  samples.reserve(samples_.size());
+  share_out_memory();
   for (auto& [pid, each] : samples_) {
     each.sample.account = living_account(each.sum, each.waits, each.read_before_exec_bytes, each.flags);
     each.sample.progress = progress_.of(pid, each.sample.process->start_ns);
-    if (read_pss_ && sharing.contains(pid)) each.sample.pss_bytes = read_pss_(pid);
     samples.push_back(std::move(each.sample));
   }
   samples_.clear();

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -77,6 +78,9 @@ class Correlator {
   void set_text(Process& process, ProgramText text);
   static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
   void announce(Entry& entry);
+  void share_out_memory();
+  bool read_shares(std::set<std::uint32_t>& pids);
+  void forget_memory(std::uint32_t pid);
 
   Rules rules_;
   FilterEvaluator filter_;

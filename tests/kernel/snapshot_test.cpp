@@ -105,8 +105,8 @@ TEST_CASE("progress is where the program has come to") {
     if (!progress.time_left_ns) continue;
     ++rated;
     const double left = static_cast<double>(*progress.size_bytes - *progress.position_bytes);
-    CHECK(std::abs(static_cast<double>(*progress.time_left_ns) - left / static_cast<double>(*progress.bytes_per_s) * 1e9) <=
-          1e7);
+    CHECK(std::abs(static_cast<double>(*progress.time_left_ns) -
+                   left / static_cast<double>(*progress.bytes_per_s) * 1e9) <= 1e7);
   }
   CHECK(compared >= 5);
   CHECK(rated >= 4);
