@@ -143,11 +143,18 @@ struct super_block {
 	__u32 s_dev;
 };
 
+struct pipe_inode_info {
+	unsigned int head;
+	unsigned int tail;
+	unsigned int max_usage;
+};
+
 struct inode {
 	__u16 i_mode;
 	__s64 i_size;
 	unsigned long i_ino;
 	struct super_block *i_sb;
+	struct pipe_inode_info *i_pipe;
 };
 
 struct file {

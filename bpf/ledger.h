@@ -18,6 +18,17 @@ static __always_inline struct tracer_thread *thread_of(struct task_struct *task)
 	return thread && thread->task == (__u64)task ? thread : NULL;
 }
 
+/* Likewise; the last switch of a first thread, whose id another has taken by an exec, comes before that is known. */
+static __always_inline struct tracer_thread *thread_of_dead(struct task_struct *task)
+{
+	struct tracer_thread *thread = thread_of(task);
+
+	if (thread || task->pid == task->tgid)
+		return thread;
+	thread = thread_find(task->tgid);
+	return thread && thread->task == (__u64)task ? thread : NULL;
+}
+
 /* When the thread that is on this CPU got there; 0: before anything was seen. */
 static __always_inline struct tracer_cpu_switch *switch_of_cpu(__u32 cpu)
 {

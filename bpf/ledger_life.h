@@ -38,7 +38,7 @@ static __always_inline void join_ledger(struct task_struct *task, __u64 now_ns, 
 	__u32 state = task_state(task);
 
 	if (thread && state && !task->on_cpu)
-		thread->cause = cause_of_wait(task, state, false);
+		keep_cause(thread, cause_of_wait(task, state, false));
 }
 
 static __always_inline void add_waits(struct tracer_wire_waits *sum, const struct tracer_wire_waits *more)
@@ -99,7 +99,7 @@ static __noinline void add_ledger_atomic(struct tracer_wire_waits *to, const str
 /* Adds a dead thread's sums. */
 static __always_inline void end_ledger(struct tracer_wire_waits *to, struct task_struct *task, __u64 now_ns, bool alone)
 {
-	struct tracer_thread *thread = thread_of(task);
+	struct tracer_thread *thread = thread_of_dead(task);
 
 	if (!thread)
 		return;
@@ -111,40 +111,68 @@ static __always_inline void end_ledger(struct tracer_wire_waits *to, struct task
 
 static __always_inline void forget_ledger(struct task_struct *task)
 {
-	struct tracer_thread *thread = thread_of(task);
+	struct tracer_thread *thread = thread_of_dead(task);
 
 	if (!thread)
 		return;
 	thread->task = 0;
-	thread_leave(task->pid);
+	thread_leave(thread == thread_find(task->pid) ? task->pid : task->tgid);
 }
 
 /*
- * At an exec, of the thread that called it, which runs. It has taken the place of the first thread, if it was another:
- * that one's sums are kept with those of the ended threads.
+ * A thread other than the first has called exec, and the two have changed their ids: so their ledgers change places.
+ * The first one's is still there when its last switch is yet to come.
  */
-static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct tracer_wire_waits *ended,
-					   struct task_struct *task, pid_t old_tid, __u64 cpu_ns, __u64 now_ns)
+static __always_inline struct tracer_thread *trade_places(struct tracer_thread *thread, struct task_struct *task,
+							  pid_t old_tid)
+{
+	__u32 program = PROGRAM_EXEC;
+	struct tracer_thread *first = thread_find(task->pid);
+
+	if (first) {
+		struct tracer_thread *copy = bpf_map_lookup_elem(&thread_copy, &program);
+		if (!copy)
+			return NULL;
+		__builtin_memcpy(copy, thread, sizeof(*copy));
+		__builtin_memcpy(thread, first, sizeof(*thread));
+		__builtin_memcpy(first, copy, sizeof(*first));
+		return first;
+	}
+	first = thread_take(task->pid, program);
+	if (first)
+		__builtin_memcpy(first, thread, sizeof(*first));
+	thread->task = 0;
+	thread_leave(old_tid);
+	return first;
+}
+
+/* At an exec, of the thread that called it, which runs. */
+static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct task_struct *task, pid_t old_tid,
+					   __u64 cpu_ns, __u64 now_ns)
 {
 	struct tracer_thread *thread = thread_find(old_tid);
 
 	if (!thread || thread->task != (__u64)task)
 		return;
-	if (old_tid != task->pid) {
-		struct tracer_thread *first = thread_find(task->pid);
-		if (!first)
-			return;
-		if (first->task && ended)
-			add_ledger_atomic(ended, first, first->cpu_before_ns, now_ns);
-		__builtin_memcpy(first, thread, sizeof(*first));
-		thread->task = 0;
-		thread_leave(old_tid);
-		thread = first;
-	}
+	if (old_tid != task->pid)
+		thread = trade_places(thread, task, old_tid);
+	if (!thread)
+		return;
 	struct tracer_cpu_switch *last = switch_of_cpu(bpf_get_smp_processor_id());
 	if (last && last->time_ns)
 		book(thread, task, last->time_ns);
 	add_ledger(to, thread, cpu_ns, now_ns);
+}
+
+/* False: it was changed meanwhile. */
+static __always_inline bool copy_thread(struct tracer_thread *copy, const struct tracer_thread *thread)
+{
+	__u32 changes = thread->changes;
+
+	barrier();
+	__builtin_memcpy(copy, thread, sizeof(*copy));
+	barrier();
+	return !(changes & 1) && changes == thread->changes;
 }
 
 /* Of a thread that lives, up to now; on another CPU it may go on meanwhile. */
@@ -156,15 +184,9 @@ static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struc
 
 	if (!thread || !copy)
 		return;
-#pragma clang loop unroll(disable)
-	for (int attempt = 0; attempt < 4; attempt++) {
-		__u32 changes = thread->changes;
-		barrier();
-		__builtin_memcpy(copy, thread, sizeof(*copy));
-		barrier();
-		if (!(changes & 1) && changes == thread->changes)
-			break;
-	}
+	/* No loop: 5.10 refuses one that is entered by falling into it, as the compiler makes of this. */
+	if (!copy_thread(copy, thread) && !copy_thread(copy, thread) && !copy_thread(copy, thread))
+		copy_thread(copy, thread);
 	__u64 until_ns = now_ns;
 	if (task->on_cpu) {
 		struct tracer_cpu_switch *last = switch_of_cpu(cpu_of(task));

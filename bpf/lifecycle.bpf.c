@@ -167,7 +167,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		}
 	}
 	if (keep_ledgers) {
-		ledger_at_exec(&record->waits, ended_waits, task, old_tid, own_cpu_ns, now_ns);
+		ledger_at_exec(&record->waits, task, old_tid, own_cpu_ns, now_ns);
 		if (ended_waits)
 			add_waits(&record->waits, ended_waits);
 	}

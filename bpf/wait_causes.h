@@ -4,6 +4,7 @@
 #define TRACER_WAIT_CAUSES_H
 
 #define CALL_NONE (-1)
+#define TRACER_WAIT_RESTARTED TRACER_WAIT_CAUSES
 #define OLD_STACK_BYTES 16384 /* THREAD_SIZE of kernels without bpf_task_pt_regs, before dd6e10fbd9fb (5.15) */
 
 /* The registers with which the thread entered the kernel. */
@@ -40,16 +41,26 @@ static __always_inline __u32 call_argument(struct pt_regs *registers, int which)
 #endif
 }
 
-/* S_IF* of an open descriptor; 0 for what is no file, such as an eventfd, and for none. */
-static __always_inline __u32 descriptor_type(struct task_struct *task, __u32 fd)
+static __always_inline struct inode *descriptor_inode(struct task_struct *task, __u32 fd)
 {
 	struct file *file = NULL;
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 
 	if (fd >= BPF_CORE_READ(table, max_fds))
-		return 0;
+		return NULL;
 	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
-	return BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+	return BPF_CORE_READ(file, f_inode);
+}
+
+/* S_IF* of an open descriptor; 0 for what is no file, such as an eventfd, and for none. */
+static __always_inline __u32 inode_type(struct inode *inode)
+{
+	return BPF_CORE_READ(inode, i_mode) & S_IFMT;
+}
+
+static __always_inline __u32 descriptor_type(struct task_struct *task, __u32 fd)
+{
+	return inode_type(descriptor_inode(task, fd));
 }
 
 static __always_inline __u32 cause_of_descriptor(__u32 type, __u32 pipe_cause)
@@ -69,25 +80,45 @@ static __always_inline __u32 cause_of_descriptor(__u32 type, __u32 pipe_cause)
 	return TRACER_WAIT_OTHER;
 }
 
+/* Both ends may be at fault: what a pipe holds tells which. */
+static __noinline __u32 cause_of_move(struct task_struct *task, __u32 from_fd, __u32 to_fd)
+{
+	struct inode *from = descriptor_inode(task, from_fd);
+	struct inode *to = descriptor_inode(task, to_fd);
+	__u32 from_type = inode_type(from);
+	__u32 to_type = inode_type(to);
+	struct pipe_inode_info *pipe;
+
+	if (from_type == S_IFIFO) {
+		pipe = BPF_CORE_READ(from, i_pipe);
+		if (BPF_CORE_READ(pipe, head) == BPF_CORE_READ(pipe, tail))
+			return TRACER_WAIT_PIPE_READ;
+	}
+	if (to_type == S_IFIFO) {
+		pipe = BPF_CORE_READ(to, i_pipe);
+		if (BPF_CORE_READ(pipe, head) - BPF_CORE_READ(pipe, tail) >= BPF_CORE_READ(pipe, max_usage))
+			return TRACER_WAIT_PIPE_WRITE;
+	}
+	if (from_type == S_IFSOCK || to_type == S_IFSOCK)
+		return TRACER_WAIT_SOCKET;
+	if (from_type == S_IFIFO && to_type != S_IFIFO)
+		return cause_of_descriptor(to_type, TRACER_WAIT_PIPE_WRITE);
+	return cause_of_descriptor(from_type, TRACER_WAIT_PIPE_READ);
+}
+
 static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *registers, __u32 call, __u32 state)
 {
-	__u32 type;
-
 	switch (call) {
 	case TRACER_CALL_READS:
 		return cause_of_descriptor(descriptor_type(task, call_argument(registers, 0)), TRACER_WAIT_PIPE_READ);
 	case TRACER_CALL_WRITES:
 		return cause_of_descriptor(descriptor_type(task, call_argument(registers, 0)), TRACER_WAIT_PIPE_WRITE);
 	case TRACER_CALL_MOVES_0_1:
+		return cause_of_move(task, call_argument(registers, 0), call_argument(registers, 1));
 	case TRACER_CALL_MOVES_0_2:
+		return cause_of_move(task, call_argument(registers, 0), call_argument(registers, 2));
 	case TRACER_CALL_MOVES_1_0:
-		type = descriptor_type(task, call_argument(registers, call == TRACER_CALL_MOVES_1_0 ? 1 : 0));
-		if (type == S_IFIFO || type == S_IFSOCK)
-			return cause_of_descriptor(type, TRACER_WAIT_PIPE_READ);
-		type = descriptor_type(task, call_argument(registers, call == TRACER_CALL_MOVES_0_1   ? 1
-								      : call == TRACER_CALL_MOVES_0_2 ? 2
-												      : 0));
-		return cause_of_descriptor(type, TRACER_WAIT_PIPE_WRITE);
+		return cause_of_move(task, call_argument(registers, 1), call_argument(registers, 0));
 	case TRACER_CALL_OPENS:
 		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : TRACER_WAIT_PIPE_READ;
 	case TRACER_CALL_FILES:
@@ -99,6 +130,17 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 	return call < TRACER_WAIT_CAUSES ? call : TRACER_WAIT_OTHER;
 }
 
+/* Into `thread` goes what it waits for; after a stop the kernel goes on with the wait of the call before. */
+static __always_inline void keep_cause(struct tracer_thread *thread, __u32 cause)
+{
+	if (cause == TRACER_WAIT_RESTARTED)
+		cause = thread->call_cause ? thread->call_cause : TRACER_WAIT_OTHER;
+	else if (cause != TRACER_WAIT_STOPPED)
+		thread->call_cause = cause;
+	thread->cause = cause;
+}
+
+/* TRACER_WAIT_*, TRACER_WAIT_RESTARTED included. */
 static __always_inline __u32 cause_of_wait(struct task_struct *task, __u32 state, bool in_reclaim)
 {
 	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
@@ -111,6 +153,8 @@ static __always_inline __u32 cause_of_wait(struct task_struct *task, __u32 state
 		return number == CALL_NONE ? TRACER_WAIT_SWAP : TRACER_WAIT_DISK;
 	if (number < 0 || number >= TRACER_CALLS)
 		return TRACER_WAIT_OTHER;
+	if (call_causes[number & (TRACER_CALLS - 1)] == TRACER_CALL_RESTARTS)
+		return TRACER_WAIT_RESTARTED;
 	return cause_of_call(task, registers, call_causes[number & (TRACER_CALLS - 1)], state);
 }
 

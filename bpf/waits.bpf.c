@@ -28,17 +28,22 @@ static __always_inline bool is_pipe(__u32 cause)
 static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u64 in_ns, __u64 now_ns)
 {
 	struct tracer_thread *thread = thread_of(task);
+	__u32 state = task_state(task);
 
+	if (!thread && (state & TASK_DEAD))
+		thread = thread_of_dead(task);
 	if (!thread)
 		return;
-	__u32 state = task_state(task);
 	bool waited_for_pipe = is_pipe(thread->cause);
 	thread->changes++;
 	barrier();
 	book(thread, task, in_ns ? in_ns : now_ns);
 	thread->out_ns = now_ns;
 	thread->waker = 0;
-	thread->cause = preempt || !state ? TRACER_WAIT_NONE : cause_of_wait(task, state, thread->in_reclaim);
+	if (preempt || !state)
+		thread->cause = TRACER_WAIT_NONE;
+	else
+		keep_cause(thread, cause_of_wait(task, state, thread->in_reclaim));
 	barrier();
 	thread->changes++;
 	bool waits_for_pipe = is_pipe(thread->cause);

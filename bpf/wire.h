@@ -93,6 +93,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_CALL_OPENS 37
 #define TRACER_CALL_FILES 38 /* works on the file system */
 #define TRACER_CALL_AWAITS_SIGNAL 39
+#define TRACER_CALL_RESTARTS 40 /* goes on with the wait that a stop interrupted */
 #define TRACER_CALLS 512
 
 /* Where the wall time went, since the threads were followed, summed over them. */
@@ -320,8 +321,9 @@ struct tracer_thread {
 	__u32 pipe_write_peer;
 	__u32 cause; /* TRACER_WAIT_*, since out_ns */
 	__u32 waker; /* process that woke it from a wait for a pipe */
-	__u32 in_reclaim;
-	__u32 changes; /* odd while it is being changed */
+	__u16 in_reclaim;
+	__u16 call_cause; /* the last cause other than a stop */
+	__u32 changes;	  /* odd while it is being changed */
 };
 
 /* A place in the map `threads`. */
