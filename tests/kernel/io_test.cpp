@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -10,24 +9,12 @@
 #include <doctest/doctest.h>
 
 #include "capture.hpp"
+#include "storage.hpp"
 #include "truth.hpp"
 
 namespace {
 
 constexpr std::uint64_t kMiB = 1u << 20;
-
-/// A folder on a file system with storage behind it; empty: there is none.
-std::string storage_folder() {
-  constexpr long kExt = 0xEF53;
-  constexpr long kXfs = 0x58465342;
-  constexpr long kBtrfs = 0x9123683E;
-  for (const char* folder : {"/var/tmp", "/tmp", "."}) {
-    struct statfs status {};
-    if (::statfs(folder, &status) != 0) continue;
-    if (status.f_type == kExt || status.f_type == kXfs || status.f_type == kBtrfs) return folder;
-  }
-  return {};
-}
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 
 #include "truth_io_uring.hpp"
 #include "truth_snapshots.hpp"
+#include "truth_tools.hpp"
+#include "truth_waits.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,12 +16,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -31,28 +31,7 @@ extern char** environ;
 namespace truth {
 namespace {
 
-using Arguments = std::vector<std::string>;
 constexpr const char* kSelf = "/proc/self/exe";
-
-long number(const Arguments& arguments, std::size_t at) { return std::atol(arguments.at(at).c_str()); }
-
-std::uint64_t clock_ns(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-void burn(clockid_t clock, std::uint64_t ns) {
-  const std::uint64_t until = clock_ns(clock) + ns;
-  while (clock_ns(clock) < until) {
-  }
-}
-
-void report(std::uint64_t value) {
-  char text[32];
-  const int size = std::snprintf(text, sizeof text, "%llu\n", static_cast<unsigned long long>(value));
-  [[maybe_unused]] const ssize_t put = ::write(STDOUT_FILENO, text, static_cast<std::size_t>(size));
-}
 
 [[noreturn]] void execute(const std::vector<std::string>& words) {
   std::vector<char*> argv;
@@ -341,6 +320,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"hold", hold},
       {"io_uring_worker", io_uring_worker},
       {"dump_core", dump_core},
+      {"wait", wait_for},
   };
   return all;
 }

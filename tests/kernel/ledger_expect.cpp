@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ledger_expect.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+namespace expect {
+namespace {
+
+using Field = std::optional<std::uint64_t> tracer::Ledger::*;
+
+const std::pair<std::string, Field> kWaits[] = {
+    {"disk", &tracer::Ledger::disk_ns},       {"pipe_read", &tracer::Ledger::pipe_read_ns},
+    {"socket", &tracer::Ledger::socket_ns},   {"pipe_write", &tracer::Ledger::pipe_write_ns},
+    {"lock", &tracer::Ledger::lock_ns},       {"child", &tracer::Ledger::child_ns},
+    {"sleep", &tracer::Ledger::sleep_ns},     {"poll", &tracer::Ledger::poll_ns},
+    {"reclaim", &tracer::Ledger::reclaim_ns}, {"swap", &tracer::Ledger::swap_ns},
+    {"stopped", &tracer::Ledger::stopped_ns},
+};
+
+bool emulated() { return std::getenv("TRACER_EMULATED") != nullptr; }
+
+}  // namespace
+
+std::uint64_t slack_ns(std::uint64_t truth_ns) {
+  return emulated() ? truth_ns / 10 + 50 * kMillisecond : std::max(truth_ns / 20, 5 * kMillisecond);
+}
+
+std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
+
+std::vector<std::uint64_t> told(const Capture& capture) {
+  std::vector<std::uint64_t> numbers;
+  std::istringstream lines(capture.output);
+  for (std::uint64_t each = 0; lines >> each;) numbers.push_back(each);
+  return numbers;
+}
+
+void waits(const tracer::Ledger& ledger, const std::map<std::string, std::uint64_t>& truths) {
+  REQUIRE(ledger.wall_ns.has_value());
+  for (const auto& [name, field] : kWaits) {
+    CAPTURE(name);
+    const auto truth = truths.find(name);
+    const std::uint64_t wanted = truth == truths.end() ? 0 : truth->second;
+    const std::uint64_t seen = (ledger.*field).value();
+    CAPTURE(wanted);
+    CHECK(seen <= wanted + slack_ns(wanted));
+    CHECK(seen + *ledger.run_queue_ns + slack_ns(wanted) >= wanted);
+  }
+  sums(ledger);
+}
+
+void sums(const tracer::Ledger& ledger) {
+  REQUIRE(ledger.wall_ns.has_value());
+  std::uint64_t sum = *ledger.cpu_ns + *ledger.run_queue_ns + *ledger.other_ns;
+  for (const auto& [name, field] : kWaits) sum += (ledger.*field).value();
+  const std::uint64_t wall = *ledger.wall_ns;
+  CAPTURE(wall);
+  if (wall > 10 * kMillisecond) CHECK(distance(sum, wall) <= wall / 100);
+  CHECK(*ledger.other_ns <= slack_ns(wall));
+  CHECK(*ledger.pipe_ns == *ledger.pipe_read_ns + *ledger.pipe_write_ns);
+}
+
+void sound(const Capture& capture) {
+  CHECK(capture.status == 0);
+  CHECK(capture.statistics.lost() == 0);
+  for (const auto& exit : capture.all<tracer::ProcessExit>()) {
+    CAPTURE(exit.process->pid);
+    sums(exit.account.ledger);
+    if (exit.threads != 1u) continue;
+    const std::uint64_t since_ns = exit.attached_ns.value_or(exit.start_ns);
+    CHECK(distance(*exit.account.ledger.wall_ns, exit.end_ns - since_ns) <= kMillisecond);
+  }
+}
+
+}  // namespace expect

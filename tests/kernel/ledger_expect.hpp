@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What tests of the wall-time ledger compare with.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tracer/ledger.hpp>
+
+#include "capture.hpp"
+
+namespace expect {
+
+inline constexpr std::uint64_t kMillisecond = 1'000'000;
+
+/// By how much a time may miss the truth: 5 % or 5 ms, more under emulation.
+std::uint64_t slack_ns(std::uint64_t truth_ns);
+std::uint64_t distance(std::uint64_t a, std::uint64_t b);
+
+/// The numbers that a truth program has written, one a line.
+std::vector<std::uint64_t> told(const Capture& capture);
+
+/// The causes with these names have these times, as far as the run queue did not delay their ends; others are near 0.
+void waits(const tracer::Ledger& ledger, const std::map<std::string, std::uint64_t>& truths);
+/// The causes sum to the wall time, and little is left over.
+void sums(const tracer::Ledger& ledger);
+/// Of each process that ended: the sums; and its wall time, where one thread lived all of it in view.
+void sound(const Capture& capture);
+
+}  // namespace expect

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Disks, and limits on them and on memory, for tests. All is undone when these objects end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+/// A folder on a file system with storage behind it; empty: there is none.
+std::string storage_folder();
+
+/// A disk on which a test may write: the empty one of an emulated machine, else a loop device of `bytes`, at most 64 MiB.
+class ScratchDisk {
+ public:
+  /// Absent: this machine gives none.
+  static std::optional<ScratchDisk> make(std::uint64_t bytes);
+  ScratchDisk(ScratchDisk&& other) noexcept;
+  ScratchDisk& operator=(ScratchDisk&&) = delete;
+  ~ScratchDisk();
+
+  const std::string& path() const { return path_; }
+  /// "MAJOR:MINOR".
+  std::string number() const;
+
+ private:
+  ScratchDisk() = default;
+  std::string path_;
+  int loop_ = -1;  ///< Open while it is needed: with its last descriptor a loop device goes.
+};
+
+/// A new cgroup with a controller, of version 1 or 2 as the machine has it.
+class LimitedCgroup {
+ public:
+  static std::optional<LimitedCgroup> make(const std::string& controller);
+  LimitedCgroup(LimitedCgroup&& other) noexcept;
+  LimitedCgroup& operator=(LimitedCgroup&&) = delete;
+  ~LimitedCgroup();
+
+  bool is_v1() const { return is_v1_; }
+  /// The file into which a process writes 0 to join.
+  std::string procs() const { return folder_ + "/cgroup.procs"; }
+  /// False: the kernel has or allows no such limit.
+  bool limit(const std::string& file, const std::string& value) const;
+
+ private:
+  LimitedCgroup() = default;
+  std::string folder_;
+  bool is_v1_ = false;
+};

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "truth_waits.hpp"
+
+#include "truth.hpp"
+#include "truth_tools.hpp"
+#include "truth_waits_data.hpp"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <thread>
+
+extern char** environ;
+
+namespace truth {
+namespace {
+
+int sleeping(long ms) {
+  report(waited_ns([ms] { sleep_ms(ms); }));
+  return 0;
+}
+
+/// The main thread waits for a word that another changes after its sleep.
+int futex(long ms) {
+  static std::atomic<std::uint32_t> word{0};
+  std::uint64_t slept = 0;
+  std::thread other([&slept, ms] {
+    slept = waited_ns([ms] { sleep_ms(ms); });
+    word = 1;
+    ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  });
+  report(waited_ns([] {
+    while (word == 0) ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+  }));
+  other.join();
+  report(slept);
+  return 0;
+}
+
+int file_lock(long ms) {
+  const Pipe ready;
+  const pid_t child = in_child([&ready, ms] {
+    ::flock(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC), LOCK_EX);
+    ready.put(1);
+    sleep_ms(ms);
+  });
+  ready.take(1);
+  const int file = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  report(waited_ns([file] { ::flock(file, LOCK_EX); }));
+  reap(child);
+  return 0;
+}
+
+int semaphore(long ms) {
+  const int set = ::semget(IPC_PRIVATE, 1, 0600);
+  sembuf down{0, -1, 0};
+  const pid_t child = in_child([set, ms] {
+    sleep_ms(ms);
+    sembuf up{0, 1, 0};
+    ::semop(set, &up, 1);
+  });
+  report(waited_ns([&] { ::semop(set, &down, 1); }));
+  ::semctl(set, 0, IPC_RMID);
+  reap(child);
+  return 0;
+}
+
+int polling(long ms) {
+  const Pipe silent;
+  pollfd wanted{silent.out, POLLIN, 0};
+  report(waited_ns([&] { ::poll(&wanted, 1, static_cast<int>(ms)); }));
+  return 0;
+}
+
+int selecting(long ms) {
+  const Pipe silent;
+  fd_set wanted;
+  FD_ZERO(&wanted);
+  FD_SET(silent.out, &wanted);
+  timeval time{ms / 1000, ms % 1000 * 1000};
+  report(waited_ns([&] { ::select(silent.out + 1, &wanted, nullptr, nullptr, &time); }));
+  return 0;
+}
+
+int epolling(long ms) {
+  const Pipe silent;
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event interest{};
+  interest.events = EPOLLIN;
+  ::epoll_ctl(set, EPOLL_CTL_ADD, silent.out, &interest);
+  report(waited_ns([&] { ::epoll_wait(set, &interest, 1, static_cast<int>(ms)); }));
+  return 0;
+}
+
+int event(long ms) {
+  const int counter = ::eventfd(0, EFD_CLOEXEC);
+  std::uint64_t value = 1;
+  const pid_t child = in_child([&] {
+    sleep_ms(ms);
+    [[maybe_unused]] const ssize_t put = ::write(counter, &value, sizeof value);
+  });
+  report(waited_ns([&] { [[maybe_unused]] const ssize_t got = ::read(counter, &value, sizeof value); }));
+  reap(child);
+  return 0;
+}
+
+int child(long ms) {
+  const pid_t pid = in_child([ms] { sleep_ms(ms); });
+  report(waited_ns([pid] { reap(pid); }));
+  return 0;
+}
+
+int vforked(long ms) {
+  report(waited_ns([ms] {
+    const pid_t pid = ::vfork();
+    if (pid == 0) {
+      sleep_ms(ms);
+      ::_exit(0);
+    }
+    reap(pid);
+  }));
+  return 0;
+}
+
+int spawned(long ms) {
+  const auto words = call("wait", {"sleep", std::to_string(ms)});
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  report(waited_ns([&] {
+    if (::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, argv.data(), environ) == 0) reap(pid);
+  }));
+  return 0;
+}
+
+/// As shells wait: for the signal that a child's end sends.
+int signal_of_child(long ms, bool suspend) {
+  static volatile sig_atomic_t ended = 0;
+  struct sigaction action {};
+  action.sa_handler = [](int) { ended = 1; };
+  ::sigaction(SIGCHLD, &action, nullptr);
+  sigset_t blocked;
+  sigset_t before;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &blocked, &before);
+  const pid_t pid = in_child([ms] { sleep_ms(ms); });
+  report(waited_ns([&] {
+    int which = 0;
+    if (!suspend) ::sigwait(&blocked, &which);
+    while (suspend && ended == 0) ::sigsuspend(&before);
+  }));
+  reap(pid);
+  return 0;
+}
+
+/// The child stops itself; it reports its time.
+int stopped(long ms) {
+  const pid_t pid = in_child([] { report(waited_ns([] { ::raise(SIGSTOP); })); });
+  int status = 0;
+  ::waitpid(pid, &status, WUNTRACED);
+  sleep_ms(ms);
+  ::kill(pid, SIGCONT);
+  reap(pid);
+  return 0;
+}
+
+/// The child is stopped in the midst of a wait, which the kernel begins again under another number.
+int stopped_in(long ms, const std::function<void(long)>& wait) {
+  const pid_t pid = in_child([&wait, ms] { report(waited_ns([&] { wait(3 * ms); })); });
+  sleep_ms(ms);
+  const std::uint64_t was_stopped = waited_ns([pid, ms] {
+    ::kill(pid, SIGSTOP);
+    sleep_ms(ms);
+    ::kill(pid, SIGCONT);
+  });
+  reap(pid);
+  report(was_stopped);
+  return 0;
+}
+
+/// Four that want one CPU all the time.
+int spinners(long ms) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  ::sched_setaffinity(0, sizeof one, &one);
+  const std::uint64_t until = clock_ns(CLOCK_MONOTONIC) + static_cast<std::uint64_t>(ms) * 1'000'000u;
+  pid_t pids[4];
+  for (pid_t& pid : pids)
+    pid = in_child([until] {
+      while (clock_ns(CLOCK_MONOTONIC) < until) {
+      }
+    });
+  for (const pid_t pid : pids) reap(pid);
+  return 0;
+}
+
+/// Threads that sleep while the first waits for their ends.
+int threads(long ms) {
+  std::vector<std::thread> all;
+  report(waited_ns([&] {
+    for (int i = 0; i < 3; ++i) all.emplace_back([ms] { sleep_ms(ms); });
+    for (std::thread& each : all) each.join();
+  }));
+  return 0;
+}
+
+[[noreturn]] void execute(Arguments arguments) {
+  const auto words = call("wait", std::move(arguments));
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execv("/proc/self/exe", argv.data());
+  ::_exit(99);
+}
+
+int chain(const Arguments& a) {
+  sleeping(number(a, 1));
+  if (a.size() > 2) {
+    Arguments rest = {"chain"};
+    rest.insert(rest.end(), a.begin() + 2, a.end());
+    execute(std::move(rest));
+  }
+  return 0;
+}
+
+/// Executes the rest in a cgroup: what joining it costs is not the next program's.
+int in_cgroup(const Arguments& a) {
+  const int list = ::open(a.at(1).c_str(), O_WRONLY | O_CLOEXEC);
+  if (::write(list, "0", 1) != 1) return 1;
+  execute(Arguments(a.begin() + 2, a.end()));
+}
+
+/// While the first thread waits for its end, a second burns, sleeps, and executes a program that sleeps.
+int exec_by_thread(long ms) {
+  burn(CLOCK_THREAD_CPUTIME_ID, 100'000'000);
+  std::thread([ms] {
+    sleeping(ms);
+    execute({"sleep", std::to_string(ms)});
+  }).join();
+  return 0;
+}
+
+int by_ms(const std::string& name, long ms) {
+  static const std::map<std::string, std::function<int(long)>> all = {
+      {"sleep", sleeping},
+      {"futex", futex},
+      {"file_lock", file_lock},
+      {"semaphore", semaphore},
+      {"poll", polling},
+      {"select", selecting},
+      {"epoll", epolling},
+      {"event", event},
+      {"child", child},
+      {"vfork", vforked},
+      {"spawn", spawned},
+      {"sigsuspend", [](long time) { return signal_of_child(time, true); }},
+      {"sigwait", [](long time) { return signal_of_child(time, false); }},
+      {"stopped", stopped},
+      {"stopped_in_sleep", [](long time) { return stopped_in(time, sleep_ms); }},
+      {"stopped_in_poll",
+       [](long time) { return stopped_in(time, [](long ms_) { ::poll(nullptr, 0, static_cast<int>(ms_)); }); }},
+      {"spinners", spinners},
+      {"threads", threads},
+      {"exec_by_thread", exec_by_thread},
+  };
+  const auto found = all.find(name);
+  return found != all.end() ? found->second(ms) : wait_for_data(name, ms);
+}
+
+}  // namespace
+
+int wait_for(const std::vector<std::string>& arguments) {
+  if (arguments.at(0) == "chain") return chain(arguments);
+  if (arguments.at(0) == "in_cgroup") return in_cgroup(arguments);
+  if (arguments.at(0) == "disk") return wait_for_disk(arguments);
+  if (arguments.at(0) == "write") return write_much(arguments);
+  return by_ms(arguments.at(0), number(arguments, 1));
+}
+
+}  // namespace truth

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "truth_waits_data.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <functional>
+#include <map>
+
+namespace truth {
+namespace {
+
+constexpr std::size_t kPipeBytes = 65536;
+
+void report_with(std::uint64_t ns, pid_t peer) {
+  report(ns);
+  report(static_cast<std::uint64_t>(peer));
+  reap(peer);
+}
+
+int pipe_empty(long ms) {
+  const Pipe pipe;
+  const pid_t child = in_child([&] {
+    sleep_ms(ms);
+    pipe.put(1);
+  });
+  report_with(waited_ns([&] { pipe.take(1); }), child);
+  return 0;
+}
+
+int pipe_full(long ms) {
+  const Pipe pipe;
+  pipe.put(kPipeBytes);
+  const pid_t child = in_child([&] {
+    sleep_ms(ms);
+    pipe.take(kPipeBytes);
+  });
+  report_with(waited_ns([&] { pipe.put(1); }), child);
+  return 0;
+}
+
+/// One child brings data often and soon, another seldom and late: the latter makes the process wait more.
+int pipe_two_peers(long ms) {
+  const Pipe pipe;
+  const pid_t fast = in_child([&] {
+    for (int i = 0; i < 10; ++i) {
+      sleep_ms(ms / 30);
+      pipe.put(1);
+    }
+  });
+  const std::uint64_t brief = waited_ns([&] {
+    for (int i = 0; i < 10; ++i) pipe.take(1);
+  });
+  reap(fast);
+  const pid_t slow = in_child([&] {
+    sleep_ms(ms);
+    pipe.put(1);
+  });
+  report_with(brief + waited_ns([&] { pipe.take(1); }), slow);
+  return 0;
+}
+
+int fifo(long ms, int parent_flags, int child_flags) {
+  char folder[] = "/tmp/tracer_fifo.XXXXXX";
+  if (::mkdtemp(folder) == nullptr) return 1;
+  const std::string path = std::string(folder) + "/fifo";
+  const bool made = ::mkfifo(path.c_str(), 0600) == 0;
+  const pid_t child = in_child([&] {
+    sleep_ms(ms);
+    ::open(path.c_str(), child_flags | O_CLOEXEC);
+  });
+  report_with(waited_ns([&] { ::open(path.c_str(), parent_flags | O_CLOEXEC); }), child);
+  ::unlink(path.c_str());
+  ::rmdir(folder);
+  return made ? 0 : 1;
+}
+
+/// The reply comes in two halves, of which one is asked for by recv and one by read.
+int tcp(long ms) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener, 1) != 0) return 1;
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  const pid_t child = in_child([&] {
+    const int peer = ::accept(listener, nullptr, nullptr);
+    char byte = 0;
+    ::recv(peer, &byte, 1, 0);
+    for (int half = 0; half < 2; ++half) {
+      sleep_ms(ms / 2);
+      ::send(peer, &byte, 1, 0);
+    }
+  });
+  const int connection = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (::connect(connection, reinterpret_cast<sockaddr*>(&address), size) != 0) return 1;
+  char byte = 0;
+  ::send(connection, &byte, 1, 0);
+  report_with(waited_ns([&] {
+                ::recv(connection, &byte, 1, 0);
+                [[maybe_unused]] const ssize_t got = ::read(connection, &byte, 1);
+              }),
+              child);
+  return 0;
+}
+
+int splice_from_empty(long ms) {
+  const Pipe from;
+  const Pipe to;
+  const pid_t child = in_child([&] {
+    sleep_ms(ms);
+    from.put(1);
+  });
+  report_with(waited_ns([&] { ::splice(from.out, nullptr, to.in, nullptr, 1, 0); }), child);
+  return 0;
+}
+
+int splice_to_full(long ms) {
+  const Pipe from;
+  const Pipe to;
+  from.put(1);
+  to.put(kPipeBytes);
+  const pid_t child = in_child([&] {
+    sleep_ms(ms);
+    to.take(kPipeBytes);
+  });
+  report_with(waited_ns([&] { ::splice(from.out, nullptr, to.in, nullptr, 1, 0); }), child);
+  return 0;
+}
+
+int sendfile_to_full(long ms) {
+  const int file = ::memfd_create("file", MFD_CLOEXEC);
+  const Pipe to;
+  to.put(kPipeBytes);
+  if (::ftruncate(file, 4096) != 0) return 1;
+  const pid_t child = in_child([&] {
+    sleep_ms(ms);
+    to.take(kPipeBytes);
+  });
+  report_with(waited_ns([&] { ::sendfile(to.in, file, nullptr, 4096); }), child);
+  return 0;
+}
+
+int file_to_full(long ms) {
+  const int file = ::memfd_create("file", MFD_CLOEXEC);
+  const Pipe to;
+  to.put(kPipeBytes);
+  if (::ftruncate(file, 4096) != 0) return 1;
+  const pid_t child = in_child([&] {
+    sleep_ms(ms);
+    to.take(kPipeBytes);
+  });
+  report_with(waited_ns([&] { ::splice(file, nullptr, to.in, nullptr, 4096, 0); }), child);
+  return 0;
+}
+
+}  // namespace
+
+int wait_for_disk(const Arguments& a) {
+  const std::string& way = a.at(1);
+  const off_t offset = number(a, 3);
+  const auto bytes = static_cast<std::size_t>(number(a, 4));
+  const int disk = ::open(a.at(2).c_str(), O_RDONLY | O_CLOEXEC | (way == "direct" ? O_DIRECT : 0));
+  void* buffer = nullptr;
+  if (disk < 0 || ::posix_memalign(&buffer, 4096, bytes) != 0) return 1;
+  const auto* mapped =
+      static_cast<const volatile char*>(::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, disk, way == "map" ? offset : 0));
+  bool good = true;
+  report(waited_ns([&] {
+    for (std::size_t at = 0; at < bytes; at += 65536) {
+      if (way == "map")
+        good &= mapped[at] == mapped[at + 65535];
+      else
+        good &= ::pread(disk, buffer, 65536, offset + static_cast<off_t>(at)) == 65536;
+    }
+  }));
+  return good ? 0 : 2;
+}
+
+int write_much(const Arguments& a) {
+  const std::vector<char> block(1u << 20, 'x');
+  const int file = ::open(a.at(1).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return 1;
+  for (long i = 0; i < number(a, 2); ++i)
+    if (::write(file, block.data(), block.size()) != static_cast<ssize_t>(block.size())) return 2;
+  return 0;
+}
+
+int wait_for_data(const std::string& name, long ms) {
+  static const std::map<std::string, std::function<int(long)>> all = {
+      {"pipe_empty", pipe_empty},
+      {"pipe_full", pipe_full},
+      {"pipe_two_peers", pipe_two_peers},
+      {"fifo_reader", [](long time) { return fifo(time, O_RDONLY, O_WRONLY); }},
+      {"fifo_writer", [](long time) { return fifo(time, O_WRONLY, O_RDONLY); }},
+      {"tcp", tcp},
+      {"splice_from_empty", splice_from_empty},
+      {"splice_to_full", splice_to_full},
+      {"sendfile_to_full", sendfile_to_full},
+      {"splice_file_to_full", file_to_full},
+  };
+  const auto found = all.find(name);
+  return found != all.end() ? found->second(ms) : 96;
+}
+
+}  // namespace truth

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/ledger.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace tracer;
+
+namespace {
+
+/// Every sum different, so that a mix-up shows; the named ones are 190 units of the wall time's 200.
+RawWaits waited(std::uint64_t unit) {
+  RawWaits waits{};
+  waits.cpu_ns = 100 * unit;
+  waits.run_queue_ns = 24 * unit;
+  for (std::uint64_t cause = 0; cause < TRACER_WAIT_CAUSES; ++cause) waits.wait_ns[cause] = cause * unit;
+  waits.wall_ns = 200 * unit;
+  waits.threads = 1;
+  return waits;
+}
+
+}  // namespace
+
+TEST_CASE("every cause lands in its own field, and the rest is the others'") {
+  const Ledger ledger = to_ledger(waited(3), {});
+  CHECK(ledger.cpu_ns == 300);
+  CHECK(ledger.run_queue_ns == 72);
+  CHECK(ledger.disk_ns == 3 * TRACER_WAIT_DISK);
+  CHECK(ledger.pipe_read_ns == 3 * TRACER_WAIT_PIPE_READ);
+  CHECK(ledger.pipe_write_ns == 3 * TRACER_WAIT_PIPE_WRITE);
+  CHECK(ledger.pipe_ns == 3 * (TRACER_WAIT_PIPE_READ + TRACER_WAIT_PIPE_WRITE));
+  CHECK(ledger.socket_ns == 3 * TRACER_WAIT_SOCKET);
+  CHECK(ledger.lock_ns == 3 * TRACER_WAIT_LOCK);
+  CHECK(ledger.child_ns == 3 * TRACER_WAIT_CHILD);
+  CHECK(ledger.sleep_ns == 3 * TRACER_WAIT_SLEEP);
+  CHECK(ledger.poll_ns == 3 * TRACER_WAIT_POLL);
+  CHECK(ledger.reclaim_ns == 3 * TRACER_WAIT_RECLAIM);
+  CHECK(ledger.swap_ns == 3 * TRACER_WAIT_SWAP);
+  CHECK(ledger.stopped_ns == 3 * TRACER_WAIT_STOPPED);
+  CHECK(ledger.wall_ns == 600);
+  CHECK(ledger.other_ns == 30);
+  CHECK_FALSE(ledger.throttled_ns.has_value());
+  CHECK_FALSE(ledger.pipe_read_peer_pid.has_value());
+  CHECK_FALSE(ledger.pipe_write_peer_pid.has_value());
+}
+
+TEST_CASE("of no threads nothing is known") {
+  RawWaits waits = waited(1);
+  waits.threads = 0;
+  const Ledger ledger = to_ledger(waits, {});
+  CHECK_FALSE(ledger.wall_ns.has_value());
+  CHECK_FALSE(ledger.cpu_ns.has_value());
+  CHECK_FALSE(ledger.sleep_ns.has_value());
+  CHECK_FALSE(ledger.other_ns.has_value());
+}
+
+TEST_CASE("what is left over never goes below zero") {
+  RawWaits waits = waited(1);
+  waits.wall_ns = 150;
+  CHECK(to_ledger(waits, {}).other_ns == 0);
+}
+
+TEST_CASE("the samples split the ledger's CPU time, and without a sample there is no split") {
+  RawAccount account{};
+  CHECK_FALSE(to_ledger(waited(1), account).cpu_user_ns.has_value());
+  CHECK_FALSE(to_ledger(waited(1), account).cpu_system_ns.has_value());
+  account.user_sampled_ns = 30;
+  account.system_sampled_ns = 10;
+  const Ledger ledger = to_ledger(waited(1), account);
+  CHECK(ledger.cpu_user_ns == 75);
+  CHECK(ledger.cpu_system_ns == 25);
+}
+
+TEST_CASE("user and system time of a ledger always add up to its CPU time") {
+  constexpr std::uint64_t kOdd = (1ull << 53) + 3;  // not a double
+  RawWaits waits = waited(1);
+  waits.cpu_ns = kOdd;
+  RawAccount account{};
+  account.system_sampled_ns = 1;
+  const Ledger ledger = to_ledger(waits, account);
+  CHECK(*ledger.cpu_system_ns <= kOdd);
+  CHECK(*ledger.cpu_user_ns + *ledger.cpu_system_ns == kOdd);
+}
+
+TEST_CASE("peers are told by number") {
+  RawWaits waits = waited(1);
+  waits.pipe_read_peer = 7;
+  waits.pipe_write_peer = 9;
+  CHECK(to_ledger(waits, {}).pipe_read_peer_pid == 7u);
+  CHECK(to_ledger(waits, {}).pipe_write_peer_pid == 9u);
+}
+
+TEST_CASE("a difference of waits never goes below zero, and keeps the later threads and peers") {
+  RawWaits later = waited(3);
+  later.threads = 2;
+  later.pipe_read_peer = 7;
+  RawWaits earlier = waited(1);
+  earlier.pipe_read_peer = 8;
+  const RawWaits share = difference(later, earlier);
+  CHECK(share.wall_ns == 400);
+  CHECK(share.cpu_ns == 200);
+  CHECK(share.run_queue_ns == 48);
+  CHECK(share.wait_ns[TRACER_WAIT_OTHER] == 2 * TRACER_WAIT_OTHER);
+  CHECK(share.threads == 2);
+  CHECK(share.pipe_read_peer == 7);
+  const RawWaits none = difference(earlier, later);
+  CHECK(none.wall_ns == 0);
+  CHECK(none.wait_ns[TRACER_WAIT_OTHER] == 0);
+}
+
+TEST_CASE("a sum of waits adds all, threads included") {
+  const RawWaits sum = sum_of(waited(1), waited(2));
+  CHECK(sum.wall_ns == 600);
+  CHECK(sum.cpu_ns == 300);
+  CHECK(sum.run_queue_ns == 72);
+  CHECK(sum.wait_ns[TRACER_WAIT_DISK] == 3 * TRACER_WAIT_DISK);
+  CHECK(sum.wait_ns[TRACER_WAIT_OTHER] == 3 * TRACER_WAIT_OTHER);
+  CHECK(sum.threads == 2);
+}
+
+TEST_CASE("the peer of a sum is that of the longer wait, in either order; one that is not known counts for nothing") {
+  RawWaits brief = waited(1);
+  brief.pipe_read_peer = 7;
+  brief.pipe_write_peer = 8;
+  RawWaits longer = waited(2);
+  longer.pipe_read_peer = 9;
+  CHECK(sum_of(brief, longer).pipe_read_peer == 9);
+  CHECK(sum_of(longer, brief).pipe_read_peer == 9);
+  CHECK(sum_of(brief, longer).pipe_write_peer == 8);
+  CHECK(sum_of(longer, brief).pipe_write_peer == 8);
+}
