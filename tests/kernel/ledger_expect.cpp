@@ -32,9 +32,11 @@ std::uint64_t slack_ns(std::uint64_t truth_ns) {
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
 
-std::vector<std::uint64_t> told(const Capture& capture) {
+std::vector<std::uint64_t> told(const Capture& capture) { return numbers_of(capture.output); }
+
+std::vector<std::uint64_t> numbers_of(const std::string& text) {
   std::vector<std::uint64_t> numbers;
-  std::istringstream lines(capture.output);
+  std::istringstream lines(text);
   for (std::uint64_t each = 0; lines >> each;) numbers.push_back(each);
   return numbers;
 }

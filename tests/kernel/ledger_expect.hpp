@@ -19,6 +19,7 @@ inline constexpr std::uint64_t kMillisecond = 1'000'000;
 std::uint64_t slack_ns(std::uint64_t truth_ns);
 std::uint64_t distance(std::uint64_t a, std::uint64_t b);
 
+std::vector<std::uint64_t> numbers_of(const std::string& text);
 /// The numbers that a truth program has written, one a line.
 std::vector<std::uint64_t> told(const Capture& capture);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -38,9 +40,9 @@ struct Attached {
   std::optional<tracer::ProcessExit> exit;
 };
 
-/// Follows a program from the midst of its wait on.
+/// Follows a program from the midst of its wait on, and kills it there.
 Attached attach(const char* how, bool by_track) {
-  const pid_t pid = start(truth::call("wait", {how, "1500"}));
+  const pid_t pid = start(truth::call("wait", {how, "600000"}));
   ::usleep(300'000);
   tracer::SessionOptions options;
   options.filter.include_tree(by_track ? ::getpid() : pid);
@@ -52,6 +54,7 @@ Attached attach(const char* how, bool by_track) {
   ::usleep(300'000);
   for (const auto& sample : session.living())
     if (sample.process->pid == static_cast<std::uint32_t>(pid)) seen.sample = sample;
+  ::kill(pid, SIGKILL);
   REQUIRE(::waitpid(pid, nullptr, 0) == pid);
   session.stop();
   return seen;
@@ -94,7 +97,9 @@ TEST_CASE("each program of an exec chain has its own share of the waits") {
 }
 
 TEST_CASE("an exec by a second thread loses nothing of either thread") {
-  for (int round = 0; round < 5; ++round) {
+  // The first thread's last switch comes before the exec is seen, or after it.
+  const int rounds = ::getenv("TRACER_EMULATED") != nullptr ? 2 : 5;
+  for (int round = 0; round < rounds; ++round) {
     const Capture capture = trace(truth::call("wait", {"exec_by_thread", "200"}));
     expect::sound(capture);
     const auto numbers = told(capture);

@@ -23,9 +23,9 @@ TEST_CASE("a slow disk is a disk, and where it is a file in memory, a page fault
   const auto disk = ScratchDisk::make(64 * kMiB);
   const auto cgroup = disk ? LimitedCgroup::make("blkio") : std::nullopt;
   const std::string rate = std::to_string(4 * kMiB);
-  const bool slow = cgroup && (cgroup->is_v1()
-                                   ? cgroup->limit("blkio.throttle.read_bps_device", disk->number() + " " + rate)
-                                   : cgroup->limit("io.max", disk->number() + " rbps=" + rate));
+  const bool slow =
+      cgroup && (cgroup->is_v1() ? cgroup->limit("blkio.throttle.read_bps_device", disk->number() + " " + rate)
+                                 : cgroup->limit("io.max", disk->number() + " rbps=" + rate));
   if (!slow) {
     MESSAGE("SKIP: no disk here, or none that can be made slow");
     return;
@@ -65,8 +65,8 @@ TEST_CASE("a process that exceeds its cgroup's memory frees some of it itself") 
   expect::sound(capture);
   const tracer::Ledger ledger = capture.exit().program.account.ledger;
   REQUIRE(ledger.reclaim_ns.has_value());
-  MESSAGE("reclaim " << *ledger.reclaim_ns << " ns, disk " << *ledger.disk_ns << " ns, CPU " << *ledger.cpu_ns << " ns of "
-                     << *ledger.wall_ns);
+  MESSAGE("reclaim " << *ledger.reclaim_ns << " ns, disk " << *ledger.disk_ns << " ns, CPU " << *ledger.cpu_ns
+                     << " ns of " << *ledger.wall_ns);
   // Where it waits is the kernel's choice: while it frees, or before, for what it has written to reach the disk.
   CHECK(*ledger.reclaim_ns + *ledger.disk_ns > 0);
 }

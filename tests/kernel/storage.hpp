@@ -11,7 +11,8 @@
 /// A folder on a file system with storage behind it; empty: there is none.
 std::string storage_folder();
 
-/// A disk on which a test may write: the empty one of an emulated machine, else a loop device of `bytes`, at most 64 MiB.
+/// A disk on which a test may write: the empty one of an emulated machine, else a loop device of `bytes`, at most 64
+/// MiB.
 class ScratchDisk {
  public:
   /// Absent: this machine gives none.

@@ -223,6 +223,8 @@ int threads(long ms) {
   return 0;
 }
 
+int by_ms(const std::string& name, long ms);
+
 [[noreturn]] void execute(Arguments arguments) {
   const auto words = call("wait", std::move(arguments));
   std::vector<char*> argv;
@@ -240,6 +242,15 @@ int chain(const Arguments& a) {
     execute(std::move(rest));
   }
   return 0;
+}
+
+/// One program for each of the waits after the second argument, divided by "-" in what they write.
+int series(const Arguments& a) {
+  if (const int failed = by_ms(a.at(2), number(a, 1)); failed != 0 || a.size() == 3) return failed;
+  if (::write(STDOUT_FILENO, "-\n", 2) != 2) return 1;
+  Arguments rest = a;
+  rest.erase(rest.begin() + 2);
+  execute(std::move(rest));
 }
 
 /// Executes the rest in a cgroup: what joining it costs is not the next program's.
@@ -290,6 +301,7 @@ int by_ms(const std::string& name, long ms) {
 
 int wait_for(const std::vector<std::string>& arguments) {
   if (arguments.at(0) == "chain") return chain(arguments);
+  if (arguments.at(0) == "series") return series(arguments);
   if (arguments.at(0) == "in_cgroup") return in_cgroup(arguments);
   if (arguments.at(0) == "disk") return wait_for_disk(arguments);
   if (arguments.at(0) == "write") return write_much(arguments);
