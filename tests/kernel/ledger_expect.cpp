@@ -52,16 +52,17 @@ void waits(const tracer::Ledger& ledger, const std::map<std::string, std::uint64
     CHECK(seen <= wanted + slack_ns(wanted));
     CHECK(seen + *ledger.run_queue_ns + slack_ns(wanted) >= wanted);
   }
-  sums(ledger);
+  // A program's share begins or ends at an exec, where CPU time may be a tick short.
+  sums(ledger, 5 * kMillisecond);
 }
 
-void sums(const tracer::Ledger& ledger) {
+void sums(const tracer::Ledger& ledger, std::uint64_t unsure_ns) {
   REQUIRE(ledger.wall_ns.has_value());
   std::uint64_t sum = *ledger.cpu_ns + *ledger.run_queue_ns + *ledger.other_ns;
   for (const auto& [name, field] : kWaits) sum += (ledger.*field).value();
   const std::uint64_t wall = *ledger.wall_ns;
   CAPTURE(wall);
-  if (wall > 10 * kMillisecond) CHECK(distance(sum, wall) <= wall / 100);
+  if (wall > 10 * kMillisecond) CHECK(distance(sum, wall) <= (emulated() ? slack_ns(wall) : wall / 100) + unsure_ns);
   CHECK(*ledger.other_ns <= slack_ns(wall));
   CHECK(*ledger.pipe_ns == *ledger.pipe_read_ns + *ledger.pipe_write_ns);
 }

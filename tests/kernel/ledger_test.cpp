@@ -16,43 +16,56 @@ namespace {
 using Strings = std::vector<std::string>;
 using Names = std::vector<std::pair<std::string, std::string>>;
 
-/// What a program that waits has told, and its ledger.
+/// What a process that waits has told, and its end.
 struct Part {
   std::vector<std::uint64_t> told;
-  tracer::Ledger ledger;
+  tracer::ProcessExit exit;
+
+  const tracer::Ledger& ledger() const { return exit.account.ledger; }
 };
 
-struct Series {
+struct Parts {
   Capture capture;
-  std::vector<Part> parts;
+  std::vector<Part> all;
+
+  /// Of the only child that this one had.
+  const tracer::Ledger& child_of(const Part& part) const {
+    const auto is_child = [&part](const tracer::ProcessExit& exit) {
+      return exit.process->parent_pid == part.exit.process->pid;
+    };
+    REQUIRE(std::count_if(exits.begin(), exits.end(), is_child) == 1);
+    return std::find_if(exits.begin(), exits.end(), is_child)->account.ledger;
+  }
+
+  std::vector<tracer::ProcessExit> exits;
 };
 
-/// Programs that wait 300 ms each, in one process: one session for them all.
-Series traced_series(const Strings& hows) {
-  Strings words = {"series", "300"};
+/// Processes that wait 300 ms each, under one session.
+Parts traced(const Strings& hows) {
+  Strings words = {"processes", "300"};
   words.insert(words.end(), hows.begin(), hows.end());
-  Series series;
-  series.capture = trace(truth::call("wait", words));
-  expect::sound(series.capture);
-  std::istringstream output(series.capture.output);
-  for (std::string text; std::getline(output, text, '-');) series.parts.push_back({expect::numbers_of(text), {}});
-  REQUIRE(series.parts.size() == hows.size());
-  // The first exec is that of the first program.
-  std::size_t execs = 0;
-  for (const auto& exec : series.capture.all<tracer::ProcessExec>()) {
-    if (exec.process->pid != static_cast<std::uint32_t>(series.capture.pid)) continue;
-    if (execs > 0) series.parts.at(execs - 1).ledger = exec.ended.account.ledger;
-    ++execs;
+  Parts parts;
+  parts.capture = trace(truth::call("wait", words));
+  expect::sound(parts.capture);
+  parts.exits = parts.capture.other_exits();
+  std::istringstream output(parts.capture.output);
+  for (std::string text; std::getline(output, text, '-') && text != "\n";) {
+    Part part{expect::numbers_of(text), {}};
+    REQUIRE(part.told.size() >= 2);
+    for (const auto& exit : parts.exits)
+      if (exit.process->pid == part.told.back()) part.exit = exit;
+    REQUIRE(part.exit.process != nullptr);
+    CHECK(!part.exit.attached_ns.has_value());
+    parts.all.push_back(part);
   }
-  REQUIRE(execs == hows.size());
-  series.parts.back().ledger = series.capture.exit().program.account.ledger;
-  return series;
+  REQUIRE(parts.all.size() == hows.size());
+  return parts;
 }
 
-Series traced_series(const Names& names) {
+Parts traced(const Names& names) {
   Strings hows;
   for (const auto& [how, cause] : names) hows.push_back(how);
-  return traced_series(hows);
+  return traced(hows);
 }
 
 }  // namespace
@@ -62,62 +75,54 @@ TEST_CASE("a wait has its own name in the ledger, and as long as the program mea
                        {"select", "poll"}, {"epoll", "poll"},       {"event", "poll"},     {"child", "child"},
                        {"vfork", "child"}, {"sigsuspend", "child"}, {"sigwait", "child"},  {"spawn", "child"},
                        {"tcp", "socket"}};
-  const Series series = traced_series(names);
+  const Parts parts = traced(names);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto& [how, cause] = names[i];
     CAPTURE(how);
-    const Part& part = series.parts[i];
-    REQUIRE(!part.told.empty());
-    // A spawned program tells its own first; a peer is told last.
-    expect::waits(part.ledger, {{cause, part.told[how == "spawn" ? 1 : 0]}});
+    // A spawned program tells its own time first.
+    expect::waits(parts.all[i].ledger(), {{cause, parts.all[i].told[how == "spawn" ? 1 : 0]}});
   }
 }
 
 TEST_CASE("the child that is waited for sleeps, in its own ledger") {
-  const Strings hows = {"child", "vfork", "spawn"};
-  const Series series = traced_series(hows);
-  const auto others = series.capture.other_exits();
-  REQUIRE(others.size() == hows.size());
-  for (std::size_t i = 0; i < hows.size(); ++i) {
-    CAPTURE(hows[i]);
-    expect::waits(others[i].account.ledger, {{"sleep", series.parts[i].told.back()}});
-    CHECK(!others[i].attached_ns.has_value());
-  }
+  const Parts parts = traced(Strings{"child", "vfork", "spawn"});
+  for (const Part& part : parts.all) expect::waits(parts.child_of(part), {{"sleep", part.told[part.told.size() - 2]}});
 }
 
 TEST_CASE("a futex is a lock, and the other thread's sleep is in the sum") {
-  const Series series = traced_series(Strings{"futex"});
-  const Part& part = series.parts[0];
-  REQUIRE(part.told.size() == 2);
-  expect::waits(part.ledger, {{"lock", part.told[0]}, {"sleep", part.told[1]}});
-  CHECK(series.capture.exit().threads == 2u);
+  const Parts parts = traced(Strings{"futex"});
+  const Part& part = parts.all[0];
+  REQUIRE(part.told.size() == 3);
+  expect::waits(part.ledger(), {{"lock", part.told[0]}, {"sleep", part.told[1]}});
+  CHECK(part.exit.threads == 2u);
 }
 
 TEST_CASE("a wait for a pipe names its direction, and who ended it") {
   const Strings hows = {"pipe_empty", "pipe_two_peers", "fifo_reader",      "fifo_writer",        "splice_from_empty",
                         "pipe_full",  "splice_to_full", "sendfile_to_full", "splice_file_to_full"};
   constexpr std::size_t kReading = 5;
-  const Series series = traced_series(hows);
+  const Parts parts = traced(hows);
   for (std::size_t i = 0; i < hows.size(); ++i) {
     CAPTURE(hows[i]);
-    const auto& [told, ledger] = series.parts[i];
-    REQUIRE(told.size() == 2);
-    expect::waits(ledger, {{i < kReading ? "pipe_read" : "pipe_write", told[0]}});
-    CHECK((i < kReading ? ledger.pipe_read_peer_pid : ledger.pipe_write_peer_pid) == told[1]);
+    const Part& part = parts.all[i];
+    REQUIRE(part.told.size() == 3);
+    expect::waits(part.ledger(), {{i < kReading ? "pipe_read" : "pipe_write", part.told[0]}});
+    const auto& read_peer = part.ledger().pipe_read_peer_pid;
+    const auto& write_peer = part.ledger().pipe_write_peer_pid;
+    CHECK((i < kReading ? read_peer : write_peer).value_or(0) == part.told[1]);
+    CHECK(!(i < kReading ? write_peer : read_peer).has_value());
   }
 }
 
 TEST_CASE("a stop by a signal is a stop, and what it interrupted keeps its name") {
-  const Names names = {{"stopped", "none"}, {"stopped_in_sleep", "sleep"}, {"stopped_in_poll", "poll"}};
-  const Series series = traced_series(names);
-  const auto others = series.capture.other_exits();
-  REQUIRE(others.size() == names.size());
-  expect::waits(others[0].account.ledger, {{"stopped", series.parts[0].told[0]}});
+  const Names names = {{"stopped", "stopped"}, {"stopped_in_sleep", "sleep"}, {"stopped_in_poll", "poll"}};
+  const Parts parts = traced(names);
+  expect::waits(parts.child_of(parts.all[0]), {{"stopped", parts.all[0].told[0]}});
   for (std::size_t i = 1; i < names.size(); ++i) {
     CAPTURE(names[i].first);
-    const auto& told = series.parts[i].told;
-    REQUIRE(told.size() == 2);
-    expect::waits(others[i].account.ledger, {{names[i].second, told[0] - told[1]}, {"stopped", told[1]}});
+    const auto& told = parts.all[i].told;
+    REQUIRE(told.size() == 3);
+    expect::waits(parts.child_of(parts.all[i]), {{names[i].second, told[0] - told[1]}, {"stopped", told[1]}});
   }
 }
 

@@ -244,13 +244,17 @@ int chain(const Arguments& a) {
   return 0;
 }
 
-/// One program for each of the waits after the second argument, divided by "-" in what they write.
-int series(const Arguments& a) {
-  if (const int failed = by_ms(a.at(2), number(a, 1)); failed != 0 || a.size() == 3) return failed;
-  if (::write(STDOUT_FILENO, "-\n", 2) != 2) return 1;
-  Arguments rest = a;
-  rest.erase(rest.begin() + 2);
-  execute(std::move(rest));
+/// A process for each of the waits after the second argument; each tells its pid at last, and "-".
+int processes(const Arguments& a) {
+  for (std::size_t i = 2; i < a.size(); ++i) {
+    const pid_t pid = in_child([&] {
+      if (by_ms(a[i], number(a, 1)) != 0) ::_exit(1);
+      report(static_cast<std::uint64_t>(::getpid()));
+    });
+    reap(pid);
+    if (::write(STDOUT_FILENO, "-\n", 2) != 2) return 1;
+  }
+  return 0;
 }
 
 /// Executes the rest in a cgroup: what joining it costs is not the next program's.
@@ -301,7 +305,7 @@ int by_ms(const std::string& name, long ms) {
 
 int wait_for(const std::vector<std::string>& arguments) {
   if (arguments.at(0) == "chain") return chain(arguments);
-  if (arguments.at(0) == "series") return series(arguments);
+  if (arguments.at(0) == "processes") return processes(arguments);
   if (arguments.at(0) == "in_cgroup") return in_cgroup(arguments);
   if (arguments.at(0) == "disk") return wait_for_disk(arguments);
   if (arguments.at(0) == "write") return write_much(arguments);
