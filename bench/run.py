@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures libtracer's overhead beside its peers: paired, interleaved, as ratios.
 
-usage: bench/run.py [--rounds N] [--only storm,dd,pipe,cost,memory] [--json FILE]
+usage: bench/run.py [--rounds N] [--only storm,dd,pipe,cost,memory,living] [--json FILE]
 
-Needs root and build/release/tracerd. Peers (bpftrace, execsnoop and exitsnoop of libbpf-tools, perf) are measured where they
-are installed. Each round runs each workload untraced and under each tracer, in an order that changes from round to round; a
+Needs root and build/release/tracerd. libtracer is measured with its lifecycle family only, beside the peers that see as much
+(bpftrace, execsnoop and exitsnoop of libbpf-tools, perf), and with all families, beside offcputime of libbpf-tools and a poll of all
+processes by psutil every 0.1 s. Peers are measured where they are installed. Each round runs each workload untraced and under each tracer, in an order that changes from round to round; a
 ratio is formed within a round, and medians are told. Nothing else should run meanwhile.
 """
 import argparse
@@ -29,6 +30,15 @@ tracepoint:sched:sched_process_fork { printf("fork %d %d\\n", args->parent_pid, 
 tracepoint:sched:sched_process_exec { printf("exec %d %s\\n", args->pid, str(args->filename)); }
 tracepoint:sched:sched_process_exit { printf("exit %d %s\\n", args->pid, args->comm); }
 """
+SYSTEM_PYTHON = "/usr/bin/python3"
+PSUTIL = """
+import psutil, time
+while True:
+    for process in psutil.process_iter(["pid", "name", "cmdline", "cpu_times", "memory_info", "io_counters"]):
+        pass
+    time.sleep(0.1)
+"""
+ALL_FAMILIES = "waits,snapshots"
 WORKLOADS = {
     "storm": [str(BUILD / "storm"), "4000", str(BUILD / "noop")],
     "dd": ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1500000", "status=none"],
@@ -49,11 +59,16 @@ def prepare():
 
 def tracers(folder):
     """Name -> commands that trace the whole host until interrupted."""
-    found = {"libtracer": [[str(TRACERD), "watch", "--host", "--record", f"{folder}/bench.tracer"]]}
+    watch = [str(TRACERD), "watch", "--host", "--record", f"{folder}/bench.tracer"]
+    found = {"libtracer, lifecycle": [[*watch, "--families", "none"]], "libtracer, all": [watch]}
     if shutil.which("bpftrace"):
         found["bpftrace"] = [["bpftrace", "-e", BPFTRACE]]
     if shutil.which("execsnoop") and shutil.which("exitsnoop"):
         found["libbpf-tools"] = [["execsnoop"], ["exitsnoop"]]
+    if shutil.which("offcputime"):
+        found["offcputime"] = [["offcputime", "3600"]]
+    if subprocess.run([SYSTEM_PYTHON, "-c", "import psutil"], stderr=subprocess.DEVNULL).returncode == 0:
+        found["psutil"] = [[SYSTEM_PYTHON, "-c", PSUTIL]]
     if shutil.which("perf"):
         found["perf record"] = [["perf", "record", "-q", "-a", "-o", f"{folder}/perf.data", "-e", "sched:sched_process_fork",
                                  "-e", "sched:sched_process_exec", "-e", "sched:sched_process_exit"]]
@@ -136,13 +151,14 @@ class BpfStatistics:
         return {p["id"]: (p.get("name", ""), p.get("run_cnt", 0), p.get("run_time_ns", 0)) for p in listed}
 
 
-def cost(count, rounds, folder):
+def cost(count, rounds, folder, families):
     """Kernel and daemon time per process lifetime; every program run counted."""
     kernel, daemon, programs = [], [], {}
     complete = ""
     for _ in range(rounds):
         old = set(BpfStatistics.programs())
-        with Tracing([[str(TRACERD), "watch", "--pid", str(os.getpid()), "--record", f"{folder}/cost.tracer"]]) as tracing:
+        with Tracing([[str(TRACERD), "watch", "--pid", str(os.getpid()), "--record", f"{folder}/cost.tracer",
+                       "--families", families]]) as tracing:
             with BpfStatistics() as stats:
                 cpu_before, before = tracing.cpu_ns(), stats.programs()
                 subprocess.run([str(BUILD / "storm"), str(count), str(BUILD / "noop")], check=True, stdout=subprocess.DEVNULL)
@@ -179,10 +195,28 @@ def memory(folder):
             "complete": [line for line in tracing.messages.splitlines() if "complete" in line]}
 
 
+def living(count, folder):
+    """CPU of the daemon and of the kernel programs it reads from, as shares of one CPU, with so many that live and sleep."""
+    sleepers = [subprocess.Popen(["sleep", "1000"]) for _ in range(count)]
+    try:
+        with Tracing([[str(TRACERD), "watch", "--pid", str(os.getpid()), "--record", f"{folder}/living.tracer"]]) as tracing:
+            seconds = 10
+            begin = tracing.cpu_ns()
+            time.sleep(seconds)
+            share = (tracing.cpu_ns() - begin) / (seconds * 1e9)
+            rss = tracing.rss_kib()
+    finally:
+        for sleeper in sleepers:
+            sleeper.kill()
+        for sleeper in sleepers:
+            sleeper.wait()
+    return {"processes": count, "share_of_one_cpu": share, "rss_kib": rss}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--only", default="storm,dd,pipe,cost,memory")
+    parser.add_argument("--only", default="storm,dd,pipe,cost,memory,living")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if os.geteuid() != 0:
@@ -196,7 +230,10 @@ def main():
             if name in WORKLOADS:
                 results[name] = ratios(name, options.rounds, folder)
             elif name == "cost":
-                results[name] = cost(20000, max(3, options.rounds // 3), folder)
+                for families in ("none", ALL_FAMILIES):
+                    results[f"cost, {families}"] = cost(20000, max(3, options.rounds // 3), folder, families)
+            elif name == "living":
+                results[name] = living(2000, folder)
             elif name == "memory":
                 results[name] = memory(folder)
             else:
@@ -207,8 +244,8 @@ def main():
         if name in results:
             print(f"| {name} | " + " | ".join("{median:.3f} ({min:.3f} to {max:.3f})".format(**v)
                                               for v in results[name].values()) + " |")
-    for name in ("cost", "memory"):
-        if name in results:
+    for name in results:
+        if name.startswith(("cost", "memory", "living")):
             print(f"{name}: {json.dumps(results[name])}")
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")

@@ -3,7 +3,8 @@
 #ifndef TRACER_WAIT_CAUSES_H
 #define TRACER_WAIT_CAUSES_H
 
-#define CALL_NONE (-1)
+#define CALL_NONE (-1) /* in the kernel for another reason: a page fault */
+#define CALL_FOREIGN (-2)
 #define TRACER_WAIT_RESTARTED TRACER_WAIT_CAUSES
 #define OLD_STACK_BYTES 16384 /* THREAD_SIZE of kernels without bpf_task_pt_regs, before dd6e10fbd9fb (5.15) */
 
@@ -21,7 +22,7 @@ static __always_inline long call_number(struct task_struct *task, struct pt_regs
 #if defined(__TARGET_ARCH_x86)
 	/* Numbers of 32-bit programs are others. */
 	if (task->thread_info.status & TS_COMPAT)
-		return CALL_NONE;
+		return CALL_FOREIGN;
 	return BPF_CORE_READ(registers, orig_ax);
 #elif defined(__TARGET_ARCH_arm64)
 	return BPF_CORE_READ(registers, syscallno);

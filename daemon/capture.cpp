@@ -102,7 +102,7 @@ void Capture::finish(const std::string& title) {
   tell_problems();
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   say("{}", format_table({title, static_cast<std::uint64_t>(elapsed.count()), summary_, session_.totals(),
-                          session_.statistics()}));
+                          session_.statistics(), session_.signals()}));
 }
 
 }  // namespace tracerd

@@ -157,6 +157,21 @@ void append_completeness(std::string& out, const TableInput& input) {
                     : "\nthe line 'total' may be too small by what these processes consumed\n";
 }
 
+/// What is not there though it was asked for, and what the tracing itself cost.
+void append_cost(std::string& out, const TableInput& input) {
+  for (const tracer::SignalState& state : input.signals)
+    if (!state.active && state.problem)
+      out += fmt::format("without {}: {} [{}]\n", to_string(state.family), state.problem->what,
+                         to_string(state.problem->code));
+  const tracer::OwnCost& cost = input.statistics.cost;
+  if (input.signals.empty() || input.elapsed_ns == 0) return;
+  out += fmt::format("tracing cost: CPU {} ({:.1f} % of one)", format_duration(cost.cpu_ns),
+                     100.0 * static_cast<double>(cost.cpu_ns) / static_cast<double>(input.elapsed_ns));
+  if (cost.kernel_ns) out += fmt::format(", in the kernel {}", format_duration(*cost.kernel_ns));
+  if (cost.kernel_memory_bytes) out += fmt::format(", kernel memory {}", format_bytes(*cost.kernel_memory_bytes));
+  out += '\n';
+}
+
 /// Sums that no lost event can change.
 SummaryRow kernel_total(const TableInput& input) {
   SummaryRow row = input.summary.total();
@@ -220,6 +235,7 @@ std::string format_table(const TableInput& input) {
   append_failures(out, input.summary);
   append_survivors(out, input.summary);
   append_completeness(out, input);
+  append_cost(out, input);
   return out;
 }
 

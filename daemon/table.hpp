@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <tracer/signals.hpp>
 #include <tracer/statistics.hpp>
 #include <tracer/summary.hpp>
 
@@ -16,6 +17,7 @@ struct TableInput {
   const tracer::Summary& summary;
   std::vector<tracer::ContextTotals> totals;
   tracer::Statistics statistics;
+  std::vector<tracer::SignalState> signals = {};
 };
 
 /// What is printed at the end of run and watch.

@@ -15,11 +15,13 @@
 
 #include <tracer/source.hpp>
 
+#include "base/cpu_clock.hpp"
 #include "base/unique_fd.hpp"
 #include "correlate/correlator.hpp"
 #include "correlate/replay_filter.hpp"
 #include "decode/account.hpp"
 #include "decode/decoder.hpp"
+#include "dispatch/budget.hpp"
 #include "dispatch/dispatcher.hpp"
 #include "source/kernel_source.hpp"
 #include "source/proc_memory.hpp"
@@ -108,6 +110,7 @@ class Session::Impl final : public Receiver {
             rules_of(options_), FilterEvaluator(options_.filter, from_kernel), 4 * options_.max_processes,
             [this](Event event) { emit(event); }, from_kernel ? read_pss_bytes : Correlator::ReadPss()),
         replay_filter_(FilterEvaluator(options_.filter, false)),
+        budget_(options_.max_cost_share),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     for (std::uint32_t id = 0; id < contexts_.size(); ++id) correlator_.set_context(id, contexts_[id]);
   }
@@ -204,6 +207,7 @@ class Session::Impl final : public Receiver {
     statistics.events = events_.load();
     statistics.callback_errors = dispatcher_.callback_errors();
     statistics.secrets_masked = correlator_.secrets_masked();
+    statistics.cost = own_cost();
     statistics.losses = losses();
     return statistics;
   }
@@ -258,20 +262,52 @@ class Session::Impl final : public Receiver {
   }
 
   void poll_source() {
+    const CpuMeter meter(cpu_ns_);
     source_->poll(*this);
     take_snapshot();
     if (Clock::now() < next_housekeeping_) return;
     next_housekeeping_ = Clock::now() + kHousekeepingPeriod;
     report_losses();
     for (const auto& sink : sinks_) sink->flush();
+    keep_to_budget();
+  }
+
+  OwnCost own_cost() const {
+    OwnCost cost{cpu_ns_, snapshots_cpu_ns_, std::nullopt, source_->kernel_memory_bytes()};
+    for (const auto& [family, ns] : source_->kernel_ns())
+      if (family != Family::kSnapshots) cost.kernel_ns = cost.kernel_ns.value_or(0) + ns;
+    return cost;
+  }
+
+  bool is_active(Family family) const {
+    for (const SignalState& state : source_->signals())
+      if (state.family == family) return state.active;
+    return false;
+  }
+
+  void keep_to_budget() {
+    if (!options_.max_cost_share || !source_->live()) return;
+    const std::uint64_t wall_ns = boot_time_ns();
+    const auto family = budget_.check({wall_ns, cpu_ns_, snapshots_cpu_ns_, source_->kernel_ns()},
+                                      is_active(Family::kWaits), is_active(Family::kSnapshots));
+    if (!family) return;
+    source_->shed(*family, {ErrorCode::kOverBudget,
+                            0,
+                            "family " + std::string(to_string(*family)) + " was given up: the session cost " +
+                                std::to_string(static_cast<int>(budget_.share() * 100)) + " % of a CPU",
+                            "raise SessionOptions::max_cost_share, or follow fewer processes",
+                            {}});
+    if (*family == Family::kWaits) correlator_.stop_ledgers();
+    if (*family == Family::kSnapshots) snapshots_shed_ = true;
   }
 
   /// When one is due. What a snapshot costs depends on how many live: if long, the next one waits longer.
   void take_snapshot() {
-    if (!source_->live() || !wanted(options_, Family::kSnapshots)) return;
+    if (!source_->live() || snapshots_shed_ || !wanted(options_, Family::kSnapshots)) return;
     const auto begin = Clock::now();
     // The reader comes by at a period of its own: a little early is better than a whole period late.
     if (begin + options_.sample_interval / 5 < next_snapshot_) return;
+    const CpuMeter meter(snapshots_cpu_ns_);
     emit_samples();
     constexpr int kLeastRestPerCost = 20;
     const auto cost = Clock::now() - begin;
@@ -365,6 +401,10 @@ class Session::Impl final : public Receiver {
   std::uint64_t record_bytes_ = 0;
   std::uint64_t exits_ = 0;
   std::uint64_t out_of_memory_ = 0;
+  internal::Budget budget_;
+  std::uint64_t cpu_ns_ = 0;
+  std::uint64_t snapshots_cpu_ns_ = 0;
+  bool snapshots_shed_ = false;
 
   std::atomic<std::uint64_t> events_{0};
   std::atomic<bool> started_{false};

@@ -22,6 +22,7 @@ enum class ErrorCode : int {
   kFilterNamesNothing = 106,    ///< A rule of the filter names a process, cgroup or user that is not there.
   kContradiction = 107,         ///< Two options exclude each other.
   kNoMemory = 108,              ///< Memory for maps or buffers was refused.
+  kOverBudget = 109,            ///< A family was shed, as the session cost more than it may.
   kFileUnreadable = 110,        ///< A file is missing or can't be read.
   kNotARecording = 111,         ///< The file was not written by libtracer.
   kNewerSchema = 112,           ///< The recording was written by a newer libtracer.

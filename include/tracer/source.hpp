@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -59,6 +60,11 @@ class TRACER_EXPORT Source {
   virtual std::map<std::string, std::uint64_t> losses() const { return {}; }
   virtual std::vector<RawTotals> totals() const { return {}; }
   virtual std::vector<SignalState> signals() const { return {}; }
+  /// Time of its programs in the kernel, by family; empty when it is not known.
+  virtual std::map<Family, std::uint64_t> kernel_ns() const { return {}; }
+  virtual std::optional<std::uint64_t> kernel_memory_bytes() const { return std::nullopt; }
+  /// Gives a family up, for good.
+  virtual void shed(Family, Problem) {}
   virtual HostInfo host() const = 0;
 };
 

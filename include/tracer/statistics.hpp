@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,15 @@
 
 namespace tracer {
 
+/// What the session itself costs.
+struct OwnCost {
+  std::uint64_t cpu_ns = 0;            ///< Of the reading thread: reading, decoding, callbacks, sinks, snapshots.
+  std::uint64_t snapshots_cpu_ns = 0;  ///< Of that, for snapshots.
+  std::optional<std::uint64_t>
+      kernel_ns;  ///< Of its programs in the kernel; absent while kernel.bpf_stats_enabled is 0.
+  std::optional<std::uint64_t> kernel_memory_bytes;  ///< Of its maps. Absent for sources other than the kernel.
+};
+
 /// Counted since the session started. Each loss is counted once, under one cause; docs/losses.md defines them.
 struct Statistics {
   std::uint64_t records = 0;  ///< Wire records received from the kernel.
@@ -19,6 +29,7 @@ struct Statistics {
   std::uint64_t events = 0;           ///< Events dispatched.
   std::uint64_t callback_errors = 0;  ///< Callbacks that threw; no event was lost to the others.
   std::uint64_t secrets_masked = 0;
+  OwnCost cost;
   std::map<std::string, std::uint64_t> losses;  ///< By cause; only those that occurred.
 
   std::uint64_t lost() const noexcept {

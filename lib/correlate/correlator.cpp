@@ -197,6 +197,7 @@ void Correlator::on(StartRecord record) {
 }
 
 void Correlator::on(ExecRecord record) {
+  if (!ledgers_) record.waits = {};
   Entry& entry = entry_of(record.identity, std::nullopt);
   const std::shared_ptr<const Process> before = entry.process;
   auto process = std::make_shared<Process>(*before);
@@ -236,6 +237,7 @@ void Correlator::on(ExecRecord record) {
 }
 
 void Correlator::on(ExitRecord record) {
+  if (!ledgers_) record.waits = {};
   Entry& entry = entry_of(record.identity, record.attached_ns);
   std::shared_ptr<const Process> process = entry.process;
   const bool same = same_program(entry, record.program_start_ns);
@@ -277,6 +279,7 @@ void Correlator::on(ExitRecord record) {
 void Correlator::on(CgroupRecord record) { cgroups_.set(record.hierarchy, record.cgroup_id, std::move(record.path)); }
 
 void Correlator::on(ThreadRecord record) {
+  if (!ledgers_) record.waits = {};
   Entry& entry = entry_of(record.identity, record.attached_ns);
   if (record.newly_adopted && entry.selection == Selection::kSelected) announce(entry);
   if (entry.selection != Selection::kSelected) return;

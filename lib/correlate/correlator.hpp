@@ -48,6 +48,8 @@ class Correlator {
   std::vector<ProcessSample> take_samples();
   /// The rates of later samples are those since these.
   void end_snapshot() { progress_.end_round(); }
+  /// From now on waits are not seen, so that ledgers would be wrong: they are absent.
+  void stop_ledgers() { ledgers_ = false; }
   std::uint64_t secrets_masked() const noexcept { return secrets_masked_; }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.
   std::uint64_t forgotten() const noexcept { return forgotten_; }
@@ -102,6 +104,7 @@ class Correlator {
   };
   std::map<std::uint32_t, Sampling> samples_;
   ProgressTable progress_;
+  bool ledgers_ = true;
   std::uint64_t secrets_masked_ = 0;
   std::uint64_t forgotten_ = 0;
 };

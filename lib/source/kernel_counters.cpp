@@ -12,6 +12,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "source/object_usage.hpp"
+
 namespace tracer {
 namespace {
 
@@ -99,16 +101,6 @@ std::map<std::uint32_t, std::uint64_t> KernelCounters::unended_by_context() cons
 }
 
 /// Times that the kernel skipped one of our programs as it was already running on that CPU.
-std::uint64_t KernelCounters::recursion_misses() const {
-  std::uint64_t sum = 0;
-  const bpf_program* program = nullptr;
-  while ((program = ::bpf_object__next_program(&object_, const_cast<bpf_program*>(program))) != nullptr) {
-    if (::bpf_program__fd(program) < 0) continue;
-    bpf_prog_info info{};
-    __u32 size = sizeof info;
-    if (::bpf_obj_get_info_by_fd(::bpf_program__fd(program), &info, &size) == 0) sum += info.recursion_misses;
-  }
-  return sum;
-}
+std::uint64_t KernelCounters::recursion_misses() const { return sums_of_programs(object_).recursion_misses; }
 
 }  // namespace tracer

@@ -29,6 +29,7 @@
 #include "source/iterator.hpp"
 #include "source/kernel_support.hpp"
 #include "source/libbpf_log.hpp"
+#include "source/object_usage.hpp"
 #include "source/proc_text.hpp"
 #include "source/snapshot_family.hpp"
 #include "source/waits_family.hpp"
@@ -112,6 +113,30 @@ class KernelSource final : public Source {
   std::map<std::string, std::uint64_t> losses() const override { return counters_->losses(); }
   std::vector<RawTotals> totals() const override { return counters_->totals(); }
   std::vector<SignalState> signals() const override { return signals_; }
+
+  std::map<Family, std::uint64_t> kernel_ns() const override {
+    std::map<Family, std::uint64_t> times;
+    if (!programs_are_timed()) return times;
+    times[Family::kLifecycle] = sums_of_programs(*skeleton_->obj).run_ns;
+    if (waits_) times[Family::kWaits] = sums_of_programs(waits_->object()).run_ns;
+    if (snapshots_) times[Family::kSnapshots] = sums_of_programs(snapshots_->object()).run_ns;
+    return times;
+  }
+
+  std::optional<std::uint64_t> kernel_memory_bytes() const override {
+    return map_memory_bytes(
+        {skeleton_->obj, waits_ ? &waits_->object() : nullptr, snapshots_ ? &snapshots_->object() : nullptr});
+  }
+
+  void shed(Family family, Problem problem) override {
+    if (family == Family::kWaits && waits_) waits_->detach();
+    if (family == Family::kSnapshots) snapshots_.reset();
+    for (SignalState& state : signals_) {
+      if (state.family != family) continue;
+      state.active = false;
+      state.problem = std::move(problem);
+    }
+  }
   HostInfo host() const override { return this_host(); }
 
  private:

@@ -39,6 +39,8 @@ SnapshotFamily::SnapshotFamily(const bpf_object& lifecycle, std::uint32_t places
 
 SnapshotFamily::~SnapshotFamily() = default;
 
+const bpf_object& SnapshotFamily::object() const noexcept { return *skeleton_->obj; }
+
 void SnapshotFamily::read(Receiver& receiver) const {
   for (const tracer_wire_file& file : read_iterator_as<tracer_wire_file>(skeleton_->links.open_files))
     receiver.on_record(std::as_bytes(std::span(&file, 1)));

@@ -23,6 +23,7 @@ class SnapshotFamily {
 
   /// Yields a record for each file.
   void read(Receiver& receiver) const;
+  const bpf_object& object() const noexcept;
 
  private:
   struct Closer {

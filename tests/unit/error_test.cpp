@@ -9,24 +9,17 @@
 using namespace tracer;
 
 TEST_CASE("the codes' numbers are fixed for ever") {
-  const std::pair<ErrorCode, int> table[] = {{ErrorCode::kInternal, 100},
-                                             {ErrorCode::kInvalidArgument, 101},
-                                             {ErrorCode::kPermission, 102},
-                                             {ErrorCode::kNoBtf, 103},
-                                             {ErrorCode::kKernelTooOld, 104},
-                                             {ErrorCode::kProgramRefused, 105},
-                                             {ErrorCode::kFilterNamesNothing, 106},
-                                             {ErrorCode::kContradiction, 107},
-                                             {ErrorCode::kNoMemory, 108},
-                                             {ErrorCode::kFileUnreadable, 110},
-                                             {ErrorCode::kNotARecording, 111},
-                                             {ErrorCode::kNewerSchema, 112},
-                                             {ErrorCode::kCorruptRecording, 113},
-                                             {ErrorCode::kFileUnwritable, 114},
-                                             {ErrorCode::kInvalidRules, 115},
-                                             {ErrorCode::kCommandNotFound, 120},
-                                             {ErrorCode::kCommandNotExecutable, 121},
-                                             {ErrorCode::kNoSuchUser, 122}};
+  const std::pair<ErrorCode, int> table[] = {
+      {ErrorCode::kInternal, 100},           {ErrorCode::kInvalidArgument, 101},
+      {ErrorCode::kPermission, 102},         {ErrorCode::kNoBtf, 103},
+      {ErrorCode::kKernelTooOld, 104},       {ErrorCode::kProgramRefused, 105},
+      {ErrorCode::kFilterNamesNothing, 106}, {ErrorCode::kContradiction, 107},
+      {ErrorCode::kNoMemory, 108},           {ErrorCode::kOverBudget, 109},
+      {ErrorCode::kFileUnreadable, 110},     {ErrorCode::kNotARecording, 111},
+      {ErrorCode::kNewerSchema, 112},        {ErrorCode::kCorruptRecording, 113},
+      {ErrorCode::kFileUnwritable, 114},     {ErrorCode::kInvalidRules, 115},
+      {ErrorCode::kCommandNotFound, 120},    {ErrorCode::kCommandNotExecutable, 121},
+      {ErrorCode::kNoSuchUser, 122}};
   for (const auto& [code, number] : table) {
     CHECK(static_cast<int>(code) == number);
     CHECK(to_string(code) == "TRC" + std::to_string(number));
