@@ -94,6 +94,8 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 	if (bpf_map_delete_elem(&ended_threads, &pid))
 		return;
 	process_leave(pid);
+	if (keep_ledgers)
+		thread_leave(pid);
 	if (record->exit.flags & TRACER_FLAG_EXCLUDED)
 		return;
 	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.exit_code);

@@ -107,16 +107,22 @@ static __always_inline void end_ledger(struct tracer_wire_waits *to, struct task
 		add_ledger(to, thread, task->se.sum_exec_runtime, now_ns);
 	else
 		add_ledger_atomic(to, thread, task->se.sum_exec_runtime, now_ns);
+	if (task->signal->live.counter > 0 && thread == thread_find(task->tgid))
+		thread->ended = 1;
 }
 
+/*
+ * The place of a first thread that is not the last to die stays: an exec by another thread may be about to take it, on
+ * another CPU.
+ */
 static __always_inline void forget_ledger(struct task_struct *task)
 {
 	struct tracer_thread *thread = thread_of_dead(task);
 
-	if (!thread)
+	if (!thread || thread->ended)
 		return;
 	thread->task = 0;
-	thread_leave(thread == thread_find(task->pid) ? task->pid : task->tgid);
+	thread_leave(task->pid);
 }
 
 /*
@@ -129,7 +135,7 @@ static __always_inline struct tracer_thread *trade_places(struct tracer_thread *
 	__u32 program = PROGRAM_EXEC;
 	struct tracer_thread *first = thread_find(task->pid);
 
-	if (first) {
+	if (first && !first->ended) {
 		struct tracer_thread *copy = bpf_map_lookup_elem(&thread_copy, &program);
 		if (!copy)
 			return NULL;
@@ -138,7 +144,8 @@ static __always_inline struct tracer_thread *trade_places(struct tracer_thread *
 		__builtin_memcpy(first, copy, sizeof(*first));
 		return first;
 	}
-	first = thread_take(task->pid, program);
+	if (!first)
+		first = thread_take(task->pid, program);
 	if (first)
 		__builtin_memcpy(first, thread, sizeof(*first));
 	thread->task = 0;

@@ -322,8 +322,9 @@ struct tracer_thread {
 	__u32 cause; /* TRACER_WAIT_*, since out_ns */
 	__u32 waker; /* process that woke it from a wait for a pipe */
 	__u16 in_reclaim;
-	__u16 call_cause; /* the last cause other than a stop */
-	__u32 changes;	  /* odd while it is being changed */
+	__u8 call_cause; /* the last cause other than a stop */
+	__u8 ended;	 /* added to the sums of ended threads; its place waits for an exec, or the process's end */
+	__u32 changes;	 /* odd while it is being changed */
 };
 
 /* A place in the map `threads`. */
