@@ -63,24 +63,25 @@ std::optional<ScratchDisk> ScratchDisk::make(std::uint64_t bytes) {
   ScratchDisk disk;
   if (::getenv("TRACER_EMULATED") != nullptr) {
     disk.path_ = "/dev/nvme0n1";
-    if (::access(disk.path_.c_str(), W_OK) != 0) return std::nullopt;
+    disk.open_ = ::open(disk.path_.c_str(), O_RDWR | O_CLOEXEC);
+    if (disk.open_ < 0) return std::nullopt;
     return disk;
   }
   std::string name = storage_folder() + "/tracer_disk.XXXXXX";
   const int file = ::mkostemp(name.data(), O_CLOEXEC);
   if (file < 0) return std::nullopt;
   ::unlink(name.c_str());
-  if (::ftruncate(file, static_cast<off_t>(bytes)) == 0) disk.loop_ = attach_loop(file, disk.path_);
+  if (::ftruncate(file, static_cast<off_t>(bytes)) == 0) disk.open_ = attach_loop(file, disk.path_);
   ::close(file);
-  if (disk.loop_ < 0) return std::nullopt;
+  if (disk.open_ < 0) return std::nullopt;
   return disk;
 }
 
 ScratchDisk::ScratchDisk(ScratchDisk&& other) noexcept
-    : path_(std::move(other.path_)), loop_(std::exchange(other.loop_, -1)) {}
+    : path_(std::move(other.path_)), open_(std::exchange(other.open_, -1)) {}
 
 ScratchDisk::~ScratchDisk() {
-  if (loop_ >= 0) ::close(loop_);
+  if (open_ >= 0) ::close(open_);
 }
 
 std::string ScratchDisk::number() const {

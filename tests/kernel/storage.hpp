@@ -28,7 +28,7 @@ class ScratchDisk {
  private:
   ScratchDisk() = default;
   std::string path_;
-  int loop_ = -1;  ///< Open while it is needed: with its last descriptor a loop device goes.
+  int open_ = -1;  ///< With its last descriptor a loop device goes, and the last to close any disk waits for its reads.
 };
 
 /// A new cgroup with a controller, of version 1 or 2 as the machine has it.
