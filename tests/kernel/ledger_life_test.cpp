@@ -124,7 +124,7 @@ TEST_CASE("of a process that lived before, the ledger is that since it was taken
     REQUIRE(seen.exit->attached_ns.has_value());
     const std::uint64_t followed = seen.exit->end_ns - *seen.exit->attached_ns;
     expect::waits(seen.exit->account.ledger, {{"sleep", followed}});
-    CHECK(expect::distance(*seen.exit->account.ledger.wall_ns, followed) <= kMillisecond);
+    CHECK(expect::distance(*seen.exit->account.ledger.wall_ns, followed) <= expect::slack_ns(0));
     REQUIRE(seen.sample.has_value());
     const std::uint64_t until_then = seen.sample->time_ns - *seen.exit->attached_ns;
     expect::waits(seen.sample->account.ledger, {{"sleep", until_then}});
