@@ -15,8 +15,8 @@ class Budget {
   /// Sums since the session began.
   struct Spent {
     std::uint64_t wall_ns = 0;
-    std::uint64_t cpu_ns = 0;            ///< Of the reading thread.
-    std::uint64_t snapshots_cpu_ns = 0;  ///< Of that, for snapshots.
+    std::uint64_t cpu_ns = 0;                   ///< Of the reading thread.
+    std::uint64_t snapshots_cpu_ns = 0;         ///< Of that, for snapshots.
     std::map<Family, std::uint64_t> kernel_ns;  ///< Empty: not known.
   };
 
