@@ -15,6 +15,7 @@ import unittest
 # Whoever runs the tests in the background ignores these, and what they start would, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, lambda *_: None)
 
 TRACERD = os.path.abspath(os.environ.get("TRACERD", "build/tracerd"))
 NOBODY = 65534

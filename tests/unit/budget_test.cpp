@@ -20,6 +20,13 @@ Budget::Spent spent(std::uint64_t seconds, std::uint64_t cpu_ms, std::uint64_t s
   return sum;
 }
 
+Budget::Spent wall_and_cpu(std::uint64_t wall_s, std::uint64_t cpu_s) {
+  Budget::Spent sum;
+  sum.wall_ns = wall_s * kSecond;
+  sum.cpu_ns = cpu_s * kSecond;
+  return sum;
+}
+
 }  // namespace
 
 TEST_CASE("without a limit nothing is shed") {
@@ -42,15 +49,16 @@ TEST_CASE("after three seconds over the limit the dearest family is shed") {
 
 TEST_CASE("a second within the limit begins the count again") {
   Budget budget(0.5);
-  CHECK_FALSE(budget.check({.wall_ns = kSecond, .cpu_ns = kSecond}, true, true).has_value());
-  CHECK_FALSE(budget.check({.wall_ns = 2 * kSecond, .cpu_ns = 2 * kSecond}, true, true).has_value());
-  CHECK_FALSE(budget.check({.wall_ns = 3 * kSecond, .cpu_ns = 2 * kSecond}, true, true).has_value());
-  CHECK_FALSE(budget.check({.wall_ns = 4 * kSecond, .cpu_ns = 3 * kSecond}, true, true).has_value());
+  CHECK_FALSE(budget.check(wall_and_cpu(1, 1), true, true).has_value());
+  CHECK_FALSE(budget.check(wall_and_cpu(2, 2), true, true).has_value());
+  CHECK_FALSE(budget.check(wall_and_cpu(3, 2), true, true).has_value());
+  CHECK_FALSE(budget.check(wall_and_cpu(4, 3), true, true).has_value());
 }
 
 TEST_CASE("without the kernel's own figures snapshots go first, then waits, then nothing is left to shed") {
   Budget budget(0.1);
-  const auto third = [&budget, second = std::uint64_t{0}](bool waits, bool snapshots) mutable {
+  std::uint64_t second = 0;
+  const auto third = [&](bool waits, bool snapshots) {
     std::optional<Family> family;
     for (int i = 0; i < 3; ++i) family = budget.check(spent(++second, 200, 1, 0), waits, snapshots);
     return family;
