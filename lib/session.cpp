@@ -309,7 +309,7 @@ class Session::Impl final : public Receiver {
     if (begin + options_.sample_interval / 5 < next_snapshot_) return;
     const CpuMeter meter(snapshots_cpu_ns_);
     emit_samples();
-    constexpr int kLeastRestPerCost = 20;
+    constexpr int kLeastRestPerCost = 50;
     const auto cost = Clock::now() - begin;
     next_snapshot_ = std::max(next_snapshot_ + options_.sample_interval, begin + kLeastRestPerCost * cost);
     if (next_snapshot_ < begin) next_snapshot_ = begin + options_.sample_interval;

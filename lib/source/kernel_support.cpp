@@ -105,6 +105,10 @@ bool KernelTypes::has_task_iterator() const {
   return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_iter_task", BTF_KIND_FUNC) > 0;
 }
 
+bool KernelTypes::has_file_iterator() const {
+  return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_iter_task_file", BTF_KIND_FUNC) > 0;
+}
+
 CgroupLayout cgroup_layout() {
   CgroupLayout layout;
   const auto text = read_small_file("/proc/cgroups");
@@ -166,6 +170,12 @@ CheckReport check_kernel(const KernelTypes& types) {
                    "the peak memory of a program that used less than its predecessor in the same process "
                    "(else peak_rss_bytes is null and peak_rss_at_most_bytes a bound)",
                    "6.16"));
+  report.items.push_back(
+      tracepoint_item(types, "sched_waking", false, "family waits: who ended a wait for a pipe", "5.5"));
+  report.items.push_back(tracepoint_item(types, "mm_vmscan_direct_reclaim_begin", false,
+                                         "family waits: time in which memory was freed for a process", "5.5"));
+  report.items.push_back(feature_item("iterator over open files", types.has_file_iterator(),
+                                      "family snapshots: progress in files", "5.8"));
   return report;
 }
 

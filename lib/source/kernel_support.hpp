@@ -27,6 +27,7 @@ class KernelTypes {
   bool has_per_cpu_rss() const;
   bool has_ring_buffer() const;
   bool has_task_iterator() const;
+  bool has_file_iterator() const;
   /// By the prototype: since 6.16 the tracepoint says whether the group is dead, and the memory is still there.
   bool exit_has_memory() const;
 

@@ -30,6 +30,7 @@ WaitsFamily::WaitsFamily(const KernelTypes& types, std::uint32_t places) {
   const auto only_if = [&types](const char* tracepoint, bpf_program* program) {
     ::bpf_program__set_autoload(program, types.has_tracepoint(tracepoint));
   };
+  only_if("sched_waking", skeleton_->progs.waits_waking);
   only_if("mm_vmscan_direct_reclaim_begin", skeleton_->progs.waits_reclaim_begin);
   only_if("mm_vmscan_direct_reclaim_end", skeleton_->progs.waits_reclaim_end);
   only_if("mm_vmscan_memcg_reclaim_begin", skeleton_->progs.waits_cgroup_reclaim_begin);
