@@ -135,6 +135,7 @@ class KernelSource final : public Source {
       if (state.family != family) continue;
       state.active = false;
       state.problem = std::move(problem);
+      return;
     }
   }
   HostInfo host() const override { return this_host(); }
