@@ -64,7 +64,7 @@ class TRACER_EXPORT Source {
   virtual std::map<Family, std::uint64_t> kernel_ns() const { return {}; }
   virtual std::optional<std::uint64_t> kernel_memory_bytes() const { return std::nullopt; }
   /// Gives a family up, for good.
-  virtual void shed(Family, Problem) {}
+  virtual void shed(Family, const Problem&) {}
   virtual HostInfo host() const = 0;
 };
 

@@ -128,14 +128,13 @@ class KernelSource final : public Source {
         {skeleton_->obj, waits_ ? &waits_->object() : nullptr, snapshots_ ? &snapshots_->object() : nullptr});
   }
 
-  void shed(Family family, Problem problem) override {
+  void shed(Family family, const Problem& problem) override {
     if (family == Family::kWaits && waits_) waits_->detach();
     if (family == Family::kSnapshots) snapshots_.reset();
     for (SignalState& state : signals_) {
       if (state.family != family) continue;
       state.active = false;
-      state.problem = std::move(problem);
-      return;
+      state.problem = problem;
     }
   }
   HostInfo host() const override { return this_host(); }
