@@ -5,6 +5,15 @@
 #include <utility>
 
 namespace tracer {
+namespace {
+
+/// Of what may be any number.
+std::uint64_t to_count(double value) {
+  constexpr double kMost = 9e18;
+  return static_cast<std::uint64_t>(std::clamp(value, 0.0, kMost));
+}
+
+}  // namespace
 
 /// A file that is written is as long as its writer has come: it says nothing of what is left.
 void ProgressTable::add(FileRecord file) {
@@ -33,10 +42,9 @@ Progress ProgressTable::of(std::uint32_t pid, std::uint64_t start_ns) const {
     return progress;
   const auto moved = static_cast<double>(file.position_bytes - last->second.position_bytes);
   const double per_s = moved * 1e9 / static_cast<double>(file.time_ns - last->second.time_ns);
-  progress.bytes_per_s = static_cast<std::uint64_t>(per_s);
+  progress.bytes_per_s = to_count(per_s);
   if (per_s >= 1)
-    progress.time_left_ns =
-        static_cast<std::uint64_t>(static_cast<double>(file.size_bytes - *progress.position_bytes) / per_s * 1e9);
+    progress.time_left_ns = to_count(static_cast<double>(file.size_bytes - *progress.position_bytes) / per_s * 1e9);
   return progress;
 }
 

@@ -47,14 +47,17 @@ tracer_wire_account sum_of(const tracer_wire_account& a, const tracer_wire_accou
   return std::bit_cast<tracer_wire_account>(left);
 }
 
+std::optional<std::uint64_t> system_share(std::uint64_t cpu_ns, const tracer_wire_account& sampled) noexcept {
+  const Wide both = static_cast<Wide>(sampled.user_sampled_ns) + sampled.system_sampled_ns;
+  if (both == 0) return std::nullopt;
+  return static_cast<std::uint64_t>(static_cast<Wide>(cpu_ns) * sampled.system_sampled_ns / both);
+}
+
 Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept {
   Account account;
   account.cpu_ns = raw.cpu_ns;
-  const std::uint64_t sampled = raw.user_sampled_ns + raw.system_sampled_ns;
-  if (sampled != 0) {
-    account.system_ns = static_cast<std::uint64_t>(static_cast<Wide>(raw.cpu_ns) * raw.system_sampled_ns / sampled);
-    account.user_ns = raw.cpu_ns - *account.system_ns;
-  }
+  account.system_ns = system_share(raw.cpu_ns, raw);
+  if (account.system_ns) account.user_ns = raw.cpu_ns - *account.system_ns;
   account.minor_faults = raw.minor_faults;
   account.major_faults = raw.major_faults;
   account.voluntary_switches = raw.voluntary_switches;

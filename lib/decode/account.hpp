@@ -16,6 +16,9 @@ tracer_wire_account difference(const tracer_wire_account& a, const tracer_wire_a
 
 tracer_wire_account sum_of(const tracer_wire_account& a, const tracer_wire_account& b) noexcept;
 
+/// The share of `cpu_ns` that the kernel sampled as system time, scaled; absent when no tick met it.
+std::optional<std::uint64_t> system_share(std::uint64_t cpu_ns, const tracer_wire_account& sampled) noexcept;
+
 /// `flags` as in wire.h. Without peak.
 Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept;
 

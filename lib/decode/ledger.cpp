@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/ledger.hpp"
 
-#include <algorithm>
 #include <cstddef>
+
+#include "decode/account.hpp"
 
 namespace tracer {
 namespace {
@@ -46,13 +47,8 @@ Ledger to_ledger(const RawWaits& waits, const RawAccount& account) noexcept {
   if (waits.threads == 0) return ledger;
   const auto of = [&waits](std::size_t cause) { return waits.wait_ns[cause]; };
   ledger.cpu_ns = waits.cpu_ns;
-  const std::uint64_t sampled = account.user_sampled_ns + account.system_sampled_ns;
-  if (sampled != 0) {
-    const double system = static_cast<double>(account.system_sampled_ns) / static_cast<double>(sampled);
-    ledger.cpu_system_ns =
-        std::min<std::uint64_t>(waits.cpu_ns, static_cast<std::uint64_t>(static_cast<double>(waits.cpu_ns) * system));
-    ledger.cpu_user_ns = waits.cpu_ns - *ledger.cpu_system_ns;
-  }
+  ledger.cpu_system_ns = system_share(waits.cpu_ns, account);
+  if (ledger.cpu_system_ns) ledger.cpu_user_ns = waits.cpu_ns - *ledger.cpu_system_ns;
   ledger.run_queue_ns = waits.run_queue_ns;
   ledger.disk_ns = of(TRACER_WAIT_DISK);
   ledger.pipe_read_ns = of(TRACER_WAIT_PIPE_READ);
