@@ -57,6 +57,7 @@ int living_tasks(struct bpf_iter__task *context)
 		if (!process)
 			return 0;
 		adopted = true;
+		process->flags |= TRACER_FLAG_UNTOLD;
 	}
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
@@ -109,9 +110,11 @@ int living_tasks(struct bpf_iter__task *context)
 	record->tid = task->pid;
 	record->flags = process->flags;
 	record->threads_created = process->threads_created;
-	record->newly_adopted = adopted;
+	/* A record that finds no room is dropped, and the kernel comes again with the same thread. */
+	record->newly_adopted = (process->flags & TRACER_FLAG_UNTOLD) != 0;
 	record->read_before_exec_bytes = process->read_before_exec_bytes;
-	bpf_seq_write(context->meta->seq, record, sizeof(*record));
+	if (bpf_seq_write(context->meta->seq, record, sizeof(*record)) == 0)
+		process->flags &= ~TRACER_FLAG_UNTOLD;
 	return 0;
 }
 

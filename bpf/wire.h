@@ -142,6 +142,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_LATE_THREADS (1u << 14)    /* exit: an account follows */
 #define TRACER_FLAG_AT_EXEC (1u << 15)	       /* start: taken in as it executed; what it ran before is not known */
 #define TRACER_FLAG_LEADER_DEAD (1u << 16)     /* its first thread is */
+#define TRACER_FLAG_UNTOLD (1u << 17)	       /* taken in by an iterator whose record has not got through yet */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;

@@ -243,8 +243,7 @@ class Session::Impl final : public Receiver {
  private:
   void read_until_stopped() noexcept {
     while (!stopping_.load()) {
-      wait(std::min(std::chrono::duration_cast<std::chrono::milliseconds>(kHousekeepingPeriod),
-                    options_.sample_interval));
+      wait(longest_wait());
       const std::lock_guard lock(source_mutex_);
       try {
         poll_source();
@@ -253,6 +252,11 @@ class Session::Impl final : public Receiver {
       }
       if (source_->finished()) return;
     }
+  }
+
+  std::chrono::milliseconds longest_wait() const {
+    const auto housekeeping = std::chrono::duration_cast<std::chrono::milliseconds>(kHousekeepingPeriod);
+    return wanted(options_, Family::kSnapshots) ? std::min(housekeeping, options_.sample_interval) : housekeeping;
   }
 
   void wait(std::chrono::milliseconds timeout) const {

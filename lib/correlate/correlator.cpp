@@ -294,7 +294,8 @@ void Correlator::on(ThreadRecord record) {
   sampling.sample.time_ns = record.identity.time_ns;
   sampling.sample.threads = sampling.sample.threads.value_or(0) + 1;
   if (!sampling.sample.state) sampling.sample.state = state_name(record.state);
-  if (record.memory) {
+  // Until it executes, a vfork's child holds nothing of its own.
+  if (record.memory && (record.flags & TRACER_FLAG_PEAK_SHARED) == 0) {
     sampling.sample.rss_anonymous_bytes = bytes_of_pages(record.memory->anonymous_pages);
     sampling.sample.rss_file_bytes = bytes_of_pages(record.memory->file_pages);
     sampling.sample.rss_shared_bytes = bytes_of_pages(record.memory->shared_pages);

@@ -147,6 +147,7 @@ void forget_cpu(Account& account) noexcept {
   account.cpu_ns.reset();
   account.user_ns.reset();
   account.system_ns.reset();
+  account.ledger = {};
 }
 
 }  // namespace tracer
