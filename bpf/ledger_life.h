@@ -62,14 +62,20 @@ static __always_inline void keep_peer(__u32 *peer, __u64 known_ns, __u32 other, 
 		*peer = other;
 }
 
-/* Adds a thread's sums; nobody else adds to these. */
-static __noinline void add_ledger(struct tracer_wire_waits *to, const struct tracer_thread *thread, __u64 cpu_ns,
-				  __u64 now_ns)
+/* Before the waits are added: of each kind the peer of the longer one. */
+static __always_inline void keep_peers(struct tracer_wire_waits *to, const struct tracer_thread *thread)
 {
 	keep_peer(&to->pipe_read_peer, to->wait_ns[TRACER_WAIT_PIPE_READ], thread->pipe_read_peer,
 		  thread->wait_ns[TRACER_WAIT_PIPE_READ]);
 	keep_peer(&to->pipe_write_peer, to->wait_ns[TRACER_WAIT_PIPE_WRITE], thread->pipe_write_peer,
 		  thread->wait_ns[TRACER_WAIT_PIPE_WRITE]);
+}
+
+/* Adds a thread's sums; nobody else adds to these. */
+static __noinline void add_ledger(struct tracer_wire_waits *to, const struct tracer_thread *thread, __u64 cpu_ns,
+				  __u64 now_ns)
+{
+	keep_peers(to, thread);
 	to->wall_ns += now_ns - thread->followed_ns;
 	to->cpu_ns += cpu_ns - thread->cpu_before_ns;
 	to->run_queue_ns += thread->run_queue_ns;
@@ -83,10 +89,7 @@ static __noinline void add_ledger(struct tracer_wire_waits *to, const struct tra
 static __noinline void add_ledger_atomic(struct tracer_wire_waits *to, const struct tracer_thread *thread, __u64 cpu_ns,
 					 __u64 now_ns)
 {
-	keep_peer(&to->pipe_read_peer, to->wait_ns[TRACER_WAIT_PIPE_READ], thread->pipe_read_peer,
-		  thread->wait_ns[TRACER_WAIT_PIPE_READ]);
-	keep_peer(&to->pipe_write_peer, to->wait_ns[TRACER_WAIT_PIPE_WRITE], thread->pipe_write_peer,
-		  thread->wait_ns[TRACER_WAIT_PIPE_WRITE]);
+	keep_peers(to, thread);
 	__sync_fetch_and_add(&to->wall_ns, now_ns - thread->followed_ns);
 	__sync_fetch_and_add(&to->cpu_ns, cpu_ns - thread->cpu_before_ns);
 	__sync_fetch_and_add(&to->run_queue_ns, thread->run_queue_ns);

@@ -9,6 +9,7 @@
 #include "snapshot.skel.h"
 #include "source/iterator.hpp"
 #include "source/libbpf_log.hpp"
+#include "source/shared_maps.hpp"
 
 namespace tracer {
 namespace {
@@ -26,11 +27,7 @@ SnapshotFamily::SnapshotFamily(const bpf_object& lifecycle, std::uint32_t places
   if (!skeleton_) refuse("open the programs of the family snapshots", errno, log);
   skeleton_->rodata->slot_mask = places - 1;
   skeleton_->rodata->least_bytes = kLeastFileBytes;
-  for (const char* name : kSharedMaps) {
-    const int fd = ::bpf_map__fd(::bpf_object__find_map_by_name(&lifecycle, name));
-    if (const int failed = ::bpf_map__reuse_fd(::bpf_object__find_map_by_name(skeleton_->obj, name), fd))
-      refuse("share the process table", -failed, log);
-  }
+  share_maps(lifecycle, *skeleton_->obj, kSharedMaps, log);
   if (const int failed = ::snapshot_bpf__load(skeleton_.get()))
     refuse("load the programs of the family snapshots", -failed, log);
   if (const int failed = ::snapshot_bpf__attach(skeleton_.get()))

@@ -8,6 +8,7 @@
 
 #include "source/call_causes.hpp"
 #include "source/libbpf_log.hpp"
+#include "source/shared_maps.hpp"
 #include "waits.skel.h"
 
 namespace tracer {
@@ -43,11 +44,7 @@ WaitsFamily::~WaitsFamily() = default;
 
 void WaitsFamily::share_with(bpf_object& object) const {
   const LibbpfLog log;
-  for (const char* name : kSharedMaps) {
-    const int fd = ::bpf_map__fd(::bpf_object__find_map_by_name(skeleton_->obj, name));
-    bpf_map* map = ::bpf_object__find_map_by_name(&object, name);
-    if (const int failed = ::bpf_map__reuse_fd(map, fd)) refuse("share the maps of the family waits", -failed, log);
-  }
+  share_maps(*skeleton_->obj, object, kSharedMaps, log);
 }
 
 void WaitsFamily::attach() {

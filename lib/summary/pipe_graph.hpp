@@ -30,7 +30,7 @@ class PipeGraph {
     std::uint64_t wall_ns = 0;
     std::uint64_t pipe_ns = 0;
   };
-  /// From writer to reader; `pid` was not known yet when the edge was seen if its tool is empty.
+  /// Of a pipe, by tool.
   struct Ends {
     std::string writer;
     std::string reader;

@@ -135,7 +135,8 @@ int splice_to_full(long ms) {
   return 0;
 }
 
-int sendfile_to_full(long ms) {
+/// A file goes into a full pipe, which a child empties after `ms`.
+int file_into_full(long ms, void (*move)(int file, int pipe)) {
   const int file = ::memfd_create("file", MFD_CLOEXEC);
   const Pipe to;
   to.put(kPipeBytes);
@@ -144,21 +145,16 @@ int sendfile_to_full(long ms) {
     sleep_ms(ms);
     to.take(kPipeBytes);
   });
-  report_with(waited_ns([&] { ::sendfile(to.in, file, nullptr, 4096); }), child);
+  report_with(waited_ns([&] { move(file, to.in); }), child);
   return 0;
 }
 
+int sendfile_to_full(long ms) {
+  return file_into_full(ms, [](int file, int pipe) { ::sendfile(pipe, file, nullptr, 4096); });
+}
+
 int file_to_full(long ms) {
-  const int file = ::memfd_create("file", MFD_CLOEXEC);
-  const Pipe to;
-  to.put(kPipeBytes);
-  if (::ftruncate(file, 4096) != 0) return 1;
-  const pid_t child = in_child([&] {
-    sleep_ms(ms);
-    to.take(kPipeBytes);
-  });
-  report_with(waited_ns([&] { ::splice(file, nullptr, to.in, nullptr, 4096, 0); }), child);
-  return 0;
+  return file_into_full(ms, [](int file, int pipe) { ::splice(file, nullptr, pipe, nullptr, 4096, 0); });
 }
 
 }  // namespace
