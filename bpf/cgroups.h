@@ -82,9 +82,15 @@ int BPF_PROG(cgroup_attached, struct cgroup *to, const char *path, struct task_s
 	if (rule_for(task, &context_id) != TRACER_RULE_INCLUDE)
 		return 0;
 	process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_ATTACH);
-	if (process) {
-		send_start(task, process, process->attached_ns, true);
+	if (!process)
+		return 0;
+	if (keep_ledgers) {
+		join_ledger(process, task, process->attached_ns, PROGRAM_ATTACH);
+		/* Told of one thread only: what the others wait for would be missing. */
+		if (task->signal->nr_threads > 1)
+			process->ledger_lost = 1;
 	}
+	send_start(task, process, process->attached_ns, true);
 	return 0;
 }
 

@@ -67,7 +67,7 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 	} else {
 		fill_exit(record, last, process, sizeof(*record), now_ns);
 		read_thread(&record->total, last);
-		if (keep_ledgers)
+		if (keep_ledgers && !process->ledger_lost)
 			end_ledger(&record->waits, last, now_ns, true);
 		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->exit_code);
 		bpf_ringbuf_submit(record, wakeup_flags());
@@ -89,7 +89,8 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 	record->exit.flags |= TRACER_FLAG_LATE_THREADS;
 	record->exit.total = sums->ended;
 	record->late = sums->late;
-	record->exit.waits = sums->waits;
+	if (!process->ledger_lost)
+		record->exit.waits = sums->waits;
 	__u32 context_id = process->context_id;
 	if (bpf_map_delete_elem(&ended_threads, &pid))
 		return;

@@ -47,10 +47,16 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define SIGNAL_GROUP_EXIT 0x4
 /* linux/proc_ns.h: the inode number of the initial pid namespace */
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
-/* linux/stat.h */
+/* linux/magic.h */
+#define ANON_INODE_FS_MAGIC 0x09041934
+/* linux/sched/sysctl.h, kernel/sched/sched.h: no limit on CPU time */
+#define RUNTIME_INF (~0ULL)
+/* arch/arm64/include/asm/thread_info.h */
+#define TIF_32BIT_MASK (1u << 22)
 /* linux/fs.h */
 #define FMODE_READ 0x1
 #define FMODE_WRITE 0x2
+/* linux/stat.h */
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
 #define S_IFREG 0100000
@@ -141,6 +147,7 @@ struct fs_struct {
 
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_magic;
 };
 
 struct pipe_inode_info {
@@ -191,7 +198,8 @@ struct pt_regs {
 };
 
 struct thread_info {
-	__u32 status; /* x86 */
+	unsigned long flags; /* read on arm64 only */
+	__u32 status;	     /* x86 */
 	__u32 cpu;
 };
 
@@ -289,6 +297,17 @@ enum cgroup_subsys_id {
 	pids_cgrp_id = 1,
 };
 
+/* With CONFIG_CFS_BANDWIDTH: limits on CPU time. */
+struct cfs_bandwidth {
+	__u64 quota;
+	__u64 throttled_time;
+};
+
+struct task_group {
+	struct task_group *parent;
+	struct cfs_bandwidth cfs_bandwidth;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -300,6 +319,7 @@ struct task_struct {
 	unsigned int flags;
 	struct sched_entity se;
 	struct sched_info sched_info;
+	struct task_group *sched_task_group;
 	struct mm_struct *mm;
 	int exit_code;
 	pid_t pid;

@@ -48,6 +48,68 @@ static __always_inline void vote(__u32 *peer, __u64 *lead_ns, __u32 candidate, _
 	}
 }
 
+static __always_inline bool limits_known(void)
+{
+	return bpf_core_field_exists(((struct task_group *)0)->cfs_bandwidth);
+}
+
+#define MAX_GROUP_LEVELS 8
+
+/* Finds the cgroup, its own or one above, whose limit on CPU time holds for a thread. */
+static __noinline void find_limit(struct tracer_thread *thread, struct task_struct *task)
+{
+	struct task_group *group = task->sched_task_group;
+
+	thread->group = (__u64)group;
+	thread->limited = 0;
+#pragma clang loop unroll(disable)
+	for (int level = 0; level < MAX_GROUP_LEVELS && group; level++) {
+		if (BPF_CORE_READ(group, cfs_bandwidth.quota) != RUNTIME_INF) {
+			thread->limited = (__u64)group;
+			return;
+		}
+		group = BPF_CORE_READ(group, parent);
+	}
+}
+
+/* Of the limiting cgroup, over all CPUs; it lives as long as the thread stays in that group or one below. */
+static __always_inline __u64 throttled_so_far(const struct tracer_thread *thread)
+{
+	struct task_group *limited = (void *)thread->limited;
+
+	return BPF_CORE_READ(limited, cfs_bandwidth.throttled_time);
+}
+
+/* When a thread leaves the CPU. */
+static __always_inline void note_limit(struct tracer_thread *thread, struct task_struct *task)
+{
+	if (!limits_known())
+		return;
+	if (thread->group != (__u64)task->sched_task_group)
+		find_limit(thread, task);
+	if (thread->limited)
+		thread->throttled_ns = throttled_so_far(thread);
+}
+
+#define LONG_QUEUE_NS 1000000
+
+/* What of the time in the queue since then it was throttled, at most. */
+static __always_inline __u64 throttled_of(struct tracer_thread *thread, struct task_struct *task, __u64 queued_ns)
+{
+	if (!limits_known())
+		return 0;
+	if (!thread->limited) {
+		/* Perhaps a limit was set meanwhile. */
+		if (queued_ns > LONG_QUEUE_NS)
+			thread->group = 0;
+		return 0;
+	}
+	if (!queued_ns || thread->group != (__u64)task->sched_task_group)
+		return 0;
+	__u64 throttled_ns = throttled_so_far(thread) - thread->throttled_ns;
+	return throttled_ns < queued_ns ? throttled_ns : queued_ns;
+}
+
 /* Books the time from out_ns to `in_ns`. Idempotent: what is booked is so up to there. */
 static __always_inline void book(struct tracer_thread *thread, struct task_struct *task, __u64 in_ns)
 {
@@ -57,7 +119,9 @@ static __always_inline void book(struct tracer_thread *thread, struct task_struc
 	__u32 cause = thread->cause;
 
 	thread->run_delay_ns = run_delay_ns;
-	thread->run_queue_ns += queued_ns;
+	__u64 throttled_ns = throttled_of(thread, task, queued_ns);
+	thread->run_queue_ns += queued_ns - throttled_ns;
+	thread->wait_ns[TRACER_WAIT_THROTTLED] += throttled_ns;
 	if (in_ns <= out_ns)
 		return;
 	thread->out_ns = in_ns;

@@ -16,13 +16,16 @@ struct {
 DEFINE_PLACES_TAKEN(thread, tracer_thread_slot, tracer_thread, tid, thread, displaced_threads, thread_copy,
 		    TRACER_LOSS_LEDGER_TABLE)
 
-/* Follows a thread from `since_ns` on: from its birth, or from now. */
-static __noinline struct tracer_thread *begin_ledger(struct task_struct *task, __u64 since_ns, __u32 program)
+/* Follows a thread of a process from `since_ns` on: from its birth, or from now. */
+static __noinline struct tracer_thread *begin_ledger(struct tracer_process *process, struct task_struct *task,
+						     __u64 since_ns, __u32 program)
 {
 	struct tracer_thread *thread = thread_take(task->pid, program);
 
-	if (!thread)
+	if (!thread) {
+		process->ledger_lost = 1;
 		return NULL;
+	}
 	thread->followed_ns = since_ns;
 	thread->out_ns = since_ns;
 	thread->cpu_before_ns = task->se.sum_exec_runtime;
@@ -32,9 +35,10 @@ static __noinline struct tracer_thread *begin_ledger(struct task_struct *task, _
 }
 
 /* One that lives already: what it waits for just now is seen, too. */
-static __always_inline void join_ledger(struct task_struct *task, __u64 now_ns, __u32 program)
+static __always_inline void join_ledger(struct tracer_process *process, struct task_struct *task, __u64 now_ns,
+					__u32 program)
 {
-	struct tracer_thread *thread = begin_ledger(task, now_ns, program);
+	struct tracer_thread *thread = begin_ledger(process, task, now_ns, program);
 	__u32 state = task_state(task);
 
 	if (thread && state && !task->on_cpu)
@@ -54,6 +58,7 @@ static __always_inline void add_waits(struct tracer_wire_waits *sum, const struc
 	if (!sum->pipe_write_peer)
 		sum->pipe_write_peer = more->pipe_write_peer;
 	sum->threads += more->threads;
+	sum->limits_known |= more->limits_known;
 }
 
 static __always_inline void keep_peer(__u32 *peer, __u64 known_ns, __u32 other, __u64 other_ns)
@@ -80,6 +85,7 @@ static __noinline void add_ledger(struct tracer_wire_waits *to, const struct tra
 	to->cpu_ns += cpu_ns - thread->cpu_before_ns;
 	to->run_queue_ns += thread->run_queue_ns;
 	to->threads++;
+	to->limits_known = limits_known();
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < TRACER_WAIT_CAUSES; i++)
 		to->wait_ns[i] += thread->wait_ns[i];
@@ -94,6 +100,7 @@ static __noinline void add_ledger_atomic(struct tracer_wire_waits *to, const str
 	__sync_fetch_and_add(&to->cpu_ns, cpu_ns - thread->cpu_before_ns);
 	__sync_fetch_and_add(&to->run_queue_ns, thread->run_queue_ns);
 	__sync_fetch_and_add(&to->threads, 1);
+	to->limits_known = limits_known();
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < TRACER_WAIT_CAUSES; i++)
 		__sync_fetch_and_add(&to->wait_ns[i], thread->wait_ns[i]);

@@ -34,7 +34,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		__sync_fetch_and_add(&origin->threads, 1);
 		__sync_fetch_and_add(&origin->threads_created, 1);
 		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED))
-			begin_ledger(child, bpf_ktime_get_boot_ns(), PROGRAM_FORK);
+			begin_ledger(origin, child, bpf_ktime_get_boot_ns(), PROGRAM_FORK);
 		if (!(origin->flags & TRACER_FLAG_HAS_SUMS))
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
 		return 0;
@@ -77,7 +77,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	}
 	refresh_cgroup(child, fresh, PROGRAM_FORK);
 	if (keep_ledgers)
-		begin_ledger(child, fresh->start_ns, PROGRAM_FORK);
+		begin_ledger(fresh, child, fresh->start_ns, PROGRAM_FORK);
 	send_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
 	return 0;
 }
@@ -130,7 +130,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		if (!process)
 			return 0;
 		if (keep_ledgers)
-			begin_ledger(task, process->attached_ns, PROGRAM_EXEC);
+			begin_ledger(process, task, process->attached_ns, PROGRAM_EXEC);
 		process->flags |= TRACER_FLAG_AT_EXEC;
 		send_start(task, process, process->attached_ns, true);
 		process->flags &= ~TRACER_FLAG_AT_EXEC;
@@ -166,7 +166,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 			ended_waits = &sums->waits;
 		}
 	}
-	if (keep_ledgers) {
+	if (keep_ledgers && !process->ledger_lost) {
 		ledger_at_exec(&record->waits, task, old_tid, own_cpu_ns, now_ns);
 		if (ended_waits)
 			add_waits(&record->waits, ended_waits);

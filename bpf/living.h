@@ -46,9 +46,13 @@ int living_tasks(struct bpf_iter__task *context)
 	__u32 slot = 0;
 	bool adopted = false;
 
-	if (!task || !task->mm)
+	if (!task)
 		return 0;
 	struct tracer_process *process = process_of(task);
+	/* A first thread that has ended before others: with it comes what all that have ended consumed. */
+	bool gone = !task->mm;
+	if (gone && (!process || task->pid != task->tgid || task->signal->live.counter == 0))
+		return 0;
 	if (!process) {
 		__u32 action = living_rule(task, &context_id);
 		if (!action)
@@ -64,8 +68,9 @@ int living_tasks(struct bpf_iter__task *context)
 	__u64 now_ns = bpf_ktime_get_boot_ns();
 	/* Each thread of a process that lived before is met here; one that an iterator adopted a moment ago, in part.
 	 */
-	if (keep_ledgers && (process->flags & TRACER_FLAG_ADOPTED_LIFE) && !kernel_made(task) && !thread_of(task))
-		join_ledger(task, now_ns, PROGRAM_LIVING);
+	if (keep_ledgers && (process->flags & TRACER_FLAG_ADOPTED_LIFE) && !process->ledger_lost && !gone &&
+	    !kernel_made(task) && !thread_of(task))
+		join_ledger(process, task, now_ns, PROGRAM_LIVING);
 	if (!adopted) {
 		/* Followed before, by another rule: what it begins from now on gets the new labels. */
 		__u32 tree = task->tgid;
@@ -84,21 +89,24 @@ int living_tasks(struct bpf_iter__task *context)
 	fill_namespaces(&record->identity, task);
 	fill_comm(&record->identity, task);
 	fill_parent(&record->identity, task);
-	read_thread(&record->own, task);
+	/* Once it has been switched away for the last time, it is among those that have ended. */
+	bool summed = gone && (process->flags & TRACER_FLAG_LEADER_DEAD);
+	if (!summed)
+		read_thread(&record->own, task);
 	if (task->pid == task->tgid && (process->flags & TRACER_FLAG_HAS_SUMS)) {
 		__u32 pid = task->tgid;
 		struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
 		if (sums) {
 			record->ended = sums->ended;
-			if (keep_ledgers)
+			if (keep_ledgers && !process->ledger_lost)
 				record->waits = sums->waits;
 		}
 	}
-	if (keep_ledgers)
+	if (keep_ledgers && !process->ledger_lost && !summed)
 		ledger_of_living(&record->waits, task, now_ns, PROGRAM_LIVING);
 	record->state = state_of(task_state(task));
 	/* Of the process, so once: with its first thread, unless that has ended. */
-	if ((task->pid == task->tgid || !task->group_leader->mm) && resident_pages_known()) {
+	if (!gone && (task->pid == task->tgid || !task->group_leader->mm) && resident_pages_known()) {
 		struct resident resident = {};
 		read_resident(&resident, task->mm);
 		record->has_memory = 1;
@@ -107,7 +115,7 @@ int living_tasks(struct bpf_iter__task *context)
 		record->shared_pages = not_negative(resident.pages[RSS_SHARED]);
 	}
 	record->attached_ns = process->attached_ns;
-	record->tid = task->pid;
+	record->tid = gone ? 0 : task->pid;
 	record->flags = process->flags;
 	record->threads_created = process->threads_created;
 	/* A record that finds no room is dropped, and the kernel comes again with the same thread. */

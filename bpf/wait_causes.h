@@ -25,6 +25,8 @@ static __always_inline long call_number(struct task_struct *task, struct pt_regs
 		return CALL_FOREIGN;
 	return BPF_CORE_READ(registers, orig_ax);
 #elif defined(__TARGET_ARCH_arm64)
+	if (task->thread_info.flags & TIF_32BIT_MASK)
+		return CALL_FOREIGN;
 	return BPF_CORE_READ(registers, syscallno);
 #endif
 }
@@ -53,10 +55,17 @@ static __always_inline struct inode *descriptor_inode(struct task_struct *task, 
 	return BPF_CORE_READ(file, f_inode);
 }
 
-/* S_IF* of an open descriptor; 0 for what is no file, such as an eventfd, and for none. */
+/*
+ * S_IF* of an open descriptor; 0 for what is no file, such as an eventfd, and for none. With cfd3e1c9cb9d (6.16) such
+ * have the type of a regular file for a while.
+ */
 static __always_inline __u32 inode_type(struct inode *inode)
 {
-	return BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	__u32 type = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+
+	if (type == S_IFREG && BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
+		return 0;
+	return type;
 }
 
 static __always_inline __u32 descriptor_type(struct task_struct *task, __u32 fd)

@@ -44,6 +44,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u64 i
 		thread->cause = TRACER_WAIT_NONE;
 	else
 		keep_cause(thread, cause_of_wait(task, state, thread->in_reclaim));
+	note_limit(thread, task);
 	barrier();
 	thread->changes++;
 	bool waits_for_pipe = is_pipe(thread->cause);

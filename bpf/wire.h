@@ -32,6 +32,8 @@
 #define TRACER_WIRE_FILE 7   /* an open regular file of a tracked process, from iter/task_file */
 #define TRACER_WIRE_TEXT 6   /* made in user space from /proc, for a process that lived before it was tracked */
 
+#define TRACER_WIRE_CGROUP_MEMORY 8 /* made in user space from the files of a cgroup */
+
 /* Which hierarchy a cgroup id belongs to. */
 #define TRACER_HIERARCHY_V2 0
 #define TRACER_HIERARCHY_V1_MEMORY 1
@@ -82,7 +84,8 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_WAIT_SWAP 10 /* in a page fault that reads */
 #define TRACER_WAIT_STOPPED 11
 #define TRACER_WAIT_OTHER 12
-#define TRACER_WAIT_CAUSES 13
+#define TRACER_WAIT_THROTTLED 13 /* ready, but its cgroup had used up its share of the CPU */
+#define TRACER_WAIT_CAUSES 14
 
 /* How the cause follows from the number of a system call: one of the above, or by what a descriptor is. */
 #define TRACER_CALL_READS 32	 /* from its first argument */
@@ -104,10 +107,10 @@ struct tracer_wire_waits {
 	__u64 wait_ns[TRACER_WAIT_CAUSES];
 	__u32 pipe_read_peer; /* the process that ended most of these waits; 0: none, or not known */
 	__u32 pipe_write_peer;
-	__u32 threads; /* summed up here; 0: nothing is known */
-	__u32 reserved;
+	__u32 threads;	    /* summed up here; 0: nothing is known */
+	__u32 limits_known; /* 1: wait_ns[TRACER_WAIT_THROTTLED] is */
 };
-TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_waits) == 144, "wire layout");
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_waits) == 152, "wire layout");
 
 /* What is the same for a process from its birth on, or changes seldom. */
 struct tracer_wire_identity {
@@ -201,7 +204,7 @@ struct tracer_wire_thread {
 	struct tracer_wire_account ended; /* of the process's ended threads; only in the leader's record, else 0 */
 	__u64 attached_ns;
 	__u32 reserved;
-	__u32 tid;
+	__u32 tid; /* 0: its first thread, which is dead: only what has ended, no thread that lives */
 	__u32 flags;
 	__u32 threads_created;
 	__u32 newly_adopted; /* 1: this pass began to track the process */
@@ -240,6 +243,20 @@ struct tracer_wire_text {
 	__u32 argv_size;
 	__u32 cgroup_size;
 	__u64 argv_total;
+};
+
+#define TRACER_UNKNOWN (~0ull)
+
+struct tracer_wire_cgroup_memory {
+	struct tracer_wire_header header;
+	__u64 cgroup_id;
+	__u64 memory_bytes; /* this and the next: TRACER_UNKNOWN, where it is */
+	__u64 peak_bytes;
+	__u64 file_bytes;
+	__u64 kernel_bytes;
+	__u64 throttled_ns;
+	__u32 hierarchy;
+	__u32 processes; /* in it, followed or not */
 };
 
 /* Sums of all processes that ended in a context; per CPU, in the map `totals`. */
@@ -289,7 +306,8 @@ struct tracer_process {
 	__u32 peak_pages;   /* of the program that is about to end: by an exec, or with its last thread */
 	__u32 maxrss_pages; /* signal->maxrss when the current program began */
 	__u32 leader_exit_code;
-	__u32 reserved;
+	__u32 ledger_lost; /* 1: a thread of it was not followed, so its ledger would be short. A word of its own, as it
+			      is written from several CPUs */
 };
 
 /* A place in the map `processes`. */
@@ -316,6 +334,9 @@ struct tracer_thread {
 	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
 	__u64 run_queue_ns;
 	__u64 wait_ns[TRACER_WAIT_CAUSES];
+	__u64 group;	    /* the kernel's handle of its CPU cgroup, from which the next was found */
+	__u64 limited;	    /* that of the nearest cgroup with a limit on CPU time; 0: none */
+	__u64 throttled_ns; /* how long that one had been throttled at out_ns */
 	__u64 read_lead_ns; /* by how much pipe_read_peer leads over all others */
 	__u64 write_lead_ns;
 	__u32 pipe_read_peer;

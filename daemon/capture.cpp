@@ -33,6 +33,7 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   options.reader = tracer::Reader::kPoll;
   if (given.families) options.families = *given.families;
   if (given.interval) options.sample_interval = *given.interval;
+  options.max_cost_share = given.max_cost_share;
   return options;
 }
 
@@ -76,6 +77,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs)
       }
     summary_.add(event);
     if (const auto* sample = std::get_if<tracer::ProcessSample>(&event)) live_.saw(*sample);
+    if (const auto* folded = std::get_if<tracer::ToolSample>(&event)) live_.saw(*folded);
     if (awaited_.empty()) return;
     if (const auto* exit = std::get_if<tracer::ProcessExit>(&event))
       if (awaited_.contains(exit->process->pid)) exited_.insert(exit->process->pid);

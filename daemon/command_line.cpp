@@ -41,6 +41,7 @@ the terminal, its signals, and its own exit status, which is tracerd's too (128+
                      label all that the command starts; the table then has rows by step
   --families LIST    signals besides the lifecycle: waits,snapshots (default: both) or none
   --interval MS      between two snapshots, at least 100 (default: 1000)
+  --max-cost PERCENT of one CPU; when tracing costs more for 3 s, the dearest family is given up (default: never)
   --no-live          no line on the terminal that tells what is running
 
 A first Ctrl-C goes to the command; a second one detaches: the table of what is known is printed, the command goes on.
@@ -62,6 +63,7 @@ their whole life and attached_ns.
                      label what --pid or --cgroup takes in
   --families LIST    signals besides the lifecycle: waits,snapshots (default: both) or none
   --interval MS      between two snapshots, at least 100 (default: 1000)
+  --max-cost PERCENT of one CPU; when tracing costs more for 3 s, the dearest family is given up (default: never)
   --no-live          no line on the terminal that tells what is running
 )";
 
@@ -92,6 +94,7 @@ enum Option {
   kHelpOption,
   kFamilies,
   kInterval,
+  kMaxCost,
   kNoLive
 };
 
@@ -123,6 +126,15 @@ std::chrono::milliseconds parse_interval(const std::string& topic) {
   if (error != std::errc() || end != text.data() + text.size() || value < kLeast || value > kMost)
     wrong(fmt::format("--interval {}: not a number of milliseconds from {} on", text, kLeast), topic);
   return std::chrono::milliseconds(value);
+}
+
+double parse_percent(const std::string& topic) {
+  const std::string_view text = ::optarg;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value > 0 && value <= 100000))
+    wrong(fmt::format("--max-cost {}: not a number of percent above 0", text), topic);
+  return value / 100;
 }
 
 std::vector<tracer::Family> parse_families(const std::string& topic) {
@@ -157,6 +169,7 @@ std::vector<option> long_options(Options::Command command) {
     add("sample", required_argument, kSample);
     add("families", required_argument, kFamilies);
     add("interval", required_argument, kInterval);
+    add("max-cost", required_argument, kMaxCost);
     add("no-live", no_argument, kNoLive);
   }
   if (command == Options::Command::kRun) add("user", required_argument, kUser);
@@ -221,6 +234,7 @@ Options parse_command_line(int argc, char** argv) {
       case kHost: options.host = true; break;
       case kFamilies: options.families = parse_families(topic); break;
       case kInterval: options.interval = parse_interval(topic); break;
+      case kMaxCost: options.max_cost_share = parse_percent(topic); break;
       case kNoLive: options.live = false; break;
       case ':': wrong(fmt::format("{} needs a value", argv[current]), topic);
       default: wrong(fmt::format("unknown option {}", argv[current]), topic);

@@ -24,6 +24,7 @@ struct Options {
   tracer::Context context;
   std::optional<std::chrono::milliseconds> interval;
   std::optional<std::vector<tracer::Family>> families;
+  std::optional<double> max_cost_share;
   bool live = true;
   std::optional<pid_t> pid;
   std::optional<std::string> cgroup;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,13 +43,25 @@ std::string describe(const tracer::ProcessSample& sample) {
 LiveLine::LiveLine(bool wanted) : on_terminal_(wanted && ::isatty(STDERR_FILENO) != 0) {}
 
 void LiveLine::saw(const tracer::ProcessSample& sample) {
+  add(sample.time_ns, 1, {describe(sample), sample.account.cpu_ns.value_or(0), sample.progress.file.has_value()});
+}
+
+void LiveLine::saw(const tracer::ToolSample& sample) {
+  add(sample.time_ns, sample.processes,
+      {fmt::format("{} x {}", sample.processes, printable(sample.tool.value_or("?"), kMostNameWidth)),
+       sample.account.cpu_ns.value_or(0), false});
+}
+
+void LiveLine::add(std::uint64_t snapshot_ns, std::uint64_t processes, Running running) {
   if (!on_terminal_) return;
-  if (sample.time_ns != snapshot_ns_) {
-    snapshot_ns_ = sample.time_ns;
+  if (snapshot_ns != snapshot_ns_) {
+    snapshot_ns_ = snapshot_ns;
     running_.clear();
+    processes_ = 0;
   }
   fresh_ = true;
-  running_.push_back({describe(sample), sample.account.cpu_ns.value_or(0), sample.progress.file.has_value()});
+  processes_ += processes;
+  running_.push_back(std::move(running));
 }
 
 std::string LiveLine::line() const {
@@ -56,7 +69,7 @@ std::string LiveLine::line() const {
   std::stable_sort(all.begin(), all.end(), [](const Running& a, const Running& b) {
     return a.has_progress != b.has_progress ? a.has_progress : a.cpu_ns > b.cpu_ns;
   });
-  std::string text = fmt::format("[{} running", all.size());
+  std::string text = fmt::format("[{} running", processes_);
   for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i) text += (i == 0 ? ": " : "; ") + all[i].text;
   if (all.size() > kMostShown) text += "; …";
   return printable(text + "]", std::max<std::size_t>(terminal_width(), 20) - 2);

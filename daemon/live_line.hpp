@@ -20,6 +20,7 @@ class LiveLine {
   LiveLine& operator=(const LiveLine&) = delete;
 
   void saw(const tracer::ProcessSample& sample);
+  void saw(const tracer::ToolSample& sample);
   /// Shows the last whole snapshot, if there is a newer one than what is shown.
   void update();
   void clear();
@@ -30,12 +31,14 @@ class LiveLine {
     std::uint64_t cpu_ns = 0;
     bool has_progress = false;
   };
+  void add(std::uint64_t snapshot_ns, std::uint64_t processes, Running running);
   std::string line() const;
 
   bool on_terminal_;
   bool shown_ = false;
   bool fresh_ = false;
   std::uint64_t snapshot_ns_ = 0;
+  std::uint64_t processes_ = 0;  ///< In that snapshot.
   std::vector<Running> running_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };

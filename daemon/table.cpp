@@ -132,6 +132,24 @@ void append_pipelines(std::string& out, const tracer::Summary& summary) {
   }
 }
 
+void append_cgroups(std::string& out, const tracer::Summary& summary) {
+  constexpr std::size_t kMostCgroups = 10;
+  std::size_t shown = 0;
+  for (const tracer::CgroupMemory& memory : summary.cgroups()) {
+    // Where others run besides, its memory says nothing of what was traced.
+    if (!memory.followed_wholly || shown++ == kMostCgroups) continue;
+    const tracer::CgroupSample& at = memory.highest;
+    out += fmt::format("{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup.value_or("?"), 100),
+                       format_bytes(memory.peak_bytes));
+    if (at.held_bytes && at.file_bytes && at.unexplained_bytes && at.memory_bytes.value_or(0) != 0)
+      out += fmt::format("; at {}: processes {}, page cache {}, kernel {}, unexplained {:.0f} %",
+                         format_bytes(*at.memory_bytes), format_bytes(*at.held_bytes), format_bytes(*at.file_bytes),
+                         at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknown,
+                         100.0 * static_cast<double>(*at.unexplained_bytes) / static_cast<double>(*at.memory_bytes));
+    out += '\n';
+  }
+}
+
 void append_legend(std::string& out, const std::vector<Cells>& lines) {
   std::string letters;
   for (std::size_t i = 1; i < lines.size(); ++i)
@@ -232,6 +250,7 @@ std::string format_table(const TableInput& input) {
   append_grid(out, lines);
   append_legend(out, lines);
   append_pipelines(out, input.summary);
+  append_cgroups(out, input.summary);
   append_failures(out, input.summary);
   append_survivors(out, input.summary);
   append_completeness(out, input);

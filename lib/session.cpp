@@ -23,6 +23,7 @@
 #include "decode/decoder.hpp"
 #include "dispatch/budget.hpp"
 #include "dispatch/dispatcher.hpp"
+#include "dispatch/snapshot_clock.hpp"
 #include "source/kernel_source.hpp"
 #include "source/proc_memory.hpp"
 #include "wire.h"
@@ -108,8 +109,9 @@ class Session::Impl final : public Receiver {
         dispatcher_(options_.on_error),
         correlator_(
             rules_of(options_), FilterEvaluator(options_.filter, from_kernel), 4 * options_.max_processes,
-            [this](Event event) { emit(event); }, from_kernel ? read_pss_bytes : Correlator::ReadPss()),
+            [this](Event event) { emit(event); }, from_kernel ? read_pss_bytes : SampleTable::ReadPss()),
         replay_filter_(FilterEvaluator(options_.filter, false)),
+        snapshot_clock_(options_.sample_interval),
         budget_(options_.max_cost_share),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     for (std::uint32_t id = 0; id < contexts_.size(); ++id) correlator_.set_context(id, contexts_[id]);
@@ -138,7 +140,7 @@ class Session::Impl final : public Receiver {
       const std::lock_guard lock(source_mutex_);
       if (started_.load() || stopped_.load()) return;
       source_->start(*this);
-      next_snapshot_ = Clock::now() + options_.sample_interval;
+      snapshot_clock_.start(Clock::now());
       started_.store(true);
     }
     if (options_.reader == Reader::kOwnThread) reader_ = std::thread([this] { read_until_stopped(); });
@@ -305,29 +307,20 @@ class Session::Impl final : public Receiver {
     if (*family == Family::kSnapshots) snapshots_shed_ = true;
   }
 
-  /// When one is due. What a snapshot costs depends on how many live: if long, the next one waits longer.
   void take_snapshot() {
     if (!source_->live() || snapshots_shed_ || !wanted(options_, Family::kSnapshots)) return;
     const auto begin = Clock::now();
-    // The reader comes by at a period of its own: a little early is better than a whole period late.
-    if (begin + options_.sample_interval / 5 < next_snapshot_) return;
+    if (!snapshot_clock_.due(begin)) return;
     const CpuMeter meter(snapshots_cpu_ns_);
-    emit_samples();
-    constexpr int kLeastRestPerCost = 50;
-    const auto cost = Clock::now() - begin;
-    next_snapshot_ = std::max(next_snapshot_ + options_.sample_interval, begin + kLeastRestPerCost * cost);
-    if (next_snapshot_ < begin) next_snapshot_ = begin + options_.sample_interval;
+    emit_samples(Correlator::Folding::kOfMany);
+    snapshot_clock_.took(begin, Clock::now());
   }
 
-  void emit_samples() {
+  void emit_samples(Correlator::Folding folding) {
     correlator_.drop_samples();
     const std::uint64_t time_ns = boot_time_ns();
     source_->sample(*this);
-    for (ProcessSample& sample : correlator_.take_samples()) {
-      sample.time_ns = time_ns;
-      emit(std::move(sample));
-    }
-    correlator_.end_snapshot();
+    for (const Event& event : correlator_.take_snapshot(time_ns, folding)) emit(event);
   }
 
   void emit(const Event& event) {
@@ -368,7 +361,9 @@ class Session::Impl final : public Receiver {
     source_->stop();
     source_->poll(*this);
     if (source_->live()) {
-      emit_samples();
+      emit_samples(Correlator::Folding::kNone);
+      // What they wait for from now on is not seen.
+      correlator_.stop_ledgers();
       report_losses();
       SessionEnd end;
       end.time_ns = boot_time_ns();
@@ -400,7 +395,7 @@ class Session::Impl final : public Receiver {
   std::vector<std::unique_ptr<Sink>> sinks_;
   std::map<std::string, std::uint64_t> reported_losses_;
   Clock::time_point next_housekeeping_ = Clock::now() + kHousekeepingPeriod;
-  Clock::time_point next_snapshot_{};
+  internal::SnapshotClock snapshot_clock_;
   std::uint64_t records_ = 0;
   std::uint64_t record_bytes_ = 0;
   std::uint64_t exits_ = 0;

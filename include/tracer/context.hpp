@@ -2,6 +2,7 @@
 /// Where a process belongs, as far as somebody has said so.
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <string>
 
@@ -14,7 +15,7 @@ struct Context {
   std::optional<std::string> step = std::nullopt;
   std::optional<std::string> sample = std::nullopt;
 
-  bool operator==(const Context&) const = default;
+  auto operator<=>(const Context&) const = default;
 };
 
 }  // namespace tracer

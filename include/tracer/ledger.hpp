@@ -18,12 +18,13 @@ struct Ledger {
   std::optional<std::uint64_t> lock_ns;   ///< Futexes, file locks, semaphores.
   std::optional<std::uint64_t> child_ns;  ///< For a child to end, or to execute (vfork).
   std::optional<std::uint64_t> sleep_ns;
-  std::optional<std::uint64_t> poll_ns;       ///< For any of several descriptors, or for an event.
-  std::optional<std::uint64_t> reclaim_ns;    ///< While the kernel freed memory for it.
-  std::optional<std::uint64_t> swap_ns;       ///< In page faults that read: swapped out, or a mapped file.
-  std::optional<std::uint64_t> throttled_ns;  ///< Held back by a CPU limit. Absent: no tracepoint tells it by thread.
-  std::optional<std::uint64_t> stopped_ns;    ///< By a signal, a debugger or the freezer.
-  std::optional<std::uint64_t> other_ns;      ///< The rest: other waits, interrupts, time that a hypervisor took.
+  std::optional<std::uint64_t> poll_ns;     ///< For any of several descriptors, or for an event.
+  std::optional<std::uint64_t> reclaim_ns;  ///< While the kernel freed memory for it.
+  std::optional<std::uint64_t> swap_ns;     ///< In page faults that read: swapped out, or a mapped file.
+  std::optional<std::uint64_t>
+      throttled_ns;                         ///< Ready, but held back by its cgroup's CPU limit. Absent: no limits here.
+  std::optional<std::uint64_t> stopped_ns;  ///< By a signal, a debugger or the freezer.
+  std::optional<std::uint64_t> other_ns;    ///< The rest: other waits, interrupts, time that a hypervisor took.
   std::optional<std::uint64_t> wall_ns;
   std::optional<std::uint64_t> cpu_ns;         ///< cpu_user_ns + cpu_system_ns.
   std::optional<std::uint64_t> pipe_read_ns;   ///< Pipe empty: the one that writes is slower.

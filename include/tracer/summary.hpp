@@ -17,18 +17,8 @@ namespace tracer {
 namespace internal {
 
 class PipeGraph;
-
-/// The largest sum of one snapshot, in all and by step.
-struct MemoryRounds {
-  struct Sum {
-    std::uint64_t now_bytes = 0;
-    std::uint64_t peak_bytes = 0;
-    std::map<std::string, std::uint64_t> file_bytes;  ///< The most of one process, by executable.
-  };
-  std::uint64_t time_ns = 0;
-  Sum total;
-  std::map<std::string, Sum> steps;
-};
+class MemoryRounds;
+class CgroupPeaks;
 
 }  // namespace internal
 
@@ -74,6 +64,13 @@ struct Pipeline {
   std::uint64_t waited_ns = 0;      ///< For pipes, by all stages.
 };
 
+/// The most that was charged to a cgroup, and what of it its processes explain.
+struct CgroupMemory {
+  std::uint64_t peak_bytes = 0;  ///< The kernel's own mark; where it has none, the most of all snapshots.
+  CgroupSample highest;          ///< Of all snapshots that with the most memory; memory_bytes is known.
+  bool followed_wholly = true;   ///< At each snapshot all processes in it were followed.
+};
+
 /// Not thread-safe. Its memory grows with the number of different tools and steps, not with the number of processes.
 class TRACER_EXPORT Summary {
  public:
@@ -92,20 +89,25 @@ class TRACER_EXPORT Summary {
   std::uint64_t failed() const noexcept { return failed_; }
   /// The last samples of processes that have not ended.
   std::vector<ProcessSample> survivors() const;
-  std::vector<Pipeline> pipelines() const;  ///< Those that waited longest first.
+  std::vector<Pipeline> pipelines() const;    ///< Those that waited longest first.
+  std::vector<CgroupMemory> cgroups() const;  ///< Those with the highest peak first.
   std::uint64_t exits() const noexcept { return exits_; }
   std::uint64_t losses() const noexcept { return losses_; }
   const std::optional<SessionEnd>& end() const noexcept { return end_; }
 
  private:
   void add_program(const Process& process, const ProgramAccount& program, bool peak_matters);
+  void begin_snapshot(std::uint64_t time_ns);
+
   std::map<std::string, SummaryRow> tools_;
   std::map<std::string, SummaryRow> steps_;
   SummaryRow total_;
   std::vector<Failure> failures_;
-  std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; bounded by what lives.
+  std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
+  std::uint64_t snapshot_ns_ = 0;
   std::unique_ptr<internal::PipeGraph> pipes_;
-  internal::MemoryRounds memory_;
+  std::unique_ptr<internal::MemoryRounds> memory_;
+  std::unique_ptr<internal::CgroupPeaks> cgroups_;
   std::uint64_t failed_ = 0;
   std::uint64_t exits_ = 0;
   std::uint64_t losses_ = 0;

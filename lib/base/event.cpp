@@ -132,6 +132,8 @@ std::string_view to_string(EventKind kind) noexcept {
     case EventKind::kProcessSample: return "process_sample";
     case EventKind::kLoss: return "loss";
     case EventKind::kSessionEnd: return "session_end";
+    case EventKind::kToolSample: return "tool_sample";
+    case EventKind::kCgroupSample: return "cgroup_sample";
   }
   return {};
 }

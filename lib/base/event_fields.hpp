@@ -16,6 +16,14 @@ namespace tracer {
 template <class T, class Of>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, Of>;
 
+template <class V, MaybeConst<Context> T>
+void visit_fields(V& v, T& c) {
+  v("pipeline", c.pipeline);
+  v("run", c.run);
+  v("step", c.step);
+  v("sample", c.sample);
+}
+
 template <class V, MaybeConst<Process> T>
 void visit_fields(V& v, T& p) {
   v("pid", p.pid);
@@ -35,10 +43,7 @@ void visit_fields(V& v, T& p) {
   v("pid_namespace", p.pid_namespace);
   v("mount_namespace", p.mount_namespace);
   v("tool", p.tool);
-  v("pipeline", p.context.pipeline);
-  v("run", p.context.run);
-  v("step", p.context.step);
-  v("sample", p.context.sample);
+  visit_fields(v, p.context);
 }
 
 template <class V, MaybeConst<Ledger> T>
@@ -149,6 +154,37 @@ void visit_fields(V& v, T& e) {
   v("pss_bytes", e.pss_bytes);
   v.group("progress", e.progress);
   visit_fields(v, e.account);
+}
+
+template <class V, MaybeConst<ToolSample> T>
+void visit_fields(V& v, T& e) {
+  v("tool", e.tool);
+  visit_fields(v, e.context);
+  v("processes", e.processes);
+  v("running", e.running);
+  v("threads", e.threads);
+  v("rss_anonymous_bytes", e.rss_anonymous_bytes);
+  v("rss_file_bytes", e.rss_file_bytes);
+  v("rss_shared_bytes", e.rss_shared_bytes);
+  v("held_bytes", e.held_bytes);
+  visit_fields(v, e.account);
+}
+
+template <class V, MaybeConst<CgroupSample> T>
+void visit_fields(V& v, T& e) {
+  v("cgroup", e.cgroup);
+  v("cgroup_id", e.cgroup_id);
+  v("cgroup_hierarchy", e.cgroup_hierarchy);
+  v("container_id", e.container_id);
+  v("processes", e.processes);
+  v("followed_processes", e.followed_processes);
+  v("memory_bytes", e.memory_bytes);
+  v("memory_peak_bytes", e.memory_peak_bytes);
+  v("file_bytes", e.file_bytes);
+  v("kernel_bytes", e.kernel_bytes);
+  v("held_bytes", e.held_bytes);
+  v("unexplained_bytes", e.unexplained_bytes);
+  v("throttled_ns", e.throttled_ns);
 }
 
 template <class V, MaybeConst<Loss> T>

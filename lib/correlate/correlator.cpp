@@ -2,35 +2,22 @@
 #include "correlate/correlator.hpp"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 #include <utility>
 
+#include "correlate/cgroup_samples.hpp"
+#include "correlate/folding.hpp"
 #include "decode/account.hpp"
 
 namespace tracer {
-namespace {
 
-/// Less is not worth a walk through its page tables.
-constexpr std::uint64_t kLeastSharedBytes = 4u << 20;
-
-std::optional<std::string> state_name(std::uint32_t state) {
-  switch (state) {
-    case TRACER_STATE_RUNNING: return "running";
-    case TRACER_STATE_SLEEPING: return "sleeping";
-    case TRACER_STATE_UNINTERRUPTIBLE: return "uninterruptible";
-    case TRACER_STATE_STOPPED: return "stopped";
-    default: return std::nullopt;
-  }
-}
-
-}  // namespace
-
-Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit, ReadPss read_pss)
+Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit,
+                       SampleTable::ReadPss read_pss)
     : rules_(std::move(rules)),
       filter_(std::move(filter)),
       max_processes_(max_processes),
       emit_(std::move(emit)),
-      read_pss_(std::move(read_pss)) {}
+      samples_(std::move(read_pss)) {}
 
 void Correlator::set_context(std::uint32_t id, Context context) { contexts_.insert_or_assign(id, std::move(context)); }
 
@@ -38,59 +25,25 @@ void Correlator::on_record(Record record) {
   std::visit([this](auto& r) { on(std::move(r)); }, record);
 }
 
-/// Copies that have executed nothing, and their parents, hold the same pages: each gets its share of them.
-void Correlator::share_out_memory() {
-  if (!read_pss_) return;
-  std::set<std::uint32_t> sharing;
-  for (const auto& [pid, each] : samples_) {
-    if (!each.is_copy() || each.sample.rss_anonymous_bytes.value_or(0) < kLeastSharedBytes) continue;
-    sharing.insert(pid);
-    if (each.sample.process->parent_pid) sharing.insert(*each.sample.process->parent_pid);
-  }
-  // One that ends meanwhile leaves its share to the others: all are read again, until nothing has changed.
-  constexpr int kMostRounds = 3;
-  for (int round = 0; round < kMostRounds; ++round)
-    if (read_shares(sharing)) return;
-  for (const std::uint32_t pid : sharing) forget_memory(pid);
-}
-
-/// True: in the meantime none ended, and the share of the one that was read first is still the same.
-bool Correlator::read_shares(std::set<std::uint32_t>& pids) {
-  std::erase_if(pids, [this](std::uint32_t pid) { return !samples_.contains(pid); });
-  const std::size_t asked = pids.size();
-  std::erase_if(pids, [this](std::uint32_t pid) {
-    ProcessSample& sample = samples_[pid].sample;
-    sample.pss_bytes = read_pss_(pid);
-    if (!sample.pss_bytes) forget_memory(pid);
-    return !sample.pss_bytes;
-  });
-  if (pids.size() != asked) return false;
-  if (pids.empty()) return true;
-  const std::uint64_t first = *samples_[*pids.begin()].sample.pss_bytes;
-  const std::uint64_t again = read_pss_(*pids.begin()).value_or(0);
-  return std::max(first, again) - std::min(first, again) <= first / 100;
-}
-
-/// Unknown is better than wrong.
-void Correlator::forget_memory(std::uint32_t pid) {
-  ProcessSample& sample = samples_[pid].sample;
-  sample.pss_bytes.reset();
-  sample.rss_anonymous_bytes.reset();
-  sample.rss_file_bytes.reset();
-  sample.rss_shared_bytes.reset();
-}
-
 std::vector<ProcessSample> Correlator::take_samples() {
-  std::vector<ProcessSample> samples;
-  samples.reserve(samples_.size());
-  share_out_memory();
-  for (auto& [pid, each] : samples_) {
-    each.sample.account = living_account(each.sum, each.waits, each.read_before_exec_bytes, each.flags);
-    each.sample.progress = progress_.of(pid, each.sample.process->start_ns);
-    samples.push_back(std::move(each.sample));
+  cgroup_memory_.clear();
+  return samples_.take();
+}
+
+std::vector<Event> Correlator::take_snapshot(std::uint64_t time_ns, Folding folding) {
+  std::vector<ProcessSample> samples = samples_.take();
+  samples_.end_round();
+  for (ProcessSample& sample : samples) sample.time_ns = time_ns;
+  std::vector<CgroupSample> cgroups = cgroup_samples(cgroup_memory_, samples, cgroups_);
+  cgroup_memory_.clear();
+  std::vector<Event> events;
+  if (folding == Folding::kOfMany) {
+    events = fold(std::move(samples));
+  } else {
+    std::move(samples.begin(), samples.end(), std::back_inserter(events));
   }
-  samples_.clear();
-  return samples;
+  std::move(cgroups.begin(), cgroups.end(), std::back_inserter(events));
+  return events;
 }
 
 void Correlator::fill(Process& process, const RecordIdentity& identity) const {
@@ -238,6 +191,7 @@ void Correlator::on(ExecRecord record) {
 
 void Correlator::on(ExitRecord record) {
   if (!ledgers_) record.waits = {};
+  samples_.drop(record.identity.pid);
   Entry& entry = entry_of(record.identity, record.attached_ns);
   std::shared_ptr<const Process> process = entry.process;
   const bool same = same_program(entry, record.program_start_ns);
@@ -284,25 +238,12 @@ void Correlator::on(ThreadRecord record) {
   if (record.newly_adopted && entry.selection == Selection::kSelected) announce(entry);
   if (entry.selection != Selection::kSelected) return;
 
-  Sampling& sampling = samples_[record.identity.pid];
-  sampling.sum = sum_of(sampling.sum, record.sum);
-  sampling.waits = sum_of(sampling.waits, record.waits);
-  sampling.read_before_exec_bytes = record.read_before_exec_bytes;
-  sampling.flags = record.flags;
-  sampling.sample.process = entry.process;
-  sampling.sample.attached_ns = entry.attached_ns;
-  sampling.sample.time_ns = record.identity.time_ns;
-  sampling.sample.threads = sampling.sample.threads.value_or(0) + 1;
-  if (!sampling.sample.state) sampling.sample.state = state_name(record.state);
-  // Until it executes, a vfork's child holds nothing of its own.
-  if (record.memory && (record.flags & TRACER_FLAG_PEAK_SHARED) == 0) {
-    sampling.sample.rss_anonymous_bytes = bytes_of_pages(record.memory->anonymous_pages);
-    sampling.sample.rss_file_bytes = bytes_of_pages(record.memory->file_pages);
-    sampling.sample.rss_shared_bytes = bytes_of_pages(record.memory->shared_pages);
-  }
+  samples_.add(record, entry.process, entry.attached_ns);
 }
 
-void Correlator::on(FileRecord record) { progress_.add(std::move(record)); }
+void Correlator::on(FileRecord record) { samples_.add(std::move(record)); }
+
+void Correlator::on(CgroupMemoryRecord record) { cgroup_memory_.push_back(record); }
 
 void Correlator::on(TextRecord record) {
   const std::uint32_t pid = record.pid;

@@ -20,6 +20,8 @@ class FilterEvaluator {
 
   /// True: the kernel must let every process through.
   bool needs_all() const noexcept { return !includes_.empty(); }
+  /// True: no rule of this part leaves anything out.
+  bool selects_all() const noexcept { return includes_.empty() && excludes_.empty(); }
   /// True: a process may turn out excluded only when it executes.
   bool may_exclude_late() const noexcept { return !excludes_.empty(); }
   /// Of a process without a tracked parent.

@@ -17,6 +17,8 @@ class ProgressTable {
   static constexpr std::size_t kMostProcesses = 65536;
 
   void add(FileRecord file);
+  /// Forgets what was added since end_round().
+  void clear() { now_.clear(); }
   /// Of what was added since end_round() for this process; the rate since the round before.
   Progress of(std::uint32_t pid, std::uint64_t start_ns) const;
   /// What was added becomes the base of the next rates; processes without files in it are forgotten.

@@ -9,7 +9,9 @@ bool ReplayFilter::keeps(const Event& event) {
   return std::visit(
       [this](const auto& e) {
         using E = std::remove_cvref_t<decltype(e)>;
-        if constexpr (!ProcessEvent<E>) {
+        if constexpr (std::same_as<E, ToolSample> || std::same_as<E, CgroupSample>) {
+          return filter_.selects_all();  // They can't be taken apart again.
+        } else if constexpr (!ProcessEvent<E>) {
           return true;
         } else {
           const Process& process = *e.process;

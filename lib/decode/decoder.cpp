@@ -174,6 +174,7 @@ std::optional<Record> decode_thread(std::span<const std::byte> bytes) {
   ThreadRecord record;
   record.identity = identity_of(wire.header, wire.identity);
   record.attached_ns = unless_zero(wire.attached_ns);
+  record.lives = wire.tid != 0;
   record.sum = sum_of(wire.own, wire.ended);
   record.waits = wire.waits;
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
@@ -182,6 +183,24 @@ std::optional<Record> decode_thread(std::span<const std::byte> bytes) {
   if (wire.has_memory != 0)
     record.memory = ThreadRecord::Memory{wire.anonymous_pages, wire.file_pages, wire.shared_pages};
   record.state = wire.state;
+  return record;
+}
+
+std::optional<Record> decode_cgroup_memory(std::span<const std::byte> bytes) {
+  tracer_wire_cgroup_memory wire;
+  if (!take(bytes, wire)) return std::nullopt;
+  const auto known = [](std::uint64_t value) {
+    return value == TRACER_UNKNOWN ? std::nullopt : std::optional<std::uint64_t>(value);
+  };
+  CgroupMemoryRecord record;
+  record.cgroup_id = wire.cgroup_id;
+  record.hierarchy = wire.hierarchy;
+  record.processes = wire.processes;
+  record.memory_bytes = known(wire.memory_bytes);
+  record.peak_bytes = known(wire.peak_bytes);
+  record.file_bytes = known(wire.file_bytes);
+  record.kernel_bytes = known(wire.kernel_bytes);
+  record.throttled_ns = known(wire.throttled_ns);
   return record;
 }
 
@@ -236,6 +255,7 @@ std::optional<Record> Decoder::decode(std::span<const std::byte> bytes) {
       case TRACER_WIRE_PROCESS_EXIT: record = decode_exit(bytes); break;
       case TRACER_WIRE_CGROUP: record = decode_cgroup(bytes); break;
       case TRACER_WIRE_THREAD: record = decode_thread(bytes); break;
+      case TRACER_WIRE_CGROUP_MEMORY: record = decode_cgroup_memory(bytes); break;
       case TRACER_WIRE_FILE: record = decode_file(bytes); break;
       case TRACER_WIRE_TEXT: record = decode_text(bytes); break;
       default: ++unknown_kinds_; return std::nullopt;

@@ -38,6 +38,7 @@ RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept {
   sum.cpu_ns += b.cpu_ns;
   sum.run_queue_ns += b.run_queue_ns;
   sum.threads += b.threads;
+  sum.limits_known |= b.limits_known;
   for (std::size_t i = 0; i < TRACER_WAIT_CAUSES; ++i) sum.wait_ns[i] += b.wait_ns[i];
   return sum;
 }
@@ -61,6 +62,7 @@ Ledger to_ledger(const RawWaits& waits, const RawAccount& account) noexcept {
   ledger.poll_ns = of(TRACER_WAIT_POLL);
   ledger.reclaim_ns = of(TRACER_WAIT_RECLAIM);
   ledger.swap_ns = of(TRACER_WAIT_SWAP);
+  if (waits.limits_known != 0) ledger.throttled_ns = of(TRACER_WAIT_THROTTLED);
   ledger.stopped_ns = of(TRACER_WAIT_STOPPED);
   ledger.wall_ns = waits.wall_ns;
   std::uint64_t named_ns = waits.cpu_ns + waits.run_queue_ns;

@@ -84,8 +84,9 @@ struct CgroupRecord {
 struct ThreadRecord {
   RecordIdentity identity;
   std::optional<std::uint64_t> attached_ns;
-  RawAccount sum{};  ///< Of this thread; in the leader's record with all that have ended.
-  RawWaits waits{};  ///< Likewise.
+  bool lives = true;  ///< False: a first thread that has ended before others; only what has ended is in it.
+  RawAccount sum{};   ///< Of this thread; in the leader's record with all that have ended.
+  RawWaits waits{};   ///< Likewise.
   std::uint64_t read_before_exec_bytes = 0;
   std::uint32_t flags = 0;  ///< TRACER_FLAG_*
   bool newly_adopted = false;
@@ -113,6 +114,18 @@ struct FileRecord {
   std::string name;  ///< The last component, at most 63 bytes.
 };
 
+/// What the kernel charges to a cgroup.
+struct CgroupMemoryRecord {
+  std::uint64_t cgroup_id = 0;
+  std::uint32_t hierarchy = 0;
+  std::uint32_t processes = 0;
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint64_t> peak_bytes;
+  std::optional<std::uint64_t> file_bytes;
+  std::optional<std::uint64_t> kernel_bytes;
+  std::optional<std::uint64_t> throttled_ns;
+};
+
 struct TextRecord {
   std::uint32_t pid = 0;
   std::uint64_t start_ns = 0;
@@ -120,6 +133,7 @@ struct TextRecord {
   std::optional<std::string> cgroup;
 };
 
-using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord>;
+using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
+                            CgroupMemoryRecord>;
 
 }  // namespace tracer

@@ -40,7 +40,8 @@ void add_words(tracer_context_totals& sum, const tracer_context_totals& more) {
 
 }  // namespace
 
-KernelCounters::KernelCounters(const bpf_object& object) : object_(object) {
+KernelCounters::KernelCounters(const bpf_object& object, const bpf_object* waits) : programs_{&object} {
+  if (waits != nullptr) programs_.push_back(waits);
   const auto map_of = [&object](const char* name) { return ::bpf_object__find_map_by_name(&object, name); };
   losses_map_ = ::bpf_map__fd(map_of("losses"));
   totals_map_ = ::bpf_map__fd(map_of("totals"));
@@ -101,6 +102,10 @@ std::map<std::uint32_t, std::uint64_t> KernelCounters::unended_by_context() cons
 }
 
 /// Times that the kernel skipped one of our programs as it was already running on that CPU.
-std::uint64_t KernelCounters::recursion_misses() const { return sums_of_programs(object_).recursion_misses; }
+std::uint64_t KernelCounters::recursion_misses() const {
+  std::uint64_t sum = 0;
+  for (const bpf_object* object : programs_) sum += sums_of_programs(*object).recursion_misses;
+  return sum;
+}
 
 }  // namespace tracer

@@ -18,8 +18,9 @@ namespace tracer {
 /// What the kernel side counts, read from its maps.
 class KernelCounters {
  public:
-  /// Of loaded programs, which must outlive this. Throws std::system_error when a map can't be mapped.
-  explicit KernelCounters(const bpf_object& object);
+  /// Of the loaded lifecycle family and, if it is there, the waits family, which must outlive this. Throws
+  /// std::system_error when a map can't be mapped.
+  KernelCounters(const bpf_object& object, const bpf_object* waits);
 
   /// From now on: misses of programs that others of the same kind had before are not ours.
   void start() { misses_before_ = recursion_misses(); }
@@ -36,7 +37,7 @@ class KernelCounters {
   };
   std::uint64_t recursion_misses() const;
 
-  const bpf_object& object_;
+  std::vector<const bpf_object*> programs_;
   int losses_map_ = -1;
   int totals_map_ = -1;
   int displaced_map_ = -1;

@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -25,15 +25,12 @@
 
 #include "lifecycle.skel.h"
 #include "source/cgroup_files.hpp"
+#include "source/cgroup_memory.hpp"
 #include "source/kernel_counters.hpp"
 #include "source/iterator.hpp"
-#include "source/kernel_support.hpp"
+#include "source/kernel_programs.hpp"
 #include "source/libbpf_log.hpp"
-#include "source/object_usage.hpp"
 #include "source/proc_text.hpp"
-#include "source/snapshot_family.hpp"
-#include "source/waits_family.hpp"
-#include "source/call_causes.hpp"
 
 namespace tracer {
 namespace {
@@ -41,29 +38,21 @@ namespace {
 /// The reader looks at the ring this often; in between the kernel wakes it only when the ring fills.
 constexpr long kPollPeriodNs = 100'000'000;
 
-struct SkeletonCloser {
-  void operator()(lifecycle_bpf* skeleton) const noexcept { ::lifecycle_bpf__destroy(skeleton); }
-};
 struct RingCloser {
   void operator()(ring_buffer* ring) const noexcept { ::ring_buffer__free(ring); }
 };
 
 class KernelSource final : public Source {
  public:
-  explicit KernelSource(const KernelSourceOptions& options) : options_(options) {
-    require_support();
-    load();
+  explicit KernelSource(const KernelSourceOptions& options)
+      : options_(checked(options)), programs_(options_), skeleton_(programs_.lifecycle()) {
+    watch_ring();
   }
 
   void start(Receiver& receiver) override {
     receiver_ = &receiver;
-    if (waits_) waits_->attach();
-    {
-      const LibbpfLog log;
-      if (const int failed = ::lifecycle_bpf__attach(skeleton_.get())) refuse("attach the programs", -failed, log);
-    }
+    programs_.attach();
     counters_->start();
-    visit_cpus();
     for (const auto& rule : options_.rules) add_rule(rule);
     adopt(receiver);
     forget_tree_rules();
@@ -75,7 +64,7 @@ class KernelSource final : public Source {
     receiver_ = &receiver;
     std::uint64_t ticks = 0;
     [[maybe_unused]] const ssize_t got = ::read(timer_.get(), &ticks, sizeof ticks);
-    skeleton_->bss->reader_woken = 0;
+    skeleton_.bss->reader_woken = 0;
     ::ring_buffer__consume(ring_.get());
   }
 
@@ -83,21 +72,16 @@ class KernelSource final : public Source {
 
   void stop() override {
     settle();
-    // All but the iterator, with which those that still live are visited afterwards.
-    auto& links = skeleton_->links;
-    for (bpf_link** link :
-         {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit,
-          &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
-      ::bpf_link__destroy(*link);
-      *link = nullptr;
-    }
-    if (waits_) waits_->detach();
+    programs_.detach();
     stopped_ = true;
   }
 
   void sample(Receiver& receiver) override {
     visit_living(receiver);
-    if (snapshots_) snapshots_->read(receiver);
+    if (const SnapshotFamily* snapshots = programs_.snapshots()) {
+      snapshots->read(receiver);
+      cgroup_memory_.read(receiver);
+    }
   }
 
   void track(pid_t pid, std::uint32_t context_id, Receiver& receiver) override {
@@ -112,49 +96,26 @@ class KernelSource final : public Source {
 
   std::map<std::string, std::uint64_t> losses() const override { return counters_->losses(); }
   std::vector<RawTotals> totals() const override { return counters_->totals(); }
-  std::vector<SignalState> signals() const override { return signals_; }
+  std::vector<SignalState> signals() const override { return programs_.signals(); }
 
-  std::map<Family, std::uint64_t> kernel_ns() const override {
-    std::map<Family, std::uint64_t> times;
-    if (!programs_are_timed()) return times;
-    times[Family::kLifecycle] = sums_of_programs(*skeleton_->obj).run_ns;
-    if (waits_) times[Family::kWaits] = sums_of_programs(waits_->object()).run_ns;
-    if (snapshots_) times[Family::kSnapshots] = sums_of_programs(snapshots_->object()).run_ns;
-    return times;
-  }
-
-  std::optional<std::uint64_t> kernel_memory_bytes() const override {
-    return map_memory_bytes(
-        {skeleton_->obj, waits_ ? &waits_->object() : nullptr, snapshots_ ? &snapshots_->object() : nullptr});
-  }
-
-  void shed(Family family, const Problem& problem) override {
-    if (family == Family::kWaits && waits_) waits_->detach();
-    if (family == Family::kSnapshots) snapshots_.reset();
-    for (SignalState& state : signals_) {
-      if (state.family != family) continue;
-      state.active = false;
-      state.problem = problem;
-    }
-  }
+  std::map<Family, std::uint64_t> kernel_ns() const override { return programs_.kernel_ns(); }
+  std::optional<std::uint64_t> kernel_memory_bytes() const override { return programs_.memory_bytes(); }
+  void shed(Family family, const Problem& problem) override { programs_.shed(family, problem); }
   HostInfo host() const override { return this_host(); }
 
  private:
-  void require_support() const {
-    std::vector<Problem> problems;
-    for (CheckItem& item : check_kernel(types_).items)
-      if (item.required && !item.available && item.problem) problems.push_back(std::move(*item.problem));
-    if (!problems.empty()) throw Error(std::move(problems));
-    for (const auto& rule : options_.rules) require_named(rule.rule, options_.own_uid_only);
+  static const KernelSourceOptions& checked(const KernelSourceOptions& options) {
+    for (const auto& rule : options.rules) require_named(rule.rule, options.own_uid_only);
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    if (!std::has_single_bit(options_.ring_bytes) || options_.ring_bytes < page)
+    if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes < page)
       throw Error({ErrorCode::kInvalidArgument,
                    0,
-                   fmt::format("a ring of {} bytes is not possible", options_.ring_bytes),
+                   fmt::format("a ring of {} bytes is not possible", options.ring_bytes),
                    "use a power of two of at least a page",
                    {}});
-    if (options_.max_processes == 0 || options_.max_contexts == 0)
+    if (options.max_processes == 0 || options.max_contexts == 0)
       throw Error({ErrorCode::kInvalidArgument, 0, "max_processes and max_contexts must be at least 1", {}, {}});
+    return options;
   }
 
   static void require_named(const Filter::Rule& rule, bool own_uid_only) {
@@ -182,104 +143,16 @@ class KernelSource final : public Source {
                    {}});
   }
 
-  std::uint32_t places() const { return static_cast<std::uint32_t>(std::bit_ceil(options_.max_processes)); }
-
-  void load() {
-    signals_.push_back({Family::kLifecycle, true, "tp_btf: sched_process_fork, _exec, _exit, sched_switch", {}});
-    if (options_.waits) load_with_waits();
-    if (!skeleton_) load_lifecycle();
-    finish_loading();
-    if (options_.snapshots) load_snapshots();
-  }
-
-  /// A family that the kernel refuses is left out, and says why.
-  void load_with_waits() {
-    SignalState state{Family::kWaits, false, "tp_btf: sched_switch, sched_waking, mm_vmscan_*_reclaim_*", {}};
-    try {
-      waits_.emplace(types_, places());
-      load_lifecycle();
-      state.active = true;
-    } catch (const Error& error) {
-      skeleton_.reset();
-      waits_.reset();
-      if (!error.problems().empty()) state.problem = error.problems().front();
-    }
-    signals_.push_back(std::move(state));
-  }
-
-  /// Without it samples have no progress.
-  void load_snapshots() {
-    SignalState state{Family::kSnapshots, true, "iter/task, iter/task_file", {}};
-    try {
-      snapshots_.emplace(*skeleton_->obj, places());
-    } catch (const Error& error) {
-      if (!error.problems().empty()) state.problem = error.problems().front();
-    }
-    signals_.push_back(std::move(state));
-  }
-
-  void load_lifecycle() {
-    {
-      const LibbpfLog log;
-      skeleton_.reset(::lifecycle_bpf__open());
-      if (!skeleton_) refuse("open the programs", errno, log);
-    }
-    configure();
-    if (waits_) waits_->share_with(*skeleton_->obj);
+  void watch_ring() {
     const LibbpfLog log;
-    if (const int failed = ::lifecycle_bpf__load(skeleton_.get())) refuse("load the programs", -failed, log);
-  }
-
-  void finish_loading() {
-    const LibbpfLog log;
-    if (const int prog = ::bpf_program__fd(skeleton_->progs.find_cpu_offsets); prog >= 0) {
-      LIBBPF_OPTS(bpf_test_run_opts, run);
-      ::bpf_prog_test_run_opts(prog, &run);
-    }
     try {
-      counters_.emplace(*skeleton_->obj);
+      counters_.emplace(*skeleton_.obj, programs_.waits() != nullptr ? &programs_.waits()->object() : nullptr);
     } catch (const std::system_error& error) {
       refuse("map the process table", error.code().value(), log);
     }
-    ring_.reset(::ring_buffer__new(::bpf_map__fd(skeleton_->maps.events), &KernelSource::on_ring, this, nullptr));
+    ring_.reset(::ring_buffer__new(::bpf_map__fd(skeleton_.maps.events), &KernelSource::on_ring, this, nullptr));
     if (!ring_) refuse("map the ring", errno, log);
     make_pollable(log);
-  }
-
-  void configure() {
-    auto* rodata = skeleton_->rodata;
-    const CgroupLayout layout = cgroup_layout();
-    rodata->track_all = options_.track_all ? 1 : 0;
-    rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
-    rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
-    rodata->cpu_count = static_cast<std::uint32_t>(std::clamp(::libbpf_num_possible_cpus(), 1, 1024));
-    rodata->wakeup_bytes = options_.ring_bytes / 8;
-    rodata->own_uid_only = options_.own_uid_only ? 1 : 0;
-    rodata->own_uid = ::geteuid();
-    for (const auto& rule : options_.rules) {
-      if (rule.rule.subject == Filter::Subject::kUid) rodata->use_uid_rules = 1;
-      if (rule.rule.subject == Filter::Subject::kCgroup) rodata->use_cgroup_rules = 1;
-    }
-    ::bpf_map__set_max_entries(skeleton_->maps.events, static_cast<std::uint32_t>(options_.ring_bytes));
-    rodata->slot_mask = places() - 1;
-    ::bpf_map__set_max_entries(skeleton_->maps.processes, places());
-    ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, std::max(places() / 4, 1u));
-    // Only for those with several threads, and those that lived before.
-    ::bpf_map__set_max_entries(skeleton_->maps.ended_threads, std::max(places() / 2, std::min(places() * 2, 4096u)));
-    if (waits_) {
-      rodata->keep_ledgers = 1;
-      rodata->thread_mask = places() - 1;
-      fill_call_causes(std::span(rodata->call_causes));
-      ::bpf_map__set_max_entries(skeleton_->maps.threads, places());
-      ::bpf_map__set_max_entries(skeleton_->maps.displaced_threads, places() / 4 + 1);
-    }
-    ::bpf_map__set_max_entries(skeleton_->maps.totals, static_cast<std::uint32_t>(options_.max_contexts));
-
-    const auto only_if = [](bool wanted, bpf_program* program) { ::bpf_program__set_autoload(program, wanted); };
-    only_if(types_.has_tracepoint("sched_prepare_exec"), skeleton_->progs.process_prepare_exec);
-    only_if(types_.has_per_cpu_rss(), skeleton_->progs.find_cpu_offsets);
-    only_if(rodata->use_cgroup_rules != 0, skeleton_->progs.cgroup_removed);
-    ::bpf_program__set_autoattach(skeleton_->progs.find_cpu_offsets, false);
   }
 
   /// One descriptor that is readable when the kernel woke us or the period is over.
@@ -297,9 +170,16 @@ class KernelSource final : public Source {
       refuse("watch the ring", errno, log);
   }
 
+  static std::uint64_t time_of(std::span<const std::byte> record) {
+    tracer_wire_header header{};
+    if (record.size() >= sizeof header) std::memcpy(&header, record.data(), sizeof header);
+    return header.time_ns;
+  }
+
   static int on_ring(void* self, void* data, std::size_t size) {
     auto& source = *static_cast<KernelSource*>(self);
     const std::span record(static_cast<const std::byte*>(data), size);
+    source.yield_visited(time_of(record));
     source.add_text(record);
     source.receiver_->on_record(record);
     return 0;
@@ -314,23 +194,6 @@ class KernelSource final : public Source {
         (start.flags & TRACER_FLAG_AT_EXEC) != 0)
       return;
     receiver_->on_record(proc_text(start.header.pid, start.header.start_ns, start.identity.hierarchy));
-  }
-
-  /// Lets this thread be switched on each CPU until the kernel side has seen its clock: see exact_run_time in
-  /// accounts.h.
-  void visit_cpus() const {
-    constexpr int kMostSwitches = 200;
-    cpu_set_t before;
-    if (::sched_getaffinity(0, sizeof before, &before) != 0) return;
-    for (std::size_t cpu = 0; cpu < CPU_SETSIZE && cpu < TRACER_MAX_CPUS; ++cpu) {
-      cpu_set_t one;
-      CPU_ZERO(&one);
-      CPU_SET(cpu, &one);
-      if (!CPU_ISSET(cpu, &before) || ::sched_setaffinity(0, sizeof one, &one) != 0) continue;
-      const volatile auto& seen_ns = skeleton_->bss->cpus[cpu].seen_ns;
-      for (int n = 0; n < kMostSwitches && seen_ns == 0; ++n) ::usleep(1);
-    }
-    ::sched_setaffinity(0, sizeof before, &before);
   }
 
   /// Lets those that have been reaped reach their last switch, a moment after their parents have heard of their end.
@@ -349,12 +212,12 @@ class KernelSource final : public Source {
                             rule.context_id};
     const auto number = static_cast<std::uint32_t>(rule.rule.number);
     switch (rule.rule.subject) {
-      case Filter::Subject::kTree: put(skeleton_->maps.tree_rules, number, value); break;
-      case Filter::Subject::kUid: put(skeleton_->maps.uid_rules, number, value); break;
+      case Filter::Subject::kTree: put(skeleton_.maps.tree_rules, number, value); break;
+      case Filter::Subject::kUid: put(skeleton_.maps.uid_rules, number, value); break;
       case Filter::Subject::kCgroup:
         if (const auto top = find_cgroup(rule.rule.text))
           walk_cgroups(*top, [&](const CgroupFolder& folder) {
-            put(skeleton_->maps.cgroup_rules, tracer_cgroup_key{folder.id, folder.hierarchy, 0}, value);
+            put(skeleton_.maps.cgroup_rules, tracer_cgroup_key{folder.id, folder.hierarchy, 0}, value);
           });
         break;
       default: break;
@@ -363,7 +226,7 @@ class KernelSource final : public Source {
 
   /// They are carried out, and their pids may come again.
   void forget_tree_rules() const {
-    const int map = ::bpf_map__fd(skeleton_->maps.tree_rules);
+    const int map = ::bpf_map__fd(skeleton_.maps.tree_rules);
     std::uint32_t pid = 0;
     while (::bpf_map_get_next_key(map, nullptr, &pid) == 0) ::bpf_map_delete_elem(map, &pid);
   }
@@ -390,31 +253,45 @@ class KernelSource final : public Source {
     std::size_t adopted = 0;  ///< Of these, taken in by this visit.
   };
 
-  /// Yields a record for each living thread.
+  /// Yields a record for each living thread, each in its place between the records of the ring: what became of a
+  /// process before it was visited comes before it, and what came after, after it.
   Visit visit_living(Receiver& receiver) {
     receiver_ = &receiver;
+    visited_ = read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks);
+    next_visited_ = 0;
+    ::ring_buffer__consume(ring_.get());
+    yield_visited(std::numeric_limits<std::uint64_t>::max());
     Visit visit;
     std::set<std::uint32_t> pids;
-    for (const tracer_wire_thread& thread : read_iterator_as<tracer_wire_thread>(skeleton_->links.living_tasks)) {
-      if (thread.newly_adopted != 0) {
-        ++visit.adopted;
-        receiver.on_record(proc_text(thread.header.pid, thread.header.start_ns, thread.identity.hierarchy));
-      }
-      receiver.on_record(std::as_bytes(std::span(&thread, 1)));
+    for (const tracer_wire_thread& thread : visited_) {
+      if (thread.newly_adopted != 0) ++visit.adopted;
       pids.insert(thread.header.pid);
     }
     visit.living = pids.size();
+    visited_.clear();
+    next_visited_ = 0;
     return visit;
   }
 
+  /// Those that were visited before then.
+  void yield_visited(std::uint64_t time_ns) {
+    for (; next_visited_ < visited_.size() && visited_[next_visited_].header.time_ns < time_ns; ++next_visited_) {
+      const tracer_wire_thread& thread = visited_[next_visited_];
+      if (thread.newly_adopted != 0)
+        receiver_->on_record(proc_text(thread.header.pid, thread.header.start_ns, thread.identity.hierarchy));
+      receiver_->on_record(std::as_bytes(std::span(&thread, 1)));
+      cgroup_memory_.saw(thread);
+    }
+  }
+
   KernelSourceOptions options_;
-  KernelTypes types_;
-  std::optional<WaitsFamily> waits_;
-  std::unique_ptr<lifecycle_bpf, SkeletonCloser> skeleton_;
-  std::optional<SnapshotFamily> snapshots_;
-  std::vector<SignalState> signals_;
+  KernelPrograms programs_;
+  lifecycle_bpf& skeleton_;
+  CgroupMemory cgroup_memory_;
   std::unique_ptr<ring_buffer, RingCloser> ring_;
   std::optional<KernelCounters> counters_;
+  std::vector<tracer_wire_thread> visited_;  ///< By an iterator, in the order of time.
+  std::size_t next_visited_ = 0;
   UniqueFd timer_;
   UniqueFd epoll_;
   Receiver* receiver_ = nullptr;

@@ -13,16 +13,21 @@
 
 namespace tracer {
 
+ProgramSums sums_of(const bpf_program& program) {
+  const int fd = ::bpf_program__fd(&program);
+  bpf_prog_info info{};
+  __u32 size = sizeof info;
+  if (fd < 0 || ::bpf_obj_get_info_by_fd(fd, &info, &size) != 0) return {};
+  return {info.run_time_ns, info.recursion_misses};
+}
+
 ProgramSums sums_of_programs(const bpf_object& object) {
   ProgramSums sums;
   const bpf_program* program = nullptr;
   while ((program = ::bpf_object__next_program(&object, const_cast<bpf_program*>(program))) != nullptr) {
-    const int fd = ::bpf_program__fd(program);
-    bpf_prog_info info{};
-    __u32 size = sizeof info;
-    if (fd < 0 || ::bpf_obj_get_info_by_fd(fd, &info, &size) != 0) continue;
-    sums.run_ns += info.run_time_ns;
-    sums.recursion_misses += info.recursion_misses;
+    const ProgramSums more = sums_of(*program);
+    sums.run_ns += more.run_ns;
+    sums.recursion_misses += more.recursion_misses;
   }
   return sums;
 }

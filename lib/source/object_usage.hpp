@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 struct bpf_object;
+struct bpf_program;
 
 namespace tracer {
 
@@ -14,6 +15,7 @@ struct ProgramSums {
   std::uint64_t recursion_misses = 0;
 };
 ProgramSums sums_of_programs(const bpf_object& object);
+ProgramSums sums_of(const bpf_program& program);
 
 /// True while the kernel measures programs; read from kernel.bpf_stats_enabled.
 bool programs_are_timed();

@@ -25,12 +25,14 @@ std::optional<std::string> link_target(const std::string& link) {
   return std::string(buffer, static_cast<std::size_t>(size));
 }
 
+}  // namespace
+
 /// /proc/PID/cgroup has a line "number:controllers:path" for each hierarchy; v2's is "0::path".
-std::optional<std::string> cgroup_path(const std::string& folder, std::uint32_t hierarchy) {
+std::optional<std::string> proc_cgroup(std::uint32_t pid, std::uint32_t hierarchy) {
   const std::string_view wanted = hierarchy == TRACER_HIERARCHY_V1_MEMORY ? "memory"
                                   : hierarchy == TRACER_HIERARCHY_V1_PIDS ? "pids"
                                                                           : "";
-  const auto text = read_small_file(folder + "/cgroup");
+  const auto text = read_small_file(fmt::format("/proc/{}/cgroup", pid));
   if (!text) return std::nullopt;
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
@@ -45,8 +47,6 @@ std::optional<std::string> cgroup_path(const std::string& folder, std::uint32_t 
   return std::nullopt;
 }
 
-}  // namespace
-
 std::vector<std::byte> proc_text(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t hierarchy) {
   const std::string folder = fmt::format("/proc/{}", pid);
   std::optional<std::string> exe = link_target(folder + "/exe");
@@ -54,7 +54,7 @@ std::vector<std::byte> proc_text(std::uint32_t pid, std::uint64_t start_ns, std:
   if (exe && exe->ends_with(kDeleted)) exe->resize(exe->size() - kDeleted.size());
   const std::optional<std::string> cwd = link_target(folder + "/cwd");
   std::optional<std::string> argv = read_small_file(folder + "/cmdline", 4u << 20);
-  const std::optional<std::string> cgroup = cgroup_path(folder, hierarchy);
+  const std::optional<std::string> cgroup = proc_cgroup(pid, hierarchy);
 
   tracer_wire_text record{};
   record.argv_total = argv ? argv->size() : 0;

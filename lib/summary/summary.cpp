@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
-#include "base/event_fields.hpp"
+#include "base/field_sums.hpp"
 #include "decode/account.hpp"
+#include "summary/cgroup_peaks.hpp"
+#include "summary/memory_rounds.hpp"
 #include "summary/pipe_graph.hpp"
 
 namespace tracer {
@@ -12,62 +14,9 @@ namespace {
 
 constexpr const char* kNoTool = "(unknown)";
 
-/// Adds each figure of another ledger to that of the same name; pids are no sums.
-class LedgerAdder {
- public:
-  explicit LedgerAdder(const Ledger& more) { visit_fields(*this, more); }
-  void operator()(const char*, const std::optional<std::uint64_t>& value) { values_.push_back(value); }
-  void operator()(const char*, const std::optional<std::uint32_t>&) {}
-  void operator()(const char*, std::optional<std::uint64_t>& sum) {
-    const auto& value = values_[next_++];
-    if (value) sum = sum.value_or(0) + *value;
-  }
-  void operator()(const char*, std::optional<std::uint32_t>&) {}
-
- private:
-  std::vector<std::optional<std::uint64_t>> values_;
-  std::size_t next_ = 0;
-};
-
-void add_ledger(Ledger& sum, const Ledger& more) {
-  if (!is_known(more)) return;
-  LedgerAdder adder(more);
-  visit_fields(adder, sum);
-}
-
-/// Mapped files that processes of the same executable hold are mostly the same pages, so they count once.
-void add_memory(internal::MemoryRounds::Sum& sum, const ProcessSample& sample) {
-  if (sample.pss_bytes) {
-    sum.now_bytes += *sample.pss_bytes;
-  } else {
-    sum.now_bytes += sample.rss_anonymous_bytes.value_or(0) + sample.rss_shared_bytes.value_or(0);
-    std::uint64_t& most = sum.file_bytes[sample.process->exe.value_or("")];
-    const std::uint64_t file_bytes = sample.rss_file_bytes.value_or(0);
-    if (file_bytes > most) sum.now_bytes += file_bytes - most;
-    most = std::max(most, file_bytes);
-  }
-  sum.peak_bytes = std::max(sum.peak_bytes, sum.now_bytes);
-}
-
-/// All samples of one snapshot carry the same time.
-void add_memory(internal::MemoryRounds& rounds, const ProcessSample& sample) {
-  if (!sample.rss_anonymous_bytes) return;
-  const auto begin_round = [](internal::MemoryRounds::Sum& sum) {
-    sum.now_bytes = 0;
-    sum.file_bytes.clear();
-  };
-  if (rounds.time_ns != sample.time_ns) {
-    rounds.time_ns = sample.time_ns;
-    begin_round(rounds.total);
-    for (auto& [step, sum] : rounds.steps) begin_round(sum);
-  }
-  add_memory(rounds.total, sample);
-  if (sample.process->context.step) add_memory(rounds.steps[*sample.process->context.step], sample);
-}
-
 /// At least what its largest process held, as snapshots may have missed it.
-void set_task_peak(SummaryRow& row, const internal::MemoryRounds::Sum& sum) {
-  if (sum.peak_bytes != 0) row.task_peak_bytes = std::max(sum.peak_bytes, row.peak_rss_bytes.value_or(0));
+void set_task_peak(SummaryRow& row, std::uint64_t peak_bytes) {
+  if (peak_bytes != 0) row.task_peak_bytes = std::max(peak_bytes, row.peak_rss_bytes.value_or(0));
 }
 
 void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
@@ -77,7 +26,7 @@ void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
   row.read_at_most_bytes += account.read_bytes.value_or(account.read_at_most_bytes.value_or(0));
   if (!account.read_bytes && account.read_at_most_bytes.value_or(0) > kMostExecReadBytes) ++row.unknown_reads;
   row.written_bytes += account.written_bytes.value_or(0);
-  add_ledger(row.ledger, account.ledger);
+  if (is_known(account.ledger)) add_fields(row.ledger, account.ledger, Unknown::kIsPassed);
   if (account.peak_rss_bytes) {
     row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);
   } else if (peak_matters) {
@@ -96,7 +45,10 @@ SummaryRow spanned(SummaryRow row) {
 
 }  // namespace
 
-Summary::Summary() : pipes_(std::make_unique<internal::PipeGraph>()) {}
+Summary::Summary()
+    : pipes_(std::make_unique<internal::PipeGraph>()),
+      memory_(std::make_unique<internal::MemoryRounds>()),
+      cgroups_(std::make_unique<internal::CgroupPeaks>()) {}
 Summary::~Summary() = default;
 Summary::Summary(Summary&&) noexcept = default;
 Summary& Summary::operator=(Summary&&) noexcept = default;
@@ -132,13 +84,27 @@ void Summary::add(const Event& event) {
     if (failed != 0 && failures_.size() < kMaxFailures)
       failures_.push_back({exit->process, exit->exit_code, exit->exit_signal, exit->core_dumped});
   } else if (const auto* sample = std::get_if<ProcessSample>(&event)) {
+    begin_snapshot(sample->time_ns);
     living_.insert_or_assign(sample->process->pid, *sample);
-    add_memory(memory_, *sample);
+    memory_->add(*sample, sample->process->context);
+  } else if (const auto* folded = std::get_if<ToolSample>(&event)) {
+    begin_snapshot(folded->time_ns);
+    memory_->add(*folded, folded->context);
+  } else if (const auto* cgroup = std::get_if<CgroupSample>(&event)) {
+    cgroups_->add(*cgroup);
   } else if (const auto* loss = std::get_if<Loss>(&event)) {
     losses_ += loss->count;
   } else if (const auto* end = std::get_if<SessionEnd>(&event)) {
     end_ = *end;
+    if (end->processes_started == end->processes_ended) living_.clear();
   }
+}
+
+/// Each snapshot names all that live: who is not in it has ended, even if that was lost.
+void Summary::begin_snapshot(std::uint64_t time_ns) {
+  if (snapshot_ns_ == time_ns) return;
+  snapshot_ns_ = time_ns;
+  living_.clear();
 }
 
 std::vector<ProcessSample> Summary::survivors() const {
@@ -148,6 +114,8 @@ std::vector<ProcessSample> Summary::survivors() const {
 }
 
 std::vector<Pipeline> Summary::pipelines() const { return pipes_->pipelines(); }
+
+std::vector<CgroupMemory> Summary::cgroups() const { return cgroups_->largest_first(); }
 
 std::vector<SummaryRow> Summary::by_tool() const {
   std::vector<SummaryRow> rows;
@@ -164,7 +132,7 @@ std::vector<SummaryRow> Summary::by_step() const {
   for (const auto& [name, row] : steps_) {
     rows.push_back(spanned(row));
     rows.back().name = name;
-    if (const auto at = memory_.steps.find(name); at != memory_.steps.end()) set_task_peak(rows.back(), at->second);
+    set_task_peak(rows.back(), memory_->peak_bytes(name));
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first_start_ns < b.first_start_ns; });
@@ -174,7 +142,7 @@ std::vector<SummaryRow> Summary::by_step() const {
 SummaryRow Summary::total() const {
   SummaryRow row = spanned(total_);
   row.name = "total";
-  set_task_peak(row, memory_.total);
+  set_task_peak(row, memory_->peak_bytes());
   return row;
 }
 

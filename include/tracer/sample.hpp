@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What snapshots tell of what lives: events.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <tracer/event_kind.hpp>
+#include <tracer/process.hpp>
+
+namespace tracer {
+
+/// How far a process has come in the largest file that it reads. All absent: it reads none that is large.
+struct Progress {
+  std::optional<std::string> file;  ///< The file's name, without its folder; cut after 63 bytes.
+  std::optional<std::uint64_t> position_bytes;
+  std::optional<std::uint64_t> size_bytes;
+  std::optional<std::uint64_t> bytes_per_s;   ///< Since the last sample. 0: it stands still. Absent in the first.
+  std::optional<std::uint64_t> time_left_ns;  ///< At that rate.
+};
+
+/// A living process and what it has consumed so far. CPU time of a thread that is running may be a tick short.
+struct ProcessSample {
+  static constexpr EventKind kKind = EventKind::kProcessSample;
+  std::uint64_t time_ns = 0;
+  std::shared_ptr<const Process> process;  ///< Never null.
+  std::optional<std::uint64_t> attached_ns;
+  std::optional<std::uint64_t> threads;  ///< Alive now.
+  std::optional<std::string>
+      state;  ///< Of its first thread: "running" (or ready), "sleeping", "uninterruptible", "stopped".
+  /// Resident now; see pss_bytes. 0 while it borrows its parent's memory (vfork).
+  std::optional<std::uint64_t> rss_anonymous_bytes;
+  std::optional<std::uint64_t> rss_file_bytes;
+  std::optional<std::uint64_t> rss_shared_bytes;
+  std::optional<std::uint64_t> pss_bytes;  ///< Its share, where it has memory in common with its parent or children.
+  Progress progress;
+  Account account;
+};
+
+/// More living processes of one tool in one task than it would help to list: what they hold and have consumed so far,
+/// together. Figures are absent when they are not known of one of them.
+struct ToolSample {
+  static constexpr EventKind kKind = EventKind::kToolSample;
+  std::uint64_t time_ns = 0;
+  std::optional<std::string> tool;
+  Context context;
+  std::uint64_t processes = 0;
+  std::uint64_t running = 0;                         ///< Of these, with a first thread that runs or could.
+  std::optional<std::uint64_t> threads;              ///< Alive now.
+  std::optional<std::uint64_t> rss_anonymous_bytes;  ///< Sums; see held_bytes.
+  std::optional<std::uint64_t> rss_file_bytes;
+  std::optional<std::uint64_t> rss_shared_bytes;
+  std::optional<std::uint64_t> held_bytes;  ///< Resident memory that they hold together, common pages counted once.
+  Account account;
+};
+
+/// The memory of a cgroup that holds followed processes, as the kernel accounts it and as its processes explain it.
+struct CgroupSample {
+  static constexpr EventKind kKind = EventKind::kCgroupSample;
+  std::uint64_t time_ns = 0;
+  std::optional<std::string> cgroup;  ///< Path within its hierarchy.
+  std::uint64_t cgroup_id = 0;
+  std::optional<std::string> cgroup_hierarchy;     ///< "v2" or "memory".
+  std::optional<std::string> container_id;         ///< As Process::container_id.
+  std::uint64_t processes = 0;                     ///< In it, followed or not; not those of cgroups below it.
+  std::uint64_t followed_processes = 0;            ///< Of these.
+  std::optional<std::uint64_t> memory_bytes;       ///< Charged to it now, cgroups below it included.
+  std::optional<std::uint64_t> memory_peak_bytes;  ///< Since it was made. Absent for v2 before Linux 5.19.
+  std::optional<std::uint64_t> file_bytes;         ///< Of memory_bytes: page cache, shared memory included.
+  std::optional<std::uint64_t> kernel_bytes;       ///< Of memory_bytes: the kernel's own, such as page tables.
+  std::optional<std::uint64_t> held_bytes;         ///< That the followed processes hold of anonymous memory.
+  std::optional<std::uint64_t> unexplained_bytes;  ///< memory_bytes less the last three.
+  std::optional<std::uint64_t> throttled_ns;  ///< Its CPUs held back by its limit, since it was made; summed over them.
+};
+
+}  // namespace tracer

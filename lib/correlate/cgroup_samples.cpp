@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/cgroup_samples.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "correlate/held_memory.hpp"
+
+namespace tracer {
+namespace {
+
+struct Followed {
+  std::uint64_t processes = 0;
+  HeldMemory held;
+};
+
+}  // namespace
+
+std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& records,
+                                         const std::vector<ProcessSample>& samples, const CgroupTable& cgroups) {
+  using Key = std::pair<std::string, std::uint64_t>;
+  const auto key_of = [](const CgroupMemoryRecord& record) {
+    return Key(hierarchy_name(record.hierarchy), record.cgroup_id);
+  };
+  std::map<Key, Followed> by_cgroup;
+  for (const CgroupMemoryRecord& record : records) by_cgroup[key_of(record)];
+  for (const ProcessSample& sample : samples) {
+    const Process& process = *sample.process;
+    const auto at = by_cgroup.find({process.cgroup_hierarchy.value_or(""), process.cgroup_id.value_or(0)});
+    if (at == by_cgroup.end()) continue;
+    ++at->second.processes;
+    at->second.held.add(sample);
+  }
+
+  std::vector<CgroupSample> all;
+  for (const CgroupMemoryRecord& record : records) {
+    const Followed& followed = by_cgroup[key_of(record)];
+    if (followed.processes == 0) continue;
+    CgroupSample sample;
+    sample.time_ns = samples.front().time_ns;
+    sample.cgroup_id = record.cgroup_id;
+    sample.cgroup_hierarchy = hierarchy_name(record.hierarchy);
+    if (const std::string* path = cgroups.find(record.hierarchy, record.cgroup_id)) {
+      sample.cgroup = *path;
+      sample.container_id = container_id_of(*path);
+    }
+    sample.processes = std::max<std::uint64_t>(record.processes, followed.processes);
+    sample.followed_processes = followed.processes;
+    sample.memory_bytes = record.memory_bytes;
+    sample.memory_peak_bytes = record.peak_bytes;
+    sample.file_bytes = record.file_bytes;
+    sample.kernel_bytes = record.kernel_bytes;
+    sample.held_bytes = followed.held.anonymous_bytes();
+    sample.throttled_ns = record.throttled_ns;
+    if (sample.memory_bytes && sample.held_bytes && sample.file_bytes) {
+      const std::uint64_t explained = *sample.held_bytes + *sample.file_bytes + sample.kernel_bytes.value_or(0);
+      sample.unexplained_bytes = *sample.memory_bytes - std::min(*sample.memory_bytes, explained);
+    }
+    all.push_back(std::move(sample));
+  }
+  return all;
+}
+
+}  // namespace tracer

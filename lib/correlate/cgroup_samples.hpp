@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include <tracer/sample.hpp>
+
+#include "correlate/cgroup_table.hpp"
+#include "decode/records.hpp"
+
+namespace tracer {
+
+/// Joins what the kernel charges to cgroups with what the samples of the same snapshot say of their processes.
+std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& records,
+                                         const std::vector<ProcessSample>& samples, const CgroupTable& cgroups);
+
+}  // namespace tracer

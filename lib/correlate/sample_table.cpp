@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/sample_table.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "decode/account.hpp"
+#include "decode/ledger.hpp"
+
+namespace tracer {
+namespace {
+
+/// Less is not worth a walk through its page tables.
+constexpr std::uint64_t kLeastSharedBytes = 4u << 20;
+/// For all of a snapshot: the kernel's ring fills meanwhile.
+constexpr auto kMostTimeForShares = std::chrono::milliseconds(200);
+
+std::optional<std::string> state_name(std::uint32_t state) {
+  switch (state) {
+    case TRACER_STATE_RUNNING: return "running";
+    case TRACER_STATE_SLEEPING: return "sleeping";
+    case TRACER_STATE_UNINTERRUPTIBLE: return "uninterruptible";
+    case TRACER_STATE_STOPPED: return "stopped";
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process> process,
+                      std::optional<std::uint64_t> attached_ns) {
+  Sampling& sampling = samples_[record.identity.pid];
+  ProcessSample& sample = sampling.sample;
+  sampling.sum = sum_of(sampling.sum, record.sum);
+  sampling.waits = sum_of(sampling.waits, record.waits);
+  sampling.read_before_exec_bytes = record.read_before_exec_bytes;
+  sampling.flags = record.flags;
+  sample.process = std::move(process);
+  sample.attached_ns = attached_ns;
+  sample.time_ns = record.identity.time_ns;
+  sample.threads = sample.threads.value_or(0) + (record.lives ? 1 : 0);
+  if (record.lives && !sample.state) sample.state = state_name(record.state);
+  if (!record.memory) return;
+  const bool own = !sampling.borrows_memory();
+  sample.rss_anonymous_bytes = own ? bytes_of_pages(record.memory->anonymous_pages) : 0;
+  sample.rss_file_bytes = own ? bytes_of_pages(record.memory->file_pages) : 0;
+  sample.rss_shared_bytes = own ? bytes_of_pages(record.memory->shared_pages) : 0;
+}
+
+/// Copies that have executed nothing, and their parents, hold the same pages: each gets its share of them.
+void SampleTable::share_out_memory() {
+  if (!read_pss_) return;
+  std::set<std::uint32_t> sharing;
+  for (const auto& [pid, each] : samples_) {
+    if (!each.is_copy() || each.sample.rss_anonymous_bytes.value_or(0) < kLeastSharedBytes) continue;
+    sharing.insert(pid);
+    if (each.sample.process->parent_pid) sharing.insert(*each.sample.process->parent_pid);
+  }
+  // One that ends meanwhile leaves its share to the others: all are read again, until nothing has changed.
+  constexpr int kMostRounds = 3;
+  for (int round = 0; round < kMostRounds; ++round)
+    if (read_shares(sharing)) return;
+  for (const std::uint32_t pid : sharing) forget_memory(pid);
+}
+
+/// True: in the meantime none ended, and the share of the one that was read first is still the same.
+bool SampleTable::read_shares(std::set<std::uint32_t>& pids) {
+  const auto until = std::chrono::steady_clock::now() + kMostTimeForShares;
+  std::erase_if(pids, [this](std::uint32_t pid) { return !samples_.contains(pid); });
+  const std::size_t asked = pids.size();
+  std::erase_if(pids, [&](std::uint32_t pid) {
+    ProcessSample& sample = samples_[pid].sample;
+    sample.pss_bytes.reset();
+    if (std::chrono::steady_clock::now() < until) sample.pss_bytes = read_pss_(pid);
+    if (!sample.pss_bytes) forget_memory(pid);
+    return !sample.pss_bytes;
+  });
+  if (pids.size() != asked) return std::chrono::steady_clock::now() >= until;
+  if (pids.empty()) return true;
+  const std::uint64_t first = *samples_[*pids.begin()].sample.pss_bytes;
+  const std::uint64_t again = read_pss_(*pids.begin()).value_or(0);
+  return std::max(first, again) - std::min(first, again) <= first / 100;
+}
+
+/// Unknown is better than wrong.
+void SampleTable::forget_memory(std::uint32_t pid) {
+  ProcessSample& sample = samples_[pid].sample;
+  sample.pss_bytes.reset();
+  sample.rss_anonymous_bytes.reset();
+  sample.rss_file_bytes.reset();
+  sample.rss_shared_bytes.reset();
+}
+
+void SampleTable::clear() {
+  samples_.clear();
+  progress_.clear();
+}
+
+std::vector<ProcessSample> SampleTable::take() {
+  std::vector<ProcessSample> samples;
+  samples.reserve(samples_.size());
+  share_out_memory();
+  for (auto& [pid, each] : samples_) {
+    each.sample.account = living_account(each.sum, each.waits, each.read_before_exec_bytes, each.flags);
+    each.sample.progress = progress_.of(pid, each.sample.process->start_ns);
+    samples.push_back(std::move(each.sample));
+  }
+  samples_.clear();
+  return samples;
+}
+
+}  // namespace tracer

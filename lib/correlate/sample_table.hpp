@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include <tracer/sample.hpp>
+
+#include "correlate/progress_table.hpp"
+#include "decode/records.hpp"
+
+namespace tracer {
+
+/// Adds up what one snapshot's records tell of each living process. One thread at a time.
+class SampleTable {
+ public:
+  /// A living process's proportional share of the memory that it has in common with others, in bytes.
+  using ReadPss = std::function<std::optional<std::uint64_t>(std::uint32_t pid)>;
+
+  explicit SampleTable(ReadPss read_pss) : read_pss_(std::move(read_pss)) {}
+
+  void add(const ThreadRecord& record, std::shared_ptr<const Process> process,
+           std::optional<std::uint64_t> attached_ns);
+  void add(FileRecord record) { progress_.add(std::move(record)); }
+  /// It has ended meanwhile.
+  void drop(std::uint32_t pid) { samples_.erase(pid); }
+  /// Forgets what came since the last call of this or of take().
+  void clear();
+  std::vector<ProcessSample> take();
+  /// The rates of later samples are those since these.
+  void end_round() { progress_.end_round(); }
+
+ private:
+  struct Sampling {
+    ProcessSample sample;
+    RawAccount sum{};
+    RawWaits waits{};
+    std::uint64_t read_before_exec_bytes = 0;
+    std::uint32_t flags = 0;
+    bool borrows_memory() const noexcept { return (flags & TRACER_FLAG_PEAK_SHARED) != 0; }
+    /// A copy of its parent that has executed nothing: most of its memory is its parent's, too.
+    bool is_copy() const noexcept {
+      return (flags & (TRACER_FLAG_EXECUTED | TRACER_FLAG_ADOPTED_LIFE)) == 0 && !borrows_memory();
+    }
+  };
+  void share_out_memory();
+  bool read_shares(std::set<std::uint32_t>& pids);
+  void forget_memory(std::uint32_t pid);
+
+  ReadPss read_pss_;
+  std::map<std::uint32_t, Sampling> samples_;
+  ProgressTable progress_;
+};
+
+}  // namespace tracer

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/cgroup_memory.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+#include <span>
+
+#include "base/text.hpp"
+#include "source/cgroup_files.hpp"
+#include "source/proc_text.hpp"
+
+namespace tracer {
+namespace {
+
+constexpr std::size_t kMostProcsBytes = 4u << 20;
+
+std::uint64_t number_in(const std::string& file) {
+  const auto text = read_small_file(file);
+  if (!text || text->empty() || (*text)[0] < '0' || (*text)[0] > '9') return TRACER_UNKNOWN;
+  return std::strtoull(text->c_str(), nullptr, 10);
+}
+
+/// Of a file with a name and a number in each line.
+std::optional<std::uint64_t> field_of(const std::string& text, const std::string& name) {
+  const std::string begin = name + ' ';
+  std::size_t at = text.starts_with(begin) ? 0 : text.find('\n' + begin);
+  if (at == std::string::npos) return std::nullopt;
+  at += begin.size() + (at == 0 && text.starts_with(begin) ? 0 : 1);
+  return std::strtoull(text.c_str() + at, nullptr, 10);
+}
+
+/// Before a8c49af3be5f ("memcg: add per-memcg total kernel memory stat", 5.18) only its parts are told.
+std::uint64_t kernel_bytes_of(const std::string& stat) {
+  if (const auto all = field_of(stat, "kernel")) return *all;
+  std::uint64_t sum = 0;
+  for (const char* part : {"kernel_stack", "pagetables", "percpu", "slab"}) sum += field_of(stat, part).value_or(0);
+  return sum;
+}
+
+void read_v2(const std::string& folder, tracer_wire_cgroup_memory& record) {
+  record.memory_bytes = number_in(folder + "/memory.current");
+  record.peak_bytes = number_in(folder + "/memory.peak");
+  if (const auto stat = read_small_file(folder + "/memory.stat")) {
+    record.file_bytes = field_of(*stat, "file").value_or(TRACER_UNKNOWN);
+    record.kernel_bytes = kernel_bytes_of(*stat);
+  }
+  if (const auto stat = read_small_file(folder + "/cpu.stat"))
+    if (const auto throttled_us = field_of(*stat, "throttled_usec")) record.throttled_ns = *throttled_us * 1000;
+}
+
+void read_v1(const std::string& folder, tracer_wire_cgroup_memory& record) {
+  record.memory_bytes = number_in(folder + "/memory.usage_in_bytes");
+  record.peak_bytes = number_in(folder + "/memory.max_usage_in_bytes");
+  record.kernel_bytes = number_in(folder + "/memory.kmem.usage_in_bytes");
+  if (const auto stat = read_small_file(folder + "/memory.stat"))
+    record.file_bytes = field_of(*stat, "total_cache").value_or(TRACER_UNKNOWN);
+}
+
+}  // namespace
+
+void CgroupMemory::saw(const tracer_wire_thread& thread) {
+  if (thread.identity.hierarchy == TRACER_HIERARCHY_V1_PIDS || seen_.size() >= kMostCgroups) return;
+  seen_.try_emplace({thread.identity.hierarchy, thread.identity.cgroup_id}, thread.header.pid);
+}
+
+void CgroupMemory::read(Receiver& receiver) {
+  std::erase_if(folders_, [this](const auto& known) { return !seen_.contains(known.first); });
+  for (const auto& [key, pid] : seen_) {
+    const auto [hierarchy, id] = key;
+    const auto [at, fresh] = folders_.try_emplace(key);
+    if (fresh)
+      if (const auto path = proc_cgroup(pid, hierarchy))
+        if (const auto found = find_cgroup(*path); found && found->id == id && found->hierarchy == hierarchy)
+          at->second = found->folder;
+    const std::string& folder = at->second;
+    if (folder.empty()) continue;
+    tracer_wire_cgroup_memory record{};
+    record.header.kind = TRACER_WIRE_CGROUP_MEMORY;
+    record.header.size = sizeof record;
+    record.cgroup_id = id;
+    record.hierarchy = hierarchy;
+    record.memory_bytes = record.peak_bytes = record.file_bytes = record.kernel_bytes = record.throttled_ns =
+        TRACER_UNKNOWN;
+    hierarchy == TRACER_HIERARCHY_V2 ? read_v2(folder, record) : read_v1(folder, record);
+    if (record.memory_bytes == TRACER_UNKNOWN) continue;
+    if (const auto pids = read_small_file(folder + "/cgroup.procs", kMostProcsBytes))
+      record.processes = static_cast<std::uint32_t>(std::count(pids->begin(), pids->end(), '\n'));
+    receiver.on_record(std::as_bytes(std::span(&record, 1)));
+  }
+  seen_.clear();
+}
+
+}  // namespace tracer

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <tracer/source.hpp>
+
+#include "wire.h"
+
+namespace tracer {
+
+/// Reads what the kernel charges to the cgroups that hold followed processes: their files in the v2 hierarchy, or in
+/// v1's of memory.
+class CgroupMemory {
+ public:
+  /// In one snapshot; of more only the first are read.
+  static constexpr std::size_t kMostCgroups = 256;
+
+  void saw(const tracer_wire_thread& thread);
+  /// Yields a record for each cgroup that was seen since the last call, and has a memory of its own.
+  void read(Receiver& receiver);
+
+ private:
+  using Key = std::pair<std::uint32_t, std::uint64_t>;  ///< Hierarchy and id.
+
+  std::map<Key, std::uint32_t> seen_;    ///< With one of its processes.
+  std::map<Key, std::string> folders_;  ///< Empty: not found. Of those that are seen again and again.
+};
+
+}  // namespace tracer
