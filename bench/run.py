@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures libtracer's overhead beside its peers: paired, interleaved, as ratios.
 
-usage: bench/run.py [--rounds N] [--only storm,dd,pipe,cost,memory,living] [--json FILE]
+usage: bench/run.py [--rounds N] [--only storm,dd,pipe,demo,cost,memory,living,million] [--tracers libtracer,psutil] [--json FILE]
 
 Needs root and build/release/tracerd. libtracer is measured with its lifecycle family only, beside the peers that see as much
 (bpftrace, execsnoop and exitsnoop of libbpf-tools, perf), and with all families, beside offcputime of libbpf-tools and a poll of all
@@ -43,7 +43,9 @@ WORKLOADS = {
     "storm": [str(BUILD / "storm"), "4000", str(BUILD / "noop")],
     "dd": ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1500000", "status=none"],
     "pipe": ["sh", "-c", f"gzip -c {BUILD}/input | md5sum"],
+    "demo": ["bash", str(ROOT / "examples/pipeline/pipeline.sh"), str(BUILD / "demo")],
 }
+DEFAULT = "storm,dd,pipe,cost,memory,living"
 
 
 def prepare():
@@ -55,10 +57,13 @@ def prepare():
         with open(BUILD / "input", "wb") as out:
             for i in range(24):
                 out.write(bytes(b ^ (i * 37 & 255) for b in block[:65536]) * 16 + os.urandom(1 << 20))
+    if not (BUILD / "demo").exists():
+        subprocess.run([sys.executable, ROOT / "examples/pipeline/make_data.py", "--out", BUILD / "demo"], check=True,
+                       stdout=subprocess.DEVNULL)
 
 
-def tracers(folder):
-    """Name -> commands that trace the whole host until interrupted."""
+def tracers(folder, wanted=None):
+    """Name -> commands that trace the whole host until interrupted; those whose name begins with one that is wanted."""
     watch = [str(TRACERD), "watch", "--host", "--record", f"{folder}/bench.tracer"]
     found = {"libtracer, lifecycle": [[*watch, "--families", "none"]], "libtracer, all": [watch]}
     if shutil.which("bpftrace"):
@@ -72,7 +77,7 @@ def tracers(folder):
     if shutil.which("perf"):
         found["perf record"] = [["perf", "record", "-q", "-a", "-o", f"{folder}/perf.data", "-e", "sched:sched_process_fork",
                                  "-e", "sched:sched_process_exec", "-e", "sched:sched_process_exit"]]
-    return found
+    return {name: commands for name, commands in found.items() if not wanted or name.startswith(tuple(wanted))}
 
 
 class Tracing:
@@ -109,12 +114,12 @@ class Tracing:
 
 def wall_ns(workload):
     begin = time.monotonic_ns()
-    result = subprocess.run(WORKLOADS[workload], check=True, stdout=subprocess.PIPE)
+    result = subprocess.run(WORKLOADS[workload], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return int(result.stdout) if workload == "storm" else time.monotonic_ns() - begin
 
 
-def ratios(workload, rounds, folder):
-    contenders = {"untraced": [], **tracers(folder)}
+def ratios(workload, rounds, folder, wanted):
+    contenders = {"untraced": [], **tracers(folder, wanted)}
     names = list(contenders)
     seen = {name: [] for name in names if name != "untraced"}
     wall_ns(workload)
@@ -182,17 +187,17 @@ def cost(count, rounds, folder, families):
             "processes": count, "complete": complete}
 
 
-def memory(folder):
-    """Resident memory of the daemon after 20,000 and after 200,000 processes."""
+def memory(folder, storms):
+    """Resident memory of the daemon and of the maps after 20,000 processes, and after so many times that."""
     with Tracing([[str(TRACERD), "watch", "--pid", str(os.getpid()), "--record", f"{folder}/memory.tracer"]]) as tracing:
         run = [str(BUILD / "storm"), "20000", str(BUILD / "noop")]
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
         first = tracing.rss_kib()
-        for _ in range(9):
+        for _ in range(storms - 1):
             subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
         last = tracing.rss_kib()
-    return {"rss_kib_after_20000": first, "rss_kib_after_200000": last, "ratio": last / first,
-            "complete": [line for line in tracing.messages.splitlines() if "complete" in line]}
+    return {"rss_kib_after_20000": first, f"rss_kib_after_{20000 * storms}": last, "ratio": last / first,
+            "said": [line for line in tracing.messages.splitlines() if "complete" in line or "cost" in line]}
 
 
 def living(count, folder):
@@ -216,7 +221,8 @@ def living(count, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--only", default="storm,dd,pipe,cost,memory,living")
+    parser.add_argument("--only", default=DEFAULT)
+    parser.add_argument("--tracers", help="only those whose names begin so")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if os.geteuid() != 0:
@@ -224,28 +230,31 @@ def main():
     if not TRACERD.exists():
         sys.exit("build it first: cmake --preset release && cmake --build --preset release")
     prepare()
+    wanted = options.tracers.split(",") if options.tracers else None
     results = {"kernel": os.uname().release, "cpus": os.cpu_count(), "rounds": options.rounds}
     with tempfile.TemporaryDirectory() as folder:
         for name in options.only.split(","):
             if name in WORKLOADS:
-                results[name] = ratios(name, options.rounds, folder)
+                results[name] = ratios(name, options.rounds, folder, wanted)
             elif name == "cost":
                 for families in ("none", ALL_FAMILIES):
                     results[f"cost, {families}"] = cost(20000, max(3, options.rounds // 3), folder, families)
             elif name == "living":
                 results[name] = living(2000, folder)
             elif name == "memory":
-                results[name] = memory(folder)
+                results[name] = memory(folder, 10)
+            elif name == "million":
+                results[name] = memory(folder, 50)
             else:
                 sys.exit(f"there is no benchmark '{name}'")
-    print("| workload | " + " | ".join(tracers("")) + " |")
-    print("|---|" + "---|" * len(tracers("")))
+    print("| workload | " + " | ".join(tracers("", wanted)) + " |")
+    print("|---|" + "---|" * len(tracers("", wanted)))
     for name in WORKLOADS:
         if name in results:
             print(f"| {name} | " + " | ".join("{median:.3f} ({min:.3f} to {max:.3f})".format(**v)
                                               for v in results[name].values()) + " |")
     for name in results:
-        if name.startswith(("cost", "memory", "living")):
+        if name not in WORKLOADS and isinstance(results[name], dict):
             print(f"{name}: {json.dumps(results[name])}")
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")

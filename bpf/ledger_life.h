@@ -76,34 +76,40 @@ static __always_inline void keep_peers(struct tracer_wire_waits *to, const struc
 		  thread->wait_ns[TRACER_WAIT_PIPE_WRITE]);
 }
 
+static __always_inline void add_word(__u64 *to, __u64 more, bool alone)
+{
+	if (alone)
+		*to += more;
+	else
+		__sync_fetch_and_add(to, more);
+}
+
+static __always_inline void add_thread(struct tracer_wire_waits *to, const struct tracer_thread *thread, __u64 cpu_ns,
+				       __u64 now_ns, bool alone)
+{
+	keep_peers(to, thread);
+	add_word(&to->wall_ns, now_ns - thread->followed_ns, alone);
+	add_word(&to->cpu_ns, cpu_ns - thread->cpu_before_ns, alone);
+	add_word(&to->run_queue_ns, thread->run_queue_ns, alone);
+	__sync_fetch_and_add(&to->threads, 1);
+	to->limits_known = limits_known();
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < TRACER_WAIT_CAUSES; i++)
+		add_word(&to->wait_ns[i], thread->wait_ns[i], alone);
+}
+
 /* Adds a thread's sums; nobody else adds to these. */
 static __noinline void add_ledger(struct tracer_wire_waits *to, const struct tracer_thread *thread, __u64 cpu_ns,
 				  __u64 now_ns)
 {
-	keep_peers(to, thread);
-	to->wall_ns += now_ns - thread->followed_ns;
-	to->cpu_ns += cpu_ns - thread->cpu_before_ns;
-	to->run_queue_ns += thread->run_queue_ns;
-	to->threads++;
-	to->limits_known = limits_known();
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < TRACER_WAIT_CAUSES; i++)
-		to->wait_ns[i] += thread->wait_ns[i];
+	add_thread(to, thread, cpu_ns, now_ns, true);
 }
 
 /* As above, while other threads may be ending on other CPUs. */
 static __noinline void add_ledger_atomic(struct tracer_wire_waits *to, const struct tracer_thread *thread, __u64 cpu_ns,
 					 __u64 now_ns)
 {
-	keep_peers(to, thread);
-	__sync_fetch_and_add(&to->wall_ns, now_ns - thread->followed_ns);
-	__sync_fetch_and_add(&to->cpu_ns, cpu_ns - thread->cpu_before_ns);
-	__sync_fetch_and_add(&to->run_queue_ns, thread->run_queue_ns);
-	__sync_fetch_and_add(&to->threads, 1);
-	to->limits_known = limits_known();
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < TRACER_WAIT_CAUSES; i++)
-		__sync_fetch_and_add(&to->wait_ns[i], thread->wait_ns[i]);
+	add_thread(to, thread, cpu_ns, now_ns, false);
 }
 
 /* Adds a dead thread's sums. */

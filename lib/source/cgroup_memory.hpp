@@ -26,7 +26,7 @@ class CgroupMemory {
  private:
   using Key = std::pair<std::uint32_t, std::uint64_t>;  ///< Hierarchy and id.
 
-  std::map<Key, std::uint32_t> seen_;    ///< With one of its processes.
+  std::map<Key, std::uint32_t> seen_;   ///< With one of its processes.
   std::map<Key, std::string> folders_;  ///< Empty: not found. Of those that are seen again and again.
 };
 

@@ -36,7 +36,9 @@ KernelPrograms::KernelPrograms(const KernelSourceOptions& options) : options_(op
 
 KernelPrograms::~KernelPrograms() = default;
 
-std::uint32_t KernelPrograms::places() const { return static_cast<std::uint32_t>(std::bit_ceil(options_.max_processes)); }
+std::uint32_t KernelPrograms::places() const {
+  return static_cast<std::uint32_t>(std::bit_ceil(options_.max_processes));
+}
 
 /// A family that the kernel refuses is left out, and says why.
 void KernelPrograms::load_with_waits() {
@@ -146,9 +148,8 @@ void KernelPrograms::attach() {
 
 void KernelPrograms::detach() noexcept {
   auto& links = lifecycle_->links;
-  for (bpf_link** link :
-       {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit,
-        &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
+  for (bpf_link** link : {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit,
+                          &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
     ::bpf_link__destroy(*link);
     *link = nullptr;
   }

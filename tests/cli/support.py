@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -122,6 +123,48 @@ class TestCase(unittest.TestCase):
         self.assertEqual(result.returncode, status, result.stderr)
         self.assertIn(code, result.stderr)
         self.assertLessEqual(result.stderr.count("\n"), 24, "more than a screen: " + result.stderr)
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, test, *words):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                os.execvp(words[0], words)
+            finally:
+                os._exit(99)
+        self.status = None
+        self.text = ""
+        test.addCleanup(self.close)
+
+    def write(self, text):
+        os.write(self.fd, text.encode())
+
+    def read_until(self, text):
+        """Reads until `text` has come, or to the end if it is None."""
+        while text is None or text not in self.text:
+            try:
+                got = os.read(self.fd, 65536)
+            except OSError:  # EIO: the last program that had the terminal is gone
+                got = b""
+            if not got:
+                if text is None:
+                    return
+                raise AssertionError(f"the terminal ended before {text!r} came:\n{self.text}")
+            self.text += got.decode(errors="replace").replace("\r\n", "\n")
+
+    def exit_status(self):
+        if self.status is None:
+            self.status = os.waitpid(self.pid, 0)[1]
+        return os.WEXITSTATUS(self.status) if os.WIFEXITED(self.status) else -os.WTERMSIG(self.status)
+
+    def close(self):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.exit_status()
+        os.close(self.fd)
 
 
 class Result(unittest.TextTestResult):

@@ -2,54 +2,11 @@
 """Signals, terminals, and what goes on living behind tracerd run."""
 
 import os
-import pty
 import signal
 import subprocess
 
 import support
-from support import PYTHON, TRACERD, alive, of_kind, parse_lines, text_of, wait_until
-
-
-class Terminal:
-    """A program on a terminal of its own."""
-
-    def __init__(self, test, *words):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            try:
-                os.execvp(words[0], words)
-            finally:
-                os._exit(99)
-        self.status = None
-        self.text = ""
-        test.addCleanup(self.close)
-
-    def write(self, text):
-        os.write(self.fd, text.encode())
-
-    def read_until(self, text):
-        """Reads until `text` has come, or to the end if it is None."""
-        while text is None or text not in self.text:
-            try:
-                got = os.read(self.fd, 65536)
-            except OSError:  # EIO: the last program that had the terminal is gone
-                got = b""
-            if not got:
-                if text is None:
-                    return
-                raise AssertionError(f"the terminal ended before {text!r} came:\n{self.text}")
-            self.text += got.decode(errors="replace").replace("\r\n", "\n")
-
-    def exit_status(self):
-        if self.status is None:
-            self.status = os.waitpid(self.pid, 0)[1]
-        return os.WEXITSTATUS(self.status) if os.WIFEXITED(self.status) else -os.WTERMSIG(self.status)
-
-    def close(self):
-        if self.status is None:
-            os.kill(self.pid, signal.SIGKILL)
-            self.exit_status()
-        os.close(self.fd)
+from support import PYTHON, TRACERD, Terminal, alive, of_kind, parse_lines, text_of, wait_until
 
 
 class Terminals(support.TestCase):

@@ -19,7 +19,7 @@ const std::pair<std::string, Field> kWaits[] = {
     {"lock", &tracer::Ledger::lock_ns},       {"child", &tracer::Ledger::child_ns},
     {"sleep", &tracer::Ledger::sleep_ns},     {"poll", &tracer::Ledger::poll_ns},
     {"reclaim", &tracer::Ledger::reclaim_ns}, {"swap", &tracer::Ledger::swap_ns},
-    {"stopped", &tracer::Ledger::stopped_ns},
+    {"stopped", &tracer::Ledger::stopped_ns}, {"throttled", &tracer::Ledger::throttled_ns},
 };
 
 bool emulated() { return std::getenv("TRACER_EMULATED") != nullptr; }

@@ -35,6 +35,8 @@ TEST_CASE("peak memory is what was touched, also when it was given back before t
       if (give_back) arguments.emplace_back("unmap");
       const auto account = trace(truth::call("touch", arguments)).exit().account;
       REQUIRE(account.peak_rss_bytes.has_value());
+      CAPTURE(*account.peak_rss_bytes);
+      CAPTURE(base);
       CHECK(close_to(*account.peak_rss_bytes, mib * kMiB + base));
     }
   }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <utility>
 
 namespace {
@@ -104,6 +105,16 @@ std::optional<LimitedCgroup> LimitedCgroup::make(const std::string& controller) 
   return cgroup;
 }
 
+std::optional<LimitedCgroup> LimitedCgroup::make_below(const std::string& controller) const {
+  LimitedCgroup cgroup;
+  cgroup.is_v1_ = is_v1_;
+  if (!is_v1_ && !limit("cgroup.subtree_control", "+" + controller)) return std::nullopt;
+  cgroup.folder_ = folder_ + "/below";
+  if (::mkdir(cgroup.folder_.c_str(), 0755) == 0) return cgroup;
+  cgroup.folder_.clear();
+  return std::nullopt;
+}
+
 LimitedCgroup::LimitedCgroup(LimitedCgroup&& other) noexcept
     : folder_(std::exchange(other.folder_, {})), is_v1_(other.is_v1_) {}
 
@@ -111,6 +122,15 @@ LimitedCgroup::~LimitedCgroup() {
   if (folder_.empty()) return;
   // A process that has been reaped may still be on its way out of it.
   for (int attempt = 0; attempt < 100 && ::rmdir(folder_.c_str()) != 0; ++attempt) ::usleep(10'000);
+}
+
+std::optional<std::uint64_t> LimitedCgroup::number(const std::string& file, const std::string& name) const {
+  std::ifstream text(folder_ + "/" + file);
+  std::uint64_t value = 0;
+  if (name.empty()) return text >> value ? std::optional(value) : std::nullopt;
+  for (std::string word; text >> word >> value;)
+    if (word == name) return value;
+  return std::nullopt;
 }
 
 bool LimitedCgroup::limit(const std::string& file, const std::string& value) const {

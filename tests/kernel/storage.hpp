@@ -35,6 +35,8 @@ class ScratchDisk {
 class LimitedCgroup {
  public:
   static std::optional<LimitedCgroup> make(const std::string& controller);
+  /// Another below this one; must go before it.
+  std::optional<LimitedCgroup> make_below(const std::string& controller) const;
   LimitedCgroup(LimitedCgroup&& other) noexcept;
   LimitedCgroup& operator=(LimitedCgroup&&) = delete;
   ~LimitedCgroup();
@@ -44,6 +46,11 @@ class LimitedCgroup {
   std::string procs() const { return folder_ + "/cgroup.procs"; }
   /// False: the kernel has or allows no such limit.
   bool limit(const std::string& file, const std::string& value) const;
+  /// The number after `name` in one of its files, or the first in it; absent: there is none.
+  std::optional<std::uint64_t> number(const std::string& file, const std::string& name = {}) const;
+  /// Moves a living process there.
+  bool take(pid_t pid) const { return limit("cgroup.procs", std::to_string(pid)); }
+  const std::string& folder() const { return folder_; }
 
  private:
   LimitedCgroup() = default;

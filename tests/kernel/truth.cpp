@@ -299,6 +299,8 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"hold_in_two_children", hold_in_two_children},
       {"hold_shared", hold_shared},
       {"read_at_pace", read_at_pace},
+      {"sleep_in_children", sleep_in_children},
+      {"first_thread_gone", first_thread_gone},
       {"spawn_from_large", spawn_from_large},
       {"io", read_write},
       {"child_io", child_io},

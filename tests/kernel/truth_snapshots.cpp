@@ -2,6 +2,7 @@
 #include "truth_snapshots.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -11,6 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
+
+#include "truth_tools.hpp"
 
 namespace truth {
 namespace {
@@ -63,6 +67,26 @@ int hold_shared(const std::vector<std::string>& arguments) {
   }
   wait_for_children();
   return 0;
+}
+
+int sleep_in_children(const std::vector<std::string>& arguments) {
+  for (long i = 0; i < number(arguments.at(0)); ++i) {
+    if (::fork() != 0) continue;
+    ::execl("/proc/self/exe", "kernel_tests", "truth", "wait", "sleep", arguments.at(1).c_str(), nullptr);
+    ::_exit(99);
+  }
+  wait_for_children();
+  return 0;
+}
+
+int first_thread_gone(const std::vector<std::string>& arguments) {
+  const long ms = number(arguments.at(0));
+  std::thread([ms] {
+    rest(ms);
+    ::exit(0);
+  }).detach();
+  burn(CLOCK_THREAD_CPUTIME_ID, 60'000'000);
+  ::pthread_exit(nullptr);
 }
 
 int read_at_pace(const std::vector<std::string>& arguments) {

@@ -13,6 +13,10 @@ int hold_in_two_children(const std::vector<std::string>& arguments);
 int hold_shared(const std::vector<std::string>& arguments);
 /// Holds `MIB` for `MS`.
 int hold_memory(const std::vector<std::string>& arguments);
+/// `CHILDREN` that each sleep for `MS`.
+int sleep_in_children(const std::vector<std::string>& arguments);
+/// Burns 60 ms of CPU time in the first thread, which then ends; a second ends the process after `MS`.
+int first_thread_gone(const std::vector<std::string>& arguments);
 /// Reads FILE in 100 steps within `MS`, and reports before each step the boot clock and the bytes read so far.
 int read_at_pace(const std::vector<std::string>& arguments);
 

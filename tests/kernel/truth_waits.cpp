@@ -2,6 +2,7 @@
 #include "truth_waits.hpp"
 
 #include "truth.hpp"
+#include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
 #include "truth_waits_data.hpp"
 
@@ -274,9 +275,15 @@ int exec_by_thread(long ms) {
   return 0;
 }
 
+int burning(long ms) {
+  burn(CLOCK_PROCESS_CPUTIME_ID, static_cast<std::uint64_t>(ms) * 1'000'000u);
+  return 0;
+}
+
 int by_ms(const std::string& name, long ms) {
   static const std::map<std::string, std::function<int(long)>> all = {
       {"sleep", sleeping},
+      {"burn", burning},
       {"futex", futex},
       {"file_lock", file_lock},
       {"semaphore", semaphore},
@@ -307,6 +314,7 @@ int wait_for(const std::vector<std::string>& arguments) {
   if (arguments.at(0) == "chain") return chain(arguments);
   if (arguments.at(0) == "processes") return processes(arguments);
   if (arguments.at(0) == "in_cgroup") return in_cgroup(arguments);
+  if (arguments.at(0) == "hold_memory") return hold_memory({arguments.begin() + 1, arguments.end()});
   if (arguments.at(0) == "disk") return wait_for_disk(arguments);
   if (arguments.at(0) == "write") return write_much(arguments);
   return by_ms(arguments.at(0), number(arguments, 1));

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "capture.hpp"
+#include "ledger_expect.hpp"
+#include "storage.hpp"
+#include "truth.hpp"
+
+TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itself counts it") {
+  const auto cgroup = LimitedCgroup::make("cpu");
+  const bool limited =
+      cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000") : cgroup->limit("cpu.max", "20000 100000"));
+  if (!limited) {
+    MESSAGE("SKIP: no limit on CPU time here");
+    return;
+  }
+  const Capture capture = trace(truth::call("wait", {"in_cgroup", cgroup->procs(), "burn", "200"}));
+  expect::sound(capture);
+  const auto told_ns = cgroup->is_v1() ? cgroup->number("cpu.stat", "throttled_time")
+                                       : cgroup->number("cpu.stat", "throttled_usec");
+  REQUIRE(told_ns.has_value());
+  const std::uint64_t truth_ns = *told_ns * (cgroup->is_v1() ? 1 : 1000);
+  CHECK(truth_ns >= 500 * expect::kMillisecond);
+  const tracer::Ledger ledger = capture.exit().program.account.ledger;
+  REQUIRE(ledger.throttled_ns.has_value());
+  expect::waits(ledger, {{"throttled", truth_ns}});
+}
+
+TEST_CASE("a limit on a cgroup above throttles, too") {
+  const auto cgroup = LimitedCgroup::make("cpu");
+  const bool limited =
+      cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000") : cgroup->limit("cpu.max", "20000 100000"));
+  const auto below = limited ? cgroup->make_below("cpu") : std::nullopt;
+  if (!below) {
+    MESSAGE("SKIP: no limit on CPU time here");
+    return;
+  }
+  const Capture capture = trace(truth::call("wait", {"in_cgroup", below->procs(), "burn", "100"}));
+  expect::sound(capture);
+  const tracer::Ledger ledger = capture.exit().program.account.ledger;
+  CHECK(ledger.throttled_ns.value_or(0) >= 200 * expect::kMillisecond);
+  CHECK(*ledger.run_queue_ns <= expect::slack_ns(*ledger.wall_ns));
+}
+
+TEST_CASE("a process that is moved into a followed cgroup has a ledger from then on") {
+  const auto cgroup = LimitedCgroup::make("memory");
+  if (!cgroup) {
+    MESSAGE("SKIP: no cgroup can be made here");
+    return;
+  }
+  int gate[2];
+  REQUIRE(::pipe2(gate, O_CLOEXEC) == 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    char go = 0;
+    if (::read(gate[0], &go, 1) != 1) ::_exit(96);
+    ::usleep(300'000);
+    ::_exit(0);
+  }
+  tracer::SessionOptions options;
+  options.filter.include_cgroup(cgroup->folder());
+  tracer::Session session(std::move(options));
+  std::vector<tracer::ProcessExit> exits;
+  const auto on_exit = session.on<tracer::ProcessExit>([&](const auto& exit) { exits.push_back(exit); });
+  session.start();
+  ::usleep(100'000);
+  REQUIRE(cgroup->take(pid));
+  ::usleep(200'000);
+  REQUIRE(::write(gate[1], "g", 1) == 1);
+  REQUIRE(::waitpid(pid, nullptr, 0) == pid);
+  session.stop();
+  ::close(gate[0]);
+  ::close(gate[1]);
+  REQUIRE(exits.size() == 1);
+  const tracer::Ledger& ledger = exits[0].account.ledger;
+  REQUIRE(ledger.wall_ns.has_value());
+  REQUIRE(exits[0].attached_ns.has_value());
+  CHECK(expect::distance(*ledger.wall_ns, exits[0].end_ns - *exits[0].attached_ns) <= expect::kMillisecond);
+  const std::uint64_t sleep_ns = 300 * expect::kMillisecond;
+  CHECK(expect::distance(*ledger.sleep_ns, sleep_ns) <= expect::slack_ns(sleep_ns) + *ledger.run_queue_ns);
+  const std::uint64_t pipe_ns = 200 * expect::kMillisecond;
+  CHECK(*ledger.pipe_read_ns + expect::slack_ns(pipe_ns) >= pipe_ns);
+  expect::sums(ledger);
+}
