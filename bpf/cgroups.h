@@ -60,8 +60,12 @@ int BPF_PROG(cgroup_removed, struct cgroup *cgroup)
 
 	if (!use_cgroup_rules)
 		return 0;
-	for (key.hierarchy = 0; key.hierarchy <= TRACER_HIERARCHY_V1_PIDS; key.hierarchy++)
+		/* Unrolled: of a counter in memory 5.10 does not see that it ends. */
+#pragma clang loop unroll(full)
+	for (__u32 hierarchy = 0; hierarchy <= TRACER_HIERARCHY_V1_PIDS; hierarchy++) {
+		key.hierarchy = hierarchy;
 		bpf_map_delete_elem(&cgroup_rules, &key);
+	}
 	return 0;
 }
 

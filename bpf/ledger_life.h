@@ -34,6 +34,19 @@ static __noinline struct tracer_thread *begin_ledger(struct tracer_process *proc
 	return thread;
 }
 
+/* Of a new thread, which may find its cgroup held back before it first runs. */
+static __always_inline void inherit_limit(struct tracer_thread *thread, struct task_struct *task,
+					  struct task_struct *parent)
+{
+	struct tracer_thread *above = thread_of(parent);
+
+	if (!limits_known() || !thread || !above || !above->limited || above->group != (__u64)task->sched_task_group)
+		return;
+	thread->group = above->group;
+	thread->limited = above->limited;
+	thread->throttled_ns = throttled_so_far(thread);
+}
+
 /* One that lives already: what it waits for just now is seen, too. */
 static __always_inline void join_ledger(struct tracer_process *process, struct task_struct *task, __u64 now_ns,
 					__u32 program)

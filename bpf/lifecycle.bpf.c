@@ -34,7 +34,8 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		__sync_fetch_and_add(&origin->threads, 1);
 		__sync_fetch_and_add(&origin->threads_created, 1);
 		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED))
-			begin_ledger(origin, child, bpf_ktime_get_boot_ns(), PROGRAM_FORK);
+			inherit_limit(begin_ledger(origin, child, bpf_ktime_get_boot_ns(), PROGRAM_FORK), child,
+				      parent);
 		if (!(origin->flags & TRACER_FLAG_HAS_SUMS))
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
 		return 0;
@@ -77,7 +78,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	}
 	refresh_cgroup(child, fresh, PROGRAM_FORK);
 	if (keep_ledgers)
-		begin_ledger(fresh, child, fresh->start_ns, PROGRAM_FORK);
+		inherit_limit(begin_ledger(fresh, child, fresh->start_ns, PROGRAM_FORK), child, parent);
 	send_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
 	return 0;
 }

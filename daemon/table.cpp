@@ -186,6 +186,7 @@ void append_cost(std::string& out, const TableInput& input) {
   out += fmt::format("tracing cost: CPU {} ({:.1f} % of one)", format_duration(cost.cpu_ns),
                      100.0 * static_cast<double>(cost.cpu_ns) / static_cast<double>(input.elapsed_ns));
   if (cost.kernel_ns) out += fmt::format(", in the kernel {}", format_duration(*cost.kernel_ns));
+  if (cost.memory_bytes) out += fmt::format(", memory {}", format_bytes(*cost.memory_bytes));
   if (cost.kernel_memory_bytes) out += fmt::format(", kernel memory {}", format_bytes(*cost.kernel_memory_bytes));
   out += '\n';
 }

@@ -15,7 +15,7 @@
 
 #include <tracer/source.hpp>
 
-#include "base/cpu_clock.hpp"
+#include "base/own_usage.hpp"
 #include "base/unique_fd.hpp"
 #include "correlate/correlator.hpp"
 #include "correlate/replay_filter.hpp"
@@ -279,7 +279,7 @@ class Session::Impl final : public Receiver {
   }
 
   OwnCost own_cost() const {
-    OwnCost cost{cpu_ns_, snapshots_cpu_ns_, std::nullopt, source_->kernel_memory_bytes()};
+    OwnCost cost{cpu_ns_, snapshots_cpu_ns_, std::nullopt, resident_bytes(), source_->kernel_memory_bytes()};
     for (const auto& [family, ns] : source_->kernel_ns())
       if (family != Family::kSnapshots) cost.kernel_ns = cost.kernel_ns.value_or(0) + ns;
     return cost;

@@ -15,20 +15,29 @@
 #include "storage.hpp"
 #include "truth.hpp"
 
+namespace {
+
+/// As the cgroup counts it, over all CPUs.
+std::uint64_t throttled_by(const LimitedCgroup& cgroup) {
+  const auto told =
+      cgroup.is_v1() ? cgroup.number("cpu.stat", "throttled_time") : cgroup.number("cpu.stat", "throttled_usec");
+  REQUIRE(told.has_value());
+  return *told * (cgroup.is_v1() ? 1 : 1000);
+}
+
+}  // namespace
+
 TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itself counts it") {
   const auto cgroup = LimitedCgroup::make("cpu");
-  const bool limited =
-      cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000") : cgroup->limit("cpu.max", "20000 100000"));
+  const bool limited = cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000")
+                                                  : cgroup->limit("cpu.max", "20000 100000"));
   if (!limited) {
     MESSAGE("SKIP: no limit on CPU time here");
     return;
   }
   const Capture capture = trace(truth::call("wait", {"in_cgroup", cgroup->procs(), "burn", "200"}));
   expect::sound(capture);
-  const auto told_ns = cgroup->is_v1() ? cgroup->number("cpu.stat", "throttled_time")
-                                       : cgroup->number("cpu.stat", "throttled_usec");
-  REQUIRE(told_ns.has_value());
-  const std::uint64_t truth_ns = *told_ns * (cgroup->is_v1() ? 1 : 1000);
+  const std::uint64_t truth_ns = throttled_by(*cgroup);
   CHECK(truth_ns >= 500 * expect::kMillisecond);
   const tracer::Ledger ledger = capture.exit().program.account.ledger;
   REQUIRE(ledger.throttled_ns.has_value());
@@ -37,8 +46,8 @@ TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itsel
 
 TEST_CASE("a limit on a cgroup above throttles, too") {
   const auto cgroup = LimitedCgroup::make("cpu");
-  const bool limited =
-      cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000") : cgroup->limit("cpu.max", "20000 100000"));
+  const bool limited = cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000")
+                                                  : cgroup->limit("cpu.max", "20000 100000"));
   const auto below = limited ? cgroup->make_below("cpu") : std::nullopt;
   if (!below) {
     MESSAGE("SKIP: no limit on CPU time here");
@@ -46,9 +55,27 @@ TEST_CASE("a limit on a cgroup above throttles, too") {
   }
   const Capture capture = trace(truth::call("wait", {"in_cgroup", below->procs(), "burn", "100"}));
   expect::sound(capture);
-  const tracer::Ledger ledger = capture.exit().program.account.ledger;
-  CHECK(ledger.throttled_ns.value_or(0) >= 200 * expect::kMillisecond);
-  CHECK(*ledger.run_queue_ns <= expect::slack_ns(*ledger.wall_ns));
+  const std::uint64_t truth_ns = throttled_by(*cgroup);
+  CHECK(truth_ns >= 200 * expect::kMillisecond);
+  expect::waits(capture.exit().program.account.ledger, {{"throttled", truth_ns}});
+}
+
+TEST_CASE("processes that begin while their cgroup is held back are throttled from the first") {
+  const auto cgroup = LimitedCgroup::make("cpu");
+  const bool limited = cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000")
+                                                  : cgroup->limit("cpu.max", "20000 100000"));
+  if (!limited) {
+    MESSAGE("SKIP: no limit on CPU time here");
+    return;
+  }
+  const Capture capture = trace(
+      truth::call("wait", {"in_cgroup", cgroup->procs(), "processes", "30", "burn", "burn", "burn", "burn", "burn"}));
+  expect::sound(capture);
+  std::uint64_t sum_ns = capture.exit().account.ledger.throttled_ns.value_or(0);
+  for (const auto& exit : capture.other_exits()) sum_ns += exit.account.ledger.throttled_ns.value_or(0);
+  const std::uint64_t truth_ns = throttled_by(*cgroup);
+  CHECK(truth_ns >= 300 * expect::kMillisecond);
+  CHECK(expect::distance(sum_ns, truth_ns) <= truth_ns / 10 + expect::slack_ns(0));
 }
 
 TEST_CASE("a process that is moved into a followed cgroup has a ledger from then on") {

@@ -321,3 +321,104 @@ TEST_CASE("processes whose exits were lost are forgotten when there are too many
   CHECK(stages.events.size() == 25);
   CHECK(stages.correlator.forgotten() == 20);
 }
+
+TEST_CASE("one that ends while a snapshot is taken is not in it") {
+  Stages stages;
+  stages.push(wire::thread_record(kShell, {.tid = 100}));
+  stages.push(wire::thread_record(kChild, {.tid = 101}));
+  stages.push(wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 1000}));
+  const auto samples = stages.correlator.take_samples();
+  REQUIRE(samples.size() == 1);
+  CHECK(samples[0].process->pid == 101);
+}
+
+TEST_CASE("all of a snapshot has one time") {
+  Stages stages;
+  stages.push(wire::thread_record(kShell, {.time_ns = 5000, .tid = 100, .anonymous_pages = 3}));
+  stages.push(wire::thread_record(kChild, {.time_ns = 5001, .tid = 101, .anonymous_pages = 4}));
+  stages.push(wire::cgroup_record(1, "/a"));
+  stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .processes = 2, .memory_bytes = 1 << 20, .file_bytes = 0}));
+  const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kOfMany);
+  CHECK(collect::kinds_of(events) ==
+        std::vector{EventKind::kProcessSample, EventKind::kProcessSample, EventKind::kCgroupSample});
+  for (const Event& event : events) CHECK(time_of(event) == 4321);
+  const auto cgroup = collect::all_of<CgroupSample>(events).at(0);
+  CHECK(cgroup.cgroup == "/a");
+  CHECK(cgroup.followed_processes == 2);
+  CHECK(cgroup.held_bytes == bytes_of_pages(7));
+  stages.push(wire::thread_record(kShell, {.tid = 100}));
+  CHECK(stages.correlator.take_snapshot(4322, Correlator::Folding::kOfMany).size() == 1);
+}
+
+TEST_CASE("many processes of one tool are told together only where that is asked for") {
+  for (const auto folding : {Correlator::Folding::kNone, Correlator::Folding::kOfMany}) {
+    Stages stages;
+    for (std::uint32_t pid = 1; pid <= 65; ++pid)
+      stages.push(wire::thread_record({.pid = pid, .start_ns = pid}, {.tid = pid, .own = wire::counted(1)}));
+    stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .processes = 70, .memory_bytes = 1000}));
+    const auto events = stages.correlator.take_snapshot(4321, folding);
+    const bool folds = folding == Correlator::Folding::kOfMany;
+    CHECK(collect::all_of<ProcessSample>(events).size() == (folds ? 0 : 65));
+    CHECK(collect::all_of<CgroupSample>(events).at(0).followed_processes == 65);
+    const auto sums = collect::all_of<ToolSample>(events);
+    REQUIRE(sums.size() == (folds ? 1 : 0));
+    if (!folds) continue;
+    CHECK(sums[0].time_ns == 4321);
+    CHECK(sums[0].processes == 65);
+    CHECK(sums[0].account.cpu_ns == 6500);
+  }
+}
+
+TEST_CASE("what came before a snapshot is dropped with its cgroups") {
+  Stages stages;
+  const auto cgroup = wire::cgroup_memory_record({.cgroup_id = 1, .memory_bytes = 1000});
+  for (const bool taken : {false, true}) {
+    stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1)}));
+    stages.push(cgroup);
+    if (taken) {
+      CHECK(stages.correlator.take_samples().size() == 1);
+    } else {
+      stages.correlator.drop_samples();
+    }
+    stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(2)}));
+    const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kNone);
+    REQUIRE(events.size() == 1);
+    CHECK(std::get<ProcessSample>(events[0]).account.cpu_ns == 200);
+  }
+}
+
+TEST_CASE("a snapshot's rates are those since the snapshot before") {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  Stages stages;
+  std::vector<ProcessSample> samples;
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    FileRecord file;
+    file.pid = kShell.pid;
+    file.start_ns = kShell.start_ns;
+    file.time_ns = round * kSecond;
+    file.position_bytes = round * 300;
+    file.size_bytes = 1000;
+    file.readable = true;
+    stages.correlator.on_record(file);
+    stages.push(wire::thread_record(kShell, {.tid = 100}));
+    const auto events = stages.correlator.take_snapshot(round * kSecond, Correlator::Folding::kNone);
+    samples.push_back(std::get<ProcessSample>(events.at(0)));
+  }
+  CHECK_FALSE(samples[0].progress.bytes_per_s.has_value());
+  CHECK(samples[1].progress.bytes_per_s == 300);
+}
+
+TEST_CASE("once ledgers are stopped samples have none") {
+  Stages stages;
+  tracer_wire_waits waits{};
+  waits.threads = 1;
+  waits.wall_ns = 900;
+  const auto record = wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1), .waits = waits});
+  stages.push(record);
+  CHECK(stages.correlator.take_samples().at(0).account.ledger.wall_ns == 900);
+  stages.correlator.stop_ledgers();
+  stages.push(record);
+  const auto samples = stages.correlator.take_samples();
+  CHECK_FALSE(samples.at(0).account.ledger.wall_ns.has_value());
+  CHECK(samples.at(0).account.cpu_ns == 100);
+}

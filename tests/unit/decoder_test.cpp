@@ -48,6 +48,7 @@ std::vector<Bytes> one_of_each_kind() {
           wire::cgroup_record(5, "/a/b"),
           wire::cgroup_record(5, "/a/b", true),
           wire::thread_record(kWho, {.tid = 42}),
+          wire::cgroup_memory_record({}),
           wire::text_record(kWho, {.exe = "/bin/sh", .cwd = "/", .argv = {{"sh", "-c"}}, .cgroup = "/a"})};
 }
 
@@ -218,6 +219,58 @@ TEST_CASE("a thread's record adds what ended threads did to its own") {
   CHECK(record.flags == TRACER_FLAG_LOST_THREADS);
   CHECK(record.newly_adopted);
   CHECK_FALSE(as<ThreadRecord>(wire::thread_record(kWho, {.tid = 43})).newly_adopted);
+}
+
+TEST_CASE("a thread without a number is a first thread that is dead") {
+  CHECK(as<ThreadRecord>(wire::thread_record(kWho, {.tid = 42})).lives);
+  const auto dead = as<ThreadRecord>(wire::thread_record(kWho, {.tid = 0, .ended = wire::counted(2)}));
+  CHECK_FALSE(dead.lives);
+  CHECK(dead.sum.cpu_ns == 200);
+}
+
+TEST_CASE("a thread's record carries its waits, its state, and memory if it says so") {
+  tracer_wire_waits waits{};
+  waits.wait_ns[TRACER_WAIT_THROTTLED] = 7;
+  waits.limits_known = 1;
+  const auto record = as<ThreadRecord>(wire::thread_record(
+      kWho, {.tid = 42, .waits = waits, .anonymous_pages = 12, .state = TRACER_STATE_UNINTERRUPTIBLE}));
+  CHECK(record.waits.wait_ns[TRACER_WAIT_THROTTLED] == 7);
+  CHECK(record.waits.limits_known == 1);
+  CHECK(record.state == TRACER_STATE_UNINTERRUPTIBLE);
+  REQUIRE(record.memory.has_value());
+  CHECK(record.memory->anonymous_pages == 12);
+  CHECK_FALSE(as<ThreadRecord>(wire::thread_record(kWho, {.tid = 42})).memory.has_value());
+}
+
+TEST_CASE("a cgroup's memory record tells what is charged to it") {
+  const auto record = as<CgroupMemoryRecord>(wire::cgroup_memory_record({.cgroup_id = 99,
+                                                                         .hierarchy = TRACER_HIERARCHY_V1_MEMORY,
+                                                                         .processes = 3,
+                                                                         .memory_bytes = 1001,
+                                                                         .peak_bytes = 1002,
+                                                                         .file_bytes = 1003,
+                                                                         .kernel_bytes = 1004,
+                                                                         .throttled_ns = 1005}));
+  CHECK(record.cgroup_id == 99);
+  CHECK(record.hierarchy == TRACER_HIERARCHY_V1_MEMORY);
+  CHECK(record.processes == 3);
+  CHECK(record.memory_bytes == 1001);
+  CHECK(record.peak_bytes == 1002);
+  CHECK(record.file_bytes == 1003);
+  CHECK(record.kernel_bytes == 1004);
+  CHECK(record.throttled_ns == 1005);
+}
+
+TEST_CASE("what is not known of a cgroup's memory is absent, and zero is known") {
+  const auto unknown = as<CgroupMemoryRecord>(wire::cgroup_memory_record({.cgroup_id = 99}));
+  CHECK_FALSE(unknown.memory_bytes.has_value());
+  CHECK_FALSE(unknown.peak_bytes.has_value());
+  CHECK_FALSE(unknown.file_bytes.has_value());
+  CHECK_FALSE(unknown.kernel_bytes.has_value());
+  CHECK_FALSE(unknown.throttled_ns.has_value());
+  const auto none = as<CgroupMemoryRecord>(wire::cgroup_memory_record({.file_bytes = 0, .throttled_ns = 0}));
+  CHECK(none.file_bytes == 0);
+  CHECK(none.throttled_ns == 0);
 }
 
 TEST_CASE("a text record tells unknown from empty") {

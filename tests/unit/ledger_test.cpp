@@ -11,7 +11,7 @@ namespace {
 RawWaits waited(std::uint64_t unit) {
   RawWaits waits{};
   waits.cpu_ns = 100 * unit;
-  waits.run_queue_ns = 24 * unit;
+  waits.run_queue_ns = 11 * unit;
   for (std::uint64_t cause = 0; cause < TRACER_WAIT_CAUSES; ++cause) waits.wait_ns[cause] = cause * unit;
   waits.wall_ns = 200 * unit;
   waits.threads = 1;
@@ -21,9 +21,11 @@ RawWaits waited(std::uint64_t unit) {
 }  // namespace
 
 TEST_CASE("every cause lands in its own field, and the rest is the others'") {
-  const Ledger ledger = to_ledger(waited(3), {});
+  RawWaits waits = waited(3);
+  waits.limits_known = 1;
+  const Ledger ledger = to_ledger(waits, {});
   CHECK(ledger.cpu_ns == 300);
-  CHECK(ledger.run_queue_ns == 72);
+  CHECK(ledger.run_queue_ns == 33);
   CHECK(ledger.disk_ns == 3 * TRACER_WAIT_DISK);
   CHECK(ledger.pipe_read_ns == 3 * TRACER_WAIT_PIPE_READ);
   CHECK(ledger.pipe_write_ns == 3 * TRACER_WAIT_PIPE_WRITE);
@@ -35,21 +37,32 @@ TEST_CASE("every cause lands in its own field, and the rest is the others'") {
   CHECK(ledger.poll_ns == 3 * TRACER_WAIT_POLL);
   CHECK(ledger.reclaim_ns == 3 * TRACER_WAIT_RECLAIM);
   CHECK(ledger.swap_ns == 3 * TRACER_WAIT_SWAP);
+  CHECK(ledger.throttled_ns == 3 * TRACER_WAIT_THROTTLED);
   CHECK(ledger.stopped_ns == 3 * TRACER_WAIT_STOPPED);
   CHECK(ledger.wall_ns == 600);
   CHECK(ledger.other_ns == 30);
-  CHECK_FALSE(ledger.throttled_ns.has_value());
   CHECK_FALSE(ledger.pipe_read_peer_pid.has_value());
   CHECK_FALSE(ledger.pipe_write_peer_pid.has_value());
+}
+
+TEST_CASE("throttled time is known only where limits are, be it none") {
+  RawWaits waits = waited(1);
+  waits.wait_ns[TRACER_WAIT_THROTTLED] = 0;
+  CHECK_FALSE(to_ledger(waits, {}).throttled_ns.has_value());
+  CHECK(to_ledger(waits, {}).other_ns == 10 + TRACER_WAIT_THROTTLED);
+  waits.limits_known = 1;
+  CHECK(to_ledger(waits, {}).throttled_ns == 0);
 }
 
 TEST_CASE("of no threads nothing is known") {
   RawWaits waits = waited(1);
   waits.threads = 0;
+  waits.limits_known = 1;
   const Ledger ledger = to_ledger(waits, {});
   CHECK_FALSE(ledger.wall_ns.has_value());
   CHECK_FALSE(ledger.cpu_ns.has_value());
   CHECK_FALSE(ledger.sleep_ns.has_value());
+  CHECK_FALSE(ledger.throttled_ns.has_value());
   CHECK_FALSE(ledger.other_ns.has_value());
 }
 
@@ -98,7 +111,7 @@ TEST_CASE("a difference of waits never goes below zero, and keeps the later thre
   const RawWaits share = difference(later, earlier);
   CHECK(share.wall_ns == 400);
   CHECK(share.cpu_ns == 200);
-  CHECK(share.run_queue_ns == 48);
+  CHECK(share.run_queue_ns == 22);
   CHECK(share.wait_ns[TRACER_WAIT_OTHER] == 2 * TRACER_WAIT_OTHER);
   CHECK(share.threads == 2);
   CHECK(share.pipe_read_peer == 7);
@@ -111,10 +124,21 @@ TEST_CASE("a sum of waits adds all, threads included") {
   const RawWaits sum = sum_of(waited(1), waited(2));
   CHECK(sum.wall_ns == 600);
   CHECK(sum.cpu_ns == 300);
-  CHECK(sum.run_queue_ns == 72);
+  CHECK(sum.run_queue_ns == 33);
   CHECK(sum.wait_ns[TRACER_WAIT_DISK] == 3 * TRACER_WAIT_DISK);
   CHECK(sum.wait_ns[TRACER_WAIT_OTHER] == 3 * TRACER_WAIT_OTHER);
   CHECK(sum.threads == 2);
+}
+
+TEST_CASE("where limits are known of one part, they are of a sum, in either order, and of a difference") {
+  RawWaits limited = waited(1);
+  limited.limits_known = 1;
+  CHECK(sum_of(limited, waited(1)).limits_known == 1);
+  CHECK(sum_of(waited(1), limited).limits_known == 1);
+  CHECK(sum_of(limited, limited).limits_known == 1);
+  CHECK(sum_of(waited(1), waited(1)).limits_known == 0);
+  CHECK(sum_of(limited, RawWaits{}).wait_ns[TRACER_WAIT_THROTTLED] == TRACER_WAIT_THROTTLED);
+  CHECK(to_ledger(difference(limited, RawWaits{}), {}).throttled_ns == TRACER_WAIT_THROTTLED);
 }
 
 TEST_CASE("the peer of a sum is that of the longer wait, in either order; one that is not known counts for nothing") {

@@ -253,7 +253,7 @@ TEST_CASE("the schema names each kind's fields once") {
     CHECK(different.size() == names.size());
     CHECK(names.front() == "time_ns");
   }
-  CHECK(event_schema().size() == 6);
+  CHECK(event_schema().size() == 8);
 }
 
 TEST_CASE("a recording replays through a session, filtered, and without events of its own") {

@@ -50,7 +50,8 @@ const auto kOther = process(4, 40, 1, 10, "/bin/cat");
 
 TEST_CASE("a replay without rules keeps everything") {
   ReplayFilter filter = of({});
-  for (const Event& event : {start(kBash), exec(kBwa), exit(kBwa), Event(Loss{}), Event(SessionEnd{})})
+  for (const Event& event : {start(kBash), exec(kBwa), exit(kBwa), Event(Loss{}), Event(SessionEnd{}),
+                             Event(ToolSample{}), Event(CgroupSample{})})
     CHECK(filter.keeps(event));
 }
 
@@ -100,4 +101,13 @@ TEST_CASE("losses and the session's end pass every filter") {
   ReplayFilter filter = of(Filter().include_uid(1));
   CHECK(filter.keeps(Loss{1, "x", 2}));
   CHECK(filter.keeps(SessionEnd{}));
+}
+
+TEST_CASE("with any rule a replay drops sums over processes, as they can't be taken apart") {
+  for (const Filter& rule : {Filter().include_exe("bwa"), Filter().exclude_tool("bwa"), Filter().include_uid(1000),
+                             Filter().exclude_uid(1)}) {
+    ReplayFilter filter = of(rule);
+    CHECK_FALSE(filter.keeps(ToolSample{}));
+    CHECK_FALSE(filter.keeps(CgroupSample{}));
+  }
 }

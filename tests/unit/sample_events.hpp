@@ -76,6 +76,10 @@ inline std::vector<tracer::Event> all() {
           bare<ProcessSample>(),
           bare<Loss>(),
           texts,
+          full<ToolSample>(),
+          bare<ToolSample>(),
+          full<CgroupSample>(),
+          bare<CgroupSample>(),
           full<SessionEnd>()};
 }
 

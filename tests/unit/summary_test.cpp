@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/summary.hpp>
 
+#include <initializer_list>
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 using namespace tracer;
@@ -50,6 +54,67 @@ Event exec_of(const Run& run) {
   exec.process = process_of(run);
   exec.ended = program_of(run);
   return exec;
+}
+
+ProcessSample sample_at(std::uint64_t time_ns, std::uint32_t pid, std::optional<std::uint64_t> held,
+                        std::optional<std::string> step = {}) {
+  ProcessSample sample;
+  sample.time_ns = time_ns;
+  sample.process = process_of({.pid = pid, .step = std::move(step)});
+  sample.rss_anonymous_bytes = held;
+  return sample;
+}
+
+ToolSample folded_at(std::uint64_t time_ns, std::optional<std::uint64_t> held, std::optional<std::string> step = {}) {
+  ToolSample sample;
+  sample.time_ns = time_ns;
+  sample.context.step = std::move(step);
+  sample.processes = 65;
+  sample.held_bytes = held;
+  return sample;
+}
+
+Summary summary_of(const std::vector<Event>& events) {
+  Summary summary;
+  for (const Event& event : events) summary.add(event);
+  return summary;
+}
+
+std::vector<std::uint32_t> survivors_of(const Summary& summary) {
+  std::vector<std::uint32_t> pids;
+  for (const ProcessSample& sample : summary.survivors()) pids.push_back(sample.process->pid);
+  return pids;
+}
+
+using Pids = std::vector<std::uint32_t>;
+
+/// In which all processes are followed, unless said otherwise.
+struct Charge {
+  std::uint64_t time_ns = 1;
+  std::uint64_t cgroup_id = 50;
+  std::string hierarchy = "v2";
+  std::optional<std::uint64_t> memory = 100;
+  std::optional<std::uint64_t> peak = {};
+  std::uint64_t processes = 3;
+  std::uint64_t followed = 3;
+};
+
+CgroupSample cgroup_of(const Charge& charge) {
+  CgroupSample sample;
+  sample.time_ns = charge.time_ns;
+  sample.cgroup_id = charge.cgroup_id;
+  sample.cgroup_hierarchy = charge.hierarchy;
+  sample.memory_bytes = charge.memory;
+  sample.memory_peak_bytes = charge.peak;
+  sample.processes = charge.processes;
+  sample.followed_processes = charge.followed;
+  return sample;
+}
+
+std::vector<CgroupMemory> cgroups_of(std::initializer_list<Charge> charges) {
+  Summary summary;
+  for (const Charge& charge : charges) summary.add(cgroup_of(charge));
+  return summary.cgroups();
 }
 
 }  // namespace
@@ -153,6 +218,8 @@ TEST_CASE("survivors, losses and the end are kept") {
   summary.add(Loss{1, "a", 4});
   summary.add(Loss{2, "b", 5});
   SessionEnd end;
+  end.processes_started = 8;
+  end.processes_ended = 7;
   end.exits_delivered = 7;
   summary.add(end);
   summary.add(ProcessStart{1, sample.process, {}});
@@ -167,4 +234,137 @@ TEST_CASE("times that run backwards do not make a wall time of centuries") {
   summary.add(exit_of({.tool = "x", .start_ns = 500, .end_ns = 100}));
   CHECK(summary.by_tool()[0].wall_ns == 0);
   CHECK(summary.total().wall_ns == 0);
+}
+
+TEST_CASE("only those of the last snapshot survive") {
+  Summary summary = summary_of({sample_at(100, 1, 0), sample_at(100, 2, 0), sample_at(100, 3, 0)});
+  CHECK(survivors_of(summary) == Pids{1, 2, 3});
+  summary.add(exit_of({.pid = 3}));
+  CHECK(survivors_of(summary) == Pids{1, 2});
+  summary.add(sample_at(200, 2, 0));
+  summary.add(sample_at(200, 4, 0));
+  CHECK(survivors_of(summary) == Pids{2, 4});
+  summary.add(folded_at(300, 0));
+  CHECK(survivors_of(summary).empty());
+  summary.add(sample_at(300, 5, 0));
+  summary.add(folded_at(300, 0));
+  CHECK(survivors_of(summary) == Pids{5});
+}
+
+TEST_CASE("when as many have ended as have begun nobody survives") {
+  for (const std::uint64_t ended : {std::uint64_t{4}, std::uint64_t{5}}) {
+    Summary summary = summary_of({sample_at(100, 1, 0)});
+    SessionEnd end;
+    end.processes_started = 5;
+    end.processes_ended = ended;
+    summary.add(end);
+    CHECK(summary.survivors().size() == (ended == 5 ? 0 : 1));
+  }
+}
+
+TEST_CASE("a task's peak is the most that its processes held at one snapshot") {
+  const Summary summary =
+      summary_of({sample_at(100, 1, 100, "align"), sample_at(100, 2, 200, "sort"), sample_at(200, 1, 250, "align"),
+                  sample_at(200, 3, 20, "align"), sample_at(300, 1, 10, "align"),
+                  exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400}),
+                  exit_of({.pid = 2, .step = "sort", .start_ns = 2, .end_ns = 150}),
+                  exit_of({.pid = 9, .step = "index", .start_ns = 3, .end_ns = 9})});
+  CHECK(summary.total().task_peak_bytes == 300);
+  const auto steps = summary.by_step();
+  REQUIRE(steps.size() == 3);
+  CHECK(steps[0].task_peak_bytes == 270);
+  CHECK(steps[1].task_peak_bytes == 200);
+  CHECK_FALSE(steps[2].task_peak_bytes.has_value());
+  CHECK_FALSE(summary.by_tool().at(0).task_peak_bytes.has_value());
+}
+
+TEST_CASE("the last snapshot counts for the peak though none follows") {
+  CHECK(summary_of({sample_at(100, 1, 10), sample_at(200, 1, 30)}).total().task_peak_bytes == 30);
+}
+
+TEST_CASE("a task's peak is at least its largest process's, and absent without a snapshot") {
+  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
+  CHECK(summary_of({sample_at(100, 1, 100, "align"), exit}).total().task_peak_bytes == 5000);
+  CHECK(summary_of({sample_at(100, 1, 100, "align"), exit}).by_step().at(0).task_peak_bytes == 5000);
+  CHECK_FALSE(summary_of({exit}).total().task_peak_bytes.has_value());
+}
+
+TEST_CASE("a snapshot in which the memory of one process is unknown does not count") {
+  const Event align = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
+  const Event sort = exit_of({.pid = 2, .step = "sort", .start_ns = 2, .end_ns = 400});
+  const Summary summary = summary_of({sample_at(100, 1, 900, "align"), sample_at(100, 2, {}, "sort"),
+                                      sample_at(200, 1, 50, "align"), sample_at(200, 2, 20, "sort"),
+                                      sample_at(300, 2, {}, "sort"), sample_at(300, 1, 800, "align"), align, sort});
+  CHECK(summary.total().task_peak_bytes == 70);
+  CHECK(summary.by_step().at(0).task_peak_bytes == 900);
+  CHECK(summary.by_step().at(1).task_peak_bytes == 20);
+  CHECK_FALSE(summary_of({sample_at(100, 1, {})}).total().task_peak_bytes.has_value());
+}
+
+TEST_CASE("what many processes hold that are told together counts for the peak") {
+  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
+  const Summary summary = summary_of({sample_at(100, 1, 100, "align"), folded_at(100, 1000, "align"),
+                                      folded_at(100, 7000), folded_at(200, {}, "align"), exit});
+  CHECK(summary.total().task_peak_bytes == 8100);
+  CHECK(summary.by_step().at(0).task_peak_bytes == 1100);
+  CHECK_FALSE(summary_of({folded_at(100, {}), sample_at(100, 1, 5)}).total().task_peak_bytes.has_value());
+}
+
+TEST_CASE("ledgers are summed over the programs that have one") {
+  ProcessExit with = std::get<ProcessExit>(exit_of({.tool = "cat"}));
+  with.program.account.ledger.wall_ns = 100;
+  with.program.account.ledger.disk_ns = 40;
+  with.program.account.ledger.pipe_read_peer_pid = 7;
+  ProcessExit throttled = with;
+  throttled.program.account.ledger.throttled_ns = 5;
+  const Summary summary = summary_of({with, exit_of({.tool = "cat"}), throttled});
+  const Ledger ledger = summary.total().ledger;
+  CHECK(ledger.wall_ns == 200);
+  CHECK(ledger.disk_ns == 80);
+  CHECK(ledger.throttled_ns == 5);
+  CHECK_FALSE(ledger.sleep_ns.has_value());
+  CHECK_FALSE(ledger.pipe_read_peer_pid.has_value());
+}
+
+TEST_CASE("of a cgroup the sample with the most memory is kept") {
+  const auto cgroups = cgroups_of({{.time_ns = 1, .memory = 100}, {.time_ns = 2, .memory = 300}, {.time_ns = 3}});
+  REQUIRE(cgroups.size() == 1);
+  CHECK(cgroups[0].highest.time_ns == 2);
+  CHECK(cgroups[0].highest.memory_bytes == 300);
+  CHECK(cgroups[0].followed_wholly);
+}
+
+TEST_CASE("a cgroup's peak is the kernel's mark, and else the most of all snapshots") {
+  CHECK(cgroups_of({{.memory = 100, .peak = 700}, {.memory = 300, .peak = 600}}).at(0).peak_bytes == 700);
+  CHECK(cgroups_of({{.memory = 100}, {.memory = 300}, {.memory = 200}}).at(0).peak_bytes == 300);
+}
+
+TEST_CASE("a cgroup in which others lived at any snapshot was not followed wholly") {
+  CHECK(cgroups_of({{}, {}}).at(0).followed_wholly);
+  CHECK_FALSE(cgroups_of({{}, {.followed = 2}, {}}).at(0).followed_wholly);
+  CHECK_FALSE(cgroups_of({{.processes = 4}, {.memory = 900}}).at(0).followed_wholly);
+}
+
+TEST_CASE("cgroups come with the highest peak first, and by hierarchy and number") {
+  const auto cgroups = cgroups_of(
+      {{.memory = 100}, {.cgroup_id = 51, .peak = 900}, {.hierarchy = "memory", .memory = 500}, {.cgroup_id = 52}});
+  REQUIRE(cgroups.size() == 4);
+  CHECK(cgroups[0].highest.cgroup_id == 51);
+  CHECK(cgroups[1].highest.cgroup_hierarchy == "memory");
+  CHECK(cgroups[2].peak_bytes == 100);
+  CHECK(cgroups[3].peak_bytes == 100);
+}
+
+TEST_CASE("a cgroup's sample without its memory says nothing") {
+  CHECK(cgroups_of({{.memory = {}, .peak = 900}}).empty());
+  CHECK(cgroups_of({{}, {.memory = {}, .peak = 900, .followed = 1}}).at(0).peak_bytes == 100);
+}
+
+TEST_CASE("of very many cgroups those with the highest peaks are kept") {
+  Summary summary;
+  for (std::uint64_t id = 1; id <= 300; ++id) summary.add(cgroup_of({.cgroup_id = id, .memory = id}));
+  const auto cgroups = summary.cgroups();
+  REQUIRE(cgroups.size() == 256);
+  CHECK(cgroups.front().highest.cgroup_id == 300);
+  CHECK(cgroups.back().highest.cgroup_id == 45);
 }

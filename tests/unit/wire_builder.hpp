@@ -72,6 +72,20 @@ struct Thread {
   std::uint64_t attached_ns = 0;
   std::uint32_t flags = 0;
   std::uint32_t newly_adopted = 0;
+  tracer_wire_waits waits = {};
+  std::optional<std::uint64_t> anonymous_pages = {};  ///< Absent: nothing is known of the process's memory.
+  std::uint32_t state = TRACER_STATE_RUNNING;
+};
+
+struct CgroupMemory {
+  std::uint64_t cgroup_id = 1;
+  std::uint32_t hierarchy = TRACER_HIERARCHY_V2;
+  std::uint32_t processes = 0;
+  std::uint64_t memory_bytes = TRACER_UNKNOWN;
+  std::uint64_t peak_bytes = TRACER_UNKNOWN;
+  std::uint64_t file_bytes = TRACER_UNKNOWN;
+  std::uint64_t kernel_bytes = TRACER_UNKNOWN;
+  std::uint64_t throttled_ns = TRACER_UNKNOWN;
 };
 
 struct Text {
@@ -220,6 +234,26 @@ inline Bytes thread_record(const Who& who, const Thread& thread) {
   record.tid = thread.tid;
   record.flags = thread.flags;
   record.newly_adopted = thread.newly_adopted;
+  record.waits = thread.waits;
+  record.anonymous_pages = thread.anonymous_pages.value_or(0);
+  record.has_memory = thread.anonymous_pages ? 1 : 0;
+  record.state = thread.state;
+  Bytes bytes;
+  append(bytes, record);
+  return sized(std::move(bytes));
+}
+
+inline Bytes cgroup_memory_record(const CgroupMemory& memory) {
+  tracer_wire_cgroup_memory record{};
+  record.header = header_of(TRACER_WIRE_CGROUP_MEMORY, {}, 0);
+  record.cgroup_id = memory.cgroup_id;
+  record.memory_bytes = memory.memory_bytes;
+  record.peak_bytes = memory.peak_bytes;
+  record.file_bytes = memory.file_bytes;
+  record.kernel_bytes = memory.kernel_bytes;
+  record.throttled_ns = memory.throttled_ns;
+  record.hierarchy = memory.hierarchy;
+  record.processes = memory.processes;
   Bytes bytes;
   append(bytes, record);
   return sized(std::move(bytes));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/// What this process itself consumes.
 #pragma once
 
 #include <time.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace tracer {
 
@@ -13,6 +15,9 @@ inline std::uint64_t thread_cpu_ns() noexcept {
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
 }
+
+/// Of this process; absent when /proc is not there.
+std::optional<std::uint64_t> resident_bytes();
 
 /// Adds the CPU time of a block to a sum.
 class CpuMeter {

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/cgroup_samples.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "wire.h"
+
+using namespace tracer;
+
+namespace {
+
+const std::string kId = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+CgroupMemoryRecord charged(std::uint64_t cgroup_id, std::uint32_t hierarchy = TRACER_HIERARCHY_V2) {
+  CgroupMemoryRecord record;
+  record.cgroup_id = cgroup_id;
+  record.hierarchy = hierarchy;
+  record.processes = 5;
+  record.memory_bytes = 1000;
+  record.peak_bytes = 2000;
+  record.file_bytes = 300;
+  record.kernel_bytes = 40;
+  record.throttled_ns = 7;
+  return record;
+}
+
+ProcessSample in(std::optional<std::uint64_t> cgroup_id, std::optional<std::uint64_t> anonymous = 100,
+                 std::optional<std::string> hierarchy = "v2") {
+  Process process;
+  process.cgroup_id = cgroup_id;
+  process.cgroup_hierarchy = std::move(hierarchy);
+  ProcessSample sample;
+  sample.time_ns = 777;
+  sample.process = std::make_shared<const Process>(process);
+  sample.rss_anonymous_bytes = anonymous;
+  sample.rss_file_bytes = 5000;
+  sample.rss_shared_bytes = 6000;
+  return sample;
+}
+
+CgroupSample only(const CgroupMemoryRecord& record, const std::vector<ProcessSample>& samples) {
+  const auto all = cgroup_samples({record}, samples, CgroupTable());
+  REQUIRE(all.size() == 1);
+  return all[0];
+}
+
+}  // namespace
+
+TEST_CASE("a cgroup's sample joins what is charged to it with what its processes hold") {
+  const CgroupSample sample = only(charged(50), {in(50, 100), in(50, 200)});
+  CHECK(sample.time_ns == 777);
+  CHECK(sample.cgroup_id == 50);
+  CHECK(sample.cgroup_hierarchy == "v2");
+  CHECK(sample.processes == 5);
+  CHECK(sample.followed_processes == 2);
+  CHECK(sample.memory_bytes == 1000);
+  CHECK(sample.memory_peak_bytes == 2000);
+  CHECK(sample.file_bytes == 300);
+  CHECK(sample.kernel_bytes == 40);
+  CHECK(sample.held_bytes == 300);
+  CHECK(sample.unexplained_bytes == 1000 - 300 - 300 - 40);
+  CHECK(sample.throttled_ns == 7);
+}
+
+TEST_CASE("only cgroups with followed processes are told") {
+  CHECK(cgroup_samples({charged(50), charged(51)}, {}, CgroupTable()).empty());
+  const auto all =
+      cgroup_samples({charged(50), charged(51), charged(52)}, {in(51), in(53), in({}, 100, {})}, CgroupTable());
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].cgroup_id == 51);
+  CHECK(cgroup_samples({}, {in(50)}, CgroupTable()).empty());
+}
+
+TEST_CASE("the same number in another hierarchy is another cgroup") {
+  const auto all = cgroup_samples({charged(50), charged(50, TRACER_HIERARCHY_V1_MEMORY)},
+                                  {in(50, 100, "memory"), in(50, 100, "memory"), in(50, 200, "pids")}, CgroupTable());
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].cgroup_hierarchy == "memory");
+  CHECK(all[0].followed_processes == 2);
+  CHECK(all[0].held_bytes == 200);
+}
+
+TEST_CASE("each cgroup counts its own processes") {
+  const auto all = cgroup_samples({charged(50), charged(51)}, {in(50, 1), in(51, 2), in(51, 4)}, CgroupTable());
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].held_bytes == 1);
+  CHECK(all[1].held_bytes == 6);
+}
+
+TEST_CASE("a cgroup's path and container come from the table") {
+  CgroupTable cgroups;
+  cgroups.set(TRACER_HIERARCHY_V2, 50, "/docker/" + kId);
+  cgroups.set(TRACER_HIERARCHY_V1_MEMORY, 51, "/other");
+  const auto all = cgroup_samples({charged(50), charged(51), charged(51, TRACER_HIERARCHY_V1_MEMORY)},
+                                  {in(50), in(51), in(51, 100, "memory")}, cgroups);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].cgroup == "/docker/" + kId);
+  CHECK(all[0].container_id == kId);
+  CHECK_FALSE(all[1].cgroup.has_value());
+  CHECK_FALSE(all[1].container_id.has_value());
+  CHECK(all[2].cgroup == "/other");
+  CHECK_FALSE(all[2].container_id.has_value());
+}
+
+TEST_CASE("a cgroup has at least the processes that are followed in it") {
+  CgroupMemoryRecord record = charged(50);
+  record.processes = 1;
+  const CgroupSample sample = only(record, {in(50), in(50), in(50)});
+  CHECK(sample.processes == 3);
+  CHECK(sample.followed_processes == 3);
+}
+
+TEST_CASE("what is unexplained never goes below zero") {
+  CHECK(only(charged(50), {in(50, 660)}).unexplained_bytes == 0);
+  CHECK(only(charged(50), {in(50, 659)}).unexplained_bytes == 1);
+  CHECK(only(charged(50), {in(50, 5000)}).unexplained_bytes == 0);
+}
+
+TEST_CASE("a part that is unknown leaves the unexplained unknown, and the other parts as they are") {
+  CgroupMemoryRecord no_memory = charged(50);
+  no_memory.memory_bytes.reset();
+  CHECK_FALSE(only(no_memory, {in(50)}).unexplained_bytes.has_value());
+  CHECK(only(no_memory, {in(50)}).held_bytes == 100);
+  CgroupMemoryRecord no_file = charged(50);
+  no_file.file_bytes.reset();
+  CHECK_FALSE(only(no_file, {in(50)}).unexplained_bytes.has_value());
+  const CgroupSample not_held = only(charged(50), {in(50), in(50, {})});
+  CHECK_FALSE(not_held.held_bytes.has_value());
+  CHECK_FALSE(not_held.unexplained_bytes.has_value());
+  CHECK(not_held.memory_bytes == 1000);
+}
+
+TEST_CASE("what the kernel does not tell of a cgroup is absent from its sample") {
+  CgroupMemoryRecord record = charged(50);
+  record.peak_bytes.reset();
+  record.kernel_bytes.reset();
+  record.throttled_ns.reset();
+  const CgroupSample sample = only(record, {in(50)});
+  CHECK_FALSE(sample.memory_peak_bytes.has_value());
+  CHECK_FALSE(sample.kernel_bytes.has_value());
+  CHECK_FALSE(sample.throttled_ns.has_value());
+}
+
+TEST_CASE("a process's share counts up to its anonymous memory") {
+  ProcessSample copy = in(50, 100);
+  copy.pss_bytes = 60;
+  CHECK(only(charged(50), {copy}).held_bytes == 60);
+  copy.pss_bytes = 4000;
+  CHECK(only(charged(50), {copy}).held_bytes == 100);
+}
