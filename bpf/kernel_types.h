@@ -312,7 +312,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	void *stack;
-	int on_cpu;
+	unsigned int on_cpu; /* one byte in 7.2; only loads of unsigned fields are fitted to the kernel's size */
 	unsigned in_iowait : 1;
 	struct list_head children;
 	struct files_struct *files;

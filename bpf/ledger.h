@@ -50,34 +50,43 @@ static __always_inline void vote(__u32 *peer, __u64 *lead_ns, __u32 candidate, _
 
 static __always_inline bool limits_known(void)
 {
-	return bpf_core_field_exists(((struct task_group *)0)->cfs_bandwidth);
+	return bpf_core_field_exists(((struct cfs_bandwidth *)0)->quota);
 }
 
-#define MAX_GROUP_LEVELS 8
+#define MAX_GROUP_LEVELS 32
 
-/* Finds the cgroup, its own or one above, whose limit on CPU time holds for a thread. */
-static __noinline void find_limit(struct tracer_thread *thread, struct task_struct *task)
+/* Finds the cgroups, its own and those above, whose limits on CPU time hold for a thread. */
+static __noinline void find_limits(struct tracer_thread *thread, struct task_struct *task)
 {
 	struct task_group *group = task->sched_task_group;
+	__u32 found = 0;
 
 	thread->group = (__u64)group;
-	thread->limited = 0;
+	__builtin_memset(thread->limited, 0, sizeof(thread->limited));
 #pragma clang loop unroll(disable)
 	for (int level = 0; level < MAX_GROUP_LEVELS && group; level++) {
 		if (BPF_CORE_READ(group, cfs_bandwidth.quota) != RUNTIME_INF) {
-			thread->limited = (__u64)group;
-			return;
+			if (found >= TRACER_MAX_LIMITS)
+				return;
+			thread->limited[found++] = (__u64)group;
 		}
 		group = BPF_CORE_READ(group, parent);
 	}
 }
 
-/* Of the limiting cgroup, over all CPUs; it lives as long as the thread stays in that group or one below. */
-static __always_inline __u64 throttled_so_far(const struct tracer_thread *thread)
+/* Of the limiting cgroups, over all CPUs; they live as long as the thread stays in its group. */
+static __noinline __u64 throttled_so_far(const struct tracer_thread *thread)
 {
-	struct task_group *limited = (void *)thread->limited;
+	__u64 sum_ns = 0;
 
-	return BPF_CORE_READ(limited, cfs_bandwidth.throttled_time);
+#pragma clang loop unroll(full)
+	for (int i = 0; i < TRACER_MAX_LIMITS; i++) {
+		struct task_group *limited = (void *)thread->limited[i];
+		if (!limited)
+			break;
+		sum_ns += BPF_CORE_READ(limited, cfs_bandwidth.throttled_time);
+	}
+	return sum_ns;
 }
 
 /* When a thread leaves the CPU. */
@@ -86,8 +95,8 @@ static __always_inline void note_limit(struct tracer_thread *thread, struct task
 	if (!limits_known())
 		return;
 	if (thread->group != (__u64)task->sched_task_group)
-		find_limit(thread, task);
-	if (thread->limited)
+		find_limits(thread, task);
+	if (thread->limited[0])
 		thread->throttled_ns = throttled_so_far(thread);
 }
 
@@ -98,13 +107,11 @@ static __always_inline __u64 throttled_of(struct tracer_thread *thread, struct t
 {
 	if (!limits_known())
 		return 0;
-	if (!thread->limited) {
-		/* Perhaps a limit was set meanwhile. */
-		if (queued_ns > LONG_QUEUE_NS)
-			thread->group = 0;
-		return 0;
-	}
-	if (!queued_ns || thread->group != (__u64)task->sched_task_group)
+	bool limited = thread->limited[0] && thread->group == (__u64)task->sched_task_group;
+	/* Limits may be set at any time: where it matters, they are looked for again. */
+	if (queued_ns > LONG_QUEUE_NS)
+		thread->group = 0;
+	if (!limited || !queued_ns)
 		return 0;
 	__u64 throttled_ns = throttled_so_far(thread) - thread->throttled_ns;
 	return throttled_ns < queued_ns ? throttled_ns : queued_ns;

@@ -40,10 +40,10 @@ static __always_inline void inherit_limit(struct tracer_thread *thread, struct t
 {
 	struct tracer_thread *above = thread_of(parent);
 
-	if (!limits_known() || !thread || !above || !above->limited || above->group != (__u64)task->sched_task_group)
+	if (!limits_known() || !thread || !above || !above->limited[0] || above->group != (__u64)task->sched_task_group)
 		return;
 	thread->group = above->group;
-	thread->limited = above->limited;
+	__builtin_memcpy(thread->limited, above->limited, sizeof(thread->limited));
 	thread->throttled_ns = throttled_so_far(thread);
 }
 

@@ -16,6 +16,9 @@ static __always_inline __u32 living_rule(struct task_struct *task, __u32 *contex
 	}
 	struct tracer_process *above = process_of(task->group_leader->real_parent);
 	if (above) {
+		/* Born while its parent was tracked: its fork tells of it, perhaps in a moment. */
+		if (task->group_leader->start_boottime > above->attached_ns)
+			return 0;
 		*context_id = above->context_id;
 		return (above->flags & TRACER_FLAG_EXCLUDED) ? TRACER_RULE_EXCLUDE : TRACER_RULE_INCLUDE;
 	}
@@ -37,6 +40,8 @@ static __always_inline __u64 not_negative(__s64 value)
 	return value > 0 ? value : 0;
 }
 
+__u32 adopting = 0; /* set by user space while the rules are carried out on what lives */
+
 /* Adopts living processes that the rules name, and reports each thread of those that are tracked. */
 SEC("iter/task")
 int living_tasks(struct bpf_iter__task *context)
@@ -54,6 +59,8 @@ int living_tasks(struct bpf_iter__task *context)
 	if (gone && (!process || task->pid != task->tgid || task->signal->live.counter == 0))
 		return 0;
 	if (!process) {
+		if (!adopting)
+			return 0;
 		__u32 action = living_rule(task, &context_id);
 		if (!action)
 			return 0;
@@ -61,17 +68,20 @@ int living_tasks(struct bpf_iter__task *context)
 		if (!process)
 			return 0;
 		adopted = true;
-		process->flags |= TRACER_FLAG_UNTOLD;
+		process->untold = 1;
 	}
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
+	/* Its path goes ahead. */
+	if (!adopted && task->pid == task->tgid)
+		refresh_cgroup(task, process, PROGRAM_LIVING);
 	__u64 now_ns = bpf_ktime_get_boot_ns();
 	/* Each thread of a process that lived before is met here; one that an iterator adopted a moment ago, in part.
 	 */
 	if (keep_ledgers && (process->flags & TRACER_FLAG_ADOPTED_LIFE) && !process->ledger_lost && !gone &&
 	    !kernel_made(task) && !thread_of(task))
 		join_ledger(process, task, now_ns, PROGRAM_LIVING);
-	if (!adopted) {
+	if (adopting && !adopted) {
 		/* Followed before, by another rule: what it begins from now on gets the new labels. */
 		__u32 tree = task->tgid;
 		struct tracer_rule *rule = bpf_map_lookup_elem(&tree_rules, &tree);
@@ -117,12 +127,14 @@ int living_tasks(struct bpf_iter__task *context)
 	record->attached_ns = process->attached_ns;
 	record->tid = gone ? 0 : task->pid;
 	record->flags = process->flags;
+	if (task->self_exec_id == task->parent_exec_id)
+		record->flags |= TRACER_FLAG_COPY;
 	record->threads_created = process->threads_created;
 	/* A record that finds no room is dropped, and the kernel comes again with the same thread. */
-	record->newly_adopted = (process->flags & TRACER_FLAG_UNTOLD) != 0;
+	record->newly_adopted = process->untold;
 	record->read_before_exec_bytes = process->read_before_exec_bytes;
-	if (bpf_seq_write(context->meta->seq, record, sizeof(*record)) == 0)
-		process->flags &= ~TRACER_FLAG_UNTOLD;
+	if (bpf_seq_write(context->meta->seq, record, sizeof(*record)) == 0 && process->untold)
+		process->untold = 0;
 	return 0;
 }
 

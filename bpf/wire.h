@@ -145,7 +145,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_LATE_THREADS (1u << 14)    /* exit: an account follows */
 #define TRACER_FLAG_AT_EXEC (1u << 15)	       /* start: taken in as it executed; what it ran before is not known */
 #define TRACER_FLAG_LEADER_DEAD (1u << 16)     /* its first thread is */
-#define TRACER_FLAG_UNTOLD (1u << 17)	       /* taken in by an iterator whose record has not got through yet */
+#define TRACER_FLAG_COPY (1u << 17)	       /* living: has executed nothing since its fork, whenever that was */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -250,13 +250,15 @@ struct tracer_wire_text {
 struct tracer_wire_cgroup_memory {
 	struct tracer_wire_header header;
 	__u64 cgroup_id;
-	__u64 memory_bytes; /* this and the next: TRACER_UNKNOWN, where it is */
+	__u64 memory_bytes; /* this and the others: TRACER_UNKNOWN, where it is */
 	__u64 peak_bytes;
 	__u64 file_bytes;
 	__u64 kernel_bytes;
 	__u64 throttled_ns;
 	__u32 hierarchy;
-	__u32 processes; /* in it, followed or not */
+	__u32 has_below; /* 1: there are cgroups below, whose memory is in its own */
+	__u64 processes; /* in it, tracked or not */
+	__u64 foreign;	 /* of these, not tracked */
 };
 
 /* Sums of all processes that ended in a context; per CPU, in the map `totals`. */
@@ -306,8 +308,10 @@ struct tracer_process {
 	__u32 peak_pages;   /* of the program that is about to end: by an exec, or with its last thread */
 	__u32 maxrss_pages; /* signal->maxrss when the current program began */
 	__u32 leader_exit_code;
-	__u32 ledger_lost; /* 1: a thread of it was not followed, so its ledger would be short. A word of its own, as it
-			      is written from several CPUs */
+	/* Words of their own, as several CPUs may write flags at once. */
+	__u32 ledger_lost; /* 1: a thread of it was not followed, so its ledger would be short */
+	__u32 untold;	   /* 1: taken in by an iterator whose record has not got through yet */
+	__u32 reserved;
 };
 
 /* A place in the map `processes`. */
@@ -325,6 +329,8 @@ struct tracer_cpu {
 	__u64 reserved[5];
 };
 
+#define TRACER_MAX_LIMITS 3
+
 /* What the ledger remembers of a thread. */
 struct tracer_thread {
 	__u64 task; /* its address, as tids come again, and an exec moves them */
@@ -334,10 +340,10 @@ struct tracer_thread {
 	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
 	__u64 run_queue_ns;
 	__u64 wait_ns[TRACER_WAIT_CAUSES];
-	__u64 group;	    /* the kernel's handle of its CPU cgroup, from which the next was found */
-	__u64 limited;	    /* that of the nearest cgroup with a limit on CPU time; 0: none */
-	__u64 throttled_ns; /* how long that one had been throttled at out_ns */
-	__u64 read_lead_ns; /* by how much pipe_read_peer leads over all others */
+	__u64 group;			  /* the kernel's handle of its CPU cgroup, from which the next were found */
+	__u64 limited[TRACER_MAX_LIMITS]; /* those of cgroups with a limit on CPU time, its own or above; 0: no more */
+	__u64 throttled_ns;		  /* how long these had been throttled, together, at out_ns */
+	__u64 read_lead_ns;		  /* by how much pipe_read_peer leads over all others */
 	__u64 write_lead_ns;
 	__u32 pipe_read_peer;
 	__u32 pipe_write_peer;

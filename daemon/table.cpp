@@ -28,17 +28,22 @@ std::string format_share(const std::optional<double>& share) {
   return share ? fmt::format("{:.0f} %", *share * 100) : kUnknown;
 }
 
-Cells cells_of(const SummaryRow& row) {
-  const bool peak_partly = row.peak_rss_bytes && row.unknown_peaks != 0;
+/// Of a tool: of its largest process. Of a task: of all that lived at once, of which the largest process is the least.
+std::string peak_of(const SummaryRow& row, bool of_task) {
+  const std::optional<std::uint64_t>& peak = row.task_peak_bytes ? row.task_peak_bytes : row.peak_rss_bytes;
+  if (!peak) return kUnknown;
+  const bool whole = of_task ? row.task_peak_bytes && row.unknown_snapshots == 0 : row.unknown_peaks == 0;
+  return (whole ? "" : "≥ ") + format_bytes(*peak);
+}
+
+Cells cells_of(const SummaryRow& row, bool of_task = false) {
   return {printable(row.name, kMostNameWidth),
           fmt::format("{}", row.processes),
           format_duration(row.wall_ns),
           format_duration(row.cpu_ns),
           time_bar(row.ledger),
           format_share(row.cpu_utilization()),
-          row.task_peak_bytes  ? format_bytes(*row.task_peak_bytes)
-          : row.peak_rss_bytes ? (peak_partly ? "≥ " : "") + format_bytes(*row.peak_rss_bytes)
-                               : kUnknown,
+          peak_of(row, of_task),
           row.unknown_reads == 0 ? format_bytes(row.read_bytes) : "≤ " + format_bytes(row.read_at_most_bytes),
           format_bytes(row.written_bytes),
           row.failed == 0 ? "" : fmt::format("{}", row.failed)};
@@ -137,7 +142,8 @@ void append_cgroups(std::string& out, const tracer::Summary& summary) {
   std::size_t shown = 0;
   for (const tracer::CgroupMemory& memory : summary.cgroups()) {
     // Where others run besides, its memory says nothing of what was traced.
-    if (!memory.followed_wholly || shown++ == kMostCgroups) continue;
+    if (!memory.followed_wholly) continue;
+    if (shown++ == kMostCgroups) break;
     const tracer::CgroupSample& at = memory.highest;
     out += fmt::format("{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup.value_or("?"), 100),
                        format_bytes(memory.peak_bytes));
@@ -178,9 +184,9 @@ void append_completeness(std::string& out, const TableInput& input) {
 /// What is not there though it was asked for, and what the tracing itself cost.
 void append_cost(std::string& out, const TableInput& input) {
   for (const tracer::SignalState& state : input.signals)
-    if (!state.active && state.problem)
-      out += fmt::format("without {}: {} [{}]\n", to_string(state.family), state.problem->what,
-                         to_string(state.problem->code));
+    if (state.problem)
+      out += fmt::format("{} {}: {} [{}]\n", state.active ? "not all of" : "without", to_string(state.family),
+                         state.problem->what, to_string(state.problem->code));
   const tracer::OwnCost& cost = input.statistics.cost;
   if (input.signals.empty() || input.elapsed_ns == 0) return;
   out += fmt::format("tracing cost: CPU {} ({:.1f} % of one)", format_duration(cost.cpu_ns),
@@ -240,13 +246,13 @@ std::string format_table(const TableInput& input) {
   const std::vector<SummaryRow> tools = input.summary.by_tool();
   for (std::size_t i = 0; i < std::min(tools.size(), kMostRows); ++i) lines.push_back(cells_of(tools[i]));
   if (tools.size() > kMostRows) lines.push_back({fmt::format("… and {} more tools", tools.size() - kMostRows)});
-  lines.push_back(cells_of(kernel_total(input)));
+  lines.push_back(cells_of(kernel_total(input), true));
   const std::vector<SummaryRow> steps = input.summary.by_step();
   if (!steps.empty()) {
     lines.emplace_back();
     lines.push_back({"step", "processes", "wall", "CPU", "where time went", "CPU/wall", "peak memory", "read",
                      "written", "failed"});
-    for (const SummaryRow& step : steps) lines.push_back(cells_of(step));
+    for (const SummaryRow& step : steps) lines.push_back(cells_of(step, true));
   }
   append_grid(out, lines);
   append_legend(out, lines);

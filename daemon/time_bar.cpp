@@ -21,7 +21,7 @@ struct Cause {
   Member second = nullptr;
 };
 
-constexpr std::array<Cause, 12> kCauses = {{{'C', "on the CPU", &Ledger::cpu_ns},
+constexpr std::array<Cause, 13> kCauses = {{{'C', "on the CPU", &Ledger::cpu_ns},
                                             {'Q', "run-queue", &Ledger::run_queue_ns},
                                             {'D', "disk", &Ledger::disk_ns},
                                             {'P', "pipe", &Ledger::pipe_ns},
@@ -31,7 +31,8 @@ constexpr std::array<Cause, 12> kCauses = {{{'C', "on the CPU", &Ledger::cpu_ns}
                                             {'S', "sleep", &Ledger::sleep_ns},
                                             {'E', "waits for events", &Ledger::poll_ns},
                                             {'M', "memory", &Ledger::reclaim_ns, &Ledger::swap_ns},
-                                            {'T', "stopped", &Ledger::stopped_ns, &Ledger::throttled_ns},
+                                            {'H', "held back by a CPU limit", &Ledger::throttled_ns},
+                                            {'T', "stopped", &Ledger::stopped_ns},
                                             {'.', "other", &Ledger::other_ns}}};
 constexpr std::size_t kLetters = 10;
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -19,82 +18,19 @@
 #include "base/unique_fd.hpp"
 #include "correlate/correlator.hpp"
 #include "correlate/replay_filter.hpp"
-#include "decode/account.hpp"
 #include "decode/decoder.hpp"
 #include "dispatch/budget.hpp"
 #include "dispatch/dispatcher.hpp"
 #include "dispatch/snapshot_clock.hpp"
+#include "session_setup.hpp"
 #include "source/kernel_source.hpp"
 #include "source/proc_memory.hpp"
-#include "wire.h"
 
 namespace tracer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kLeastInterval = std::chrono::milliseconds(100);
 constexpr auto kHousekeepingPeriod = std::chrono::seconds(1);
-
-Correlator::Rules rules_of(const SessionOptions& options) {
-  return {options.tool_rules.empty() ? ToolRules::builtin() : ToolRules::load(options.tool_rules),
-          options.secret_rules.empty() ? SecretRules::builtin() : SecretRules::load(options.secret_rules),
-          options.mask_secrets};
-}
-
-bool wanted(const SessionOptions& options, Family family) {
-  return std::find(options.families.begin(), options.families.end(), family) != options.families.end();
-}
-
-/// The kernel's part of a filter; each context gets a number, 0 being that of no labels.
-KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Context>& contexts) {
-  const FilterEvaluator evaluator(options.filter, true);
-  KernelSourceOptions kernel;
-  kernel.ring_bytes = options.ring_bytes;
-  kernel.max_processes = options.max_processes;
-  kernel.max_contexts = options.max_contexts;
-  kernel.waits = wanted(options, Family::kWaits);
-  kernel.snapshots = wanted(options, Family::kSnapshots);
-  kernel.own_uid_only = ::geteuid() != 0;
-  bool includes = false;
-  for (const Filter::Rule& rule : options.filter.rules()) {
-    if (decided_in_user_space(rule.subject) || (rule.include && evaluator.needs_all())) continue;
-    includes = includes || rule.include;
-    std::uint32_t id = 0;
-    if (rule.context != Context{}) {
-      const auto at = std::find(contexts.begin(), contexts.end(), rule.context);
-      id = static_cast<std::uint32_t>(at - contexts.begin());
-      if (at == contexts.end()) contexts.push_back(rule.context);
-    }
-    kernel.rules.push_back({rule, id});
-  }
-  if (contexts.size() > options.max_contexts)
-    throw Error({ErrorCode::kInvalidArgument,
-                 0,
-                 "the filter has more different labels than max_contexts",
-                 "raise SessionOptions::max_contexts",
-                 {}});
-  if (wanted(options, Family::kSnapshots) && options.sample_interval < kLeastInterval)
-    throw Error({ErrorCode::kInvalidArgument,
-                 0,
-                 "snapshots more often than every 100 ms are not possible",
-                 "raise SessionOptions::sample_interval",
-                 {}});
-  kernel.track_all = !includes;
-  return kernel;
-}
-
-ContextTotals totals_of(const RawTotals& raw, const std::vector<Context>& contexts) {
-  tracer_context_totals wire{};
-  if (!raw.bytes.empty()) std::memcpy(&wire, raw.bytes.data(), std::min(raw.bytes.size(), sizeof wire));
-  ContextTotals totals;
-  if (raw.context_id < contexts.size()) totals.context = contexts[raw.context_id];
-  totals.living = raw.living;
-  totals.ended = wire.ended;
-  totals.failed = wire.failed;
-  totals.account = to_account(wire.account, 0);
-  settle_reads_of_many(totals.account, wire.read_before_exec_bytes, wire.ended);
-  return totals;
-}
 
 }  // namespace
 
@@ -196,9 +132,7 @@ class Session::Impl final : public Receiver {
 
   std::vector<ProcessSample> living() {
     const std::lock_guard lock(source_mutex_);
-    correlator_.drop_samples();
-    source_->sample(*this);
-    return correlator_.take_samples();
+    return correlator_.sample_now([this] { source_->sample(*this); });
   }
 
   Statistics statistics() const {
@@ -317,7 +251,7 @@ class Session::Impl final : public Receiver {
   }
 
   void emit_samples(Correlator::Folding folding) {
-    correlator_.drop_samples();
+    correlator_.begin_snapshot();
     const std::uint64_t time_ns = boot_time_ns();
     source_->sample(*this);
     for (const Event& event : correlator_.take_snapshot(time_ns, folding)) emit(event);
@@ -357,6 +291,17 @@ class Session::Impl final : public Receiver {
     }
   }
 
+  void tell_cost(SessionEnd& end) const {
+    const OwnCost cost = own_cost();
+    end.cost_cpu_ns = cost.cpu_ns;
+    end.cost_kernel_ns = cost.kernel_ns;
+    end.cost_memory_bytes = cost.memory_bytes;
+    end.cost_kernel_memory_bytes = cost.kernel_memory_bytes;
+    end.missing_families.emplace();
+    for (const SignalState& state : source_->signals())
+      if (!state.active) end.missing_families->emplace_back(to_string(state.family));
+  }
+
   void finish() {
     source_->stop();
     source_->poll(*this);
@@ -374,6 +319,7 @@ class Session::Impl final : public Receiver {
       }
       end.exits_delivered = exits_;
       for (const auto& [cause, count] : losses()) end.losses += count;
+      tell_cost(end);
       emit(end);
     }
     for (const auto& sink : sinks_) sink->flush();

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <tracer/event_kind.hpp>
 #include <tracer/export.hpp>
@@ -71,6 +72,12 @@ struct SessionEnd {
   std::uint64_t processes_ended = 0;
   std::uint64_t exits_delivered = 0;  ///< ProcessExit events of the session.
   std::uint64_t losses = 0;           ///< Of all causes.
+  /// What the session itself cost: as in Statistics::cost.
+  std::optional<std::uint64_t> cost_cpu_ns;
+  std::optional<std::uint64_t> cost_kernel_ns;
+  std::optional<std::uint64_t> cost_memory_bytes;
+  std::optional<std::uint64_t> cost_kernel_memory_bytes;
+  std::optional<std::vector<std::string>> missing_families;  ///< Asked for, but refused by the kernel, or given up.
 };
 
 using Event =

@@ -62,16 +62,17 @@ struct CgroupSample {
   std::uint64_t time_ns = 0;
   std::optional<std::string> cgroup;  ///< Path within its hierarchy.
   std::uint64_t cgroup_id = 0;
-  std::optional<std::string> cgroup_hierarchy;     ///< "v2" or "memory".
-  std::optional<std::string> container_id;         ///< As Process::container_id.
-  std::uint64_t processes = 0;                     ///< In it, followed or not; not those of cgroups below it.
-  std::uint64_t followed_processes = 0;            ///< Of these.
-  std::optional<std::uint64_t> memory_bytes;       ///< Charged to it now, cgroups below it included.
-  std::optional<std::uint64_t> memory_peak_bytes;  ///< Since it was made. Absent for v2 before Linux 5.19.
-  std::optional<std::uint64_t> file_bytes;         ///< Of memory_bytes: page cache, shared memory included.
-  std::optional<std::uint64_t> kernel_bytes;       ///< Of memory_bytes: the kernel's own, such as page tables.
-  std::optional<std::uint64_t> held_bytes;         ///< That the followed processes hold of anonymous memory.
-  std::optional<std::uint64_t> unexplained_bytes;  ///< memory_bytes less the last three.
+  std::optional<std::string> cgroup_hierarchy;      ///< "v2" or "memory".
+  std::optional<std::string> container_id;          ///< As Process::container_id.
+  bool has_below = false;                           ///< There are cgroups below it; their memory is in its own.
+  std::optional<std::uint64_t> processes;           ///< In it, followed or not; not those of cgroups below it.
+  std::optional<std::uint64_t> followed_processes;  ///< Of these.
+  std::optional<std::uint64_t> memory_bytes;        ///< Charged to it now, cgroups below it included.
+  std::optional<std::uint64_t> memory_peak_bytes;   ///< Since it was made. Absent for v2 before Linux 5.19.
+  std::optional<std::uint64_t> file_bytes;          ///< Of memory_bytes: page cache, shared memory included.
+  std::optional<std::uint64_t> kernel_bytes;        ///< Of memory_bytes: the kernel's own, such as page tables.
+  std::optional<std::uint64_t> held_bytes;          ///< That the followed processes hold of anonymous memory.
+  std::optional<std::uint64_t> unexplained_bytes;   ///< memory_bytes less the last three. Absent with has_below.
   std::optional<std::uint64_t> throttled_ns;  ///< Its CPUs held back by its limit, since it was made; summed over them.
 };
 

@@ -35,7 +35,7 @@ struct SessionOptions {
   Filter filter = {};  ///< Default: every process of the host (not root: of your own uid).
   Reader reader = Reader::kOwnThread;
   std::size_t ring_bytes = 1u << 20;  ///< Between kernel and reader. A power of two times the page size.
-  std::size_t max_processes = 32768;  ///< Tracked at one time; more are counted as lost. About 0.4 KiB each.
+  std::size_t max_processes = 32768;  ///< Tracked at one time; more are counted as lost. About 0.8 KiB each.
   std::size_t max_contexts = 256;     ///< Different labels in one session; about 0.2 KiB each and CPU.
   std::vector<Family> families = {Family::kWaits, Family::kSnapshots};  ///< Besides the lifecycle.
   std::chrono::milliseconds sample_interval{1000};                      ///< Family::kSnapshots: at least 100 ms.

@@ -37,9 +37,11 @@ struct SummaryRow {
   std::uint64_t first_start_ns = 0;
   std::uint64_t last_end_ns = 0;
   std::uint64_t unknown_peaks = 0;  ///< Programs whose peak is not known.
-  /// Most that its processes held at once, at any snapshot. By step and in total only; absent: no snapshot was taken.
+  /// Most that the living processes of a task, those with the same labels, held at once, at any snapshot. By step (its
+  /// largest task) and in total (of all together) only; absent: at no snapshot was it known.
   std::optional<std::uint64_t> task_peak_bytes;
-  Ledger ledger;  ///< Summed over the programs for which it is known. Peers are absent.
+  std::uint64_t unknown_snapshots = 0;  ///< At which it was not known: task_peak_bytes may be too small.
+  Ledger ledger;                        ///< Summed over the programs for which it is known. Peers are absent.
 
   /// cpu_ns / wall_ns; absent if there was no wall time.
   std::optional<double> cpu_utilization() const noexcept {

@@ -176,6 +176,7 @@ void visit_fields(V& v, T& e) {
   v("cgroup_id", e.cgroup_id);
   v("cgroup_hierarchy", e.cgroup_hierarchy);
   v("container_id", e.container_id);
+  v("has_below", e.has_below);
   v("processes", e.processes);
   v("followed_processes", e.followed_processes);
   v("memory_bytes", e.memory_bytes);
@@ -199,6 +200,11 @@ void visit_fields(V& v, T& e) {
   v("processes_ended", e.processes_ended);
   v("exits_delivered", e.exits_delivered);
   v("losses", e.losses);
+  v("cost_cpu_ns", e.cost_cpu_ns);
+  v("cost_kernel_ns", e.cost_kernel_ns);
+  v("cost_memory_bytes", e.cost_memory_bytes);
+  v("cost_kernel_memory_bytes", e.cost_kernel_memory_bytes);
+  v("missing_families", e.missing_families);
 }
 
 template <class V, MaybeConst<HostInfo> T>

@@ -20,7 +20,8 @@ struct Followed {
 }  // namespace
 
 std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& records,
-                                         const std::vector<ProcessSample>& samples, const CgroupTable& cgroups) {
+                                         const std::vector<ProcessSample>& samples, const CgroupTable& cgroups,
+                                         bool tracked_is_followed) {
   using Key = std::pair<std::string, std::uint64_t>;
   const auto key_of = [](const CgroupMemoryRecord& record) {
     return Key(hierarchy_name(record.hierarchy), record.cgroup_id);
@@ -47,16 +48,19 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
       sample.cgroup = *path;
       sample.container_id = container_id_of(*path);
     }
-    sample.processes = std::max<std::uint64_t>(record.processes, followed.processes);
-    sample.followed_processes = followed.processes;
+    sample.has_below = record.has_below;
+    sample.processes = record.processes;
+    if (record.processes && record.foreign)
+      sample.followed_processes = tracked_is_followed ? *record.processes - std::min(*record.processes, *record.foreign)
+                                                      : std::min(*record.processes, followed.processes);
     sample.memory_bytes = record.memory_bytes;
     sample.memory_peak_bytes = record.peak_bytes;
     sample.file_bytes = record.file_bytes;
     sample.kernel_bytes = record.kernel_bytes;
     sample.held_bytes = followed.held.anonymous_bytes();
     sample.throttled_ns = record.throttled_ns;
-    if (sample.memory_bytes && sample.held_bytes && sample.file_bytes) {
-      const std::uint64_t explained = *sample.held_bytes + *sample.file_bytes + sample.kernel_bytes.value_or(0);
+    if (!sample.has_below && sample.memory_bytes && sample.held_bytes && sample.file_bytes && sample.kernel_bytes) {
+      const std::uint64_t explained = *sample.held_bytes + *sample.file_bytes + *sample.kernel_bytes;
       sample.unexplained_bytes = *sample.memory_bytes - std::min(*sample.memory_bytes, explained);
     }
     all.push_back(std::move(sample));

@@ -25,16 +25,21 @@ void Correlator::on_record(Record record) {
   std::visit([this](auto& r) { on(std::move(r)); }, record);
 }
 
-std::vector<ProcessSample> Correlator::take_samples() {
-  cgroup_memory_.clear();
-  return samples_.take();
+std::vector<ProcessSample> Correlator::sample_now(const std::function<void()>& sample) {
+  SampleTable aside = samples_.set_aside();
+  auto cgroups_aside = std::exchange(cgroup_memory_, {});
+  sample();
+  std::vector<ProcessSample> samples = samples_.take();
+  samples_.put_back(std::move(aside));
+  cgroup_memory_ = std::move(cgroups_aside);
+  return samples;
 }
 
 std::vector<Event> Correlator::take_snapshot(std::uint64_t time_ns, Folding folding) {
   std::vector<ProcessSample> samples = samples_.take();
   samples_.end_round();
   for (ProcessSample& sample : samples) sample.time_ns = time_ns;
-  std::vector<CgroupSample> cgroups = cgroup_samples(cgroup_memory_, samples, cgroups_);
+  std::vector<CgroupSample> cgroups = cgroup_samples(cgroup_memory_, samples, cgroups_, filter_.selects_all());
   cgroup_memory_.clear();
   std::vector<Event> events;
   if (folding == Folding::kOfMany) {
@@ -63,6 +68,21 @@ void Correlator::fill(Process& process, const RecordIdentity& identity) const {
   }
   if (identity.pid_namespace) process.pid_namespace = identity.pid_namespace;
   if (identity.mount_namespace) process.mount_namespace = identity.mount_namespace;
+}
+
+bool Correlator::moved(const Process& process, const RecordIdentity& identity) {
+  return process.cgroup_id != identity.cgroup_id;
+}
+
+/// A copy with what the record says.
+std::shared_ptr<Process> Correlator::updated(const Process& process, const RecordIdentity& identity) const {
+  auto changed = std::make_shared<Process>(process);
+  if (moved(process, identity)) {
+    changed->cgroup.reset();
+    changed->container_id.reset();
+  }
+  fill(*changed, identity);
+  return changed;
 }
 
 void Correlator::set_text(Process& process, ProgramText text) {
@@ -153,13 +173,7 @@ void Correlator::on(ExecRecord record) {
   if (!ledgers_) record.waits = {};
   Entry& entry = entry_of(record.identity, std::nullopt);
   const std::shared_ptr<const Process> before = entry.process;
-  auto process = std::make_shared<Process>(*before);
-  const bool moved = process->cgroup_id != record.identity.cgroup_id;
-  if (moved) {
-    process->cgroup.reset();
-    process->container_id.reset();
-  }
-  fill(*process, record.identity);
+  const std::shared_ptr<Process> process = updated(*before, record.identity);
   set_text(*process, std::move(record.text));
   entry.selection = filter_.decide(entry.selection, *process, process->context);
 
@@ -181,7 +195,7 @@ void Correlator::on(ExecRecord record) {
     entry.process = std::move(labeled);
     announce(entry);
   }
-  entry.process = std::move(process);
+  entry.process = process;
   entry.program_start_ns = record.identity.time_ns;
   entry.program_base = {record.total, record.waits};
   entry.base_cpu_known = (record.flags & TRACER_FLAG_CPU_STALE) == 0;
@@ -195,15 +209,9 @@ void Correlator::on(ExitRecord record) {
   Entry& entry = entry_of(record.identity, record.attached_ns);
   std::shared_ptr<const Process> process = entry.process;
   const bool same = same_program(entry, record.program_start_ns);
-  const bool moved = process->cgroup_id != record.identity.cgroup_id;
-  if (!same || moved) {
-    auto changed = std::make_shared<Process>(*process);
-    if (moved) {
-      changed->cgroup.reset();
-      changed->container_id.reset();
-    }
+  if (!same || moved(*process, record.identity)) {
+    auto changed = updated(*process, record.identity);
     if (!same) set_text(*changed, {});
-    fill(*changed, record.identity);
     process = std::move(changed);
   }
   if (entry.selection == Selection::kSelected) {
@@ -235,9 +243,9 @@ void Correlator::on(CgroupRecord record) { cgroups_.set(record.hierarchy, record
 void Correlator::on(ThreadRecord record) {
   if (!ledgers_) record.waits = {};
   Entry& entry = entry_of(record.identity, record.attached_ns);
+  if (moved(*entry.process, record.identity)) entry.process = updated(*entry.process, record.identity);
   if (record.newly_adopted && entry.selection == Selection::kSelected) announce(entry);
   if (entry.selection != Selection::kSelected) return;
-
   samples_.add(record, entry.process, entry.attached_ns);
 }
 

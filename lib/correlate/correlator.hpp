@@ -40,14 +40,15 @@ class Correlator {
   /// The labels behind a context id of the records.
   void set_context(std::uint32_t id, Context context);
   void on_record(Record record);
-  /// Forgets what came of a snapshot since the last call of this or of the next two.
-  void drop_samples() {
-    samples_.clear();
+  /// Forgets what came since the last snapshot, as when processes are taken in.
+  void begin_snapshot() {
+    (void)samples_.set_aside();
     cgroup_memory_.clear();
   }
-  /// Forms samples of it.
-  std::vector<ProcessSample> take_samples();
-  /// Forms all events of a snapshot; the rates of later ones are those since this.
+  /// Samples of what lives, beside the snapshots: `sample` has a source yield the records. May be called while a
+  /// snapshot is being taken.
+  std::vector<ProcessSample> sample_now(const std::function<void()>& sample);
+  /// Forms all events of the snapshot that was begun; the rates of later ones are those since this.
   std::vector<Event> take_snapshot(std::uint64_t time_ns, Folding folding);
   /// From now on waits are not seen, so that ledgers would be wrong: they are absent.
   void stop_ledgers() { ledgers_ = false; }
@@ -79,6 +80,8 @@ class Correlator {
 
   Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
   void fill(Process& process, const RecordIdentity& identity) const;
+  static bool moved(const Process& process, const RecordIdentity& identity);
+  std::shared_ptr<Process> updated(const Process& process, const RecordIdentity& identity) const;
   void set_text(Process& process, ProgramText text);
   static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
   void announce(Entry& entry);

@@ -25,7 +25,6 @@ void HeldMemory::add(const ProcessSample& sample) {
 void HeldMemory::add(const ToolSample& sample) {
   known_ = known_ && sample.held_bytes.has_value();
   bytes_ += sample.held_bytes.value_or(0);
-  anonymous_bytes_ += sample.rss_anonymous_bytes.value_or(0);
 }
 
 }  // namespace tracer

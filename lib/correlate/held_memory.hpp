@@ -17,7 +17,7 @@ class HeldMemory {
   void add(const ToolSample& sample);
   /// Absent: of one of them it is not known.
   std::optional<std::uint64_t> bytes() const noexcept { return known_ ? std::optional(bytes_) : std::nullopt; }
-  /// Likewise, without files and shared memory.
+  /// Likewise of the processes that were added one by one, without files and shared memory.
   std::optional<std::uint64_t> anonymous_bytes() const noexcept {
     return known_ ? std::optional(anonymous_bytes_) : std::nullopt;
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 
 #include <tracer/event.hpp>
 
@@ -17,8 +18,13 @@ class ProgressTable {
   static constexpr std::size_t kMostProcesses = 65536;
 
   void add(FileRecord file);
-  /// Forgets what was added since end_round().
-  void clear() { now_.clear(); }
+  /// Begins another round, with the same base of rates; what was added so far can be put back afterwards.
+  ProgressTable set_aside() {
+    ProgressTable aside;
+    aside.now_ = std::exchange(now_, {});
+    return aside;
+  }
+  void put_back(ProgressTable aside) { now_ = std::move(aside.now_); }
   /// Of what was added since end_round() for this process; the rate since the round before.
   Progress of(std::uint32_t pid, std::uint64_t start_ns) const;
   /// What was added becomes the base of the next rates; processes without files in it are forgotten.

@@ -49,36 +49,54 @@ void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process>
   sample.rss_shared_bytes = own ? bytes_of_pages(record.memory->shared_pages) : 0;
 }
 
-/// Copies that have executed nothing, and their parents, hold the same pages: each gets its share of them.
+/// Whose memory is, to an extent that matters, others', too: copies that have executed nothing, with all that run the
+/// same executable, as the one that they are copies of does; and those with shared memory.
+SampleTable::Pids SampleTable::sharing() const {
+  std::map<std::string, std::uint64_t> copied_bytes;  // by executable
+  std::uint64_t shared_bytes = 0;
+  for (const auto& [pid, each] : samples_) {
+    shared_bytes += each.sample.rss_shared_bytes.value_or(0);
+    if (each.is_copy())
+      copied_bytes[each.sample.process->exe.value_or("")] += each.sample.rss_anonymous_bytes.value_or(0);
+  }
+  Pids pids;
+  for (const auto& [pid, each] : samples_) {
+    if (each.borrows_memory()) continue;
+    const auto copied = copied_bytes.find(each.sample.process->exe.value_or(""));
+    const bool shares = shared_bytes >= kLeastSharedBytes && each.sample.rss_shared_bytes.value_or(0) != 0;
+    if (shares || (copied != copied_bytes.end() && copied->second >= kLeastSharedBytes)) pids.insert(pid);
+  }
+  return pids;
+}
+
+/// Each of those gets its share.
 void SampleTable::share_out_memory() {
   if (!read_pss_) return;
-  std::set<std::uint32_t> sharing;
-  for (const auto& [pid, each] : samples_) {
-    if (!each.is_copy() || each.sample.rss_anonymous_bytes.value_or(0) < kLeastSharedBytes) continue;
-    sharing.insert(pid);
-    if (each.sample.process->parent_pid) sharing.insert(*each.sample.process->parent_pid);
-  }
+  Pids pids = sharing();
+  const auto until = std::chrono::steady_clock::now() + kMostTimeForShares;
   // One that ends meanwhile leaves its share to the others: all are read again, until nothing has changed.
   constexpr int kMostRounds = 3;
-  for (int round = 0; round < kMostRounds; ++round)
-    if (read_shares(sharing)) return;
-  for (const std::uint32_t pid : sharing) forget_memory(pid);
+  for (int round = 0; round < kMostRounds && !pids.empty(); ++round)
+    if (read_shares(pids, until)) return;
+  for (const std::uint32_t pid : pids) forget_memory(pid);
 }
 
 /// True: in the meantime none ended, and the share of the one that was read first is still the same.
-bool SampleTable::read_shares(std::set<std::uint32_t>& pids) {
-  const auto until = std::chrono::steady_clock::now() + kMostTimeForShares;
-  std::erase_if(pids, [this](std::uint32_t pid) { return !samples_.contains(pid); });
-  const std::size_t asked = pids.size();
+bool SampleTable::read_shares(Pids& pids, std::chrono::steady_clock::time_point until) {
+  const auto in_time = [until] { return std::chrono::steady_clock::now() < until; };
+  bool changed = false;
   std::erase_if(pids, [&](std::uint32_t pid) {
-    ProcessSample& sample = samples_[pid].sample;
-    sample.pss_bytes.reset();
-    if (std::chrono::steady_clock::now() < until) sample.pss_bytes = read_pss_(pid);
-    if (!sample.pss_bytes) forget_memory(pid);
-    return !sample.pss_bytes;
+    const auto share = in_time() ? read_pss_(pid) : std::nullopt;
+    samples_[pid].sample.pss_bytes = share;
+    if (!share) forget_memory(pid);
+    if (share == std::uint64_t{0}) {
+      changed = true;
+      samples_.erase(pid);
+    }
+    return share.value_or(0) == 0;
   });
-  if (pids.size() != asked) return std::chrono::steady_clock::now() >= until;
   if (pids.empty()) return true;
+  if (changed || !in_time()) return false;
   const std::uint64_t first = *samples_[*pids.begin()].sample.pss_bytes;
   const std::uint64_t again = read_pss_(*pids.begin()).value_or(0);
   return std::max(first, again) - std::min(first, again) <= first / 100;
@@ -93,9 +111,16 @@ void SampleTable::forget_memory(std::uint32_t pid) {
   sample.rss_shared_bytes.reset();
 }
 
-void SampleTable::clear() {
-  samples_.clear();
-  progress_.clear();
+SampleTable SampleTable::set_aside() {
+  SampleTable aside(read_pss_);
+  aside.samples_ = std::exchange(samples_, {});
+  aside.progress_ = progress_.set_aside();
+  return aside;
+}
+
+void SampleTable::put_back(SampleTable aside) {
+  samples_ = std::move(aside.samples_);
+  progress_.put_back(std::move(aside.progress_));
 }
 
 std::vector<ProcessSample> SampleTable::take() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,7 +20,8 @@ namespace tracer {
 /// Adds up what one snapshot's records tell of each living process. One thread at a time.
 class SampleTable {
  public:
-  /// A living process's proportional share of the memory that it has in common with others, in bytes.
+  /// A living process's proportional share of the memory that it has in common with others, in bytes. 0: it has ended.
+  /// Absent: not to be read.
   using ReadPss = std::function<std::optional<std::uint64_t>(std::uint32_t pid)>;
 
   explicit SampleTable(ReadPss read_pss) : read_pss_(std::move(read_pss)) {}
@@ -29,8 +31,9 @@ class SampleTable {
   void add(FileRecord record) { progress_.add(std::move(record)); }
   /// It has ended meanwhile.
   void drop(std::uint32_t pid) { samples_.erase(pid); }
-  /// Forgets what came since the last call of this or of take().
-  void clear();
+  /// Begins another snapshot; what has come of one that is being taken can be put back afterwards.
+  SampleTable set_aside();
+  void put_back(SampleTable aside);
   std::vector<ProcessSample> take();
   /// The rates of later samples are those since these.
   void end_round() { progress_.end_round(); }
@@ -43,17 +46,18 @@ class SampleTable {
     std::uint64_t read_before_exec_bytes = 0;
     std::uint32_t flags = 0;
     bool borrows_memory() const noexcept { return (flags & TRACER_FLAG_PEAK_SHARED) != 0; }
-    /// A copy of its parent that has executed nothing: most of its memory is its parent's, too.
-    bool is_copy() const noexcept {
-      return (flags & (TRACER_FLAG_EXECUTED | TRACER_FLAG_ADOPTED_LIFE)) == 0 && !borrows_memory();
-    }
+    bool is_copy() const noexcept { return (flags & TRACER_FLAG_COPY) != 0 && !borrows_memory(); }
   };
+  using Samplings = std::map<std::uint32_t, Sampling>;
+  using Pids = std::set<std::uint32_t>;
+
+  Pids sharing() const;
   void share_out_memory();
-  bool read_shares(std::set<std::uint32_t>& pids);
+  bool read_shares(Pids& pids, std::chrono::steady_clock::time_point until);
   void forget_memory(std::uint32_t pid);
 
   ReadPss read_pss_;
-  std::map<std::uint32_t, Sampling> samples_;
+  Samplings samples_;
   ProgressTable progress_;
 };
 

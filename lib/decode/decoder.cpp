@@ -195,7 +195,9 @@ std::optional<Record> decode_cgroup_memory(std::span<const std::byte> bytes) {
   CgroupMemoryRecord record;
   record.cgroup_id = wire.cgroup_id;
   record.hierarchy = wire.hierarchy;
-  record.processes = wire.processes;
+  record.has_below = wire.has_below != 0;
+  record.processes = known(wire.processes);
+  record.foreign = known(wire.foreign);
   record.memory_bytes = known(wire.memory_bytes);
   record.peak_bytes = known(wire.peak_bytes);
   record.file_bytes = known(wire.file_bytes);

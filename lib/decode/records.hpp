@@ -118,7 +118,9 @@ struct FileRecord {
 struct CgroupMemoryRecord {
   std::uint64_t cgroup_id = 0;
   std::uint32_t hierarchy = 0;
-  std::uint32_t processes = 0;
+  bool has_below = false;                  ///< There are cgroups below, whose memory is in its own.
+  std::optional<std::uint64_t> processes;  ///< In it, tracked or not.
+  std::optional<std::uint64_t> foreign;    ///< Of these, not tracked.
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> peak_bytes;
   std::optional<std::uint64_t> file_bytes;

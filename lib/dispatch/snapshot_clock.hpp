@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 
 namespace tracer::internal {
@@ -17,15 +16,18 @@ class SnapshotClock {
 
   void start(Clock::time_point now) { next_ = now + interval_; }
   /// The reader comes by at a period of its own: a little early is better than a whole period late.
-  bool due(Clock::time_point now) const { return now + interval_ / 5 >= next_; }
+  bool due(Clock::time_point now) const { return now >= rest_until_ && now + interval_ / 5 >= next_; }
   void took(Clock::time_point begin, Clock::time_point end) {
-    next_ = std::max(next_ + interval_, begin + kLeastRestPerCost * (end - begin));
-    if (next_ < begin) next_ = begin + interval_;
+    next_ += interval_;
+    // Those that were missed are not made up for.
+    if (next_ < begin + interval_ / 2) next_ = begin + interval_;
+    rest_until_ = end + kLeastRestPerCost * (end - begin);
   }
 
  private:
   Clock::duration interval_;
   Clock::time_point next_{};
+  Clock::time_point rest_until_{};
 };
 
 }  // namespace tracer::internal

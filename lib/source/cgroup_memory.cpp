@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/cgroup_memory.hpp"
 
-#include <algorithm>
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <optional>
 #include <span>
+#include <sstream>
 
 #include "base/text.hpp"
 #include "source/cgroup_files.hpp"
@@ -24,11 +26,10 @@ std::uint64_t number_in(const std::string& file) {
 
 /// Of a file with a name and a number in each line.
 std::optional<std::uint64_t> field_of(const std::string& text, const std::string& name) {
-  const std::string begin = name + ' ';
-  std::size_t at = text.starts_with(begin) ? 0 : text.find('\n' + begin);
+  const std::string lines = '\n' + text;
+  const std::size_t at = lines.find('\n' + name + ' ');
   if (at == std::string::npos) return std::nullopt;
-  at += begin.size() + (at == 0 && text.starts_with(begin) ? 0 : 1);
-  return std::strtoull(text.c_str() + at, nullptr, 10);
+  return std::strtoull(lines.c_str() + at + name.size() + 2, nullptr, 10);
 }
 
 /// Before a8c49af3be5f ("memcg: add per-memcg total kernel memory stat", 5.18) only its parts are told.
@@ -58,6 +59,37 @@ void read_v1(const std::string& folder, tracer_wire_cgroup_memory& record) {
     record.file_bytes = field_of(*stat, "total_cache").value_or(TRACER_UNKNOWN);
 }
 
+tracer_wire_cgroup_memory blank() {
+  tracer_wire_cgroup_memory record{};
+  record.header.kind = TRACER_WIRE_CGROUP_MEMORY;
+  record.header.size = sizeof record;
+  record.memory_bytes = record.peak_bytes = record.file_bytes = record.kernel_bytes = record.throttled_ns =
+      record.processes = record.foreign = TRACER_UNKNOWN;
+  return record;
+}
+
+/// Empty: not to be found, or this process has left it.
+std::string folder_of(std::uint32_t pid, std::uint32_t hierarchy, std::uint64_t id) {
+  const auto path = proc_cgroup(pid, hierarchy);
+  const auto found = path ? find_cgroup(*path) : std::nullopt;
+  return found && found->id == id && found->hierarchy == hierarchy ? found->folder : std::string();
+}
+
+void count_processes(const std::string& folder, const std::function<bool(std::uint32_t pid)>& is_tracked,
+                     tracer_wire_cgroup_memory& record) {
+  struct stat status {};
+  constexpr nlink_t kLinksOfLeaf = 2;
+  if (::stat(folder.c_str(), &status) != 0 || status.st_nlink > kLinksOfLeaf) record.has_below = 1;
+  const auto text = read_small_file(folder + "/cgroup.procs", kMostProcsBytes);
+  if (!text) return;
+  record.processes = record.foreign = 0;
+  std::istringstream pids(*text);
+  for (std::uint32_t pid = 0; pids >> pid;) {
+    ++record.processes;
+    if (!is_tracked(pid)) ++record.foreign;
+  }
+}
+
 }  // namespace
 
 void CgroupMemory::saw(const tracer_wire_thread& thread) {
@@ -65,31 +97,20 @@ void CgroupMemory::saw(const tracer_wire_thread& thread) {
   seen_.try_emplace({thread.identity.hierarchy, thread.identity.cgroup_id}, thread.header.pid);
 }
 
-void CgroupMemory::read(Receiver& receiver) {
+void CgroupMemory::read(Receiver& receiver, const std::function<bool(std::uint32_t pid)>& is_tracked) {
   std::erase_if(folders_, [this](const auto& known) { return !seen_.contains(known.first); });
-  for (const auto& [key, pid] : seen_) {
+  for (const auto& [key, pid] : std::exchange(seen_, {})) {
     const auto [hierarchy, id] = key;
-    const auto [at, fresh] = folders_.try_emplace(key);
-    if (fresh)
-      if (const auto path = proc_cgroup(pid, hierarchy))
-        if (const auto found = find_cgroup(*path); found && found->id == id && found->hierarchy == hierarchy)
-          at->second = found->folder;
-    const std::string& folder = at->second;
-    if (folder.empty()) continue;
-    tracer_wire_cgroup_memory record{};
-    record.header.kind = TRACER_WIRE_CGROUP_MEMORY;
-    record.header.size = sizeof record;
+    std::string& folder = folders_[key];
+    if (folder.empty()) folder = folder_of(pid, hierarchy, id);
+    tracer_wire_cgroup_memory record = blank();
     record.cgroup_id = id;
     record.hierarchy = hierarchy;
-    record.memory_bytes = record.peak_bytes = record.file_bytes = record.kernel_bytes = record.throttled_ns =
-        TRACER_UNKNOWN;
-    hierarchy == TRACER_HIERARCHY_V2 ? read_v2(folder, record) : read_v1(folder, record);
+    if (!folder.empty()) hierarchy == TRACER_HIERARCHY_V2 ? read_v2(folder, record) : read_v1(folder, record);
     if (record.memory_bytes == TRACER_UNKNOWN) continue;
-    if (const auto pids = read_small_file(folder + "/cgroup.procs", kMostProcsBytes))
-      record.processes = static_cast<std::uint32_t>(std::count(pids->begin(), pids->end(), '\n'));
+    count_processes(folder, is_tracked, record);
     receiver.on_record(std::as_bytes(std::span(&record, 1)));
   }
-  seen_.clear();
 }
 
 }  // namespace tracer

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -21,13 +23,13 @@ class CgroupMemory {
 
   void saw(const tracer_wire_thread& thread);
   /// Yields a record for each cgroup that was seen since the last call, and has a memory of its own.
-  void read(Receiver& receiver);
+  void read(Receiver& receiver, const std::function<bool(std::uint32_t pid)>& is_tracked);
 
  private:
   using Key = std::pair<std::uint32_t, std::uint64_t>;  ///< Hierarchy and id.
 
   std::map<Key, std::uint32_t> seen_;   ///< With one of its processes.
-  std::map<Key, std::string> folders_;  ///< Empty: not found. Of those that are seen again and again.
+  std::map<Key, std::string> folders_;  ///< Of those that are seen again and again.
 };
 
 }  // namespace tracer

@@ -86,6 +86,18 @@ std::vector<RawTotals> KernelCounters::totals() const {
   return all;
 }
 
+bool KernelCounters::tracks(std::uint32_t pid) const {
+  const tracer_slot& slot = slots_[pid & (places_ - 1)];
+  tracer_process displaced{};
+  const tracer_process* process = nullptr;
+  if (slot.pid == pid) {
+    process = &slot.process;
+  } else if (slot.displaced != 0 && ::bpf_map_lookup_elem(displaced_map_, &pid, &displaced) == 0) {
+    process = &displaced;
+  }
+  return process != nullptr && (process->flags & TRACER_FLAG_EXCLUDED) == 0;
+}
+
 std::map<std::uint32_t, std::uint64_t> KernelCounters::unended_by_context() const {
   std::map<std::uint32_t, std::uint64_t> counts;
   const auto count = [&counts](const tracer_process& process) {

@@ -26,6 +26,8 @@ class KernelCounters {
   void start() { misses_before_ = recursion_misses(); }
   std::map<std::string, std::uint64_t> losses() const;
   std::vector<RawTotals> totals() const;
+  /// Whether the kernel side holds a place for this process, and reports it.
+  bool tracks(std::uint32_t pid) const;
   /// By context id, the processes that the kernel side holds a place for.
   std::map<std::uint32_t, std::uint64_t> unended_by_context() const;
 

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <set>
@@ -65,7 +66,7 @@ class KernelSource final : public Source {
     std::uint64_t ticks = 0;
     [[maybe_unused]] const ssize_t got = ::read(timer_.get(), &ticks, sizeof ticks);
     skeleton_.bss->reader_woken = 0;
-    ::ring_buffer__consume(ring_.get());
+    consume_ring();
   }
 
   bool finished() const noexcept override { return stopped_; }
@@ -78,10 +79,8 @@ class KernelSource final : public Source {
 
   void sample(Receiver& receiver) override {
     visit_living(receiver);
-    if (const SnapshotFamily* snapshots = programs_.snapshots()) {
-      snapshots->read(receiver);
-      cgroup_memory_.read(receiver);
-    }
+    if (programs_.snapshots() != nullptr) programs_.snapshots()->read(receiver);
+    if (options_.snapshots) cgroup_memory_.read(receiver, [this](std::uint32_t pid) { return counters_->tracks(pid); });
   }
 
   void track(pid_t pid, std::uint32_t context_id, Receiver& receiver) override {
@@ -244,8 +243,18 @@ class KernelSource final : public Source {
   /// Takes in what the rules name; repeated, as a child may be visited before its parent is taken in.
   void adopt(Receiver& receiver) {
     constexpr int kMostPasses = 16;
+    skeleton_.bss->adopting = 1;
     for (int pass = 0; pass < kMostPasses; ++pass)
-      if (visit_living(receiver).adopted == 0) return;
+      if (visit_living(receiver).adopted == 0) break;
+    skeleton_.bss->adopting = 0;
+  }
+
+  /// Yields what is in the ring. Not within itself: libbpf would give the same records again.
+  void consume_ring() {
+    if (consuming_) return;
+    consuming_ = true;
+    ::ring_buffer__consume(ring_.get());
+    consuming_ = false;
   }
 
   struct Visit {
@@ -254,34 +263,43 @@ class KernelSource final : public Source {
   };
 
   /// Yields a record for each living thread, each in its place between the records of the ring: what became of a
-  /// process before it was visited comes before it, and what came after, after it.
+  /// process before it was visited comes before it, and what came after, after it. Called within a callback, all come
+  /// at once.
   Visit visit_living(Receiver& receiver) {
     receiver_ = &receiver;
-    visited_ = read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks);
-    next_visited_ = 0;
-    ::ring_buffer__consume(ring_.get());
-    yield_visited(std::numeric_limits<std::uint64_t>::max());
     Visit visit;
     std::set<std::uint32_t> pids;
-    for (const tracer_wire_thread& thread : visited_) {
+    std::deque<tracer_wire_thread> threads;
+    for (const auto& thread : read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks)) {
+      threads.push_back(thread);
       if (thread.newly_adopted != 0) ++visit.adopted;
       pids.insert(thread.header.pid);
     }
     visit.living = pids.size();
-    visited_.clear();
-    next_visited_ = 0;
+    if (consuming_) {
+      for (const tracer_wire_thread& thread : threads) yield(thread);
+      return visit;
+    }
+    visited_ = std::move(threads);
+    consume_ring();
+    yield_visited(std::numeric_limits<std::uint64_t>::max());
     return visit;
   }
 
   /// Those that were visited before then.
   void yield_visited(std::uint64_t time_ns) {
-    for (; next_visited_ < visited_.size() && visited_[next_visited_].header.time_ns < time_ns; ++next_visited_) {
-      const tracer_wire_thread& thread = visited_[next_visited_];
-      if (thread.newly_adopted != 0)
-        receiver_->on_record(proc_text(thread.header.pid, thread.header.start_ns, thread.identity.hierarchy));
-      receiver_->on_record(std::as_bytes(std::span(&thread, 1)));
-      cgroup_memory_.saw(thread);
+    while (!visited_.empty() && visited_.front().header.time_ns < time_ns) {
+      const tracer_wire_thread thread = visited_.front();
+      visited_.pop_front();
+      yield(thread);
     }
+  }
+
+  void yield(const tracer_wire_thread& thread) {
+    if (thread.newly_adopted != 0)
+      receiver_->on_record(proc_text(thread.header.pid, thread.header.start_ns, thread.identity.hierarchy));
+    receiver_->on_record(std::as_bytes(std::span(&thread, 1)));
+    cgroup_memory_.saw(thread);
   }
 
   KernelSourceOptions options_;
@@ -290,8 +308,8 @@ class KernelSource final : public Source {
   CgroupMemory cgroup_memory_;
   std::unique_ptr<ring_buffer, RingCloser> ring_;
   std::optional<KernelCounters> counters_;
-  std::vector<tracer_wire_thread> visited_;  ///< By an iterator, in the order of time.
-  std::size_t next_visited_ = 0;
+  std::deque<tracer_wire_thread> visited_;  ///< By an iterator, in the order of time; not yielded yet.
+  bool consuming_ = false;
   UniqueFd timer_;
   UniqueFd epoll_;
   Receiver* receiver_ = nullptr;

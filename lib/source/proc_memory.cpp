@@ -10,10 +10,15 @@
 namespace tracer {
 
 std::optional<std::uint64_t> read_pss_bytes(std::uint32_t pid) {
-  const auto text = read_small_file(fmt::format("/proc/{}/smaps_rollup", pid).c_str());
-  if (!text) return std::nullopt;
-  const std::size_t at = text->find("\nPss:");
-  if (at == std::string::npos) return std::nullopt;
+  const std::string folder = fmt::format("/proc/{}", pid);
+  const auto text = read_small_file(folder + "/smaps_rollup");
+  const std::size_t at = text ? text->find("\nPss:") : std::string::npos;
+  if (at == std::string::npos) {
+    // Of one that is ending the memory is gone already, of one that has ended all.
+    const auto status = read_small_file(folder + "/status");
+    if (!status || status->find("\nVmRSS:") == std::string::npos) return 0;
+    return std::nullopt;
+  }
   return std::strtoull(text->c_str() + at + 5, nullptr, 10) * 1024;
 }
 

@@ -11,7 +11,8 @@ void CgroupPeaks::add(const CgroupSample& sample) {
   CgroupMemory& memory = at->second;
   if (fresh || memory.highest.memory_bytes < sample.memory_bytes) memory.highest = sample;
   memory.peak_bytes = std::max(memory.peak_bytes, sample.memory_peak_bytes.value_or(*sample.memory_bytes));
-  memory.followed_wholly = memory.followed_wholly && sample.processes == sample.followed_processes;
+  memory.followed_wholly =
+      memory.followed_wholly && !sample.has_below && sample.processes && sample.processes == sample.followed_processes;
   if (cgroups_.size() <= kMostCgroups) return;
   cgroups_.erase(std::min_element(cgroups_.begin(), cgroups_.end(), [](const auto& a, const auto& b) {
     return a.second.peak_bytes < b.second.peak_bytes;

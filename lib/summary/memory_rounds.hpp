@@ -12,43 +12,69 @@
 
 namespace tracer::internal {
 
-/// The most that living processes held together at one snapshot, in all and by step. A snapshot in which it is not
-/// known of one of them does not count.
+/// What living processes held together at the snapshots, in all and by task: those with the same labels. A snapshot in
+/// which it is not known of one of them does not count.
 class MemoryRounds {
  public:
+  struct Peak {
+    std::uint64_t bytes = 0;  ///< 0: no snapshot counted.
+    std::uint64_t unknown_snapshots = 0;
+  };
+
   template <class Sample>
   void add(const Sample& sample, const Context& context) {
     if (time_ns_ != sample.time_ns) begin_round(sample.time_ns);
-    total_.now.add(sample);
-    if (context.step) steps_[*context.step].now.add(sample);
+    total_.add(sample);
+    if (context != Context{}) tasks_[context].add(sample);
   }
-  /// 0: none counted.
-  std::uint64_t peak_bytes() const { return total_.peak(); }
-  std::uint64_t peak_bytes(const std::string& step) const {
-    const auto at = steps_.find(step);
-    return at == steps_.end() ? 0 : at->second.peak();
+  Peak peak() const { return total_.with_this_round(); }
+  /// Of the largest task of that step.
+  Peak peak_of_step(const std::string& step) const {
+    Peak largest;
+    for (const auto& [context, sum] : tasks_) {
+      if (context.step != step) continue;
+      const Peak peak = sum.with_this_round();
+      largest.bytes = std::max(largest.bytes, peak.bytes);
+      largest.unknown_snapshots += peak.unknown_snapshots;
+    }
+    return largest;
   }
 
  private:
   struct Sum {
     HeldMemory now;
-    std::uint64_t peak_bytes = 0;
-    std::uint64_t peak() const { return std::max(peak_bytes, now.bytes().value_or(0)); }
+    bool seen = false;  ///< In this round.
+    Peak peak;
+
+    template <class Sample>
+    void add(const Sample& sample) {
+      now.add(sample);
+      seen = true;
+    }
+    Peak with_this_round() const {
+      Peak all = peak;
+      if (!seen) return all;
+      const auto bytes = now.bytes();
+      all.bytes = std::max(all.bytes, bytes.value_or(0));
+      if (!bytes) ++all.unknown_snapshots;
+      return all;
+    }
     void begin_round() {
-      peak_bytes = peak();
+      peak = with_this_round();
       now = {};
+      seen = false;
     }
   };
   /// All samples of one snapshot carry the same time.
   void begin_round(std::uint64_t time_ns) {
     time_ns_ = time_ns;
     total_.begin_round();
-    for (auto& [step, sum] : steps_) sum.begin_round();
+    for (auto& [context, sum] : tasks_) sum.begin_round();
   }
 
   std::uint64_t time_ns_ = 0;
   Sum total_;
-  std::map<std::string, Sum> steps_;
+  std::map<Context, Sum> tasks_;
 };
 
 }  // namespace tracer::internal

@@ -15,8 +15,9 @@ namespace {
 constexpr const char* kNoTool = "(unknown)";
 
 /// At least what its largest process held, as snapshots may have missed it.
-void set_task_peak(SummaryRow& row, std::uint64_t peak_bytes) {
-  if (peak_bytes != 0) row.task_peak_bytes = std::max(peak_bytes, row.peak_rss_bytes.value_or(0));
+void set_task_peak(SummaryRow& row, const internal::MemoryRounds::Peak& peak) {
+  row.unknown_snapshots = peak.unknown_snapshots;
+  if (peak.bytes != 0) row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));
 }
 
 void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
@@ -132,7 +133,7 @@ std::vector<SummaryRow> Summary::by_step() const {
   for (const auto& [name, row] : steps_) {
     rows.push_back(spanned(row));
     rows.back().name = name;
-    set_task_peak(rows.back(), memory_->peak_bytes(name));
+    set_task_peak(rows.back(), memory_->peak_of_step(name));
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first_start_ns < b.first_start_ns; });
@@ -142,7 +143,7 @@ std::vector<SummaryRow> Summary::by_step() const {
 SummaryRow Summary::total() const {
   SummaryRow row = spanned(total_);
   row.name = "total";
-  set_task_peak(row, memory_->peak_bytes());
+  set_task_peak(row, memory_->peak());
   return row;
 }
 

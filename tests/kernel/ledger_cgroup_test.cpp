@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,14 @@ std::uint64_t throttled_by(const LimitedCgroup& cgroup) {
   return *told * (cgroup.is_v1() ? 1 : 1000);
 }
 
+/// Of the last program. Absent, for a machine so slow that its clock was not known at the exec.
+std::optional<tracer::Ledger> program_ledger(const Capture& capture) {
+  const tracer::Ledger ledger = capture.exit().program.account.ledger;
+  if (ledger.wall_ns || ::getenv("TRACER_EMULATED") == nullptr) return ledger;
+  MESSAGE("SKIP: this emulated machine was too slow to tell the program's share");
+  return std::nullopt;
+}
+
 }  // namespace
 
 TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itself counts it") {
@@ -39,9 +49,7 @@ TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itsel
   expect::sound(capture);
   const std::uint64_t truth_ns = throttled_by(*cgroup);
   CHECK(truth_ns >= 500 * expect::kMillisecond);
-  const tracer::Ledger ledger = capture.exit().program.account.ledger;
-  REQUIRE(ledger.throttled_ns.has_value());
-  expect::waits(ledger, {{"throttled", truth_ns}});
+  if (const auto ledger = program_ledger(capture)) expect::throttled(*ledger, truth_ns);
 }
 
 TEST_CASE("a limit on a cgroup above throttles, too") {
@@ -57,7 +65,26 @@ TEST_CASE("a limit on a cgroup above throttles, too") {
   expect::sound(capture);
   const std::uint64_t truth_ns = throttled_by(*cgroup);
   CHECK(truth_ns >= 200 * expect::kMillisecond);
-  expect::waits(capture.exit().program.account.ledger, {{"throttled", truth_ns}});
+  if (const auto ledger = program_ledger(capture)) expect::throttled(*ledger, truth_ns);
+}
+
+TEST_CASE("of two limits, one above the other, each counts") {
+  const auto cgroup = LimitedCgroup::make("cpu");
+  const auto limit = [](const LimitedCgroup& of, const std::string& us) {
+    return of.is_v1() ? of.limit("cpu.cfs_quota_us", us) : of.limit("cpu.max", us + " 100000");
+  };
+  const auto below = cgroup && limit(*cgroup, "20000") ? cgroup->make_below("cpu") : std::nullopt;
+  if (!below || !limit(*below, "20000")) {
+    MESSAGE("SKIP: no limit on CPU time here");
+    return;
+  }
+  // Who reaches it first is chance: together they hold back.
+  const Capture capture = trace(truth::call("wait", {"in_cgroup", below->procs(), "burn", "150"}));
+  expect::sound(capture);
+  const auto ledger = program_ledger(capture);
+  if (!ledger) return;
+  CHECK(*ledger->run_queue_ns <= expect::slack_ns(*ledger->wall_ns));
+  CHECK(ledger->throttled_ns.value_or(0) >= *ledger->wall_ns / 2);
 }
 
 TEST_CASE("processes that begin while their cgroup is held back are throttled from the first") {

@@ -56,6 +56,12 @@ void waits(const tracer::Ledger& ledger, const std::map<std::string, std::uint64
   sums(ledger, 5 * kMillisecond);
 }
 
+void throttled(const tracer::Ledger& ledger, std::uint64_t truth_ns) {
+  waits(ledger, {{"throttled", truth_ns}});
+  CAPTURE(truth_ns);
+  CHECK(distance(ledger.throttled_ns.value(), truth_ns) <= slack_ns(truth_ns));
+}
+
 void sums(const tracer::Ledger& ledger, std::uint64_t unsure_ns) {
   REQUIRE(ledger.wall_ns.has_value());
   std::uint64_t sum = *ledger.cpu_ns + *ledger.run_queue_ns + *ledger.other_ns;

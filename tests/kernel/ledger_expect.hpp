@@ -25,6 +25,8 @@ std::vector<std::uint64_t> told(const Capture& capture);
 
 /// The causes with these names have these times, as far as the run queue did not delay their ends; others are near 0.
 void waits(const tracer::Ledger& ledger, const std::map<std::string, std::uint64_t>& truths);
+/// As long as that, not counting what the run queue has.
+void throttled(const tracer::Ledger& ledger, std::uint64_t truth_ns);
 /// The causes sum to the wall time, within 1 % and `unsure_ns`, and little is left over.
 void sums(const tracer::Ledger& ledger, std::uint64_t unsure_ns = 0);
 /// Of each process that ended: the sums; and its wall time, where one thread lived all of it in view.

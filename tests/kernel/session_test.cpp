@@ -201,6 +201,38 @@ TEST_CASE("what still lives at the end is sampled, and left alone") {
   release(held);
 }
 
+TEST_CASE("a callback may ask what lives, and no event comes twice") {
+  const Held held = start_held("1000");
+  tracer::SessionOptions options;
+  options.filter.include_tree(::getpid());
+  options.sample_interval = std::chrono::milliseconds(100);
+  tracer::Session session(std::move(options));
+  std::map<std::uint32_t, int> starts;
+  std::map<std::uint32_t, int> exits;
+  std::size_t most_living = 0;
+  const auto on_start = session.on<tracer::ProcessStart>([&](const auto& event) {
+    ++starts[event.process->pid];
+    most_living = std::max(most_living, session.living().size());
+  });
+  const auto on_exit = session.on<tracer::ProcessExit>([&](const auto& event) {
+    ++exits[event.process->pid];
+    session.living();
+  });
+  session.start();
+  for (int i = 0; i < 50; ++i) {
+    const pid_t pid = ::fork();
+    if (pid == 0) ::_exit(0);
+    REQUIRE(::waitpid(pid, nullptr, 0) == pid);
+  }
+  release(held);
+  session.stop();
+  CHECK(session.statistics().lost() == 0);
+  CHECK(most_living >= 2);
+  CHECK(exits.size() == 51);
+  for (const auto& [pid, count] : starts) CHECK(count == 1);
+  for (const auto& [pid, count] : exits) CHECK(count == 1);
+}
+
 TEST_CASE("labels are inherited, and trees keep apart") {
   const Held first = start_held("0");
   const Held second = start_held("0");

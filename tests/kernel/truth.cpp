@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <thread>
@@ -50,6 +51,15 @@ int spawn_and_wait(const std::vector<std::string>& words) {
   int status = 0;
   ::waitpid(pid, &status, 0);
   return status;
+}
+
+int resident(const Arguments&) {
+  std::ifstream lines("/proc/self/smaps_rollup");
+  std::uint64_t kib = 0;
+  for (std::string word; lines >> word;)
+    if (word == "Rss:" && lines >> kib) break;
+  report(kib * 1024);
+  return 0;
 }
 
 int exit_with(const Arguments& a) { return static_cast<int>(number(a, 0)); }
@@ -295,9 +305,12 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"cpu", cpu},
       {"threads", threads},
       {"touch", touch},
+      {"resident", resident},
       {"hold_memory", hold_memory},
       {"hold_in_two_children", hold_in_two_children},
       {"hold_shared", hold_shared},
+      {"hold_mapped", hold_mapped},
+      {"hold_past_child", hold_past_child},
       {"read_at_pace", read_at_pace},
       {"sleep_in_children", sleep_in_children},
       {"first_thread_gone", first_thread_gone},

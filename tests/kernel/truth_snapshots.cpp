@@ -69,6 +69,52 @@ int hold_shared(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+namespace {
+
+int map_and_rest(const char* file, long mib, long ms, bool write) {
+  const int fd = ::open(file, O_RDWR);
+  const auto bytes = static_cast<std::size_t>(mib) << 20;
+  auto* memory = static_cast<char*>(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  if (memory == MAP_FAILED) return 1;
+  long sum = 0;
+  if (write) std::memset(memory, 1, bytes);
+  for (std::size_t at = 0; at < bytes; at += 4096) sum += memory[at];
+  rest(ms);
+  return sum == 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int hold_mapped(const std::vector<std::string>& arguments) {
+  const long mib = number(arguments.at(0));
+  const long ms = number(arguments.at(2));
+  const bool executes = arguments.size() > 3 && arguments[3] == "exec";
+  if (arguments.size() > 3 && arguments[3] != "exec") return map_and_rest(arguments[3].c_str(), mib, ms, false);
+  const int fd = ::memfd_create("tracer_truth", 0);
+  if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(mib) << 20) != 0) return 1;
+  const std::string file = "/proc/self/fd/" + std::to_string(fd);
+  for (long i = 0; i < number(arguments.at(1)); ++i) {
+    if (::fork() != 0) continue;
+    if (executes)
+      ::execl("/proc/self/exe", "kernel_tests", "truth", "hold_mapped", arguments[0].c_str(), "0", arguments[2].c_str(),
+              file.c_str(), nullptr);
+    ::_exit(map_and_rest(file.c_str(), mib, ms, false));
+  }
+  const int status = map_and_rest(file.c_str(), mib, ms, true);
+  wait_for_children();
+  return status;
+}
+
+int hold_past_child(const std::vector<std::string>& arguments) {
+  take(number(arguments.at(0)));
+  if (::fork() == 0) {
+    if (::fork() == 0) rest(number(arguments.at(1)));
+    ::_exit(0);
+  }
+  rest(number(arguments.at(1)) + 100);
+  return 0;
+}
+
 int sleep_in_children(const std::vector<std::string>& arguments) {
   for (long i = 0; i < number(arguments.at(0)); ++i) {
     if (::fork() != 0) continue;

@@ -11,6 +11,10 @@ namespace truth {
 int hold_in_two_children(const std::vector<std::string>& arguments);
 /// Holds `MIB`, which `CHILDREN` forks that execute nothing share, for `MS`.
 int hold_shared(const std::vector<std::string>& arguments);
+/// As above, but the memory is shared by MAP_SHARED; with "exec" each child is a program of its own that maps it.
+int hold_mapped(const std::vector<std::string>& arguments);
+/// Holds `MIB`; a child forks a grandchild and ends; the grandchild holds all of it for `MS`, as this does.
+int hold_past_child(const std::vector<std::string>& arguments);
 /// Holds `MIB` for `MS`.
 int hold_memory(const std::vector<std::string>& arguments);
 /// `CHILDREN` that each sleep for `MS`.

@@ -265,6 +265,12 @@ int in_cgroup(const Arguments& a) {
   execute(Arguments(a.begin() + 2, a.end()));
 }
 
+int move_and_sleep(const Arguments& a) {
+  const int list = ::open(a.at(1).c_str(), O_WRONLY | O_CLOEXEC);
+  if (::write(list, "0", 1) != 1) return 1;
+  return sleeping(number(a, 2));
+}
+
 /// While the first thread waits for its end, a second burns, sleeps, and executes a program that sleeps.
 int exec_by_thread(long ms) {
   burn(CLOCK_THREAD_CPUTIME_ID, 100'000'000);
@@ -314,6 +320,7 @@ int wait_for(const std::vector<std::string>& arguments) {
   if (arguments.at(0) == "chain") return chain(arguments);
   if (arguments.at(0) == "processes") return processes(arguments);
   if (arguments.at(0) == "in_cgroup") return in_cgroup(arguments);
+  if (arguments.at(0) == "move_and_sleep") return move_and_sleep(arguments);
   if (arguments.at(0) == "hold_memory") return hold_memory({arguments.begin() + 1, arguments.end()});
   if (arguments.at(0) == "disk") return wait_for_disk(arguments);
   if (arguments.at(0) == "write") return write_much(arguments);

@@ -21,6 +21,7 @@ CgroupMemoryRecord charged(std::uint64_t cgroup_id, std::uint32_t hierarchy = TR
   record.cgroup_id = cgroup_id;
   record.hierarchy = hierarchy;
   record.processes = 5;
+  record.foreign = 2;
   record.memory_bytes = 1000;
   record.peak_bytes = 2000;
   record.file_bytes = 300;
@@ -43,8 +44,16 @@ ProcessSample in(std::optional<std::uint64_t> cgroup_id, std::optional<std::uint
   return sample;
 }
 
-CgroupSample only(const CgroupMemoryRecord& record, const std::vector<ProcessSample>& samples) {
-  const auto all = cgroup_samples({record}, samples, CgroupTable());
+/// By default as with a filter of which the kernel decides all.
+std::vector<CgroupSample> joined(const std::vector<CgroupMemoryRecord>& records,
+                                 const std::vector<ProcessSample>& samples, const CgroupTable& cgroups = CgroupTable(),
+                                 bool tracked_is_followed = true) {
+  return cgroup_samples(records, samples, cgroups, tracked_is_followed);
+}
+
+CgroupSample only(const CgroupMemoryRecord& record, const std::vector<ProcessSample>& samples,
+                  bool tracked_is_followed = true) {
+  const auto all = joined({record}, samples, CgroupTable(), tracked_is_followed);
   REQUIRE(all.size() == 1);
   return all[0];
 }
@@ -56,8 +65,9 @@ TEST_CASE("a cgroup's sample joins what is charged to it with what its processes
   CHECK(sample.time_ns == 777);
   CHECK(sample.cgroup_id == 50);
   CHECK(sample.cgroup_hierarchy == "v2");
+  CHECK_FALSE(sample.has_below);
   CHECK(sample.processes == 5);
-  CHECK(sample.followed_processes == 2);
+  CHECK(sample.followed_processes == 3);
   CHECK(sample.memory_bytes == 1000);
   CHECK(sample.memory_peak_bytes == 2000);
   CHECK(sample.file_bytes == 300);
@@ -68,17 +78,16 @@ TEST_CASE("a cgroup's sample joins what is charged to it with what its processes
 }
 
 TEST_CASE("only cgroups with followed processes are told") {
-  CHECK(cgroup_samples({charged(50), charged(51)}, {}, CgroupTable()).empty());
-  const auto all =
-      cgroup_samples({charged(50), charged(51), charged(52)}, {in(51), in(53), in({}, 100, {})}, CgroupTable());
+  CHECK(joined({charged(50), charged(51)}, {}).empty());
+  const auto all = joined({charged(50), charged(51), charged(52)}, {in(51), in(53), in({}, 100, {})});
   REQUIRE(all.size() == 1);
   CHECK(all[0].cgroup_id == 51);
-  CHECK(cgroup_samples({}, {in(50)}, CgroupTable()).empty());
+  CHECK(joined({}, {in(50)}).empty());
 }
 
 TEST_CASE("the same number in another hierarchy is another cgroup") {
-  const auto all = cgroup_samples({charged(50), charged(50, TRACER_HIERARCHY_V1_MEMORY)},
-                                  {in(50, 100, "memory"), in(50, 100, "memory"), in(50, 200, "pids")}, CgroupTable());
+  const auto all = joined({charged(50), charged(50, TRACER_HIERARCHY_V1_MEMORY)},
+                          {in(50, 100, "memory"), in(50, 100, "memory"), in(50, 200, "pids")}, CgroupTable(), false);
   REQUIRE(all.size() == 1);
   CHECK(all[0].cgroup_hierarchy == "memory");
   CHECK(all[0].followed_processes == 2);
@@ -86,18 +95,20 @@ TEST_CASE("the same number in another hierarchy is another cgroup") {
 }
 
 TEST_CASE("each cgroup counts its own processes") {
-  const auto all = cgroup_samples({charged(50), charged(51)}, {in(50, 1), in(51, 2), in(51, 4)}, CgroupTable());
+  const auto all = joined({charged(50), charged(51)}, {in(50, 1), in(51, 2), in(51, 4)}, CgroupTable(), false);
   REQUIRE(all.size() == 2);
   CHECK(all[0].held_bytes == 1);
+  CHECK(all[0].followed_processes == 1);
   CHECK(all[1].held_bytes == 6);
+  CHECK(all[1].followed_processes == 2);
 }
 
 TEST_CASE("a cgroup's path and container come from the table") {
   CgroupTable cgroups;
   cgroups.set(TRACER_HIERARCHY_V2, 50, "/docker/" + kId);
   cgroups.set(TRACER_HIERARCHY_V1_MEMORY, 51, "/other");
-  const auto all = cgroup_samples({charged(50), charged(51), charged(51, TRACER_HIERARCHY_V1_MEMORY)},
-                                  {in(50), in(51), in(51, 100, "memory")}, cgroups);
+  const auto all = joined({charged(50), charged(51), charged(51, TRACER_HIERARCHY_V1_MEMORY)},
+                          {in(50), in(51), in(51, 100, "memory")}, cgroups);
   REQUIRE(all.size() == 3);
   CHECK(all[0].cgroup == "/docker/" + kId);
   CHECK(all[0].container_id == kId);
@@ -107,11 +118,52 @@ TEST_CASE("a cgroup's path and container come from the table") {
   CHECK_FALSE(all[2].container_id.has_value());
 }
 
-TEST_CASE("a cgroup has at least the processes that are followed in it") {
+TEST_CASE("where the kernel decides the whole filter, all that are tracked are followed, sampled or not") {
+  CHECK(only(charged(50), {in(50)}).followed_processes == 3);
+  CHECK(only(charged(50), {in(50), in(50), in(50), in(50)}).followed_processes == 3);
+  CgroupMemoryRecord record = charged(50);
+  record.foreign = 0;
+  CHECK(only(record, {in(50)}).followed_processes == 5);
+  record.foreign = 9;
+  CHECK(only(record, {in(50)}).followed_processes == 0);
+}
+
+TEST_CASE("where user space decides a part of the filter, those that are sampled are followed") {
+  CHECK(only(charged(50), {in(50), in(51)}, false).followed_processes == 1);
+  CgroupMemoryRecord record = charged(50);
+  record.foreign = 0;
+  CHECK(only(record, {in(50), in(50)}, false).followed_processes == 2);
+}
+
+TEST_CASE("no more are followed in a cgroup than are in it") {
   CgroupMemoryRecord record = charged(50);
   record.processes = 1;
-  const CgroupSample sample = only(record, {in(50), in(50), in(50)});
-  CHECK(sample.processes == 3);
+  const CgroupSample sample = only(record, {in(50), in(50), in(50)}, false);
+  CHECK(sample.processes == 1);
+  CHECK(sample.followed_processes == 1);
+}
+
+TEST_CASE("how many are followed is unknown unless all in the cgroup have been counted") {
+  for (const bool tracked_is_followed : {false, true}) {
+    CgroupMemoryRecord uncounted = charged(50);
+    uncounted.processes.reset();
+    CHECK_FALSE(only(uncounted, {in(50)}, tracked_is_followed).processes.has_value());
+    CHECK_FALSE(only(uncounted, {in(50)}, tracked_is_followed).followed_processes.has_value());
+    CgroupMemoryRecord unsorted = charged(50);
+    unsorted.foreign.reset();
+    CHECK(only(unsorted, {in(50)}, tracked_is_followed).processes == 5);
+    CHECK_FALSE(only(unsorted, {in(50)}, tracked_is_followed).followed_processes.has_value());
+  }
+}
+
+TEST_CASE("what is charged to cgroups below explains nothing: the unexplained is unknown then") {
+  CgroupMemoryRecord record = charged(50);
+  record.has_below = true;
+  const CgroupSample sample = only(record, {in(50)});
+  CHECK(sample.has_below);
+  CHECK_FALSE(sample.unexplained_bytes.has_value());
+  CHECK(sample.memory_bytes == 1000);
+  CHECK(sample.held_bytes == 100);
   CHECK(sample.followed_processes == 3);
 }
 
@@ -129,6 +181,10 @@ TEST_CASE("a part that is unknown leaves the unexplained unknown, and the other 
   CgroupMemoryRecord no_file = charged(50);
   no_file.file_bytes.reset();
   CHECK_FALSE(only(no_file, {in(50)}).unexplained_bytes.has_value());
+  CgroupMemoryRecord no_kernel = charged(50);
+  no_kernel.kernel_bytes.reset();
+  CHECK_FALSE(only(no_kernel, {in(50)}).unexplained_bytes.has_value());
+  CHECK(only(no_kernel, {in(50)}).file_bytes == 300);
   const CgroupSample not_held = only(charged(50), {in(50), in(50, {})});
   CHECK_FALSE(not_held.held_bytes.has_value());
   CHECK_FALSE(not_held.unexplained_bytes.has_value());

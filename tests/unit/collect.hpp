@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,6 +57,12 @@ class Stages {
   void push(std::span<const std::byte> bytes) {
     const wire::Exact exact(bytes);
     if (auto record = decoder.decode(exact.span())) correlator.on_record(std::move(*record));
+  }
+  /// Samples of what these records tell.
+  std::vector<tracer::ProcessSample> sample(std::initializer_list<wire::Bytes> records) {
+    return correlator.sample_now([&] {
+      for (const wire::Bytes& record : records) push(record);
+    });
   }
   template <class E>
   std::vector<E> all() const {

@@ -245,7 +245,9 @@ TEST_CASE("a thread's record carries its waits, its state, and memory if it says
 TEST_CASE("a cgroup's memory record tells what is charged to it") {
   const auto record = as<CgroupMemoryRecord>(wire::cgroup_memory_record({.cgroup_id = 99,
                                                                          .hierarchy = TRACER_HIERARCHY_V1_MEMORY,
+                                                                         .has_below = 1,
                                                                          .processes = 3,
+                                                                         .foreign = 2,
                                                                          .memory_bytes = 1001,
                                                                          .peak_bytes = 1002,
                                                                          .file_bytes = 1003,
@@ -253,7 +255,9 @@ TEST_CASE("a cgroup's memory record tells what is charged to it") {
                                                                          .throttled_ns = 1005}));
   CHECK(record.cgroup_id == 99);
   CHECK(record.hierarchy == TRACER_HIERARCHY_V1_MEMORY);
+  CHECK(record.has_below);
   CHECK(record.processes == 3);
+  CHECK(record.foreign == 2);
   CHECK(record.memory_bytes == 1001);
   CHECK(record.peak_bytes == 1002);
   CHECK(record.file_bytes == 1003);
@@ -263,12 +267,18 @@ TEST_CASE("a cgroup's memory record tells what is charged to it") {
 
 TEST_CASE("what is not known of a cgroup's memory is absent, and zero is known") {
   const auto unknown = as<CgroupMemoryRecord>(wire::cgroup_memory_record({.cgroup_id = 99}));
+  CHECK_FALSE(unknown.has_below);
+  CHECK_FALSE(unknown.processes.has_value());
+  CHECK_FALSE(unknown.foreign.has_value());
   CHECK_FALSE(unknown.memory_bytes.has_value());
   CHECK_FALSE(unknown.peak_bytes.has_value());
   CHECK_FALSE(unknown.file_bytes.has_value());
   CHECK_FALSE(unknown.kernel_bytes.has_value());
   CHECK_FALSE(unknown.throttled_ns.has_value());
-  const auto none = as<CgroupMemoryRecord>(wire::cgroup_memory_record({.file_bytes = 0, .throttled_ns = 0}));
+  const auto none = as<CgroupMemoryRecord>(
+      wire::cgroup_memory_record({.processes = 0, .foreign = 0, .file_bytes = 0, .throttled_ns = 0}));
+  CHECK(none.processes == 0);
+  CHECK(none.foreign == 0);
   CHECK(none.file_bytes == 0);
   CHECK(none.throttled_ns == 0);
 }

@@ -55,6 +55,27 @@ TEST_CASE("a program's account is an object of its own") {
   CHECK(json.ends_with("null}}"));
 }
 
+TEST_CASE("a session's end tells what it cost and what was missing") {
+  SessionEnd end{1, 2, 3, 4, 5, 6, 7, 8, 9, {{"waits", "snapshots"}}};
+  CHECK(to_json(end) ==
+        R"({"kind":"session_end","time_ns":1,"processes_started":2,"processes_ended":3,"exits_delivered":4,"losses":5,)"
+        R"("cost_cpu_ns":6,"cost_kernel_ns":7,"cost_memory_bytes":8,"cost_kernel_memory_bytes":9,)"
+        R"("missing_families":["waits","snapshots"]})");
+  end.missing_families.emplace();
+  CHECK(has(to_json(end), R"("missing_families":[]})"));
+  CHECK(has(to_json(SessionEnd{}), R"("cost_cpu_ns":null,"cost_kernel_ns":null,"cost_memory_bytes":null,)"
+                                   R"("cost_kernel_memory_bytes":null,"missing_families":null})"));
+}
+
+TEST_CASE("a cgroup whose processes were not counted has null of them, not none") {
+  CgroupSample sample;
+  CHECK(has(to_json(sample), R"("has_below":false,"processes":null,"followed_processes":null,)"));
+  sample.has_below = true;
+  sample.processes = 0;
+  sample.followed_processes = 0;
+  CHECK(has(to_json(sample), R"("has_below":true,"processes":0,"followed_processes":0,)"));
+}
+
 TEST_CASE("a list of texts is separated by commas") {
   ProcessStart start;
   Process process;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/progress_table.hpp"
 
+#include <string>
+#include <utility>
+
 #include <doctest/doctest.h>
 
 using namespace tracer;
@@ -98,13 +101,32 @@ TEST_CASE("a position beyond a file's end is its end") {
   CHECK(progress.time_left_ns == 0);
 }
 
-TEST_CASE("what is cleared is no base of a rate, and leaves the base before as it was") {
+TEST_CASE("what is set aside is no base of a rate, and leaves the base before as it was") {
   ProgressTable table;
   table.add(reads(100, 1000));
   table.end_round();
   table.add(later(reads(100, 1000), 700));
-  table.clear();
+  (void)table.set_aside();
   CHECK_FALSE(table.of(9, 1).file.has_value());
   table.add(later(reads(100, 1000), 300));
   CHECK(table.of(9, 1).bytes_per_s == 300);
+}
+
+TEST_CASE("what is put back takes the place of what came meanwhile, and becomes the base of the next rates") {
+  ProgressTable table;
+  table.add(reads(100, 1000));
+  table.end_round();
+  table.add(later(reads(100, 1000), 200));
+  ProgressTable aside = table.set_aside();
+  FileRecord meanwhile = later(reads(100, 1000), 700);
+  table.add(meanwhile);
+  meanwhile.pid = 10;
+  table.add(meanwhile);
+  CHECK(table.of(9, 1).bytes_per_s == 700);
+  table.put_back(std::move(aside));
+  CHECK(table.of(9, 1).bytes_per_s == 200);
+  CHECK_FALSE(table.of(10, 1).file.has_value());
+  table.end_round();
+  table.add(later(later(reads(100, 1000), 200), 50));
+  CHECK(table.of(9, 1).bytes_per_s == 50);
 }

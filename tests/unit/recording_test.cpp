@@ -4,7 +4,14 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -74,6 +81,23 @@ std::vector<std::byte> with_header(const RecordingHeader& header) {
   return file;
 }
 
+/// Of the table in docs/recording-format.md.
+std::map<std::string, unsigned> documented_kinds() {
+  std::ifstream file(TRACER_SOURCE_DIR "/docs/recording-format.md");
+  std::map<std::string, unsigned> kinds;
+  std::string line;
+  while (std::getline(file, line) && line != "| kind | number |") continue;
+  std::getline(file, line);
+  while (std::getline(file, line) && !line.empty()) {
+    char name[32] = {};
+    unsigned number = 0;
+    CAPTURE(line);
+    REQUIRE(std::sscanf(line.c_str(), "| `%31[a-z_]` | %u |", name, &number) == 2);
+    CHECK(kinds.emplace(name, number).second);
+  }
+  return kinds;
+}
+
 }  // namespace
 
 TEST_CASE("what is recorded comes back equal, absent fields and odd texts too") {
@@ -95,6 +119,50 @@ TEST_CASE("what is recorded comes back equal, absent fields and odd texts too") 
   CHECK(std::get<ProcessStart>(back[0]).process->argv == std::get<ProcessStart>(events[0]).process->argv);
   CHECK(std::get<ProcessExit>(back[10]).process->cwd == "/with\nline end \x80\xc0\xaf");
   CHECK(std::get<ProcessExit>(back[2]).start_ns == std::get<ProcessExit>(back[2]).process->start_ns);
+}
+
+TEST_CASE("a session's end comes back as it was told, with families missing, none, or nobody knows") {
+  using Families = std::optional<std::vector<std::string>>;
+  for (const Families& missing : {Families(), Families(std::in_place), Families({"waits", "snapshots"})}) {
+    SessionEnd end = sample_events::full<SessionEnd>();
+    end.missing_families = missing;
+    if (missing && missing->empty()) end.cost_kernel_ns.reset();
+    const TempFile file;
+    recording_sink(file.path(), host())->on_event(end);
+    RecordingReader reader(file.path());
+    const auto back = read_all(reader);
+    REQUIRE(back.size() == 1);
+    CHECK(std::get<SessionEnd>(back[0]).missing_families == missing);
+    CHECK(to_json(back[0]) == to_json(end));
+    CHECK_FALSE(reader.damage().any());
+  }
+}
+
+TEST_CASE("what older versions did not record is absent") {
+  const EventSchema schema = {{6, {"time_ns", "processes_started", "processes_ended", "exits_delivered", "losses"}},
+                              {8, {"time_ns", "cgroup_id", "processes", "followed_processes"}}};
+  std::vector<std::byte> bytes = with_header({.host = host(), .events = schema});
+  msgpack::sbuffer payload;
+  msgpack::packer<msgpack::sbuffer> packer(payload);
+  packer.pack_array(5);
+  packer.pack(8).pack(1).pack(50).pack(3).pack(2);
+  packer.pack_array(6);
+  packer.pack(6).pack(1).pack(2).pack(3).pack(4).pack(5);
+  append_frame(bytes, payload);
+  const TempFile file;
+  file.write(bytes);
+  RecordingReader reader(file.path());
+  const auto events = read_all(reader);
+  REQUIRE(events.size() == 2);
+  const auto& cgroup = std::get<CgroupSample>(events[0]);
+  CHECK_FALSE(cgroup.has_below);
+  CHECK(cgroup.processes == 3);
+  CHECK(cgroup.followed_processes == 2);
+  const auto& end = std::get<SessionEnd>(events[1]);
+  CHECK(end.losses == 5);
+  CHECK_FALSE(end.cost_cpu_ns.has_value());
+  CHECK_FALSE(end.missing_families.has_value());
+  CHECK_FALSE(reader.damage().any());
 }
 
 TEST_CASE("a recording of many frames comes back in order") {
@@ -244,6 +312,16 @@ TEST_CASE("fields are found by name wherever the writer put them, and a missing 
   CHECK(start.process->exe == "/bin/sh");
   CHECK_FALSE(start.process->uid.has_value());
   CHECK_FALSE(start.attached_ns.has_value());
+}
+
+TEST_CASE("the documented table of kinds is that of the code") {
+  std::map<std::string, unsigned> kinds;
+  for (unsigned number = 0; number <= 0xffff; ++number) {
+    const std::string_view name = to_string(static_cast<EventKind>(number));
+    if (!name.empty()) kinds.emplace(name, number);
+  }
+  CHECK(kinds.size() == event_schema().size());
+  CHECK(documented_kinds() == kinds);
 }
 
 TEST_CASE("the schema names each kind's fields once") {

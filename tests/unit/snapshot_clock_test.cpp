@@ -32,7 +32,7 @@ TEST_CASE("the first snapshot is due a fifth of the interval early") {
 }
 
 TEST_CASE("snapshots taken early or late do not move those after") {
-  for (const auto begin : {800ms, 1000ms, 1300ms}) {
+  for (const auto begin : {800ms, 1000ms, 1300ms, 1500ms}) {
     SnapshotClock clock = started(1s);
     clock.took(at(begin), at(begin + 1ms));
     CAPTURE(begin.count());
@@ -41,31 +41,53 @@ TEST_CASE("snapshots taken early or late do not move those after") {
   }
 }
 
-TEST_CASE("after a dear snapshot the next is due fifty times its cost later") {
+TEST_CASE("after one that came more than half an interval late the next is due an interval later") {
+  SnapshotClock clock = started(1s);
+  clock.took(at(1501ms), at(1502ms));
+  CHECK_FALSE(clock.due(at(2300ms)));
+  CHECK(clock.due(at(2301ms)));
+}
+
+TEST_CASE("after a dear snapshot the next waits fifty times its cost, from its end, and none of that is cut short") {
   SnapshotClock clock = started(1s);
   clock.took(at(1s), at(1100ms));
   CHECK_FALSE(clock.due(at(2s)));
-  CHECK_FALSE(clock.due(at(5799ms)));
-  CHECK(clock.due(at(6s)));
-  clock.took(at(6s), at(6001ms));
-  CHECK_FALSE(clock.due(at(6799ms)));
-  CHECK(clock.due(at(7s)));
+  CHECK_FALSE(clock.due(at(6s)));
+  CHECK_FALSE(clock.due(at(6099ms)));
+  CHECK(clock.due(at(6100ms)));
+  clock.took(at(6100ms), at(6101ms));
+  CHECK_FALSE(clock.due(at(6899ms)));
+  CHECK(clock.due(at(6900ms)));
 }
 
-TEST_CASE("a cost of a fiftieth of the interval changes nothing") {
+TEST_CASE("a rest that is over before the next snapshot is due changes nothing") {
   SnapshotClock clock = started(1s);
-  clock.took(at(1s), at(1020ms));
+  clock.took(at(1s), at(1015ms));
+  CHECK_FALSE(clock.due(at(1799ms)));
   CHECK(clock.due(at(1800ms)));
 }
 
-TEST_CASE("of many missed snapshots at most one is made up for") {
+TEST_CASE("a rest that ends a little after the next snapshot would be due moves that one only") {
   SnapshotClock clock = started(1s);
+  clock.took(at(1s), at(1020ms));
+  CHECK_FALSE(clock.due(at(2019ms)));
+  CHECK(clock.due(at(2020ms)));
+  clock.took(at(2020ms), at(2021ms));
+  CHECK_FALSE(clock.due(at(2799ms)));
+  CHECK(clock.due(at(2800ms)));
+}
+
+TEST_CASE("snapshots that were missed are not made up for") {
+  SnapshotClock clock = started(1s);
+  clock.took(at(10s), at(10s + 1ms));
+  CHECK_FALSE(clock.due(at(10'100ms)));
+  CHECK_FALSE(clock.due(at(10'799ms)));
+  CHECK(clock.due(at(10'800ms)));
   int taken = 0;
-  for (auto now = 10s + 500ms; now < 15s + 200ms; now += 100ms) {
+  for (auto now = 20s + 500ms; now < 25s + 200ms; now += 100ms) {
     if (!clock.due(at(now))) continue;
     ++taken;
     clock.took(at(now), at(now + 1ms));
   }
-  CHECK(taken >= 5);
-  CHECK(taken <= 6);
+  CHECK(taken == 5);
 }

@@ -57,10 +57,14 @@ Event exec_of(const Run& run) {
 }
 
 ProcessSample sample_at(std::uint64_t time_ns, std::uint32_t pid, std::optional<std::uint64_t> held,
-                        std::optional<std::string> step = {}) {
+                        std::optional<std::string> step = {}, std::optional<std::string> of = {}) {
+  Process process;
+  process.pid = pid;
+  process.context.step = std::move(step);
+  process.context.sample = std::move(of);
   ProcessSample sample;
   sample.time_ns = time_ns;
-  sample.process = process_of({.pid = pid, .step = std::move(step)});
+  sample.process = std::make_shared<const Process>(process);
   sample.rss_anonymous_bytes = held;
   return sample;
 }
@@ -95,8 +99,9 @@ struct Charge {
   std::string hierarchy = "v2";
   std::optional<std::uint64_t> memory = 100;
   std::optional<std::uint64_t> peak = {};
-  std::uint64_t processes = 3;
-  std::uint64_t followed = 3;
+  std::optional<std::uint64_t> processes = 3;
+  std::optional<std::uint64_t> followed = 3;
+  bool has_below = false;
 };
 
 CgroupSample cgroup_of(const Charge& charge) {
@@ -108,6 +113,7 @@ CgroupSample cgroup_of(const Charge& charge) {
   sample.memory_peak_bytes = charge.peak;
   sample.processes = charge.processes;
   sample.followed_processes = charge.followed;
+  sample.has_below = charge.has_below;
   return sample;
 }
 
@@ -301,6 +307,63 @@ TEST_CASE("a snapshot in which the memory of one process is unknown does not cou
   CHECK_FALSE(summary_of({sample_at(100, 1, {})}).total().task_peak_bytes.has_value());
 }
 
+TEST_CASE("tasks of one step that run at once are peaks of their own, of which its row has the largest") {
+  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
+  const Summary summary =
+      summary_of({sample_at(100, 1, 100, "align", "tumor"), sample_at(100, 2, 70, "align", "normal"),
+                  sample_at(100, 3, 20, "align", "normal"), sample_at(200, 1, 10, "align", "tumor"),
+                  sample_at(200, 2, 110, "align", "normal"), sample_at(300, 1, 105, "align", "tumor"), exit});
+  CHECK(summary.by_step().at(0).task_peak_bytes == 110);
+  CHECK(summary.total().task_peak_bytes == 190);
+}
+
+TEST_CASE("tasks differ by any label") {
+  const auto held = [](std::uint32_t pid, Context context) {
+    Process process;
+    process.pid = pid;
+    process.context = std::move(context);
+    ProcessSample sample = sample_at(100, pid, 100);
+    sample.process = std::make_shared<const Process>(process);
+    return sample;
+  };
+  Context wgs;
+  wgs.pipeline = "wgs";
+  wgs.run = "1";
+  wgs.step = "align";
+  wgs.sample = "tumor";
+  Context rna = wgs;
+  rna.pipeline = "rna";
+  Context again = wgs;
+  again.run = "2";
+  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
+  const auto peak_of = [&](const Context& other) {
+    return summary_of({held(1, wgs), held(2, other), exit}).by_step().at(0).task_peak_bytes;
+  };
+  CHECK(peak_of(wgs) == 200);
+  CHECK(peak_of(rna) == 100);
+  CHECK(peak_of(again) == 100);
+}
+
+TEST_CASE("snapshots at which a peak was not known are counted, the last too") {
+  const Event align = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
+  const Event sort = exit_of({.pid = 2, .step = "sort", .start_ns = 2, .end_ns = 400});
+  Summary summary = summary_of({sample_at(100, 1, 900, "align"), sample_at(100, 2, {}, "sort"),
+                                sample_at(200, 1, 50, "align"), sample_at(200, 2, 20, "sort"), sample_at(300, 2, {}),
+                                sample_at(300, 3, {}), sample_at(400, 1, {}, "align"), align, sort});
+  CHECK(summary.total().unknown_snapshots == 3);
+  CHECK(summary.total().task_peak_bytes == 70);
+  const auto steps = summary.by_step();
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].unknown_snapshots == 1);
+  CHECK(steps[0].task_peak_bytes == 900);
+  CHECK(steps[1].unknown_snapshots == 1);
+  summary.add(sample_at(500, 2, 1, "sort"));
+  CHECK(summary.total().unknown_snapshots == 3);
+  CHECK(summary.by_step().at(0).unknown_snapshots == 1);
+  CHECK(summary_of({folded_at(100, {}, "sort"), sort}).by_step().at(0).unknown_snapshots == 1);
+  CHECK(summary_of({sort}).by_step().at(0).unknown_snapshots == 0);
+}
+
 TEST_CASE("what many processes hold that are told together counts for the peak") {
   const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
   const Summary summary = summary_of({sample_at(100, 1, 100, "align"), folded_at(100, 1000, "align"),
@@ -343,6 +406,13 @@ TEST_CASE("a cgroup in which others lived at any snapshot was not followed wholl
   CHECK(cgroups_of({{}, {}}).at(0).followed_wholly);
   CHECK_FALSE(cgroups_of({{}, {.followed = 2}, {}}).at(0).followed_wholly);
   CHECK_FALSE(cgroups_of({{.processes = 4}, {.memory = 900}}).at(0).followed_wholly);
+}
+
+TEST_CASE("a cgroup with others below it, or whose processes were not counted, is not known to be followed wholly") {
+  CHECK_FALSE(cgroups_of({{}, {.has_below = true}, {}}).at(0).followed_wholly);
+  CHECK_FALSE(cgroups_of({{}, {.followed = {}}, {}}).at(0).followed_wholly);
+  CHECK_FALSE(cgroups_of({{}, {.processes = {}}, {}}).at(0).followed_wholly);
+  CHECK_FALSE(cgroups_of({{}, {.processes = {}, .followed = {}}, {}}).at(0).followed_wholly);
 }
 
 TEST_CASE("cgroups come with the highest peak first, and by hierarchy and number") {

@@ -35,6 +35,13 @@ class TempFile {
     std::ofstream file(path(), std::ios::binary | std::ios::trunc);
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
+  /// In place, which does not wait for the disk as a new file may.
+  void write_byte(std::size_t at, std::byte value) const {
+    std::fstream file(path(), std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(value));
+  }
+  void cut(std::size_t size) const { std::filesystem::resize_file(path(), size); }
   std::string text() const {
     std::ifstream file(path(), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};

@@ -80,7 +80,9 @@ struct Thread {
 struct CgroupMemory {
   std::uint64_t cgroup_id = 1;
   std::uint32_t hierarchy = TRACER_HIERARCHY_V2;
-  std::uint32_t processes = 0;
+  std::uint32_t has_below = 0;
+  std::uint64_t processes = TRACER_UNKNOWN;
+  std::uint64_t foreign = TRACER_UNKNOWN;
   std::uint64_t memory_bytes = TRACER_UNKNOWN;
   std::uint64_t peak_bytes = TRACER_UNKNOWN;
   std::uint64_t file_bytes = TRACER_UNKNOWN;
@@ -253,7 +255,9 @@ inline Bytes cgroup_memory_record(const CgroupMemory& memory) {
   record.kernel_bytes = memory.kernel_bytes;
   record.throttled_ns = memory.throttled_ns;
   record.hierarchy = memory.hierarchy;
+  record.has_below = memory.has_below;
   record.processes = memory.processes;
+  record.foreign = memory.foreign;
   Bytes bytes;
   append(bytes, record);
   return sized(std::move(bytes));
