@@ -108,7 +108,7 @@ class Trees(Watch):
         watch = self.start_watch("--pid", str(shell.pid), "--step", "align")
         self.tell(shell, "/bin/echo x", "x\n")
         self.end_watch(watch)
-        self.assertEqual({event["step"] for event in self.events()[1:-1]}, {"align"})
+        self.assertEqual({event["step"] for event in self.events() if "pid" in event}, {"align"})
 
     def test_two_watches_of_one_tree_both_see_everything(self):
         shell = self.start_shell()
