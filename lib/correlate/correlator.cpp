@@ -23,14 +23,18 @@ void Correlator::set_context(std::uint32_t id, Context context) { contexts_.inse
 
 void Correlator::on_record(Record record) {
   std::visit([this](auto& r) { on(std::move(r)); }, record);
+  for (Event& event : std::exchange(pending_, {})) emit_(std::move(event));
 }
 
 std::vector<ProcessSample> Correlator::sample_now(const std::function<void()>& sample) {
   SampleTable aside = samples_.set_aside();
   auto cgroups_aside = std::exchange(cgroup_memory_, {});
+  ++asking_;
   sample();
   std::vector<ProcessSample> samples = samples_.take();
   samples_.put_back(std::move(aside));
+  for (const std::uint32_t pid : ended_meanwhile_) samples_.drop(pid);
+  if (--asking_ == 0) ended_meanwhile_.clear();
   cgroup_memory_ = std::move(cgroups_aside);
   return samples;
 }
@@ -60,27 +64,31 @@ void Correlator::fill(Process& process, const RecordIdentity& identity) const {
   }
   if (identity.uid) process.uid = identity.uid;
   if (!identity.comm.empty()) process.comm = identity.comm;
-  process.cgroup_id = identity.cgroup_id;
-  process.cgroup_hierarchy = hierarchy_name(identity.hierarchy);
-  if (const std::string* path = cgroups_.find(identity.hierarchy, identity.cgroup_id)) {
-    process.cgroup = *path;
-    process.container_id = container_id_of(*path);
-  }
+  set_cgroup(process, identity);
   if (identity.pid_namespace) process.pid_namespace = identity.pid_namespace;
   if (identity.mount_namespace) process.mount_namespace = identity.mount_namespace;
 }
 
 bool Correlator::moved(const Process& process, const RecordIdentity& identity) {
-  return process.cgroup_id != identity.cgroup_id;
+  return process.cgroup_id != identity.cgroup_id || process.cgroup_hierarchy != hierarchy_name(identity.hierarchy);
+}
+
+void Correlator::set_cgroup(Process& process, const RecordIdentity& identity) const {
+  if (moved(process, identity)) {
+    process.cgroup.reset();
+    process.container_id.reset();
+  }
+  process.cgroup_id = identity.cgroup_id;
+  process.cgroup_hierarchy = hierarchy_name(identity.hierarchy);
+  const std::string* path = cgroups_.find(identity.hierarchy, identity.cgroup_id);
+  if (path == nullptr) return;
+  process.cgroup = *path;
+  process.container_id = container_id_of(*path);
 }
 
 /// A copy with what the record says.
 std::shared_ptr<Process> Correlator::updated(const Process& process, const RecordIdentity& identity) const {
   auto changed = std::make_shared<Process>(process);
-  if (moved(process, identity)) {
-    changed->cgroup.reset();
-    changed->container_id.reset();
-  }
   fill(*changed, identity);
   return changed;
 }
@@ -156,7 +164,7 @@ bool Correlator::same_program(const Entry& entry, std::uint64_t program_start_ns
 void Correlator::announce(Entry& entry) {
   if (entry.announced) return;
   entry.announced = true;
-  emit_(ProcessStart{entry.started_ns, entry.process, entry.attached_ns});
+  pending_.emplace_back(ProcessStart{entry.started_ns, entry.process, entry.attached_ns});
 }
 
 void Correlator::on(StartRecord record) {
@@ -200,12 +208,13 @@ void Correlator::on(ExecRecord record) {
   entry.program_base = {record.total, record.waits};
   entry.base_cpu_known = (record.flags & TRACER_FLAG_CPU_STALE) == 0;
   entry.threads_pending = (record.flags & TRACER_FLAG_THREADS_PENDING) != 0;
-  if (entry.selection == Selection::kSelected) emit_(std::move(event));
+  if (entry.selection == Selection::kSelected) pending_.emplace_back(std::move(event));
 }
 
 void Correlator::on(ExitRecord record) {
   if (!ledgers_) record.waits = {};
   samples_.drop(record.identity.pid);
+  if (asking_ != 0) ended_meanwhile_.push_back(record.identity.pid);
   Entry& entry = entry_of(record.identity, record.attached_ns);
   std::shared_ptr<const Process> process = entry.process;
   const bool same = same_program(entry, record.program_start_ns);
@@ -233,7 +242,7 @@ void Correlator::on(ExitRecord record) {
     event.program.tool = process->tool;
     if (same) event.program.account = last_program_account(record, entry.program_base);
     if (!entry.base_cpu_known) forget_cpu(event.program.account);
-    emit_(std::move(event));
+    pending_.emplace_back(std::move(event));
   }
   processes_.erase(record.identity.pid);
 }
@@ -243,7 +252,11 @@ void Correlator::on(CgroupRecord record) { cgroups_.set(record.hierarchy, record
 void Correlator::on(ThreadRecord record) {
   if (!ledgers_) record.waits = {};
   Entry& entry = entry_of(record.identity, record.attached_ns);
-  if (moved(*entry.process, record.identity)) entry.process = updated(*entry.process, record.identity);
+  if (moved(*entry.process, record.identity)) {
+    auto changed = std::make_shared<Process>(*entry.process);
+    set_cgroup(*changed, record.identity);
+    entry.process = std::move(changed);
+  }
   if (record.newly_adopted && entry.selection == Selection::kSelected) announce(entry);
   if (entry.selection != Selection::kSelected) return;
   samples_.add(record, entry.process, entry.attached_ns);

@@ -81,6 +81,7 @@ class Correlator {
   Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
   void fill(Process& process, const RecordIdentity& identity) const;
   static bool moved(const Process& process, const RecordIdentity& identity);
+  void set_cgroup(Process& process, const RecordIdentity& identity) const;
   std::shared_ptr<Process> updated(const Process& process, const RecordIdentity& identity) const;
   void set_text(Process& process, ProgramText text);
   static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
@@ -90,12 +91,15 @@ class Correlator {
   FilterEvaluator filter_;
   std::size_t max_processes_;
   Emit emit_;
+  std::vector<Event> pending_;  ///< Of the record at hand: a callback may have the next one come.
   std::map<std::uint32_t, Context> contexts_;
   CgroupTable cgroups_;
   std::unordered_map<std::uint32_t, Entry> processes_;   ///< By pid; the start time tells whether it is still the same.
   std::unordered_map<std::uint32_t, TextRecord> texts_;  ///< Of processes that are about to be taken in.
   SampleTable samples_;
   std::vector<CgroupMemoryRecord> cgroup_memory_;  ///< Of the snapshot that is being taken.
+  int asking_ = 0;                                 ///< How many sample_now() are under way, one within the other.
+  std::vector<std::uint32_t> ended_meanwhile_;     ///< Within them.
   bool ledgers_ = true;
   std::uint64_t secrets_masked_ = 0;
   std::uint64_t forgotten_ = 0;

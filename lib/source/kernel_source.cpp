@@ -276,14 +276,27 @@ class KernelSource final : public Source {
       pids.insert(thread.header.pid);
     }
     visit.living = pids.size();
-    if (consuming_) {
-      for (const tracer_wire_thread& thread : threads) yield(thread);
+    if (visiting_ || consuming_) {
+      yield_at_once(threads);
       return visit;
     }
+    visiting_ = true;
     visited_ = std::move(threads);
     consume_ring();
     yield_visited(std::numeric_limits<std::uint64_t>::max());
+    visiting_ = false;
     return visit;
+  }
+
+  /// Those that a visit has taken in that is still being yielded get their words here, too.
+  void yield_at_once(const std::deque<tracer_wire_thread>& threads) {
+    std::set<std::uint32_t> untold;
+    for (const tracer_wire_thread& thread : visited_)
+      if (thread.newly_adopted != 0) untold.insert(thread.header.pid);
+    for (const tracer_wire_thread& thread : threads) {
+      if (untold.erase(thread.header.pid) != 0) yield_text(thread);
+      yield(thread);
+    }
   }
 
   /// Those that were visited before then.
@@ -296,10 +309,13 @@ class KernelSource final : public Source {
   }
 
   void yield(const tracer_wire_thread& thread) {
-    if (thread.newly_adopted != 0)
-      receiver_->on_record(proc_text(thread.header.pid, thread.header.start_ns, thread.identity.hierarchy));
+    if (thread.newly_adopted != 0) yield_text(thread);
     receiver_->on_record(std::as_bytes(std::span(&thread, 1)));
     cgroup_memory_.saw(thread);
+  }
+
+  void yield_text(const tracer_wire_thread& thread) {
+    receiver_->on_record(proc_text(thread.header.pid, thread.header.start_ns, thread.identity.hierarchy));
   }
 
   KernelSourceOptions options_;
@@ -310,6 +326,7 @@ class KernelSource final : public Source {
   std::optional<KernelCounters> counters_;
   std::deque<tracer_wire_thread> visited_;  ///< By an iterator, in the order of time; not yielded yet.
   bool consuming_ = false;
+  bool visiting_ = false;
   UniqueFd timer_;
   UniqueFd epoll_;
   Receiver* receiver_ = nullptr;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/proc_memory.hpp"
 
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -16,10 +20,12 @@ std::optional<std::uint64_t> read_pss_bytes(std::uint32_t pid) {
   if (at == std::string::npos) {
     // Of one that is ending the memory is gone already, of one that has ended all.
     const auto status = read_small_file(folder + "/status");
-    if (!status || status->find("\nVmRSS:") == std::string::npos) return 0;
-    return std::nullopt;
+    const bool ended = status ? status->find("\nVmRSS:") == std::string::npos
+                              : ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+    return ended ? std::optional<std::uint64_t>(0) : std::nullopt;
   }
-  return std::strtoull(text->c_str() + at + 5, nullptr, 10) * 1024;
+  // One that is swapped out has none, and lives.
+  return std::max<std::uint64_t>(std::strtoull(text->c_str() + at + 5, nullptr, 10) * 1024, 1);
 }
 
 }  // namespace tracer

@@ -35,7 +35,7 @@ class MemoryRounds {
       if (context.step != step) continue;
       const Peak peak = sum.with_this_round();
       largest.bytes = std::max(largest.bytes, peak.bytes);
-      largest.unknown_snapshots += peak.unknown_snapshots;
+      largest.unknown_snapshots = std::max(largest.unknown_snapshots, peak.unknown_snapshots);
     }
     return largest;
   }

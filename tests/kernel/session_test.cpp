@@ -212,6 +212,7 @@ TEST_CASE("a callback may ask what lives, and no event comes twice") {
   std::size_t most_living = 0;
   const auto on_start = session.on<tracer::ProcessStart>([&](const auto& event) {
     ++starts[event.process->pid];
+    CHECK(event.process->exe.has_value());
     most_living = std::max(most_living, session.living().size());
   });
   const auto on_exit = session.on<tracer::ProcessExit>([&](const auto& event) {

@@ -17,6 +17,7 @@ namespace {
 
 const Who kShell{.pid = 100, .start_ns = 1000, .pid_namespace = 11, .mount_namespace = 22, .comm = "bash"};
 const Who kChild = wire::child_of(kShell, 101, 2000);
+const Who kReparented{.pid = 100, .start_ns = 1000, .parent_pid = 50, .parent_start_ns = 500, .comm = "bash"};
 
 wire::Exec exec_of(std::uint64_t time_ns, std::uint64_t program_start_ns, std::string exe) {
   return {.time_ns = time_ns, .program_start_ns = program_start_ns, .exe = exe, .argv = {exe, "-x"}};
@@ -515,4 +516,50 @@ TEST_CASE("once ledgers are stopped samples have none") {
   const auto samples = stages.sample({record});
   CHECK_FALSE(samples.at(0).account.ledger.wall_ns.has_value());
   CHECK(samples.at(0).account.cpu_ns == 100);
+}
+
+TEST_CASE("a process that moves to another cgroup keeps the parent that it began with") {
+  Stages stages;
+  stages.push(wire::start_record(kReparented));
+  Who moved = kReparented;
+  moved.cgroup_id = 2;
+  moved.parent_pid = 1;  // Its parent has ended.
+  moved.parent_start_ns = 1;
+  const auto samples = stages.sample({wire::thread_record(moved, {.tid = 100})});
+  CHECK(samples.at(0).process->cgroup_id == 2);
+  CHECK(samples.at(0).process->parent_pid == 50);
+  CHECK(samples.at(0).process->parent_start_ns == 500);
+}
+TEST_CASE("a process that moves to another cgroup keeps its name, whatever its threads are called") {
+  Stages stages;
+  stages.push(wire::start_record(kReparented));
+  Who moved = kReparented;
+  moved.cgroup_id = 2;
+  moved.comm = "worker-1";
+  const auto samples = stages.sample({wire::thread_record(moved, {.tid = 110})});
+  CHECK(samples.at(0).process->cgroup_id == 2);
+  CHECK(samples.at(0).process->comm == "bash");
+}
+TEST_CASE("one that is found to have ended by who asks what lives now is not in the snapshot that is being taken") {
+  Stages stages;
+  stages.correlator.begin_snapshot();
+  stages.push(wire::thread_record(kReparented, {.tid = 100}));
+  stages.sample({wire::exit_record(kReparented, {.time_ns = 3000, .program_start_ns = 1000})});
+  CHECK(stages.correlator.take_snapshot(4321, Correlator::Folding::kNone).empty());
+}
+TEST_CASE("a callback that asks what lives may hear of the end of the very process that it is told of") {
+  std::optional<Correlator> correlator;
+  Decoder decoder;
+  const auto push = [&](const wire::Bytes& bytes) { correlator->on_record(*decoder.decode(bytes)); };
+  std::vector<EventKind> kinds;
+  correlator.emplace(Correlator::Rules{ToolRules::builtin(), SecretRules::builtin(), true}, FilterEvaluator({}, false),
+                     1000, [&](Event event) {
+                       kinds.push_back(kind_of(event));
+                       if (kind_of(event) != EventKind::kProcessStart) return;
+                       (void)correlator->sample_now(
+                           [&] { push(wire::exit_record(kReparented, {.time_ns = 3000, .program_start_ns = 1000})); });
+                     });
+  push(wire::thread_record(kReparented, {.tid = 100, .attached_ns = 900, .newly_adopted = 1}));
+  CHECK(kinds == std::vector{EventKind::kProcessStart, EventKind::kProcessExit});
+  CHECK(correlator->take_snapshot(1, Correlator::Folding::kNone).empty());
 }
