@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -88,6 +89,11 @@ void Capture::poll(std::chrono::milliseconds timeout) {
   session_.poll(timeout);
   live_.update();
   tell_problems();
+}
+
+bool Capture::follows_any() const {
+  const auto totals = session_.totals();
+  return std::any_of(totals.begin(), totals.end(), [](const tracer::ContextTotals& each) { return each.living != 0; });
 }
 
 void Capture::tell_problems() {

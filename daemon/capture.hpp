@@ -37,7 +37,8 @@ class Capture {
   void poll(std::chrono::milliseconds timeout);
   /// Ends the session and prints the table. `title` is what was traced.
   void finish(const std::string& title);
-  tracer::Session& session() noexcept { return session_; }
+  /// By the kernel's count: dearer to ask for are those that live themselves.
+  bool follows_any() const;
   bool saw_exit_of(pid_t pid) const { return exited_.contains(static_cast<std::uint32_t>(pid)); }
   /// The arguments of the first program that the process of watch_exit_of() executed; empty: none yet.
   const std::vector<std::string>& argv_of_watched() const { return argv_; }

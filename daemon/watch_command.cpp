@@ -32,7 +32,7 @@ void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
         return;
     if (!ends_with_tree || steady_clock::now() < next_check) continue;
     next_check = steady_clock::now() + kLivingCheckPeriod;
-    if (capture.session().living().empty()) return;
+    if (!capture.follows_any()) return;
   }
 }
 

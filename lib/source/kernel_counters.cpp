@@ -71,10 +71,10 @@ std::map<std::string, std::uint64_t> KernelCounters::losses() const {
   return losses;
 }
 
-std::vector<RawTotals> KernelCounters::totals() const {
+std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const {
   std::vector<RawTotals> all;
   std::map<std::uint32_t, std::uint64_t> living = unended_by_context();
-  for (std::uint32_t id = 0; id < contexts_; ++id) {
+  for (std::uint32_t id = 0; id < contexts_ && id <= last_context; ++id) {
     tracer_context_totals sum{};
     for_each_cpu_value<tracer_context_totals>(totals_map_, id,
                                               [&](const tracer_context_totals& value) { add_words(sum, value); });

@@ -25,7 +25,8 @@ class KernelCounters {
   /// From now on: misses of programs that others of the same kind had before are not ours.
   void start() { misses_before_ = recursion_misses(); }
   std::map<std::string, std::uint64_t> losses() const;
-  std::vector<RawTotals> totals() const;
+  /// Of the contexts up to this one.
+  std::vector<RawTotals> totals(std::uint32_t last_context) const;
   /// Whether the kernel side holds a place for this process, and reports it.
   bool tracks(std::uint32_t pid) const;
   /// By context id, the processes that the kernel side holds a place for.

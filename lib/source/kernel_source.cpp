@@ -94,7 +94,7 @@ class KernelSource final : public Source {
   }
 
   std::map<std::string, std::uint64_t> losses() const override { return counters_->losses(); }
-  std::vector<RawTotals> totals() const override { return counters_->totals(); }
+  std::vector<RawTotals> totals() const override { return counters_->totals(last_context_); }
   std::vector<SignalState> signals() const override { return programs_.signals(); }
 
   std::map<Family, std::uint64_t> kernel_ns() const override { return programs_.kernel_ns(); }
@@ -207,6 +207,7 @@ class KernelSource final : public Source {
   }
 
   void add_rule(const KernelSourceOptions::Rule& rule) {
+    last_context_ = std::max(last_context_, rule.context_id);
     const tracer_rule value{rule.rule.include ? std::uint32_t{TRACER_RULE_INCLUDE} : std::uint32_t{TRACER_RULE_EXCLUDE},
                             rule.context_id};
     const auto number = static_cast<std::uint32_t>(rule.rule.number);
@@ -325,6 +326,7 @@ class KernelSource final : public Source {
   std::unique_ptr<ring_buffer, RingCloser> ring_;
   std::optional<KernelCounters> counters_;
   std::deque<tracer_wire_thread> visited_;  ///< By an iterator, in the order of time; not yielded yet.
+  std::uint32_t last_context_ = 0;          ///< That a rule has given.
   bool consuming_ = false;
   bool visiting_ = false;
   UniqueFd timer_;
