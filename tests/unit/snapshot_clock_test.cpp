@@ -48,31 +48,31 @@ TEST_CASE("after one that came more than half an interval late the next is due a
   CHECK(clock.due(at(2301ms)));
 }
 
-TEST_CASE("after a dear snapshot the next waits fifty times its cost, from its end, and none of that is cut short") {
+TEST_CASE("after a dear snapshot the next waits eighty times its cost, from its end, and none of that is cut short") {
   SnapshotClock clock = started(1s);
   clock.took(at(1s), at(1100ms));
   CHECK_FALSE(clock.due(at(2s)));
   CHECK_FALSE(clock.due(at(6s)));
-  CHECK_FALSE(clock.due(at(6099ms)));
-  CHECK(clock.due(at(6100ms)));
-  clock.took(at(6100ms), at(6101ms));
-  CHECK_FALSE(clock.due(at(6899ms)));
-  CHECK(clock.due(at(6900ms)));
+  CHECK_FALSE(clock.due(at(9099ms)));
+  CHECK(clock.due(at(9100ms)));
+  clock.took(at(9100ms), at(9101ms));
+  CHECK_FALSE(clock.due(at(9899ms)));
+  CHECK(clock.due(at(9900ms)));
 }
 
 TEST_CASE("a rest that is over before the next snapshot is due changes nothing") {
   SnapshotClock clock = started(1s);
-  clock.took(at(1s), at(1015ms));
+  clock.took(at(1s), at(1008ms));
   CHECK_FALSE(clock.due(at(1799ms)));
   CHECK(clock.due(at(1800ms)));
 }
 
 TEST_CASE("a rest that ends a little after the next snapshot would be due moves that one only") {
   SnapshotClock clock = started(1s);
-  clock.took(at(1s), at(1020ms));
-  CHECK_FALSE(clock.due(at(2019ms)));
-  CHECK(clock.due(at(2020ms)));
-  clock.took(at(2020ms), at(2021ms));
+  clock.took(at(1s), at(1012ms));
+  CHECK_FALSE(clock.due(at(1971ms)));
+  CHECK(clock.due(at(1972ms)));
+  clock.took(at(1972ms), at(1973ms));
   CHECK_FALSE(clock.due(at(2799ms)));
   CHECK(clock.due(at(2800ms)));
 }
