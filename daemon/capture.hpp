@@ -39,6 +39,7 @@ class Capture {
   void finish(const std::string& title);
   /// By the kernel's count: dearer to ask for are those that live themselves.
   bool follows_any() const;
+  std::uint64_t exits() const noexcept { return summary_.exits(); }
   bool saw_exit_of(pid_t pid) const { return exited_.contains(static_cast<std::uint32_t>(pid)); }
   /// The arguments of the first program that the process of watch_exit_of() executed; empty: none yet.
   const std::vector<std::string>& argv_of_watched() const { return argv_; }

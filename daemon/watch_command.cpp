@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -18,10 +19,13 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr auto kLivingCheckPeriod = std::chrono::seconds(1);
+/// If nothing was seen to end: that may have been lost.
+constexpr auto kLongestWithoutCheck = std::chrono::seconds(10);
 
 /// Until interrupted, or until nothing lives of the one tree that is watched.
 void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
-  auto next_check = steady_clock::now() + kLivingCheckPeriod;
+  auto last_check = steady_clock::now();
+  std::uint64_t exits = 0;
   for (;;) {
     pollfd ready[2] = {{capture.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
     ::poll(ready, 2, 1000);
@@ -30,8 +34,11 @@ void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
       if (signal->number == SIGINT || signal->number == SIGTERM || signal->number == SIGHUP ||
           signal->number == SIGQUIT)
         return;
-    if (!ends_with_tree || steady_clock::now() < next_check) continue;
-    next_check = steady_clock::now() + kLivingCheckPeriod;
+    const auto since = steady_clock::now() - last_check;
+    const bool fewer = capture.exits() != exits;
+    if (!ends_with_tree || since < (fewer ? kLivingCheckPeriod : kLongestWithoutCheck)) continue;
+    last_check = steady_clock::now();
+    exits = capture.exits();
     if (!capture.follows_any()) return;
   }
 }
