@@ -10,7 +10,7 @@ namespace tracer::internal {
 class SnapshotClock {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr int kLeastRestPerCost = 80;
+  static constexpr int kLeastRestPerCost = 60;
 
   explicit SnapshotClock(Clock::duration interval) : interval_(interval) {}
 

@@ -98,6 +98,10 @@ void CgroupMemory::saw(const tracer_wire_thread& thread) {
 }
 
 void CgroupMemory::read(Receiver& receiver, const std::function<bool(std::uint32_t pid)>& is_tracked) {
+  constexpr auto kLeastPeriod = std::chrono::milliseconds(900);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_) return seen_.clear();
+  next_ = now + kLeastPeriod;
   std::erase_if(folders_, [this](const auto& known) { return !seen_.contains(known.first); });
   for (const auto& [key, pid] : std::exchange(seen_, {})) {
     const auto [hierarchy, id] = key;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,7 +23,8 @@ class CgroupMemory {
   static constexpr std::size_t kMostCgroups = 256;
 
   void saw(const tracer_wire_thread& thread);
-  /// Yields a record for each cgroup that was seen since the last call, and has a memory of its own.
+  /// Yields a record for each cgroup that was seen since the last call, and has a memory of its own. Nothing within a
+  /// second of the last time: the files are dear to read.
   void read(Receiver& receiver, const std::function<bool(std::uint32_t pid)>& is_tracked);
 
  private:
@@ -30,6 +32,7 @@ class CgroupMemory {
 
   std::map<Key, std::uint32_t> seen_;   ///< With one of its processes.
   std::map<Key, std::string> folders_;  ///< Of those that are seen again and again.
+  std::chrono::steady_clock::time_point next_{};
 };
 
 }  // namespace tracer

@@ -30,7 +30,7 @@ tracer::SessionOptions every_100_ms() {
 }
 
 /// An emulated machine takes as much longer for a snapshot, and the next one waits the longer.
-std::string hold_ms(int ms) { return std::to_string(::getenv("TRACER_EMULATED") != nullptr ? 5 * ms : ms); }
+std::string hold_ms(int ms) { return std::to_string(::getenv("TRACER_EMULATED") != nullptr ? 3 * ms : ms); }
 
 double task_peak_bytes(const Capture& capture) {
   tracer::Summary summary;
@@ -42,7 +42,7 @@ double task_peak_bytes(const Capture& capture) {
 }  // namespace
 
 TEST_CASE("a snapshot tells what a process holds, and what it is at") {
-  const Capture capture = trace(truth::call("hold_memory", {"64", hold_ms(1500)}), every_100_ms());
+  const Capture capture = trace(truth::call("hold_memory", {"64", hold_ms(3000)}), every_100_ms());
   std::size_t seen = 0;
   for (const auto& sample : capture.all<tracer::ProcessSample>()) {
     REQUIRE(sample.rss_anonymous_bytes.has_value());
@@ -59,7 +59,7 @@ TEST_CASE("a snapshot tells what a process holds, and what it is at") {
 }
 
 TEST_CASE("the ledger of a snapshot grows with the wall time, and names what it waits for just now") {
-  const Capture capture = trace(truth::call("hold_memory", {"1", hold_ms(1500)}), every_100_ms());
+  const Capture capture = trace(truth::call("hold_memory", {"1", hold_ms(3000)}), every_100_ms());
   std::uint64_t before_ns = 0;
   bool asleep = false;
   for (const auto& sample : capture.all<tracer::ProcessSample>()) {
@@ -73,35 +73,35 @@ TEST_CASE("the ledger of a snapshot grows with the wall time, and names what it 
 }
 
 TEST_CASE("a task's peak is what its processes hold at once") {
-  const Capture capture = trace(truth::call("hold_in_two_children", {hold_ms(1500)}), every_100_ms());
+  const Capture capture = trace(truth::call("hold_in_two_children", {hold_ms(3000)}), every_100_ms());
   // Besides, each of the three holds a few pages of this program.
   CHECK(std::abs(task_peak_bytes(capture) - 250 * kMiB) <= 0.02 * 250 * kMiB);
 }
 
 TEST_CASE("memory that forks share is counted once") {
-  const Capture capture = trace(truth::call("hold_shared", {"200", "5", hold_ms(1500)}), every_100_ms());
+  const Capture capture = trace(truth::call("hold_shared", {"200", "5", hold_ms(3000)}), every_100_ms());
   CHECK(std::abs(task_peak_bytes(capture) - 200 * kMiB) <= 0.02 * 200 * kMiB);
 }
 
 TEST_CASE("memory that is mapped in common is counted once, by forks and by programs of their own") {
   for (const char* how : {"", "exec"}) {
-    CAPTURE(how);
-    std::vector<std::string> arguments = {"100", "5", hold_ms(1500)};
+    CAPTURE(std::string(how));
+    std::vector<std::string> arguments = {"60", "4", hold_ms(3000)};
     if (*how != '\0') arguments.emplace_back(how);
     const Capture capture = trace(truth::call("hold_mapped", arguments), every_100_ms());
-    CHECK(std::abs(task_peak_bytes(capture) - 100 * kMiB) <= 0.05 * 100 * kMiB);
+    CHECK(std::abs(task_peak_bytes(capture) - 60 * kMiB) <= 0.05 * 60 * kMiB);
   }
 }
 
 TEST_CASE("memory that a grandchild shares past its parent's end is counted once") {
-  const Capture capture = trace(truth::call("hold_past_child", {"200", hold_ms(1200)}), every_100_ms());
+  const Capture capture = trace(truth::call("hold_past_child", {"200", hold_ms(3000)}), every_100_ms());
   CHECK(std::abs(task_peak_bytes(capture) - 200 * kMiB) <= 0.02 * 200 * kMiB);
 }
 
 TEST_CASE("forks that lived before share, too") {
   const pid_t pid = ::fork();
   if (pid == 0) {
-    const auto words = truth::call("hold_shared", {"200", "5", hold_ms(2500)});
+    const auto words = truth::call("hold_shared", {"200", "5", hold_ms(4000)});
     std::vector<char*> argv;
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
@@ -122,7 +122,7 @@ TEST_CASE("forks that lived before share, too") {
 }
 
 TEST_CASE("what a first thread consumed that has ended is in the samples") {
-  const Capture capture = trace(truth::call("first_thread_gone", {hold_ms(1800)}), every_100_ms());
+  const Capture capture = trace(truth::call("first_thread_gone", {hold_ms(4000)}), every_100_ms());
   std::size_t seen = 0;
   for (const auto& sample : capture.all<tracer::ProcessSample>()) {
     if (sample.threads != 1u || sample.state != "sleeping") continue;
@@ -138,7 +138,7 @@ TEST_CASE("what a first thread consumed that has ended is in the samples") {
 }
 
 TEST_CASE("many processes of one tool are told together, and one by one at the end") {
-  const Capture capture = trace(truth::call("sleep_in_children", {"100", hold_ms(2000)}), every_100_ms());
+  const Capture capture = trace(truth::call("sleep_in_children", {"100", hold_ms(5000)}), every_100_ms());
   std::size_t whole = 0;
   for (const auto& folded : capture.all<tracer::ToolSample>()) {
     CHECK(folded.processes > 64);
@@ -162,7 +162,7 @@ TEST_CASE("what the kernel charges to a cgroup is explained by its processes, it
     return;
   }
   const Capture capture =
-      trace(truth::call("wait", {"in_cgroup", cgroup->procs(), "hold_memory", "100", hold_ms(1800)}), every_100_ms());
+      trace(truth::call("wait", {"in_cgroup", cgroup->procs(), "hold_memory", "100", hold_ms(4000)}), every_100_ms());
   const std::string name = cgroup->folder().substr(cgroup->folder().rfind('/'));
   tracer::Summary summary;
   for (const tracer::Event& event : capture.events) summary.add(event);
@@ -188,7 +188,8 @@ TEST_CASE("a process that is moved is its new cgroup's from the next snapshot on
     return;
   }
   const std::string name = cgroup->folder().substr(cgroup->folder().rfind('/'));
-  const Capture capture = trace(truth::call("wait", {"move_and_sleep", cgroup->procs(), hold_ms(1800)}), every_100_ms());
+  const Capture capture =
+      trace(truth::call("wait", {"move_and_sleep", cgroup->procs(), hold_ms(4000)}), every_100_ms());
   std::size_t seen = 0;
   for (const auto& sample : capture.all<tracer::CgroupSample>())
     if (sample.cgroup.value_or("").ends_with(name)) seen += sample.followed_processes == 1u ? 1 : 0;
@@ -204,7 +205,7 @@ TEST_CASE("progress is where the program has come to") {
   constexpr double kSize = 100e6;
   REQUIRE(::ftruncate(fd, static_cast<off_t>(kSize)) == 0);
   ::close(fd);
-  const Capture capture = trace(truth::call("read_at_pace", {path, hold_ms(2000)}), every_100_ms());
+  const Capture capture = trace(truth::call("read_at_pace", {path, hold_ms(5000)}), every_100_ms());
   ::unlink(path);
 
   std::map<std::uint64_t, double> truth;
@@ -243,7 +244,7 @@ TEST_CASE("families that are not asked for are not there, the others are") {
   CHECK(bare.exit().account.cpu_ns.has_value());
   options.families = {tracer::Family::kSnapshots};
   options.sample_interval = std::chrono::milliseconds(100);
-  const Capture snapshots = trace(truth::call("hold_memory", {"1", hold_ms(500)}), options);
+  const Capture snapshots = trace(truth::call("hold_memory", {"1", hold_ms(1500)}), options);
   CHECK_FALSE(snapshots.exit().account.ledger.wall_ns.has_value());
   CHECK_FALSE(snapshots.all<tracer::ProcessSample>().empty());
 }

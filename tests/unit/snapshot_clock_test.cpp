@@ -48,16 +48,16 @@ TEST_CASE("after one that came more than half an interval late the next is due a
   CHECK(clock.due(at(2301ms)));
 }
 
-TEST_CASE("after a dear snapshot the next waits eighty times its cost, from its end, and none of that is cut short") {
+TEST_CASE("after a dear snapshot the next waits sixty times its cost, from its end, and none of that is cut short") {
   SnapshotClock clock = started(1s);
   clock.took(at(1s), at(1100ms));
   CHECK_FALSE(clock.due(at(2s)));
   CHECK_FALSE(clock.due(at(6s)));
-  CHECK_FALSE(clock.due(at(9099ms)));
-  CHECK(clock.due(at(9100ms)));
-  clock.took(at(9100ms), at(9101ms));
-  CHECK_FALSE(clock.due(at(9899ms)));
-  CHECK(clock.due(at(9900ms)));
+  CHECK_FALSE(clock.due(at(7099ms)));
+  CHECK(clock.due(at(7100ms)));
+  clock.took(at(7100ms), at(7101ms));
+  CHECK_FALSE(clock.due(at(7899ms)));
+  CHECK(clock.due(at(7900ms)));
 }
 
 TEST_CASE("a rest that is over before the next snapshot is due changes nothing") {
@@ -69,10 +69,10 @@ TEST_CASE("a rest that is over before the next snapshot is due changes nothing")
 
 TEST_CASE("a rest that ends a little after the next snapshot would be due moves that one only") {
   SnapshotClock clock = started(1s);
-  clock.took(at(1s), at(1012ms));
-  CHECK_FALSE(clock.due(at(1971ms)));
-  CHECK(clock.due(at(1972ms)));
-  clock.took(at(1972ms), at(1973ms));
+  clock.took(at(1s), at(1016ms));
+  CHECK_FALSE(clock.due(at(1975ms)));
+  CHECK(clock.due(at(1976ms)));
+  clock.took(at(1976ms), at(1977ms));
   CHECK_FALSE(clock.due(at(2799ms)));
   CHECK(clock.due(at(2800ms)));
 }
