@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+#include "truth.hpp"
+
 tracer::ProcessExit Capture::exit() const {
   std::optional<tracer::ProcessExit> found;
   for (const auto& each : all<tracer::ProcessExit>()) {
@@ -33,9 +35,6 @@ Capture trace(const std::vector<std::string>& words, tracer::SessionOptions opti
   int output[2];
   REQUIRE(::pipe2(gate, O_CLOEXEC) == 0);
   REQUIRE(::pipe2(output, O_CLOEXEC) == 0);
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
 
   Capture capture;
   capture.pid = ::fork();
@@ -43,8 +42,7 @@ Capture trace(const std::vector<std::string>& words, tracer::SessionOptions opti
     char go = 0;
     if (::read(gate[0], &go, 1) != 1) ::_exit(96);
     ::dup2(output[1], STDOUT_FILENO);
-    ::execv("/proc/self/exe", argv.data());
-    ::_exit(95);
+    truth::execute(words);
   }
   ::close(gate[0]);
   ::close(output[1]);

@@ -19,6 +19,19 @@
 
 namespace {
 
+/// To a fifth of one CPU.
+bool limit_cpu(const LimitedCgroup& cgroup) {
+  return cgroup.is_v1() ? cgroup.limit("cpu.cfs_quota_us", "20000") : cgroup.limit("cpu.max", "20000 100000");
+}
+
+/// One with such a limit; absent, and said: this machine gives none.
+std::optional<LimitedCgroup> limited_cgroup() {
+  auto cgroup = LimitedCgroup::make("cpu");
+  if (cgroup && limit_cpu(*cgroup)) return cgroup;
+  MESSAGE("SKIP: no limit on CPU time here");
+  return std::nullopt;
+}
+
 /// As the cgroup counts it, over all CPUs.
 std::uint64_t throttled_by(const LimitedCgroup& cgroup) {
   const auto told =
@@ -38,13 +51,8 @@ std::optional<tracer::Ledger> program_ledger(const Capture& capture) {
 }  // namespace
 
 TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itself counts it") {
-  const auto cgroup = LimitedCgroup::make("cpu");
-  const bool limited = cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000")
-                                                  : cgroup->limit("cpu.max", "20000 100000"));
-  if (!limited) {
-    MESSAGE("SKIP: no limit on CPU time here");
-    return;
-  }
+  const auto cgroup = limited_cgroup();
+  if (!cgroup) return;
   const Capture capture = trace(truth::call("wait", {"in_cgroup", cgroup->procs(), "burn", "200"}));
   expect::sound(capture);
   const std::uint64_t truth_ns = throttled_by(*cgroup);
@@ -53,14 +61,10 @@ TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itsel
 }
 
 TEST_CASE("a limit on a cgroup above throttles, too") {
-  const auto cgroup = LimitedCgroup::make("cpu");
-  const bool limited = cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000")
-                                                  : cgroup->limit("cpu.max", "20000 100000"));
-  const auto below = limited ? cgroup->make_below("cpu") : std::nullopt;
-  if (!below) {
-    MESSAGE("SKIP: no limit on CPU time here");
-    return;
-  }
+  const auto cgroup = limited_cgroup();
+  if (!cgroup) return;
+  const auto below = cgroup->make_below("cpu");
+  REQUIRE(below.has_value());
   const Capture capture = trace(truth::call("wait", {"in_cgroup", below->procs(), "burn", "100"}));
   expect::sound(capture);
   const std::uint64_t truth_ns = throttled_by(*cgroup);
@@ -69,15 +73,11 @@ TEST_CASE("a limit on a cgroup above throttles, too") {
 }
 
 TEST_CASE("of two limits, one above the other, each counts") {
-  const auto cgroup = LimitedCgroup::make("cpu");
-  const auto limit = [](const LimitedCgroup& of, const std::string& us) {
-    return of.is_v1() ? of.limit("cpu.cfs_quota_us", us) : of.limit("cpu.max", us + " 100000");
-  };
-  const auto below = cgroup && limit(*cgroup, "20000") ? cgroup->make_below("cpu") : std::nullopt;
-  if (!below || !limit(*below, "20000")) {
-    MESSAGE("SKIP: no limit on CPU time here");
-    return;
-  }
+  const auto cgroup = limited_cgroup();
+  if (!cgroup) return;
+  const auto below = cgroup->make_below("cpu");
+  REQUIRE(below.has_value());
+  REQUIRE(limit_cpu(*below));
   // Who reaches it first is chance: together they hold back.
   const Capture capture = trace(truth::call("wait", {"in_cgroup", below->procs(), "burn", "150"}));
   expect::sound(capture);
@@ -88,13 +88,8 @@ TEST_CASE("of two limits, one above the other, each counts") {
 }
 
 TEST_CASE("processes that begin while their cgroup is held back are throttled from the first") {
-  const auto cgroup = LimitedCgroup::make("cpu");
-  const bool limited = cgroup && (cgroup->is_v1() ? cgroup->limit("cpu.cfs_quota_us", "20000")
-                                                  : cgroup->limit("cpu.max", "20000 100000"));
-  if (!limited) {
-    MESSAGE("SKIP: no limit on CPU time here");
-    return;
-  }
+  const auto cgroup = limited_cgroup();
+  if (!cgroup) return;
   const Capture capture = trace(
       truth::call("wait", {"in_cgroup", cgroup->procs(), "processes", "30", "burn", "burn", "burn", "burn", "burn"}));
   expect::sound(capture);

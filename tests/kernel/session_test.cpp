@@ -33,16 +33,11 @@ Held start_held(const char* burn_us) {
   int out[2];
   REQUIRE(::pipe2(in, O_CLOEXEC) == 0);
   REQUIRE(::pipe2(out, O_CLOEXEC) == 0);
-  const auto words = truth::call("hold", {burn_us});
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::dup2(in[0], STDIN_FILENO);
     ::dup2(out[1], STDOUT_FILENO);
-    ::execv("/proc/self/exe", argv.data());
-    ::_exit(95);
+    truth::execute(truth::call("hold", {burn_us}));
   }
   ::close(in[0]);
   ::close(out[1]);
@@ -121,14 +116,7 @@ TEST_CASE("memory does not grow with the number of processes") {
   session.start();
   const auto fork_many = [&] {
     const pid_t pid = ::fork();
-    if (pid == 0) {
-      const auto words = truth::call("many_forks", {count});
-      std::vector<char*> argv;
-      for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-      argv.push_back(nullptr);
-      ::execv("/proc/self/exe", argv.data());
-      ::_exit(95);
-    }
+    if (pid == 0) truth::execute(truth::call("many_forks", {count}));
     REQUIRE(::waitpid(pid, nullptr, 0) == pid);
   };
   fork_many();

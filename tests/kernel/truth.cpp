@@ -34,14 +34,6 @@ namespace {
 
 constexpr const char* kSelf = "/proc/self/exe";
 
-[[noreturn]] void execute(const std::vector<std::string>& words) {
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  ::execv(kSelf, argv.data());
-  ::_exit(99);
-}
-
 int spawn_and_wait(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -346,6 +338,14 @@ std::vector<std::string> call(const std::string& name, std::vector<std::string> 
   std::vector<std::string> words = {"kernel_tests", "truth", name};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
+}
+
+void execute(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execv(kSelf, argv.data());
+  ::_exit(99);
 }
 
 int run(int argc, char** argv) {

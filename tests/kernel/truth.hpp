@@ -13,4 +13,7 @@ int run(int argc, char** argv);
 /// The words of a call of this executable as program `name`.
 std::vector<std::string> call(const std::string& name, std::vector<std::string> arguments = {});
 
+/// In a process of its own: becomes this executable, called with these words.
+[[noreturn]] void execute(const std::vector<std::string>& words);
+
 }  // namespace truth

@@ -226,21 +226,14 @@ int threads(long ms) {
 
 int by_ms(const std::string& name, long ms);
 
-[[noreturn]] void execute(Arguments arguments) {
-  const auto words = call("wait", std::move(arguments));
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  ::execv("/proc/self/exe", argv.data());
-  ::_exit(99);
-}
+[[noreturn]] void execute_wait(Arguments arguments) { execute(call("wait", std::move(arguments))); }
 
 int chain(const Arguments& a) {
   sleeping(number(a, 1));
   if (a.size() > 2) {
     Arguments rest = {"chain"};
     rest.insert(rest.end(), a.begin() + 2, a.end());
-    execute(std::move(rest));
+    execute_wait(std::move(rest));
   }
   return 0;
 }
@@ -262,7 +255,7 @@ int processes(const Arguments& a) {
 int in_cgroup(const Arguments& a) {
   const int list = ::open(a.at(1).c_str(), O_WRONLY | O_CLOEXEC);
   if (::write(list, "0", 1) != 1) return 1;
-  execute(Arguments(a.begin() + 2, a.end()));
+  execute_wait(Arguments(a.begin() + 2, a.end()));
 }
 
 int move_and_sleep(const Arguments& a) {
@@ -276,7 +269,7 @@ int exec_by_thread(long ms) {
   burn(CLOCK_THREAD_CPUTIME_ID, 100'000'000);
   std::thread([ms] {
     sleeping(ms);
-    execute({"sleep", std::to_string(ms)});
+    execute_wait({"sleep", std::to_string(ms)});
   }).join();
   return 0;
 }
