@@ -28,10 +28,9 @@
 #define TRACER_WIRE_PROCESS_EXEC 2
 #define TRACER_WIRE_PROCESS_EXIT 3
 #define TRACER_WIRE_CGROUP 4
-#define TRACER_WIRE_THREAD 5 /* one living thread of a tracked process, from iter/task */
-#define TRACER_WIRE_FILE 7   /* an open regular file of a tracked process, from iter/task_file */
-#define TRACER_WIRE_TEXT 6   /* made in user space from /proc, for a process that lived before it was tracked */
-
+#define TRACER_WIRE_THREAD 5	    /* one living thread of a tracked process, from iter/task */
+#define TRACER_WIRE_FILE 7	    /* an open regular file of a tracked process, from iter/task_file */
+#define TRACER_WIRE_TEXT 6	    /* made in user space from /proc, for a process that lived before it was tracked */
 #define TRACER_WIRE_CGROUP_MEMORY 8 /* made in user space from the files of a cgroup */
 
 /* Which hierarchy a cgroup id belongs to. */

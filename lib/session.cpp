@@ -254,6 +254,7 @@ class Session::Impl final : public Receiver {
     correlator_.begin_snapshot();
     const std::uint64_t time_ns = boot_time_ns();
     source_->sample(*this);
+    source_->sample_cgroups(*this);
     for (const Event& event : correlator_.take_snapshot(time_ns, folding)) emit(event);
   }
 

@@ -55,6 +55,8 @@ class TRACER_EXPORT Source {
   virtual void stop() = 0;
   /// Yields a record for each thread of each living process that is tracked.
   virtual void sample(Receiver&) {}
+  /// Yields what the kernel charges to the cgroups of those that were sampled.
+  virtual void sample_cgroups(Receiver&) {}
   /// Takes in a living tree. Throws Error(kFilterNamesNothing).
   virtual void track(pid_t, std::uint32_t /*context_id*/, Receiver&) {}
   virtual std::map<std::string, std::uint64_t> losses() const { return {}; }

@@ -23,7 +23,11 @@ void Correlator::set_context(std::uint32_t id, Context context) { contexts_.inse
 
 void Correlator::on_record(Record record) {
   std::visit([this](auto& r) { on(std::move(r)); }, record);
-  for (Event& event : std::exchange(pending_, {})) emit_(std::move(event));
+  if (pending_.empty()) return;
+  std::vector<Event> events = std::exchange(pending_, {});
+  for (Event& event : events) emit_(std::move(event));
+  events.clear();
+  if (pending_.empty()) pending_ = std::move(events);  // For its room: this is done for each record.
 }
 
 std::vector<ProcessSample> Correlator::sample_now(const std::function<void()>& sample) {

@@ -80,6 +80,9 @@ class KernelSource final : public Source {
   void sample(Receiver& receiver) override {
     visit_living(receiver);
     if (programs_.snapshots() != nullptr) programs_.snapshots()->read(receiver);
+  }
+
+  void sample_cgroups(Receiver& receiver) override {
     if (options_.snapshots) cgroup_memory_.read(receiver, [this](std::uint32_t pid) { return counters_->tracks(pid); });
   }
 
