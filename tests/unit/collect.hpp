@@ -45,6 +45,14 @@ inline tracer::SessionOptions polled() {
 /// FakeSource::push(record) would take a vector for the record itself.
 inline void push(tracer::testing::FakeSource& source, std::span<const std::byte> record) { source.push(record); }
 
+/// The life of a process in three records.
+inline void push_life(tracer::testing::FakeSource& source, std::uint32_t pid) {
+  const wire::Who who{.pid = pid, .start_ns = pid * 10ull};
+  push(source, wire::start_record(who));
+  push(source, wire::exec_record(who, {.time_ns = who.start_ns + 1, .program_start_ns = who.start_ns}));
+  push(source, wire::exit_record(who, {.time_ns = who.start_ns + 2, .program_start_ns = who.start_ns + 1}));
+}
+
 /// Decoder and correlator, without a session.
 class Stages {
  public:

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/correlator.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "collect.hpp"
+#include "shell_records.hpp"
+
+using namespace tracer;
+using namespace tracer::shell_records;
+using collect::Stages;
+using wire::Who;
+
+TEST_CASE("the records of a process's threads add up to a sample") {
+  Stages stages;
+  start_shell(stages);
+  const auto samples = stages.sample(
+      {wire::thread_record(kShell, {.time_ns = 5000, .tid = 100, .own = wire::counted(1), .ended = wire::counted(4)}),
+       wire::thread_record(kShell, {.time_ns = 5001, .tid = 110, .own = wire::counted(2)})});
+  REQUIRE(samples.size() == 1);
+  CHECK(samples[0].process->pid == 100);
+  CHECK(samples[0].process->exe == "/bin/bash");
+  CHECK(samples[0].threads == 2);
+  CHECK(samples[0].time_ns == 5001);
+  CHECK(samples[0].account.cpu_ns == 700);
+  CHECK(samples[0].account.written_bytes == 77);
+  CHECK(samples[0].account.user_ns.has_value());
+  CHECK(stages.sample({}).empty());
+}
+
+TEST_CASE("threads that ended before tracking leave a sample's input and output unknown") {
+  Stages stages;
+  const auto samples = stages.sample(
+      {wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1), .flags = TRACER_FLAG_LOST_THREADS})});
+  REQUIRE(samples.size() == 1);
+  CHECK(samples[0].account.cpu_ns == 100);
+  CHECK_FALSE(samples[0].account.read_bytes.has_value());
+}
+
+TEST_CASE("a sample's split is there when no thread has ended") {
+  Stages stages;
+  const auto samples = stages.sample({wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1)})});
+  CHECK(samples.at(0).account.user_ns == 75);
+  CHECK(samples.at(0).account.system_ns == 25);
+}
+
+TEST_CASE("a pass that begins to track a process tells its start once") {
+  Stages stages;
+  for (const std::uint32_t tid : {100u, 110u})
+    stages.push(wire::thread_record(kShell, {.tid = tid, .attached_ns = 4000, .newly_adopted = 1}));
+  REQUIRE(stages.events.size() == 1);
+  CHECK(stages.last<ProcessStart>().attached_ns == 4000);
+  CHECK(stages.last<ProcessStart>().time_ns == 4000);
+}
+
+TEST_CASE("processes whose exits were lost are forgotten when there are too many") {
+  Stages stages({}, false, 10);
+  for (std::uint32_t pid = 1; pid <= 25; ++pid) stages.push(wire::start_record({.pid = pid, .start_ns = pid}));
+  CHECK(stages.events.size() == 25);
+  CHECK(stages.correlator.forgotten() == 20);
+}
+
+TEST_CASE("one that ends while a snapshot is taken is not in it") {
+  const auto records = {wire::thread_record(kShell, {.tid = 100}), wire::thread_record(kChild, {.tid = 101}),
+                        wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 1000})};
+  Stages stages;
+  const auto samples = stages.sample(records);
+  REQUIRE(samples.size() == 1);
+  CHECK(samples[0].process->pid == 101);
+  for (const wire::Bytes& record : records) stages.push(record);
+  CHECK(stages.correlator.take_snapshot(4321, Correlator::Folding::kNone).size() == 1);
+}
+
+TEST_CASE("all of a snapshot has one time") {
+  Stages stages;
+  stages.push(wire::thread_record(kShell, {.time_ns = 5000, .tid = 100, .anonymous_pages = 3}));
+  stages.push(wire::thread_record(kChild, {.time_ns = 5001, .tid = 101, .anonymous_pages = 4}));
+  stages.push(wire::cgroup_record(1, "/a"));
+  stages.push(wire::cgroup_memory_record(
+      {.cgroup_id = 1, .processes = 2, .foreign = 0, .memory_bytes = 1 << 20, .file_bytes = 0}));
+  const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kOfMany);
+  CHECK(collect::kinds_of(events) ==
+        std::vector{EventKind::kProcessSample, EventKind::kProcessSample, EventKind::kCgroupSample});
+  for (const Event& event : events) CHECK(time_of(event) == 4321);
+  const auto cgroup = collect::all_of<CgroupSample>(events).at(0);
+  CHECK(cgroup.cgroup == "/a");
+  CHECK(cgroup.followed_processes == 2);
+  CHECK(cgroup.held_bytes == bytes_of_pages(7));
+  stages.push(wire::thread_record(kShell, {.tid = 100}));
+  CHECK(stages.correlator.take_snapshot(4322, Correlator::Folding::kOfMany).size() == 1);
+}
+
+TEST_CASE("many processes of one tool are told together only where that is asked for") {
+  for (const auto folding : {Correlator::Folding::kNone, Correlator::Folding::kOfMany}) {
+    Stages stages;
+    for (std::uint32_t pid = 1; pid <= 65; ++pid)
+      stages.push(wire::thread_record({.pid = pid, .start_ns = pid}, {.tid = pid, .own = wire::counted(1)}));
+    stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .processes = 70, .foreign = 5, .memory_bytes = 1000}));
+    const auto events = stages.correlator.take_snapshot(4321, folding);
+    const bool folds = folding == Correlator::Folding::kOfMany;
+    CHECK(collect::all_of<ProcessSample>(events).size() == (folds ? 0 : 65));
+    CHECK(collect::all_of<CgroupSample>(events).at(0).followed_processes == 65);
+    const auto sums = collect::all_of<ToolSample>(events);
+    REQUIRE(sums.size() == (folds ? 1 : 0));
+    if (!folds) continue;
+    CHECK(sums[0].time_ns == 4321);
+    CHECK(sums[0].processes == 65);
+    CHECK(sums[0].account.cpu_ns == 6500);
+  }
+}
+
+TEST_CASE("what came before a snapshot is begun is not in it, nor are its cgroups") {
+  Stages stages;
+  stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1)}));
+  stages.push(wire::thread_record(kChild, {.tid = 101}));
+  stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .memory_bytes = 1000}));
+  stages.correlator.begin_snapshot();
+  stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(2)}));
+  const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kNone);
+  REQUIRE(events.size() == 1);
+  CHECK(std::get<ProcessSample>(events[0]).account.cpu_ns == 200);
+}
+
+TEST_CASE("asking what lives now does not disturb the snapshot that is being taken") {
+  Stages stages;
+  stages.correlator.begin_snapshot();
+  stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1)}));
+  stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .memory_bytes = 1000}));
+  const auto now = stages.sample({wire::thread_record(kShell, {.tid = 100, .own = wire::counted(4)}),
+                                  wire::thread_record(kChild, {.tid = 101, .own = wire::counted(5)}),
+                                  wire::cgroup_memory_record({.cgroup_id = 1, .memory_bytes = 7777})});
+  REQUIRE(now.size() == 2);
+  CHECK(now[0].account.cpu_ns == 400);
+  CHECK(now[1].account.cpu_ns == 500);
+  stages.push(wire::thread_record(kShell, {.tid = 110, .own = wire::counted(2)}));
+  const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kNone);
+  REQUIRE(collect::kinds_of(events) == std::vector{EventKind::kProcessSample, EventKind::kCgroupSample});
+  const auto& sample = std::get<ProcessSample>(events[0]);
+  CHECK(sample.process->pid == 100);
+  CHECK(sample.threads == 2);
+  CHECK(sample.account.cpu_ns == 300);
+  CHECK(std::get<CgroupSample>(events[1]).memory_bytes == 1000);
+}
+
+TEST_CASE("who asks what lives now gets nothing of the snapshot that is being taken, nor leaves anything to it") {
+  Stages stages;
+  stages.correlator.begin_snapshot();
+  stages.push(wire::thread_record(kShell, {.tid = 100}));
+  CHECK(stages.sample({}).empty());
+  CHECK(stages.sample({wire::thread_record(kChild, {.tid = 101})}).size() == 1);
+  stages.correlator.begin_snapshot();
+  CHECK(stages.sample({wire::thread_record(kChild, {.tid = 101})}).size() == 1);
+  CHECK(stages.correlator.take_snapshot(4321, Correlator::Folding::kNone).empty());
+}
+
+TEST_CASE("followed in a cgroup are all that are tracked, unless user space decides a part of the filter") {
+  const auto followed_of = [](const Filter& filter) {
+    Stages stages(filter, true);
+    stages.push(wire::thread_record(kShell, {.tid = 100}));
+    stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .processes = 7, .foreign = 2, .memory_bytes = 1000}));
+    return collect::all_of<CgroupSample>(stages.correlator.take_snapshot(4321, Correlator::Folding::kNone))
+        .at(0)
+        .followed_processes;
+  };
+  Filter of_kernel;
+  of_kernel.include_uid(1000);
+  Filter of_user_space;
+  of_user_space.exclude_tool("cat");
+  CHECK(followed_of({}) == 5);
+  CHECK(followed_of(of_kernel) == 5);
+  CHECK(followed_of(of_user_space) == 1);
+}
+
+TEST_CASE("a process that moves to another cgroup is found there by the next visit") {
+  Stages stages;
+  stages.push(wire::cgroup_record(1, "/a"));
+  stages.push(wire::cgroup_record(2, "/docker/" + std::string(64, 'e')));
+  start_shell(stages);
+  Who moved = kShell;
+  moved.cgroup_id = 2;
+  auto samples = stages.sample({wire::thread_record(moved, {.tid = 100})});
+  CHECK(samples.at(0).process->cgroup_id == 2);
+  CHECK(samples.at(0).process->cgroup == "/docker/" + std::string(64, 'e'));
+  CHECK(samples.at(0).process->container_id == std::string(64, 'e'));
+  CHECK(samples.at(0).process->exe == "/bin/bash");
+  moved.cgroup_id = 3;
+  samples = stages.sample({wire::thread_record(moved, {.tid = 100})});
+  CHECK(samples.at(0).process->cgroup_id == 3);
+  CHECK_FALSE(samples.at(0).process->cgroup.has_value());
+  CHECK_FALSE(samples.at(0).process->container_id.has_value());
+  stages.push(wire::exit_record(moved, {.time_ns = 3000, .program_start_ns = 1100}));
+  CHECK(stages.last<ProcessExit>().process->cgroup_id == 3);
+  CHECK(stages.last<ProcessExit>().process->exe == "/bin/bash");
+  CHECK(stages.last<ProcessExec>().process->cgroup == "/a");
+}
+
+TEST_CASE("a cgroup's followed processes are those that are in it now") {
+  Stages stages;
+  start_shell(stages);
+  Who moved = kShell;
+  moved.cgroup_id = 2;
+  for (const std::uint64_t id : {1u, 2u})
+    stages.push(wire::cgroup_memory_record({.cgroup_id = id, .memory_bytes = 1000}));
+  stages.push(wire::thread_record(moved, {.tid = 100}));
+  const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kNone);
+  const auto cgroups = collect::all_of<CgroupSample>(events);
+  REQUIRE(cgroups.size() == 1);
+  CHECK(cgroups[0].cgroup_id == 2);
+}
+
+TEST_CASE("a snapshot's rates are those since the snapshot before, whoever asks what lives in between") {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  using Rate = std::optional<std::uint64_t>;
+  Stages stages;
+  const auto read_to = [&](std::uint64_t time_ns, std::uint64_t position_bytes) {
+    FileRecord file;
+    file.pid = kShell.pid;
+    file.start_ns = kShell.start_ns;
+    file.time_ns = time_ns;
+    file.position_bytes = position_bytes;
+    file.size_bytes = 10'000;
+    file.readable = true;
+    stages.correlator.on_record(file);
+    stages.push(wire::thread_record(kShell, {.tid = 100}));
+  };
+  const auto rate_now = [&](std::uint64_t time_ns, std::uint64_t position_bytes) {
+    return stages.correlator.sample_now([&] { read_to(time_ns, position_bytes); }).at(0).progress.bytes_per_s;
+  };
+  std::vector<Rate> rates;
+  std::vector<Rate> rates_within;
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    const std::uint64_t time_ns = round * kSecond;
+    stages.correlator.begin_snapshot();
+    read_to(time_ns, round * 300);
+    rates_within.push_back(rate_now(time_ns + kSecond, round * 300 + 700));
+    const auto events = stages.correlator.take_snapshot(time_ns, Correlator::Folding::kNone);
+    rates.push_back(std::get<ProcessSample>(events.at(0)).progress.bytes_per_s);
+    CHECK(rate_now(time_ns + kSecond / 2, round * 300 + 100) == 200);
+  }
+  CHECK(rates == std::vector<Rate>{{}, 300, 300});
+  CHECK(rates_within == std::vector<Rate>{{}, 500, 500});
+}
+
+TEST_CASE("once ledgers are stopped samples have none") {
+  Stages stages;
+  tracer_wire_waits waits{};
+  waits.threads = 1;
+  waits.wall_ns = 900;
+  const auto record = wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1), .waits = waits});
+  CHECK(stages.sample({record}).at(0).account.ledger.wall_ns == 900);
+  stages.correlator.stop_ledgers();
+  const auto samples = stages.sample({record});
+  CHECK_FALSE(samples.at(0).account.ledger.wall_ns.has_value());
+  CHECK(samples.at(0).account.cpu_ns == 100);
+}
+
+TEST_CASE("a process that moves to another cgroup keeps the parent that it began with") {
+  Stages stages;
+  stages.push(wire::start_record(kReparented));
+  Who moved = kReparented;
+  moved.cgroup_id = 2;
+  moved.parent_pid = 1;  // Its parent has ended.
+  moved.parent_start_ns = 1;
+  const auto samples = stages.sample({wire::thread_record(moved, {.tid = 100})});
+  CHECK(samples.at(0).process->cgroup_id == 2);
+  CHECK(samples.at(0).process->parent_pid == 50);
+  CHECK(samples.at(0).process->parent_start_ns == 500);
+}
+TEST_CASE("a process that moves to another cgroup keeps its name, whatever its threads are called") {
+  Stages stages;
+  stages.push(wire::start_record(kReparented));
+  Who moved = kReparented;
+  moved.cgroup_id = 2;
+  moved.comm = "worker-1";
+  const auto samples = stages.sample({wire::thread_record(moved, {.tid = 110})});
+  CHECK(samples.at(0).process->cgroup_id == 2);
+  CHECK(samples.at(0).process->comm == "bash");
+}
+TEST_CASE("one that is found to have ended by who asks what lives now is not in the snapshot that is being taken") {
+  Stages stages;
+  stages.correlator.begin_snapshot();
+  stages.push(wire::thread_record(kReparented, {.tid = 100}));
+  stages.sample({wire::exit_record(kReparented, {.time_ns = 3000, .program_start_ns = 1000})});
+  CHECK(stages.correlator.take_snapshot(4321, Correlator::Folding::kNone).empty());
+}
+TEST_CASE("a callback that asks what lives may hear of the end of the very process that it is told of") {
+  std::optional<Correlator> correlator;
+  Decoder decoder;
+  const auto push = [&](const wire::Bytes& bytes) { correlator->on_record(*decoder.decode(bytes)); };
+  std::vector<EventKind> kinds;
+  correlator.emplace(Correlator::Rules{ToolRules::builtin(), SecretRules::builtin(), true}, FilterEvaluator({}, false),
+                     1000, [&](Event event) {
+                       kinds.push_back(kind_of(event));
+                       if (kind_of(event) != EventKind::kProcessStart) return;
+                       (void)correlator->sample_now(
+                           [&] { push(wire::exit_record(kReparented, {.time_ns = 3000, .program_start_ns = 1000})); });
+                     });
+  push(wire::thread_record(kReparented, {.tid = 100, .attached_ns = 900, .newly_adopted = 1}));
+  CHECK(kinds == std::vector{EventKind::kProcessStart, EventKind::kProcessExit});
+  CHECK(correlator->take_snapshot(1, Correlator::Folding::kNone).empty());
+}
