@@ -92,12 +92,12 @@ void count_processes(const std::string& folder, const std::function<bool(std::ui
 
 }  // namespace
 
-void CgroupMemory::saw(const tracer_wire_thread& thread) {
+void CgroupMemoryReader::saw(const tracer_wire_thread& thread) {
   if (thread.identity.hierarchy == TRACER_HIERARCHY_V1_PIDS || seen_.size() >= kMostCgroups) return;
   seen_.try_emplace({thread.identity.hierarchy, thread.identity.cgroup_id}, thread.header.pid);
 }
 
-void CgroupMemory::read(Receiver& receiver, const std::function<bool(std::uint32_t pid)>& is_tracked) {
+void CgroupMemoryReader::read(Receiver& receiver, const std::function<bool(std::uint32_t pid)>& is_tracked) {
   constexpr auto kLeastPeriod = std::chrono::milliseconds(900);
   const auto now = std::chrono::steady_clock::now();
   if (now < next_) return seen_.clear();

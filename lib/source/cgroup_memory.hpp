@@ -17,7 +17,7 @@ namespace tracer {
 
 /// Reads what the kernel charges to the cgroups that hold followed processes: their files in the v2 hierarchy, or in
 /// v1's of memory.
-class CgroupMemory {
+class CgroupMemoryReader {
  public:
   /// In one snapshot; of more only the first are read.
   static constexpr std::size_t kMostCgroups = 256;

@@ -325,7 +325,7 @@ class KernelSource final : public Source {
   KernelSourceOptions options_;
   KernelPrograms programs_;
   lifecycle_bpf& skeleton_;
-  CgroupMemory cgroup_memory_;
+  CgroupMemoryReader cgroup_memory_;
   std::unique_ptr<ring_buffer, RingCloser> ring_;
   std::optional<KernelCounters> counters_;
   std::deque<tracer_wire_thread> visited_;  ///< By an iterator, in the order of time; not yielded yet.
