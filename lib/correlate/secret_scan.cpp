@@ -105,8 +105,8 @@ void SecretScan::token(Command& command, std::size_t begin, std::size_t end, boo
     joined_option(command, word, begin, end, whole, open);
     const bool dashes = name.starts_with("--");
     while (name.starts_with('-')) name.remove_prefix(1);
-    const bool secret = name.size() > 1 && (rules_.is_secret_name(name) ||
-                                            (!dashes && assigns && rules_.is_secret_name(name.substr(1))));
+    const bool secret = name.size() > 1 &&
+                        (rules_.is_secret_name(name) || (!dashes && assigns && rules_.is_secret_name(name.substr(1))));
     if (secret && assigns) set_value(begin + equals + 1, end, whole, open, {});
     if (secret && !assigns && equals == word.size()) expect({});
     return;
@@ -127,8 +127,8 @@ void SecretScan::token(Command& command, std::size_t begin, std::size_t end, boo
   });
 }
 
-void SecretScan::program_option(const Command& command, std::string_view name, bool assigns, std::size_t begin, std::size_t end,
-                      bool whole, char open) {
+void SecretScan::program_option(const Command& command, std::string_view name, bool assigns, std::size_t begin,
+                                std::size_t end, bool whole, char open) {
   for_each_option(command.active, [&](const SecretRules::Option& option, std::uint64_t) {
     if (std::find(option.names.begin(), option.names.end(), name) == option.names.end()) return;
     if (assigns) {
@@ -139,8 +139,8 @@ void SecretScan::program_option(const Command& command, std::string_view name, b
   });
 }
 
-void SecretScan::joined_option(const Command& command, std::string_view word, std::size_t begin, std::size_t end, bool whole,
-                     char open) {
+void SecretScan::joined_option(const Command& command, std::string_view word, std::size_t begin, std::size_t end,
+                               bool whole, char open) {
   for_each_option(command.active, [&](const SecretRules::Option& option, std::uint64_t) {
     for (const std::string& key : option.joined) {
       // In a script, a value in quotes begins where the word ends: -p"a b".

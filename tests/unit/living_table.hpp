@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kExecuted = TRACER_FLAG_EXECUTED;
 inline constexpr std::uint32_t kBorrower = TRACER_FLAG_PEAK_SHARED | TRACER_FLAG_COPY;
 
 inline std::shared_ptr<const Process> process(std::uint32_t pid, std::optional<std::uint32_t> parent = {},
-                                       std::optional<std::string> exe = {}) {
+                                              std::optional<std::string> exe = {}) {
   Process process;
   process.pid = pid;
   process.start_ns = 1;

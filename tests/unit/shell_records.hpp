@@ -12,7 +12,8 @@ namespace tracer::shell_records {
 
 inline const wire::Who kShell{.pid = 100, .start_ns = 1000, .pid_namespace = 11, .mount_namespace = 22, .comm = "bash"};
 inline const wire::Who kChild = wire::child_of(kShell, 101, 2000);
-inline const wire::Who kReparented{.pid = 100, .start_ns = 1000, .parent_pid = 50, .parent_start_ns = 500, .comm = "bash"};
+inline const wire::Who kReparented{
+    .pid = 100, .start_ns = 1000, .parent_pid = 50, .parent_start_ns = 500, .comm = "bash"};
 
 inline wire::Exec exec_of(std::uint64_t time_ns, std::uint64_t program_start_ns, std::string exe) {
   return {.time_ns = time_ns, .program_start_ns = program_start_ns, .exe = exe, .argv = {exe, "-x"}};
