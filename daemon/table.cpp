@@ -28,24 +28,30 @@ std::string format_share(const std::optional<double>& share) {
   return share ? fmt::format("{:.0f} %", *share * 100) : kUnknown;
 }
 
+/// A sum in which some are missing is a bound; one of nothing is no number.
+std::string at_least(std::uint64_t unknown, std::uint64_t sum, const std::string& text) {
+  if (unknown == 0) return text;
+  return sum == 0 ? kUnknown : "≥ " + text;
+}
+
 /// Of a tool: of its largest process. Of a task: of all that lived at once, of which the largest process is the least.
 std::string peak_of(const SummaryRow& row, bool of_task) {
   const std::optional<std::uint64_t>& peak = row.task_peak_bytes ? row.task_peak_bytes : row.peak_rss_bytes;
   if (!peak) return kUnknown;
   const bool whole = of_task ? row.task_peak_bytes && row.unknown_snapshots == 0 : row.unknown_peaks == 0;
-  return (whole ? "" : "≥ ") + format_bytes(*peak);
+  return at_least(whole ? 0 : 1, *peak, format_bytes(*peak));
 }
 
 Cells cells_of(const SummaryRow& row, bool of_task = false) {
   return {printable(row.name, kMostNameWidth),
           fmt::format("{}", row.processes),
           format_duration(row.wall_ns),
-          format_duration(row.cpu_ns),
+          at_least(row.unknown_cpus, row.cpu_ns, format_duration(row.cpu_ns)),
           time_bar(row.ledger),
-          format_share(row.cpu_utilization()),
+          at_least(row.unknown_cpus, row.cpu_ns, format_share(row.cpu_utilization())),
           peak_of(row, of_task),
           row.unknown_reads == 0 ? format_bytes(row.read_bytes) : "≤ " + format_bytes(row.read_at_most_bytes),
-          format_bytes(row.written_bytes),
+          at_least(row.unknown_writes, row.written_bytes, format_bytes(row.written_bytes)),
           row.failed == 0 ? "" : fmt::format("{}", row.failed)};
 }
 
@@ -201,8 +207,9 @@ void append_cost(std::string& out, const TableInput& input) {
 SummaryRow kernel_total(const TableInput& input) {
   SummaryRow row = input.summary.total();
   if (input.totals.empty()) return row;
-  row.processes = row.cpu_ns = row.read_bytes = row.read_at_most_bytes = row.unknown_reads = row.written_bytes =
-      row.failed = 0;
+  // Not unknown_writes: what threads had written that ended before tracking is not in these sums either.
+  row.processes = row.cpu_ns = row.unknown_cpus = row.read_bytes = row.read_at_most_bytes = row.unknown_reads =
+      row.written_bytes = row.failed = 0;
   row.wall_ns = input.elapsed_ns;
   for (const tracer::ContextTotals& totals : input.totals) {
     row.processes += totals.ended;

@@ -22,16 +22,18 @@ class CgroupPeaks;
 
 }  // namespace internal
 
-/// Sums of the programs of one tool or one step.
+/// Sums of the programs of one tool, or of the processes of one step that have ended.
 struct SummaryRow {
   std::string name;
   std::uint64_t processes = 0;  ///< That ended as this tool, or in this step.
   std::uint64_t wall_ns = 0;    ///< By tool: the sum of its programs' durations. By step: from first start to last end.
-  std::uint64_t cpu_ns = 0;
-  std::uint64_t read_bytes = 0;          ///< Of the programs for which it is known.
+  std::uint64_t cpu_ns = 0;     ///< Of those for which it is known.
+  std::uint64_t unknown_cpus = 0;        ///< For which it is not: cpu_ns is too small.
+  std::uint64_t read_bytes = 0;          ///< Of those for which it is known.
   std::uint64_t read_at_most_bytes = 0;  ///< A bound that holds for all of them.
-  std::uint64_t unknown_reads = 0;       ///< Programs for which more than what exec itself reads is in doubt.
-  std::uint64_t written_bytes = 0;
+  std::uint64_t unknown_reads = 0;       ///< For which more than what exec itself reads is in doubt.
+  std::uint64_t written_bytes = 0;       ///< Of those for which it is known.
+  std::uint64_t unknown_writes = 0;      ///< For which it is not: written_bytes is too small.
   std::uint64_t failed = 0;
   std::optional<std::uint64_t> peak_rss_bytes;  ///< Of the largest single program.
   std::uint64_t first_start_ns = 0;
@@ -41,9 +43,9 @@ struct SummaryRow {
   /// largest task) and in total (of all together) only; absent: at no snapshot was it known.
   std::optional<std::uint64_t> task_peak_bytes;
   std::uint64_t unknown_snapshots = 0;  ///< At which it was not known: task_peak_bytes may be too small.
-  Ledger ledger;                        ///< Summed over the programs for which it is known. Peers are absent.
+  Ledger ledger;                        ///< Summed over those for which it is known. Peers are absent.
 
-  /// cpu_ns / wall_ns; absent if there was no wall time.
+  /// cpu_ns / wall_ns, too small where cpu_ns is; absent if there was no wall time.
   std::optional<double> cpu_utilization() const noexcept {
     if (wall_ns == 0) return std::nullopt;
     return static_cast<double>(cpu_ns) / static_cast<double>(wall_ns);

@@ -20,16 +20,21 @@ void set_task_peak(SummaryRow& row, const internal::MemoryRounds::Peak& peak) {
   if (peak.bytes != 0) row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));
 }
 
-void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
-  const Account& account = program.account;
+void add_sums(SummaryRow& row, const Account& account) {
   row.cpu_ns += account.cpu_ns.value_or(0);
+  if (!account.cpu_ns) ++row.unknown_cpus;
   row.read_bytes += account.read_bytes.value_or(0);
   row.read_at_most_bytes += account.read_bytes.value_or(account.read_at_most_bytes.value_or(0));
   if (!account.read_bytes && account.read_at_most_bytes.value_or(0) > kMostExecReadBytes) ++row.unknown_reads;
   row.written_bytes += account.written_bytes.value_or(0);
+  if (!account.written_bytes) ++row.unknown_writes;
   if (is_known(account.ledger)) add_fields(row.ledger, account.ledger, Unknown::kIsPassed);
-  if (account.peak_rss_bytes) {
-    row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);
+}
+
+/// What is a program's only: its peak, and when it ran.
+void add_bounds(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
+  if (program.account.peak_rss_bytes) {
+    row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *program.account.peak_rss_bytes);
   } else if (peak_matters) {
     ++row.unknown_peaks;
   }
@@ -56,11 +61,12 @@ Summary& Summary::operator=(Summary&&) noexcept = default;
 
 void Summary::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
   SummaryRow& by_tool = tools_[program.tool.value_or(kNoTool)];
-  add_to(by_tool, program, peak_matters);
+  add_sums(by_tool, program.account);
+  add_bounds(by_tool, program, peak_matters);
   if (program.start_ns && program.end_ns && *program.end_ns > *program.start_ns)
     by_tool.wall_ns += *program.end_ns - *program.start_ns;
-  add_to(total_, program, peak_matters);
-  if (process.context.step) add_to(steps_[*process.context.step], program, peak_matters);
+  add_bounds(total_, program, peak_matters);
+  if (process.context.step) add_bounds(steps_[*process.context.step], program, peak_matters);
 }
 
 void Summary::add(const Event& event) {
@@ -79,8 +85,13 @@ void Summary::add(const Event& event) {
       row.failed += failed;
     };
     count(tools_[exit->program.tool.value_or(kNoTool)]);
-    count(total_);
-    if (exit->process->context.step) count(steps_[*exit->process->context.step]);
+    // The process's own account: what can't be told of each of its programs is known of all together.
+    const auto count_whole = [&](SummaryRow& row) {
+      count(row);
+      add_sums(row, exit->account);
+    };
+    count_whole(total_);
+    if (exit->process->context.step) count_whole(steps_[*exit->process->context.step]);
     failed_ += failed;
     if (failed != 0 && failures_.size() < kMaxFailures)
       failures_.push_back({exit->process, exit->exit_code, exit->exit_signal, exit->core_dumped});

@@ -46,6 +46,7 @@ Event exit_of(const Run& run) {
   exit.process = process_of(run);
   exit.exit_code = run.status;
   exit.program = program_of(run);
+  exit.account = exit.program.account;
   return exit;
 }
 
@@ -142,8 +143,37 @@ TEST_CASE("a program that an exec ended counts for its tool, but as no process")
   CHECK(rows[0].name == "bash");
   CHECK(rows[0].processes == 0);
   CHECK(rows[0].cpu_ns == 5);
+  CHECK(rows[0].unknown_cpus == 0);
   CHECK(summary.total().processes == 1);
-  CHECK(summary.total().cpu_ns == 6);
+}
+
+TEST_CASE("of a tool what is not known of a program is missing and counted, of a step and in total all is there") {
+  Summary summary;
+  summary.add(exec_of({.tool = "bash", .step = "sort", .end_ns = 110, .cpu_ns = {}}));
+  ProcessExit exit = std::get<ProcessExit>(exit_of({.tool = "cat", .step = "sort", .end_ns = 120, .cpu_ns = {}}));
+  exit.program.account.written_bytes = {};
+  exit.account.cpu_ns = 900;
+  exit.account.written_bytes = 70;
+  exit.account.ledger.wall_ns = 1000;
+  exit.account.ledger.disk_ns = 100;
+  summary.add(exit);
+  summary.add(exit_of({.tool = "cat", .end_ns = 130, .cpu_ns = 50}));
+  for (const SummaryRow& row : summary.by_tool()) {
+    CAPTURE(row.name);
+    CHECK(row.cpu_ns == (row.name == "cat" ? 50 : 0));
+    CHECK(row.unknown_cpus == 1);
+    CHECK(row.unknown_writes == (row.name == "cat" ? 1 : 0));
+    CHECK_FALSE(row.ledger.wall_ns.has_value());
+  }
+  REQUIRE(summary.by_step().size() == 1);
+  CHECK(summary.by_step()[0].cpu_ns == 900);
+  CHECK(summary.by_step()[0].unknown_cpus == 0);
+  CHECK(summary.by_step()[0].written_bytes == 70);
+  CHECK(summary.by_step()[0].unknown_writes == 0);
+  CHECK(summary.by_step()[0].ledger.disk_ns == 100);
+  CHECK(summary.total().cpu_ns == 950);
+  CHECK(summary.total().unknown_cpus == 0);
+  CHECK(summary.total().written_bytes == 90);
 }
 
 TEST_CASE("steps span from first start to last end, in order of their start") {
@@ -350,7 +380,7 @@ TEST_CASE("ledgers are summed over the programs that have one") {
   ProcessExit throttled = with;
   throttled.program.account.ledger.throttled_ns = 5;
   const Summary summary = summary_of({with, exit_of({.tool = "cat"}), throttled});
-  const Ledger ledger = summary.total().ledger;
+  const Ledger ledger = summary.by_tool().at(0).ledger;
   CHECK(ledger.wall_ns == 200);
   CHECK(ledger.disk_ns == 80);
   CHECK(ledger.throttled_ns == 5);
