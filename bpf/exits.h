@@ -24,7 +24,7 @@ static __always_inline __u32 exit_status(struct task_struct *last, const struct 
 }
 
 static __always_inline void add_to_totals(__u32 context_id, const struct tracer_wire_account *total,
-					  __u64 read_before_exec_bytes, __u32 status)
+					  __u64 read_before_exec_bytes, __u32 flags, __u32 status)
 {
 	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &context_id);
 
@@ -32,6 +32,11 @@ static __always_inline void add_to_totals(__u32 context_id, const struct tracer_
 		return;
 	add_account(&sums->account, total);
 	sums->read_before_exec_bytes += read_before_exec_bytes;
+	if (flags & TRACER_FLAG_EXECUTED ? read_before_exec_bytes > TRACER_MOST_EXEC_READ_BYTES
+					 : flags & TRACER_FLAG_ADOPTED_LIFE)
+		sums->doubtful_reads++;
+	if (flags & TRACER_FLAG_LOST_THREADS)
+		sums->lost_threads++;
 	sums->ended++;
 	if (status)
 		sums->failed++;
@@ -62,14 +67,16 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 	if (!record) {
 		struct tracer_wire_account own;
 		read_thread(&own, last);
-		add_to_totals(process->context_id, &own, process->read_before_exec_bytes, exit_status(last, process));
+		add_to_totals(process->context_id, &own, process->read_before_exec_bytes, process->flags,
+			      exit_status(last, process));
 		count_loss(TRACER_LOSS_RING_EXIT);
 	} else {
 		fill_exit(record, last, process, sizeof(*record), now_ns);
 		read_thread(&record->total, last);
 		if (keep_ledgers && !process->ledger_lost)
 			end_ledger(&record->waits, last, now_ns, true);
-		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->exit_code);
+		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->flags,
+			      record->exit_code);
 		bpf_ringbuf_submit(record, wakeup_flags());
 	}
 	process_leave(pid);
@@ -99,7 +106,8 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 		thread_leave(pid);
 	if (record->exit.flags & TRACER_FLAG_EXCLUDED)
 		return;
-	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.exit_code);
+	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.flags,
+		      record->exit.exit_code);
 	if (bpf_ringbuf_output(&events, record, sizeof(*record), wakeup_flags()))
 		count_loss(TRACER_LOSS_RING_EXIT);
 }

@@ -266,7 +266,11 @@ struct tracer_context_totals {
 	__u64 ended;
 	__u64 failed;		      /* ended by a signal or with a status other than 0 */
 	__u64 read_before_exec_bytes; /* ioac.rchar up to the last exec: what ended programs and exec itself read */
+	__u64 doubtful_reads; /* of which more than exec itself reads may have been read before that, or tracking */
+	__u64 lost_threads;   /* with TRACER_FLAG_LOST_THREADS */
 };
+/* The most that exec itself reads at one exec: headers, tables, the interpreter's. More was the program's own. */
+#define TRACER_MOST_EXEC_READ_BYTES 8192
 
 /* Indices of the map `losses`, per CPU. */
 #define TRACER_LOSS_RING_START 0

@@ -102,8 +102,13 @@ enum Option {
   throw Error({code, 0, std::move(what), fmt::format("see: tracerd {}--help", topic.empty() ? "" : topic + " "), {}});
 }
 
-void set_once(std::optional<std::string>& target, const char* name, const std::string& topic) {
+template <class T>
+void refuse_twice(const std::optional<T>& target, const char* name, const std::string& topic) {
   if (target) wrong(fmt::format("--{} is given twice", name), topic, ErrorCode::kContradiction);
+}
+
+void set_once(std::optional<std::string>& target, const char* name, const std::string& topic) {
+  refuse_twice(target, name, topic);
   if (*::optarg == '\0') wrong(fmt::format("--{} needs a value", name), topic);
   target = ::optarg;
 }
@@ -141,6 +146,7 @@ std::vector<tracer::Family> parse_families(const std::string& topic) {
   std::vector<tracer::Family> families;
   std::string_view rest = ::optarg;
   if (rest == "none") return families;
+  if (rest.empty()) wrong("--families needs a value", topic);
   while (!rest.empty()) {
     const std::string_view name = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(name.size() + 1, rest.size()));
@@ -227,14 +233,23 @@ Options parse_command_line(int argc, char** argv) {
       case kStep: set_once(options.context.step, "step", topic); break;
       case kSample: set_once(options.context.sample, "sample", topic); break;
       case kPid:
-        if (options.pid) wrong("--pid is given twice", topic, ErrorCode::kContradiction);
+        refuse_twice(options.pid, "pid", topic);
         options.pid = parse_pid(topic);
         break;
       case kCgroup: set_once(options.cgroup, "cgroup", topic); break;
       case kHost: options.host = true; break;
-      case kFamilies: options.families = parse_families(topic); break;
-      case kInterval: options.interval = parse_interval(topic); break;
-      case kMaxCost: options.max_cost_share = parse_percent(topic); break;
+      case kFamilies:
+        refuse_twice(options.families, "families", topic);
+        options.families = parse_families(topic);
+        break;
+      case kInterval:
+        refuse_twice(options.interval, "interval", topic);
+        options.interval = parse_interval(topic);
+        break;
+      case kMaxCost:
+        refuse_twice(options.max_cost_share, "max-cost", topic);
+        options.max_cost_share = parse_percent(topic);
+        break;
       case kNoLive: options.live = false; break;
       case ':': wrong(fmt::format("{} needs a value", argv[current]), topic);
       default: wrong(fmt::format("unknown option {}", argv[current]), topic);

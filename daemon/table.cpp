@@ -38,8 +38,14 @@ std::string at_least(std::uint64_t unknown, std::uint64_t sum, const std::string
 std::string peak_of(const SummaryRow& row, bool of_task) {
   const std::optional<std::uint64_t>& peak = row.task_peak_bytes ? row.task_peak_bytes : row.peak_rss_bytes;
   if (!peak) return kUnknown;
-  const bool whole = of_task ? row.task_peak_bytes && row.unknown_snapshots == 0 : row.unknown_peaks == 0;
+  const bool whole =
+      of_task ? row.task_peak_bytes && row.unknown_snapshots == 0 && !row.task_peak_is_floor : row.unknown_peaks == 0;
   return at_least(whole ? 0 : 1, *peak, format_bytes(*peak));
+}
+
+std::string read_of(const SummaryRow& row) {
+  if (row.unbounded_reads != 0) return at_least(row.unbounded_reads, row.read_bytes, format_bytes(row.read_bytes));
+  return row.unknown_reads == 0 ? format_bytes(row.read_bytes) : "≤ " + format_bytes(row.read_at_most_bytes);
 }
 
 Cells cells_of(const SummaryRow& row, bool of_task = false) {
@@ -50,7 +56,7 @@ Cells cells_of(const SummaryRow& row, bool of_task = false) {
           time_bar(row.ledger),
           at_least(row.unknown_cpus, row.cpu_ns, format_share(row.cpu_utilization())),
           peak_of(row, of_task),
-          row.unknown_reads == 0 ? format_bytes(row.read_bytes) : "≤ " + format_bytes(row.read_at_most_bytes),
+          read_of(row),
           at_least(row.unknown_writes, row.written_bytes, format_bytes(row.written_bytes)),
           row.failed == 0 ? "" : fmt::format("{}", row.failed)};
 }
@@ -183,7 +189,9 @@ void append_completeness(std::string& out, const TableInput& input) {
   const auto& losses = input.statistics.losses;
   const bool sums_whole =
       std::all_of(losses.begin(), losses.end(), [](const auto& loss) { return loss.first.starts_with("ring_full_"); });
-  out += sums_whole ? "\nthe line 'total' is whole all the same: it was added up in the kernel, beside the events\n"
+  out += sums_whole ? "\nprocesses, CPU, read, written and failed of the line 'total' are whole all the same: they "
+                      "were added up in the "
+                      "kernel, beside the events\n"
                     : "\nthe line 'total' may be too small by what these processes consumed\n";
 }
 
@@ -205,12 +213,15 @@ void append_cost(std::string& out, const TableInput& input) {
 
 /// Sums that no lost event can change.
 SummaryRow kernel_total(const TableInput& input) {
-  SummaryRow row = input.summary.total();
-  if (input.totals.empty()) return row;
-  // Not unknown_writes: what threads had written that ended before tracking is not in these sums either.
-  row.processes = row.cpu_ns = row.unknown_cpus = row.read_bytes = row.read_at_most_bytes = row.unknown_reads =
-      row.written_bytes = row.failed = 0;
-  row.wall_ns = input.elapsed_ns;
+  const SummaryRow events = input.summary.total();
+  if (input.totals.empty()) return events;
+  SummaryRow row = events;
+  row.processes = row.failed = row.cpu_ns = row.unknown_cpus = 0;
+  row.read_bytes = row.read_at_most_bytes = row.unknown_reads = row.unbounded_reads = 0;
+  row.written_bytes = row.unknown_writes = 0;
+  // Of what lived before the CPU time is that of its whole life.
+  row.wall_ns = std::max(events.wall_ns, input.elapsed_ns);
+  bool io_is_known = true;
   for (const tracer::ContextTotals& totals : input.totals) {
     row.processes += totals.ended;
     row.failed += totals.failed;
@@ -219,7 +230,13 @@ SummaryRow kernel_total(const TableInput& input) {
     row.read_at_most_bytes += totals.account.read_bytes.value_or(totals.account.read_at_most_bytes.value_or(0));
     if (!totals.account.read_bytes) ++row.unknown_reads;
     row.written_bytes += totals.account.written_bytes.value_or(0);
+    io_is_known = io_is_known && totals.account.written_bytes;
   }
+  if (io_is_known) return row;
+  row.read_bytes = events.read_bytes;
+  row.unbounded_reads = std::max<std::uint64_t>(events.unbounded_reads, 1);
+  row.written_bytes = events.written_bytes;
+  row.unknown_writes = std::max<std::uint64_t>(events.unknown_writes, 1);
   return row;
 }
 

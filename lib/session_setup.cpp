@@ -72,8 +72,7 @@ ContextTotals totals_of(const RawTotals& raw, const std::vector<Context>& contex
   totals.living = raw.living;
   totals.ended = wire.ended;
   totals.failed = wire.failed;
-  totals.account = to_account(wire.account, 0);
-  settle_reads_of_many(totals.account, wire.read_before_exec_bytes, wire.ended);
+  totals.account = totals_account(wire);
   return totals;
 }
 

@@ -19,7 +19,7 @@ enum class ErrorCode : int {
   kNoBtf = 103,                 ///< The kernel carries no type information (/sys/kernel/btf/vmlinux).
   kKernelTooOld = 104,          ///< The kernel lacks something that nothing else can replace.
   kProgramRefused = 105,        ///< The kernel refused a BPF program or map.
-  kFilterNamesNothing = 106,    ///< A rule of the filter names a process, cgroup or user that is not there.
+  kFilterNamesNothing = 106,    ///< A rule of the filter names a process or cgroup that is not there.
   kContradiction = 107,         ///< Two options exclude each other.
   kNoMemory = 108,              ///< Memory for maps or buffers was refused.
   kOverBudget = 109,            ///< A family was shed, as the session cost more than it may.

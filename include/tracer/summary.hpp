@@ -22,16 +22,18 @@ class CgroupPeaks;
 
 }  // namespace internal
 
-/// Sums of the programs of one tool, or of the processes of one step that have ended.
+/// Sums of the programs of one tool, of one step, or of all.
 struct SummaryRow {
   std::string name;
+  Context task;                 ///< By task only: its labels.
   std::uint64_t processes = 0;  ///< That ended as this tool, or in this step.
   std::uint64_t wall_ns = 0;    ///< By tool: the sum of its programs' durations. By step: from first start to last end.
   std::uint64_t cpu_ns = 0;     ///< Of those for which it is known.
   std::uint64_t unknown_cpus = 0;        ///< For which it is not: cpu_ns is too small.
   std::uint64_t read_bytes = 0;          ///< Of those for which it is known.
-  std::uint64_t read_at_most_bytes = 0;  ///< A bound that holds for all of them.
-  std::uint64_t unknown_reads = 0;       ///< For which more than what exec itself reads is in doubt.
+  std::uint64_t read_at_most_bytes = 0;  ///< A bound, of those for which there is one.
+  std::uint64_t unknown_reads = 0;       ///< With a bound only, if more than what exec itself reads is in doubt.
+  std::uint64_t unbounded_reads = 0;     ///< Without even a bound: read_bytes is too small.
   std::uint64_t written_bytes = 0;       ///< Of those for which it is known.
   std::uint64_t unknown_writes = 0;      ///< For which it is not: written_bytes is too small.
   std::uint64_t failed = 0;
@@ -40,8 +42,9 @@ struct SummaryRow {
   std::uint64_t last_end_ns = 0;
   std::uint64_t unknown_peaks = 0;  ///< Programs whose peak is not known.
   /// Most that the living processes of a task, those with the same labels, held at once, at any snapshot. By step (its
-  /// largest task) and in total (of all together) only; absent: at no snapshot was it known.
+  /// largest task), by task and in total (of all together) only; absent: at no snapshot was it known.
   std::optional<std::uint64_t> task_peak_bytes;
+  bool task_peak_is_floor = false;      ///< It is the peak of the largest process, of which no snapshot saw as much.
   std::uint64_t unknown_snapshots = 0;  ///< At which it was not known: task_peak_bytes may be too small.
   Ledger ledger;                        ///< Summed over those for which it is known. Peers are absent.
 
@@ -87,7 +90,8 @@ class TRACER_EXPORT Summary {
   void add(const Event& event);
 
   std::vector<SummaryRow> by_tool() const;  ///< Most CPU first.
-  std::vector<SummaryRow> by_step() const;  ///< In order of their first start; empty if nothing is labeled.
+  std::vector<SummaryRow> by_step() const;  ///< In order of their first start; empty if nothing has a step.
+  std::vector<SummaryRow> by_task() const;  ///< Likewise, of those with the same labels; empty if nothing is labeled.
   SummaryRow total() const;                 ///< wall_ns: from first start to last end.
   const std::vector<Failure>& failures() const noexcept { return failures_; }  ///< The first kMaxFailures.
   std::uint64_t failed() const noexcept { return failed_; }
@@ -105,6 +109,7 @@ class TRACER_EXPORT Summary {
 
   std::map<std::string, SummaryRow> tools_;
   std::map<std::string, SummaryRow> steps_;
+  std::map<Context, SummaryRow> tasks_;
   SummaryRow total_;
   std::vector<Failure> failures_;
   std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.

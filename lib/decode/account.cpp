@@ -133,14 +133,18 @@ Account last_program_account(const ExitRecord& record, const ProgramBase& base) 
   return account;
 }
 
-void settle_reads_of_many(Account& account, std::uint64_t read_before_exec_bytes, std::uint64_t processes) noexcept {
+Account totals_account(const tracer_context_totals& totals) noexcept {
+  Account account = to_account(totals.account, totals.lost_threads != 0 ? TRACER_FLAG_LOST_THREADS : 0);
   account.read_at_most_bytes = account.read_bytes;
-  if (!account.read_bytes) return;
-  if (read_before_exec_bytes > processes * kMostExecReadBytes) {
+  if (!account.read_bytes) return account;
+  if (totals.read_before_exec_bytes != 0) account.read_calls.reset();
+  if (totals.doubtful_reads != 0) {
     account.read_bytes.reset();
   } else {
-    account.read_bytes = *account.read_bytes - std::min(*account.read_bytes, read_before_exec_bytes);
+    account.read_bytes =
+        *account.read_bytes - std::min<std::uint64_t>(*account.read_bytes, totals.read_before_exec_bytes);
   }
+  return account;
 }
 
 void forget_cpu(Account& account) noexcept {

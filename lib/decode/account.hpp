@@ -41,11 +41,10 @@ Account process_account(const ExitRecord& record) noexcept;
 /// Of its last program, which began at `base`.
 Account last_program_account(const ExitRecord& record, const ProgramBase& base) noexcept;
 
-/// Of the sum of `processes`: as for one, in the mean.
-void settle_reads_of_many(Account& account, std::uint64_t read_before_exec_bytes, std::uint64_t processes) noexcept;
+/// Of the sums of all processes of a context that have ended.
+Account totals_account(const tracer_context_totals& totals) noexcept;
 
-/// The most that exec itself reads at one exec: headers, tables, the interpreter's. More was the program's own.
-inline constexpr std::uint64_t kMostExecReadBytes = 8u << 10;
+inline constexpr std::uint64_t kMostExecReadBytes = TRACER_MOST_EXEC_READ_BYTES;
 
 /// Its CPU time is not known.
 void forget_cpu(Account& account) noexcept;

@@ -18,6 +18,9 @@
 namespace tracer {
 namespace {
 
+/// Damage makes few false beginnings; a file made of them would take hours.
+constexpr std::uint64_t kMostCheckedInVain = 256u << 20;
+
 /// Of a frame's msgpack: none of ours comes near.
 const msgpack::unpack_limit kLimits(1u << 16, 1u << 12, 1u << 20, 1u << 20, 1u << 20, 8);
 
@@ -128,13 +131,14 @@ class RecordingReader::Impl {
     offset_ = 0;
     while (fill(kFrameHeaderBytes)) {
       const auto header = parse_frame_header(available());
-      if (header && fill(kFrameHeaderBytes + header->stored_bytes)) {
+      if (header && checked_in_vain_ < kMostCheckedInVain && fill(kFrameHeaderBytes + header->stored_bytes)) {
         auto payload = open_frame(*header, available().subspan(kFrameHeaderBytes, header->stored_bytes));
         if (payload) {
           begin_ += kFrameHeaderBytes + header->stored_bytes;
           frame_ = std::move(*payload);
           return true;
         }
+        checked_in_vain_ += header->stored_bytes;
       }
       ++begin_;
       ++damage_.skipped_bytes;
@@ -151,6 +155,7 @@ class RecordingReader::Impl {
   RecordingDamage damage_;
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0;
+  std::uint64_t checked_in_vain_ = 0;  ///< Bytes of what began like a frame and was none.
   std::vector<std::byte> frame_;
   std::size_t offset_ = 0;
   bool ended_ = false;

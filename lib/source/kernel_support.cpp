@@ -105,6 +105,11 @@ bool KernelTypes::has_task_iterator() const {
   return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_iter_task", BTF_KIND_FUNC) > 0;
 }
 
+bool KernelTypes::has_cpu_limits() const {
+  const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, "cfs_bandwidth", BTF_KIND_STRUCT);
+  return id > 0 && ::btf_vlen(::btf__type_by_id(btf_, static_cast<__u32>(id))) > 0;
+}
+
 bool KernelTypes::has_file_iterator() const {
   return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_iter_task_file", BTF_KIND_FUNC) > 0;
 }
@@ -174,6 +179,10 @@ CheckReport check_kernel(const KernelTypes& types) {
       tracepoint_item(types, "sched_waking", false, "family waits: who ended a wait for a pipe", "5.5"));
   report.items.push_back(tracepoint_item(types, "mm_vmscan_direct_reclaim_begin", false,
                                          "family waits: time in which memory was freed for a process", "5.5"));
+  report.items.push_back(
+      feature_item("limits on CPU time", types.has_cpu_limits(),
+                   "family waits: time in which a cgroup had used up its share (else throttled_ns is null)",
+                   "with CONFIG_CFS_BANDWIDTH=y"));
   report.items.push_back(feature_item("iterator over open files", types.has_file_iterator(),
                                       "family snapshots: progress in files", "5.8"));
   return report;

@@ -28,6 +28,8 @@ class KernelTypes {
   bool has_ring_buffer() const;
   bool has_task_iterator() const;
   bool has_file_iterator() const;
+  /// CONFIG_CFS_BANDWIDTH.
+  bool has_cpu_limits() const;
   /// By the prototype: since 6.16 the tracepoint says whether the group is dead, and the memory is still there.
   bool exit_has_memory() const;
 

@@ -28,6 +28,10 @@ class MemoryRounds {
     if (context != Context{}) tasks_[context].add(sample);
   }
   Peak peak() const { return total_.with_this_round(); }
+  Peak peak_of_task(const Context& task) const {
+    const auto at = tasks_.find(task);
+    return at == tasks_.end() ? Peak{} : at->second.with_this_round();
+  }
   /// Of the largest task of that step.
   Peak peak_of_step(const std::string& step) const {
     Peak largest;

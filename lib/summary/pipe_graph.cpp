@@ -17,88 +17,145 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+/// Tools, writers before readers; what goes in a circle comes as it is met.
+std::vector<std::string> in_order(const std::set<std::string>& tools,
+                                  const std::set<std::pair<std::string, std::string>>& edges) {
+  std::vector<std::string> order;
+  std::set<std::string> met;
+  const std::function<void(const std::string&)> visit = [&](const std::string& tool) {
+    if (!met.insert(tool).second) return;
+    for (const auto& [writer, reader] : edges)
+      if (reader == tool) visit(writer);
+    order.push_back(tool);
+  };
+  for (const std::string& tool : tools) visit(tool);
+  return order;
+}
+
 }  // namespace
 
 void PipeGraph::saw(const Process& process) {
-  if (!process.tool) return;
-  const auto [at, fresh] = tools_.insert_or_assign(process.pid, *process.tool);
-  if (!fresh) return;
-  remembered_.push_back(process.pid);
-  if (remembered_.size() <= kMostRemembered) return;
-  tools_.erase(remembered_.front());
-  remembered_.pop_front();
+  if (!process.tool || members_.size() >= kMostMembers) return;
+  Member& member = members_[{process.pid, process.start_ns}];
+  member.tool = *process.tool;
+  member.parent_pid = process.parent_pid;
 }
 
-std::string PipeGraph::tool_of(std::uint32_t pid) const {
-  const auto at = tools_.find(pid);
-  return at == tools_.end() ? std::string() : at->second;
+/// The one that had this pid while the program ran; none if several had.
+PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const Id& of, const ProgramAccount& program) {
+  auto found = members_.end();
+  for (auto at = members_.lower_bound({pid, 0}); at != members_.end() && at->first.pid == pid; ++at) {
+    if (at->first == of || at->first.start_ns > program.end_ns.value_or(0)) continue;
+    if (at->second.end_ns && *at->second.end_ns < program.start_ns.value_or(0)) continue;
+    if (found != members_.end()) return members_.end();
+    found = at;
+  }
+  return found;
 }
 
-void PipeGraph::join(std::string writer, std::string reader) {
-  if (writer.empty() || reader.empty() || writer == reader || edges_.size() >= kMostEdges) return;
-  edges_.insert({std::move(writer), std::move(reader)});
+void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
+  if (writer == members_.end() || reader == members_.end()) return;
+  if (writer->second.parent_pid == reader->first.pid || reader->second.parent_pid == writer->first.pid) return;
+  if (writer->second.readers.size() >= kMostNeighbors || reader->second.writers.size() >= kMostNeighbors) return;
+  writer->second.readers.insert(reader->first);
+  reader->second.writers.insert(writer->first);
 }
 
 void PipeGraph::ended(const Process& process, const ProgramAccount& program) {
   saw(process);
+  const Id id{process.pid, process.start_ns};
+  const auto self = members_.find(id);
+  if (self == members_.end()) return;
   const Ledger& ledger = program.account.ledger;
-  if (!program.tool || !ledger.wall_ns) return;
-  Stage& stage = stages_[*program.tool];
-  stage.wall_ns += *ledger.wall_ns;
-  stage.pipe_ns += ledger.pipe_ns.value_or(0);
+  self->second.end_ns = program.end_ns.value_or(process.start_ns);
+  self->second.stage = {ledger.wall_ns.value_or(0), ledger.pipe_ns.value_or(0)};
   if (ledger.pipe_read_peer_pid && ledger.pipe_read_ns.value_or(0) >= kLeastWaitNs)
-    join(tool_of(*ledger.pipe_read_peer_pid), *program.tool);
+    join(peer_of(*ledger.pipe_read_peer_pid, id, program), self);
   if (ledger.pipe_write_peer_pid && ledger.pipe_write_ns.value_or(0) >= kLeastWaitNs)
-    join(*program.tool, tool_of(*ledger.pipe_write_peer_pid));
+    join(self, peer_of(*ledger.pipe_write_peer_pid, id, program));
+  ended_.push_back(id);
+  if (ended_.size() <= kMostEnded) return;
+  forget(ended_.front());
+  ended_.pop_front();
 }
 
-/// Writers before readers; what goes in a circle comes as it is met.
-std::vector<std::string> PipeGraph::in_order(const std::set<std::string>& stages) const {
-  std::vector<std::string> order;
-  std::set<std::string> met;
-  const std::function<void(const std::string&)> visit = [&](const std::string& stage) {
-    if (!met.insert(stage).second) return;
-    for (const Ends& edge : edges_)
-      if (edge.reader == stage) visit(edge.writer);
-    order.push_back(stage);
-  };
-  for (const std::string& stage : stages) visit(stage);
-  return order;
+std::set<PipeGraph::Id> PipeGraph::joined_to(const Id& id) const {
+  std::set<Id> together;
+  std::vector<Id> found{id};
+  while (!found.empty()) {
+    const Id next = found.back();
+    found.pop_back();
+    if (!together.insert(next).second) continue;
+    const Member& member = members_.at(next);
+    found.insert(found.end(), member.writers.begin(), member.writers.end());
+    found.insert(found.end(), member.readers.begin(), member.readers.end());
+  }
+  return together;
+}
+
+/// Adds up its whole pipe, and forgets of that all that have ended.
+void PipeGraph::forget(const Id& id) {
+  const auto at = members_.find(id);
+  if (at == members_.end()) return;
+  const std::set<Id> together = joined_to(id);
+  if (pipes_.size() < kMostPipes) add_pipe(together, pipes_);
+  for (const Id& each : together) {
+    const auto member = members_.find(each);
+    member->second.writers.clear();
+    member->second.readers.clear();
+    if (member->second.end_ns) members_.erase(member);
+  }
+}
+
+void PipeGraph::add_pipe(const std::set<Id>& together, Pipes& pipes) const {
+  std::set<std::string> tools;
+  std::set<std::pair<std::string, std::string>> edges;
+  for (const Id& id : together) {
+    const Member& member = members_.at(id);
+    tools.insert(member.tool);
+    for (const Id& reader : member.readers) edges.insert({member.tool, members_.at(reader).tool});
+  }
+  // Of one that is in no pipe, or of a tool that passes data on to itself, nothing can be told.
+  if (tools.size() < 2) return;
+  auto& stages = pipes[in_order(tools, edges)];
+  for (const Id& id : together) {
+    const Member& member = members_.at(id);
+    stages[member.tool].wall_ns += member.stage.wall_ns;
+    stages[member.tool].pipe_ns += member.stage.pipe_ns;
+  }
 }
 
 std::vector<Pipeline> PipeGraph::pipelines() const {
-  std::vector<Pipeline> all;
-  std::set<std::string> placed;
-  for (const Ends& first : edges_) {
-    if (placed.contains(first.writer)) continue;
-    std::set<std::string> together{first.writer, first.reader};
-    for (std::size_t before = 0; before != together.size();) {
-      before = together.size();
-      for (const Ends& edge : edges_)
-        if (together.contains(edge.writer) || together.contains(edge.reader))
-          together.insert({edge.writer, edge.reader});
-    }
+  Pipes pipes = pipes_;
+  std::set<Id> placed;
+  for (const auto& [id, member] : members_) {
+    if (member.readers.empty() || placed.contains(id)) continue;
+    const std::set<Id> together = joined_to(id);
     placed.insert(together.begin(), together.end());
+    add_pipe(together, pipes);
+  }
 
+  std::vector<Pipeline> all;
+  for (const auto& [names, stages] : pipes) {
     Pipeline pipeline;
-    pipeline.stages = in_order(together);
+    pipeline.stages = names;
     Stage sum;
+    Stage bottleneck;
     double least = 2;
-    for (const std::string& name : pipeline.stages) {
-      const auto at = stages_.find(name);
-      if (at == stages_.end()) continue;
-      sum.wall_ns += at->second.wall_ns;
-      sum.pipe_ns += at->second.pipe_ns;
-      const double waits = share(at->second.pipe_ns, at->second.wall_ns);
-      if (waits >= least) continue;
+    for (const std::string& name : names) {
+      const Stage& stage = stages.at(name);
+      sum.wall_ns += stage.wall_ns;
+      sum.pipe_ns += stage.pipe_ns;
+      // Of one that has no ledger, or lives, nothing is known.
+      const double waits = share(stage.pipe_ns, stage.wall_ns);
+      if (stage.wall_ns == 0 || waits >= least) continue;
       least = waits;
+      bottleneck = stage;
       pipeline.bottleneck = name;
     }
     pipeline.waited_ns = sum.pipe_ns;
-    if (const auto at = stages_.find(pipeline.bottleneck); at != stages_.end()) {
-      pipeline.bottleneck_share = least;
-      pipeline.others_share = share(sum.pipe_ns - at->second.pipe_ns, sum.wall_ns - at->second.wall_ns);
-    }
+    pipeline.bottleneck_share = pipeline.bottleneck.empty() ? 0 : least;
+    pipeline.others_share = share(sum.pipe_ns - bottleneck.pipe_ns, sum.wall_ns - bottleneck.wall_ns);
     if (pipeline.others_share < kLeastShare || pipeline.bottleneck_share > kMostOfOthers * pipeline.others_share)
       pipeline.bottleneck.clear();
     all.push_back(std::move(pipeline));

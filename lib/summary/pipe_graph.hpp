@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <tracer/summary.hpp>
 
 namespace tracer::internal {
 
-/// Which tools are joined by pipes, from what each waited for and who ended its waits. Bounded: it remembers the tools
-/// of the last processes only, and so many edges.
+/// Which processes are joined by pipes, from what each waited for and who ended its waits. Processes that are joined
+/// are one pipe; pipes of the same tools are told together. What a process exchanges with its parent is no pipe of
+/// this kind: a shell reads so what a command prints. Bounded: pipes whose processes ended long ago are sums by tool.
 class PipeGraph {
  public:
   void saw(const Process& process);
@@ -23,27 +24,41 @@ class PipeGraph {
   std::vector<Pipeline> pipelines() const;
 
  private:
-  static constexpr std::size_t kMostRemembered = 8192;
-  static constexpr std::size_t kMostEdges = 1024;
+  static constexpr std::size_t kMostEnded = 8192;
+  static constexpr std::size_t kMostMembers = 65536;
+  static constexpr std::size_t kMostNeighbors = 256;  ///< Of one process.
+  static constexpr std::size_t kMostPipes = 1024;
 
+  struct Id {
+    std::uint32_t pid = 0;
+    std::uint64_t start_ns = 0;
+    auto operator<=>(const Id&) const = default;
+  };
   struct Stage {
     std::uint64_t wall_ns = 0;
     std::uint64_t pipe_ns = 0;
   };
-  /// Of a pipe, by tool.
-  struct Ends {
-    std::string writer;
-    std::string reader;
-    auto operator<=>(const Ends&) const = default;
+  struct Member {
+    std::string tool;
+    std::optional<std::uint32_t> parent_pid;
+    std::optional<std::uint64_t> end_ns;
+    Stage stage;
+    std::set<Id> writers;  ///< To it; they are members, and have it among their readers.
+    std::set<Id> readers;
   };
-  std::string tool_of(std::uint32_t pid) const;
-  void join(std::string writer, std::string reader);
-  std::vector<std::string> in_order(const std::set<std::string>& stages) const;
+  using Members = std::map<Id, Member>;
+  /// By the names of the stages, writers first.
+  using Pipes = std::map<std::vector<std::string>, std::map<std::string, Stage>>;
 
-  std::unordered_map<std::uint32_t, std::string> tools_;
-  std::deque<std::uint32_t> remembered_;
-  std::set<Ends> edges_;
-  std::map<std::string, Stage> stages_;
+  Members::iterator peer_of(std::uint32_t pid, const Id& of, const ProgramAccount& program);
+  void join(Members::iterator writer, Members::iterator reader);
+  void forget(const Id& id);
+  std::set<Id> joined_to(const Id& id) const;
+  void add_pipe(const std::set<Id>& together, Pipes& pipes) const;
+
+  Members members_;
+  std::deque<Id> ended_;  ///< In the order of their ends.
+  Pipes pipes_;           ///< Of members that are forgotten.
 };
 
 }  // namespace tracer::internal

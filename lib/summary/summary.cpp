@@ -17,24 +17,32 @@ constexpr const char* kNoTool = "(unknown)";
 /// At least what its largest process held, as snapshots may have missed it.
 void set_task_peak(SummaryRow& row, const internal::MemoryRounds::Peak& peak) {
   row.unknown_snapshots = peak.unknown_snapshots;
-  if (peak.bytes != 0) row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));
+  if (peak.bytes == 0) return;
+  row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));
+  row.task_peak_is_floor = peak.bytes < *row.task_peak_bytes;
 }
 
-void add_sums(SummaryRow& row, const Account& account) {
+void add_reads(SummaryRow& row, const Account& account) {
+  row.read_bytes += account.read_bytes.value_or(0);
+  const std::optional<std::uint64_t> bound = account.read_bytes ? account.read_bytes : account.read_at_most_bytes;
+  row.read_at_most_bytes += bound.value_or(0);
+  if (!bound) {
+    ++row.unbounded_reads;
+  } else if (!account.read_bytes && *bound > kMostExecReadBytes) {
+    ++row.unknown_reads;
+  }
+}
+
+void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
+  const Account& account = program.account;
   row.cpu_ns += account.cpu_ns.value_or(0);
   if (!account.cpu_ns) ++row.unknown_cpus;
-  row.read_bytes += account.read_bytes.value_or(0);
-  row.read_at_most_bytes += account.read_bytes.value_or(account.read_at_most_bytes.value_or(0));
-  if (!account.read_bytes && account.read_at_most_bytes.value_or(0) > kMostExecReadBytes) ++row.unknown_reads;
+  add_reads(row, account);
   row.written_bytes += account.written_bytes.value_or(0);
   if (!account.written_bytes) ++row.unknown_writes;
   if (is_known(account.ledger)) add_fields(row.ledger, account.ledger, Unknown::kIsPassed);
-}
-
-/// What is a program's only: its peak, and when it ran.
-void add_bounds(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
-  if (program.account.peak_rss_bytes) {
-    row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *program.account.peak_rss_bytes);
+  if (account.peak_rss_bytes) {
+    row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);
   } else if (peak_matters) {
     ++row.unknown_peaks;
   }
@@ -49,6 +57,11 @@ SummaryRow spanned(SummaryRow row) {
   return row;
 }
 
+void sort_by_start(std::vector<SummaryRow>& rows) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.first_start_ns < b.first_start_ns; });
+}
+
 }  // namespace
 
 Summary::Summary()
@@ -61,12 +74,12 @@ Summary& Summary::operator=(Summary&&) noexcept = default;
 
 void Summary::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
   SummaryRow& by_tool = tools_[program.tool.value_or(kNoTool)];
-  add_sums(by_tool, program.account);
-  add_bounds(by_tool, program, peak_matters);
+  add_to(by_tool, program, peak_matters);
   if (program.start_ns && program.end_ns && *program.end_ns > *program.start_ns)
     by_tool.wall_ns += *program.end_ns - *program.start_ns;
-  add_bounds(total_, program, peak_matters);
-  if (process.context.step) add_bounds(steps_[*process.context.step], program, peak_matters);
+  add_to(total_, program, peak_matters);
+  if (process.context.step) add_to(steps_[*process.context.step], program, peak_matters);
+  if (process.context != Context{}) add_to(tasks_[process.context], program, peak_matters);
 }
 
 void Summary::add(const Event& event) {
@@ -85,13 +98,9 @@ void Summary::add(const Event& event) {
       row.failed += failed;
     };
     count(tools_[exit->program.tool.value_or(kNoTool)]);
-    // The process's own account: what can't be told of each of its programs is known of all together.
-    const auto count_whole = [&](SummaryRow& row) {
-      count(row);
-      add_sums(row, exit->account);
-    };
-    count_whole(total_);
-    if (exit->process->context.step) count_whole(steps_[*exit->process->context.step]);
+    count(total_);
+    if (exit->process->context.step) count(steps_[*exit->process->context.step]);
+    if (exit->process->context != Context{}) count(tasks_[exit->process->context]);
     failed_ += failed;
     if (failed != 0 && failures_.size() < kMaxFailures)
       failures_.push_back({exit->process, exit->exit_code, exit->exit_signal, exit->core_dumped});
@@ -146,8 +155,19 @@ std::vector<SummaryRow> Summary::by_step() const {
     rows.back().name = name;
     set_task_peak(rows.back(), memory_->peak_of_step(name));
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.first_start_ns < b.first_start_ns; });
+  sort_by_start(rows);
+  return rows;
+}
+
+std::vector<SummaryRow> Summary::by_task() const {
+  std::vector<SummaryRow> rows;
+  for (const auto& [task, row] : tasks_) {
+    rows.push_back(spanned(row));
+    rows.back().task = task;
+    rows.back().name = task.step.value_or("");
+    set_task_peak(rows.back(), memory_->peak_of_task(task));
+  }
+  sort_by_start(rows);
   return rows;
 }
 

@@ -111,7 +111,9 @@ class CommandLine(support.TestCase):
         self.assertFalse(os.path.exists(self.path("ran")))
 
     def test_an_option_given_twice(self):
-        self.usage_error("run", "--record", "a", "--record", "b", "true", code="TRC107")
+        for option, value in (("record", "a"), ("families", "waits"), ("interval", "500"), ("max-cost", "5")):
+            with self.subTest(option=option):
+                self.usage_error("run", f"--{option}", value, f"--{option}", value, "true", code="TRC107")
 
     def test_options_behind_the_command_are_the_command_s(self):
         result = self.tracerd("run", "echo", "--record", "x")
@@ -205,6 +207,13 @@ class Outputs(support.TestCase):
             self.assertEqual(labels, ["p1", "r2", "align", "s4"], event["kind"])
         rows = result.stderr.split("\nstep ", 1)[1].splitlines()
         self.assertTrue(any(row.startswith("align ") for row in rows), result.stderr)
+
+    def test_a_small_program_s_peak_is_not_that_of_the_large_one_which_spawned_it(self):
+        script = "import subprocess; heap = bytearray(b'x') * (500 << 20); subprocess.run(['true'], check=True)"
+        _, events = self.trace(PYTHON, "-c", script)
+        exits = {event["argv"][0]: event["program"] for event in of_kind(events, "process_exit")}
+        self.assertLess(exits["true"]["peak_rss_bytes"], 4 << 20)
+        self.assertGreater(exits[PYTHON]["peak_rss_bytes"], 500 << 20)
 
     def test_the_table_says_whether_it_is_complete(self):
         result = self.tracerd("run", "--", "sh", "-c", "true & wait")

@@ -3,11 +3,12 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 
 import support
-from support import TRACERD, of_kind, parse_lines, text_of, wait_until
+from support import PYTHON, TRACERD, of_kind, parse_lines, text_of, wait_until
 
 
 class Watch(support.TestCase):
@@ -80,6 +81,30 @@ class Trees(Watch):
         self.assertEqual(old["threads"], 1)
         child = next(iter(exits.values()))
         self.assertEqual((child["argv"], child["attached_ns"], child["parent_pid"]), (["/bin/echo", "child"], None, shell.pid))
+        total = next(line for line in stderr.splitlines() if line.startswith("total "))
+        self.assertLessEqual(int(re.search(r"(\d+) %", total)[1]), 110, "CPU of a whole life by the wall of a whole life: " + total)
+
+    def test_what_threads_did_that_ended_before_is_not_taken_for_nothing(self):
+        script = ("import sys, threading; thread = threading.Thread(target=lambda: open('/dev/zero', 'rb').read(1 << 20)); "
+                  "thread.start(); thread.join(); print('ready', flush=True); sys.stdin.readline()")
+        python = subprocess.Popen([PYTHON, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(python.stdout.close)
+        self.addCleanup(python.wait)
+        self.addCleanup(python.kill)
+        self.assertEqual(python.stdout.readline(), "ready\n")
+        watch = self.start_watch("--pid", str(python.pid))
+        self.wait_for_start_of(python.pid)
+        python.stdin.close()
+        stderr = watch.communicate(timeout=support.DEADLINE_SECONDS)[1]
+        self.assertIsNone(of_kind(self.events(), "process_exit")[0]["read_bytes"])
+        table = stderr.splitlines()
+        heads = next(line for line in table if line.startswith("tool "))
+        rows = [line for line in table if line.startswith(("total ", "python"))]
+        self.assertEqual(len(rows), 2, stderr)
+        for row in rows:
+            for column in ("read", "written"):
+                end = heads.index(column) + len(column)
+                self.assertRegex(row[:end], r"(≥ .*B| -)$", column)
 
     def test_the_descendants_that_lived_before_are_seen_too(self):
         shell = self.start_shell()

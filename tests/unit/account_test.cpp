@@ -44,6 +44,32 @@ RawAccount reads(std::uint64_t bytes) {
 
 }  // namespace
 
+TEST_CASE("the reads of a context are known unless those of one of its processes are in doubt") {
+  tracer_context_totals totals{};
+  totals.account = reads(9'000'000);
+  totals.ended = 1000;
+  totals.read_before_exec_bytes = 7'000'000;
+  CHECK(totals_account(totals).read_bytes == 2'000'000);
+  CHECK(totals_account(totals).read_at_most_bytes == 9'000'000);
+  CHECK_FALSE(totals_account(totals).read_calls.has_value());
+  totals.doubtful_reads = 1;
+  CHECK_FALSE(totals_account(totals).read_bytes.has_value());
+  CHECK(totals_account(totals).read_at_most_bytes == 9'000'000);
+  CHECK(totals_account(totals).written_bytes.has_value());
+}
+
+TEST_CASE("the input and output of a context is unknown when a process had lost threads, its cpu time is not") {
+  tracer_context_totals totals{};
+  totals.account = wire::counted(2);
+  totals.lost_threads = 1;
+  const Account account = totals_account(totals);
+  CHECK(account.cpu_ns == 200);
+  CHECK_FALSE(account.run_queue_ns.has_value());
+  CHECK_FALSE(account.read_bytes.has_value());
+  CHECK_FALSE(account.read_at_most_bytes.has_value());
+  CHECK_FALSE(account.written_bytes.has_value());
+}
+
 TEST_CASE("the sampled split is scaled to the exact cpu time") {
   const Account account = to_account(cpu(1000, 30, 10), 0);
   CHECK(account.cpu_ns == 1000);

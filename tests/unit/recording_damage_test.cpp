@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -139,4 +140,20 @@ TEST_CASE("frames that come twice or in another order are read as they come") {
   REQUIRE(result.events.size() == 5);
   CHECK(result.events.back() == recording.events.front());
   CHECK(result.damage.skipped_bytes == 0);
+}
+
+TEST_CASE("a file that is made of false beginnings is given up on") {
+  Recording recording = small_recording();
+  recording.bytes.resize(recording.frame_ends.front());
+  // Each promises a megabyte that would have to be checked: terabytes in all.
+  const std::string_view beginning("TRFM\x00\x00\x10\x00\x00\x00\x10\x00----", 16);
+  for (std::size_t i = 0; i < (4u << 20); ++i)
+    recording.bytes.push_back(static_cast<std::byte>(beginning[i % beginning.size()]));
+  const TempFile file;
+  file.write(recording.bytes);
+  const Result result = read(file);
+  REQUIRE_FALSE(result.error.has_value());
+  CHECK(result.events.empty());
+  CHECK(result.damage.truncated);
+  CHECK(result.damage.skipped_bytes == 4u << 20);
 }

@@ -46,7 +46,6 @@ Event exit_of(const Run& run) {
   exit.process = process_of(run);
   exit.exit_code = run.status;
   exit.program = program_of(run);
-  exit.account = exit.program.account;
   return exit;
 }
 
@@ -145,35 +144,48 @@ TEST_CASE("a program that an exec ended counts for its tool, but as no process")
   CHECK(rows[0].cpu_ns == 5);
   CHECK(rows[0].unknown_cpus == 0);
   CHECK(summary.total().processes == 1);
+  CHECK(summary.total().cpu_ns == 6);
 }
 
-TEST_CASE("of a tool what is not known of a program is missing and counted, of a step and in total all is there") {
+TEST_CASE("what is not known of a program is missing in the sums, and counted") {
   Summary summary;
   summary.add(exec_of({.tool = "bash", .step = "sort", .end_ns = 110, .cpu_ns = {}}));
   ProcessExit exit = std::get<ProcessExit>(exit_of({.tool = "cat", .step = "sort", .end_ns = 120, .cpu_ns = {}}));
   exit.program.account.written_bytes = {};
-  exit.account.cpu_ns = 900;
-  exit.account.written_bytes = 70;
-  exit.account.ledger.wall_ns = 1000;
-  exit.account.ledger.disk_ns = 100;
+  exit.program.account.read_bytes = {};
   summary.add(exit);
-  summary.add(exit_of({.tool = "cat", .end_ns = 130, .cpu_ns = 50}));
-  for (const SummaryRow& row : summary.by_tool()) {
+  summary.add(exit_of({.tool = "cat", .step = "sort", .end_ns = 130, .cpu_ns = 50}));
+  const auto tools = summary.by_tool();
+  REQUIRE(tools.size() == 2);
+  CHECK(tools[0].name == "cat");
+  CHECK(tools[0].unknown_cpus == 1);
+  CHECK(tools[1].unknown_cpus == 1);
+  CHECK(tools[1].unknown_writes == 0);
+  CHECK(tools[1].unbounded_reads == 0);
+  for (const SummaryRow& row : {summary.by_step().at(0), summary.total()}) {
     CAPTURE(row.name);
-    CHECK(row.cpu_ns == (row.name == "cat" ? 50 : 0));
-    CHECK(row.unknown_cpus == 1);
-    CHECK(row.unknown_writes == (row.name == "cat" ? 1 : 0));
-    CHECK_FALSE(row.ledger.wall_ns.has_value());
+    CHECK(row.cpu_ns == 50);
+    CHECK(row.unknown_cpus == 2);
+    CHECK(row.written_bytes == 40);
+    CHECK(row.unknown_writes == 1);
+    CHECK(row.read_bytes == 20);
+    CHECK(row.unbounded_reads == 1);
+    CHECK(row.unknown_reads == 0);
   }
-  REQUIRE(summary.by_step().size() == 1);
-  CHECK(summary.by_step()[0].cpu_ns == 900);
-  CHECK(summary.by_step()[0].unknown_cpus == 0);
-  CHECK(summary.by_step()[0].written_bytes == 70);
-  CHECK(summary.by_step()[0].unknown_writes == 0);
-  CHECK(summary.by_step()[0].ledger.disk_ns == 100);
-  CHECK(summary.total().cpu_ns == 950);
-  CHECK(summary.total().unknown_cpus == 0);
-  CHECK(summary.total().written_bytes == 90);
+}
+
+TEST_CASE("reads of which a bound is known are in the bound") {
+  ProcessExit exit = std::get<ProcessExit>(exit_of({.tool = "cat"}));
+  exit.program.account.read_bytes = {};
+  exit.program.account.read_at_most_bytes = 9000;
+  const SummaryRow doubtful = summary_of({exit, exit_of({.tool = "cat"})}).total();
+  CHECK(doubtful.read_bytes == 10);
+  CHECK(doubtful.read_at_most_bytes == 9010);
+  CHECK(doubtful.unknown_reads == 1);
+  CHECK(doubtful.unbounded_reads == 0);
+  // What exec itself reads is nobody's doubt.
+  exit.program.account.read_at_most_bytes = 8192;
+  CHECK(summary_of({exit}).total().unknown_reads == 0);
 }
 
 TEST_CASE("steps span from first start to last end, in order of their start") {
@@ -189,6 +201,33 @@ TEST_CASE("steps span from first start to last end, in order of their start") {
   CHECK(rows[0].first_start_ns == 100);
   CHECK(rows[0].processes == 2);
   CHECK(rows[1].name == "sort");
+}
+
+TEST_CASE("tasks of one step are rows of their own, each with its own sums and peak") {
+  Summary summary;
+  for (const auto& [of, start_ns] : {std::pair{"s2", 50u}, {"s1", 100u}}) {
+    ProcessExit exit = std::get<ProcessExit>(
+        exit_of({.step = "align", .start_ns = start_ns, .end_ns = start_ns + 10, .cpu_ns = start_ns, .peak = 1}));
+    Process process = *exit.process;
+    process.context.sample = of;
+    exit.process = std::make_shared<const Process>(process);
+    exit.program.account.ledger.wall_ns = exit.program.account.ledger.disk_ns = start_ns;
+    summary.add(sample_at(start_ns, 1, 1000 * start_ns, "align", of));
+    summary.add(exit);
+  }
+  summary.add(exit_of({.start_ns = 1, .end_ns = 2}));
+  const auto rows = summary.by_task();
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].task.sample == "s2");
+  CHECK(rows[0].name == "align");
+  CHECK(rows[0].processes == 1);
+  CHECK(rows[0].cpu_ns == 50);
+  CHECK(rows[0].wall_ns == 10);
+  CHECK(rows[0].ledger.disk_ns == 50);
+  CHECK(rows[0].task_peak_bytes == 50'000);
+  CHECK(rows[1].task.sample == "s1");
+  CHECK(rows[1].ledger.disk_ns == 100);
+  CHECK(summary.by_step().size() == 1);
 }
 
 TEST_CASE("of many failures the first hundred are kept and all are counted") {
@@ -294,6 +333,13 @@ TEST_CASE("a task's peak is at least its largest process's, and absent without a
   CHECK_FALSE(summary_of({exit}).total().task_peak_bytes.has_value());
 }
 
+TEST_CASE("a peak that no snapshot saw is a floor") {
+  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
+  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit}).total().task_peak_is_floor);
+  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit}).by_step().at(0).task_peak_is_floor);
+  CHECK_FALSE(summary_of({sample_at(100, 1, 5000, "align"), exit}).total().task_peak_is_floor);
+}
+
 TEST_CASE("a snapshot in which the memory of one process is unknown does not count") {
   const Event align = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
   const Event sort = exit_of({.pid = 2, .step = "sort", .start_ns = 2, .end_ns = 400});
@@ -380,7 +426,7 @@ TEST_CASE("ledgers are summed over the programs that have one") {
   ProcessExit throttled = with;
   throttled.program.account.ledger.throttled_ns = 5;
   const Summary summary = summary_of({with, exit_of({.tool = "cat"}), throttled});
-  const Ledger ledger = summary.by_tool().at(0).ledger;
+  const Ledger ledger = summary.total().ledger;
   CHECK(ledger.wall_ns == 200);
   CHECK(ledger.disk_ns == 80);
   CHECK(ledger.throttled_ns == 5);

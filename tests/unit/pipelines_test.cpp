@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tracer/summary.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using namespace tracer;
+
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+/// A process of one program, which lives for 100 ms.
+struct Run {
+  std::uint32_t pid = 0;
+  std::string tool = {};
+  std::uint64_t start_ns = 1000;
+  std::optional<std::uint32_t> reads_from = {};
+  std::optional<std::uint32_t> writes_to = {};
+  std::uint64_t waits_ns = 0;
+  std::uint32_t parent = 1;
+};
+
+std::shared_ptr<const Process> process_of(const Run& run) {
+  Process process;
+  process.pid = run.pid;
+  process.start_ns = run.start_ns;
+  process.parent_pid = run.parent;
+  process.tool = run.tool;
+  return std::make_shared<const Process>(process);
+}
+
+void begin(Summary& summary, const Run& run) {
+  ProcessExec exec;
+  exec.process = process_of(run);
+  summary.add(exec);
+}
+
+void end(Summary& summary, const Run& run) {
+  ProcessExit exit;
+  exit.process = process_of(run);
+  exit.program.tool = run.tool;
+  exit.program.start_ns = run.start_ns;
+  exit.program.end_ns = run.start_ns + 100 * kMs;
+  Ledger& ledger = exit.program.account.ledger;
+  ledger.wall_ns = 100 * kMs;
+  ledger.pipe_ns = run.waits_ns;
+  if (run.reads_from) ledger.pipe_read_ns = run.waits_ns;
+  if (run.writes_to) ledger.pipe_write_ns = run.waits_ns;
+  ledger.pipe_read_peer_pid = run.reads_from;
+  ledger.pipe_write_peer_pid = run.writes_to;
+  summary.add(exit);
+}
+
+/// All live at once, and end in this order.
+Summary summary_of(const std::vector<Run>& runs) {
+  Summary summary;
+  for (const Run& run : runs) begin(summary, run);
+  for (const Run& run : runs) end(summary, run);
+  return summary;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the stage that the others wait for is told, in the order of the data") {
+  const auto pipes = summary_of({{.pid = 10, .tool = "zcat", .writes_to = 11, .waits_ns = 80 * kMs},
+                                 {.pid = 11, .tool = "bwa mem"},
+                                 {.pid = 12, .tool = "samtools sort", .reads_from = 11, .waits_ns = 60 * kMs}})
+                         .pipelines();
+  REQUIRE(pipes.size() == 1);
+  CHECK(pipes[0].stages == Names{"zcat", "bwa mem", "samtools sort"});
+  CHECK(pipes[0].bottleneck == "bwa mem");
+  CHECK(pipes[0].bottleneck_share == 0);
+  CHECK(pipes[0].others_share == doctest::Approx(0.7));
+  CHECK(pipes[0].waited_ns == 140 * kMs);
+}
+
+TEST_CASE("where all wait alike no stage stands out, and short waits join nobody") {
+  const auto even = summary_of({{.pid = 10, .tool = "a", .writes_to = 11, .waits_ns = 40 * kMs},
+                                {.pid = 11, .tool = "b", .reads_from = 10, .waits_ns = 40 * kMs}})
+                        .pipelines();
+  REQUIRE(even.size() == 1);
+  CHECK(even[0].bottleneck.empty());
+  CHECK(summary_of({{.pid = 10, .tool = "a"}, {.pid = 11, .tool = "b", .reads_from = 10, .waits_ns = 9 * kMs}})
+            .pipelines()
+            .empty());
+}
+
+TEST_CASE("pipes that have a tool in common are two, and pipes of the same tools one") {
+  std::vector<Run> runs;
+  for (std::uint32_t first = 10; first <= 30; first += 10) {
+    runs.push_back({.pid = first, .tool = "bwa mem"});
+    runs.push_back({.pid = first + 1, .tool = "samtools sort", .reads_from = first, .waits_ns = 90 * kMs});
+  }
+  runs.push_back({.pid = 40, .tool = "samtools sort", .writes_to = 41, .waits_ns = 30 * kMs});
+  runs.push_back({.pid = 41, .tool = "gzip"});
+  // In no pipe: waits of theirs would thin out the share of those that are.
+  for (std::uint32_t pid = 50; pid < 60; ++pid) runs.push_back({.pid = pid, .tool = "gzip"});
+  const auto pipes = summary_of(runs).pipelines();
+  REQUIRE(pipes.size() == 2);
+  CHECK(pipes[0].stages == Names{"bwa mem", "samtools sort"});
+  CHECK(pipes[0].bottleneck == "bwa mem");
+  CHECK(pipes[0].others_share == doctest::Approx(0.9));
+  CHECK(pipes[1].stages == Names{"samtools sort", "gzip"});
+  CHECK(pipes[1].bottleneck == "gzip");
+  CHECK(pipes[1].others_share == doctest::Approx(0.3));
+}
+
+TEST_CASE("what a command prints to the shell that started it is no pipe") {
+  CHECK(summary_of({{.pid = 11, .tool = "basename", .parent = 10},
+                    {.pid = 10, .tool = "bash", .reads_from = 11, .waits_ns = 50 * kMs}})
+            .pipelines()
+            .empty());
+}
+
+TEST_CASE("a peer is who had the pid at the time, and nobody when two had it") {
+  Summary summary;
+  end(summary, {.pid = 10, .tool = "long gone", .start_ns = 1000});
+  end(summary, {.pid = 10, .tool = "sed", .start_ns = 500 * kMs});
+  end(summary, {.pid = 11, .tool = "sort", .start_ns = 510 * kMs, .reads_from = 10, .waits_ns = 50 * kMs});
+  REQUIRE(summary.pipelines().size() == 1);
+  CHECK(summary.pipelines()[0].stages == Names{"sed", "sort"});
+  end(summary, {.pid = 20, .tool = "a", .start_ns = 1000 * kMs});
+  end(summary, {.pid = 20, .tool = "b", .start_ns = 1101 * kMs});
+  end(summary, {.pid = 21, .tool = "c", .start_ns = 1050 * kMs, .reads_from = 20, .waits_ns = 50 * kMs});
+  CHECK(summary.pipelines().size() == 1);
+}
+
+TEST_CASE("pipes whose processes ended long ago are still told") {
+  Summary summary;
+  constexpr std::uint32_t kPipes = 20'000;
+  for (std::uint32_t i = 0; i < kPipes; ++i) {
+    const std::uint64_t start_ns = 1000 + i * 200 * kMs;
+    end(summary, {.pid = 2 * i + 10, .tool = "bwa mem", .start_ns = start_ns});
+    end(summary, {.pid = 2 * i + 11,
+                  .tool = "samtools sort",
+                  .start_ns = start_ns,
+                  .reads_from = 2 * i + 10,
+                  .waits_ns = 50 * kMs});
+  }
+  const auto pipes = summary.pipelines();
+  REQUIRE(pipes.size() == 1);
+  CHECK(pipes[0].waited_ns == kPipes * 50 * kMs);
+  CHECK(pipes[0].others_share == doctest::Approx(0.5));
+}
