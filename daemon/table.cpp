@@ -232,11 +232,18 @@ SummaryRow kernel_total(const TableInput& input) {
     row.written_bytes += totals.account.written_bytes.value_or(0);
     io_is_known = io_is_known && totals.account.written_bytes;
   }
-  if (io_is_known) return row;
+  // Of each program it is known better than of all processes together what exec itself has read.
+  const bool events_are_whole = input.statistics.lost() == 0 && input.summary.exits() == row.processes;
+  if (io_is_known && !events_are_whole) return row;
   row.read_bytes = events.read_bytes;
-  row.unbounded_reads = std::max<std::uint64_t>(events.unbounded_reads, 1);
+  row.read_at_most_bytes = events.read_at_most_bytes;
+  row.unknown_reads = events.unknown_reads;
+  row.unbounded_reads = events.unbounded_reads;
   row.written_bytes = events.written_bytes;
-  row.unknown_writes = std::max<std::uint64_t>(events.unknown_writes, 1);
+  row.unknown_writes = events.unknown_writes;
+  if (io_is_known) return row;
+  row.unbounded_reads = std::max<std::uint64_t>(row.unbounded_reads, 1);
+  row.unknown_writes = std::max<std::uint64_t>(row.unknown_writes, 1);
   return row;
 }
 
