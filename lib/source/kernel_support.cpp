@@ -105,6 +105,13 @@ bool KernelTypes::has_task_iterator() const {
   return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_iter_task", BTF_KIND_FUNC) > 0;
 }
 
+bool KernelTypes::has_cgroup_peak() const {
+  if (btf_ == nullptr) return false;
+  // Its name before 6.12, and since.
+  return ::btf__find_by_name_kind(btf_, "memory_peak_read", BTF_KIND_FUNC) > 0 ||
+         ::btf__find_by_name_kind(btf_, "memory_peak_show", BTF_KIND_FUNC) > 0;
+}
+
 bool KernelTypes::has_cpu_limits() const {
   const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, "cfs_bandwidth", BTF_KIND_STRUCT);
   return id > 0 && ::btf_vlen(::btf__type_by_id(btf_, static_cast<__u32>(id))) > 0;
@@ -185,6 +192,9 @@ CheckReport check_kernel(const KernelTypes& types) {
                    "with CONFIG_CFS_BANDWIDTH=y"));
   report.items.push_back(feature_item("iterator over open files", types.has_file_iterator(),
                                       "family snapshots: progress in files", "5.8"));
+  report.items.push_back(
+      feature_item("peak memory of v2 cgroups", types.has_cgroup_peak(),
+                   "family snapshots: the kernel's own peak of a cgroup (else memory_peak_bytes is null)", "5.19"));
   return report;
 }
 
