@@ -190,8 +190,7 @@ void append_completeness(std::string& out, const TableInput& input) {
   const bool sums_whole =
       std::all_of(losses.begin(), losses.end(), [](const auto& loss) { return loss.first.starts_with("ring_full_"); });
   out += sums_whole ? "\nprocesses, CPU, read, written and failed of the line 'total' are whole all the same: they "
-                      "were added up in the "
-                      "kernel, beside the events\n"
+                      "were added up in the kernel, beside the events\n"
                     : "\nthe line 'total' may be too small by what these processes consumed\n";
 }
 
@@ -213,37 +212,34 @@ void append_cost(std::string& out, const TableInput& input) {
 
 /// Sums that no lost event can change.
 SummaryRow kernel_total(const TableInput& input) {
-  const SummaryRow events = input.summary.total();
-  if (input.totals.empty()) return events;
-  SummaryRow row = events;
+  SummaryRow row = input.summary.total();
+  if (input.totals.empty()) return row;
   row.processes = row.failed = row.cpu_ns = row.unknown_cpus = 0;
-  row.read_bytes = row.read_at_most_bytes = row.unknown_reads = row.unbounded_reads = 0;
-  row.written_bytes = row.unknown_writes = 0;
   // Of what lived before the CPU time is that of its whole life.
-  row.wall_ns = std::max(events.wall_ns, input.elapsed_ns);
-  bool io_is_known = true;
+  row.wall_ns = std::max(row.wall_ns, input.elapsed_ns);
   for (const tracer::ContextTotals& totals : input.totals) {
     row.processes += totals.ended;
     row.failed += totals.failed;
     row.cpu_ns += totals.account.cpu_ns.value_or(0);
-    row.read_bytes += totals.account.read_bytes.value_or(0);
-    row.read_at_most_bytes += totals.account.read_bytes.value_or(totals.account.read_at_most_bytes.value_or(0));
-    if (!totals.account.read_bytes) ++row.unknown_reads;
-    row.written_bytes += totals.account.written_bytes.value_or(0);
-    io_is_known = io_is_known && totals.account.written_bytes;
   }
-  // Of each program it is known better than of all processes together what exec itself has read.
-  const bool events_are_whole = input.statistics.lost() == 0 && input.summary.exits() == row.processes;
-  if (io_is_known && !events_are_whole) return row;
-  row.read_bytes = events.read_bytes;
-  row.read_at_most_bytes = events.read_at_most_bytes;
-  row.unknown_reads = events.unknown_reads;
-  row.unbounded_reads = events.unbounded_reads;
-  row.written_bytes = events.written_bytes;
-  row.unknown_writes = events.unknown_writes;
-  if (io_is_known) return row;
-  row.unbounded_reads = std::max<std::uint64_t>(row.unbounded_reads, 1);
-  row.unknown_writes = std::max<std::uint64_t>(row.unknown_writes, 1);
+  // What exec itself has read is known better of each program than of all processes together.
+  if (input.statistics.lost() == 0 && input.summary.exits() == row.processes) return row;
+  const bool io_is_known = std::all_of(input.totals.begin(), input.totals.end(),
+                                       [](const auto& totals) { return totals.account.written_bytes.has_value(); });
+  if (!io_is_known) {
+    row.unbounded_reads = std::max<std::uint64_t>(row.unbounded_reads, 1);
+    row.unknown_writes = std::max<std::uint64_t>(row.unknown_writes, 1);
+    return row;
+  }
+  row.read_bytes = row.read_at_most_bytes = row.unknown_reads = row.unbounded_reads = 0;
+  row.written_bytes = row.unknown_writes = 0;
+  for (const tracer::ContextTotals& totals : input.totals) {
+    const tracer::Account& account = totals.account;
+    row.read_bytes += account.read_bytes.value_or(0);
+    row.read_at_most_bytes += account.read_bytes.value_or(account.read_at_most_bytes.value_or(0));
+    if (!account.read_bytes) ++row.unknown_reads;
+    row.written_bytes += *account.written_bytes;
+  }
   return row;
 }
 

@@ -104,6 +104,8 @@ class TRACER_EXPORT Summary {
   const std::optional<SessionEnd>& end() const noexcept { return end_; }
 
  private:
+  template <class Visit>
+  void for_each_whole(const Context& context, Visit visit);
   void add_program(const Process& process, const ProgramAccount& program, bool peak_matters);
   void begin_snapshot(std::uint64_t time_ns);
 

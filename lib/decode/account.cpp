@@ -16,18 +16,23 @@ constexpr std::size_t kWords = sizeof(tracer_wire_account) / sizeof(std::uint64_
 __extension__ using Wide = unsigned __int128;
 using Words = std::array<std::uint64_t, kWords>;
 
+/// In doubt: it is not known how much of what was read before is to be taken off.
+void take_off_reads(Account& account, std::uint64_t before_exec_bytes, bool in_doubt) noexcept {
+  if (in_doubt) {
+    account.read_at_most_bytes = account.read_bytes;
+    account.read_bytes.reset();
+  } else {
+    account.read_bytes = *account.read_bytes - std::min(*account.read_bytes, before_exec_bytes);
+  }
+}
+
 /// Takes off what was read before the last exec: by ended programs, and by exec itself, which can't be told apart. When
 /// that exec was before tracking began, what it read is not known.
 void settle_reads(Account& account, std::uint64_t read_before_exec_bytes, std::uint32_t flags) noexcept {
   const bool executed = (flags & TRACER_FLAG_EXECUTED) != 0;
   const bool lived_before = (flags & TRACER_FLAG_ADOPTED_LIFE) != 0;
   if (!account.read_bytes || (!executed && !lived_before)) return;
-  if (!executed || read_before_exec_bytes > kMostExecReadBytes) {
-    account.read_at_most_bytes = account.read_bytes;
-    account.read_bytes.reset();
-  } else {
-    account.read_bytes = *account.read_bytes - std::min(*account.read_bytes, read_before_exec_bytes);
-  }
+  take_off_reads(account, read_before_exec_bytes, !executed || read_before_exec_bytes > kMostExecReadBytes);
   account.read_calls.reset();
 }
 
@@ -138,12 +143,7 @@ Account totals_account(const tracer_context_totals& totals) noexcept {
   account.read_at_most_bytes = account.read_bytes;
   if (!account.read_bytes) return account;
   if (totals.read_before_exec_bytes != 0) account.read_calls.reset();
-  if (totals.doubtful_reads != 0) {
-    account.read_bytes.reset();
-  } else {
-    account.read_bytes =
-        *account.read_bytes - std::min<std::uint64_t>(*account.read_bytes, totals.read_before_exec_bytes);
-  }
+  take_off_reads(account, totals.read_before_exec_bytes, totals.doubtful_reads != 0);
   return account;
 }
 

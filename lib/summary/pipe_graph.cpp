@@ -97,6 +97,11 @@ std::set<PipeGraph::Id> PipeGraph::joined_to(const Id& id) const {
 void PipeGraph::forget(const Id& id) {
   const auto at = members_.find(id);
   if (at == members_.end()) return;
+  // Nearly all are in no pipe.
+  if (at->second.writers.empty() && at->second.readers.empty()) {
+    members_.erase(at);
+    return;
+  }
   const std::set<Id> together = joined_to(id);
   if (pipes_.size() < kMostPipes) add_pipe(together, pipes_);
   for (const Id& each : together) {

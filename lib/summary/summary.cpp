@@ -57,9 +57,17 @@ SummaryRow spanned(SummaryRow row) {
   return row;
 }
 
-void sort_by_start(std::vector<SummaryRow>& rows) {
+/// In order of their first start; `describe` says what else belongs into the row of a key.
+template <class Key, class Describe>
+std::vector<SummaryRow> rows_by_start(const std::map<Key, SummaryRow>& sums, Describe describe) {
+  std::vector<SummaryRow> rows;
+  for (const auto& [key, row] : sums) {
+    rows.push_back(spanned(row));
+    describe(rows.back(), key);
+  }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first_start_ns < b.first_start_ns; });
+  return rows;
 }
 
 }  // namespace
@@ -72,14 +80,20 @@ Summary::~Summary() = default;
 Summary::Summary(Summary&&) noexcept = default;
 Summary& Summary::operator=(Summary&&) noexcept = default;
 
+/// The total, and the rows by step and task that these labels belong to.
+template <class Visit>
+void Summary::for_each_whole(const Context& context, Visit visit) {
+  visit(total_);
+  if (context.step) visit(steps_[*context.step]);
+  if (context != Context{}) visit(tasks_[context]);
+}
+
 void Summary::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
   SummaryRow& by_tool = tools_[program.tool.value_or(kNoTool)];
   add_to(by_tool, program, peak_matters);
   if (program.start_ns && program.end_ns && *program.end_ns > *program.start_ns)
     by_tool.wall_ns += *program.end_ns - *program.start_ns;
-  add_to(total_, program, peak_matters);
-  if (process.context.step) add_to(steps_[*process.context.step], program, peak_matters);
-  if (process.context != Context{}) add_to(tasks_[process.context], program, peak_matters);
+  for_each_whole(process.context, [&](SummaryRow& row) { add_to(row, program, peak_matters); });
 }
 
 void Summary::add(const Event& event) {
@@ -98,9 +112,7 @@ void Summary::add(const Event& event) {
       row.failed += failed;
     };
     count(tools_[exit->program.tool.value_or(kNoTool)]);
-    count(total_);
-    if (exit->process->context.step) count(steps_[*exit->process->context.step]);
-    if (exit->process->context != Context{}) count(tasks_[exit->process->context]);
+    for_each_whole(exit->process->context, count);
     failed_ += failed;
     if (failed != 0 && failures_.size() < kMaxFailures)
       failures_.push_back({exit->process, exit->exit_code, exit->exit_signal, exit->core_dumped});
@@ -149,26 +161,18 @@ std::vector<SummaryRow> Summary::by_tool() const {
 }
 
 std::vector<SummaryRow> Summary::by_step() const {
-  std::vector<SummaryRow> rows;
-  for (const auto& [name, row] : steps_) {
-    rows.push_back(spanned(row));
-    rows.back().name = name;
-    set_task_peak(rows.back(), memory_->peak_of_step(name));
-  }
-  sort_by_start(rows);
-  return rows;
+  return rows_by_start(steps_, [this](SummaryRow& row, const std::string& step) {
+    row.name = step;
+    set_task_peak(row, memory_->peak_of_step(step));
+  });
 }
 
 std::vector<SummaryRow> Summary::by_task() const {
-  std::vector<SummaryRow> rows;
-  for (const auto& [task, row] : tasks_) {
-    rows.push_back(spanned(row));
-    rows.back().task = task;
-    rows.back().name = task.step.value_or("");
-    set_task_peak(rows.back(), memory_->peak_of_task(task));
-  }
-  sort_by_start(rows);
-  return rows;
+  return rows_by_start(tasks_, [this](SummaryRow& row, const Context& task) {
+    row.task = task;
+    row.name = task.step.value_or("");
+    set_task_peak(row, memory_->peak_of_task(task));
+  });
 }
 
 SummaryRow Summary::total() const {

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/sample_table.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include <doctest/doctest.h>
 

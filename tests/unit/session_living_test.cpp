@@ -2,11 +2,6 @@
 #include <tracer/session.hpp>
 
 #include <atomic>
-#include <filesystem>
-#include <iterator>
-#include <mutex>
-#include <stdexcept>
-#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -14,8 +9,6 @@
 #include <tracer/testing.hpp>
 
 #include "collect.hpp"
-#include "sample_events.hpp"
-#include "temp_file.hpp"
 
 using namespace tracer;
 using collect::Polled;

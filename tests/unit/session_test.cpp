@@ -4,7 +4,6 @@
 #include <atomic>
 #include <filesystem>
 #include <iterator>
-#include <mutex>
 #include <stdexcept>
 #include <thread>
 

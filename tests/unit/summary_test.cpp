@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/summary.hpp>
 
-#include <initializer_list>
 #include <string>
 #include <vector>
 
