@@ -5,9 +5,10 @@
 usage: bench/run.py [--rounds N] [--only storm,dd,pipe,demo,cost,memory,living,million] [--tracers libtracer,psutil] [--json FILE]
 
 Needs root and build/release/tracerd. libtracer is measured with its lifecycle family only, beside the peers that see as much
-(bpftrace, execsnoop and exitsnoop of libbpf-tools, perf), and with all families, beside offcputime of libbpf-tools and a poll of all
-processes by psutil every 0.1 s. Peers are measured where they are installed. Each round runs each workload untraced and under each tracer, in an order that changes from round to round; a
-ratio is formed within a round, and medians are told. Nothing else should run meanwhile.
+(bpftrace, execsnoop and exitsnoop of libbpf-tools, perf), and with all families, beside bpftrace summing the time off the CPU by
+command, offcputime of libbpf-tools and a poll of all processes by psutil every 0.1 s. Peers are measured where they are installed.
+Each round runs each workload untraced and under each tracer, in an order that changes from round to round; a ratio is formed
+within a round, and medians are told. Nothing else should run meanwhile.
 """
 import argparse
 import ctypes
@@ -29,6 +30,15 @@ BPFTRACE = """
 tracepoint:sched:sched_process_fork { printf("fork %d %d\\n", args->parent_pid, args->child_pid); }
 tracepoint:sched:sched_process_exec { printf("exec %d %s\\n", args->pid, str(args->filename)); }
 tracepoint:sched:sched_process_exit { printf("exit %d %s\\n", args->pid, args->comm); }
+"""
+BPFTRACE_OFF_CPU = """
+tracepoint:sched:sched_switch {
+    @out[args->prev_pid] = nsecs;
+    if (@out[args->next_pid]) {
+        @off[args->next_comm] = sum(nsecs - @out[args->next_pid]);
+        delete(@out[args->next_pid]);
+    }
+}
 """
 SYSTEM_PYTHON = "/usr/bin/python3"
 PSUTIL = """
@@ -68,6 +78,7 @@ def tracers(folder, wanted=None):
     found = {"libtracer, lifecycle": [[*watch, "--families", "none"]], "libtracer, all": [watch]}
     if shutil.which("bpftrace"):
         found["bpftrace"] = [["bpftrace", "-e", BPFTRACE]]
+        found["bpftrace, off-CPU"] = [["bpftrace", "-e", BPFTRACE_OFF_CPU]]
     if shutil.which("execsnoop") and shutil.which("exitsnoop"):
         found["libbpf-tools"] = [["execsnoop"], ["exitsnoop"]]
     if shutil.which("offcputime"):

@@ -117,22 +117,35 @@ static __always_inline __u64 throttled_of(struct tracer_thread *thread, struct t
 	return throttled_ns < queued_ns ? throttled_ns : queued_ns;
 }
 
+/* The scheduler takes the time before it chooses the next thread, a switch is seen after. */
+#define CHOICE_NS 1000000
+
+/*
+ * What of the time off the CPU was in the queue, as sched_info says. It says more than has passed of one that was in
+ * the queue before it was followed, and where the scheduler's clock jumps: then nothing is known but the cause.
+ */
+static __always_inline __u64 queued_of(__u64 run_delay_ns, __u64 off_ns, __u32 cause)
+{
+	if (run_delay_ns <= off_ns + CHOICE_NS)
+		return run_delay_ns;
+	return cause == TRACER_WAIT_NONE ? off_ns : 0;
+}
+
 /* Books the time from out_ns to `in_ns`. Idempotent: what is booked is so up to there. */
 static __always_inline void book(struct tracer_thread *thread, struct task_struct *task, __u64 in_ns)
 {
-	__u64 out_ns = thread->out_ns;
+	__u64 off_ns = in_ns > thread->out_ns ? in_ns - thread->out_ns : 0;
 	__u64 run_delay_ns = task->sched_info.run_delay;
-	__u64 queued_ns = run_delay_ns - thread->run_delay_ns;
 	__u32 cause = thread->cause;
+	__u64 queued_ns = queued_of(run_delay_ns - thread->run_delay_ns, off_ns, cause);
 
 	thread->run_delay_ns = run_delay_ns;
 	__u64 throttled_ns = throttled_of(thread, task, queued_ns);
 	thread->run_queue_ns += queued_ns - throttled_ns;
 	thread->wait_ns[TRACER_WAIT_THROTTLED] += throttled_ns;
-	if (in_ns <= out_ns)
+	if (!off_ns)
 		return;
 	thread->out_ns = in_ns;
-	__u64 off_ns = in_ns - out_ns;
 	if (off_ns <= queued_ns || cause >= TRACER_WAIT_CAUSES)
 		return;
 	off_ns -= queued_ns;

@@ -44,7 +44,9 @@ Attached attach(const char* how, bool by_track) {
   options.filter.include_tree(by_track ? ::getpid() : pid);
   tracer::Session session(std::move(options));
   Attached seen;
-  const auto on_exit = session.on<tracer::ProcessExit>([&](const tracer::ProcessExit& event) { seen.exit = event; });
+  const auto on_exit = session.on<tracer::ProcessExit>([&](const tracer::ProcessExit& event) {
+    if (event.process->pid == static_cast<std::uint32_t>(pid)) seen.exit = event;
+  });
   session.start();
   if (by_track) session.track(pid);
   ::usleep(300'000);
@@ -126,6 +128,16 @@ TEST_CASE("of a process that lived before, the ledger is that since it was taken
     expect::waits(seen.sample->account.ledger, {{"sleep", until_then}});
     CHECK(until_then >= 300 * kMillisecond);
   }
+}
+
+TEST_CASE("what a process stood in the run queue before it was taken in is not in its ledger") {
+  const Attached seen = attach("queued", false);
+  REQUIRE(seen.exit.has_value());
+  const std::uint64_t followed = seen.exit->end_ns - *seen.exit->attached_ns;
+  expect::waits(seen.exit->account.ledger, {});
+  CHECK(expect::distance(*seen.exit->account.ledger.wall_ns, followed) <= expect::slack_ns(0));
+  REQUIRE(seen.sample.has_value());
+  expect::waits(seen.sample->account.ledger, {});
 }
 
 TEST_CASE("each thread of a process that lived before is followed") {

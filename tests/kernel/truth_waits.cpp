@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
@@ -197,12 +198,16 @@ int stopped_in(long ms, const std::function<void(long)>& wait) {
   return 0;
 }
 
-/// Four that want one CPU all the time.
-int spinners(long ms) {
+void stay_on_first_cpu() {
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(0, &one);
   ::sched_setaffinity(0, sizeof one, &one);
+}
+
+/// Four that want one CPU all the time.
+int spinners(long ms) {
+  stay_on_first_cpu();
   const std::uint64_t until = clock_ns(CLOCK_MONOTONIC) + static_cast<std::uint64_t>(ms) * 1'000'000u;
   pid_t pids[4];
   for (pid_t& pid : pids)
@@ -211,6 +216,19 @@ int spinners(long ms) {
       }
     });
   for (const pid_t pid : pids) reap(pid);
+  return 0;
+}
+
+/// Wants a CPU that another has, and gets some milliseconds of each second.
+int queued(long ms) {
+  stay_on_first_cpu();
+  in_child([ms] {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    burn(CLOCK_MONOTONIC, static_cast<std::uint64_t>(ms) * 1'000'000u);
+  });
+  const sched_param none{};
+  if (::sched_setscheduler(0, SCHED_IDLE, &none) != 0) return 1;
+  burn(CLOCK_MONOTONIC, static_cast<std::uint64_t>(ms) * 1'000'000u);
   return 0;
 }
 
@@ -300,6 +318,7 @@ int by_ms(const std::string& name, long ms) {
       {"stopped_in_poll",
        [](long time) { return stopped_in(time, [](long ms_) { ::poll(nullptr, 0, static_cast<int>(ms_)); }); }},
       {"spinners", spinners},
+      {"queued", queued},
       {"threads", threads},
       {"exec_by_thread", exec_by_thread},
   };
