@@ -51,7 +51,7 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 	record->attached_ns = process->attached_ns;
 	record->peak_pages = process->peak_pages;
 	record->read_before_exec_bytes = process->read_before_exec_bytes;
-	record->flags = process->flags;
+	record->flags = process->flags | (process->peak_exact ? TRACER_FLAG_PEAK_EXACT : 0);
 	record->exit_code = exit_status(last, process);
 	record->threads_created = process->threads_created;
 	record->reserved = 0;

@@ -35,6 +35,7 @@ enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
 
 /* linux/sched.h, linux/sched/signal.h */
+#define TASK_INTERRUPTIBLE 0x1
 #define TASK_UNINTERRUPTIBLE 0x2
 #define TASK_STOPPED 0x4
 #define TASK_TRACED 0x8
@@ -42,6 +43,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define TASK_FROZEN 0x8000 /* since f5d39b020809 (6.1) */
 #define TS_COMPAT 0x2
 #define PF_KTHREAD 0x00200000
+#define PF_FROZEN 0x00010000 /* until f5d39b020809 (6.1); then of kernel threads only */
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000 /* since f9010dbdce91 (6.4); before, the bit meant something else */
 #define SIGNAL_GROUP_EXIT 0x4
@@ -314,6 +316,7 @@ struct task_struct {
 	void *stack;
 	unsigned int on_cpu; /* one byte in 7.2; only loads of unsigned fields are fitted to the kernel's size */
 	unsigned in_iowait : 1;
+	unsigned frozen : 1;
 	struct list_head children;
 	struct files_struct *files;
 	unsigned int flags;

@@ -29,6 +29,27 @@ static __always_inline struct tracer_thread *thread_of_dead(struct task_struct *
 	return thread && thread->task == (__u64)task ? thread : NULL;
 }
 
+static __always_inline bool is_pipe(__u32 cause)
+{
+	return cause == TRACER_WAIT_PIPE_READ || cause == TRACER_WAIT_PIPE_WRITE;
+}
+
+static __always_inline __u8 *pipe_waiter(__u32 tid)
+{
+	__u32 key = 0;
+	struct tracer_pipe_waiters *all = bpf_map_lookup_elem(&pipe_waiters, &key);
+
+	return all ? &all->waits[tid & (PIPE_WAITERS - 1)] : NULL;
+}
+
+static __always_inline void mark_pipe_waiter(__u32 tid, bool waits)
+{
+	__u8 *mark = pipe_waiter(tid);
+
+	if (mark && *mark != waits)
+		*mark = waits;
+}
+
 /* When the thread that is on this CPU got there; 0: before anything was seen. */
 static __always_inline struct tracer_cpu_switch *switch_of_cpu(__u32 cpu)
 {
@@ -117,18 +138,23 @@ static __always_inline __u64 throttled_of(struct tracer_thread *thread, struct t
 	return throttled_ns < queued_ns ? throttled_ns : queued_ns;
 }
 
-/* The scheduler takes the time before it chooses the next thread, a switch is seen after. */
-#define CHOICE_NS 1000000
+#define CHOICE_NS 1000000  /* from when the scheduler takes the time for a switch until the switch is seen, at most */
+#define STALE_NS 100000000 /* the same where a waking asked for the switch: its time is taken again */
 
 /*
- * What of the time off the CPU was in the queue, as sched_info says. It says more than has passed of one that was in
- * the queue before it was followed, and where the scheduler's clock jumps: then nothing is known but the cause.
+ * What of the time off the CPU was in the queue, as sched_info says. What it says beyond the time that passed is
+ * counted as its CPU time is: short by as much. Unless it was in the queue before it was followed, or the clock jumped:
+ * then of a wait only the cause is known.
  */
-static __always_inline __u64 queued_of(__u64 run_delay_ns, __u64 off_ns, __u32 cause)
+static __always_inline __u64 queued_of(struct tracer_thread *thread, __u64 run_delay_ns, __u64 off_ns)
 {
-	if (run_delay_ns <= off_ns + CHOICE_NS)
+	bool waited = thread->cause != TRACER_WAIT_NONE;
+	bool queued_before = thread->queued_before;
+
+	thread->queued_before = 0;
+	if (run_delay_ns <= off_ns || (!queued_before && run_delay_ns <= off_ns + (waited ? CHOICE_NS : STALE_NS)))
 		return run_delay_ns;
-	return cause == TRACER_WAIT_NONE ? off_ns : 0;
+	return waited && run_delay_ns > 2 * off_ns ? 0 : off_ns;
 }
 
 /* Books the time from out_ns to `in_ns`. Idempotent: what is booked is so up to there. */
@@ -137,7 +163,7 @@ static __always_inline void book(struct tracer_thread *thread, struct task_struc
 	__u64 off_ns = in_ns > thread->out_ns ? in_ns - thread->out_ns : 0;
 	__u64 run_delay_ns = task->sched_info.run_delay;
 	__u32 cause = thread->cause;
-	__u64 queued_ns = queued_of(run_delay_ns - thread->run_delay_ns, off_ns, cause);
+	__u64 queued_ns = queued_of(thread, run_delay_ns - thread->run_delay_ns, off_ns);
 
 	thread->run_delay_ns = run_delay_ns;
 	__u64 throttled_ns = throttled_of(thread, task, queued_ns);

@@ -54,8 +54,13 @@ static __always_inline void join_ledger(struct tracer_process *process, struct t
 	struct tracer_thread *thread = begin_ledger(process, task, now_ns, program);
 	__u32 state = task_state(task);
 
-	if (thread && state && !task->on_cpu)
+	if (!thread || task->on_cpu)
+		return;
+	thread->queued_before = !state;
+	if (state)
 		keep_cause(thread, cause_of_wait(task, state, false));
+	if (is_pipe(thread->cause))
+		mark_pipe_waiter(task->pid, true);
 }
 
 static __always_inline void add_waits(struct tracer_wire_waits *sum, const struct tracer_wire_waits *more)

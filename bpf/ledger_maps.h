@@ -33,6 +33,21 @@ struct {
 	__type(value, struct tracer_cpu_switch);
 } cpu_switches SEC(".maps");
 
+/*
+ * Not 0: a thread whose id has these low bits waits for a pipe. So a waking, of which there are many, need not look
+ * into the table, which is seldom in the cache.
+ */
+#define PIPE_WAITERS 32768
+struct tracer_pipe_waiters {
+	__u8 waits[PIPE_WAITERS];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_pipe_waiters);
+} pipe_waiters SEC(".maps");
+
 const volatile __u32 thread_mask = 0;		    /* places in `threads`, less 1 */
 const volatile __u8 call_causes[TRACER_CALLS] = {}; /* by the number of a system call: TRACER_WAIT_* or TRACER_CALL_* */
 

@@ -36,7 +36,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED))
 			inherit_limit(begin_ledger(origin, child, bpf_ktime_get_boot_ns(), PROGRAM_FORK), child,
 				      parent);
-		if (!(origin->flags & TRACER_FLAG_HAS_SUMS))
+		if (!origin->has_sums)
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
 		return 0;
 	}
@@ -96,7 +96,7 @@ int BPF_PROG(process_prepare_exec, struct task_struct *task)
 	if (!resident_pages_known())
 		return 0;
 	process->peak_pages = peak_pages_of(task->mm);
-	process->flags |= TRACER_FLAG_PEAK_EXACT;
+	process->peak_exact = 1;
 	return 0;
 }
 
@@ -104,7 +104,7 @@ int BPF_PROG(process_prepare_exec, struct task_struct *task)
 static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 maxrss_pages, __u64 *pages)
 {
 	*pages = process->peak_pages;
-	if (process->flags & TRACER_FLAG_PEAK_EXACT)
+	if (process->peak_exact)
 		return TRACER_FLAG_PEAK_EXACT;
 	*pages = maxrss_pages;
 	if (process->flags & TRACER_FLAG_ADOPTED)
@@ -142,7 +142,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	__u64 now_ns = bpf_ktime_get_boot_ns();
 	__u32 maxrss_pages = task->signal->maxrss;
 	__u64 program_start_ns = process->program_start_ns;
-	__u32 flags = process->flags & ~(TRACER_FLAG_PEAK_EXACT | TRACER_FLAG_PEAK_SHARED);
+	__u32 flags = process->flags & ~TRACER_FLAG_PEAK_SHARED;
 	__u64 peak_pages;
 	flags |= ended_peak(process, maxrss_pages, &peak_pages);
 
@@ -158,7 +158,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	__u64 own_cpu_ns = record->total.cpu_ns;
 	struct tracer_wire_waits *ended_waits = NULL;
 	__builtin_memset(&record->waits, 0, sizeof(record->waits));
-	if (flags & TRACER_FLAG_HAS_SUMS) {
+	if (process->has_sums) {
 		__u32 pid = task->tgid;
 		struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
 		if (sums) {
@@ -181,9 +181,9 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	process->maxrss_pages = maxrss_pages;
 	process->peak_pages = 0;
 	process->threads = 1;
-	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_EXACT | TRACER_FLAG_PEAK_SHARED |
-					     TRACER_FLAG_LEADER_DEAD)) |
-			 TRACER_FLAG_EXECUTED;
+	process->peak_exact = 0;
+	process->leader_dead = 0;
+	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_SHARED)) | TRACER_FLAG_EXECUTED;
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;
 	refresh_cgroup(task, process, PROGRAM_EXEC);
@@ -233,7 +233,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	if (kernel_made(task) && task->start_boottime >= process->attached_ns) {
 		__sync_fetch_and_add(&process->threads, 1);
 		__sync_fetch_and_add(&process->threads_created, 1);
-		if (!(process->flags & TRACER_FLAG_HAS_SUMS))
+		if (!process->has_sums)
 			add_sums(process, task->tgid, NULL, PROGRAM_EXIT);
 	}
 	if (task->signal->live.counter > 0 || (process->flags & TRACER_FLAG_EXCLUDED))
@@ -247,13 +247,13 @@ int BPF_PROG(process_exit, struct task_struct *task)
 		__u64 maxrss_pages = task->signal->maxrss;
 		process->peak_pages = maxrss_pages;
 		if (!(process->flags & TRACER_FLAG_ADOPTED) && maxrss_pages > process->maxrss_pages)
-			process->flags |= TRACER_FLAG_PEAK_EXACT;
+			process->peak_exact = 1;
 		return 0;
 	}
 	if (!resident_pages_known())
 		return 0;
 	process->peak_pages = peak_pages_of(mm);
-	process->flags |= TRACER_FLAG_PEAK_EXACT;
+	process->peak_exact = 1;
 	return 0;
 }
 
@@ -272,7 +272,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	 */
 	bool alive = task->signal->live.counter > 0;
 	bool leader = task->pid == task->tgid;
-	if (!(process->flags & TRACER_FLAG_HAS_SUMS)) {
+	if (!process->has_sums) {
 		if (alive || !leader) {
 			add_sums(process, pid, NULL, PROGRAM_SWITCH);
 		} else if (process->flags & TRACER_FLAG_EXCLUDED) {
@@ -284,7 +284,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 		}
 	}
 	if (leader)
-		process->flags |= TRACER_FLAG_LEADER_DEAD;
+		process->leader_dead = 1;
 
 	struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
 	if (!sums)
@@ -299,7 +299,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 		return;
 	}
 	__sync_fetch_and_add(&process->threads, -1);
-	if (process->threads > 0 || alive || !(process->flags & TRACER_FLAG_LEADER_DEAD))
+	if (process->threads > 0 || alive || !process->leader_dead)
 		return;
 	end_threaded(task, process, sums, now_ns);
 }

@@ -25,9 +25,11 @@ static __always_inline __u32 living_rule(struct task_struct *task, __u32 *contex
 	return rule_for(task, context_id);
 }
 
-static __always_inline __u32 state_of(__u32 state)
+static __always_inline __u32 state_of(struct task_struct *task)
 {
-	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
+	__u32 state = task_state(task);
+
+	if (is_stopped(task, state))
 		return TRACER_STATE_STOPPED;
 	if (state & TASK_UNINTERRUPTIBLE)
 		return TRACER_STATE_UNINTERRUPTIBLE;
@@ -100,10 +102,10 @@ int living_tasks(struct bpf_iter__task *context)
 	fill_comm(&record->identity, task);
 	fill_parent(&record->identity, task);
 	/* Once it has been switched away for the last time, it is among those that have ended. */
-	bool summed = gone && (process->flags & TRACER_FLAG_LEADER_DEAD);
+	bool summed = gone && process->leader_dead;
 	if (!summed)
 		read_thread(&record->own, task);
-	if (task->pid == task->tgid && (process->flags & TRACER_FLAG_HAS_SUMS)) {
+	if (task->pid == task->tgid && process->has_sums) {
 		__u32 pid = task->tgid;
 		struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
 		if (sums) {
@@ -114,7 +116,7 @@ int living_tasks(struct bpf_iter__task *context)
 	}
 	if (keep_ledgers && !process->ledger_lost && !summed)
 		ledger_of_living(&record->waits, task, now_ns, PROGRAM_LIVING);
-	record->state = state_of(task_state(task));
+	record->state = state_of(task);
 	/* Of the process, so once: with its first thread, unless that has ended. */
 	if (!gone && (task->pid == task->tgid || !task->group_leader->mm) && resident_pages_known()) {
 		struct resident resident = {};

@@ -159,7 +159,7 @@ static __noinline void add_sums(struct tracer_process *process, __u32 pid, struc
 		count_loss(TRACER_LOSS_THREAD_TABLE);
 		return;
 	}
-	process->flags |= TRACER_FLAG_HAS_SUMS;
+	process->has_sums = 1;
 }
 
 /* Whose processes an ordinary user may not see. */
@@ -227,7 +227,7 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	fresh->threads = task->signal->nr_threads;
 	fresh->threads_created = fresh->threads;
 	if (!leader->mm) {
-		fresh->flags |= TRACER_FLAG_LEADER_DEAD;
+		fresh->leader_dead = 1;
 		fresh->threads -= 1;
 	}
 	if (task->signal->sum_sched_runtime)

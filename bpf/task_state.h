@@ -11,6 +11,16 @@ static __always_inline __u32 task_state(struct task_struct *task)
 	return BPF_CORE_READ(old, state);
 }
 
+/* By a signal or a debugger, or frozen: cgroup v2 lets it sleep, v1 sets PF_FROZEN before f5d39b020809 (6.1). */
+static __always_inline bool is_stopped(struct task_struct *task, __u32 state)
+{
+	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
+		return true;
+	if ((state & TASK_UNINTERRUPTIBLE) && (task->flags & PF_FROZEN))
+		return true;
+	return (state & TASK_INTERRUPTIBLE) && BPF_CORE_READ_BITFIELD(task, frozen);
+}
+
 static __always_inline __u32 cpu_of(struct task_struct *task)
 {
 	struct task_struct___before_5_16 *old = (void *)task;

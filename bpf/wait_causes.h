@@ -17,18 +17,32 @@ static __always_inline struct pt_regs *entry_registers(struct task_struct *task)
 	return stack + OLD_STACK_BYTES - bpf_core_type_size(struct pt_regs);
 }
 
-static __always_inline long call_number(struct task_struct *task, struct pt_regs *registers)
+static __always_inline long number_of(struct pt_regs *registers)
 {
 #if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(registers, orig_ax);
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(registers, syscallno);
+#endif
+}
+
+static __always_inline long call_number(struct task_struct *task, struct pt_regs *registers)
+{
 	/* Numbers of 32-bit programs are others. */
+#if defined(__TARGET_ARCH_x86)
 	if (task->thread_info.status & TS_COMPAT)
 		return CALL_FOREIGN;
-	return BPF_CORE_READ(registers, orig_ax);
 #elif defined(__TARGET_ARCH_arm64)
 	if (task->thread_info.flags & TIF_32BIT_MASK)
 		return CALL_FOREIGN;
-	return BPF_CORE_READ(registers, syscallno);
 #endif
+	return number_of(registers);
+}
+
+/* TRACER_CALL_* or TRACER_WAIT_*. */
+static __always_inline __u32 call_of(long number)
+{
+	return number < 0 || number >= TRACER_CALLS ? TRACER_WAIT_OTHER : call_causes[number & (TRACER_CALLS - 1)];
 }
 
 static __always_inline __u32 call_argument(struct pt_regs *registers, int which)
@@ -130,9 +144,10 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 	case TRACER_CALL_MOVES_1_0:
 		return cause_of_move(task, call_argument(registers, 1), call_argument(registers, 0));
 	case TRACER_CALL_OPENS:
+		/* Of a FIFO, or of a file that a process serves, which is known when that wakes it. */
 		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : TRACER_WAIT_PIPE_READ;
 	case TRACER_CALL_FILES:
-		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : TRACER_WAIT_OTHER;
+		return TRACER_WAIT_DISK;
 	case TRACER_CALL_AWAITS_SIGNAL:
 		/* As shells wait for their children. */
 		return BPF_CORE_READ(task, children.next) != &task->children ? TRACER_WAIT_CHILD : TRACER_WAIT_OTHER;
@@ -153,19 +168,18 @@ static __always_inline void keep_cause(struct tracer_thread *thread, __u32 cause
 /* TRACER_WAIT_*, TRACER_WAIT_RESTARTED included. */
 static __always_inline __u32 cause_of_wait(struct task_struct *task, __u32 state, bool in_reclaim)
 {
-	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
+	if (is_stopped(task, state))
 		return TRACER_WAIT_STOPPED;
 	if (in_reclaim)
 		return TRACER_WAIT_RECLAIM;
 	struct pt_regs *registers = entry_registers(task);
 	long number = call_number(task, registers);
-	if (BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		return number == CALL_NONE ? TRACER_WAIT_SWAP : TRACER_WAIT_DISK;
-	if (number < 0 || number >= TRACER_CALLS)
-		return TRACER_WAIT_OTHER;
-	if (call_causes[number & (TRACER_CALLS - 1)] == TRACER_CALL_RESTARTS)
+	__u32 call = call_of(number);
+	if (call == TRACER_CALL_RESTARTS)
 		return TRACER_WAIT_RESTARTED;
-	return cause_of_call(task, registers, call_causes[number & (TRACER_CALLS - 1)], state);
+	return cause_of_call(task, registers, call, state);
 }
 
 #endif

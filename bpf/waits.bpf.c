@@ -13,18 +13,6 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/*
- * Not 0: a thread whose id has these low bits waits for a pipe. So a waking, of which there are many, need not look
- * into the table, which is seldom in the cache.
- */
-#define PIPE_WAITERS 32768
-__u8 pipe_waiters[PIPE_WAITERS];
-
-static __always_inline bool is_pipe(__u32 cause)
-{
-	return cause == TRACER_WAIT_PIPE_READ || cause == TRACER_WAIT_PIPE_WRITE;
-}
-
 static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u64 in_ns, __u64 now_ns)
 {
 	struct tracer_thread *thread = thread_of(task);
@@ -48,8 +36,9 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u64 i
 	barrier();
 	thread->changes++;
 	bool waits_for_pipe = is_pipe(thread->cause);
-	if (waits_for_pipe != waited_for_pipe)
-		pipe_waiters[task->pid & (PIPE_WAITERS - 1)] = waits_for_pipe;
+	/* Again though it waited for one before: that may have been under another id. */
+	if (waits_for_pipe || waited_for_pipe)
+		mark_pipe_waiter(task->pid, waits_for_pipe);
 }
 
 SEC("tp_btf/sched_switch")
@@ -69,15 +58,48 @@ int waits_switch(__u64 *context)
 	return 0;
 }
 
+/* The registers with which what runs here entered the kernel. */
+static __always_inline struct pt_regs *own_registers(void)
+{
+	/* Known wherever bpf_task_pt_regs is, which wants it. */
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return entry_registers(bpf_get_current_task_btf());
+	return entry_registers((void *)bpf_get_current_task());
+}
+
+/*
+ * It opens a file, and what runs here is the process that serves it (FUSE), with its answer; the other end of a FIFO
+ * would be opening it.
+ */
+static __noinline bool opened_by_server(struct task_struct *woken)
+{
+	struct task_struct *waker = (void *)bpf_get_current_task();
+
+	if (call_of(call_number(woken, entry_registers(woken))) != TRACER_CALL_OPENS)
+		return false;
+	if (BPF_CORE_READ(waker, flags) & PF_KTHREAD)
+		return true;
+	__u32 call = call_of(number_of(own_registers()));
+	return call == TRACER_CALL_WRITES || call == TRACER_CALL_MOVES_0_2;
+}
+
 /* Runs in the one that wakes: of a pipe, the process at its other end. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waits_waking, struct task_struct *woken)
 {
-	if (!pipe_waiters[woken->pid & (PIPE_WAITERS - 1)])
+	__u8 *mark = pipe_waiter(woken->pid);
+
+	if (!mark || !*mark)
 		return 0;
 	struct tracer_thread *thread = thread_of(woken);
-	if (thread && is_pipe(thread->cause))
-		thread->waker = bpf_get_current_pid_tgid() >> 32;
+	if (!thread || !is_pipe(thread->cause))
+		return 0;
+	if (thread->cause == TRACER_WAIT_PIPE_READ && opened_by_server(woken)) {
+		keep_cause(thread, TRACER_WAIT_DISK);
+		*mark = 0;
+		return 0;
+	}
+	thread->waker = bpf_get_current_pid_tgid() >> 32;
 	return 0;
 }
 

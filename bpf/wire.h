@@ -140,11 +140,9 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_THREADS_UNKNOWN (1u << 10) /* threads_created counts only those seen */
 #define TRACER_FLAG_ADOPTED_LIFE (1u << 11)    /* lived before it was tracked; never cleared */
 #define TRACER_FLAG_CPU_STALE (1u << 12)       /* exec: cpu_ns may miss up to one tick */
-#define TRACER_FLAG_HAS_SUMS (1u << 13)	       /* has an entry in ended_threads */
-#define TRACER_FLAG_LATE_THREADS (1u << 14)    /* exit: an account follows */
-#define TRACER_FLAG_AT_EXEC (1u << 15)	       /* start: taken in as it executed; what it ran before is not known */
-#define TRACER_FLAG_LEADER_DEAD (1u << 16)     /* its first thread is */
-#define TRACER_FLAG_COPY (1u << 17)	       /* living: has executed nothing since its fork, whenever that was */
+#define TRACER_FLAG_LATE_THREADS (1u << 13)    /* exit: an account follows */
+#define TRACER_FLAG_AT_EXEC (1u << 14)	       /* start: taken in as it executed; what it ran before is not known */
+#define TRACER_FLAG_COPY (1u << 15)	       /* living: has executed nothing since its fork, whenever that was */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -311,10 +309,13 @@ struct tracer_process {
 	__u32 peak_pages;   /* of the program that is about to end: by an exec, or with its last thread */
 	__u32 maxrss_pages; /* signal->maxrss when the current program began */
 	__u32 leader_exit_code;
-	/* Words of their own, as several CPUs may write flags at once. */
-	__u32 ledger_lost; /* 1: a thread of it was not followed, so its ledger would be short */
-	__u32 untold;	   /* 1: taken in by an iterator whose record has not got through yet */
-	__u32 reserved;
+	/* 0 or 1, apart from the flags, as several CPUs may write them at once. */
+	__u8 peak_exact;  /* peak_pages is this program's */
+	__u8 has_sums;	  /* has an entry in ended_threads */
+	__u8 leader_dead; /* its first thread is */
+	__u8 ledger_lost; /* a thread of it was not followed, so its ledger would be short */
+	__u8 untold;	  /* taken in by an iterator whose record has not got through yet */
+	__u8 reserved[7];
 };
 
 /* A place in the map `processes`. */
@@ -352,10 +353,11 @@ struct tracer_thread {
 	__u32 pipe_write_peer;
 	__u32 cause; /* TRACER_WAIT_*, since out_ns */
 	__u32 waker; /* process that woke it from a wait for a pipe */
-	__u16 in_reclaim;
-	__u8 call_cause; /* the last cause other than a stop */
-	__u8 ended;	 /* added to the sums of ended threads; its place waits for an exec, or the process's end */
-	__u32 changes;	 /* odd while it is being changed */
+	__u8 in_reclaim;
+	__u8 queued_before; /* stands in the queue since before it was followed */
+	__u8 call_cause;    /* the last cause other than a stop */
+	__u8 ended;	    /* added to the sums of ended threads; its place waits for an exec, or the process's end */
+	__u32 changes;	    /* odd while it is being changed */
 };
 
 /* A place in the map `threads`. */

@@ -20,6 +20,8 @@ constexpr std::size_t kMostRows = 40;
 constexpr std::size_t kMostNameWidth = 32;
 constexpr std::size_t kMostCommandBytes = 100;
 constexpr const char* kUnknown = "-";
+constexpr const char* kAtLeast = "≥ ";
+constexpr const char* kAtMost = "≤ ";
 
 using Cells = std::array<std::string, 10>;
 constexpr std::size_t kTimeColumn = 4;
@@ -31,7 +33,7 @@ std::string format_share(const std::optional<double>& share) {
 /// A sum in which some are missing is a bound; one of nothing is no number.
 std::string at_least(std::uint64_t unknown, std::uint64_t sum, const std::string& text) {
   if (unknown == 0) return text;
-  return sum == 0 ? kUnknown : "≥ " + text;
+  return sum == 0 ? kUnknown : kAtLeast + text;
 }
 
 /// Of a tool: of its largest process. Of a task: of all that lived at once, of which the largest process is the least.
@@ -45,7 +47,7 @@ std::string peak_of(const SummaryRow& row, bool of_task) {
 
 std::string read_of(const SummaryRow& row) {
   if (row.unbounded_reads != 0) return at_least(row.unbounded_reads, row.read_bytes, format_bytes(row.read_bytes));
-  return row.unknown_reads == 0 ? format_bytes(row.read_bytes) : "≤ " + format_bytes(row.read_at_most_bytes);
+  return row.unknown_reads == 0 ? format_bytes(row.read_bytes) : kAtMost + format_bytes(row.read_at_most_bytes);
 }
 
 Cells cells_of(const SummaryRow& row, bool of_task = false) {
@@ -170,10 +172,16 @@ void append_cgroups(std::string& out, const tracer::Summary& summary) {
 
 void append_legend(std::string& out, const std::vector<Cells>& lines) {
   std::string letters;
-  for (std::size_t i = 1; i < lines.size(); ++i)
+  std::string numbers;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
     if (lines[i][0] != "step") letters += lines[i][kTimeColumn];
+    for (std::size_t column = 1; column < lines[i].size(); ++column)
+      if (column != kTimeColumn) numbers += lines[i][column];
+  }
   const std::string legend = time_bar_legend(letters);
   if (!legend.empty()) out += "\n" + legend + "\n";
+  if (numbers.find(kAtLeast) != std::string::npos) out += "≥ at least: of some of it the number is not known\n";
+  if (numbers.find(kAtMost) != std::string::npos) out += "≤ at most: what exec itself read may be in it\n";
 }
 
 void append_completeness(std::string& out, const TableInput& input) {
@@ -189,9 +197,10 @@ void append_completeness(std::string& out, const TableInput& input) {
   const auto& losses = input.statistics.losses;
   const bool sums_whole =
       std::all_of(losses.begin(), losses.end(), [](const auto& loss) { return loss.first.starts_with("ring_full_"); });
-  out += sums_whole ? "\nprocesses, CPU, read, written and failed of the line 'total' are whole all the same: they "
-                      "were added up in the kernel, beside the events\n"
-                    : "\nthe line 'total' may be too small by what these processes consumed\n";
+  out += sums_whole
+             ? "\nprocesses, CPU, read, written and failed of the line 'total' were added up in the kernel, beside "
+               "the events: where no ≥, ≤ or - says otherwise, they are whole all the same\n"
+             : "\nthe line 'total' may be too small by what these processes consumed\n";
 }
 
 /// What is not there though it was asked for, and what the tracing itself cost.

@@ -18,12 +18,12 @@ struct Group {
 /// Calls that an architecture or an older C library does not have are left out.
 const Group kGroups[] = {
     {TRACER_CALL_READS,
-     {SYS_read, SYS_readv, SYS_pread64, SYS_preadv, SYS_preadv2, SYS_vmsplice,
+     {SYS_read, SYS_readv, SYS_pread64, SYS_preadv, SYS_preadv2,
 #ifdef SYS_getdents
       SYS_getdents,
 #endif
       SYS_getdents64}},
-    {TRACER_CALL_WRITES, {SYS_write, SYS_writev, SYS_pwrite64, SYS_pwritev, SYS_pwritev2}},
+    {TRACER_CALL_WRITES, {SYS_write, SYS_writev, SYS_pwrite64, SYS_pwritev, SYS_pwritev2, SYS_vmsplice}},
     {TRACER_CALL_MOVES_0_1, {SYS_tee}},
     {TRACER_CALL_MOVES_0_2, {SYS_splice, SYS_copy_file_range}},
     {TRACER_CALL_MOVES_1_0, {SYS_sendfile}},

@@ -14,7 +14,7 @@
 namespace tracer {
 namespace {
 
-constexpr const char* kSharedMaps[] = {"threads", "displaced_threads", "cpu_switches"};
+constexpr const char* kSharedMaps[] = {"threads", "displaced_threads", "cpu_switches", "pipe_waiters"};
 
 }  // namespace
 

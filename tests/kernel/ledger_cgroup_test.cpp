@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -100,6 +101,30 @@ TEST_CASE("processes that begin while their cgroup is held back are throttled fr
   CHECK(expect::distance(sum_ns, truth_ns) <= truth_ns / 10 + expect::slack_ns(0));
 }
 
+TEST_CASE("a frozen cgroup's processes are stopped") {
+  const auto frozen = [](const char* how, const LimitedCgroup& cgroup, const std::string& file, const char* freeze,
+                         const char* thaw) {
+    const Capture capture =
+        trace(truth::call("wait", {"frozen", how, cgroup.procs(), cgroup.folder() + file, freeze, thaw, "300"}));
+    CAPTURE(how);
+    CAPTURE(file);
+    expect::sound(capture);
+    const auto exits = capture.other_exits();
+    REQUIRE(exits.size() == 1);
+    std::map<std::string, std::uint64_t> waits = {{"stopped", expect::told(capture).at(0)}};
+    if (std::string(how) == "sleep") waits["sleep"] = 200 * expect::kMillisecond;
+    expect::waits(exits[0].account.ledger, waits);
+  };
+  const auto cgroup = LimitedCgroup::make_v2();
+  if (cgroup) {
+    for (const char* how : {"burn", "sleep"}) frozen(how, *cgroup, "/cgroup.freeze", "1", "0");
+  } else {
+    MESSAGE("SKIP: no cgroups of version 2 here");
+  }
+  const auto v1 = LimitedCgroup::make("freezer");
+  if (v1) frozen("burn", *v1, "/freezer.state", "FROZEN", "THAWED");
+}
+
 TEST_CASE("a process that is moved into a followed cgroup has a ledger from then on") {
   const auto cgroup = LimitedCgroup::make("memory");
   if (!cgroup) {
@@ -138,5 +163,6 @@ TEST_CASE("a process that is moved into a followed cgroup has a ledger from then
   CHECK(expect::distance(*ledger.sleep_ns, sleep_ns) <= expect::slack_ns(sleep_ns) + *ledger.run_queue_ns);
   const std::uint64_t pipe_ns = 200 * expect::kMillisecond;
   CHECK(*ledger.pipe_read_ns + expect::slack_ns(pipe_ns) >= pipe_ns);
+  CHECK(ledger.pipe_read_peer_pid.value_or(0) == static_cast<std::uint32_t>(::getpid()));
   expect::sums(ledger);
 }

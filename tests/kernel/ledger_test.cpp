@@ -98,8 +98,8 @@ TEST_CASE("a futex is a lock, and the other thread's sleep is in the sum") {
 }
 
 TEST_CASE("a wait for a pipe names its direction, and who ended it") {
-  const Strings hows = {"pipe_empty", "pipe_two_peers", "fifo_reader",      "fifo_writer",        "splice_from_empty",
-                        "pipe_full",  "splice_to_full", "sendfile_to_full", "splice_file_to_full"};
+  const Strings hows = {"pipe_empty", "pipe_two_peers", "fifo_reader",      "fifo_writer",         "splice_from_empty",
+                        "pipe_full",  "splice_to_full", "sendfile_to_full", "splice_file_to_full", "vmsplice_to_full"};
   constexpr std::size_t kReading = 5;
   const Parts parts = traced(hows);
   for (std::size_t i = 0; i < hows.size(); ++i) {
@@ -112,6 +112,19 @@ TEST_CASE("a wait for a pipe names its direction, and who ended it") {
     CHECK((i < kReading ? read_peer : write_peer).value_or(0) == part.told[1]);
     CHECK(!(i < kReading ? write_peer : read_peer).has_value());
   }
+}
+
+TEST_CASE("a wait for a file that another process serves is a disk's, not a pipe's") {
+  const Capture capture = trace(truth::call("wait", {"served_file", "200"}));
+  const std::uint64_t waited = expect::told(capture).at(0);
+  if (waited == 0) {
+    MESSAGE("SKIP: no FUSE here");
+    return;
+  }
+  CHECK(waited >= 400 * expect::kMillisecond);
+  const tracer::Ledger ledger = capture.exit().program.account.ledger;
+  CHECK(expect::distance(ledger.disk_ns.value_or(0), waited) <= expect::slack_ns(waited));
+  CHECK(ledger.pipe_read_ns.value_or(1) == 0);
 }
 
 TEST_CASE("a stop by a signal is a stop, and what it interrupted keeps its name") {

@@ -93,16 +93,25 @@ std::string ScratchDisk::number() const {
 
 std::optional<LimitedCgroup> LimitedCgroup::make(const std::string& controller) {
   const std::string root = "/sys/fs/cgroup";
-  LimitedCgroup cgroup;
-  cgroup.is_v1_ = ::access((root + "/" + controller + "/cgroup.procs").c_str(), W_OK) == 0;
+  const bool is_v1 = ::access((root + "/" + controller + "/cgroup.procs").c_str(), W_OK) == 0;
   const std::string version_2 = controller == "blkio" ? "io" : controller;
-  if (!cgroup.is_v1_ && !write_text(root + "/cgroup.subtree_control", "+" + version_2)) return std::nullopt;
-  cgroup.folder_ = root + (cgroup.is_v1_ ? "/" + controller : "") + "/tracer_test." + std::to_string(::getpid());
-  if (::mkdir(cgroup.folder_.c_str(), 0755) != 0) {
-    cgroup.folder_.clear();
-    return std::nullopt;
-  }
-  return cgroup;
+  if (!is_v1 && !write_text(root + "/cgroup.subtree_control", "+" + version_2)) return std::nullopt;
+  return make_in(root + (is_v1 ? "/" + controller : ""), is_v1);
+}
+
+std::optional<LimitedCgroup> LimitedCgroup::make_v2() {
+  for (const char* root : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"})
+    if (::access((std::string(root) + "/cgroup.controllers").c_str(), R_OK) == 0) return make_in(root, false);
+  return std::nullopt;
+}
+
+std::optional<LimitedCgroup> LimitedCgroup::make_in(const std::string& folder, bool is_v1) {
+  LimitedCgroup cgroup;
+  cgroup.is_v1_ = is_v1;
+  cgroup.folder_ = folder + "/tracer_test." + std::to_string(::getpid());
+  if (::mkdir(cgroup.folder_.c_str(), 0755) == 0) return cgroup;
+  cgroup.folder_.clear();
+  return std::nullopt;
 }
 
 std::optional<LimitedCgroup> LimitedCgroup::make_below(const std::string& controller) const {

@@ -35,6 +35,8 @@ class ScratchDisk {
 class LimitedCgroup {
  public:
   static std::optional<LimitedCgroup> make(const std::string& controller);
+  /// Of version 2, without a controller. Absent: this machine has no such hierarchy.
+  static std::optional<LimitedCgroup> make_v2();
   /// Another below this one; must go before it.
   std::optional<LimitedCgroup> make_below(const std::string& controller) const;
   LimitedCgroup(LimitedCgroup&& other) noexcept;
@@ -54,6 +56,7 @@ class LimitedCgroup {
 
  private:
   LimitedCgroup() = default;
+  static std::optional<LimitedCgroup> make_in(const std::string& folder, bool is_v1);
   std::string folder_;
   bool is_v1_ = false;
 };

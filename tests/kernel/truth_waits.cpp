@@ -282,6 +282,37 @@ int move_and_sleep(const Arguments& a) {
   return sleeping(number(a, 2));
 }
 
+int burning(long ms) {
+  burn(CLOCK_PROCESS_CPUTIME_ID, static_cast<std::uint64_t>(ms) * 1'000'000u);
+  return 0;
+}
+
+/// {_, "burn" or "sleep", cgroup.procs, file, value to freeze, value to thaw, ms}: the child is frozen for so long.
+int frozen(const Arguments& a) {
+  const auto put = [](const std::string& file, const std::string& text) {
+    const int to = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+    const bool done = ::write(to, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    ::close(to);
+    return done;
+  };
+  const bool burns = a.at(1) == "burn";
+  const pid_t pid = in_child([&a, burns] {
+    if (burns)
+      burning(200);
+    else
+      sleep_ms(number(a, 6) + 200);
+  });
+  bool done = put(a.at(2), std::to_string(pid));
+  sleep_ms(50);
+  report(waited_ns([&] {
+    done = put(a.at(3), a.at(4)) && done;
+    sleep_ms(number(a, 6));
+    done = put(a.at(3), a.at(5)) && done;
+  }));
+  reap(pid);
+  return done ? 0 : 1;
+}
+
 /// While the first thread waits for its end, a second burns, sleeps, and executes a program that sleeps.
 int exec_by_thread(long ms) {
   burn(CLOCK_THREAD_CPUTIME_ID, 100'000'000);
@@ -289,11 +320,6 @@ int exec_by_thread(long ms) {
     sleeping(ms);
     execute_wait({"sleep", std::to_string(ms)});
   }).join();
-  return 0;
-}
-
-int burning(long ms) {
-  burn(CLOCK_PROCESS_CPUTIME_ID, static_cast<std::uint64_t>(ms) * 1'000'000u);
   return 0;
 }
 
@@ -333,6 +359,7 @@ int wait_for(const std::vector<std::string>& arguments) {
   if (arguments.at(0) == "processes") return processes(arguments);
   if (arguments.at(0) == "in_cgroup") return in_cgroup(arguments);
   if (arguments.at(0) == "move_and_sleep") return move_and_sleep(arguments);
+  if (arguments.at(0) == "frozen") return frozen(arguments);
   if (arguments.at(0) == "hold_memory") return hold_memory({arguments.begin() + 1, arguments.end()});
   if (arguments.at(0) == "disk") return wait_for_disk(arguments);
   if (arguments.at(0) == "write") return write_much(arguments);

@@ -2,13 +2,20 @@
 #include "truth_waits_data.hpp"
 
 #include <arpa/inet.h>
+#include <linux/fuse.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
+#include <cerrno>
+#include <cstring>
 #include <functional>
 #include <map>
 
@@ -157,6 +164,63 @@ int file_to_full(long ms) {
   return file_into_full(ms, [](int file, int pipe) { ::splice(file, nullptr, pipe, nullptr, 4096, 0); });
 }
 
+int vmsplice_to_full(long ms) {
+  return file_into_full(ms, [](int, int pipe) {
+    char byte = 0;
+    const iovec bytes{&byte, 1};
+    ::vmsplice(pipe, &bytes, 1, 0);
+  });
+}
+
+/// Answers each question for a file after `ms`, with that there is none. See linux/fuse.h.
+[[noreturn]] void serve_files(int device, long ms) {
+  std::vector<char> question(1u << 17);
+  while (::read(device, question.data(), question.size()) >= static_cast<ssize_t>(sizeof(fuse_in_header))) {
+    fuse_in_header header{};
+    std::memcpy(&header, question.data(), sizeof header);
+    fuse_init_out begun{};
+    fuse_out_header answer{sizeof answer, -ENOSYS, header.unique};
+    if (header.opcode == FUSE_INIT) {
+      begun.major = FUSE_KERNEL_VERSION;
+      begun.minor = 26;
+      begun.max_write = 4096;
+      answer.len += sizeof begun;
+      answer.error = 0;
+    } else if (header.opcode == FUSE_LOOKUP) {
+      sleep_ms(ms);
+      answer.error = -ENOENT;
+    }
+    const iovec parts[] = {{&answer, sizeof answer}, {&begun, sizeof begun}};
+    if (::writev(device, parts, answer.error == 0 ? 2 : 1) < 0) break;
+  }
+  ::_exit(0);
+}
+
+/// A file that a process serves is opened, and asked for. Tells 0 where the kernel has no such file systems.
+int served_file(long ms) {
+  std::string folder = "/tmp/tracer_fuse.XXXXXX";
+  const int device = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
+  const std::string options = "rootmode=40000,user_id=0,group_id=0,fd=" + std::to_string(device);
+  const bool mounted = device >= 0 && ::mkdtemp(folder.data()) != nullptr && ::unshare(CLONE_NEWNS) == 0 &&
+                       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                       ::mount("fuse", folder.c_str(), "fuse", 0, options.c_str()) == 0;
+  std::uint64_t waited = 0;
+  if (mounted) {
+    const pid_t server = in_child([&] { serve_files(device, ms); });
+    waited = waited_ns([&] {
+      struct stat status {};
+      ::open((folder + "/file").c_str(), O_RDONLY | O_CLOEXEC);
+      ::stat((folder + "/other").c_str(), &status);
+    });
+    ::umount2(folder.c_str(), MNT_DETACH);
+    ::kill(server, SIGKILL);
+    reap(server);
+  }
+  ::rmdir(folder.c_str());
+  report(waited);
+  return 0;
+}
+
 }  // namespace
 
 int wait_for_disk(const Arguments& a) {
@@ -204,6 +268,8 @@ int wait_for_data(const std::string& name, long ms) {
       {"splice_to_full", splice_to_full},
       {"sendfile_to_full", sendfile_to_full},
       {"splice_file_to_full", file_to_full},
+      {"vmsplice_to_full", vmsplice_to_full},
+      {"served_file", served_file},
   };
   const auto found = all.find(name);
   return found != all.end() ? found->second(ms) : 96;

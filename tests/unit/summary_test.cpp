@@ -1,86 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tracer/summary.hpp>
-
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "summed_events.hpp"
+
+using namespace summed;
 using namespace tracer;
 
 namespace {
-
-struct Run {
-  std::uint32_t pid = 1;
-  std::optional<std::string> tool = {};
-  std::optional<std::string> step = {};
-  std::uint64_t start_ns = 0;
-  std::uint64_t end_ns = 0;
-  std::optional<std::uint64_t> cpu_ns = 0;
-  std::optional<std::uint64_t> peak = {};
-  std::int32_t status = 0;
-};
-
-ProgramAccount program_of(const Run& run) {
-  ProgramAccount program;
-  program.start_ns = run.start_ns;
-  program.end_ns = run.end_ns;
-  program.tool = run.tool;
-  program.account.cpu_ns = run.cpu_ns;
-  program.account.read_bytes = 10;
-  program.account.written_bytes = 20;
-  program.account.peak_rss_bytes = run.peak;
-  return program;
-}
-
-std::shared_ptr<const Process> process_of(const Run& run) {
-  Process process;
-  process.pid = run.pid;
-  process.context.step = run.step;
-  return std::make_shared<const Process>(process);
-}
-
-Event exit_of(const Run& run) {
-  ProcessExit exit;
-  exit.process = process_of(run);
-  exit.exit_code = run.status;
-  exit.program = program_of(run);
-  return exit;
-}
 
 Event exec_of(const Run& run) {
   ProcessExec exec;
   exec.process = process_of(run);
   exec.ended = program_of(run);
   return exec;
-}
-
-ProcessSample sample_at(std::uint64_t time_ns, std::uint32_t pid, std::optional<std::uint64_t> held,
-                        std::optional<std::string> step = {}, std::optional<std::string> of = {}) {
-  Process process;
-  process.pid = pid;
-  process.context.step = std::move(step);
-  process.context.sample = std::move(of);
-  ProcessSample sample;
-  sample.time_ns = time_ns;
-  sample.process = std::make_shared<const Process>(process);
-  sample.rss_anonymous_bytes = held;
-  return sample;
-}
-
-ToolSample folded_at(std::uint64_t time_ns, std::optional<std::uint64_t> held, std::optional<std::string> step = {}) {
-  ToolSample sample;
-  sample.time_ns = time_ns;
-  sample.context.step = std::move(step);
-  sample.processes = 65;
-  sample.held_bytes = held;
-  return sample;
-}
-
-Summary summary_of(const std::vector<Event>& events) {
-  Summary summary;
-  for (const Event& event : events) summary.add(event);
-  return summary;
 }
 
 std::vector<std::uint32_t> survivors_of(const Summary& summary) {
@@ -303,118 +238,6 @@ TEST_CASE("when as many have ended as have begun nobody survives") {
     summary.add(end);
     CHECK(summary.survivors().size() == (ended == 5 ? 0 : 1));
   }
-}
-
-TEST_CASE("a task's peak is the most that its processes held at one snapshot") {
-  const Summary summary =
-      summary_of({sample_at(100, 1, 100, "align"), sample_at(100, 2, 200, "sort"), sample_at(200, 1, 250, "align"),
-                  sample_at(200, 3, 20, "align"), sample_at(300, 1, 10, "align"),
-                  exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400}),
-                  exit_of({.pid = 2, .step = "sort", .start_ns = 2, .end_ns = 150}),
-                  exit_of({.pid = 9, .step = "index", .start_ns = 3, .end_ns = 9})});
-  CHECK(summary.total().task_peak_bytes == 300);
-  const auto steps = summary.by_step();
-  REQUIRE(steps.size() == 3);
-  CHECK(steps[0].task_peak_bytes == 270);
-  CHECK(steps[1].task_peak_bytes == 200);
-  CHECK_FALSE(steps[2].task_peak_bytes.has_value());
-  CHECK_FALSE(summary.by_tool().at(0).task_peak_bytes.has_value());
-}
-
-TEST_CASE("the last snapshot counts for the peak though none follows") {
-  CHECK(summary_of({sample_at(100, 1, 10), sample_at(200, 1, 30)}).total().task_peak_bytes == 30);
-}
-
-TEST_CASE("a task's peak is at least its largest process's, and absent without a snapshot") {
-  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
-  CHECK(summary_of({sample_at(100, 1, 100, "align"), exit}).total().task_peak_bytes == 5000);
-  CHECK(summary_of({sample_at(100, 1, 100, "align"), exit}).by_step().at(0).task_peak_bytes == 5000);
-  CHECK_FALSE(summary_of({exit}).total().task_peak_bytes.has_value());
-}
-
-TEST_CASE("a peak that no snapshot saw is a floor") {
-  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
-  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit}).total().task_peak_is_floor);
-  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit}).by_step().at(0).task_peak_is_floor);
-  CHECK_FALSE(summary_of({sample_at(100, 1, 5000, "align"), exit}).total().task_peak_is_floor);
-}
-
-TEST_CASE("a snapshot in which the memory of one process is unknown does not count") {
-  const Event align = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
-  const Event sort = exit_of({.pid = 2, .step = "sort", .start_ns = 2, .end_ns = 400});
-  const Summary summary = summary_of({sample_at(100, 1, 900, "align"), sample_at(100, 2, {}, "sort"),
-                                      sample_at(200, 1, 50, "align"), sample_at(200, 2, 20, "sort"),
-                                      sample_at(300, 2, {}, "sort"), sample_at(300, 1, 800, "align"), align, sort});
-  CHECK(summary.total().task_peak_bytes == 70);
-  CHECK(summary.by_step().at(0).task_peak_bytes == 900);
-  CHECK(summary.by_step().at(1).task_peak_bytes == 20);
-  CHECK_FALSE(summary_of({sample_at(100, 1, {})}).total().task_peak_bytes.has_value());
-}
-
-TEST_CASE("tasks of one step that run at once are peaks of their own, of which its row has the largest") {
-  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
-  const Summary summary =
-      summary_of({sample_at(100, 1, 100, "align", "tumor"), sample_at(100, 2, 70, "align", "normal"),
-                  sample_at(100, 3, 20, "align", "normal"), sample_at(200, 1, 10, "align", "tumor"),
-                  sample_at(200, 2, 110, "align", "normal"), sample_at(300, 1, 105, "align", "tumor"), exit});
-  CHECK(summary.by_step().at(0).task_peak_bytes == 110);
-  CHECK(summary.total().task_peak_bytes == 190);
-}
-
-TEST_CASE("tasks differ by any label") {
-  const auto held = [](std::uint32_t pid, Context context) {
-    Process process;
-    process.pid = pid;
-    process.context = std::move(context);
-    ProcessSample sample = sample_at(100, pid, 100);
-    sample.process = std::make_shared<const Process>(process);
-    return sample;
-  };
-  Context wgs;
-  wgs.pipeline = "wgs";
-  wgs.run = "1";
-  wgs.step = "align";
-  wgs.sample = "tumor";
-  Context rna = wgs;
-  rna.pipeline = "rna";
-  Context again = wgs;
-  again.run = "2";
-  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
-  const auto peak_of = [&](const Context& other) {
-    return summary_of({held(1, wgs), held(2, other), exit}).by_step().at(0).task_peak_bytes;
-  };
-  CHECK(peak_of(wgs) == 200);
-  CHECK(peak_of(rna) == 100);
-  CHECK(peak_of(again) == 100);
-}
-
-TEST_CASE("snapshots at which a peak was not known are counted, the last too") {
-  const Event align = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
-  const Event sort = exit_of({.pid = 2, .step = "sort", .start_ns = 2, .end_ns = 400});
-  Summary summary = summary_of({sample_at(100, 1, 900, "align"), sample_at(100, 2, {}, "sort"),
-                                sample_at(200, 1, 50, "align"), sample_at(200, 2, 20, "sort"), sample_at(300, 2, {}),
-                                sample_at(300, 3, {}), sample_at(400, 1, {}, "align"), align, sort});
-  CHECK(summary.total().unknown_snapshots == 3);
-  CHECK(summary.total().task_peak_bytes == 70);
-  const auto steps = summary.by_step();
-  REQUIRE(steps.size() == 2);
-  CHECK(steps[0].unknown_snapshots == 1);
-  CHECK(steps[0].task_peak_bytes == 900);
-  CHECK(steps[1].unknown_snapshots == 1);
-  summary.add(sample_at(500, 2, 1, "sort"));
-  CHECK(summary.total().unknown_snapshots == 3);
-  CHECK(summary.by_step().at(0).unknown_snapshots == 1);
-  CHECK(summary_of({folded_at(100, {}, "sort"), sort}).by_step().at(0).unknown_snapshots == 1);
-  CHECK(summary_of({sort}).by_step().at(0).unknown_snapshots == 0);
-}
-
-TEST_CASE("what many processes hold that are told together counts for the peak") {
-  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400});
-  const Summary summary = summary_of({sample_at(100, 1, 100, "align"), folded_at(100, 1000, "align"),
-                                      folded_at(100, 7000), folded_at(200, {}, "align"), exit});
-  CHECK(summary.total().task_peak_bytes == 8100);
-  CHECK(summary.by_step().at(0).task_peak_bytes == 1100);
-  CHECK_FALSE(summary_of({folded_at(100, {}), sample_at(100, 1, 5)}).total().task_peak_bytes.has_value());
 }
 
 TEST_CASE("ledgers are summed over the programs that have one") {
