@@ -98,6 +98,8 @@ class Tracing:
         self.commands = commands
 
     def __enter__(self):
+        # In the background of a shell it would be ignored, and some tracers leave it so.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self.children = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                           stderr=subprocess.PIPE if len(self.commands) == 1 else subprocess.DEVNULL)
                          for command in self.commands]

@@ -109,8 +109,8 @@ void Capture::finish(const std::string& title) {
   live_.clear();
   tell_problems();
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
-  say("{}", format_table({title, static_cast<std::uint64_t>(elapsed.count()), summary_, session_.totals(),
-                          session_.statistics(), session_.signals()}));
+  say("{}", format_table({title, static_cast<std::uint64_t>(elapsed.count()), awaited_.empty(), summary_,
+                          session_.totals(), session_.statistics(), session_.signals()}));
 }
 
 }  // namespace tracerd

@@ -213,7 +213,8 @@ void append_cost(std::string& out, const TableInput& input) {
   if (input.signals.empty() || input.elapsed_ns == 0) return;
   out += fmt::format("tracing cost: CPU {} ({:.1f} % of one)", format_duration(cost.cpu_ns),
                      100.0 * static_cast<double>(cost.cpu_ns) / static_cast<double>(input.elapsed_ns));
-  if (cost.kernel_ns) out += fmt::format(", in the kernel {}", format_duration(*cost.kernel_ns));
+  out += cost.kernel_ns ? fmt::format(", in the kernel {}", format_duration(*cost.kernel_ns))
+                        : ", in the kernel not measured";
   if (cost.memory_bytes) out += fmt::format(", memory {}", format_bytes(*cost.memory_bytes));
   if (cost.kernel_memory_bytes) out += fmt::format(", kernel memory {}", format_bytes(*cost.kernel_memory_bytes));
   out += '\n';
@@ -223,16 +224,21 @@ void append_cost(std::string& out, const TableInput& input) {
 SummaryRow kernel_total(const TableInput& input) {
   SummaryRow row = input.summary.total();
   if (input.totals.empty()) return row;
-  row.processes = row.failed = row.cpu_ns = row.unknown_cpus = 0;
-  // Of what lived before the CPU time is that of its whole life.
-  row.wall_ns = std::max(row.wall_ns, input.elapsed_ns);
+  std::uint64_t cpu_ns = 0;
+  row.processes = row.failed = 0;
+  if (input.lived_before) row.wall_ns = std::max(row.wall_ns, input.elapsed_ns);
   for (const tracer::ContextTotals& totals : input.totals) {
     row.processes += totals.ended;
     row.failed += totals.failed;
-    row.cpu_ns += totals.account.cpu_ns.value_or(0);
+    cpu_ns += totals.account.cpu_ns.value_or(0);
+  }
+  const bool complete = input.statistics.lost() == 0 && input.summary.exits() == row.processes;
+  if (!complete || row.unknown_cpus != 0) {
+    row.cpu_ns = cpu_ns;
+    row.unknown_cpus = 0;
   }
   // What exec itself has read is known better of each program than of all processes together.
-  if (input.statistics.lost() == 0 && input.summary.exits() == row.processes) return row;
+  if (complete) return row;
   const bool io_is_known = std::all_of(input.totals.begin(), input.totals.end(),
                                        [](const auto& totals) { return totals.account.written_bytes.has_value(); });
   if (!io_is_known) {

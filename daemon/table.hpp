@@ -13,7 +13,8 @@ namespace tracerd {
 
 struct TableInput {
   std::string title;
-  std::uint64_t elapsed_ns = 0;
+  std::uint64_t elapsed_ns = 0;  ///< Of the session.
+  bool lived_before = false;     ///< Some of it: its CPU time is that of its whole life.
   const tracer::Summary& summary;
   std::vector<tracer::ContextTotals> totals;
   tracer::Statistics statistics;

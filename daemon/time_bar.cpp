@@ -73,7 +73,7 @@ std::string time_bar_legend(const std::string& letters) {
   for (const Cause& cause : kCauses)
     if (letters.find(cause.letter) != std::string::npos)
       legend += fmt::format("{}{} {}", legend.empty() ? "" : ", ", cause.letter, cause.name);
-  return legend.empty() ? legend : "a letter a tenth of the time: " + legend;
+  return legend.empty() ? legend : "a letter a tenth of the time of all threads: " + legend;
 }
 
 }  // namespace tracerd

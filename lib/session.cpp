@@ -76,6 +76,7 @@ class Session::Impl final : public Receiver {
       const std::lock_guard lock(source_mutex_);
       if (started_.load() || stopped_.load()) return;
       source_->start(*this);
+      if (!is_active(Family::kWaits)) correlator_.stop_ledgers();
       snapshot_clock_.start(Clock::now());
       started_.store(true);
     }

@@ -35,6 +35,7 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
   kernel.max_contexts = options.max_contexts;
   kernel.waits = wanted(options, Family::kWaits);
   kernel.snapshots = wanted(options, Family::kSnapshots);
+  kernel.time_programs = options.max_cost_share.has_value();
   kernel.own_uid_only = ::geteuid() != 0;
   bool includes = false;
   for (const Filter::Rule& rule : options.filter.rules()) {

@@ -18,6 +18,7 @@ namespace internal {
 
 class PipeGraph;
 class MemoryRounds;
+struct MemoryPeak;
 class CgroupPeaks;
 
 }  // namespace internal
@@ -41,10 +42,12 @@ struct SummaryRow {
   std::uint64_t first_start_ns = 0;
   std::uint64_t last_end_ns = 0;
   std::uint64_t unknown_peaks = 0;  ///< Programs whose peak is not known.
-  /// Most that the living processes of a task, those with the same labels, held at once, at any snapshot. By step (its
-  /// largest task), by task and in total (of all together) only; absent: at no snapshot was it known.
+  /// Most that the living processes of a task, those with the same labels, held at once, at any snapshot; of one
+  /// process alone, its own peak. By step (its largest task), by task and in total (of all together) only; absent: at
+  /// no snapshot was it known.
   std::optional<std::uint64_t> task_peak_bytes;
-  bool task_peak_is_floor = false;      ///< It is the peak of the largest process, of which no snapshot saw as much.
+  /// It is the peak of the largest process, of which no snapshot saw as much; or snapshots were not taken to the end.
+  bool task_peak_is_floor = false;
   std::uint64_t unknown_snapshots = 0;  ///< At which it was not known: task_peak_bytes may be too small.
   Ledger ledger;                        ///< Summed over those for which it is known. Peers are absent.
 
@@ -66,7 +69,7 @@ struct Failure {
 struct Pipeline {
   std::vector<std::string> stages;  ///< Tools, from the first writer on.
   std::string bottleneck;           ///< The stage that itself waits least for pipes; empty: none stands out.
-  double bottleneck_share = 0;      ///< Of its wall time that it waits for pipes, 0 to 1.
+  double bottleneck_share = 0;      ///< Of its processes' lives that it waits for pipes, 0 to 1.
   double others_share = 0;          ///< Likewise of the other stages, all together.
   std::uint64_t waited_ns = 0;      ///< For pipes, by all stages.
 };
@@ -108,6 +111,8 @@ class TRACER_EXPORT Summary {
   void for_each_whole(const Context& context, Visit visit);
   void add_program(const Process& process, const ProgramAccount& program, bool peak_matters);
   void begin_snapshot(std::uint64_t time_ns);
+  void set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const;
+  bool snapshots_were_taken() const;
 
   std::map<std::string, SummaryRow> tools_;
   std::map<std::string, SummaryRow> steps_;

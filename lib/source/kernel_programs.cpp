@@ -32,6 +32,7 @@ KernelPrograms::KernelPrograms(const KernelSourceOptions& options) : options_(op
   if (!lifecycle_) load_lifecycle();
   find_cpu_offsets();
   if (options_.snapshots) load_snapshots();
+  if (options_.time_programs) timing_ = UniqueFd(::bpf_enable_stats(BPF_STATS_RUN_TIME));
 }
 
 KernelPrograms::~KernelPrograms() = default;
@@ -138,7 +139,11 @@ void KernelPrograms::visit_cpus() const {
 }
 
 void KernelPrograms::attach() {
-  if (waits_) waits_->attach();
+  try {
+    if (waits_) waits_->attach();
+  } catch (const Error& error) {
+    if (!error.problems().empty()) shed(Family::kWaits, error.problems().front());
+  }
   {
     const LibbpfLog log;
     if (const int failed = ::lifecycle_bpf__attach(lifecycle_.get())) refuse("attach the programs", -failed, log);
@@ -168,7 +173,7 @@ void KernelPrograms::shed(Family family, const Problem& problem) {
 
 std::map<Family, std::uint64_t> KernelPrograms::kernel_ns() const {
   std::map<Family, std::uint64_t> times;
-  if (!programs_are_timed()) return times;
+  if (timing_.get() < 0 && !programs_are_timed()) return times;
   const std::uint64_t living_ns = sums_of(*lifecycle_->progs.living_tasks).run_ns;
   times[Family::kLifecycle] = sums_of_programs(*lifecycle_->obj).run_ns - living_ns;
   if (waits_) times[Family::kWaits] = sums_of_programs(waits_->object()).run_ns;

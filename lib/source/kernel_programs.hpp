@@ -9,6 +9,7 @@
 
 #include <tracer/signals.hpp>
 
+#include "base/unique_fd.hpp"
 #include "source/kernel_source.hpp"
 #include "source/kernel_support.hpp"
 #include "source/snapshot_family.hpp"
@@ -62,6 +63,7 @@ class KernelPrograms {
   std::unique_ptr<lifecycle_bpf, Closer> lifecycle_;
   std::optional<SnapshotFamily> snapshots_;
   std::vector<SignalState> signals_;
+  UniqueFd timing_;  ///< While it is open the kernel counts run times, at some 50 ns a run.
 };
 
 }  // namespace tracer

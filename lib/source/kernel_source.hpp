@@ -16,8 +16,9 @@ struct KernelSourceOptions {
   std::size_t max_contexts = 256;
   bool track_all = false;  ///< User space decides what is included.
   bool own_uid_only = false;
-  bool snapshots = false;  ///< The family; without it samples have no progress.
-  bool waits = false;      ///< The family; without it ledgers are absent.
+  bool snapshots = false;      ///< The family; without it samples have no progress.
+  bool waits = false;          ///< The family; without it ledgers are absent.
+  bool time_programs = false;  ///< The kernel counts the run time of all BPF programs for as long as the source lives.
   /// Rules that the kernel decides, each with the context id of what it takes in.
   struct Rule {
     Filter::Rule rule;

@@ -12,14 +12,16 @@
 
 namespace tracer::internal {
 
+struct MemoryPeak {
+  std::uint64_t bytes = 0;  ///< 0: no snapshot counted.
+  std::uint64_t unknown_snapshots = 0;
+};
+
 /// What living processes held together at the snapshots, in all and by task: those with the same labels. A snapshot in
 /// which it is not known of one of them does not count.
 class MemoryRounds {
  public:
-  struct Peak {
-    std::uint64_t bytes = 0;  ///< 0: no snapshot counted.
-    std::uint64_t unknown_snapshots = 0;
-  };
+  using Peak = MemoryPeak;
 
   template <class Sample>
   void add(const Sample& sample, const Context& context) {

@@ -53,6 +53,15 @@ PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const Id& of,
   return found;
 }
 
+PipeGraph::Stage PipeGraph::stage_of(const ProgramAccount& program) {
+  const Ledger& ledger = program.account.ledger;
+  const std::uint64_t end_ns = program.end_ns.value_or(0);
+  const std::uint64_t span_ns = end_ns - std::min(end_ns, program.start_ns.value_or(0));
+  // One that lived before is known for less than its life.
+  const std::uint64_t life_ns = std::min(span_ns, ledger.wall_ns.value_or(0));
+  return {life_ns, std::min(life_ns, ledger.pipe_ns.value_or(0))};
+}
+
 void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
   if (writer == members_.end() || reader == members_.end()) return;
   if (writer->second.parent_pid == reader->first.pid || reader->second.parent_pid == writer->first.pid) return;
@@ -68,7 +77,7 @@ void PipeGraph::ended(const Process& process, const ProgramAccount& program) {
   if (self == members_.end()) return;
   const Ledger& ledger = program.account.ledger;
   self->second.end_ns = program.end_ns.value_or(process.start_ns);
-  self->second.stage = {ledger.wall_ns.value_or(0), ledger.pipe_ns.value_or(0)};
+  self->second.stage = stage_of(program);
   if (ledger.pipe_read_peer_pid && ledger.pipe_read_ns.value_or(0) >= kLeastWaitNs)
     join(peer_of(*ledger.pipe_read_peer_pid, id, program), self);
   if (ledger.pipe_write_peer_pid && ledger.pipe_write_ns.value_or(0) >= kLeastWaitNs)
@@ -125,7 +134,7 @@ void PipeGraph::add_pipe(const std::set<Id>& together, Pipes& pipes) const {
   auto& stages = pipes[in_order(tools, edges)];
   for (const Id& id : together) {
     const Member& member = members_.at(id);
-    stages[member.tool].wall_ns += member.stage.wall_ns;
+    stages[member.tool].life_ns += member.stage.life_ns;
     stages[member.tool].pipe_ns += member.stage.pipe_ns;
   }
 }
@@ -149,18 +158,17 @@ std::vector<Pipeline> PipeGraph::pipelines() const {
     double least = 2;
     for (const std::string& name : names) {
       const Stage& stage = stages.at(name);
-      sum.wall_ns += stage.wall_ns;
+      sum.life_ns += stage.life_ns;
       sum.pipe_ns += stage.pipe_ns;
-      // Of one that has no ledger, or lives, nothing is known.
-      const double waits = share(stage.pipe_ns, stage.wall_ns);
-      if (stage.wall_ns == 0 || waits >= least) continue;
+      const double waits = share(stage.pipe_ns, stage.life_ns);
+      if (stage.life_ns == 0 || waits >= least) continue;
       least = waits;
       bottleneck = stage;
       pipeline.bottleneck = name;
     }
     pipeline.waited_ns = sum.pipe_ns;
     pipeline.bottleneck_share = pipeline.bottleneck.empty() ? 0 : least;
-    pipeline.others_share = share(sum.pipe_ns - bottleneck.pipe_ns, sum.wall_ns - bottleneck.wall_ns);
+    pipeline.others_share = share(sum.pipe_ns - bottleneck.pipe_ns, sum.life_ns - bottleneck.life_ns);
     if (pipeline.others_share < kLeastShare || pipeline.bottleneck_share > kMostOfOthers * pipeline.others_share)
       pipeline.bottleneck.clear();
     all.push_back(std::move(pipeline));

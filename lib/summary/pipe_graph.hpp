@@ -34,8 +34,9 @@ class PipeGraph {
     std::uint64_t start_ns = 0;
     auto operator<=>(const Id&) const = default;
   };
+  /// Of a process, not its threads: of many, one may be all that reads or writes.
   struct Stage {
-    std::uint64_t wall_ns = 0;
+    std::uint64_t life_ns = 0;  ///< 0: it has no ledger, or lives.
     std::uint64_t pipe_ns = 0;
   };
   struct Member {
@@ -50,6 +51,7 @@ class PipeGraph {
   /// By the names of the stages, writers first.
   using Pipes = std::map<std::vector<std::string>, std::map<std::string, Stage>>;
 
+  static Stage stage_of(const ProgramAccount& program);
   Members::iterator peer_of(std::uint32_t pid, const Id& of, const ProgramAccount& program);
   void join(Members::iterator writer, Members::iterator reader);
   void forget(const Id& id);

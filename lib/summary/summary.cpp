@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <tracer/signals.hpp>
+
 #include "base/field_sums.hpp"
 #include "decode/account.hpp"
 #include "summary/cgroup_peaks.hpp"
@@ -13,14 +15,6 @@ namespace tracer {
 namespace {
 
 constexpr const char* kNoTool = "(unknown)";
-
-/// At least what its largest process held, as snapshots may have missed it.
-void set_task_peak(SummaryRow& row, const internal::MemoryRounds::Peak& peak) {
-  row.unknown_snapshots = peak.unknown_snapshots;
-  if (peak.bytes == 0) return;
-  row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));
-  row.task_peak_is_floor = peak.bytes < *row.task_peak_bytes;
-}
 
 void add_reads(SummaryRow& row, const Account& account) {
   row.read_bytes += account.read_bytes.value_or(0);
@@ -173,6 +167,24 @@ std::vector<SummaryRow> Summary::by_task() const {
     row.name = task.step.value_or("");
     set_task_peak(row, memory_->peak_of_task(task));
   });
+}
+
+/// At least what its largest process held, as snapshots may have missed it; of one process alone that is all.
+void Summary::set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const {
+  row.unknown_snapshots = peak.unknown_snapshots;
+  const bool alone =
+      row.processes == 1 && row.peak_rss_bytes && row.unknown_peaks == 0 && living_.empty() && losses_ == 0;
+  if (alone) row.unknown_snapshots = 0;
+  if (peak.bytes == 0 && !alone) return;
+  row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));
+  row.task_peak_is_floor = !alone && (peak.bytes < *row.task_peak_bytes || !snapshots_were_taken());
+}
+
+/// To the end, as far as is known.
+bool Summary::snapshots_were_taken() const {
+  if (!end_ || !end_->missing_families) return true;
+  const auto& missing = *end_->missing_families;
+  return std::find(missing.begin(), missing.end(), to_string(Family::kSnapshots)) == missing.end();
 }
 
 SummaryRow Summary::total() const {

@@ -24,6 +24,7 @@ struct Run {
   std::optional<std::uint32_t> writes_to = {};
   std::uint64_t waits_ns = 0;
   std::uint32_t parent = 1;
+  std::uint64_t threads = 1;
 };
 
 std::shared_ptr<const Process> process_of(const Run& run) {
@@ -48,7 +49,7 @@ void end(Summary& summary, const Run& run) {
   exit.program.start_ns = run.start_ns;
   exit.program.end_ns = run.start_ns + 100 * kMs;
   Ledger& ledger = exit.program.account.ledger;
-  ledger.wall_ns = 100 * kMs;
+  ledger.wall_ns = run.threads * 100 * kMs;
   ledger.pipe_ns = run.waits_ns;
   if (run.reads_from) ledger.pipe_read_ns = run.waits_ns;
   if (run.writes_to) ledger.pipe_write_ns = run.waits_ns;
@@ -68,6 +69,18 @@ Summary summary_of(const std::vector<Run>& runs) {
 using Names = std::vector<std::string>;
 
 }  // namespace
+
+TEST_CASE("a stage of many threads, of which one writes, waits as long as that one") {
+  const auto pipes =
+      summary_of({{.pid = 10, .tool = "bwa mem", .writes_to = 11, .waits_ns = 95 * kMs, .threads = 17},
+                  {.pid = 11, .tool = "samtools view", .reads_from = 10, .writes_to = 12, .waits_ns = 85 * kMs},
+                  {.pid = 12, .tool = "samtools sort", .reads_from = 11, .waits_ns = 20 * kMs, .threads = 2}})
+          .pipelines();
+  REQUIRE(pipes.size() == 1);
+  CHECK(pipes[0].bottleneck == "samtools sort");
+  CHECK(pipes[0].bottleneck_share == doctest::Approx(0.2));
+  CHECK(pipes[0].others_share == doctest::Approx(0.9));
+}
 
 TEST_CASE("the stage that the others wait for is told, in the order of the data") {
   const auto pipes = summary_of({{.pid = 10, .tool = "zcat", .writes_to = 11, .waits_ns = 80 * kMs},

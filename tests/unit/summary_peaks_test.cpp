@@ -30,16 +30,47 @@ TEST_CASE("the last snapshot counts for the peak though none follows") {
 
 TEST_CASE("a task's peak is at least its largest process's, and absent without a snapshot") {
   const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
-  CHECK(summary_of({sample_at(100, 1, 100, "align"), exit}).total().task_peak_bytes == 5000);
-  CHECK(summary_of({sample_at(100, 1, 100, "align"), exit}).by_step().at(0).task_peak_bytes == 5000);
-  CHECK_FALSE(summary_of({exit}).total().task_peak_bytes.has_value());
+  const Event other = exit_of({.pid = 2, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 10});
+  CHECK(summary_of({sample_at(100, 1, 100, "align"), exit, other}).total().task_peak_bytes == 5000);
+  CHECK(summary_of({sample_at(100, 1, 100, "align"), exit, other}).by_step().at(0).task_peak_bytes == 5000);
+  CHECK_FALSE(summary_of({exit, other}).total().task_peak_bytes.has_value());
+}
+
+TEST_CASE("one process alone has the peak of its task") {
+  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
+  for (const SummaryRow& row : {summary_of({exit}).total(), summary_of({exit}).by_step().at(0),
+                                summary_of({sample_at(100, 1, {}, "align"), exit}).total()}) {
+    CHECK(row.task_peak_bytes == 5000);
+    CHECK_FALSE(row.task_peak_is_floor);
+    CHECK(row.unknown_snapshots == 0);
+  }
+  CHECK_FALSE(summary_of({exit, Loss{1, "a", 1}}).total().task_peak_bytes.has_value());
+  CHECK(summary_of({exit, sample_at(500, 2, 10)}).total().task_peak_is_floor);
+}
+
+TEST_CASE("without snapshots to the end a peak is a floor") {
+  SessionEnd end;
+  end.processes_started = 2;
+  end.missing_families.emplace();
+  const std::vector<Event> events = {sample_at(100, 1, 900, "align"), sample_at(100, 2, 50, "align"),
+                                     exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 10}),
+                                     exit_of({.pid = 2, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 10})};
+  Summary summary = summary_of(events);
+  summary.add(end);
+  CHECK_FALSE(summary.total().task_peak_is_floor);
+  end.missing_families->emplace_back("snapshots");
+  summary.add(end);
+  CHECK(summary.total().task_peak_is_floor);
+  CHECK(summary.by_step().at(0).task_peak_is_floor);
+  CHECK(summary.total().task_peak_bytes == 950);
 }
 
 TEST_CASE("a peak that no snapshot saw is a floor") {
   const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
-  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit}).total().task_peak_is_floor);
-  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit}).by_step().at(0).task_peak_is_floor);
-  CHECK_FALSE(summary_of({sample_at(100, 1, 5000, "align"), exit}).total().task_peak_is_floor);
+  const Event other = exit_of({.pid = 2, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 10});
+  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit, other}).total().task_peak_is_floor);
+  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit, other}).by_step().at(0).task_peak_is_floor);
+  CHECK_FALSE(summary_of({sample_at(100, 1, 5000, "align"), exit, other}).total().task_peak_is_floor);
 }
 
 TEST_CASE("a snapshot in which the memory of one process is unknown does not count") {

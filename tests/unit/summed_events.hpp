@@ -59,7 +59,7 @@ inline Event exit_of(const Run& run) {
 }
 
 inline ProcessSample sample_at(std::uint64_t time_ns, std::uint32_t pid, std::optional<std::uint64_t> held,
-                        std::optional<std::string> step = {}, std::optional<std::string> of = {}) {
+                               std::optional<std::string> step = {}, std::optional<std::string> of = {}) {
   Process process;
   process.pid = pid;
   process.context.step = std::move(step);
@@ -71,7 +71,8 @@ inline ProcessSample sample_at(std::uint64_t time_ns, std::uint32_t pid, std::op
   return sample;
 }
 
-inline ToolSample folded_at(std::uint64_t time_ns, std::optional<std::uint64_t> held, std::optional<std::string> step = {}) {
+inline ToolSample folded_at(std::uint64_t time_ns, std::optional<std::uint64_t> held,
+                            std::optional<std::string> step = {}) {
   ToolSample sample;
   sample.time_ns = time_ns;
   sample.context.step = std::move(step);
