@@ -47,6 +47,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000 /* since f9010dbdce91 (6.4); before, the bit meant something else */
 #define SIGNAL_GROUP_EXIT 0x4
+#define JOBCTL_PENDING ((1 << 17) | (1 << 19) | (1 << 20) | (1 << 23)) /* to stop, to be traced, to freeze */
 /* linux/proc_ns.h: the inode number of the initial pid namespace */
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
 /* linux/magic.h */
@@ -249,7 +250,16 @@ struct sched_entity {
 	__u64 sum_exec_runtime;
 };
 
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+};
+
 struct signal_struct {
+	struct sigpending shared_pending;
 	atomic_t live;
 	int nr_threads;
 	int group_exit_code;
@@ -342,6 +352,8 @@ struct task_struct {
 	struct fs_struct *fs;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
+	struct sigpending pending;
+	unsigned long jobctl;
 	__u64 parent_exec_id;
 	__u64 self_exec_id;
 	struct task_io_accounting ioac;

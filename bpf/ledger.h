@@ -143,8 +143,8 @@ static __always_inline __u64 throttled_of(struct tracer_thread *thread, struct t
 
 /*
  * What of the time off the CPU was in the queue, as sched_info says. What it says beyond the time that passed is
- * counted as its CPU time is: short by as much. Unless it was in the queue before it was followed, or the clock jumped:
- * then of a wait only the cause is known.
+ * counted as its CPU time is: short by as much. Unless it was in the queue before it was followed, or the clock is
+ * wrong: then it is what passed; or nothing, if the clock jumped by more than a wait, of which the cause is known.
  */
 static __always_inline __u64 queued_of(struct tracer_thread *thread, __u64 run_delay_ns, __u64 off_ns)
 {

@@ -235,6 +235,7 @@ static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struc
 	} else if (!copy->cause && now_ns > copy->out_ns) {
 		/* Ready, and not told by sched_info before it runs. */
 		copy->run_queue_ns += now_ns - copy->out_ns;
+		copy->run_delay_ns = task->sched_info.run_delay;
 		until_ns = 0;
 	}
 	book(copy, task, until_ns);

@@ -67,6 +67,12 @@ static __always_inline struct pt_regs *own_registers(void)
 	return entry_registers((void *)bpf_get_current_task());
 }
 
+static __always_inline bool signaled(struct task_struct *task)
+{
+	return task->pending.signal.sig[0] || task->signal->shared_pending.signal.sig[0] ||
+	       (task->jobctl & JOBCTL_PENDING);
+}
+
 /*
  * It opens a file, and what runs here is the process that serves it (FUSE), with its answer; the other end of a FIFO
  * would be opening it.
@@ -75,6 +81,9 @@ static __noinline bool opened_by_server(struct task_struct *woken)
 {
 	struct task_struct *waker = (void *)bpf_get_current_task();
 
+	/* Not yet asleep: what is noted is an earlier wait. */
+	if (woken->on_cpu || signaled(woken))
+		return false;
 	if (call_of(call_number(woken, entry_registers(woken))) != TRACER_CALL_OPENS)
 		return false;
 	if (BPF_CORE_READ(waker, flags) & PF_KTHREAD)

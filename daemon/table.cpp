@@ -226,13 +226,13 @@ SummaryRow kernel_total(const TableInput& input) {
   if (input.totals.empty()) return row;
   std::uint64_t cpu_ns = 0;
   row.processes = row.failed = 0;
-  if (input.lived_before) row.wall_ns = std::max(row.wall_ns, input.elapsed_ns);
   for (const tracer::ContextTotals& totals : input.totals) {
     row.processes += totals.ended;
     row.failed += totals.failed;
     cpu_ns += totals.account.cpu_ns.value_or(0);
   }
   const bool complete = input.statistics.lost() == 0 && input.summary.exits() == row.processes;
+  if (!complete || input.lived_before) row.wall_ns = std::max(row.wall_ns, input.elapsed_ns);
   if (!complete || row.unknown_cpus != 0) {
     row.cpu_ns = cpu_ns;
     row.unknown_cpus = 0;

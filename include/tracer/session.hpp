@@ -41,7 +41,8 @@ struct SessionOptions {
   std::chrono::milliseconds sample_interval{1000};                      ///< Family::kSnapshots: at least 100 ms.
   /// Of one CPU. A session that costs more for three seconds sheds its dearest family; signals() then says so. So that
   /// its kernel side counts, too, the kernel's statistics of BPF programs are on while the session lives
-  /// (BPF_ENABLE_STATS, about 50 ns for each run of a program of anybody). Absent: never.
+  /// (BPF_ENABLE_STATS, about 50 ns for each run of a program of anybody); without CAP_SYS_ADMIN only the reader
+  /// counts. Absent: never.
   std::optional<double> max_cost_share = {};
   bool mask_secrets = true;                 ///< In arguments, by rules/secrets.toml.
   std::filesystem::path tool_rules = {};    ///< Instead of the built-in rules/tools.toml; empty: built-in.

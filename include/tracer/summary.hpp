@@ -71,7 +71,7 @@ struct Pipeline {
   std::string bottleneck;           ///< The stage that itself waits least for pipes; empty: none stands out.
   double bottleneck_share = 0;      ///< Of its processes' lives that it waits for pipes, 0 to 1.
   double others_share = 0;          ///< Likewise of the other stages, all together.
-  std::uint64_t waited_ns = 0;      ///< For pipes, by all stages.
+  std::uint64_t waited_ns = 0;      ///< For pipes, by all stages: of each process at most its life.
 };
 
 /// The most that was charged to a cgroup, and what of it its processes explain.

@@ -16,13 +16,12 @@ namespace {
 constexpr std::uint64_t kLeastSharedBytes = 4u << 20;
 /// For all of a snapshot: the kernel's ring fills meanwhile.
 constexpr auto kMostTimeForShares = std::chrono::milliseconds(200);
-/// Of the walk for one share, at most as a rule: 2 ms for 100 MiB.
-constexpr std::uint64_t kBytesAMicrosecond = 50'000;
+/// About a second for one process, which nothing interrupts.
+constexpr std::uint64_t kMostBytesToWalk = std::uint64_t{100} << 30;
 
-std::chrono::microseconds time_to_read(const ProcessSample& sample) {
-  const std::uint64_t bytes =
-      sample.rss_anonymous_bytes.value_or(0) + sample.rss_file_bytes.value_or(0) + sample.rss_shared_bytes.value_or(0);
-  return std::chrono::microseconds(bytes / kBytesAMicrosecond);
+std::uint64_t resident_bytes(const ProcessSample& sample) {
+  return sample.rss_anonymous_bytes.value_or(0) + sample.rss_file_bytes.value_or(0) +
+         sample.rss_shared_bytes.value_or(0);
 }
 
 std::optional<std::string> state_name(std::uint32_t state) {
@@ -92,7 +91,7 @@ void SampleTable::share_out_memory() {
 /// True: in the meantime none ended, and the share of the one that was read first is still the same.
 bool SampleTable::read_shares(Pids& pids, std::chrono::steady_clock::time_point until) {
   const auto in_time = [&](std::uint32_t pid) {
-    return std::chrono::steady_clock::now() + time_to_read(samples_[pid].sample) < until;
+    return std::chrono::steady_clock::now() < until && resident_bytes(samples_[pid].sample) <= kMostBytesToWalk;
   };
   bool changed = false;
   std::erase_if(pids, [&](std::uint32_t pid) {

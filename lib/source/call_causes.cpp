@@ -30,29 +30,28 @@ const Group kGroups[] = {
     {TRACER_CALL_OPENS,
      {
 #ifdef SYS_open
-         SYS_open,
+         SYS_open, SYS_creat,
 #endif
 #ifdef SYS_openat2
          SYS_openat2,
 #endif
          SYS_openat}},
-    {TRACER_CALL_FILES,
-     {SYS_fsync,      SYS_fdatasync, SYS_sync,     SYS_syncfs,    SYS_sync_file_range, SYS_msync,     SYS_truncate,
-      SYS_ftruncate,  SYS_fallocate, SYS_unlinkat, SYS_renameat2, SYS_mkdirat,         SYS_linkat,    SYS_symlinkat,
-      SYS_fchmodat,   SYS_fchownat,  SYS_statx,    SYS_fstat,     SYS_newfstatat,      SYS_faccessat, SYS_readlinkat,
-      SYS_utimensat,  SYS_chdir,     SYS_execve,   SYS_execveat,  SYS_close,           SYS_lseek,     SYS_mount,
-      SYS_umount2,
+    {TRACER_CALL_FILES, {SYS_fsync,      SYS_fdatasync, SYS_sync,       SYS_syncfs,    SYS_sync_file_range, SYS_msync,
+                         SYS_truncate,   SYS_ftruncate, SYS_fallocate,  SYS_unlinkat,  SYS_renameat2,       SYS_mkdirat,
+                         SYS_linkat,     SYS_symlinkat, SYS_fchmodat,   SYS_fchownat,  SYS_statx,           SYS_fstat,
+                         SYS_newfstatat, SYS_faccessat, SYS_readlinkat, SYS_utimensat, SYS_chdir,           SYS_execve,
+                         SYS_execveat,   SYS_close,     SYS_lseek,      SYS_mount,     SYS_umount2,
 #ifdef SYS_stat
-      SYS_stat,       SYS_lstat,     SYS_access,   SYS_unlink,    SYS_rename,          SYS_mkdir,     SYS_rmdir,
-      SYS_link,       SYS_symlink,   SYS_readlink, SYS_chmod,     SYS_chown,           SYS_creat,
+                         SYS_stat,       SYS_lstat,     SYS_access,     SYS_unlink,    SYS_rename,          SYS_mkdir,
+                         SYS_rmdir,      SYS_link,      SYS_symlink,    SYS_readlink,  SYS_chmod,           SYS_chown,
 #endif
 #ifdef SYS_renameat
-      SYS_renameat,
+                         SYS_renameat,
 #endif
 #ifdef SYS_faccessat2
-      SYS_faccessat2,
+                         SYS_faccessat2,
 #endif
-      SYS_statfs,     SYS_fstatfs}},
+                         SYS_statfs,     SYS_fstatfs}},
     {TRACER_CALL_AWAITS_SIGNAL,
      {
 #ifdef SYS_pause

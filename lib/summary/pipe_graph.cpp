@@ -53,12 +53,12 @@ PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const Id& of,
   return found;
 }
 
-PipeGraph::Stage PipeGraph::stage_of(const ProgramAccount& program) {
-  const Ledger& ledger = program.account.ledger;
-  const std::uint64_t end_ns = program.end_ns.value_or(0);
-  const std::uint64_t span_ns = end_ns - std::min(end_ns, program.start_ns.value_or(0));
-  // One that lived before is known for less than its life.
-  const std::uint64_t life_ns = std::min(span_ns, ledger.wall_ns.value_or(0));
+PipeGraph::Stage PipeGraph::stage_of(const ProcessExit& exit) {
+  const Ledger& ledger = exit.program.account.ledger;
+  if (!ledger.wall_ns) return {};
+  const std::uint64_t end_ns = exit.program.end_ns.value_or(0);
+  const std::uint64_t since_ns = std::max(exit.program.start_ns.value_or(end_ns), exit.attached_ns.value_or(0));
+  const std::uint64_t life_ns = end_ns - std::min(end_ns, since_ns);
   return {life_ns, std::min(life_ns, ledger.pipe_ns.value_or(0))};
 }
 
@@ -70,14 +70,16 @@ void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
   reader->second.writers.insert(writer->first);
 }
 
-void PipeGraph::ended(const Process& process, const ProgramAccount& program) {
+void PipeGraph::ended(const ProcessExit& exit) {
+  const Process& process = *exit.process;
+  const ProgramAccount& program = exit.program;
   saw(process);
   const Id id{process.pid, process.start_ns};
   const auto self = members_.find(id);
   if (self == members_.end()) return;
   const Ledger& ledger = program.account.ledger;
   self->second.end_ns = program.end_ns.value_or(process.start_ns);
-  self->second.stage = stage_of(program);
+  self->second.stage = stage_of(exit);
   if (ledger.pipe_read_peer_pid && ledger.pipe_read_ns.value_or(0) >= kLeastWaitNs)
     join(peer_of(*ledger.pipe_read_peer_pid, id, program), self);
   if (ledger.pipe_write_peer_pid && ledger.pipe_write_ns.value_or(0) >= kLeastWaitNs)

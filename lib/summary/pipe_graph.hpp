@@ -20,7 +20,7 @@ namespace tracer::internal {
 class PipeGraph {
  public:
   void saw(const Process& process);
-  void ended(const Process& process, const ProgramAccount& program);
+  void ended(const ProcessExit& exit);
   std::vector<Pipeline> pipelines() const;
 
  private:
@@ -36,7 +36,7 @@ class PipeGraph {
   };
   /// Of a process, not its threads: of many, one may be all that reads or writes.
   struct Stage {
-    std::uint64_t life_ns = 0;  ///< 0: it has no ledger, or lives.
+    std::uint64_t life_ns = 0;  ///< Since it is followed. 0: it has no ledger, or lives.
     std::uint64_t pipe_ns = 0;
   };
   struct Member {
@@ -51,7 +51,7 @@ class PipeGraph {
   /// By the names of the stages, writers first.
   using Pipes = std::map<std::vector<std::string>, std::map<std::string, Stage>>;
 
-  static Stage stage_of(const ProgramAccount& program);
+  static Stage stage_of(const ProcessExit& exit);
   Members::iterator peer_of(std::uint32_t pid, const Id& of, const ProgramAccount& program);
   void join(Members::iterator writer, Members::iterator reader);
   void forget(const Id& id);

@@ -98,7 +98,7 @@ void Summary::add(const Event& event) {
   } else if (const auto* exit = std::get_if<ProcessExit>(&event)) {
     ++exits_;
     living_.erase(exit->process->pid);
-    pipes_->ended(*exit->process, exit->program);
+    pipes_->ended(*exit);
     add_program(*exit->process, exit->program, true);
     const std::uint64_t failed = exit->failed() ? 1 : 0;
     const auto count = [&](SummaryRow& row) {
@@ -172,8 +172,8 @@ std::vector<SummaryRow> Summary::by_task() const {
 /// At least what its largest process held, as snapshots may have missed it; of one process alone that is all.
 void Summary::set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const {
   row.unknown_snapshots = peak.unknown_snapshots;
-  const bool alone =
-      row.processes == 1 && row.peak_rss_bytes && row.unknown_peaks == 0 && living_.empty() && losses_ == 0;
+  const bool all_ended = end_ && end_->processes_started == end_->processes_ended && losses_ == 0;
+  const bool alone = all_ended && row.processes == 1 && row.peak_rss_bytes && row.unknown_peaks == 0;
   if (alone) row.unknown_snapshots = 0;
   if (peak.bytes == 0 && !alone) return;
   row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));

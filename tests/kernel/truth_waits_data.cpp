@@ -12,6 +12,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 
 #include <cerrno>
@@ -83,6 +84,24 @@ int fifo(long ms, int parent_flags, int child_flags) {
     ::open(path.c_str(), child_flags | O_CLOEXEC);
   });
   report_with(waited_ns([&] { ::open(path.c_str(), parent_flags | O_CLOEXEC); }), child);
+  ::unlink(path.c_str());
+  ::rmdir(folder.c_str());
+  return made ? 0 : 1;
+}
+
+/// Nobody opens the other end: an alarm ends the wait, which no process wakes.
+int fifo_alarm(long ms) {
+  std::string folder = "/tmp/tracer_fifo.XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) return 1;
+  const std::string path = folder + "/fifo";
+  const bool made = ::mkfifo(path.c_str(), 0600) == 0;
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ::sigaction(SIGALRM, &action, nullptr);
+  itimerval timer{};
+  timer.it_value.tv_usec = ms * 1000;
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
+  report(waited_ns([&] { ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
   ::unlink(path.c_str());
   ::rmdir(folder.c_str());
   return made ? 0 : 1;
@@ -263,6 +282,7 @@ int wait_for_data(const std::string& name, long ms) {
       {"pipe_two_peers", pipe_two_peers},
       {"fifo_reader", [](long time) { return fifo(time, O_RDONLY, O_WRONLY); }},
       {"fifo_writer", [](long time) { return fifo(time, O_WRONLY, O_RDONLY); }},
+      {"fifo_alarm", fifo_alarm},
       {"tcp", tcp},
       {"splice_from_empty", splice_from_empty},
       {"splice_to_full", splice_to_full},

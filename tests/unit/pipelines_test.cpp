@@ -25,6 +25,7 @@ struct Run {
   std::uint64_t waits_ns = 0;
   std::uint32_t parent = 1;
   std::uint64_t threads = 1;
+  bool attached = false;  ///< Followed from its start_ns on, but born long before.
 };
 
 std::shared_ptr<const Process> process_of(const Run& run) {
@@ -46,7 +47,8 @@ void end(Summary& summary, const Run& run) {
   ProcessExit exit;
   exit.process = process_of(run);
   exit.program.tool = run.tool;
-  exit.program.start_ns = run.start_ns;
+  exit.program.start_ns = run.attached ? 1 : run.start_ns;
+  if (run.attached) exit.attached_ns = run.start_ns;
   exit.program.end_ns = run.start_ns + 100 * kMs;
   Ledger& ledger = exit.program.account.ledger;
   ledger.wall_ns = run.threads * 100 * kMs;
@@ -71,15 +73,35 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("a stage of many threads, of which one writes, waits as long as that one") {
-  const auto pipes =
-      summary_of({{.pid = 10, .tool = "bwa mem", .writes_to = 11, .waits_ns = 95 * kMs, .threads = 17},
-                  {.pid = 11, .tool = "samtools view", .reads_from = 10, .writes_to = 12, .waits_ns = 85 * kMs},
-                  {.pid = 12, .tool = "samtools sort", .reads_from = 11, .waits_ns = 20 * kMs, .threads = 2}})
-          .pipelines();
-  REQUIRE(pipes.size() == 1);
-  CHECK(pipes[0].bottleneck == "samtools sort");
-  CHECK(pipes[0].bottleneck_share == doctest::Approx(0.2));
-  CHECK(pipes[0].others_share == doctest::Approx(0.9));
+  for (const bool attached : {false, true}) {
+    const std::uint64_t since_ns = 5000 * kMs;
+    const auto pipes = summary_of({{.pid = 10,
+                                    .tool = "bwa mem",
+                                    .start_ns = since_ns,
+                                    .writes_to = 11,
+                                    .waits_ns = 95 * kMs,
+                                    .threads = 17,
+                                    .attached = attached},
+                                   {.pid = 11,
+                                    .tool = "samtools view",
+                                    .start_ns = since_ns,
+                                    .reads_from = 10,
+                                    .writes_to = 12,
+                                    .waits_ns = 85 * kMs,
+                                    .attached = attached},
+                                   {.pid = 12,
+                                    .tool = "samtools sort",
+                                    .start_ns = since_ns,
+                                    .reads_from = 11,
+                                    .waits_ns = 20 * kMs,
+                                    .threads = 2,
+                                    .attached = attached}})
+                           .pipelines();
+    REQUIRE(pipes.size() == 1);
+    CHECK(pipes[0].bottleneck == "samtools sort");
+    CHECK(pipes[0].bottleneck_share == doctest::Approx(0.2));
+    CHECK(pipes[0].others_share == doctest::Approx(0.9));
+  }
 }
 
 TEST_CASE("the stage that the others wait for is told, in the order of the data") {

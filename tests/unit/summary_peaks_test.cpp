@@ -38,14 +38,18 @@ TEST_CASE("a task's peak is at least its largest process's, and absent without a
 
 TEST_CASE("one process alone has the peak of its task") {
   const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
-  for (const SummaryRow& row : {summary_of({exit}).total(), summary_of({exit}).by_step().at(0),
-                                summary_of({sample_at(100, 1, {}, "align"), exit}).total()}) {
+  SessionEnd end;
+  end.processes_started = end.processes_ended = 1;
+  for (const SummaryRow& row : {summary_of({exit, end}).total(), summary_of({exit, end}).by_step().at(0),
+                                summary_of({sample_at(100, 1, {}, "align"), exit, end}).total()}) {
     CHECK(row.task_peak_bytes == 5000);
     CHECK_FALSE(row.task_peak_is_floor);
     CHECK(row.unknown_snapshots == 0);
   }
-  CHECK_FALSE(summary_of({exit, Loss{1, "a", 1}}).total().task_peak_bytes.has_value());
-  CHECK(summary_of({exit, sample_at(500, 2, 10)}).total().task_peak_is_floor);
+  CHECK_FALSE(summary_of({exit, Loss{1, "a", 1}, end}).total().task_peak_bytes.has_value());
+  CHECK_FALSE(summary_of({exit}).total().task_peak_bytes.has_value());
+  end.processes_started = 2;
+  CHECK(summary_of({exit, sample_at(500, 2, 10), end}).total().task_peak_is_floor);
 }
 
 TEST_CASE("without snapshots to the end a peak is a floor") {
