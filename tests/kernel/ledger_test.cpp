@@ -122,7 +122,7 @@ TEST_CASE("a wait for a file that another process serves is a disk's, not a pipe
     return;
   }
   CHECK(waited >= 400 * expect::kMillisecond);
-  const tracer::Ledger& ledger = capture.exit().account.ledger;
+  const tracer::Ledger ledger = capture.exit().account.ledger;
   CHECK(expect::distance(ledger.disk_ns.value_or(0), waited) <= expect::slack_ns(waited));
   CHECK(ledger.pipe_read_ns.value_or(waited) <= expect::slack_ns(0));
 }
