@@ -98,8 +98,6 @@ class Tracing:
         self.commands = commands
 
     def __enter__(self):
-        # In the background of a shell it would be ignored, and some tracers leave it so.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         self.children = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                           stderr=subprocess.PIPE if len(self.commands) == 1 else subprocess.DEVNULL)
                          for command in self.commands]
@@ -240,6 +238,8 @@ def main():
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("needs root")
+    # In the background of a shell it would be ignored, and some tracers leave it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not TRACERD.exists():
         sys.exit("build it first: cmake --preset release && cmake --build --preset release")
     prepare()

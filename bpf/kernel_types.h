@@ -65,7 +65,6 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define S_IFREG 0100000
 #define S_IFBLK 0060000
 #define S_IFDIR 0040000
-#define S_IFCHR 0020000
 #define S_IFIFO 0010000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -250,12 +249,10 @@ struct sched_entity {
 	__u64 sum_exec_runtime;
 };
 
-typedef struct {
-	unsigned long sig[1];
-} sigset_t;
-
 struct sigpending {
-	sigset_t signal;
+	struct {
+		unsigned long sig[1];
+	} signal;
 };
 
 struct signal_struct {

@@ -21,25 +21,23 @@ struct MemoryPeak {
 /// which it is not known of one of them does not count.
 class MemoryRounds {
  public:
-  using Peak = MemoryPeak;
-
   template <class Sample>
   void add(const Sample& sample, const Context& context) {
     if (time_ns_ != sample.time_ns) begin_round(sample.time_ns);
     total_.add(sample);
     if (context != Context{}) tasks_[context].add(sample);
   }
-  Peak peak() const { return total_.with_this_round(); }
-  Peak peak_of_task(const Context& task) const {
+  MemoryPeak peak() const { return total_.with_this_round(); }
+  MemoryPeak peak_of_task(const Context& task) const {
     const auto at = tasks_.find(task);
-    return at == tasks_.end() ? Peak{} : at->second.with_this_round();
+    return at == tasks_.end() ? MemoryPeak{} : at->second.with_this_round();
   }
   /// Of the largest task of that step.
-  Peak peak_of_step(const std::string& step) const {
-    Peak largest;
+  MemoryPeak peak_of_step(const std::string& step) const {
+    MemoryPeak largest;
     for (const auto& [context, sum] : tasks_) {
       if (context.step != step) continue;
-      const Peak peak = sum.with_this_round();
+      const MemoryPeak peak = sum.with_this_round();
       largest.bytes = std::max(largest.bytes, peak.bytes);
       largest.unknown_snapshots = std::max(largest.unknown_snapshots, peak.unknown_snapshots);
     }
@@ -50,15 +48,15 @@ class MemoryRounds {
   struct Sum {
     HeldMemory now;
     bool seen = false;  ///< In this round.
-    Peak peak;
+    MemoryPeak peak;
 
     template <class Sample>
     void add(const Sample& sample) {
       now.add(sample);
       seen = true;
     }
-    Peak with_this_round() const {
-      Peak all = peak;
+    MemoryPeak with_this_round() const {
+      MemoryPeak all = peak;
       if (!seen) return all;
       const auto bytes = now.bytes();
       all.bytes = std::max(all.bytes, bytes.value_or(0));

@@ -16,6 +16,8 @@ namespace {
 
 constexpr const char* kNoTool = "(unknown)";
 
+bool all_ended(const SessionEnd& end) { return end.processes_started == end.processes_ended; }
+
 void add_reads(SummaryRow& row, const Account& account) {
   row.read_bytes += account.read_bytes.value_or(0);
   const std::optional<std::uint64_t> bound = account.read_bytes ? account.read_bytes : account.read_at_most_bytes;
@@ -123,7 +125,7 @@ void Summary::add(const Event& event) {
     losses_ += loss->count;
   } else if (const auto* end = std::get_if<SessionEnd>(&event)) {
     end_ = *end;
-    if (end->processes_started == end->processes_ended) living_.clear();
+    if (all_ended(*end)) living_.clear();
   }
 }
 
@@ -172,8 +174,8 @@ std::vector<SummaryRow> Summary::by_task() const {
 /// At least what its largest process held, as snapshots may have missed it; of one process alone that is all.
 void Summary::set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const {
   row.unknown_snapshots = peak.unknown_snapshots;
-  const bool all_ended = end_ && end_->processes_started == end_->processes_ended && losses_ == 0;
-  const bool alone = all_ended && row.processes == 1 && row.peak_rss_bytes && row.unknown_peaks == 0;
+  const bool all_seen = end_ && all_ended(*end_) && losses_ == 0;
+  const bool alone = all_seen && row.processes == 1 && row.peak_rss_bytes && row.unknown_peaks == 0;
   if (alone) row.unknown_snapshots = 0;
   if (peak.bytes == 0 && !alone) return;
   row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));

@@ -73,12 +73,12 @@ void sums(const tracer::Ledger& ledger, std::uint64_t unsure_ns) {
   CHECK(*ledger.pipe_ns == *ledger.pipe_read_ns + *ledger.pipe_write_ns);
 }
 
-void sound(const Capture& capture) {
+void sound(const Capture& capture, std::uint64_t unsure_ns) {
   CHECK(capture.status == 0);
   CHECK(capture.statistics.lost() == 0);
   for (const auto& exit : capture.all<tracer::ProcessExit>()) {
     CAPTURE(exit.process->pid);
-    sums(exit.account.ledger);
+    sums(exit.account.ledger, unsure_ns);
     if (exit.threads != 1u) continue;
     const std::uint64_t most = emulated() ? slack_ns(0) : kMillisecond;
     const std::uint64_t since_ns = exit.attached_ns.value_or(exit.start_ns);

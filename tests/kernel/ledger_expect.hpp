@@ -30,6 +30,6 @@ void throttled(const tracer::Ledger& ledger, std::uint64_t truth_ns);
 /// The causes sum to the wall time, within 1 % and `unsure_ns`, and little is left over.
 void sums(const tracer::Ledger& ledger, std::uint64_t unsure_ns = 0);
 /// Of each process that ended: the sums; and its wall time, where one thread lived all of it in view.
-void sound(const Capture& capture);
+void sound(const Capture& capture, std::uint64_t unsure_ns = 0);
 
 }  // namespace expect

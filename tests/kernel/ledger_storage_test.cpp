@@ -60,12 +60,10 @@ TEST_CASE("a process that exceeds its cgroup's memory frees some of it itself") 
   const std::string file = folder + "/tracer_reclaim." + std::to_string(::getpid());
   const Capture capture = trace(truth::call("wait", {"in_cgroup", cgroup->procs(), "write", file, "256"}));
   ::unlink(file.c_str());
-  CHECK(capture.status == 0);
-  CHECK(capture.statistics.lost() == 0);
+  // Much of it is in the kernel, which others wake into: there the scheduler's clock is old by milliseconds.
+  expect::sound(capture, 10 * expect::kMillisecond);
   const tracer::Ledger ledger = capture.exit().program.account.ledger;
   REQUIRE(ledger.reclaim_ns.has_value());
-  // Much of it is in the kernel, which others wake into: there the scheduler's clock is old by milliseconds.
-  expect::sums(ledger, 10 * expect::kMillisecond);
   MESSAGE("reclaim " << *ledger.reclaim_ns << " ns, disk " << *ledger.disk_ns << " ns, CPU " << *ledger.cpu_ns
                      << " ns of " << *ledger.wall_ns);
   // Where it waits is the kernel's choice: while it frees, or before, for what it has written to reach the disk.

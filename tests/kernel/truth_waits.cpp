@@ -269,16 +269,21 @@ int processes(const Arguments& a) {
   return 0;
 }
 
+bool put(const std::string& file, const std::string& text) {
+  const int to = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool done = ::write(to, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(to);
+  return done;
+}
+
 /// Executes the rest in a cgroup: what joining it costs is not the next program's.
 int in_cgroup(const Arguments& a) {
-  const int list = ::open(a.at(1).c_str(), O_WRONLY | O_CLOEXEC);
-  if (::write(list, "0", 1) != 1) return 1;
+  if (!put(a.at(1), "0")) return 1;
   execute_wait(Arguments(a.begin() + 2, a.end()));
 }
 
 int move_and_sleep(const Arguments& a) {
-  const int list = ::open(a.at(1).c_str(), O_WRONLY | O_CLOEXEC);
-  if (::write(list, "0", 1) != 1) return 1;
+  if (!put(a.at(1), "0")) return 1;
   return sleeping(number(a, 2));
 }
 
@@ -289,12 +294,6 @@ int burning(long ms) {
 
 /// {_, "burn" or "sleep", cgroup.procs, file, value to freeze, value to thaw, ms}: the child is frozen for so long.
 int frozen(const Arguments& a) {
-  const auto put = [](const std::string& file, const std::string& text) {
-    const int to = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
-    const bool done = ::write(to, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    ::close(to);
-    return done;
-  };
   const bool burns = a.at(1) == "burn";
   const pid_t pid = in_child([&a, burns] {
     if (burns)

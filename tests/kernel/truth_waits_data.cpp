@@ -73,38 +73,48 @@ int pipe_two_peers(long ms) {
   return 0;
 }
 
+/// In memory if possible: a busy file system would be waited for, too.
+class Fifo {
+ public:
+  Fifo() { made_ = ::mkdtemp(folder_.data()) != nullptr && ::mkfifo(path().c_str(), 0600) == 0; }
+  Fifo(const Fifo&) = delete;
+  Fifo& operator=(const Fifo&) = delete;
+  ~Fifo() {
+    ::unlink(path().c_str());
+    ::rmdir(folder_.c_str());
+  }
+  bool made() const { return made_; }
+  void open(int flags) const { ::open(path().c_str(), flags | O_CLOEXEC); }
+
+ private:
+  std::string path() const { return folder_ + "/fifo"; }
+  std::string folder_ = std::string(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") + "/tracer_fifo.XXXXXX";
+  bool made_ = false;
+};
+
 int fifo(long ms, int parent_flags, int child_flags) {
-  // In memory if possible: a busy file system would be waited for, too.
-  std::string folder = std::string(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") + "/tracer_fifo.XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return 1;
-  const std::string path = folder + "/fifo";
-  const bool made = ::mkfifo(path.c_str(), 0600) == 0;
+  const Fifo between;
+  if (!between.made()) return 1;
   const pid_t child = in_child([&] {
     sleep_ms(ms);
-    ::open(path.c_str(), child_flags | O_CLOEXEC);
+    between.open(child_flags);
   });
-  report_with(waited_ns([&] { ::open(path.c_str(), parent_flags | O_CLOEXEC); }), child);
-  ::unlink(path.c_str());
-  ::rmdir(folder.c_str());
-  return made ? 0 : 1;
+  report_with(waited_ns([&] { between.open(parent_flags); }), child);
+  return 0;
 }
 
 /// Nobody opens the other end: an alarm ends the wait, which no process wakes.
 int fifo_alarm(long ms) {
-  std::string folder = "/tmp/tracer_fifo.XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return 1;
-  const std::string path = folder + "/fifo";
-  const bool made = ::mkfifo(path.c_str(), 0600) == 0;
+  const Fifo lonely;
+  if (!lonely.made()) return 1;
   struct sigaction action {};
   action.sa_handler = [](int) {};
   ::sigaction(SIGALRM, &action, nullptr);
   itimerval timer{};
   timer.it_value.tv_usec = ms * 1000;
   ::setitimer(ITIMER_REAL, &timer, nullptr);
-  report(waited_ns([&] { ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
-  ::unlink(path.c_str());
-  ::rmdir(folder.c_str());
-  return made ? 0 : 1;
+  report(waited_ns([&] { lonely.open(O_RDONLY); }));
+  return 0;
 }
 
 /// The reply comes in two halves, of which one is asked for by recv and one by read.
