@@ -109,10 +109,22 @@ static __noinline void note_clock(struct task_struct *next, __u64 now_ns)
 	cpu->seen_ns = now;
 }
 
-/* One switch in 16, told by the clock: looking up when this CPU was last seen would cost as much as noting it. */
-static __always_inline bool time_to_note_clock(struct task_struct *next)
+#define CLOCK_FRESH_NS 1000000000ULL
+#define CLOCK_KNOWN_NS 10000000000ULL
+
+/*
+ * One switch in 16, told by the clock: looking up when this CPU was last seen would cost as much as noting it. A CPU
+ * that was idle may not have been seen for long, and what it runs next may exec at once.
+ */
+static __always_inline bool time_to_note_clock(struct task_struct *prev, struct task_struct *next)
 {
-	return (next->se.exec_start & (15 << 10)) == 0;
+	__u64 now = next->se.exec_start;
+
+	if ((now & (15 << 10)) == 0)
+		return true;
+	if (!(prev->flags & PF_IDLE))
+		return false;
+	return now - cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)].seen_ns > CLOCK_FRESH_NS;
 }
 
 /* False: not known so exactly, up to one tick may be missing. */
@@ -124,7 +136,7 @@ static __always_inline bool exact_run_time(struct task_struct *current, __u64 no
 
 	*run_time_ns = current->se.sum_exec_runtime;
 	/* Not seen for long; or longer than any tick, or negative: its clock is not known here. */
-	if (!cpu->seen_ns || now - cpu->seen_ns > 10000000000ULL || since_booked > 100000000)
+	if (!cpu->seen_ns || now - cpu->seen_ns > CLOCK_KNOWN_NS || since_booked > 100000000)
 		return false;
 	*run_time_ns += since_booked;
 	return true;

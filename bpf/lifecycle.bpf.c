@@ -309,7 +309,7 @@ int BPF_PROG(thread_switch, bool preempt, struct task_struct *prev, struct task_
 {
 	/* Nearly always there is nothing to do: what is done else stays out of the way, and out of the cache. */
 	bool dead = task_state(prev) & TASK_DEAD;
-	if (__builtin_expect(!dead && !time_to_note_clock(next), 1))
+	if (__builtin_expect(!dead && !time_to_note_clock(prev, next), 1))
 		return 0;
 	__u64 now_ns = bpf_ktime_get_boot_ns();
 	note_clock(next, now_ns);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,14 +40,6 @@ std::uint64_t throttled_by(const LimitedCgroup& cgroup) {
   return *told * (cgroup.is_v1() ? 1 : 1000);
 }
 
-/// Of the last program. Absent, for a machine so slow that its clock was not known at the exec.
-std::optional<tracer::Ledger> program_ledger(const Capture& capture) {
-  const tracer::Ledger ledger = capture.exit().program.account.ledger;
-  if (ledger.wall_ns || ::getenv("TRACER_EMULATED") == nullptr) return ledger;
-  MESSAGE("SKIP: this emulated machine was too slow to tell the program's share");
-  return std::nullopt;
-}
-
 }  // namespace
 
 TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itself counts it") {
@@ -58,7 +49,7 @@ TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itsel
   expect::sound(capture);
   const std::uint64_t truth_ns = throttled_by(*cgroup);
   CHECK(truth_ns >= 500 * expect::kMillisecond);
-  if (const auto ledger = program_ledger(capture)) expect::throttled(*ledger, truth_ns);
+  if (const auto ledger = expect::program_ledger(capture)) expect::throttled(*ledger, truth_ns);
 }
 
 TEST_CASE("a limit on a cgroup above throttles, too") {
@@ -70,7 +61,7 @@ TEST_CASE("a limit on a cgroup above throttles, too") {
   expect::sound(capture);
   const std::uint64_t truth_ns = throttled_by(*cgroup);
   CHECK(truth_ns >= 200 * expect::kMillisecond);
-  if (const auto ledger = program_ledger(capture)) expect::throttled(*ledger, truth_ns);
+  if (const auto ledger = expect::program_ledger(capture)) expect::throttled(*ledger, truth_ns);
 }
 
 TEST_CASE("of two limits, one above the other, each counts") {
@@ -82,7 +73,7 @@ TEST_CASE("of two limits, one above the other, each counts") {
   // Who reaches it first is chance: together they hold back.
   const Capture capture = trace(truth::call("wait", {"in_cgroup", below->procs(), "burn", "150"}));
   expect::sound(capture);
-  const auto ledger = program_ledger(capture);
+  const auto ledger = expect::program_ledger(capture);
   if (!ledger) return;
   CHECK(*ledger->run_queue_ns <= expect::slack_ns(*ledger->wall_ns));
   CHECK(ledger->throttled_ns.value_or(0) >= *ledger->wall_ns / 2);

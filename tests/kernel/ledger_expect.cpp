@@ -41,6 +41,13 @@ std::vector<std::uint64_t> numbers_of(const std::string& text) {
   return numbers;
 }
 
+std::optional<tracer::Ledger> program_ledger(const Capture& capture) {
+  const tracer::Ledger ledger = capture.exit().program.account.ledger;
+  if (ledger.wall_ns || !emulated()) return ledger;
+  MESSAGE("SKIP: this emulated machine was too slow to tell the program's share");
+  return std::nullopt;
+}
+
 void waits(const tracer::Ledger& ledger, const std::map<std::string, std::uint64_t>& truths) {
   REQUIRE(ledger.wall_ns.has_value());
   for (const auto& [name, field] : kWaits) {

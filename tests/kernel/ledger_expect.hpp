@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ std::uint64_t distance(std::uint64_t a, std::uint64_t b);
 std::vector<std::uint64_t> numbers_of(const std::string& text);
 /// The numbers that a truth program has written, one a line.
 std::vector<std::uint64_t> told(const Capture& capture);
+
+/// Of the last program. Absent, and said: this emulated machine was so slow that its clock was not known at the exec.
+std::optional<tracer::Ledger> program_ledger(const Capture& capture);
 
 /// The causes with these names have these times, as far as the run queue did not delay their ends; others are near 0.
 void waits(const tracer::Ledger& ledger, const std::map<std::string, std::uint64_t>& truths);
