@@ -80,16 +80,21 @@ static __always_inline bool limits_known(void)
 static __noinline void find_limits(struct tracer_thread *thread, struct task_struct *task)
 {
 	struct task_group *group = task->sched_task_group;
-	__u32 found = 0;
 
 	thread->group = (__u64)group;
 	__builtin_memset(thread->limited, 0, sizeof(thread->limited));
 #pragma clang loop unroll(disable)
 	for (int level = 0; level < MAX_GROUP_LEVELS && group; level++) {
 		if (BPF_CORE_READ(group, cfs_bandwidth.quota) != RUNTIME_INF) {
-			if (found >= TRACER_MAX_LIMITS)
+			/* An index would be followed through all levels by the verifier. */
+			if (!thread->limited[0])
+				thread->limited[0] = (__u64)group;
+			else if (!thread->limited[1])
+				thread->limited[1] = (__u64)group;
+			else {
+				thread->limited[TRACER_MAX_LIMITS - 1] = (__u64)group;
 				return;
-			thread->limited[found++] = (__u64)group;
+			}
 		}
 		group = BPF_CORE_READ(group, parent);
 	}

@@ -188,6 +188,8 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		return 0;
 	refresh_cgroup(task, process, PROGRAM_EXEC);
 
+	/* `process` is not used after this: the verifier would walk the paths once for each place it may be in. */
+	fill_header(&record->header, TRACER_WIRE_PROCESS_EXEC, 0, task->tgid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
 	record->identity.uid = task->cred->uid.val;
 	fill_namespaces(&record->identity, task);
@@ -213,7 +215,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	append_argv(to, mm, record);
 
 	__u32 size = to->used;
-	fill_header(&record->header, TRACER_WIRE_PROCESS_EXEC, size, task->tgid, process->start_ns, now_ns);
+	record->header.size = size;
 	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags()))
 		count_loss(TRACER_LOSS_RING_EXEC);
 	return 0;

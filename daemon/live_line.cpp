@@ -2,9 +2,12 @@
 #include "live_line.hpp"
 
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,9 +23,34 @@ constexpr auto kFirst = std::chrono::seconds(2);
 constexpr std::size_t kMostShown = 4;
 constexpr std::size_t kMostNameWidth = 24;
 
-std::size_t terminal_width() {
+constexpr unsigned kLeastRows = 4;
+constexpr unsigned kLeastColumns = 20;
+
+constexpr std::string_view kSaveCursor = "\0337";
+constexpr std::string_view kRestoreCursor = "\0338";
+constexpr std::string_view kAllRowsScroll = "\033[r";
+/// Down and up again, in the same column: if it was the last row, everything has scrolled.
+constexpr std::string_view kLeaveLastRow = "\033D\033[A";
+
+/// The row, from 1 on, with this text and nothing else.
+std::string row_with(unsigned row, const std::string& text) { return fmt::format("\033[{};1H\033[K{}", row, text); }
+std::string rows_scroll(unsigned rows) { return fmt::format("\033[1;{}r", rows); }
+
+winsize terminal_size() {
   winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return {};
+  return size;
+}
+
+bool can_place_cursor() {
+  const char* type = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) != 0 && type != nullptr && std::string_view(type) != "dumb";
+}
+
+/// What has the terminal prints lines: no editor, pager or shell that asks has taken it over.
+bool prints_lines() {
+  termios settings{};
+  return ::tcgetattr(STDERR_FILENO, &settings) == 0 && (settings.c_lflag & ICANON) != 0;
 }
 
 }  // namespace
@@ -40,7 +68,7 @@ std::string describe(const tracer::ProcessSample& sample) {
   return text;
 }
 
-LiveLine::LiveLine(bool wanted) : on_terminal_(wanted && ::isatty(STDERR_FILENO) != 0) {}
+LiveLine::LiveLine(bool wanted) : on_terminal_(wanted && can_place_cursor()) {}
 
 void LiveLine::saw(const tracer::ProcessSample& sample) {
   add(sample.time_ns, 1, {describe(sample), sample.account.cpu_ns.value_or(0), sample.progress.file.has_value()});
@@ -64,7 +92,7 @@ void LiveLine::add(std::uint64_t snapshot_ns, std::uint64_t processes, Running r
   running_.push_back(std::move(running));
 }
 
-std::string LiveLine::line() const {
+std::string LiveLine::line(std::size_t columns) const {
   std::vector<Running> all = running_;
   std::stable_sort(all.begin(), all.end(), [](const Running& a, const Running& b) {
     return a.has_progress != b.has_progress ? a.has_progress : a.cpu_ns > b.cpu_ns;
@@ -72,20 +100,28 @@ std::string LiveLine::line() const {
   std::string text = fmt::format("[{} running", processes_);
   for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i) text += (i == 0 ? ": " : "; ") + all[i].text;
   if (all.size() > kMostShown) text += "; …";
-  return printable(text + "]", std::max<std::size_t>(terminal_width(), 20) - 2);
+  return printable(text + "]", columns - 2);
 }
 
 void LiveLine::update() {
+  if (!on_terminal_) return;
+  if (!prints_lines()) {
+    clear();
+    return;
+  }
   if (!fresh_ || std::chrono::steady_clock::now() - begin_ < kFirst) return;
+  const winsize size = terminal_size();
+  if (size.ws_row < kLeastRows || size.ws_col < kLeastColumns) return;
   fresh_ = false;
-  // The cursor goes back to the line's beginning: what the command prints next takes the line's place.
-  say("\r\x1b[K{}\r", line());
-  shown_ = true;
+  if (row_ != size.ws_row) say("{}", kLeaveLastRow);
+  row_ = size.ws_row;
+  // The cursor and where it stands are the command's.
+  say("{}{}{}{}", kSaveCursor, rows_scroll(row_ - 1), row_with(row_, line(size.ws_col)), kRestoreCursor);
 }
 
 void LiveLine::clear() {
-  if (shown_) say("\r\x1b[K");
-  shown_ = false;
+  if (row_ != 0) say("{}{}{}{}", kSaveCursor, kAllRowsScroll, row_with(row_, ""), kRestoreCursor);
+  row_ = 0;
 }
 
 }  // namespace tracerd

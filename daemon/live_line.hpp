@@ -10,8 +10,8 @@
 
 namespace tracerd {
 
-/// One line at the cursor's place that tells what runs, how far it has come and how long it still takes.
-/// Only on a terminal, and not in the first seconds.
+/// The terminal's last row tells what runs, how far it has come and how long it still takes; what the command prints
+/// scrolls above it. Only on a terminal on which lines are printed, and not in the first seconds.
 class LiveLine {
  public:
   explicit LiveLine(bool wanted);
@@ -32,11 +32,11 @@ class LiveLine {
     bool has_progress = false;
   };
   void add(std::uint64_t snapshot_ns, std::uint64_t processes, Running running);
-  std::string line() const;
+  std::string line(std::size_t columns) const;
 
   bool on_terminal_;
-  bool shown_ = false;
   bool fresh_ = false;
+  unsigned row_ = 0;  ///< In which it stands; 0: not shown.
   std::uint64_t snapshot_ns_ = 0;
   std::uint64_t processes_ = 0;  ///< In that snapshot.
   std::vector<Running> running_;

@@ -2,14 +2,17 @@
 """What all tests of the tracerd binary share. TRACERD in the environment names the binary."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -127,12 +130,14 @@ class TestCase(unittest.TestCase):
 
 class Terminal:
     """A program on a terminal of its own."""
+    ROWS, COLUMNS = 24, 100
 
     def __init__(self, test, *words):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
-                os.execvp(words[0], words)
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", self.ROWS, self.COLUMNS, 0, 0))
+                os.execvpe(words[0], words, os.environ | {"TERM": "xterm"})
             finally:
                 os._exit(99)
         self.status = None

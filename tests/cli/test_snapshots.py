@@ -2,6 +2,7 @@
 """What tracerd tells while a command runs: snapshots, progress, the live line; and what they may cost."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -78,6 +79,29 @@ class Progress(support.TestCase):
         self.assertRegex(terminal.text, r"\[3 running: cat \d+ % of reads\.txt, [\d.]+ m?s left; gzip")
         terminal.read_until(None)
         self.assertEqual(terminal.exit_status(), 0)
+
+    def test_that_line_leaves_what_the_command_prints_alone(self):
+        script = "for i in $(seq 6); do echo line $i; sleep 0.5; done; printf half; sleep 0.5; echo ' and half'"
+        terminal = support.Terminal(self, support.TRACERD, "run", "--interval", "200", "--", "sh", "-c", script)
+        terminal.read_until(None)
+        self.assertEqual(terminal.exit_status(), 0)
+        row = support.Terminal.ROWS
+        drawn = rf"\x1b7\x1b\[1;{row - 1}r\x1b\[{row};1H\x1b\[K\[2 running: sh -c; sleep\]\x1b8"
+        self.assertRegex(terminal.text, r"\x1bD\x1b\[A" + drawn)
+        gone = rf"\x1b7\x1b\[r\x1b\[{row};1H\x1b\[K\x1b8"
+        self.assertEqual(len(re.findall(gone, terminal.text)), 1)
+        # Between the saved and the restored cursor is what tracerd draws.
+        printed = re.sub(r"\x1b7.*?\x1b8", "", terminal.text).replace("\x1bD\x1b[A", "")
+        lines = "".join(f"line {i}\n" for i in range(1, 7))
+        self.assertTrue(printed.startswith(lines + "half and half\n"), printed)
+        self.assertLess(terminal.text.index("\x1b[r"), terminal.text.index("tool  "))
+
+    def test_a_program_that_takes_the_terminal_over_has_all_of_it(self):
+        terminal = support.Terminal(self, support.TRACERD, "run", "--interval", "200", "--", support.PYTHON, "-c",
+                                    "import time, tty; tty.setcbreak(0); time.sleep(3.5)")
+        terminal.read_until(None)
+        self.assertEqual(terminal.exit_status(), 0)
+        self.assertNotIn("running", terminal.text)
 
 
 class Folding(support.TestCase):
