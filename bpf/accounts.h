@@ -127,18 +127,27 @@ static __always_inline bool time_to_note_clock(struct task_struct *prev, struct 
 	return now - cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)].seen_ns > CLOCK_FRESH_NS;
 }
 
+#define LONGEST_TICK_NS 100000000
+#define CLOCK_UNSURE_NS 1000000
+
 /* False: not known so exactly, up to one tick may be missing. */
 static __always_inline bool exact_run_time(struct task_struct *current, __u64 now_ns, __u64 *run_time_ns)
 {
 	struct tracer_cpu *cpu = &cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
 	__u64 now = now_ns - cpu->ahead_ns;
-	__u64 since_booked = now - current->se.exec_start;
+	__s64 since_booked = now - current->se.exec_start;
 
 	*run_time_ns = current->se.sum_exec_runtime;
-	/* Not seen for long; or longer than any tick, or negative: its clock is not known here. */
-	if (!cpu->seen_ns || now - cpu->seen_ns > CLOCK_KNOWN_NS || since_booked > 100000000)
+	if (!cpu->seen_ns || now - cpu->seen_ns > CLOCK_KNOWN_NS)
 		return false;
-	*run_time_ns += since_booked;
+	/* Longer than any tick, or far off: its clock is not known here. */
+	if (since_booked > LONGEST_TICK_NS || since_booked < -CLOCK_UNSURE_NS)
+		return false;
+	/* Booked a moment ago by a clock that is not so far behind as was thought. */
+	if (since_booked < 0)
+		cpu->ahead_ns += since_booked;
+	else
+		*run_time_ns += since_booked;
 	return true;
 }
 

@@ -42,12 +42,26 @@ static __always_inline void add_to_totals(__u32 context_id, const struct tracer_
 		sums->failed++;
 }
 
-static __always_inline void fill_exit(struct tracer_wire_process_exit *record, struct task_struct *last,
-				      const struct tracer_process *process, __u32 size, __u64 now_ns)
+/*
+ * Where nobody has seen the memory at its last thread's exit: signal->maxrss, this program's if it grew since the
+ * program began.
+ */
+static __always_inline void note_last_peak(struct tracer_process *process, struct task_struct *last)
 {
+	if (process->peak_pages || (process->flags & TRACER_FLAG_PEAK_SHARED))
+		return;
+	process->peak_pages = last->signal->maxrss;
+	if (!(process->flags & TRACER_FLAG_ADOPTED) && process->peak_pages > process->maxrss_pages)
+		process->peak_exact = 1;
+}
+
+static __always_inline void fill_exit(struct tracer_wire_process_exit *record, struct task_struct *last,
+				      struct tracer_process *process, __u32 size, __u64 now_ns)
+{
+	note_last_peak(process, last);
 	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, size, last->tgid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
-	record->program_start_ns = process->program_start_ns;
+	record->program_start_ns = missed_execs(last, process) > 0 ? 0 : process->program_start_ns;
 	record->attached_ns = process->attached_ns;
 	record->peak_pages = process->peak_pages;
 	record->read_before_exec_bytes = process->read_before_exec_bytes;

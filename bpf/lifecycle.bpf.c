@@ -8,6 +8,7 @@
 
 #include "wire.h"
 #include "maps.h"
+#include "preemption.h"
 #include "accounts.h"
 #include "paths.h"
 #include "process_table.h"
@@ -22,15 +23,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "cgroups.h"
 #include "living.h"
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
+static __noinline void see_fork(struct task_struct *parent, struct task_struct *child)
 {
 	struct tracer_process *origin = process_of(parent);
 	__u32 pid = child->tgid;
 
 	if (child->pid != child->tgid) {
 		if (!origin)
-			return 0;
+			return;
 		__sync_fetch_and_add(&origin->threads, 1);
 		__sync_fetch_and_add(&origin->threads_created, 1);
 		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED))
@@ -38,7 +38,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 				      parent);
 		if (!origin->has_sums)
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
-		return 0;
+		return;
 	}
 
 	__u32 action = 0;
@@ -49,16 +49,16 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		if (foreign(child) || (origin->css_set != (__u64)child->cgroups && pruned(child)))
 			action = TRACER_RULE_EXCLUDE;
 	} else if (child->flags & PF_KTHREAD) {
-		return 0;
+		return;
 	} else if (track_all || use_cgroup_rules || use_uid_rules) {
 		action = rule_for(child, &context_id);
 	}
 	if (!action || (!origin && action == TRACER_RULE_EXCLUDE))
-		return 0;
+		return;
 
 	struct tracer_process *fresh = process_take(pid, PROGRAM_FORK);
 	if (!fresh)
-		return 0;
+		return;
 	fresh->start_ns = child->start_boottime;
 	fresh->program_start_ns = fresh->start_ns;
 	fresh->exec_id = child->self_exec_id;
@@ -69,7 +69,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		fresh->flags = TRACER_FLAG_PEAK_SHARED;
 	if (action == TRACER_RULE_EXCLUDE) {
 		fresh->flags = TRACER_FLAG_EXCLUDED;
-		return 0;
+		return;
 	}
 	if (origin) {
 		fresh->cgroup_id = origin->cgroup_id;
@@ -80,25 +80,27 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	if (keep_ledgers)
 		inherit_limit(begin_ledger(fresh, child, fresh->start_ns, PROGRAM_FORK), child, parent);
 	send_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
-	return 0;
 }
 
+DEFINE_PROGRAMS("sched_process_fork", process_fork, see_fork(parent, child), struct task_struct *parent,
+		struct task_struct *child)
+
 /* The one moment at which the memory of the program that an exec ends is still there. Since 5c5fad46e48c (6.10). */
-SEC("tp_btf/sched_prepare_exec")
-int BPF_PROG(process_prepare_exec, struct task_struct *task)
+static __noinline void see_program_end(struct task_struct *task)
 {
 	/* Of a mere copy of the parent, which has executed nothing since its fork, nobody asks for the peak. */
 	if (task->self_exec_id == task->parent_exec_id)
-		return 0;
+		return;
 	struct tracer_process *process = process_of(task);
 	if (!process || (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_EXECUTED)) != TRACER_FLAG_EXECUTED)
-		return 0;
+		return;
 	if (!resident_pages_known())
-		return 0;
+		return;
 	process->peak_pages = peak_pages_of(task->mm);
 	process->peak_exact = 1;
-	return 0;
 }
+
+DEFINE_PROGRAMS("sched_prepare_exec", process_prepare_exec, see_program_end(task), struct task_struct *task)
 
 /* Without the hook above: signal->maxrss is this program's if it grew, else only a bound. */
 static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 maxrss_pages, __u64 *pages)
@@ -115,8 +117,7 @@ static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 ma
 	return maxrss_pages > process->maxrss_pages ? TRACER_FLAG_PEAK_EXACT : 0;
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
+static __noinline void see_exec(struct task_struct *task, pid_t old_tid)
 {
 	struct tracer_process *process = process_of(task);
 	__u32 slot = 0;
@@ -124,12 +125,12 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	if (!process) {
 		__u32 context_id;
 		if (!track_all && !use_cgroup_rules && !use_uid_rules)
-			return 0;
+			return;
 		if (rule_for(task, &context_id) != TRACER_RULE_INCLUDE)
-			return 0;
+			return;
 		process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_EXEC);
 		if (!process)
-			return 0;
+			return;
 		if (keep_ledgers)
 			begin_ledger(process, task, process->attached_ns, PROGRAM_EXEC);
 		process->flags |= TRACER_FLAG_AT_EXEC;
@@ -141,14 +142,14 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 
 	__u64 now_ns = bpf_ktime_get_boot_ns();
 	__u32 maxrss_pages = task->signal->maxrss;
-	__u64 program_start_ns = process->program_start_ns;
+	__u64 program_start_ns = missed_execs(task, process) > 1 ? 0 : process->program_start_ns;
 	__u32 flags = process->flags & ~TRACER_FLAG_PEAK_SHARED;
 	__u64 peak_pages;
 	flags |= ended_peak(process, maxrss_pages, &peak_pages);
 
 	struct tracer_exec_buffer *to = bpf_map_lookup_elem(&exec_buffer, &slot);
 	if (!to)
-		return 0;
+		return;
 	struct tracer_wire_process_exec *record = (void *)to->bytes;
 	/* Before the sums are read: a thread that dies in between is booked as late then. */
 	process->exec_id = task->self_exec_id;
@@ -185,7 +186,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	process->leader_dead = 0;
 	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_SHARED)) | TRACER_FLAG_EXECUTED;
 	if (process->flags & TRACER_FLAG_EXCLUDED)
-		return 0;
+		return;
 	refresh_cgroup(task, process, PROGRAM_EXEC);
 
 	/* `process` is not used after this: the verifier would walk the paths once for each place it may be in. */
@@ -218,19 +219,20 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	record->header.size = size;
 	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags()))
 		count_loss(TRACER_LOSS_RING_EXEC);
-	return 0;
 }
 
-/* Each thread passes here before it is dead, with its memory still there since 6.16 (5a0d49c5b8a5). */
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(process_exit, struct task_struct *task)
+DEFINE_PROGRAMS("sched_process_exec", process_exec, see_exec(task, old_tid), struct task_struct *task, pid_t old_tid)
+
+/*
+ * Each thread passes here before it is dead, with its memory still there since 6.16 (5a0d49c5b8a5). What only this
+ * sees may be missing: the kernel may skip it.
+ */
+static __noinline void see_thread_exit(struct task_struct *task)
 {
 	struct tracer_process *process = process_of(task);
 
 	if (!process)
-		return 0;
-	if (task->pid == task->tgid)
-		process->leader_exit_code = task->exit_code;
+		return;
 	/* Counted now, before it is dead; one that was there when the process was taken in has been counted then. */
 	if (kernel_made(task) && task->start_boottime >= process->attached_ns) {
 		__sync_fetch_and_add(&process->threads, 1);
@@ -238,26 +240,16 @@ int BPF_PROG(process_exit, struct task_struct *task)
 		if (!process->has_sums)
 			add_sums(process, task->tgid, NULL, PROGRAM_EXIT);
 	}
-	if (task->signal->live.counter > 0 || (process->flags & TRACER_FLAG_EXCLUDED))
-		return 0;
-
+	if (task->signal->live.counter > 0 || (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_PEAK_SHARED)))
+		return;
 	struct mm_struct *mm = task->mm;
-	if (process->flags & TRACER_FLAG_PEAK_SHARED)
-		return 0;
-	if (!mm) {
-		/* Before 6.16 only signal->maxrss is left: this program's, if it grew since the program began. */
-		__u64 maxrss_pages = task->signal->maxrss;
-		process->peak_pages = maxrss_pages;
-		if (!(process->flags & TRACER_FLAG_ADOPTED) && maxrss_pages > process->maxrss_pages)
-			process->peak_exact = 1;
-		return 0;
-	}
-	if (!resident_pages_known())
-		return 0;
+	if (!mm || !resident_pages_known())
+		return;
 	process->peak_pages = peak_pages_of(mm);
 	process->peak_exact = 1;
-	return 0;
 }
+
+DEFINE_PROGRAMS("sched_process_exit", process_exit, see_thread_exit(task), struct task_struct *task)
 
 /* A thread's last switch: only now are its accounts final. */
 static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
@@ -285,8 +277,10 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 			return;
 		}
 	}
-	if (leader)
+	if (leader) {
+		process->leader_exit_code = task->exit_code;
 		process->leader_dead = 1;
+	}
 
 	struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
 	if (!sums)

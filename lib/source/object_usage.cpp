@@ -21,10 +21,11 @@ ProgramSums sums_of(const bpf_program& program) {
   return {info.run_time_ns, info.recursion_misses};
 }
 
-ProgramSums sums_of_programs(const bpf_object& object) {
+ProgramSums sums_of_programs(const bpf_object& object, std::string_view but_not) {
   ProgramSums sums;
   const bpf_program* program = nullptr;
   while ((program = ::bpf_object__next_program(&object, const_cast<bpf_program*>(program))) != nullptr) {
+    if (!but_not.empty() && std::string_view(::bpf_program__name(program)).starts_with(but_not)) continue;
     const ProgramSums more = sums_of(*program);
     sums.run_ns += more.run_ns;
     sums.recursion_misses += more.recursion_misses;

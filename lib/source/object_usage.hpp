@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <initializer_list>
 
 struct bpf_object;
@@ -14,7 +15,8 @@ struct ProgramSums {
   std::uint64_t run_ns = 0;  ///< Only while kernel.bpf_stats_enabled is set.
   std::uint64_t recursion_misses = 0;
 };
-ProgramSums sums_of_programs(const bpf_object& object);
+/// But for programs whose name begins with `but_not`, if it is not empty.
+ProgramSums sums_of_programs(const bpf_object& object, std::string_view but_not = {});
 ProgramSums sums_of(const bpf_program& program);
 
 /// True while the kernel measures programs; read from kernel.bpf_stats_enabled.

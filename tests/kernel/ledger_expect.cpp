@@ -82,7 +82,10 @@ void sums(const tracer::Ledger& ledger, std::uint64_t unsure_ns) {
 
 void sound(const Capture& capture, std::uint64_t unsure_ns) {
   CHECK(capture.status == 0);
-  CHECK(capture.statistics.lost() == 0);
+  for (const auto& [cause, count] : capture.statistics.losses) {
+    CAPTURE(cause);
+    CHECK(count == 0);
+  }
   for (const auto& exit : capture.all<tracer::ProcessExit>()) {
     CAPTURE(exit.process->pid);
     sums(exit.account.ledger, unsure_ns);
