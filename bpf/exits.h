@@ -61,7 +61,7 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 	note_last_peak(process, last);
 	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, size, last->tgid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
-	record->program_start_ns = missed_execs(last, process) > 0 ? 0 : process->program_start_ns;
+	record->program_start_ns = process->program_start_ns;
 	record->attached_ns = process->attached_ns;
 	record->peak_pages = process->peak_pages;
 	record->read_before_exec_bytes = process->read_before_exec_bytes;

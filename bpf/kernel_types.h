@@ -43,6 +43,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define TASK_FROZEN 0x8000 /* since f5d39b020809 (6.1) */
 #define TS_COMPAT 0x2
 #define PF_IDLE 0x00000002
+#define PF_MEMALLOC 0x00000800
 #define PF_KTHREAD 0x00200000
 #define PF_FROZEN 0x00010000 /* until f5d39b020809 (6.1); then of kernel threads only */
 #define PF_IO_WORKER 0x00000010

@@ -76,6 +76,8 @@ static __always_inline bool limits_known(void)
 
 #define MAX_GROUP_LEVELS 32
 
+TRACER_STATIC_ASSERT(TRACER_MAX_LIMITS == 3, "find_limits names each");
+
 /* Finds the cgroups, its own and those above, whose limits on CPU time hold for a thread. */
 static __noinline void find_limits(struct tracer_thread *thread, struct task_struct *task)
 {

@@ -8,7 +8,6 @@
 
 #include "wire.h"
 #include "maps.h"
-#include "preemption.h"
 #include "accounts.h"
 #include "paths.h"
 #include "process_table.h"
@@ -23,14 +22,15 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "cgroups.h"
 #include "living.h"
 
-static __noinline void see_fork(struct task_struct *parent, struct task_struct *child)
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct tracer_process *origin = process_of(parent);
 	__u32 pid = child->tgid;
 
 	if (child->pid != child->tgid) {
 		if (!origin)
-			return;
+			return 0;
 		__sync_fetch_and_add(&origin->threads, 1);
 		__sync_fetch_and_add(&origin->threads_created, 1);
 		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED))
@@ -38,7 +38,7 @@ static __noinline void see_fork(struct task_struct *parent, struct task_struct *
 				      parent);
 		if (!origin->has_sums)
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
-		return;
+		return 0;
 	}
 
 	__u32 action = 0;
@@ -49,16 +49,16 @@ static __noinline void see_fork(struct task_struct *parent, struct task_struct *
 		if (foreign(child) || (origin->css_set != (__u64)child->cgroups && pruned(child)))
 			action = TRACER_RULE_EXCLUDE;
 	} else if (child->flags & PF_KTHREAD) {
-		return;
+		return 0;
 	} else if (track_all || use_cgroup_rules || use_uid_rules) {
 		action = rule_for(child, &context_id);
 	}
 	if (!action || (!origin && action == TRACER_RULE_EXCLUDE))
-		return;
+		return 0;
 
 	struct tracer_process *fresh = process_take(pid, PROGRAM_FORK);
 	if (!fresh)
-		return;
+		return 0;
 	fresh->start_ns = child->start_boottime;
 	fresh->program_start_ns = fresh->start_ns;
 	fresh->exec_id = child->self_exec_id;
@@ -69,7 +69,7 @@ static __noinline void see_fork(struct task_struct *parent, struct task_struct *
 		fresh->flags = TRACER_FLAG_PEAK_SHARED;
 	if (action == TRACER_RULE_EXCLUDE) {
 		fresh->flags = TRACER_FLAG_EXCLUDED;
-		return;
+		return 0;
 	}
 	if (origin) {
 		fresh->cgroup_id = origin->cgroup_id;
@@ -80,27 +80,25 @@ static __noinline void see_fork(struct task_struct *parent, struct task_struct *
 	if (keep_ledgers)
 		inherit_limit(begin_ledger(fresh, child, fresh->start_ns, PROGRAM_FORK), child, parent);
 	send_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
+	return 0;
 }
 
-DEFINE_PROGRAMS("sched_process_fork", process_fork, see_fork(parent, child), struct task_struct *parent,
-		struct task_struct *child)
-
 /* The one moment at which the memory of the program that an exec ends is still there. Since 5c5fad46e48c (6.10). */
-static __noinline void see_program_end(struct task_struct *task)
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(process_prepare_exec, struct task_struct *task)
 {
 	/* Of a mere copy of the parent, which has executed nothing since its fork, nobody asks for the peak. */
 	if (task->self_exec_id == task->parent_exec_id)
-		return;
+		return 0;
 	struct tracer_process *process = process_of(task);
 	if (!process || (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_EXECUTED)) != TRACER_FLAG_EXECUTED)
-		return;
+		return 0;
 	if (!resident_pages_known())
-		return;
+		return 0;
 	process->peak_pages = peak_pages_of(task->mm);
 	process->peak_exact = 1;
+	return 0;
 }
-
-DEFINE_PROGRAMS("sched_prepare_exec", process_prepare_exec, see_program_end(task), struct task_struct *task)
 
 /* Without the hook above: signal->maxrss is this program's if it grew, else only a bound. */
 static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 maxrss_pages, __u64 *pages)
@@ -117,7 +115,8 @@ static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 ma
 	return maxrss_pages > process->maxrss_pages ? TRACER_FLAG_PEAK_EXACT : 0;
 }
 
-static __noinline void see_exec(struct task_struct *task, pid_t old_tid)
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 {
 	struct tracer_process *process = process_of(task);
 	__u32 slot = 0;
@@ -125,12 +124,12 @@ static __noinline void see_exec(struct task_struct *task, pid_t old_tid)
 	if (!process) {
 		__u32 context_id;
 		if (!track_all && !use_cgroup_rules && !use_uid_rules)
-			return;
+			return 0;
 		if (rule_for(task, &context_id) != TRACER_RULE_INCLUDE)
-			return;
+			return 0;
 		process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_EXEC);
 		if (!process)
-			return;
+			return 0;
 		if (keep_ledgers)
 			begin_ledger(process, task, process->attached_ns, PROGRAM_EXEC);
 		process->flags |= TRACER_FLAG_AT_EXEC;
@@ -142,14 +141,14 @@ static __noinline void see_exec(struct task_struct *task, pid_t old_tid)
 
 	__u64 now_ns = bpf_ktime_get_boot_ns();
 	__u32 maxrss_pages = task->signal->maxrss;
-	__u64 program_start_ns = missed_execs(task, process) > 1 ? 0 : process->program_start_ns;
+	__u64 program_start_ns = process->program_start_ns;
 	__u32 flags = process->flags & ~TRACER_FLAG_PEAK_SHARED;
 	__u64 peak_pages;
 	flags |= ended_peak(process, maxrss_pages, &peak_pages);
 
 	struct tracer_exec_buffer *to = bpf_map_lookup_elem(&exec_buffer, &slot);
 	if (!to)
-		return;
+		return 0;
 	struct tracer_wire_process_exec *record = (void *)to->bytes;
 	/* Before the sums are read: a thread that dies in between is booked as late then. */
 	process->exec_id = task->self_exec_id;
@@ -186,7 +185,7 @@ static __noinline void see_exec(struct task_struct *task, pid_t old_tid)
 	process->leader_dead = 0;
 	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_SHARED)) | TRACER_FLAG_EXECUTED;
 	if (process->flags & TRACER_FLAG_EXCLUDED)
-		return;
+		return 0;
 	refresh_cgroup(task, process, PROGRAM_EXEC);
 
 	/* `process` is not used after this: the verifier would walk the paths once for each place it may be in. */
@@ -219,20 +218,20 @@ static __noinline void see_exec(struct task_struct *task, pid_t old_tid)
 	record->header.size = size;
 	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags()))
 		count_loss(TRACER_LOSS_RING_EXEC);
+	return 0;
 }
-
-DEFINE_PROGRAMS("sched_process_exec", process_exec, see_exec(task, old_tid), struct task_struct *task, pid_t old_tid)
 
 /*
  * Each thread passes here before it is dead, with its memory still there since 6.16 (5a0d49c5b8a5). What only this
  * sees may be missing: the kernel may skip it.
  */
-static __noinline void see_thread_exit(struct task_struct *task)
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(process_exit, struct task_struct *task)
 {
 	struct tracer_process *process = process_of(task);
 
 	if (!process)
-		return;
+		return 0;
 	/* Counted now, before it is dead; one that was there when the process was taken in has been counted then. */
 	if (kernel_made(task) && task->start_boottime >= process->attached_ns) {
 		__sync_fetch_and_add(&process->threads, 1);
@@ -241,15 +240,14 @@ static __noinline void see_thread_exit(struct task_struct *task)
 			add_sums(process, task->tgid, NULL, PROGRAM_EXIT);
 	}
 	if (task->signal->live.counter > 0 || (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_PEAK_SHARED)))
-		return;
+		return 0;
 	struct mm_struct *mm = task->mm;
 	if (!mm || !resident_pages_known())
-		return;
+		return 0;
 	process->peak_pages = peak_pages_of(mm);
 	process->peak_exact = 1;
+	return 0;
 }
-
-DEFINE_PROGRAMS("sched_process_exit", process_exit, see_thread_exit(task), struct task_struct *task)
 
 /* A thread's last switch: only now are its accounts final. */
 static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)

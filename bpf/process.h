@@ -64,12 +64,6 @@ static __always_inline void fill_header(struct tracer_wire_header *header, __u16
 	header->cpu = bpf_get_smp_processor_id();
 }
 
-/* Execs of it that the kernel has skipped: which program it runs, and since when, is not known then. */
-static __always_inline __s32 missed_execs(const struct task_struct *task, const struct tracer_process *process)
-{
-	return (__u32)task->self_exec_id - process->exec_id;
-}
-
 /* Parent, user, namespaces and name are as before, unless filled in as well. */
 static __always_inline void fill_identity(struct tracer_wire_identity *identity, const struct tracer_process *process)
 {

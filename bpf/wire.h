@@ -156,7 +156,7 @@ struct tracer_wire_process_exec {
 	struct tracer_wire_header header;
 	struct tracer_wire_identity identity;
 	struct tracer_wire_account total; /* of the process, at this moment: where the ended program's share ends */
-	__u64 program_start_ns;		  /* when the ended program began: its exec, or the fork; 0: not seen */
+	__u64 program_start_ns;		  /* when the ended program began: its exec, or the fork */
 	__u64 peak_pages;		  /* of the ended program: exact or at most, see flags */
 	__u64 argv_total;		  /* bytes the vector really has */
 	__u32 flags;
@@ -174,7 +174,7 @@ struct tracer_wire_process_exit {
 	struct tracer_wire_header header;
 	struct tracer_wire_identity identity;
 	struct tracer_wire_account total;
-	__u64 program_start_ns; /* when its last program began; 0: not seen */
+	__u64 program_start_ns; /* when its last program began */
 	__u64 attached_ns;	/* since when it was tracked; 0: from birth */
 	__u64 peak_pages;
 	__u64 read_before_exec_bytes; /* ioac.rchar up to the last exec: of ended programs, and of exec itself */

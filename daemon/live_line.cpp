@@ -32,8 +32,10 @@ constexpr std::string_view kAllRowsScroll = "\033[r";
 /// Down and up again, in the same column: if it was the last row, everything has scrolled.
 constexpr std::string_view kLeaveLastRow = "\033D\033[A";
 
-/// The row, from 1 on, with this text and nothing else.
-std::string row_with(unsigned row, const std::string& text) { return fmt::format("\033[{};1H\033[K{}", row, text); }
+/// The row, from 1 on, with this text, in no color, and nothing else.
+std::string row_with(unsigned row, const std::string& text) {
+  return fmt::format("\033[{};1H\033[m\033[K{}", row, text);
+}
 std::string rows_scroll(unsigned rows) { return fmt::format("\033[1;{}r", rows); }
 
 winsize terminal_size() {
@@ -47,10 +49,11 @@ bool can_place_cursor() {
   return ::isatty(STDERR_FILENO) != 0 && type != nullptr && std::string_view(type) != "dumb";
 }
 
-/// What has the terminal prints lines: no editor, pager or shell that asks has taken it over.
+/// What has the terminal prints lines, and is of tracerd's own job: no editor, pager or shell has taken it over.
 bool prints_lines() {
   termios settings{};
-  return ::tcgetattr(STDERR_FILENO, &settings) == 0 && (settings.c_lflag & ICANON) != 0;
+  return ::tcgetattr(STDERR_FILENO, &settings) == 0 && (settings.c_lflag & ICANON) != 0 &&
+         ::tcgetpgrp(STDERR_FILENO) == ::getpgrp();
 }
 
 }  // namespace
@@ -106,17 +109,20 @@ std::string LiveLine::line(std::size_t columns) const {
 void LiveLine::update() {
   if (!on_terminal_) return;
   if (!prints_lines()) {
-    clear();
+    // The rows are another's by now.
+    if (row_ != 0) say("{}{}{}", kSaveCursor, kAllRowsScroll, kRestoreCursor);
+    row_ = 0;
     return;
   }
   if (!fresh_ || std::chrono::steady_clock::now() - begin_ < kFirst) return;
   const winsize size = terminal_size();
   if (size.ws_row < kLeastRows || size.ws_col < kLeastColumns) return;
   fresh_ = false;
-  if (row_ != size.ws_row) say("{}", kLeaveLastRow);
   row_ = size.ws_row;
-  // The cursor and where it stands are the command's.
-  say("{}{}{}{}", kSaveCursor, rows_scroll(row_ - 1), row_with(row_, line(size.ws_col)), kRestoreCursor);
+  // The cursor and where it stands are the command's. Others may have let all rows scroll meanwhile: then it may be in
+  // the last one.
+  say("{0}{1}{2}{3}{0}{4}{5}{2}", kSaveCursor, kAllRowsScroll, kRestoreCursor, kLeaveLastRow, rows_scroll(row_ - 1),
+      row_with(row_, line(size.ws_col)));
 }
 
 void LiveLine::clear() {

@@ -9,7 +9,8 @@ namespace tracerd {
 Signals::Signals() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
-  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::sigaddset(&wanted, number);
+  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2})
+    ::sigaddset(&wanted, number);
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
   struct sigaction action {};
   action.sa_handler = SIG_IGN;
@@ -31,6 +32,15 @@ void Signals::restore() const noexcept {
   ::sigaction(SIGPIPE, &pipe_before_, nullptr);
   ::sigaction(SIGCHLD, &child_before_, nullptr);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void Signals::suspend() const noexcept {
+  sigset_t stop;
+  ::sigemptyset(&stop);
+  ::sigaddset(&stop, SIGTSTP);
+  ::raise(SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
 }
 
 std::optional<Signal> Signals::next() noexcept {

@@ -25,6 +25,8 @@ class Signals {
   int fd() const noexcept { return fd_; }
   /// The next one; does not wait.
   std::optional<Signal> next() noexcept;
+  /// Stops until SIGCONT, as ^Z asks for; not where no shell could continue it.
+  void suspend() const noexcept;
   /// Makes mask and dispositions what they were before; for the command, between fork and exec.
   void restore() const noexcept;
 

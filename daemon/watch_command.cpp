@@ -30,10 +30,15 @@ void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
     pollfd ready[2] = {{capture.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
     ::poll(ready, 2, 1000);
     capture.poll(milliseconds(0));
-    while (const auto signal = signals.next())
+    while (const auto signal = signals.next()) {
+      if (signal->number == SIGTSTP) {
+        capture.leave_terminal();
+        signals.suspend();
+      }
       if (signal->number == SIGINT || signal->number == SIGTERM || signal->number == SIGHUP ||
           signal->number == SIGQUIT)
         return;
+    }
     const auto since = steady_clock::now() - last_check;
     const bool fewer = capture.exits() != exits;
     if (!ends_with_tree || since < (fewer ? kLivingCheckPeriod : kLongestWithoutCheck)) continue;

@@ -162,7 +162,7 @@ Correlator::Entry& Correlator::entry_of(const RecordIdentity& identity, std::opt
 
 /// False: the exec that began this program was lost, and what is known is of an earlier one.
 bool Correlator::same_program(const Entry& entry, std::uint64_t program_start_ns) {
-  return program_start_ns != 0 && entry.program_start_ns == program_start_ns;
+  return entry.program_start_ns == program_start_ns;
 }
 
 void Correlator::announce(Entry& entry) {
@@ -193,7 +193,7 @@ void Correlator::on(ExecRecord record) {
   event.time_ns = record.identity.time_ns;
   event.process = process;
   event.attached_ns = entry.attached_ns;
-  if (record.ended_start_ns != 0) event.ended.start_ns = record.ended_start_ns;
+  event.ended.start_ns = record.ended_start_ns;
   event.ended.end_ns = record.identity.time_ns;
   if (same_program(entry, record.ended_start_ns)) {
     event.ended.exe = before->exe;
@@ -240,7 +240,7 @@ void Correlator::on(ExitRecord record) {
     event.core_dumped = record.core_dumped;
     event.threads = record.threads;
     event.account = process_account(record);
-    if (record.program_start_ns != 0) event.program.start_ns = record.program_start_ns;
+    event.program.start_ns = record.program_start_ns;
     event.program.end_ns = record.identity.time_ns;
     event.program.exe = process->exe;
     event.program.tool = process->tool;

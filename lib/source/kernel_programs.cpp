@@ -17,6 +17,7 @@
 #include "source/call_causes.hpp"
 #include "source/libbpf_log.hpp"
 #include "source/object_usage.hpp"
+#include "source/open_options.hpp"
 
 namespace tracer {
 
@@ -70,7 +71,8 @@ void KernelPrograms::load_snapshots() {
 void KernelPrograms::load_lifecycle() {
   {
     const LibbpfLog log;
-    lifecycle_.reset(::lifecycle_bpf__open());
+    const bpf_object_open_opts options = open_options();
+    lifecycle_.reset(::lifecycle_bpf__open_opts(&options));
     if (!lifecycle_) refuse("open the programs", errno, log);
   }
   configure();
@@ -115,19 +117,10 @@ void KernelPrograms::configure() {
   ::bpf_map__set_max_entries(lifecycle_->maps.totals, static_cast<std::uint32_t>(options_.max_contexts));
 
   const auto only_if = [](bool wanted, bpf_program* program) { ::bpf_program__set_autoload(program, wanted); };
-  const auto one_of = [&only_if, held = types_.can_hold_cpu()](bool wanted, bpf_program* plain, bpf_program* holding) {
-    only_if(wanted && !held, plain);
-    only_if(wanted && held, holding);
-  };
-  const auto& programs = lifecycle_->progs;
-  one_of(true, programs.process_fork, programs.process_fork_held);
-  one_of(types_.has_tracepoint("sched_prepare_exec"), programs.process_prepare_exec,
-         programs.process_prepare_exec_held);
-  one_of(true, programs.process_exec, programs.process_exec_held);
-  one_of(true, programs.process_exit, programs.process_exit_held);
-  only_if(types_.has_per_cpu_rss(), programs.find_cpu_offsets);
-  only_if(rodata->use_cgroup_rules != 0, programs.cgroup_removed);
-  ::bpf_program__set_autoattach(programs.find_cpu_offsets, false);
+  only_if(types_.has_tracepoint("sched_prepare_exec"), lifecycle_->progs.process_prepare_exec);
+  only_if(types_.has_per_cpu_rss(), lifecycle_->progs.find_cpu_offsets);
+  only_if(rodata->use_cgroup_rules != 0, lifecycle_->progs.cgroup_removed);
+  ::bpf_program__set_autoattach(lifecycle_->progs.find_cpu_offsets, false);
 }
 
 /// Lets this thread be switched on each CPU until the kernel side has seen its clock: see exact_run_time in
@@ -162,10 +155,8 @@ void KernelPrograms::attach() {
 
 void KernelPrograms::detach() noexcept {
   auto& links = lifecycle_->links;
-  for (bpf_link** link :
-       {&links.process_fork, &links.process_fork_held, &links.process_prepare_exec, &links.process_prepare_exec_held,
-        &links.process_exec, &links.process_exec_held, &links.process_exit, &links.process_exit_held,
-        &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
+  for (bpf_link** link : {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit,
+                          &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
     ::bpf_link__destroy(*link);
     *link = nullptr;
   }

@@ -88,10 +88,6 @@ bool KernelTypes::has_per_cpu_rss() const {
   return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "mm_rss_stat", BTF_KIND_STRUCT) <= 0;
 }
 
-bool KernelTypes::can_hold_cpu() const {
-  return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_preempt_disable", BTF_KIND_FUNC) > 0;
-}
-
 bool KernelTypes::exit_has_memory() const {
   if (btf_ == nullptr) return false;
   const int id = ::btf__find_by_name_kind(btf_, "btf_trace_sched_process_exit", BTF_KIND_TYPEDEF);

@@ -26,8 +26,6 @@ class KernelTypes {
   /// Since 6.2 the counters of resident memory are per CPU.
   bool has_per_cpu_rss() const;
   bool has_ring_buffer() const;
-  /// Since 6.10 a program may keep its CPU until it is done; since 7.x it must ask for that.
-  bool can_hold_cpu() const;
   bool has_task_iterator() const;
   bool has_file_iterator() const;
   /// Of cgroups of the v2 hierarchy, with memory controller; by the function behind memory.peak.

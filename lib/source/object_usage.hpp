@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <initializer_list>
+#include <string_view>
 
 struct bpf_object;
 struct bpf_program;

@@ -9,6 +9,7 @@
 #include "snapshot.skel.h"
 #include "source/iterator.hpp"
 #include "source/libbpf_log.hpp"
+#include "source/open_options.hpp"
 #include "source/shared_maps.hpp"
 
 namespace tracer {
@@ -23,7 +24,8 @@ void SnapshotFamily::Closer::operator()(snapshot_bpf* skeleton) const noexcept {
 
 SnapshotFamily::SnapshotFamily(const bpf_object& lifecycle, std::uint32_t places) {
   const LibbpfLog log;
-  skeleton_.reset(::snapshot_bpf__open());
+  const bpf_object_open_opts options = open_options();
+  skeleton_.reset(::snapshot_bpf__open_opts(&options));
   if (!skeleton_) refuse("open the programs of the family snapshots", errno, log);
   skeleton_->rodata->slot_mask = places - 1;
   skeleton_->rodata->least_bytes = kLeastFileBytes;

@@ -8,6 +8,7 @@
 
 #include "source/call_causes.hpp"
 #include "source/libbpf_log.hpp"
+#include "source/open_options.hpp"
 #include "source/shared_maps.hpp"
 #include "waits.skel.h"
 
@@ -22,7 +23,8 @@ void WaitsFamily::Closer::operator()(waits_bpf* skeleton) const noexcept { ::wai
 
 WaitsFamily::WaitsFamily(const KernelTypes& types, std::uint32_t places) {
   const LibbpfLog log;
-  skeleton_.reset(::waits_bpf__open());
+  const bpf_object_open_opts options = open_options();
+  skeleton_.reset(::waits_bpf__open_opts(&options));
   if (!skeleton_) refuse("open the programs of the family waits", errno, log);
   skeleton_->rodata->thread_mask = places - 1;
   fill_call_causes(std::span(skeleton_->rodata->call_causes));

@@ -310,6 +310,18 @@ class WithoutPrivileges(support.TestCase):
         for capability in ("CAP_BPF", "CAP_PERFMON", "setcap"):
             self.assertIn(capability, result.stderr)
 
+    def test_two_capabilities_are_enough(self):
+        with_two = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                    "--inh-caps=+bpf,+perfmon", "--ambient-caps=+bpf,+perfmon", "--"]
+        result = subprocess.run([*with_two, self.binary, "run", "--json", "-", "--", "sleep", "0.3"], cwd="/",
+                                capture_output=True, text=True, timeout=support.DEADLINE_SECONDS, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("complete: 1 of 1 ended processes seen", result.stderr)
+        self.assertNotIn("without ", result.stderr)
+        exit_event, = of_kind(parse_lines(result.stdout), "process_exit")
+        self.assertEqual(exit_event["uid"], NOBODY)
+        self.assertGreater(exit_event["ledger"]["sleep_ns"], 250_000_000)
+
     def test_watch_says_which_capabilities_are_missing(self):
         self.assert_fails(self.as_nobody("watch", "--host"), 1, "TRC102")
 

@@ -10,6 +10,26 @@ from support import PYTHON, TRACERD, Terminal, alive, of_kind, parse_lines, text
 
 
 class Terminals(support.TestCase):
+    def test_stopped_by_a_key_it_gives_the_last_row_back_and_goes_on_later(self):
+        terminal = Terminal(self, "bash", "--norc", "-ic",
+                            f"{TRACERD} run --interval 200 -- sh -c 'sleep 5; echo done'; echo stopped: $?; fg")
+        terminal.read_until("[2 running")
+        terminal.write("\x1a")
+        terminal.read_until("stopped: 148")
+        self.assertIn("\x1b[24;1H\x1b[m\x1b[K\x1b8", terminal.text)
+        terminal.read_until(None)
+        self.assertEqual(terminal.exit_status(), 0)
+        self.assertIn("done\n", terminal.text)
+        self.assertIn("nothing lost", terminal.text)
+
+    def test_where_no_shell_could_continue_it_the_key_stops_nothing(self):
+        terminal = Terminal(self, TRACERD, "run", "--interval", "200", "--", "sh", "-c", "sleep 4; echo done")
+        terminal.read_until("[2 running")
+        terminal.write("\x1a")
+        terminal.read_until(None)
+        self.assertEqual(terminal.exit_status(), 0)
+        self.assertIn("done\n", terminal.text)
+
     def test_the_command_has_the_terminal(self):
         terminal = Terminal(self, TRACERD, "run", "--", PYTHON, "-c",
                             "import os; print([os.isatty(fd) for fd in range(3)], os.tcgetpgrp(0) == os.getpgrp())")

@@ -86,15 +86,15 @@ class Progress(support.TestCase):
         terminal.read_until(None)
         self.assertEqual(terminal.exit_status(), 0)
         row = support.Terminal.ROWS
-        drawn = rf"\x1b7\x1b\[1;{row - 1}r\x1b\[{row};1H\x1b\[K\[2 running: sh -c; sleep\]\x1b8"
-        self.assertRegex(terminal.text, r"\x1bD\x1b\[A" + drawn)
-        gone = rf"\x1b7\x1b\[r\x1b\[{row};1H\x1b\[K\x1b8"
+        drawn = rf"\x1b7\x1b\[1;{row - 1}r\x1b\[{row};1H\x1b\[m\x1b\[K\[2 running: sh -c; sleep\]\x1b8"
+        self.assertRegex(terminal.text, r"\x1b7\x1b\[r\x1b8\x1bD\x1b\[A" + drawn)
+        gone = rf"\x1b7\x1b\[r\x1b\[{row};1H\x1b\[m\x1b\[K\x1b8"
         self.assertEqual(len(re.findall(gone, terminal.text)), 1)
         # Between the saved and the restored cursor is what tracerd draws.
         printed = re.sub(r"\x1b7.*?\x1b8", "", terminal.text).replace("\x1bD\x1b[A", "")
         lines = "".join(f"line {i}\n" for i in range(1, 7))
         self.assertTrue(printed.startswith(lines + "half and half\n"), printed)
-        self.assertLess(terminal.text.index("\x1b[r"), terminal.text.index("tool  "))
+        self.assertLess(re.search(gone, terminal.text).start(), terminal.text.index("tool  "))
 
     def test_a_program_that_takes_the_terminal_over_has_all_of_it(self):
         terminal = support.Terminal(self, support.TRACERD, "run", "--interval", "200", "--", support.PYTHON, "-c",

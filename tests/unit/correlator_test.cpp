@@ -114,24 +114,6 @@ TEST_CASE("an exec after a lost one does not name the program it ended") {
   CHECK(stages.last<ProcessExit>().program.account.cpu_ns == 100);
 }
 
-TEST_CASE("after an exec that the kernel skipped neither the program nor its beginning is known") {
-  Stages stages;
-  start_shell(stages);
-  stages.push(wire::exec_record(kShell, exec_of(3000, 0, "/bin/c")));
-  const auto exec = stages.last<ProcessExec>();
-  CHECK(exec.process->exe == "/bin/c");
-  CHECK_FALSE(exec.ended.exe.has_value());
-  CHECK_FALSE(exec.ended.start_ns.has_value());
-  CHECK_FALSE(exec.ended.account.cpu_ns.has_value());
-  stages.push(wire::exit_record(kShell, {.time_ns = 4000, .program_start_ns = 0, .total = wire::counted(5)}));
-  const auto exit = stages.last<ProcessExit>();
-  CHECK_FALSE(exit.process->exe.has_value());
-  CHECK_FALSE(exit.program.exe.has_value());
-  CHECK_FALSE(exit.program.start_ns.has_value());
-  CHECK_FALSE(exit.program.account.cpu_ns.has_value());
-  CHECK(exit.account.cpu_ns == 500);
-}
-
 TEST_CASE("after threads that were still ending at an exec, the next program's end is not accounted either") {
   Stages stages;
   stages.push(wire::start_record(kShell));
