@@ -8,7 +8,7 @@
 #define TRACER_WAIT_RESTARTED TRACER_WAIT_CAUSES
 #define OLD_STACK_BYTES 16384 /* THREAD_SIZE of kernels without bpf_task_pt_regs, before dd6e10fbd9fb (5.15) */
 
-/* Plain loads cost a tenth of a probe read; they want a pointer that the verifier knows. */
+/* By a pointer that the verifier knows, so that plain loads will do. */
 static __always_inline bool registers_known(void)
 {
 	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs);
