@@ -85,6 +85,11 @@ static __always_inline bool kernel_made(struct task_struct *task)
 	return task->flags & bits;
 }
 
+static __always_inline struct tracer_cpu *this_cpu(void)
+{
+	return &cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
+}
+
 /*
  * Run time of the current thread is booked at ticks and switches only. To know it in between, the scheduler's clock
  * must be known now: the boot clock less what it is ahead, which each CPU notes at some switches. `next` was put on the
@@ -93,7 +98,7 @@ static __always_inline bool kernel_made(struct task_struct *task)
  */
 static __noinline void note_clock(struct task_struct *next, __u64 now_ns)
 {
-	struct tracer_cpu *cpu = &cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
+	struct tracer_cpu *cpu = this_cpu();
 	__u64 now = next->se.exec_start;
 	__s64 since = now - cpu->seen_ns;
 
@@ -124,7 +129,7 @@ static __always_inline bool time_to_note_clock(struct task_struct *prev, struct 
 		return true;
 	if (!(prev->flags & PF_IDLE))
 		return false;
-	return now - cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)].seen_ns > CLOCK_FRESH_NS;
+	return now - this_cpu()->seen_ns > CLOCK_FRESH_NS;
 }
 
 #define LONGEST_TICK_NS 100000000
@@ -133,7 +138,7 @@ static __always_inline bool time_to_note_clock(struct task_struct *prev, struct 
 /* False: not known so exactly, up to one tick may be missing. */
 static __always_inline bool exact_run_time(struct task_struct *current, __u64 now_ns, __u64 *run_time_ns)
 {
-	struct tracer_cpu *cpu = &cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
+	struct tracer_cpu *cpu = this_cpu();
 	__u64 now = now_ns - cpu->ahead_ns;
 	__s64 since_booked = now - current->se.exec_start;
 

@@ -94,7 +94,7 @@ static __noinline void find_limits(struct tracer_thread *thread, struct task_str
 			else if (!thread->limited[1])
 				thread->limited[1] = (__u64)group;
 			else {
-				thread->limited[TRACER_MAX_LIMITS - 1] = (__u64)group;
+				thread->limited[2] = (__u64)group;
 				return;
 			}
 		}

@@ -62,7 +62,7 @@ int waits_switch(__u64 *context)
 static __always_inline struct pt_regs *own_registers(void)
 {
 	/* Known wherever bpf_task_pt_regs is, which wants it. */
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+	if (registers_known())
 		return entry_registers(bpf_get_current_task_btf());
 	return entry_registers((void *)bpf_get_current_task());
 }

@@ -91,6 +91,11 @@ void Capture::poll(std::chrono::milliseconds timeout) {
   tell_problems();
 }
 
+void Capture::suspend(const Signals& signals) {
+  live_.clear();
+  signals.suspend();
+}
+
 bool Capture::follows_any() const {
   const auto totals = session_.totals();
   return std::any_of(totals.begin(), totals.end(), [](const tracer::ContextTotals& each) { return each.living != 0; });

@@ -13,6 +13,7 @@
 
 #include "command_line.hpp"
 #include "live_line.hpp"
+#include "signals.hpp"
 #include "user.hpp"
 
 namespace tracerd {
@@ -35,8 +36,8 @@ class Capture {
   int fd() const noexcept { return session_.fd(); }
   /// Handles what is there; says on standard error when a sink has failed.
   void poll(std::chrono::milliseconds timeout);
-  /// Before this process is stopped: the terminal is as it was.
-  void leave_terminal() { live_.clear(); }
+  /// As ^Z asks for: stops with the terminal as it was.
+  void suspend(const Signals& signals);
   /// Ends the session and prints the table. `title` is what was traced.
   void finish(const std::string& title);
   /// By the kernel's count: dearer to ask for are those that live themselves.

@@ -110,8 +110,7 @@ void LiveLine::update() {
   if (!on_terminal_) return;
   if (!prints_lines()) {
     // The rows are another's by now.
-    if (row_ != 0) say("{}{}{}", kSaveCursor, kAllRowsScroll, kRestoreCursor);
-    row_ = 0;
+    give_rows_back("");
     return;
   }
   if (!fresh_ || std::chrono::steady_clock::now() - begin_ < kFirst) return;
@@ -125,8 +124,10 @@ void LiveLine::update() {
       row_with(row_, line(size.ws_col)));
 }
 
-void LiveLine::clear() {
-  if (row_ != 0) say("{}{}{}{}", kSaveCursor, kAllRowsScroll, row_with(row_, ""), kRestoreCursor);
+void LiveLine::clear() { give_rows_back(row_with(row_, "")); }
+
+void LiveLine::give_rows_back(const std::string& last_row) {
+  if (row_ != 0) say("{}{}{}{}", kSaveCursor, kAllRowsScroll, last_row, kRestoreCursor);
   row_ = 0;
 }
 

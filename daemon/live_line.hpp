@@ -33,6 +33,7 @@ class LiveLine {
   };
   void add(std::uint64_t snapshot_ns, std::uint64_t processes, Running running);
   std::string line(std::size_t columns) const;
+  void give_rows_back(const std::string& last_row);
 
   bool on_terminal_;
   bool fresh_ = false;

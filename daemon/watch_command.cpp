@@ -31,10 +31,7 @@ void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
     ::poll(ready, 2, 1000);
     capture.poll(milliseconds(0));
     while (const auto signal = signals.next()) {
-      if (signal->number == SIGTSTP) {
-        capture.leave_terminal();
-        signals.suspend();
-      }
+      if (signal->number == SIGTSTP) capture.suspend(signals);
       if (signal->number == SIGINT || signal->number == SIGTERM || signal->number == SIGHUP ||
           signal->number == SIGQUIT)
         return;

@@ -13,8 +13,6 @@
 #include <fstream>
 #include <utility>
 
-namespace {
-
 bool write_text(const std::string& file, const std::string& text) {
   const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -22,6 +20,8 @@ bool write_text(const std::string& file, const std::string& text) {
   ::close(fd);
   return put;
 }
+
+namespace {
 
 /// Attaches `file` to a free loop device; -1: there is none.
 int attach_loop(int file, std::string& path) {

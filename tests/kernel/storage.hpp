@@ -11,6 +11,9 @@
 /// A folder on a file system with storage behind it; empty: there is none.
 std::string storage_folder();
 
+/// Into a file that is there, such as one of a cgroup; false: it was refused.
+bool write_text(const std::string& file, const std::string& text);
+
 /// A disk on which a test may write: the empty one of an emulated machine, else a loop device of `bytes`, at most 64
 /// MiB.
 class ScratchDisk {

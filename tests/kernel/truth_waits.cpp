@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "truth_waits.hpp"
 
+#include "storage.hpp"
 #include "truth.hpp"
 #include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
@@ -269,21 +270,14 @@ int processes(const Arguments& a) {
   return 0;
 }
 
-bool put(const std::string& file, const std::string& text) {
-  const int to = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
-  const bool done = ::write(to, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  ::close(to);
-  return done;
-}
-
 /// Executes the rest in a cgroup: what joining it costs is not the next program's.
 int in_cgroup(const Arguments& a) {
-  if (!put(a.at(1), "0")) return 1;
+  if (!write_text(a.at(1), "0")) return 1;
   execute_wait(Arguments(a.begin() + 2, a.end()));
 }
 
 int move_and_sleep(const Arguments& a) {
-  if (!put(a.at(1), "0")) return 1;
+  if (!write_text(a.at(1), "0")) return 1;
   return sleeping(number(a, 2));
 }
 
@@ -301,12 +295,12 @@ int frozen(const Arguments& a) {
     else
       sleep_ms(number(a, 6) + 200);
   });
-  bool done = put(a.at(2), std::to_string(pid));
+  bool done = write_text(a.at(2), std::to_string(pid));
   sleep_ms(50);
   report(waited_ns([&] {
-    done = put(a.at(3), a.at(4)) && done;
+    done = write_text(a.at(3), a.at(4)) && done;
     sleep_ms(number(a, 6));
-    done = put(a.at(3), a.at(5)) && done;
+    done = write_text(a.at(3), a.at(5)) && done;
   }));
   reap(pid);
   return done ? 0 : 1;

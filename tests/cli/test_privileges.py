@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who runs tracerd, as whom the command runs, and what rights that takes."""
+
+import os
+import shutil
+import subprocess
+
+import support
+from support import NOBODY, TRACERD, of_kind, parse_lines
+
+
+class Users(support.TestCase):
+    def test_the_command_runs_as_the_user_that_is_named(self):
+        result = self.tracerd("run", "--user", "nobody", "--", "sh", "-c", "id -u; id -g; id -G; echo $USER")
+        expected = "\n".join(subprocess.run(["id", option, "nobody"], stdout=subprocess.PIPE, text=True,
+                                            check=True).stdout.strip() for option in ("-u", "-g", "-G"))
+        self.assertEqual(result.stdout, expected + "\nnobody\n")
+
+    def test_a_user_may_be_a_number(self):
+        self.assertEqual(self.tracerd("run", "--user", "54321", "--", "id", "-u").stdout, "54321\n")
+
+    def test_an_unknown_user(self):
+        result = self.tracerd("run", "--user", "no-such-user", "--", "touch", self.path("ran"))
+        self.assert_fails(result, 125, "TRC122")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_under_sudo_the_command_and_its_recording_are_the_caller_s(self):
+        recording = os.path.join(self.folder_of_nobody(), "recording")
+        environment = dict(os.environ, SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY), SUDO_USER="nobody")
+        result = self.tracerd("run", "--record", recording, "--", "id", "-u", env=environment)
+        self.assertEqual((result.returncode, result.stdout), (0, f"{NOBODY}\n"), result.stderr)
+        self.assertEqual(os.stat(recording).st_uid, NOBODY)
+        exits = of_kind(self.dump(recording), "process_exit")
+        self.assertEqual([event["uid"] for event in exits], [NOBODY])
+
+    def test_under_sudo_a_folder_of_root_is_not_written_to(self):
+        environment = dict(os.environ, SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY))
+        self.assert_fails(self.tracerd("run", "--record", self.path("r"), "--", "true", env=environment), 125, "TRC114")
+
+    def test_the_command_has_no_more_rights_than_its_user(self):
+        result = self.tracerd("run", "--user", "nobody", "--", "grep", "-E", "^Cap(Prm|Eff|Amb)", "/proc/self/status")
+        self.assertEqual(sorted({line.split()[1] for line in result.stdout.splitlines()}), ["0" * 16])
+
+    def test_the_command_of_root_keeps_root_s_rights(self):
+        wanted = subprocess.run(["grep", "-E", "^(Cap|NoNewPrivs)", "/proc/self/status"], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout
+        result = self.tracerd("run", "--", "grep", "-E", "^(Cap|NoNewPrivs)", "/proc/self/status")
+        self.assertEqual(result.stdout, wanted)
+
+
+class WithoutPrivileges(support.TestCase):
+    def setUp(self):
+        super().setUp()
+        # Where the build lies, nobody may not be allowed to look.
+        self.binary = self.path("tracerd")
+        shutil.copy(TRACERD, self.binary)
+
+    def as_nobody(self, *words):
+        def drop():
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+
+        return self.tracerd(*words, binary=self.binary, preexec_fn=drop, cwd="/")
+
+    def test_run_says_which_capabilities_are_missing(self):
+        result = self.as_nobody("run", "--", "true")
+        self.assert_fails(result, 125, "TRC102")
+        for capability in ("CAP_BPF", "CAP_PERFMON", "setcap"):
+            self.assertIn(capability, result.stderr)
+
+    def test_two_capabilities_are_enough(self):
+        with_two = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                    "--inh-caps=+bpf,+perfmon", "--ambient-caps=+bpf,+perfmon", "--"]
+        result = subprocess.run([*with_two, self.binary, "run", "--json", "-", "--", "sleep", "0.3"], cwd="/",
+                                capture_output=True, text=True, timeout=support.DEADLINE_SECONDS, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("complete: 1 of 1 ended processes seen", result.stderr)
+        self.assertNotIn("without ", result.stderr)
+        exit_event, = of_kind(parse_lines(result.stdout), "process_exit")
+        self.assertEqual(exit_event["uid"], NOBODY)
+        self.assertGreater(exit_event["ledger"]["sleep_ns"], 250_000_000)
+
+    def test_watch_says_which_capabilities_are_missing(self):
+        self.assert_fails(self.as_nobody("watch", "--host"), 1, "TRC102")
+
+    def test_check_as_nobody_finds_something_missing(self):
+        result = self.as_nobody("check")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("MISSING capability CAP_BPF", result.stdout)
+
+    def test_check_as_root_finds_that_tracing_works(self):
+        result = self.tracerd("check")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("tracing works here", result.stdout)
+
+    def test_dump_needs_no_privileges(self):
+        recording = self.path("recording")
+        self.tracerd("run", "--record", recording, "--", "true")
+        self.assertEqual(self.as_nobody("dump", recording).returncode, 0)
+
+
+if __name__ == "__main__":
+    support.main()
