@@ -90,11 +90,21 @@ static __always_inline struct tracer_cpu *this_cpu(void)
 	return &cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];
 }
 
+#define SUSPEND_NS 1000000000
+
+/* The smaller value is truer, but for a slow drift: at most one part in 64 of the time since; 0: it was never known. */
+static __always_inline __u64 least_ahead(__u64 known_ns, __u64 seen_ns, __u64 since_ns)
+{
+	__u64 most_ns = known_ns + (since_ns >> 6);
+
+	/* A whole second more is a suspend: only the boot clock goes on then. */
+	return since_ns && seen_ns > most_ns && seen_ns - most_ns < SUSPEND_NS ? most_ns : seen_ns;
+}
+
 /*
  * Run time of the current thread is booked at ticks and switches only. To know it in between, the scheduler's clock
  * must be known now: the boot clock less what it is ahead, which each CPU notes at some switches. `next` was put on the
- * CPU a moment ago, at next->se.exec_start of the scheduler's clock; how long ago varies, so the smaller value is
- * truer, but for a slow drift (at most one part in 64).
+ * CPU a moment ago, at next->se.exec_start of the scheduler's clock; how long ago varies.
  */
 static __noinline void note_clock(struct task_struct *next, __u64 now_ns)
 {
@@ -105,13 +115,24 @@ static __noinline void note_clock(struct task_struct *next, __u64 now_ns)
 	/* Negative for an idle task on kernels that do not keep its exec_start. */
 	if (since <= 0)
 		return;
-	__u64 ahead = now_ns - now;
-	__u64 most = cpu->ahead_ns + (since >> 6);
-	/* A whole second more is a suspend: only the boot clock goes on then. */
-	if (cpu->seen_ns && ahead > most && ahead - most < 1000000000)
-		ahead = most;
-	cpu->ahead_ns = ahead;
+	if (!cpu->seen_ns)
+		since = 0;
+	cpu->ahead_ns = least_ahead(cpu->ahead_ns, now_ns - now, since);
+	if (keep_ledgers)
+		cpu->queue_ahead_ns = least_ahead(cpu->queue_ahead_ns, now_ns - queue_clock(next), since);
 	cpu->seen_ns = now;
+}
+
+/* The clock of this CPU's run queue, now. */
+static __always_inline __u64 queue_clock_now(__u64 now_ns)
+{
+	struct task_struct *current = (void *)bpf_get_current_task();
+	__u64 last = BPF_CORE_READ(current, se.cfs_rq, rq, clock);
+	struct tracer_cpu *cpu = this_cpu();
+	__u64 since = now_ns - cpu->queue_ahead_ns - last;
+
+	/* Longer: not seen since a suspend. */
+	return cpu->seen_ns && since < SUSPEND_NS ? last + since : last;
 }
 
 #define CLOCK_FRESH_NS 1000000000ULL

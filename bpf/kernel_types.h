@@ -204,7 +204,6 @@ struct pt_regs {
 struct thread_info {
 	unsigned long flags; /* read on arm64 only */
 	__u32 status;	     /* x86 */
-	__u32 cpu;
 };
 
 enum bpf_func_id {
@@ -244,11 +243,21 @@ struct task_io_accounting {
 
 struct sched_info {
 	unsigned long long run_delay;
+	unsigned long long last_arrival;
+};
+
+struct rq {
+	__u64 clock;
+};
+
+struct cfs_rq {
+	struct rq *rq;
 };
 
 struct sched_entity {
 	__u64 exec_start;
 	__u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
 };
 
 struct sigpending {
@@ -362,11 +371,6 @@ struct task_struct {
 /* Before 2f064a59a11f ("sched: Change task_struct::state", 5.14). */
 struct task_struct___before_5_14 {
 	long state;
-};
-
-/* Before bcf9033e5449 ("sched: move CPU field back into thread_info if THREAD_INFO_IN_TASK=y", 5.16). */
-struct task_struct___before_5_16 {
-	unsigned int cpu;
 };
 
 struct linux_binprm;

@@ -50,12 +50,6 @@ static __always_inline void mark_pipe_waiter(__u32 tid, bool waits)
 		*mark = waits;
 }
 
-/* When the thread that is on this CPU got there; 0: before anything was seen. */
-static __always_inline struct tracer_cpu_switch *switch_of_cpu(__u32 cpu)
-{
-	return bpf_map_lookup_elem(&cpu_switches, &cpu);
-}
-
 /* Keeps the one that leads: a majority of the time, if there is one. */
 static __always_inline void vote(__u32 *peer, __u64 *lead_ns, __u32 candidate, __u64 ns)
 {
@@ -145,33 +139,34 @@ static __always_inline __u64 throttled_of(struct tracer_thread *thread, struct t
 	return throttled_ns < queued_ns ? throttled_ns : queued_ns;
 }
 
-#define CHOICE_NS 1000000  /* from when the scheduler takes the time for a switch until the switch is seen, at most */
-#define STALE_NS 100000000 /* the same where a waking asked for the switch: its time is taken again */
-
 /*
- * What of the time off the CPU was in the queue, as sched_info says. What it says beyond the time that passed is
- * counted as its CPU time is: short by as much. Unless it was in the queue before it was followed, or the clock is
- * wrong: then it is what passed; or nothing, if the clock jumped by more than a wait, of which the cause is known.
+ * What of the time off the CPU was in the queue, as sched_info says, by the same clock. It may say more if the thread
+ * was in the queue before it was followed, or if the clocks of two CPUs run apart: then it is what passed; or nothing,
+ * if they differ by more than a wait, of which the cause is known.
  */
 static __always_inline __u64 queued_of(struct tracer_thread *thread, __u64 run_delay_ns, __u64 off_ns)
 {
-	bool waited = thread->cause != TRACER_WAIT_NONE;
 	bool queued_before = thread->queued_before;
 
 	thread->queued_before = 0;
-	if (run_delay_ns <= off_ns || (!queued_before && run_delay_ns <= off_ns + (waited ? CHOICE_NS : STALE_NS)))
+	if (run_delay_ns <= off_ns)
 		return run_delay_ns;
-	return waited && run_delay_ns > 2 * off_ns ? 0 : off_ns;
+	return thread->cause != TRACER_WAIT_NONE && !queued_before && run_delay_ns > 2 * off_ns ? 0 : off_ns;
 }
 
-/* Books the time from out_ns to `in_ns`. Idempotent: what is booked is so up to there. */
+/* Books the time from out_ns to `in_ns`, by its run queue's clock. Idempotent: what is booked is so up to there. */
 static __always_inline void book(struct tracer_thread *thread, struct task_struct *task, __u64 in_ns)
 {
-	__u64 off_ns = in_ns > thread->out_ns ? in_ns - thread->out_ns : 0;
 	__u64 run_delay_ns = task->sched_info.run_delay;
+	__u64 queued_ns = run_delay_ns - thread->run_delay_ns;
+	__u64 off_ns = 0;
 	__u32 cause = thread->cause;
-	__u64 queued_ns = queued_of(thread, run_delay_ns - thread->run_delay_ns, off_ns);
 
+	/* A new thread has been in the queue only. */
+	if (thread->out_ns) {
+		off_ns = in_ns > thread->out_ns ? in_ns - thread->out_ns : 0;
+		queued_ns = queued_of(thread, queued_ns, off_ns);
+	}
 	thread->run_delay_ns = run_delay_ns;
 	__u64 throttled_ns = throttled_of(thread, task, queued_ns);
 	thread->run_queue_ns += queued_ns - throttled_ns;

@@ -27,7 +27,6 @@ static __noinline struct tracer_thread *begin_ledger(struct tracer_process *proc
 		return NULL;
 	}
 	thread->followed_ns = since_ns;
-	thread->out_ns = since_ns;
 	thread->cpu_before_ns = task->se.sum_exec_runtime;
 	thread->run_delay_ns = task->sched_info.run_delay;
 	thread->task = (__u64)task;
@@ -52,10 +51,17 @@ static __always_inline void join_ledger(struct tracer_process *process, struct t
 					__u32 program)
 {
 	struct tracer_thread *thread = begin_ledger(process, task, now_ns, program);
-	__u32 state = task_state(task);
 
-	if (!thread || task->on_cpu)
+	if (!thread)
 		return;
+	/* In this order: it sets its state first, and is on the CPU until after the switch. */
+	bool on_cpu = task->on_cpu;
+	barrier();
+	__u32 state = task_state(task);
+	/* A switch since has told more, or will. */
+	if (thread->changes || (on_cpu && !state))
+		return;
+	thread->out_ns = queue_clock_now(now_ns);
 	thread->queued_before = !state;
 	if (state)
 		keep_cause(thread, cause_of_wait(task, state, false));
@@ -192,26 +198,35 @@ static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct 
 					   __u64 cpu_ns, __u64 now_ns)
 {
 	struct tracer_thread *thread = thread_find(old_tid);
+	__u32 program = PROGRAM_EXEC;
 
 	if (!thread || thread->task != (__u64)task)
 		return;
 	if (old_tid != task->pid)
 		thread = trade_places(thread, task, old_tid);
-	if (!thread)
+	struct tracer_thread *copy = bpf_map_lookup_elem(&thread_copy, &program);
+	if (!thread || !copy)
 		return;
-	struct tracer_cpu_switch *last = switch_of_cpu(bpf_get_smp_processor_id());
-	if (last && last->time_ns)
-		book(thread, task, last->time_ns);
-	add_ledger(to, thread, cpu_ns, now_ns);
+	/* Booked for good when it leaves the CPU, which it may do in the middle of this. */
+	__u64 arrival_ns = task->sched_info.last_arrival;
+	barrier();
+	__builtin_memcpy(copy, thread, sizeof(*copy));
+	book(copy, task, arrival_ns);
+	add_ledger(to, copy, cpu_ns, now_ns);
 }
 
-/* False: it was changed meanwhile. */
-static __always_inline bool copy_thread(struct tracer_thread *copy, const struct tracer_thread *thread)
+/* Also whether it is on a CPU, and since when. False: it has left the CPU meanwhile. */
+static __always_inline bool copy_thread(struct tracer_thread *copy, const struct tracer_thread *thread,
+					struct task_struct *task, bool *on_cpu, __u64 *arrival_ns)
 {
 	__u32 changes = thread->changes;
 
 	barrier();
 	__builtin_memcpy(copy, thread, sizeof(*copy));
+	/* Its arrival is told before it is on the CPU. */
+	*on_cpu = task->on_cpu;
+	barrier();
+	*arrival_ns = task->sched_info.last_arrival;
 	barrier();
 	return !(changes & 1) && changes == thread->changes;
 }
@@ -222,21 +237,28 @@ static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struc
 {
 	struct tracer_thread *thread = thread_of(task);
 	struct tracer_thread *copy = bpf_map_lookup_elem(&thread_copy, &program);
+	__u64 until_ns;
+	bool on_cpu;
 
 	if (!thread || !copy)
 		return;
 	/* No loop: 5.10 refuses one that is entered by falling into it, as the compiler makes of this. */
-	if (!copy_thread(copy, thread) && !copy_thread(copy, thread) && !copy_thread(copy, thread))
-		copy_thread(copy, thread);
-	__u64 until_ns = now_ns;
-	if (task->on_cpu) {
-		struct tracer_cpu_switch *last = switch_of_cpu(cpu_of(task));
-		until_ns = last && last->time_ns ? last->time_ns : copy->out_ns;
-	} else if (!copy->cause && now_ns > copy->out_ns) {
+	if (!copy_thread(copy, thread, task, &on_cpu, &until_ns) &&
+	    !copy_thread(copy, thread, task, &on_cpu, &until_ns) &&
+	    !copy_thread(copy, thread, task, &on_cpu, &until_ns))
+		copy_thread(copy, thread, task, &on_cpu, &until_ns);
+	if (!on_cpu) {
+		until_ns = queue_clock_now(now_ns);
 		/* Ready, and not told by sched_info before it runs. */
-		copy->run_queue_ns += now_ns - copy->out_ns;
-		copy->run_delay_ns = task->sched_info.run_delay;
-		until_ns = 0;
+		if (!copy->cause) {
+			/* A new thread that has not run; since then by the boot clock. */
+			if (!copy->out_ns && task->se.sum_exec_runtime == copy->cpu_before_ns)
+				copy->run_queue_ns += now_ns - copy->followed_ns;
+			else if (copy->out_ns && until_ns > copy->out_ns)
+				copy->run_queue_ns += until_ns - copy->out_ns;
+			copy->run_delay_ns = task->sched_info.run_delay;
+			until_ns = 0;
+		}
 	}
 	book(copy, task, until_ns);
 	add_ledger(to, copy, task->se.sum_exec_runtime, now_ns);

@@ -21,18 +21,6 @@ struct {
 	__type(value, struct tracer_thread);
 } displaced_threads SEC(".maps");
 
-/* When each CPU last changed from one thread to another: when the thread on it got there. One cache line each. */
-struct tracer_cpu_switch {
-	__u64 time_ns; /* 0: not seen */
-	__u64 reserved[7];
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, TRACER_MAX_CPUS);
-	__type(key, __u32);
-	__type(value, struct tracer_cpu_switch);
-} cpu_switches SEC(".maps");
-
 /*
  * Not 0: a thread whose id has these low bits waits for a pipe. So a waking, of which there are many, need not look
  * into the table, which is seldom in the cache.

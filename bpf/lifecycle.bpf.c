@@ -8,10 +8,10 @@
 
 #include "wire.h"
 #include "maps.h"
+#include "task_state.h"
 #include "accounts.h"
 #include "paths.h"
 #include "process_table.h"
-#include "task_state.h"
 #include "ledger_life.h"
 #include "process.h"
 #include "arguments.h"
@@ -130,8 +130,11 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		process = adopt(task, TRACER_RULE_INCLUDE, context_id, PROGRAM_EXEC);
 		if (!process)
 			return 0;
-		if (keep_ledgers)
-			begin_ledger(process, task, process->attached_ns, PROGRAM_EXEC);
+		if (keep_ledgers) {
+			struct tracer_thread *thread = begin_ledger(process, task, process->attached_ns, PROGRAM_EXEC);
+			if (thread)
+				exact_run_time(task, process->attached_ns, &thread->cpu_before_ns);
+		}
 		process->flags |= TRACER_FLAG_AT_EXEC;
 		send_start(task, process, process->attached_ns, true);
 		process->flags &= ~TRACER_FLAG_AT_EXEC;

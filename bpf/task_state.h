@@ -21,12 +21,11 @@ static __always_inline bool is_stopped(struct task_struct *task, __u32 state)
 	return (state & TASK_INTERRUPTIBLE) && BPF_CORE_READ_BITFIELD(task, frozen);
 }
 
-static __always_inline __u32 cpu_of(struct task_struct *task)
+/* The clock of the run queue of its CPU, by which sched_info counts: as of when the kernel last looked, which at a
+ * switch is about when that began. */
+static __always_inline __u64 queue_clock(struct task_struct *task)
 {
-	struct task_struct___before_5_16 *old = (void *)task;
-	if (bpf_core_field_exists(old->cpu))
-		return BPF_CORE_READ(old, cpu);
-	return task->thread_info.cpu;
+	return task->se.cfs_rq->rq->clock;
 }
 
 #endif

@@ -13,7 +13,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u64 in_ns, __u64 now_ns)
+static __noinline void leave_cpu(struct task_struct *task, bool preempt)
 {
 	struct tracer_thread *thread = thread_of(task);
 	__u32 state = task_state(task);
@@ -25,8 +25,8 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u64 i
 	bool waited_for_pipe = is_pipe(thread->cause);
 	thread->changes++;
 	barrier();
-	book(thread, task, in_ns ? in_ns : now_ns);
-	thread->out_ns = now_ns;
+	book(thread, task, task->sched_info.last_arrival);
+	thread->out_ns = queue_clock(task);
 	thread->waker = 0;
 	if (preempt || !state)
 		thread->cause = TRACER_WAIT_NONE;
@@ -46,15 +46,9 @@ int waits_switch(__u64 *context)
 {
 	bool preempt = context[0];
 	struct task_struct *prev = (void *)context[1];
-	struct tracer_cpu_switch *last = switch_of_cpu(bpf_get_smp_processor_id());
 
-	if (!last)
-		return 0;
-	__u64 now_ns = bpf_ktime_get_boot_ns();
-	__u64 in_ns = last->time_ns;
-	last->time_ns = now_ns;
 	if (!(prev->flags & PF_KTHREAD))
-		leave_cpu(prev, preempt, in_ns, now_ns);
+		leave_cpu(prev, preempt);
 	return 0;
 }
 

@@ -330,34 +330,35 @@ struct tracer_cpu {
 	__u64 ahead_ns; /* the boot clock, of the clock in which the scheduler accounts run time here, when last seen */
 	__u64 seen_ns;	/* when, in the scheduler's clock; 0: never */
 	__u64 offset;	/* of its per-CPU memory */
-	__u64 reserved[5];
+	__u64 queue_ahead_ns; /* as ahead_ns, of the clock of its run queue, in which waits are told */
+	__u64 reserved[4];
 };
 
 #define TRACER_MAX_LIMITS 3
 
-/* What the ledger remembers of a thread. */
+/* What the ledger remembers of a thread. What each switch wants stands side by side. */
 struct tracer_thread {
-	__u64 task; /* its address, as tids come again, and an exec moves them */
-	__u64 followed_ns;
-	__u64 cpu_before_ns;
-	__u64 out_ns;	    /* when it last left the CPU */
+	__u64 task;	    /* its address, as tids come again, and an exec moves them */
+	__u64 out_ns;	    /* when it last left the CPU, by its run queue's clock; 0: not since it was followed */
 	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
 	__u64 run_queue_ns;
-	__u64 wait_ns[TRACER_WAIT_CAUSES];
-	__u64 group;			  /* the kernel's handle of its CPU cgroup, from which the next were found */
-	__u64 limited[TRACER_MAX_LIMITS]; /* those of cgroups with a limit on CPU time, its own or above; 0: no more */
-	__u64 throttled_ns;		  /* how long these had been throttled, together, at out_ns */
-	__u64 read_lead_ns;		  /* by how much pipe_read_peer leads over all others */
-	__u64 write_lead_ns;
-	__u32 pipe_read_peer;
-	__u32 pipe_write_peer;
-	__u32 cause; /* TRACER_WAIT_*, since out_ns */
-	__u32 waker; /* process that woke it from a wait for a pipe */
+	__u64 group;   /* the kernel's handle of its CPU cgroup, from which `limited` was found */
+	__u32 cause;   /* TRACER_WAIT_*, since out_ns */
+	__u32 waker;   /* process that woke it from a wait for a pipe */
+	__u32 changes; /* odd while it is being changed */
 	__u8 in_reclaim;
 	__u8 queued_before; /* stands in the queue since before it was followed */
 	__u8 call_cause;    /* the last cause other than a stop */
 	__u8 ended;	    /* added to the sums of ended threads; its place waits for an exec, or the process's end */
-	__u32 changes;	    /* odd while it is being changed */
+	__u64 limited[TRACER_MAX_LIMITS]; /* those of cgroups with a limit on CPU time, its own or above; 0: no more */
+	__u64 throttled_ns;		  /* how long these had been throttled, together, at out_ns */
+	__u64 wait_ns[TRACER_WAIT_CAUSES];
+	__u64 read_lead_ns; /* by how much pipe_read_peer leads over all others */
+	__u64 write_lead_ns;
+	__u32 pipe_read_peer;
+	__u32 pipe_write_peer;
+	__u64 followed_ns;   /* by the boot clock */
+	__u64 cpu_before_ns; /* its CPU time then */
 };
 
 /* A place in the map `threads`. */

@@ -5,9 +5,12 @@
 #include <linux/capability.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <span>
 #include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -112,6 +115,16 @@ bool KernelTypes::has_cgroup_peak() const {
          ::btf__find_by_name_kind(btf_, "memory_peak_show", BTF_KIND_FUNC) > 0;
 }
 
+bool KernelTypes::has_run_queues() const {
+  const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, "cfs_rq", BTF_KIND_STRUCT);
+  if (id <= 0) return false;
+  const btf_type* type = ::btf__type_by_id(btf_, static_cast<__u32>(id));
+  const std::span members(::btf_members(type), ::btf_vlen(type));
+  return std::any_of(members.begin(), members.end(), [this](const btf_member& member) {
+    return std::string_view(::btf__name_by_offset(btf_, member.name_off)) == "rq";
+  });
+}
+
 bool KernelTypes::has_cpu_limits() const {
   const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, "cfs_bandwidth", BTF_KIND_STRUCT);
   return id > 0 && ::btf_vlen(::btf__type_by_id(btf_, static_cast<__u32>(id))) > 0;
@@ -182,6 +195,8 @@ CheckReport check_kernel(const KernelTypes& types) {
                    "the peak memory of a program that used less than its predecessor in the same process "
                    "(else peak_rss_bytes is null and peak_rss_at_most_bytes a bound)",
                    "6.16"));
+  report.items.push_back(feature_item("run queues of tasks", types.has_run_queues(), "the family waits",
+                                      "with CONFIG_FAIR_GROUP_SCHED=y"));
   report.items.push_back(
       tracepoint_item(types, "sched_waking", false, "family waits: who ended a wait for a pipe", "5.5"));
   report.items.push_back(tracepoint_item(types, "mm_vmscan_direct_reclaim_begin", false,

@@ -30,6 +30,8 @@ class KernelTypes {
   bool has_file_iterator() const;
   /// Of cgroups of the v2 hierarchy, with memory controller; by the function behind memory.peak.
   bool has_cgroup_peak() const;
+  /// CONFIG_FAIR_GROUP_SCHED: a task leads to its run queue.
+  bool has_run_queues() const;
   /// CONFIG_CFS_BANDWIDTH.
   bool has_cpu_limits() const;
   /// By the prototype: since 6.16 the tracepoint says whether the group is dead, and the memory is still there.

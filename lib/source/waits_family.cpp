@@ -15,7 +15,7 @@
 namespace tracer {
 namespace {
 
-constexpr const char* kSharedMaps[] = {"threads", "displaced_threads", "cpu_switches", "pipe_waiters"};
+constexpr const char* kSharedMaps[] = {"threads", "displaced_threads", "pipe_waiters"};
 
 }  // namespace
 

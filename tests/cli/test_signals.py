@@ -78,9 +78,9 @@ while :; do sleep 0.05; done
 
 
 class Forwarding(support.TestCase):
-    def start_command(self, script):
+    def start_command(self, script, **arguments):
         process = self.start(TRACERD, "run", "--", "sh", "-c", script, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
+                             stderr=subprocess.PIPE, **arguments)
         command = int(process.stdout.readline())
         self.kill_at_end(command)
         return process, command
@@ -111,6 +111,20 @@ class Forwarding(support.TestCase):
         os.kill(command, signal.SIGCONT)
         process.communicate(timeout=support.DEADLINE_SECONDS)
         self.assertEqual(process.returncode, 6)
+
+    def test_who_stops_tracerd_and_continues_it_does_so_to_the_command(self):
+        # In a group of its own, of this session: the kernel stops none of an orphaned group.
+        process, command = self.start_command("echo $$; while :; do sleep 0.05; done", process_group=0)
+
+        def states():
+            return [text_of(f"/proc/{pid}/stat").split()[2] for pid in (process.pid, command)]
+        process.send_signal(signal.SIGTSTP)
+        wait_until(lambda: states() == ["T", "T"], "both stop")
+        process.send_signal(signal.SIGCONT)
+        wait_until(lambda: "T" not in states(), "both go on")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=support.DEADLINE_SECONDS)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
 
     def test_the_command_goes_on_when_tracerd_is_killed(self):
         process, command = self.start_command("echo $$; exec sleep 1000")
