@@ -113,7 +113,14 @@ class Tracing:
         for child in self.children:
             child.send_signal(signal.SIGINT)
         for child in self.children:
-            self.messages += (child.communicate(timeout=60)[1] or b"").decode(errors="replace")
+            try:
+                told = child.communicate(timeout=30)[1]
+            except subprocess.TimeoutExpired:
+                child.kill()
+                if child.args[0] != "bpftrace":  # which sometimes does not end
+                    raise
+                told = child.communicate()[1]
+            self.messages += (told or b"").decode(errors="replace")
 
     def cpu_ns(self):
         return int(pathlib.Path(f"/proc/{self.children[0].pid}/schedstat").read_text().split()[0])
