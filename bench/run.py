@@ -114,12 +114,12 @@ class Tracing:
             child.send_signal(signal.SIGINT)
         for child in self.children:
             try:
-                told = child.communicate(timeout=30)[1]
+                told = child.communicate(timeout=60)[1]
             except subprocess.TimeoutExpired:
                 child.kill()
+                told = child.communicate()[1]
                 if child.args[0] != "bpftrace":  # which sometimes does not end
                     raise
-                told = child.communicate()[1]
             self.messages += (told or b"").decode(errors="replace")
 
     def cpu_ns(self):

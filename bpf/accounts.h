@@ -3,6 +3,8 @@
 #ifndef TRACER_ACCOUNTS_H
 #define TRACER_ACCOUNTS_H
 
+#include "queue_clock.h"
+
 /*
  * Each CPU's offset of per-CPU memory, in cpus[], is what a percpu_counter's parts are found with. No symbol tells it
  * on every kernel (kallsyms may lack data), but the elements of a per-CPU map do: filled once by find_cpu_offsets.
@@ -92,7 +94,7 @@ static __always_inline struct tracer_cpu *this_cpu(void)
 
 #define SUSPEND_NS 1000000000
 
-/* The smaller value is truer, but for a slow drift: at most one part in 64 of the time since; 0: it was never known. */
+/* The smaller value is truer, but for a slow drift: at most one part in 64 of since_ns; 0: none was known. */
 static __always_inline __u64 least_ahead(__u64 known_ns, __u64 seen_ns, __u64 since_ns)
 {
 	__u64 most_ns = known_ns + (since_ns >> 6);

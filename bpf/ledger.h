@@ -154,10 +154,11 @@ static __always_inline __u64 queued_of(struct tracer_thread *thread, __u64 run_d
 	return thread->cause != TRACER_WAIT_NONE && !queued_before && run_delay_ns > 2 * off_ns ? 0 : off_ns;
 }
 
-/* Books the time from out_ns to `in_ns`, by its run queue's clock. Idempotent: what is booked is so up to there. */
-static __always_inline void book(struct tracer_thread *thread, struct task_struct *task, __u64 in_ns)
+/* Books the time from out_ns to `in_ns`, by its run queue's clock. Idempotent: what is booked is so up to there.
+ * `run_delay_ns`: its sched_info's. */
+static __always_inline void book(struct tracer_thread *thread, struct task_struct *task, __u64 in_ns,
+				 __u64 run_delay_ns)
 {
-	__u64 run_delay_ns = task->sched_info.run_delay;
 	__u64 queued_ns = run_delay_ns - thread->run_delay_ns;
 	__u64 off_ns = 0;
 	__u32 cause = thread->cause;

@@ -16,9 +16,10 @@ struct {
 DEFINE_PLACES_TAKEN(thread, tracer_thread_slot, tracer_thread, tid, thread, displaced_threads, thread_copy,
 		    TRACER_LOSS_LEDGER_TABLE)
 
-/* Follows a thread of a process from `since_ns` on: from its birth, or from now. */
+/* Follows a thread of a process from `since_ns` on: from its birth, or from now, which is `out_ns` by the queue's clock
+ * if it may be off the CPU. */
 static __noinline struct tracer_thread *begin_ledger(struct tracer_process *process, struct task_struct *task,
-						     __u64 since_ns, __u32 program)
+						     __u64 since_ns, __u64 out_ns, __u32 program)
 {
 	struct tracer_thread *thread = thread_take(task->pid, program);
 
@@ -27,8 +28,12 @@ static __noinline struct tracer_thread *begin_ledger(struct tracer_process *proc
 		return NULL;
 	}
 	thread->followed_ns = since_ns;
+	thread->out_ns = out_ns;
+	thread->queued_before = out_ns != 0;
 	thread->cpu_before_ns = task->se.sum_exec_runtime;
 	thread->run_delay_ns = task->sched_info.run_delay;
+	/* From here on a switch finds it. */
+	barrier();
 	thread->task = (__u64)task;
 	return thread;
 }
@@ -50,21 +55,16 @@ static __always_inline void inherit_limit(struct tracer_thread *thread, struct t
 static __always_inline void join_ledger(struct tracer_process *process, struct task_struct *task, __u64 now_ns,
 					__u32 program)
 {
-	struct tracer_thread *thread = begin_ledger(process, task, now_ns, program);
+	struct tracer_thread *thread = begin_ledger(process, task, now_ns, queue_clock_now(now_ns), program);
 
 	if (!thread)
 		return;
-	/* In this order: it sets its state first, and is on the CPU until after the switch. */
-	bool on_cpu = task->on_cpu;
-	barrier();
 	__u32 state = task_state(task);
-	/* A switch since has told more, or will. */
-	if (thread->changes || (on_cpu && !state))
+	/* It runs, or is in the queue; or a switch since has told more. */
+	if (!state || thread->changes)
 		return;
-	thread->out_ns = queue_clock_now(now_ns);
-	thread->queued_before = !state;
-	if (state)
-		keep_cause(thread, cause_of_wait(task, state, false));
+	thread->queued_before = 0;
+	keep_cause(thread, cause_of_wait(task, state, false));
 	if (is_pipe(thread->cause))
 		mark_pipe_waiter(task->pid, true);
 }
@@ -113,7 +113,8 @@ static __always_inline void add_thread(struct tracer_wire_waits *to, const struc
 {
 	keep_peers(to, thread);
 	add_word(&to->wall_ns, now_ns - thread->followed_ns, alone);
-	add_word(&to->cpu_ns, cpu_ns - thread->cpu_before_ns, alone);
+	/* Taken in while it ran: what the kernel had not booked then may not be booked yet. */
+	add_word(&to->cpu_ns, cpu_ns > thread->cpu_before_ns ? cpu_ns - thread->cpu_before_ns : 0, alone);
 	add_word(&to->run_queue_ns, thread->run_queue_ns, alone);
 	__sync_fetch_and_add(&to->threads, 1);
 	to->limits_known = limits_known();
@@ -193,12 +194,37 @@ static __always_inline struct tracer_thread *trade_places(struct tracer_thread *
 	return first;
 }
 
+/* Where a thread stands, by what the kernel says of it. */
+struct standing {
+	bool on_cpu;
+	__u64 arrival_ns;
+	__u64 run_delay_ns;
+};
+
+/* A thread, and where it stood then. False: it has left the CPU meanwhile. */
+static __always_inline bool copy_thread(struct tracer_thread *copy, struct standing *standing,
+					const struct tracer_thread *thread, struct task_struct *task)
+{
+	__u32 changes = thread->changes;
+
+	barrier();
+	__builtin_memcpy(copy, thread, sizeof(*copy));
+	/* Its arrival is told before it is on the CPU. */
+	standing->on_cpu = task->on_cpu;
+	barrier();
+	standing->arrival_ns = task->sched_info.last_arrival;
+	standing->run_delay_ns = task->sched_info.run_delay;
+	barrier();
+	return !(changes & 1) && changes == thread->changes;
+}
+
 /* At an exec, of the thread that called it, which runs. */
 static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct task_struct *task, pid_t old_tid,
 					   __u64 cpu_ns, __u64 now_ns)
 {
 	struct tracer_thread *thread = thread_find(old_tid);
 	__u32 program = PROGRAM_EXEC;
+	struct standing standing;
 
 	if (!thread || thread->task != (__u64)task)
 		return;
@@ -208,27 +234,10 @@ static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct 
 	if (!thread || !copy)
 		return;
 	/* Booked for good when it leaves the CPU, which it may do in the middle of this. */
-	__u64 arrival_ns = task->sched_info.last_arrival;
-	barrier();
-	__builtin_memcpy(copy, thread, sizeof(*copy));
-	book(copy, task, arrival_ns);
+	if (!copy_thread(copy, &standing, thread, task))
+		copy_thread(copy, &standing, thread, task);
+	book(copy, task, standing.arrival_ns, standing.run_delay_ns);
 	add_ledger(to, copy, cpu_ns, now_ns);
-}
-
-/* Also whether it is on a CPU, and since when. False: it has left the CPU meanwhile. */
-static __always_inline bool copy_thread(struct tracer_thread *copy, const struct tracer_thread *thread,
-					struct task_struct *task, bool *on_cpu, __u64 *arrival_ns)
-{
-	__u32 changes = thread->changes;
-
-	barrier();
-	__builtin_memcpy(copy, thread, sizeof(*copy));
-	/* Its arrival is told before it is on the CPU. */
-	*on_cpu = task->on_cpu;
-	barrier();
-	*arrival_ns = task->sched_info.last_arrival;
-	barrier();
-	return !(changes & 1) && changes == thread->changes;
 }
 
 /* Of a thread that lives, up to now; on another CPU it may go on meanwhile. */
@@ -237,17 +246,16 @@ static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struc
 {
 	struct tracer_thread *thread = thread_of(task);
 	struct tracer_thread *copy = bpf_map_lookup_elem(&thread_copy, &program);
-	__u64 until_ns;
-	bool on_cpu;
+	struct standing standing;
 
 	if (!thread || !copy)
 		return;
 	/* No loop: 5.10 refuses one that is entered by falling into it, as the compiler makes of this. */
-	if (!copy_thread(copy, thread, task, &on_cpu, &until_ns) &&
-	    !copy_thread(copy, thread, task, &on_cpu, &until_ns) &&
-	    !copy_thread(copy, thread, task, &on_cpu, &until_ns))
-		copy_thread(copy, thread, task, &on_cpu, &until_ns);
-	if (!on_cpu) {
+	if (!copy_thread(copy, &standing, thread, task) && !copy_thread(copy, &standing, thread, task) &&
+	    !copy_thread(copy, &standing, thread, task))
+		copy_thread(copy, &standing, thread, task);
+	__u64 until_ns = standing.arrival_ns;
+	if (!standing.on_cpu) {
 		until_ns = queue_clock_now(now_ns);
 		/* Ready, and not told by sched_info before it runs. */
 		if (!copy->cause) {
@@ -256,11 +264,11 @@ static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struc
 				copy->run_queue_ns += now_ns - copy->followed_ns;
 			else if (copy->out_ns && until_ns > copy->out_ns)
 				copy->run_queue_ns += until_ns - copy->out_ns;
-			copy->run_delay_ns = task->sched_info.run_delay;
+			copy->run_delay_ns = standing.run_delay_ns;
 			until_ns = 0;
 		}
 	}
-	book(copy, task, until_ns);
+	book(copy, task, until_ns, standing.run_delay_ns);
 	add_ledger(to, copy, task->se.sum_exec_runtime, now_ns);
 }
 

@@ -8,10 +8,10 @@
 
 #include "wire.h"
 #include "maps.h"
-#include "task_state.h"
 #include "accounts.h"
 #include "paths.h"
 #include "process_table.h"
+#include "task_state.h"
 #include "ledger_life.h"
 #include "process.h"
 #include "arguments.h"
@@ -34,7 +34,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		__sync_fetch_and_add(&origin->threads, 1);
 		__sync_fetch_and_add(&origin->threads_created, 1);
 		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED))
-			inherit_limit(begin_ledger(origin, child, bpf_ktime_get_boot_ns(), PROGRAM_FORK), child,
+			inherit_limit(begin_ledger(origin, child, bpf_ktime_get_boot_ns(), 0, PROGRAM_FORK), child,
 				      parent);
 		if (!origin->has_sums)
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
@@ -78,7 +78,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	}
 	refresh_cgroup(child, fresh, PROGRAM_FORK);
 	if (keep_ledgers)
-		inherit_limit(begin_ledger(fresh, child, fresh->start_ns, PROGRAM_FORK), child, parent);
+		inherit_limit(begin_ledger(fresh, child, fresh->start_ns, 0, PROGRAM_FORK), child, parent);
 	send_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
 	return 0;
 }
@@ -131,7 +131,8 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		if (!process)
 			return 0;
 		if (keep_ledgers) {
-			struct tracer_thread *thread = begin_ledger(process, task, process->attached_ns, PROGRAM_EXEC);
+			struct tracer_thread *thread =
+				begin_ledger(process, task, process->attached_ns, 0, PROGRAM_EXEC);
 			if (thread)
 				exact_run_time(task, process->attached_ns, &thread->cpu_before_ns);
 		}

@@ -21,11 +21,4 @@ static __always_inline bool is_stopped(struct task_struct *task, __u32 state)
 	return (state & TASK_INTERRUPTIBLE) && BPF_CORE_READ_BITFIELD(task, frozen);
 }
 
-/* The clock of the run queue of its CPU, by which sched_info counts: as of when the kernel last looked, which at a
- * switch is about when that began. */
-static __always_inline __u64 queue_clock(struct task_struct *task)
-{
-	return task->se.cfs_rq->rq->clock;
-}
-
 #endif

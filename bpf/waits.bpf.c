@@ -7,6 +7,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "wire.h"
+#include "queue_clock.h"
 #include "ledger.h"
 #include "task_state.h"
 #include "wait_causes.h"
@@ -25,7 +26,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt)
 	bool waited_for_pipe = is_pipe(thread->cause);
 	thread->changes++;
 	barrier();
-	book(thread, task, task->sched_info.last_arrival);
+	book(thread, task, task->sched_info.last_arrival, task->sched_info.run_delay);
 	thread->out_ns = queue_clock(task);
 	thread->waker = 0;
 	if (preempt || !state)

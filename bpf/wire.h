@@ -339,7 +339,7 @@ struct tracer_cpu {
 /* What the ledger remembers of a thread. What each switch wants stands side by side. */
 struct tracer_thread {
 	__u64 task;	    /* its address, as tids come again, and an exec moves them */
-	__u64 out_ns;	    /* when it last left the CPU, by its run queue's clock; 0: not since it was followed */
+	__u64 out_ns;	    /* when it last left the CPU, by its run queue's clock; 0: it is new */
 	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
 	__u64 run_queue_ns;
 	__u64 group;   /* the kernel's handle of its CPU cgroup, from which `limited` was found */

@@ -41,10 +41,7 @@ std::optional<int> follow(Capture& capture, Child& child, Signals& signals) {
       if (signal->number == SIGCHLD) continue;
       if (signal->number == SIGINT && ++interrupts >= 2) return std::nullopt;
       if (!signal->from_terminal) child.signal(signal->number);
-      if (signal->number == SIGTSTP) {
-        capture.suspend(signals);
-        if (!signal->from_terminal) child.signal(SIGCONT);
-      }
+      if (signal->number == SIGTSTP) capture.suspend(signals);
     }
     capture.poll(milliseconds(0));
   }

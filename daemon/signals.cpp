@@ -9,7 +9,7 @@ namespace tracerd {
 Signals::Signals() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
-  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2})
+  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2})
     ::sigaddset(&wanted, number);
   ::sigprocmask(SIG_BLOCK, &wanted, &before_);
   struct sigaction action {};
