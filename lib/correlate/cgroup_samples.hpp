@@ -6,7 +6,7 @@
 #include <tracer/sample.hpp>
 
 #include "correlate/cgroup_table.hpp"
-#include "decode/records.hpp"
+#include "source/records.hpp"
 
 namespace tracer {
 

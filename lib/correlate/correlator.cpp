@@ -7,7 +7,7 @@
 
 #include "correlate/cgroup_samples.hpp"
 #include "correlate/folding.hpp"
-#include "decode/account.hpp"
+#include "correlate/account.hpp"
 
 namespace tracer {
 

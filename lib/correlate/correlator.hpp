@@ -16,10 +16,10 @@
 #include "correlate/cgroup_table.hpp"
 #include "correlate/filter_evaluator.hpp"
 #include "correlate/sample_table.hpp"
-#include "correlate/secret_rules.hpp"
-#include "correlate/tool_rules.hpp"
-#include "decode/account.hpp"
-#include "decode/records.hpp"
+#include "rules/secret_rules.hpp"
+#include "rules/tool_rules.hpp"
+#include "correlate/account.hpp"
+#include "source/records.hpp"
 
 namespace tracer {
 

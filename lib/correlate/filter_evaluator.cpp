@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "source/cgroup_files.hpp"
+#include "source/kernel/cgroup_files.hpp"
 
 namespace tracer {
 namespace {

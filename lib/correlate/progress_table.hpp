@@ -8,7 +8,7 @@
 
 #include <tracer/event.hpp>
 
-#include "decode/records.hpp"
+#include "source/records.hpp"
 
 namespace tracer {
 

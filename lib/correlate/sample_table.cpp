@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "decode/account.hpp"
-#include "decode/ledger.hpp"
+#include "correlate/account.hpp"
+#include "correlate/ledger.hpp"
 
 namespace tracer {
 namespace {

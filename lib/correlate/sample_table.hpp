@@ -13,7 +13,7 @@
 #include <tracer/sample.hpp>
 
 #include "correlate/progress_table.hpp"
-#include "decode/records.hpp"
+#include "source/records.hpp"
 
 namespace tracer {
 

@@ -6,7 +6,7 @@
 #include <tracer/signals.hpp>
 
 #include "base/field_sums.hpp"
-#include "decode/account.hpp"
+#include "correlate/account.hpp"
 #include "summary/cgroup_peaks.hpp"
 #include "summary/memory_rounds.hpp"
 #include "summary/pipe_graph.hpp"

@@ -14,8 +14,8 @@
 #include <tracer/error.hpp>
 #include <tracer/recording.hpp>
 
-#include "record/frame.hpp"
-#include "record/recording_header.hpp"
+#include "stream/frame.hpp"
+#include "stream/recording_header.hpp"
 
 namespace {
 

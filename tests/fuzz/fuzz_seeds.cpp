@@ -8,7 +8,7 @@
 #include <tracer/recording.hpp>
 #include <tracer/sink.hpp>
 
-#include "record/recording_header.hpp"
+#include "stream/recording_header.hpp"
 #include "sample_events.hpp"
 #include "temp_file.hpp"
 #include "wire_builder.hpp"

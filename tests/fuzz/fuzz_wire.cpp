@@ -11,8 +11,8 @@
 #include <tracer/summary.hpp>
 #include <tracer/testing.hpp>
 
-#include "decode/decoder.hpp"
-#include "record/event_codec.hpp"
+#include "source/kernel/decoder.hpp"
+#include "stream/event_codec.hpp"
 #include "wire_builder.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decode/account.hpp"
+#include "correlate/account.hpp"
 
 #include <unistd.h>
 

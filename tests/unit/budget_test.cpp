@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dispatch/budget.hpp"
+#include "session/budget.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decode/decoder.hpp"
+#include "source/kernel/decoder.hpp"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decode/ledger.hpp"
+#include "correlate/ledger.hpp"
 
 #include <doctest/doctest.h>
 

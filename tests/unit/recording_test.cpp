@@ -20,8 +20,8 @@
 #include <tracer/sink.hpp>
 #include <tracer/source.hpp>
 
-#include "record/frame.hpp"
-#include "record/recording_header.hpp"
+#include "stream/frame.hpp"
+#include "stream/recording_header.hpp"
 #include "sample_events.hpp"
 #include "temp_file.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dispatch/snapshot_clock.hpp"
+#include "session/snapshot_clock.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../lib/correlate/tool_rules.hpp"
+#include "rules/tool_rules.hpp"
 
 #include <cerrno>
 #include <string>

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/secret_finder.hpp"
+
+#include <algorithm>
+
+namespace tracer {
+
+using namespace secret_text;
+
+void SecretFinder::find() {
+  colons();
+  parameters();
+  urls();
+  shapes();
+  pem();
+}
+
+void SecretFinder::add(std::size_t begin, std::size_t end) {
+  if (begin < end && text_.substr(begin, end - begin) != secret_text::kMask) ranges_.emplace_back(begin, end);
+}
+
+std::size_t SecretFinder::replace(std::string& text) {
+  if (ranges_.empty()) return 0;
+  std::sort(ranges_.begin(), ranges_.end());
+  std::string masked;
+  std::size_t count = 0, done = 0;
+  for (std::size_t i = 0; i < ranges_.size();) {
+    auto [begin, end] = ranges_[i];
+    for (++i; i < ranges_.size() && ranges_[i].first <= end; ++i) end = std::max(end, ranges_[i].second);
+    masked.append(text, done, begin - done).append(secret_text::kMask);
+    done = end;
+    ++count;
+  }
+  masked.append(text, done);
+  text = std::move(masked);
+  return count;
+}
+
+void SecretFinder::colons() {
+  covered_ = 0;
+  for (auto colon = text_.find(':'); colon != kNone; colon = text_.find(':', colon + 1)) {
+    std::size_t end = colon;
+    while (end > 0 && colon - end < 4 && is_space(text_[end - 1])) --end;
+    bool quoted = false;
+    if (end > 0 && is_quote(text_[end - 1])) {
+      quoted = true;
+      --end;
+      if (end > 0 && text_[end - 1] == '\\') --end;
+    }
+    std::size_t begin = end;
+    while (begin > 0 && end - begin < kMaxName && is_name(text_[begin - 1])) --begin;
+    std::string name = lower(text_.substr(begin, end - begin));
+    const bool attached = name.starts_with("-h");
+    if (attached) name.erase(0, 2);
+    const bool header = rules_.headers_.contains(name) || (name.starts_with("x-") && rules_.is_secret_name(name));
+    if (!header && !(quoted && rules_.is_secret_name(text_.substr(begin, end - begin)))) continue;
+    std::size_t from = colon + 1;
+    while (from < text_.size() && (is_space(text_[from]) || text_[from] == '\\')) ++from;
+    if (from < covered_ || from >= text_.size()) continue;
+    const char around = begin > 0 && is_quote(text_[begin - 1]) && !quoted ? text_[begin - 1] : '\0';
+    char stop = around;
+    if (is_quote(text_[from])) stop = text_[from++];
+    std::size_t to = from;
+    while (to < text_.size() && text_[to] != '\n' && !(stop != 0 && text_[to] == stop)) {
+      // Numbers and the like end with their member.
+      if (stop == 0 && quoted && (text_[to] == ',' || text_[to] == '}')) break;
+      ++to;
+    }
+    covered_ = to;
+    if (header) {
+      std::size_t scheme = from;
+      while (scheme < to && scheme - from < 32 && is_name(text_[scheme])) ++scheme;
+      if (scheme < to && text_[scheme] == ' ' && rules_.schemes_.contains(lower(text_.substr(from, scheme - from)))) {
+        from = scheme + 1;
+      }
+    }
+    if (to > from && text_[to - 1] == '\\') --to;
+    add(from, to);
+  }
+}
+
+void SecretFinder::parameters() {
+  for (std::size_t at = text_.find_first_of("?&"); at != kNone; at = text_.find_first_of("?&", at + 1)) {
+    std::size_t end = at + 1;
+    while (end < text_.size() && end - at <= kMaxName && is_name(text_[end])) ++end;
+    if (end >= text_.size() || text_[end] != '=') continue;
+    const std::string_view name = text_.substr(at + 1, end - at - 1);
+    if (!rules_.parameters_.contains(lower(name)) && !rules_.is_secret_name(name)) continue;
+    std::size_t to = end + 1;
+    const auto ends = [](char c) { return c == '&' || c == '#' || is_space(c) || is_quote(c); };
+    while (to < text_.size() && !ends(text_[to])) {
+      ++to;
+    }
+    add(end + 1, to);
+    // A '?' inside of a value begins nothing.
+    at = to - 1;
+  }
+}
+
+void SecretFinder::urls() {
+  std::size_t chunk_end = 0, last_at = kNone;
+  for (auto mark = text_.find("://"); mark != kNone; mark = text_.find("://", mark + 3)) {
+    std::size_t scheme = mark;
+    while (scheme > 0 && mark - scheme < 32 && (is_alnum(text_[scheme - 1]) || text_[scheme - 1] == '-')) --scheme;
+    if (rules_.plain_urls_.contains(lower(text_.substr(scheme, mark - scheme)))) continue;
+    const std::size_t begin = mark + 3;
+    if (begin >= chunk_end) {
+      chunk_end = begin;
+      while (chunk_end < text_.size() && !is_space(text_[chunk_end])) ++chunk_end;
+      last_at = text_.substr(0, chunk_end).rfind('@');
+    }
+    const std::size_t end = std::min(text_.substr(0, chunk_end).find_first_of("/?#\"'<>,", begin), chunk_end);
+    const std::string_view authority = text_.substr(begin, end - begin);
+    const auto colon = authority.find(':');
+    if (colon == kNone || authority.starts_with('[')) continue;
+    if (const auto at = authority.rfind('@'); at != kNone) {
+      if (at > colon) add(begin + colon + 1, begin + at);
+      continue;
+    }
+    const std::string_view port = authority.substr(colon + 1);
+    if (port.empty() || std::all_of(port.begin(), port.end(), is_digit) || port[0] == '$' || port[0] == '{') continue;
+    // No port: a password with a '/' in it, or one whose '@' has been cut off.
+    const std::size_t from = begin + colon + 1;
+    if (last_at != kNone && last_at > from) {
+      add(from, last_at);
+    } else if (chunk_end == text_.size()) {
+      add(from, chunk_end);
+    }
+  }
+}
+
+void SecretFinder::shapes() {
+  std::vector<std::size_t> tried(rules_.shapes_.size(), 0);
+  for (std::size_t at = 0; at < text_.size(); ++at) {
+    const bool inside = at > 0 && (is_alnum(text_[at - 1]) || text_[at - 1] == '_');
+    if (inside && !(at >= 3 && text_[at - 3] == '%')) continue;
+    for (std::size_t i = 0; i < tried.size(); ++i) {
+      const SecretRules::Shape& shape = rules_.shapes_[i];
+      // What ran to here from an earlier start is longer and was no token, so this is none either.
+      if (at < tried[i] || !text_.substr(at).starts_with(shape.prefix)) continue;
+      const std::size_t from = at + shape.prefix.size();
+      std::size_t to = from;
+      while (to < text_.size() && shape.set[static_cast<unsigned char>(text_[to])]) ++to;
+      tried[i] = to;
+      const bool at_end = to == text_.size();
+      const std::size_t min = maybe_cut_ && at_end && shape.prefix.size() >= 4 ? 1 : shape.min;
+      if (to - from < min) continue;
+      const bool contains = text_.substr(from, to - from).find(shape.contains) != kNone;
+      if (contains || at_end) add(at, to);
+    }
+  }
+}
+
+void SecretFinder::pem() {
+  constexpr std::string_view kPrivate = "PRIVATE KEY-----";
+  for (auto at = text_.find(kPrivate); at != kNone; at = text_.find(kPrivate, at + 1)) {
+    const auto marker = text_.substr(at > 64 ? at - 64 : 0, std::min<std::size_t>(at, 64));
+    const auto begin = marker.rfind("-----BEGIN ");
+    const auto end = marker.rfind("-----END ");
+    if (begin != kNone && (end == kNone || begin > end)) {
+      add(at - marker.size() + begin, text_.size());
+      return;
+    }
+    // The beginning has been cut off.
+    if (end != kNone) add(0, at + kPrivate.size());
+  }
+}
+
+}  // namespace tracer

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Runs wire records through the stages and keeps the events.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tracer/session.hpp>
+#include <tracer/source.hpp>
+#include <tracer/testing.hpp>
+
+#include "correlate/correlator.hpp"
+#include "source/kernel/decoder.hpp"
+#include "wire_builder.hpp"
+
+namespace collect {
+
+template <class E>
+std::vector<E> all_of(const std::vector<tracer::Event>& events) {
+  std::vector<E> found;
+  for (const tracer::Event& event : events)
+    if (const E* typed = std::get_if<E>(&event)) found.push_back(*typed);
+  return found;
+}
+
+inline std::vector<tracer::EventKind> kinds_of(const std::vector<tracer::Event>& events) {
+  std::vector<tracer::EventKind> kinds;
+  for (const tracer::Event& event : events) kinds.push_back(tracer::kind_of(event));
+  return kinds;
+}
+
+/// Options of a session that the test polls.
+inline tracer::SessionOptions polled() {
+  tracer::SessionOptions options;
+  options.reader = tracer::Reader::kPoll;
+  return options;
+}
+
+/// FakeSource::push(record) would take a vector for the record itself.
+inline void push(tracer::testing::FakeSource& source, std::span<const std::byte> record) { source.push(record); }
+
+/// The life of a process in three records.
+inline void push_life(tracer::testing::FakeSource& source, std::uint32_t pid) {
+  const wire::Who who{.pid = pid, .start_ns = pid * 10ull};
+  push(source, wire::start_record(who));
+  push(source, wire::exec_record(who, {.time_ns = who.start_ns + 1, .program_start_ns = who.start_ns}));
+  push(source, wire::exit_record(who, {.time_ns = who.start_ns + 2, .program_start_ns = who.start_ns + 1}));
+}
+
+/// Decoder and correlator, without a session.
+class Stages {
+ public:
+  explicit Stages(const tracer::Filter& filter = {}, bool kernel_helps = false, std::size_t max_processes = 1000,
+                  bool mask_secrets = true)
+      : correlator({tracer::ToolRules::builtin(), tracer::SecretRules::builtin(), mask_secrets},
+                   tracer::FilterEvaluator(filter, kernel_helps), max_processes,
+                   [this](tracer::Event event) { events.push_back(std::move(event)); }) {}
+
+  void push(std::span<const std::byte> bytes) {
+    const wire::Exact exact(bytes);
+    if (auto record = decoder.decode(exact.span())) correlator.on_record(std::move(*record));
+  }
+  /// Samples of what these records tell.
+  std::vector<tracer::ProcessSample> sample(std::initializer_list<wire::Bytes> records) {
+    return correlator.sample_now([&] {
+      for (const wire::Bytes& record : records) push(record);
+    });
+  }
+  template <class E>
+  std::vector<E> all() const {
+    return all_of<E>(events);
+  }
+  template <class E>
+  E last() const {
+    return all_of<E>(events).back();
+  }
+
+  std::vector<tracer::Event> events;
+  tracer::Decoder decoder;
+  tracer::Correlator correlator;
+};
+
+/// A session that the test polls, with all its events.
+class Polled {
+ public:
+  explicit Polled(tracer::SessionOptions options = {}) {
+    options.reader = tracer::Reader::kPoll;
+    auto owned = std::make_unique<tracer::testing::FakeSource>();
+    source = owned.get();
+    session = std::make_unique<tracer::Session>(std::move(owned), std::move(options));
+    subscription = session->on_any([this](const tracer::Event& event) { events.push_back(event); });
+    session->start();
+  }
+  void push(std::span<const std::byte> record) { source->push(record); }
+  std::size_t poll() { return session->poll(std::chrono::milliseconds(0)); }
+
+  std::vector<tracer::Event> events;
+  tracer::testing::FakeSource* source = nullptr;
+  std::unique_ptr<tracer::Session> session;
+  tracer::Subscription subscription;
+};
+
+}  // namespace collect
