@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The typed facts that a session delivers. docs/signals.md tells for each field its source in the kernel and its
-/// error.
+/// The typed facts that a session delivers. docs/signals.md gives the kernel source and the error of each field.
 ///
 /// Everywhere: times are nanoseconds of the boot clock (CLOCK_BOOTTIME), sizes are bytes, and what is not known is
 /// absent (std::nullopt), never 0.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tracer/event_kind.hpp>
@@ -51,17 +52,27 @@ struct ProcessExit {
   std::optional<std::uint64_t> threads;  ///< Ever created, the first included.
   Account account;                       ///< Of the whole process; its peak is the last program's.
   ProgramAccount program;                ///< The last program's share.
+  bool status_is_answer = false;  ///< exit_code is the tool's answer (grep: 1, nothing found), by rules/tools.toml.
 
-  /// Ended by a signal or with a status other than 0.
-  bool failed() const noexcept { return exit_signal.has_value() || exit_code.value_or(0) != 0; }
+  /// Ended by a signal, or with a status other than 0 that is no answer.
+  bool failed() const noexcept { return exit_signal.has_value() || (exit_code.value_or(0) != 0 && !status_is_answer); }
 };
 
-/// Something was lost since the last event of the same cause. Sums per context are not changed by it.
+/// How many events of one kind.
+struct KindCount {
+  EventKind kind = EventKind::kNone;
+  std::uint64_t count = 0;
+};
+
+/// Something was lost since the last event of the same cause. Kernel totals per context are not affected.
 struct Loss {
   static constexpr EventKind kKind = EventKind::kLoss;
   std::uint64_t time_ns = 0;
-  std::string cause;        ///< As in Statistics::losses.
-  std::uint64_t count = 0;  ///< More of them since the last report.
+  std::string cause;                      ///< As in Statistics::losses; "queue_full" in the queue that was full.
+  std::uint64_t count = 0;                ///< New losses since the last report.
+  std::optional<std::uint64_t> first_ns;  ///< "queue_full": time of the first event that was dropped here …
+  std::optional<std::uint64_t> last_ns;   ///< … and of the last.
+  std::vector<KindCount> by_kind;         ///< "queue_full": what was dropped. Empty for other causes.
 };
 
 /// The last event of a session; a recording without it was cut short.
@@ -80,11 +91,76 @@ struct SessionEnd {
   std::optional<std::vector<std::string>> missing_families;  ///< Asked for, but refused by the kernel, or given up.
 };
 
-using Event =
-    std::variant<ProcessStart, ProcessExec, ProcessExit, ProcessSample, Loss, SessionEnd, ToolSample, CgroupSample>;
+namespace internal {
 
-TRACER_EXPORT EventKind kind_of(const Event& event) noexcept;
-TRACER_EXPORT std::uint64_t time_of(const Event& event) noexcept;
+template <class... E>
+struct TypeList {};
+/// The types of all events, the frequent ones first.
+using EventTypes = TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample,
+                            SnapshotEnd, Loss, SessionEnd>;
+
+template <class E, class List>
+inline constexpr bool kIsIn = false;
+template <class E, class... Types>
+inline constexpr bool kIsIn<E, TypeList<Types...>> = (std::is_same_v<E, Types> || ...);
+
+struct EventBody {
+  EventKind kind;
+  std::uint32_t heap_bytes;  ///< Texts and shared parts, each in full.
+  std::uint64_t time_ns;
+};
+template <class E>
+struct EventBox final : EventBody {
+  EventBox(const EventBody& head, E&& moved) : EventBody(head), event(std::move(moved)) {}
+  E event;
+};
+
+}  // namespace internal
+
+template <class E>
+concept EventType = internal::kIsIn<E, internal::EventTypes>;
+
+/// A typed fact with a time: a handle to one immutable body. Copying it copies a pointer; threads may share it.
+class TRACER_EXPORT Event {
+ public:
+  /// Empty: kind() is kNone.
+  Event() noexcept = default;
+  /// From ProcessExit, Loss … The body is made here and never changes.
+  template <EventType E>
+  Event(E event);  // NOLINT(google-explicit-constructor)
+
+  EventKind kind() const noexcept { return body_ ? body_->kind : EventKind::kNone; }
+  std::uint64_t time_ns() const noexcept { return body_ ? body_->time_ns : 0; }
+  /// Null when it is of another kind. Valid as long as this handle or a copy of it.
+  template <EventType E>
+  const E* get_if() const noexcept {
+    return kind() == E::kKind ? &static_cast<const internal::EventBox<E>&>(*body_).event : nullptr;
+  }
+  /// Bytes of its body, its texts and its shared parts, each in full: what a queue charges for it.
+  std::size_t charge_bytes() const noexcept;
+
+ private:
+  std::shared_ptr<const internal::EventBody> body_;
+};
+
+namespace internal {
+
+template <class Visitor, class... E>
+void visit_as(Visitor& visitor, const Event& event, TypeList<E...>) {
+  const auto visits = [&](const auto* body) {
+    if (body != nullptr) visitor(*body);
+    return body != nullptr;
+  };
+  static_cast<void>((visits(event.get_if<E>()) || ...));
+}
+
+}  // namespace internal
+
+/// Calls `visitor` with the body of `event`, as its own type; not at all for an empty handle.
+template <class Visitor>
+void visit(Visitor&& visitor, const Event& event) {
+  internal::visit_as(visitor, event, internal::EventTypes());
+}
 
 /// One JSON object, `kind` first, without a line end. Bytes that are not UTF-8 become U+FFFD.
 TRACER_EXPORT std::string to_json(const Event& event);

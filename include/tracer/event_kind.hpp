@@ -8,16 +8,19 @@
 
 namespace tracer {
 
-/// Part of the recording format: a number is never reused.
+/// The kinds of events, in ranges by family: 1 to 99 the session itself, 100 processes; 200 is kept for files, 300 for
+/// the network. Part of the stream format: a number is never reused.
 enum class EventKind : std::uint16_t {
-  kProcessStart = 1,
-  kProcessExec = 2,
-  kProcessExit = 3,
-  kProcessSample = 4,
-  kLoss = 5,
-  kSessionEnd = 6,
-  kToolSample = 7,
-  kCgroupSample = 8,
+  kNone = 0,  ///< An empty handle.
+  kLoss = 1,
+  kSessionEnd = 2,
+  kSnapshotEnd = 3,
+  kProcessStart = 100,
+  kProcessExec = 101,
+  kProcessExit = 102,
+  kProcessSample = 103,
+  kToolSample = 104,
+  kCgroupSample = 105,
 };
 
 /// "process_start", "process_exec" … as in dumps. Empty for an unknown value.

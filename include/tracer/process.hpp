@@ -3,40 +3,57 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <tracer/context.hpp>
+#include <tracer/export.hpp>
 #include <tracer/ledger.hpp>
 
 namespace tracer {
 
-/// Who a process is and what it runs, as known when an event was made. Immutable; shared by events.
-/// (boot id of the host, pid, start_ns) is unique for ever; the pid alone is not.
-struct Process {
-  std::uint32_t pid = 0;                         ///< Thread group id in the initial pid namespace.
-  std::uint64_t start_ns = 0;                    ///< When its first thread was made.
-  std::optional<std::uint32_t> parent_pid;       ///< Of the process that was its parent when it began.
-  std::optional<std::uint64_t> parent_start_ns;  ///< With parent_pid the parent's identity.
-  std::optional<std::uint32_t> uid;              ///< Real user id, in the initial user namespace.
-  std::optional<std::string> comm;               ///< The kernel's short name: at most 15 bytes.
-  std::optional<std::string> exe;                ///< Path of the executable, below the process's own root.
+/// What a process runs. Immutable; shared by all events of the process until its next exec, and by children that have
+/// not executed yet. All absent: not known, as after a lost exec.
+struct Program {
+  std::optional<std::string> comm;  ///< The kernel's short name: at most 15 bytes.
+  std::optional<std::string> exe;   ///< Path of the executable, below the process's own root.
   std::optional<std::vector<std::string>>
-      argv;  ///< Secrets masked. Of a long vector the first 3 KiB and the last 1 KiB.
+      argv;  ///< Secrets masked. A long vector keeps its first 3 KiB and its last 1 KiB.
   std::optional<std::uint64_t> argv_cut_bytes;  ///< What is missing in the middle; absent: nothing.
   std::optional<std::string> cwd;               ///< When the program began, below the process's own root.
-  std::optional<std::string> cgroup;            ///< Path within its hierarchy.
-  std::optional<std::uint64_t> cgroup_id;
-  std::optional<std::string> cgroup_hierarchy;  ///< "v2", or the v1 hierarchy that cgroup is of: "memory", "pids".
-  std::optional<std::string> container_id;      ///< 64 hexadecimal digits, from the cgroup's path.
-  std::optional<std::uint32_t> pid_namespace;   ///< Inode number, as in /proc/PID/ns/pid.
-  std::optional<std::uint32_t> mount_namespace;
-  std::optional<std::string> tool;  ///< From rules/tools.toml, such as "samtools sort".
-  Context context;
+  std::optional<std::string> tool;              ///< From rules/tools.toml, such as "samtools sort".
 };
 
-/// What was consumed, summed over all threads, ended ones too; never what children consumed.
+/// The cgroup that a process is in. Immutable; shared by all events of processes in it.
+struct Cgroup {
+  std::optional<std::string> path;  ///< Within its hierarchy.
+  std::optional<std::uint64_t> id;
+  std::optional<std::string> hierarchy;     ///< "v2", or the v1 hierarchy: "memory", "pids".
+  std::optional<std::string> container_id;  ///< 64 hexadecimal digits, from the path.
+};
+
+/// Who a process is, what it runs and where it belongs, as known when an event was made. Immutable; shared by events.
+/// (boot id of the host, pid, start_ns) is unique forever; the pid alone is not.
+struct TRACER_EXPORT Process {
+  std::uint32_t pid = 0;                         ///< Thread group id in the initial pid namespace.
+  std::uint64_t start_ns = 0;                    ///< When its first thread was made.
+  std::optional<std::uint32_t> parent_pid;       ///< The process that was its parent when it began.
+  std::optional<std::uint64_t> parent_start_ns;  ///< With parent_pid the parent's identity.
+  std::optional<std::uint32_t> uid;              ///< Real user id, in the initial user namespace.
+  std::optional<std::uint32_t> pid_namespace;    ///< Inode number, as in /proc/PID/ns/pid.
+  std::optional<std::uint32_t> mount_namespace;
+  std::shared_ptr<const Program> program = unknown_program();  ///< Never null.
+  std::shared_ptr<const Cgroup> cgroup = unknown_cgroup();     ///< Never null.
+  std::shared_ptr<const Context> context = no_context();       ///< Never null.
+
+  static const std::shared_ptr<const Program>& unknown_program() noexcept;
+  static const std::shared_ptr<const Cgroup>& unknown_cgroup() noexcept;
+  static const std::shared_ptr<const Context>& no_context() noexcept;
+};
+
+/// What was consumed, summed over all threads including ended ones; never what children consumed.
 struct Account {
   std::optional<std::uint64_t> cpu_ns;     ///< Exact.
   std::optional<std::uint64_t> user_ns;    ///< The kernel's tick-sampled split, scaled to cpu_ns; absent below a tick.
@@ -46,25 +63,24 @@ struct Account {
   std::optional<std::uint64_t> major_faults;
   std::optional<std::uint64_t> voluntary_switches;
   std::optional<std::uint64_t> involuntary_switches;
-  std::optional<std::uint64_t> peak_rss_bytes;          ///< Of this program since its exec.
+  std::optional<std::uint64_t> peak_rss_bytes;          ///< This program's peak since its exec.
   std::optional<std::uint64_t> peak_rss_at_most_bytes;  ///< Where peak_rss_bytes can't be known, a bound.
   std::optional<std::uint64_t> read_bytes;          ///< By read calls. Not: exec's own reads, io_uring, splice, mmap.
-  std::optional<std::uint64_t> read_at_most_bytes;  ///< Where exec's own reads can't be told apart, a bound.
+  std::optional<std::uint64_t> read_at_most_bytes;  ///< Where exec's own reads can't be separated, a bound.
   std::optional<std::uint64_t> written_bytes;       ///< By write calls. Not: io_uring, splice, mmap, send.
   std::optional<std::uint64_t> read_calls;
   std::optional<std::uint64_t> write_calls;
   std::optional<std::uint64_t> storage_read_bytes;       ///< Fetched from storage because of it.
   std::optional<std::uint64_t> storage_written_bytes;    ///< Made dirty for storage.
   std::optional<std::uint64_t> storage_cancelled_bytes;  ///< Made dirty, and dropped before it got there.
-  Ledger ledger;                                         ///< Where the time went.
+  std::optional<Ledger> ledger;  ///< Where the time went. Absent: "waits" is off, or a thread could not be followed.
 };
 
 /// One of the programs that a process ran.
 struct ProgramAccount {
   std::optional<std::uint64_t> start_ns;  ///< Its exec, or the fork for a copy of the parent's.
   std::optional<std::uint64_t> end_ns;
-  std::optional<std::string> exe;
-  std::optional<std::string> tool;
+  std::shared_ptr<const Program> program = Process::unknown_program();  ///< Never null.
   Account account;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What snapshots tell of what lives: events.
+/// What a snapshot reports about living processes: events.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace tracer {
 
-/// How far a process has come in the largest file that it reads. All absent: it reads none that is large.
+/// A process's progress through the largest file that it reads.
 struct Progress {
-  std::optional<std::string> file;  ///< The file's name, without its folder; cut after 63 bytes.
-  std::optional<std::uint64_t> position_bytes;
-  std::optional<std::uint64_t> size_bytes;
+  std::string file;  ///< The file's name, without its folder; cut after 63 bytes.
+  std::uint64_t position_bytes = 0;
+  std::uint64_t size_bytes = 0;
   std::optional<std::uint64_t> bytes_per_s;   ///< Since the last sample. 0: it stands still. Absent in the first.
   std::optional<std::uint64_t> time_left_ns;  ///< At that rate.
 };
@@ -35,19 +35,19 @@ struct ProcessSample {
   std::optional<std::uint64_t> rss_file_bytes;
   std::optional<std::uint64_t> rss_shared_bytes;
   std::optional<std::uint64_t> pss_bytes;  ///< Its share, where it has memory in common with its parent or children.
-  Progress progress;
+  std::optional<Progress> progress;        ///< Absent: it reads no large file.
   Account account;
 };
 
-/// More living processes of one tool in one task than it would help to list: what they hold and have consumed so far,
-/// together. Figures are absent when they are not known of one of them.
+/// Aggregate of a tool's living processes in one task, when there are too many to list: what they hold and have
+/// consumed so far. A figure is absent when it is unknown for one of them.
 struct ToolSample {
   static constexpr EventKind kKind = EventKind::kToolSample;
   std::uint64_t time_ns = 0;
   std::optional<std::string> tool;
-  Context context;
+  std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
   std::uint64_t processes = 0;
-  std::uint64_t running = 0;                         ///< Of these, with a first thread that runs or could.
+  std::uint64_t running = 0;                         ///< Those whose first thread runs or is ready to.
   std::optional<std::uint64_t> threads;              ///< Alive now.
   std::optional<std::uint64_t> rss_anonymous_bytes;  ///< Sums; see held_bytes.
   std::optional<std::uint64_t> rss_file_bytes;
@@ -60,10 +60,7 @@ struct ToolSample {
 struct CgroupSample {
   static constexpr EventKind kKind = EventKind::kCgroupSample;
   std::uint64_t time_ns = 0;
-  std::optional<std::string> cgroup;  ///< Path within its hierarchy.
-  std::uint64_t cgroup_id = 0;
-  std::optional<std::string> cgroup_hierarchy;      ///< "v2" or "memory".
-  std::optional<std::string> container_id;          ///< As Process::container_id.
+  std::shared_ptr<const Cgroup> cgroup = Process::unknown_cgroup();  ///< Never null.
   bool has_below = false;                           ///< There are cgroups below it; their memory is in its own.
   std::optional<std::uint64_t> processes;           ///< In it, followed or not; not those of cgroups below it.
   std::optional<std::uint64_t> followed_processes;  ///< Of these.
@@ -74,6 +71,13 @@ struct CgroupSample {
   std::optional<std::uint64_t> held_bytes;          ///< That the followed processes hold of anonymous memory.
   std::optional<std::uint64_t> unexplained_bytes;   ///< memory_bytes less the last three. Absent with has_below.
   std::optional<std::uint64_t> throttled_ns;  ///< Its CPUs held back by its limit, since it was made; summed over them.
+};
+
+/// A snapshot is complete: all of its ProcessSample, ToolSample and CgroupSample events came before, with its time.
+struct SnapshotEnd {
+  static constexpr EventKind kKind = EventKind::kSnapshotEnd;
+  std::uint64_t time_ns = 0;
+  std::uint64_t processes = 0;  ///< Followed processes that lived then.
 };
 
 }  // namespace tracer

@@ -1,169 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/event.hpp>
 
-#include <iterator>
+#include <algorithm>
+#include <limits>
 
-#include <fmt/format.h>
-
-#include "base/event_fields.hpp"
+#include "base/event_schema.hpp"
 
 namespace tracer {
+namespace internal {
 namespace {
 
-/// The length of the UTF-8 sequence at the start of `text`, or 0 if there is none.
-std::size_t utf8_length(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  std::size_t length = 0;
-  unsigned code = 0;
-  if ((first & 0xe0u) == 0xc0) {
-    length = 2;
-    code = first & 0x1fu;
-  } else if ((first & 0xf0u) == 0xe0) {
-    length = 3;
-    code = first & 0x0fu;
-  } else if ((first & 0xf8u) == 0xf0) {
-    length = 4;
-    code = first & 0x07u;
-  } else {
-    return 0;
-  }
-  if (text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0u) != 0x80) return 0;
-    code = (code << 6) | (byte(i) & 0x3fu);
-  }
-  constexpr unsigned kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kSmallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return 0;
-  return length;
+std::size_t heap_bytes(const std::string& text) { return text.size(); }
+std::size_t heap_bytes(const std::vector<std::string>& texts) {
+  std::size_t bytes = texts.size() * sizeof(std::string);
+  for (const std::string& text : texts) bytes += text.size();
+  return bytes;
+}
+template <class T>
+requires(!Described<T>) std::size_t heap_bytes(const T&) { return 0; }
+
+/// Texts, and what is shared, as if it were not.
+template <Described T>
+std::size_t heap_bytes(const T& value) {
+  std::size_t bytes = 0;
+  each_field<T>([&](const auto& described) {
+    const auto& member = value.*described.member;
+    using Member = std::remove_cvref_t<decltype(member)>;
+    if constexpr (kIsListOfStructs<Member>) {
+      for (const auto& each : member) bytes += sizeof each + heap_bytes(each);
+    } else if constexpr (kIsShared<Member>) {
+      if (member) bytes += sizeof *member + heap_bytes(*member);
+    } else if constexpr (kIsOptional<Member>) {
+      if (member) bytes += heap_bytes(*member);
+    } else {
+      bytes += heap_bytes(member);
+    }
+  });
+  return bytes;
 }
 
-class JsonWriter {
- public:
-  explicit JsonWriter(std::string& out) : out_(out) {}
-
-  template <class T>
-  void operator()(const char* name, const T& value) {
-    key(name);
-    put(value);
-  }
-
-  template <class T>
-  void group(const char* name, const T& member) {
-    key(name);
-    if (!is_known(member)) {
-      out_ += "null";
-      return;
-    }
-    out_ += '{';
-    first_ = true;
-    visit_fields(*this, member);
-    out_ += '}';
-    first_ = false;
-  }
-
- private:
-  void key(const char* name) {
-    if (!first_) out_ += ',';
-    first_ = false;
-    out_ += '"';
-    out_ += name;
-    out_ += "\":";
-  }
-
-  void put(bool value) { out_ += value ? "true" : "false"; }
-  template <std::integral T>
-  void put(T value) {
-    fmt::format_to(std::back_inserter(out_), "{}", value);
-  }
-  template <class T>
-  void put(const std::optional<T>& value) {
-    if (value) {
-      put(*value);
-    } else {
-      out_ += "null";
-    }
-  }
-  void put(const std::vector<std::string>& values) {
-    out_ += '[';
-    bool first = true;
-    for (const std::string& value : values) {
-      if (!first) out_ += ',';
-      first = false;
-      put(value);
-    }
-    out_ += ']';
-  }
-  void put(const std::string& text) {
-    out_ += '"';
-    for (std::string_view rest = text; !rest.empty();) {
-      const auto byte = static_cast<unsigned char>(rest.front());
-      const std::size_t length = utf8_length(rest);
-      if (length == 0) {
-        out_ += "\\ufffd";
-        rest.remove_prefix(1);
-        continue;
-      }
-      if (byte == '"' || byte == '\\') {
-        out_ += '\\';
-        out_ += rest.front();
-      } else if (byte < 0x20 || byte == 0x7f) {
-        fmt::format_to(std::back_inserter(out_), "\\u{:04x}", byte);
-      } else {
-        out_ += rest.substr(0, length);
-      }
-      rest.remove_prefix(length);
-    }
-    out_ += '"';
-  }
-
-  std::string& out_;
-  bool first_ = false;
-};
+std::uint32_t narrow(std::size_t bytes) {
+  return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, std::numeric_limits<std::uint32_t>::max()));
+}
 
 }  // namespace
+}  // namespace internal
+
+const std::shared_ptr<const Program>& Process::unknown_program() noexcept {
+  static const auto unknown = std::make_shared<const Program>();
+  return unknown;
+}
+const std::shared_ptr<const Cgroup>& Process::unknown_cgroup() noexcept {
+  static const auto unknown = std::make_shared<const Cgroup>();
+  return unknown;
+}
+const std::shared_ptr<const Context>& Process::no_context() noexcept {
+  static const auto none = std::make_shared<const Context>();
+  return none;
+}
 
 std::string_view to_string(EventKind kind) noexcept {
   switch (kind) {
+    case EventKind::kNone: return {};
+    case EventKind::kLoss: return "loss";
+    case EventKind::kSessionEnd: return "session_end";
+    case EventKind::kSnapshotEnd: return "snapshot_end";
     case EventKind::kProcessStart: return "process_start";
     case EventKind::kProcessExec: return "process_exec";
     case EventKind::kProcessExit: return "process_exit";
     case EventKind::kProcessSample: return "process_sample";
-    case EventKind::kLoss: return "loss";
-    case EventKind::kSessionEnd: return "session_end";
     case EventKind::kToolSample: return "tool_sample";
     case EventKind::kCgroupSample: return "cgroup_sample";
   }
   return {};
 }
 
-EventKind kind_of(const Event& event) noexcept {
-  return std::visit([](const auto& e) { return std::remove_cvref_t<decltype(e)>::kKind; }, event);
+template <EventType E>
+Event::Event(E event) {
+  const internal::EventBody head{E::kKind, internal::narrow(internal::heap_bytes(event)), event.time_ns};
+  body_ = std::make_shared<internal::EventBox<E>>(head, std::move(event));
 }
+template TRACER_EXPORT Event::Event(Loss);
+template TRACER_EXPORT Event::Event(SessionEnd);
+template TRACER_EXPORT Event::Event(SnapshotEnd);
+template TRACER_EXPORT Event::Event(ProcessStart);
+template TRACER_EXPORT Event::Event(ProcessExec);
+template TRACER_EXPORT Event::Event(ProcessExit);
+template TRACER_EXPORT Event::Event(ProcessSample);
+template TRACER_EXPORT Event::Event(ToolSample);
+template TRACER_EXPORT Event::Event(CgroupSample);
 
-std::uint64_t time_of(const Event& event) noexcept {
-  return std::visit([](const auto& e) { return e.time_ns; }, event);
-}
-
-std::string to_json(const Event& event) {
-  std::string out;
-  out.reserve(2048);
-  out += "{\"kind\":\"";
-  out += to_string(kind_of(event));
-  out += '"';
-  JsonWriter writer(out);
-  std::visit([&](const auto& e) { visit_event(writer, e); }, event);
-  out += '}';
-  return out;
-}
-
-std::string to_json(const HostInfo& host) {
-  std::string out = "{\"kind\":\"host\"";
-  JsonWriter writer(out);
-  visit_fields(writer, host);
-  out += '}';
-  return out;
+std::size_t Event::charge_bytes() const noexcept {
+  std::size_t bytes = 0;
+  visit([&bytes](const auto& body) { bytes = sizeof(internal::EventBox<std::remove_cvref_t<decltype(body)>>); }, *this);
+  return bytes == 0 ? 0 : bytes + body_->heap_bytes;
 }
 
 }  // namespace tracer

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The one list of all fields of all events. Numbers and names are never changed or used again: recordings are read by
+/// them. tests/data/schema.golden holds what was published and may only grow; docs/signals.md is checked against it.
+#pragma once
+
+#include <tracer/event.hpp>
+
+#include "base/process_schema.hpp"
+
+namespace tracer::internal {
+
+template <>
+struct Schema<ProcessStart> {
+  static constexpr auto fields = std::tuple(field(1, "time_ns", &ProcessStart::time_ns, Unit::kNs),
+                                            group(2, "process", &ProcessStart::process, Shape::kFlat),
+                                            field(3, "attached_ns", &ProcessStart::attached_ns, Unit::kNs));
+};
+
+template <>
+struct Schema<ProcessExec> {
+  static constexpr auto fields = std::tuple(field(1, "time_ns", &ProcessExec::time_ns, Unit::kNs),
+                                            group(2, "process", &ProcessExec::process, Shape::kFlat),
+                                            field(3, "attached_ns", &ProcessExec::attached_ns, Unit::kNs),
+                                            group(4, "ended", &ProcessExec::ended, Shape::kNested));
+};
+
+/// Its start_ns is that of its process.
+template <>
+struct Schema<ProcessExit> {
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &ProcessExit::time_ns, Unit::kNs), group(2, "process", &ProcessExit::process, Shape::kFlat),
+      field(3, "end_ns", &ProcessExit::end_ns, Unit::kNs),
+      field(4, "attached_ns", &ProcessExit::attached_ns, Unit::kNs), field(5, "exit_code", &ProcessExit::exit_code),
+      field(6, "exit_signal", &ProcessExit::exit_signal), field(7, "core_dumped", &ProcessExit::core_dumped),
+      field(8, "threads", &ProcessExit::threads, Unit::kCount),
+      group(9, "account", &ProcessExit::account, Shape::kFlat),
+      group(10, "program", &ProcessExit::program, Shape::kNested),
+      field(11, "status_is_answer", &ProcessExit::status_is_answer));
+};
+
+template <>
+struct Schema<Progress> {
+  static constexpr auto fields =
+      std::tuple(field(1, "file", &Progress::file), field(2, "position_bytes", &Progress::position_bytes, Unit::kBytes),
+                 field(3, "size_bytes", &Progress::size_bytes, Unit::kBytes),
+                 field(4, "bytes_per_s", &Progress::bytes_per_s, Unit::kBytesPerS),
+                 field(5, "time_left_ns", &Progress::time_left_ns, Unit::kNs));
+};
+
+template <>
+struct Schema<ProcessSample> {
+  static constexpr auto fields =
+      std::tuple(field(1, "time_ns", &ProcessSample::time_ns, Unit::kNs),
+                 group(2, "process", &ProcessSample::process, Shape::kFlat),
+                 field(3, "attached_ns", &ProcessSample::attached_ns, Unit::kNs),
+                 field(4, "threads", &ProcessSample::threads, Unit::kCount), field(5, "state", &ProcessSample::state),
+                 field(6, "rss_anonymous_bytes", &ProcessSample::rss_anonymous_bytes, Unit::kBytes),
+                 field(7, "rss_file_bytes", &ProcessSample::rss_file_bytes, Unit::kBytes),
+                 field(8, "rss_shared_bytes", &ProcessSample::rss_shared_bytes, Unit::kBytes),
+                 field(9, "pss_bytes", &ProcessSample::pss_bytes, Unit::kBytes),
+                 group(10, "progress", &ProcessSample::progress, Shape::kNested),
+                 group(11, "account", &ProcessSample::account, Shape::kFlat));
+};
+
+template <>
+struct Schema<ToolSample> {
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &ToolSample::time_ns, Unit::kNs), field(2, "tool", &ToolSample::tool),
+      group(3, "context", &ToolSample::context, Shape::kFlat),
+      field(4, "processes", &ToolSample::processes, Unit::kCount),
+      field(5, "running", &ToolSample::running, Unit::kCount), field(6, "threads", &ToolSample::threads, Unit::kCount),
+      field(7, "rss_anonymous_bytes", &ToolSample::rss_anonymous_bytes, Unit::kBytes),
+      field(8, "rss_file_bytes", &ToolSample::rss_file_bytes, Unit::kBytes),
+      field(9, "rss_shared_bytes", &ToolSample::rss_shared_bytes, Unit::kBytes),
+      field(10, "held_bytes", &ToolSample::held_bytes, Unit::kBytes),
+      group(11, "account", &ToolSample::account, Shape::kFlat));
+};
+
+template <>
+struct Schema<CgroupSample> {
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &CgroupSample::time_ns, Unit::kNs), group(2, "cgroup", &CgroupSample::cgroup, Shape::kFlat),
+      field(3, "has_below", &CgroupSample::has_below), field(4, "processes", &CgroupSample::processes, Unit::kCount),
+      field(5, "followed_processes", &CgroupSample::followed_processes, Unit::kCount),
+      field(6, "memory_bytes", &CgroupSample::memory_bytes, Unit::kBytes),
+      field(7, "memory_peak_bytes", &CgroupSample::memory_peak_bytes, Unit::kBytes),
+      field(8, "file_bytes", &CgroupSample::file_bytes, Unit::kBytes),
+      field(9, "kernel_bytes", &CgroupSample::kernel_bytes, Unit::kBytes),
+      field(10, "held_bytes", &CgroupSample::held_bytes, Unit::kBytes),
+      field(11, "unexplained_bytes", &CgroupSample::unexplained_bytes, Unit::kBytes),
+      field(12, "throttled_ns", &CgroupSample::throttled_ns, Unit::kNs));
+};
+
+template <>
+struct Schema<SnapshotEnd> {
+  static constexpr auto fields = std::tuple(field(1, "time_ns", &SnapshotEnd::time_ns, Unit::kNs),
+                                            field(2, "processes", &SnapshotEnd::processes, Unit::kCount));
+};
+
+template <>
+struct Schema<KindCount> {
+  static constexpr auto fields =
+      std::tuple(field(1, "kind", &KindCount::kind), field(2, "count", &KindCount::count, Unit::kCount));
+};
+
+template <>
+struct Schema<Loss> {
+  static constexpr auto fields =
+      std::tuple(field(1, "time_ns", &Loss::time_ns, Unit::kNs), field(2, "cause", &Loss::cause),
+                 field(3, "count", &Loss::count, Unit::kCount), field(4, "first_ns", &Loss::first_ns, Unit::kNs),
+                 field(5, "last_ns", &Loss::last_ns, Unit::kNs), group(6, "by_kind", &Loss::by_kind, Shape::kNested));
+};
+
+template <>
+struct Schema<SessionEnd> {
+  static constexpr auto fields =
+      std::tuple(field(1, "time_ns", &SessionEnd::time_ns, Unit::kNs),
+                 field(2, "processes_started", &SessionEnd::processes_started, Unit::kCount),
+                 field(3, "processes_ended", &SessionEnd::processes_ended, Unit::kCount),
+                 field(4, "exits_delivered", &SessionEnd::exits_delivered, Unit::kCount),
+                 field(5, "losses", &SessionEnd::losses, Unit::kCount),
+                 field(6, "cost_cpu_ns", &SessionEnd::cost_cpu_ns, Unit::kNs),
+                 field(7, "cost_kernel_ns", &SessionEnd::cost_kernel_ns, Unit::kNs),
+                 field(8, "cost_memory_bytes", &SessionEnd::cost_memory_bytes, Unit::kBytes),
+                 field(9, "cost_kernel_memory_bytes", &SessionEnd::cost_kernel_memory_bytes, Unit::kBytes),
+                 field(10, "missing_families", &SessionEnd::missing_families));
+};
+
+template <class... T>
+consteval bool all_have_sound_numbers(TypeList<T...>) {
+  return (has_sound_numbers<T>() && ...);
+}
+static_assert(all_have_sound_numbers(EventTypes()) &&
+              all_have_sound_numbers(TypeList<Context, Program, Cgroup, Process, Ledger, Account, ProgramAccount,
+                                              Progress, KindCount, HostInfo>()));
+
+/// True for the events that are about one process.
+template <class E>
+concept ProcessEvent = requires(E e) {
+  e.process;
+};
+
+}  // namespace tracer::internal

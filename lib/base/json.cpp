@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tracer/event.hpp>
+
+#include <concepts>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "base/event_schema.hpp"
+#include "base/utf8.hpp"
+
+namespace tracer {
+namespace internal {
+namespace {
+
+class JsonWriter {
+ public:
+  explicit JsonWriter(std::string& out, bool first = false) : out_(out), first_(first) {}
+
+  /// The fields of `value`, without braces; with kBrief only those that a program is known by.
+  template <Described T>
+  void fields(const T& value, Shape shape = Shape::kFlat) {
+    each_field<T>([&](const auto& described) {
+      if (shape == Shape::kBrief && !is_brief(described.name)) return;
+      const auto& member = value.*described.member;
+      if constexpr (Described<Inner<decltype(member)>>) {
+        put_group(described, member);
+      } else {
+        key(described.name);
+        put(member);
+      }
+    });
+  }
+
+ private:
+  static bool is_brief(std::string_view name) { return name == "exe" || name == "tool"; }
+
+  template <class F, class M>
+  void put_group(const F& described, const M& member) {
+    if constexpr (kIsListOfStructs<M>) {
+      key(described.name);
+      out_ += '[';
+      for (std::size_t i = 0; i < member.size(); ++i) {
+        if (i != 0) out_ += ',';
+        put_object(member[i]);
+      }
+      out_ += ']';
+    } else if (described.shape == Shape::kNested) {
+      key(described.name);
+      if (const auto* inner = group_of(member)) {
+        put_object(*inner);
+      } else {
+        out_ += "null";
+      }
+    } else if (const auto* inner = group_of(member)) {
+      fields(*inner, described.shape);
+    }
+  }
+
+  template <Described T>
+  void put_object(const T& value) {
+    out_ += '{';
+    JsonWriter(out_, true).fields(value);
+    out_ += '}';
+  }
+
+  void key(const char* name) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    out_ += '"';
+    out_ += name;
+    out_ += "\":";
+  }
+
+  void put(bool value) { out_ += value ? "true" : "false"; }
+  template <std::integral T>
+  void put(T value) {
+    fmt::format_to(std::back_inserter(out_), "{}", value);
+  }
+  template <class T>
+  void put(const std::optional<T>& value) {
+    if (value) {
+      put(*value);
+    } else {
+      out_ += "null";
+    }
+  }
+  void put(EventKind kind) { put(to_string(kind)); }
+  void put(const std::vector<std::string>& values) {
+    out_ += '[';
+    bool first = true;
+    for (const std::string& value : values) {
+      if (!first) out_ += ',';
+      first = false;
+      put(value);
+    }
+    out_ += ']';
+  }
+  void put(std::string_view text) {
+    out_ += '"';
+    for (std::string_view rest = text; !rest.empty();) {
+      const auto byte = static_cast<unsigned char>(rest.front());
+      const std::size_t length = utf8_length(rest);
+      if (length == 0) {
+        out_ += "\\ufffd";
+        rest.remove_prefix(1);
+        continue;
+      }
+      if (byte == '"' || byte == '\\') {
+        out_ += '\\';
+        out_ += rest.front();
+      } else if (byte < 0x20 || byte == 0x7f) {
+        fmt::format_to(std::back_inserter(out_), "\\u{:04x}", byte);
+      } else {
+        out_ += rest.substr(0, length);
+      }
+      rest.remove_prefix(length);
+    }
+    out_ += '"';
+  }
+
+  std::string& out_;
+  bool first_;
+};
+
+}  // namespace
+}  // namespace internal
+
+std::string to_json(const Event& event) {
+  std::string out;
+  out.reserve(2048);
+  out += "{\"kind\":\"";
+  out += to_string(event.kind());
+  out += '"';
+  visit([&out](const auto& body) { internal::JsonWriter(out).fields(body); }, event);
+  out += '}';
+  return out;
+}
+
+std::string to_json(const HostInfo& host) {
+  std::string out = "{\"kind\":\"host\"";
+  internal::JsonWriter(out).fields(host);
+  out += '}';
+  return out;
+}
+
+}  // namespace tracer

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The fields of processes and what they consumed, of contexts and of hosts. The rules are in event_schema.hpp.
+#pragma once
+
+#include <tracer/host.hpp>
+#include <tracer/process.hpp>
+
+#include "base/schema.hpp"
+
+namespace tracer::internal {
+
+template <>
+struct Schema<Context> {
+  static constexpr bool kPart = true;
+  static constexpr auto fields = std::tuple(field(1, "pipeline", &Context::pipeline), field(2, "run", &Context::run),
+                                            field(3, "step", &Context::step), field(4, "sample", &Context::sample));
+};
+
+template <>
+struct Schema<Program> {
+  static constexpr bool kPart = true;
+  static constexpr auto fields =
+      std::tuple(field(1, "comm", &Program::comm), field(2, "exe", &Program::exe), field(3, "argv", &Program::argv),
+                 field(4, "argv_cut_bytes", &Program::argv_cut_bytes, Unit::kBytes), field(5, "cwd", &Program::cwd),
+                 field(6, "tool", &Program::tool));
+};
+
+template <>
+struct Schema<Cgroup> {
+  static constexpr bool kPart = true;
+  static constexpr auto fields =
+      std::tuple(field(1, "cgroup", &Cgroup::path), field(2, "cgroup_id", &Cgroup::id),
+                 field(3, "cgroup_hierarchy", &Cgroup::hierarchy), field(4, "container_id", &Cgroup::container_id));
+};
+
+template <>
+struct Schema<Process> {
+  static constexpr auto fields = std::tuple(
+      field(1, "pid", &Process::pid), field(2, "start_ns", &Process::start_ns, Unit::kNs),
+      field(3, "parent_pid", &Process::parent_pid), field(4, "parent_start_ns", &Process::parent_start_ns, Unit::kNs),
+      field(5, "uid", &Process::uid), field(6, "pid_namespace", &Process::pid_namespace),
+      field(7, "mount_namespace", &Process::mount_namespace), group(8, "program", &Process::program, Shape::kFlat),
+      group(9, "cgroup", &Process::cgroup, Shape::kFlat), group(10, "context", &Process::context, Shape::kFlat));
+};
+
+template <>
+struct Schema<Ledger> {
+  static constexpr auto fields = std::tuple(
+      field(1, "cpu_user_ns", &Ledger::cpu_user_ns, Unit::kNs),
+      field(2, "cpu_system_ns", &Ledger::cpu_system_ns, Unit::kNs),
+      field(3, "run_queue_ns", &Ledger::run_queue_ns, Unit::kNs), field(4, "disk_ns", &Ledger::disk_ns, Unit::kNs),
+      field(5, "pipe_ns", &Ledger::pipe_ns, Unit::kNs), field(6, "socket_ns", &Ledger::socket_ns, Unit::kNs),
+      field(7, "lock_ns", &Ledger::lock_ns, Unit::kNs), field(8, "child_ns", &Ledger::child_ns, Unit::kNs),
+      field(9, "sleep_ns", &Ledger::sleep_ns, Unit::kNs), field(10, "poll_ns", &Ledger::poll_ns, Unit::kNs),
+      field(11, "reclaim_ns", &Ledger::reclaim_ns, Unit::kNs), field(12, "swap_ns", &Ledger::swap_ns, Unit::kNs),
+      field(13, "throttled_ns", &Ledger::throttled_ns, Unit::kNs),
+      field(14, "stopped_ns", &Ledger::stopped_ns, Unit::kNs), field(15, "other_ns", &Ledger::other_ns, Unit::kNs),
+      field(16, "wall_ns", &Ledger::wall_ns, Unit::kNs), field(17, "cpu_ns", &Ledger::cpu_ns, Unit::kNs),
+      field(18, "pipe_read_ns", &Ledger::pipe_read_ns, Unit::kNs),
+      field(19, "pipe_write_ns", &Ledger::pipe_write_ns, Unit::kNs),
+      field(20, "pipe_read_peer_pid", &Ledger::pipe_read_peer_pid),
+      field(21, "pipe_write_peer_pid", &Ledger::pipe_write_peer_pid));
+};
+
+template <>
+struct Schema<Account> {
+  static constexpr auto fields =
+      std::tuple(field(1, "cpu_ns", &Account::cpu_ns, Unit::kNs), field(2, "user_ns", &Account::user_ns, Unit::kNs),
+                 field(3, "system_ns", &Account::system_ns, Unit::kNs),
+                 field(4, "run_queue_ns", &Account::run_queue_ns, Unit::kNs),
+                 field(5, "minor_faults", &Account::minor_faults, Unit::kCount),
+                 field(6, "major_faults", &Account::major_faults, Unit::kCount),
+                 field(7, "voluntary_switches", &Account::voluntary_switches, Unit::kCount),
+                 field(8, "involuntary_switches", &Account::involuntary_switches, Unit::kCount),
+                 field(9, "peak_rss_bytes", &Account::peak_rss_bytes, Unit::kBytes),
+                 field(10, "peak_rss_at_most_bytes", &Account::peak_rss_at_most_bytes, Unit::kBytes),
+                 field(11, "read_bytes", &Account::read_bytes, Unit::kBytes),
+                 field(12, "read_at_most_bytes", &Account::read_at_most_bytes, Unit::kBytes),
+                 field(13, "written_bytes", &Account::written_bytes, Unit::kBytes),
+                 field(14, "read_calls", &Account::read_calls, Unit::kCount),
+                 field(15, "write_calls", &Account::write_calls, Unit::kCount),
+                 field(16, "storage_read_bytes", &Account::storage_read_bytes, Unit::kBytes),
+                 field(17, "storage_written_bytes", &Account::storage_written_bytes, Unit::kBytes),
+                 field(18, "storage_cancelled_bytes", &Account::storage_cancelled_bytes, Unit::kBytes),
+                 group(19, "ledger", &Account::ledger, Shape::kNested));
+};
+
+template <>
+struct Schema<ProgramAccount> {
+  static constexpr auto fields = std::tuple(field(1, "start_ns", &ProgramAccount::start_ns, Unit::kNs),
+                                            field(2, "end_ns", &ProgramAccount::end_ns, Unit::kNs),
+                                            group(3, "program", &ProgramAccount::program, Shape::kBrief),
+                                            group(4, "account", &ProgramAccount::account, Shape::kFlat));
+};
+
+template <>
+struct Schema<HostInfo> {
+  static constexpr auto fields = std::tuple(
+      field(1, "boot_id", &HostInfo::boot_id), field(2, "host_name", &HostInfo::host_name),
+      field(3, "kernel_release", &HostInfo::kernel_release), field(4, "architecture", &HostInfo::architecture),
+      field(5, "cpu_count", &HostInfo::cpu_count, Unit::kCount),
+      field(6, "memory_bytes", &HostInfo::memory_bytes, Unit::kBytes),
+      field(7, "wall_offset_ns", &HostInfo::wall_offset_ns, Unit::kNs),
+      field(8, "tracer_version", &HostInfo::tracer_version));
+};
+
+}  // namespace tracer::internal

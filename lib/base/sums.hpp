@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/process_schema.hpp"
+
+namespace tracer::internal {
+
+/// What becomes of a sum when a figure is not known of one of its parts.
+enum class Unknown {
+  kSpreads,   ///< Then the sum is not known either.
+  kIsPassed,  ///< The sum is that of the known parts.
+};
+
+inline void add_figure(std::uint64_t& sum, std::uint64_t more, Unknown) { sum += more; }
+inline void add_figure(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more, Unknown unknown) {
+  if (more && (sum || unknown == Unknown::kIsPassed)) {
+    sum = sum.value_or(0) + *more;
+  } else if (!more && unknown == Unknown::kSpreads) {
+    sum.reset();
+  }
+}
+
+/// Adds each figure of `more` to that of the same name. What has no unit, such as a pid, stays as it is.
+template <Described T>
+void add_figures(T& sum, const T& more, Unknown unknown) {
+  each_field<T>([&](const auto& described) {
+    auto& left = sum.*described.member;
+    const auto& right = more.*described.member;
+    using Member = std::remove_cvref_t<decltype(right)>;
+    if constexpr (Described<Member>) {
+      add_figures(left, right, unknown);
+    } else if constexpr (Described<Inner<Member>>) {
+      if (left && right) {
+        add_figures(*left, *right, unknown);
+      } else if (unknown == Unknown::kSpreads) {
+        left.reset();
+      } else if (right) {
+        left = right;
+      }
+    } else if constexpr (std::same_as<Inner<Member>, std::uint64_t>) {
+      if (described.unit != Unit::kNone) add_figure(left, right, unknown);
+    }
+  });
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace tracer::internal {
+
+/// The length of the UTF-8 sequence at the start of `text`, or 0 if there is none.
+inline std::size_t utf8_length(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  std::size_t length = 0;
+  unsigned code = 0;
+  if ((first & 0xe0u) == 0xc0) {
+    length = 2;
+    code = first & 0x1fu;
+  } else if ((first & 0xf0u) == 0xe0) {
+    length = 3;
+    code = first & 0x0fu;
+  } else if ((first & 0xf8u) == 0xf0) {
+    length = 4;
+    code = first & 0x07u;
+  } else {
+    return 0;
+  }
+  if (text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0u) != 0x80) return 0;
+    code = (code << 6) | (byte(i) & 0x3fu);
+  }
+  constexpr unsigned kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kSmallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return 0;
+  return length;
+}
+
+}  // namespace tracer::internal
