@@ -39,12 +39,13 @@ struct ProcessSample {
   Account account;
 };
 
-/// Aggregate of a tool's living processes in one task, when there are too many to list: what they hold and have
-/// consumed so far. A figure is absent when it is unknown for one of them.
+/// Aggregate of one user's living processes of one tool in one task, when there are too many to list: what they hold
+/// and have consumed so far. A figure is absent when it is unknown for one of them.
 struct ToolSample {
   static constexpr EventKind kKind = EventKind::kToolSample;
   std::uint64_t time_ns = 0;
   std::optional<std::string> tool;
+  std::optional<std::uint32_t> uid;                                ///< As Process::uid.
   std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
   std::uint64_t processes = 0;
   std::uint64_t running = 0;                         ///< Those whose first thread runs or is ready to.

@@ -73,7 +73,7 @@ struct Schema<ToolSample> {
       field(8, "rss_file_bytes", &ToolSample::rss_file_bytes, Unit::kBytes),
       field(9, "rss_shared_bytes", &ToolSample::rss_shared_bytes, Unit::kBytes),
       field(10, "held_bytes", &ToolSample::held_bytes, Unit::kBytes),
-      group(11, "account", &ToolSample::account, Shape::kFlat));
+      group(11, "account", &ToolSample::account, Shape::kFlat), field(12, "uid", &ToolSample::uid));
 };
 
 template <>

@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstring>
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kWords = sizeof(tracer_wire_account) / sizeof(std::uint64_t);
@@ -151,7 +151,7 @@ void forget_cpu(Account& account) noexcept {
   account.cpu_ns.reset();
   account.user_ns.reset();
   account.system_ns.reset();
-  account.ledger = {};
+  account.ledger.reset();
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -9,7 +9,7 @@
 #include "correlate/ledger.hpp"
 #include "source/records.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// a - b, field by field; 0 where b is larger, as a running thread's counters may be read in two steps.
 tracer_wire_account difference(const tracer_wire_account& a, const tracer_wire_account& b) noexcept;
@@ -49,4 +49,4 @@ inline constexpr std::uint64_t kMostExecReadBytes = TRACER_MOST_EXEC_READ_BYTES;
 /// Its CPU time is not known.
 void forget_cpu(Account& account) noexcept;
 
-}  // namespace tracer
+}  // namespace tracer::internal

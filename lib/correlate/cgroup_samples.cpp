@@ -9,7 +9,7 @@
 
 #include "correlate/held_memory.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 struct Followed {
@@ -20,7 +20,7 @@ struct Followed {
 }  // namespace
 
 std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& records,
-                                         const std::vector<ProcessSample>& samples, const CgroupTable& cgroups,
+                                         const std::vector<ProcessSample>& samples, CgroupTable& cgroups,
                                          bool tracked_is_followed) {
   using Key = std::pair<std::string, std::uint64_t>;
   const auto key_of = [](const CgroupMemoryRecord& record) {
@@ -29,8 +29,8 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
   std::map<Key, Followed> by_cgroup;
   for (const CgroupMemoryRecord& record : records) by_cgroup[key_of(record)];
   for (const ProcessSample& sample : samples) {
-    const Process& process = *sample.process;
-    const auto at = by_cgroup.find({process.cgroup_hierarchy.value_or(""), process.cgroup_id.value_or(0)});
+    const Cgroup& cgroup = *sample.process->cgroup;
+    const auto at = by_cgroup.find({cgroup.hierarchy.value_or(""), cgroup.id.value_or(0)});
     if (at == by_cgroup.end()) continue;
     ++at->second.processes;
     at->second.held.add(sample);
@@ -42,12 +42,7 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
     if (followed.processes == 0) continue;
     CgroupSample sample;
     sample.time_ns = samples.front().time_ns;
-    sample.cgroup_id = record.cgroup_id;
-    sample.cgroup_hierarchy = hierarchy_name(record.hierarchy);
-    if (const std::string* path = cgroups.find(record.hierarchy, record.cgroup_id)) {
-      sample.cgroup = *path;
-      sample.container_id = container_id_of(*path);
-    }
+    sample.cgroup = cgroups.part(record.hierarchy, record.cgroup_id);
     sample.has_below = record.has_below;
     sample.processes = record.processes;
     if (record.processes && record.foreign)
@@ -68,4 +63,4 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
   return all;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -5,7 +5,7 @@
 
 #include "wire.h"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kContainerIdDigits = 64;
@@ -14,14 +14,37 @@ bool is_hex(char c) noexcept { return (c >= '0' && c <= '9') || (c >= 'a' && c <
 
 }  // namespace
 
-void CgroupTable::set(std::uint32_t hierarchy, std::uint64_t id, std::string path) {
-  if (paths_.size() >= capacity_) paths_.clear();
-  paths_.insert_or_assign({hierarchy, id}, std::move(path));
+std::shared_ptr<const Cgroup> CgroupTable::set(std::uint32_t hierarchy, std::uint64_t id, std::string path) {
+  if (cgroups_.size() >= room_until_) make_room();
+  auto cgroup = std::make_shared<Cgroup>();
+  cgroup->id = id;
+  cgroup->hierarchy = hierarchy_name(hierarchy);
+  cgroup->container_id = container_id_of(path);
+  cgroup->path = std::move(path);
+  return cgroups_.insert_or_assign({hierarchy, id}, std::move(cgroup)).first->second;
 }
 
-const std::string* CgroupTable::find(std::uint32_t hierarchy, std::uint64_t id) const {
-  const auto found = paths_.find({hierarchy, id});
-  return found == paths_.end() ? nullptr : &found->second;
+std::shared_ptr<const Cgroup> CgroupTable::part(std::uint32_t hierarchy, std::uint64_t id) {
+  const auto found = cgroups_.find({hierarchy, id});
+  if (found != cgroups_.end()) return found->second;
+  if (find_path_)
+    if (auto path = find_path_(hierarchy, id)) return set(hierarchy, id, std::move(*path));
+  if (has_forgotten_) forgotten_.add(1);
+  if (cgroups_.size() >= room_until_) make_room();
+  auto cgroup = std::make_shared<Cgroup>();
+  cgroup->id = id;
+  cgroup->hierarchy = hierarchy_name(hierarchy);
+  return cgroups_.insert_or_assign({hierarchy, id}, std::move(cgroup)).first->second;
+}
+
+/// Those that living processes or queued events hold stay: they are looked at again only after as many more have come.
+void CgroupTable::make_room() {
+  has_forgotten_ |= std::erase_if(cgroups_, [](const auto& entry) { return entry.second.use_count() == 1; }) != 0;
+  room_until_ = std::max(capacity_, cgroups_.size() * 2);
+}
+
+bool in_cgroup(const Cgroup& cgroup, std::uint32_t hierarchy, std::uint64_t id) noexcept {
+  return cgroup.id == id && cgroup.hierarchy == hierarchy_name(hierarchy);
 }
 
 std::string_view hierarchy_name(std::uint32_t hierarchy) noexcept {
@@ -46,4 +69,4 @@ std::optional<std::string> container_id_of(std::string_view cgroup_path) {
   return std::nullopt;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -2,21 +2,37 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
-namespace tracer {
+#include <tracer/process.hpp>
 
-/// The path of each cgroup that was seen, by hierarchy and id; those of removed ones stay until room is needed.
+#include "base/counter.hpp"
+
+namespace tracer::internal {
+
+/// Each cgroup that was seen, by hierarchy and id, as the part that its processes share. When room is needed, those
+/// that nobody holds any more are forgotten; one that comes again is looked up, as the kernel side sends each path only
+/// once.
 class CgroupTable {
  public:
-  explicit CgroupTable(std::size_t capacity = 16384) : capacity_(capacity) {}
+  /// The path of a cgroup that exists now; absent: it does not.
+  using FindPath = std::function<std::optional<std::string>(std::uint32_t hierarchy, std::uint64_t id)>;
+  static constexpr std::size_t kCapacity = 16384;
 
-  void set(std::uint32_t hierarchy, std::uint64_t id, std::string path);
-  /// Null: not known. Valid until the next set().
-  const std::string* find(std::uint32_t hierarchy, std::uint64_t id) const;
+  explicit CgroupTable(FindPath find_path = {}, std::size_t capacity = kCapacity)
+      : find_path_(std::move(find_path)), capacity_(capacity), room_until_(capacity) {}
+
+  /// Its path is known now. The part that new processes in it share. Never null.
+  std::shared_ptr<const Cgroup> set(std::uint32_t hierarchy, std::uint64_t id, std::string path);
+  /// Never null; without a path where none is known.
+  std::shared_ptr<const Cgroup> part(std::uint32_t hierarchy, std::uint64_t id);
+  /// Cgroups whose path was forgotten and could not be found again. From any thread.
+  std::uint64_t forgotten() const noexcept { return forgotten_.value(); }
 
  private:
   struct Key {
@@ -29,15 +45,24 @@ class CgroupTable {
       return std::hash<std::uint64_t>{}(key.id * 4 + key.hierarchy);
     }
   };
+  void make_room();
+
+  FindPath find_path_;
   std::size_t capacity_;
-  std::unordered_map<Key, std::string, Hash> paths_;
+  std::size_t room_until_;  ///< Entries until the next look for ones that nobody holds.
+  std::unordered_map<Key, std::shared_ptr<const Cgroup>, Hash> cgroups_;
+  bool has_forgotten_ = false;
+  Counter forgotten_;
 };
 
 /// "v2", "memory" or "pids", for TRACER_HIERARCHY_*.
 std::string_view hierarchy_name(std::uint32_t hierarchy) noexcept;
 
+/// True: `cgroup` is the one with this id.
+bool in_cgroup(const Cgroup& cgroup, std::uint32_t hierarchy, std::uint64_t id) noexcept;
+
 /// The 64 hexadecimal digits with which Docker, podman, containerd, CRI-O, kubelet and ECS end a container's cgroup;
 /// the innermost if there are several.
 std::optional<std::string> container_id_of(std::string_view cgroup_path);
 
-}  // namespace tracer
+}  // namespace tracer::internal

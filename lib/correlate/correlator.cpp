@@ -1,65 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/correlator.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "correlate/cgroup_samples.hpp"
 #include "correlate/folding.hpp"
-#include "correlate/account.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
-Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit,
-                       SampleTable::ReadPss read_pss)
+Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, SampleTable::ReadPss read_pss,
+                       CgroupTable::FindPath find_path)
     : rules_(std::move(rules)),
       filter_(std::move(filter)),
       max_processes_(max_processes),
-      emit_(std::move(emit)),
+      cgroups_(std::move(find_path)),
       samples_(std::move(read_pss)) {}
 
-void Correlator::set_context(std::uint32_t id, Context context) { contexts_.insert_or_assign(id, std::move(context)); }
-
-void Correlator::on_record(Record record) {
-  std::visit([this](auto& r) { on(std::move(r)); }, record);
-  if (pending_.empty()) return;
-  std::vector<Event> events = std::exchange(pending_, {});
-  for (Event& event : events) emit_(std::move(event));
-  events.clear();
-  if (pending_.empty()) pending_ = std::move(events);  // For its room: this is done for each record.
+void Correlator::set_context(std::uint32_t id, std::shared_ptr<const Context> context) {
+  if (id == 0) return;
+  if (contexts_.size() <= id) contexts_.resize(id + 1);
+  contexts_[id] = std::move(context);
 }
 
-std::vector<ProcessSample> Correlator::sample_now(const std::function<void()>& sample) {
-  SampleTable aside = samples_.set_aside();
-  auto cgroups_aside = std::exchange(cgroup_memory_, {});
-  ++asking_;
-  sample();
-  std::vector<ProcessSample> samples = samples_.take();
-  samples_.put_back(std::move(aside));
-  for (const std::uint32_t pid : ended_meanwhile_) samples_.drop(pid);
-  if (--asking_ == 0) ended_meanwhile_.clear();
-  cgroup_memory_ = std::move(cgroups_aside);
-  return samples;
+void Correlator::on_record(Record record, std::vector<Event>& events) {
+  std::visit([&](auto& r) { on(std::move(r), events); }, record);
 }
 
-std::vector<Event> Correlator::take_snapshot(std::uint64_t time_ns, Folding folding) {
+void Correlator::begin_snapshot() {
+  samples_.clear();
+  cgroup_memory_.clear();
+}
+
+void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vector<Event>& events) {
   std::vector<ProcessSample> samples = samples_.take();
   samples_.end_round();
+  const SnapshotEnd end{time_ns, samples.size()};
   for (ProcessSample& sample : samples) sample.time_ns = time_ns;
   std::vector<CgroupSample> cgroups = cgroup_samples(cgroup_memory_, samples, cgroups_, filter_.selects_all());
   cgroup_memory_.clear();
-  std::vector<Event> events;
+  events.reserve(events.size() + samples.size() + cgroups.size() + 1);
   if (folding == Folding::kOfMany) {
-    events = fold(std::move(samples));
+    fold(std::move(samples), events);
   } else {
     std::move(samples.begin(), samples.end(), std::back_inserter(events));
   }
   std::move(cgroups.begin(), cgroups.end(), std::back_inserter(events));
-  return events;
+  events.emplace_back(end);
 }
 
-void Correlator::fill(Process& process, const RecordIdentity& identity) const {
+void Correlator::fill(Process& process, const RecordIdentity& identity) {
   process.pid = identity.pid;
   process.start_ns = identity.start_ns;
   if (identity.parent_pid != 0) {
@@ -67,97 +57,98 @@ void Correlator::fill(Process& process, const RecordIdentity& identity) const {
     process.parent_start_ns = identity.parent_start_ns;
   }
   if (identity.uid) process.uid = identity.uid;
-  if (!identity.comm.empty()) process.comm = identity.comm;
-  set_cgroup(process, identity);
+  process.cgroup = cgroups_.part(identity.hierarchy, identity.cgroup_id);
   if (identity.pid_namespace) process.pid_namespace = identity.pid_namespace;
   if (identity.mount_namespace) process.mount_namespace = identity.mount_namespace;
 }
 
-bool Correlator::moved(const Process& process, const RecordIdentity& identity) {
-  return process.cgroup_id != identity.cgroup_id || process.cgroup_hierarchy != hierarchy_name(identity.hierarchy);
+std::shared_ptr<const Program> Correlator::program_of(ProgramText text, std::string comm) {
+  if (text.argv && rules_.mask_secrets) secrets_masked_.add(rules_.secrets.mask(*text.argv));
+  auto program = std::make_shared<Program>();
+  if (!comm.empty()) program->comm = std::move(comm);
+  program->exe = std::move(text.exe);
+  program->argv = std::move(text.argv);
+  program->argv_cut_bytes = text.argv_cut_bytes;
+  program->cwd = std::move(text.cwd);
+  if (program->exe || program->argv)
+    program->tool =
+        rules_.tools.name(program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>{},
+                          program->comm.value_or(""));
+  return program;
 }
 
-void Correlator::set_cgroup(Process& process, const RecordIdentity& identity) const {
-  if (moved(process, identity)) {
-    process.cgroup.reset();
-    process.container_id.reset();
-  }
-  process.cgroup_id = identity.cgroup_id;
-  process.cgroup_hierarchy = hierarchy_name(identity.hierarchy);
-  const std::string* path = cgroups_.find(identity.hierarchy, identity.cgroup_id);
-  if (path == nullptr) return;
-  process.cgroup = *path;
-  process.container_id = container_id_of(*path);
+std::shared_ptr<const Context> Correlator::labels_of(std::uint32_t context_id) const {
+  return context_id < contexts_.size() ? contexts_[context_id] : nullptr;
 }
 
-/// A copy with what the record says.
-std::shared_ptr<Process> Correlator::updated(const Process& process, const RecordIdentity& identity) const {
-  auto changed = std::make_shared<Process>(process);
-  fill(*changed, identity);
-  return changed;
+/// The kernel follows it under other labels than before.
+void Correlator::relabel(Entry& entry, std::uint32_t context_id) const {
+  if (entry.context_id == context_id) return;
+  entry.context_id = context_id;
+  auto labels = labels_of(context_id);
+  if (!labels) return;
+  auto changed = std::make_shared<Process>(*entry.process);
+  changed->context = std::move(labels);
+  entry.process = std::move(changed);
 }
 
-void Correlator::set_text(Process& process, ProgramText text) {
-  if (text.argv && rules_.mask_secrets) secrets_masked_ += rules_.secrets.mask(*text.argv);
-  process.exe = std::move(text.exe);
-  process.cwd = std::move(text.cwd);
-  process.argv = std::move(text.argv);
-  process.argv_cut_bytes = text.argv_cut_bytes;
-  process.tool.reset();
-  if (process.exe || process.argv)
-    process.tool = rules_.tools.name(
-        process.exe.value_or(""), process.argv ? *process.argv : std::vector<std::string>{}, process.comm.value_or(""));
-}
-
-/// Finds the process of a record, or makes it from what the record says: a child begins as a copy of its parent.
+/// Finds the process of a record, or makes it from what the record says.
 Correlator::Entry& Correlator::entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns) {
   const auto found = processes_.find(identity.pid);
-  if (found != processes_.end() && found->second.process->start_ns == identity.start_ns) return found->second;
+  if (found != processes_.end() && found->second.process->start_ns == identity.start_ns) {
+    relabel(found->second, identity.context_id);
+    return found->second;
+  }
   if (processes_.size() >= max_processes_) {
-    forgotten_ += processes_.size();
+    forgotten_.add(processes_.size());
     processes_.clear();
   }
+  return processes_.insert_or_assign(identity.pid, made_from(identity, attached_ns)).first->second;
+}
 
+/// A child begins as a copy of its parent; what lived before brings words of its own along.
+Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns) {
   Entry entry;
-  auto process = std::make_shared<Process>();
   entry.selection = filter_.initial();
+  entry.context_id = identity.context_id;
+  auto process = std::make_shared<Process>();
+  auto labels = labels_of(identity.context_id);
   const auto parent = processes_.find(identity.parent_pid);
   if (parent != processes_.end() && parent->second.process->start_ns == identity.parent_start_ns) {
     const Process& above = *parent->second.process;
     entry.selection = parent->second.selection;
     process->context = above.context;
-    process->comm = above.comm;
+    if (parent->second.context_id == identity.context_id) labels = nullptr;  // Said of the parent, perhaps better.
     process->pid_namespace = above.pid_namespace;
     process->mount_namespace = above.mount_namespace;
-    if (!attached_ns) {
-      process->exe = above.exe;
-      process->argv = above.argv;
-      process->argv_cut_bytes = above.argv_cut_bytes;
-      process->cwd = above.cwd;
-      process->tool = above.tool;
-    }
+    if (!attached_ns) process->program = above.program;
   }
-  const auto labels = contexts_.find(identity.context_id);
-  if (labels != contexts_.end()) process->context = labels->second;
+  if (labels) process->context = std::move(labels);
   fill(*process, identity);
   const auto text = texts_.find(identity.pid);
   if (text != texts_.end()) {
     if (text->second.start_ns == identity.start_ns) {
-      if (text->second.cgroup && !process->cgroup) {
-        process->cgroup = text->second.cgroup;
-        process->container_id = container_id_of(*process->cgroup);
-        cgroups_.set(identity.hierarchy, identity.cgroup_id, *process->cgroup);
-      }
-      set_text(*process, std::move(text->second.text));
+      if (text->second.cgroup && !process->cgroup->path)
+        process->cgroup = cgroups_.set(identity.hierarchy, identity.cgroup_id, std::move(*text->second.cgroup));
+      process->program = program_of(std::move(text->second.text), identity.comm);
     }
     texts_.erase(text);
+  } else if (!identity.comm.empty() && !process->program->comm) {
+    process->program = program_of({}, identity.comm);
   }
-  entry.selection = filter_.decide(entry.selection, *process, process->context);
+  decide(entry, *process);
   entry.attached_ns = attached_ns;
   entry.program_start_ns = identity.start_ns;
   entry.started_ns = attached_ns.value_or(identity.start_ns);
   entry.process = std::move(process);
-  return processes_.insert_or_assign(identity.pid, std::move(entry)).first->second;
+  return entry;
+}
+
+/// Decides the user space part of the filter; a rule that takes the process in may label it.
+void Correlator::decide(Entry& entry, Process& process) const {
+  const FilterEvaluator::Decision decision = filter_.decide(entry.selection, process);
+  entry.selection = decision.selection;
+  if (decision.labels) process.context = decision.labels;
 }
 
 /// False: the exec that began this program was lost, and what is known is of an earlier one.
@@ -165,29 +156,30 @@ bool Correlator::same_program(const Entry& entry, std::uint64_t program_start_ns
   return entry.program_start_ns == program_start_ns;
 }
 
-void Correlator::announce(Entry& entry) {
+void Correlator::announce(Entry& entry, std::vector<Event>& events) {
   if (entry.announced) return;
   entry.announced = true;
-  pending_.emplace_back(ProcessStart{entry.started_ns, entry.process, entry.attached_ns});
+  events.emplace_back(ProcessStart{entry.started_ns, entry.process, entry.attached_ns});
 }
 
-void Correlator::on(StartRecord record) {
+void Correlator::on(StartRecord record, std::vector<Event>& events) {
   if (record.excluded) {
     processes_.erase(record.identity.pid);
     return;
   }
   Entry& entry = entry_of(record.identity, record.attached_ns);
   entry.started_ns = record.identity.time_ns;
-  if (entry.selection == Selection::kSelected && !filter_.may_exclude_late()) announce(entry);
+  if (entry.selection == Selection::kSelected && !filter_.may_exclude_late()) announce(entry, events);
 }
 
-void Correlator::on(ExecRecord record) {
+void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   if (!ledgers_) record.waits = {};
   Entry& entry = entry_of(record.identity, std::nullopt);
   const std::shared_ptr<const Process> before = entry.process;
-  const std::shared_ptr<Process> process = updated(*before, record.identity);
-  set_text(*process, std::move(record.text));
-  entry.selection = filter_.decide(entry.selection, *process, process->context);
+  auto process = std::make_shared<Process>(*before);
+  fill(*process, record.identity);
+  process->program = program_of(std::move(record.text), std::move(record.identity.comm));
+  decide(entry, *process);
 
   ProcessExec event;
   event.time_ns = record.identity.time_ns;
@@ -196,8 +188,7 @@ void Correlator::on(ExecRecord record) {
   event.ended.start_ns = record.ended_start_ns;
   event.ended.end_ns = record.identity.time_ns;
   if (same_program(entry, record.ended_start_ns)) {
-    event.ended.exe = before->exe;
-    event.ended.tool = before->tool;
+    event.ended.program = before->program;
     if (!entry.threads_pending) event.ended.account = ended_account(record, entry.program_base);
     if (!entry.base_cpu_known) forget_cpu(event.ended.account);
   }
@@ -205,33 +196,32 @@ void Correlator::on(ExecRecord record) {
     auto labeled = std::make_shared<Process>(*before);
     labeled->context = process->context;
     entry.process = std::move(labeled);
-    announce(entry);
+    announce(entry, events);
   }
-  entry.process = process;
+  entry.process = std::move(process);
   entry.program_start_ns = record.identity.time_ns;
   entry.program_base = {record.total, record.waits};
   entry.base_cpu_known = (record.flags & TRACER_FLAG_CPU_STALE) == 0;
   entry.threads_pending = (record.flags & TRACER_FLAG_THREADS_PENDING) != 0;
-  if (entry.selection == Selection::kSelected) pending_.emplace_back(std::move(event));
+  if (entry.selection == Selection::kSelected) events.emplace_back(std::move(event));
 }
 
-void Correlator::on(ExitRecord record) {
+void Correlator::on(ExitRecord record, std::vector<Event>& events) {
   if (!ledgers_) record.waits = {};
   samples_.drop(record.identity.pid);
-  if (asking_ != 0) ended_meanwhile_.push_back(record.identity.pid);
   Entry& entry = entry_of(record.identity, record.attached_ns);
   std::shared_ptr<const Process> process = entry.process;
   const bool same = same_program(entry, record.program_start_ns);
-  if (!same || moved(*process, record.identity)) {
-    auto changed = updated(*process, record.identity);
-    if (!same) set_text(*changed, {});
+  if (!same || !in_cgroup(*process->cgroup, record.identity.hierarchy, record.identity.cgroup_id)) {
+    auto changed = std::make_shared<Process>(*process);
+    fill(*changed, record.identity);
+    if (!same) changed->program = program_of({}, std::move(record.identity.comm));
     process = std::move(changed);
   }
   if (entry.selection == Selection::kSelected) {
-    announce(entry);
+    announce(entry, events);
     ProcessExit event;
     event.time_ns = record.identity.time_ns;
-    event.process = process;
     event.attached_ns = record.attached_ns;
     event.start_ns = record.identity.start_ns;
     event.end_ns = record.identity.time_ns;
@@ -242,38 +232,43 @@ void Correlator::on(ExitRecord record) {
     event.account = process_account(record);
     event.program.start_ns = record.program_start_ns;
     event.program.end_ns = record.identity.time_ns;
-    event.program.exe = process->exe;
-    event.program.tool = process->tool;
+    event.program.program = process->program;
     if (same) event.program.account = last_program_account(record, entry.program_base);
     if (!entry.base_cpu_known) forget_cpu(event.program.account);
-    pending_.emplace_back(std::move(event));
+    event.process = std::move(process);
+    events.emplace_back(std::move(event));
   }
   processes_.erase(record.identity.pid);
 }
 
-void Correlator::on(CgroupRecord record) { cgroups_.set(record.hierarchy, record.cgroup_id, std::move(record.path)); }
+void Correlator::on(CgroupRecord record, std::vector<Event>&) {
+  cgroups_.set(record.hierarchy, record.cgroup_id, std::move(record.path));
+}
 
-void Correlator::on(ThreadRecord record) {
+void Correlator::on(ThreadRecord record, std::vector<Event>& events) {
   if (!ledgers_) record.waits = {};
   Entry& entry = entry_of(record.identity, record.attached_ns);
-  if (moved(*entry.process, record.identity)) {
-    auto changed = std::make_shared<Process>(*entry.process);
-    set_cgroup(*changed, record.identity);
-    entry.process = std::move(changed);
+  if (!in_cgroup(*entry.process->cgroup, record.identity.hierarchy, record.identity.cgroup_id)) {
+    auto moved = std::make_shared<Process>(*entry.process);
+    moved->cgroup = cgroups_.part(record.identity.hierarchy, record.identity.cgroup_id);
+    entry.process = std::move(moved);
   }
-  if (record.newly_adopted && entry.selection == Selection::kSelected) announce(entry);
+  if (record.newly_adopted && entry.selection == Selection::kSelected) announce(entry, events);
   if (entry.selection != Selection::kSelected) return;
   samples_.add(record, entry.process, entry.attached_ns);
 }
 
-void Correlator::on(FileRecord record) { samples_.add(std::move(record)); }
+void Correlator::on(FileRecord record, std::vector<Event>&) { samples_.add(std::move(record)); }
 
-void Correlator::on(CgroupMemoryRecord record) { cgroup_memory_.push_back(record); }
+void Correlator::on(CgroupMemoryRecord record, std::vector<Event>&) { cgroup_memory_.push_back(record); }
 
-void Correlator::on(TextRecord record) {
+void Correlator::on(TextRecord record, std::vector<Event>&) {
+  if (texts_.size() >= max_processes_) {
+    forgotten_.add(texts_.size());
+    texts_.clear();
+  }
   const std::uint32_t pid = record.pid;
-  if (texts_.size() >= max_processes_) texts_.clear();
   texts_.insert_or_assign(pid, std::move(record));
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -2,29 +2,27 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include <tracer/event.hpp>
 #include <tracer/filter.hpp>
 
+#include "base/counter.hpp"
+#include "correlate/account.hpp"
 #include "correlate/cgroup_table.hpp"
 #include "correlate/filter_evaluator.hpp"
 #include "correlate/sample_table.hpp"
 #include "rules/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
-#include "correlate/account.hpp"
 #include "source/records.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// Turns records into events: joins them to processes, names tools and containers, masks secrets, decides the part of
-/// the filter that the kernel can't. One thread at a time.
+/// the filter that the kernel can't. One thread at a time, but for the counters.
 class Correlator {
  public:
   struct Rules {
@@ -32,34 +30,37 @@ class Correlator {
     SecretRules secrets;
     bool mask_secrets = true;
   };
-  enum class Folding { kNone, kOfMany };  ///< Whether many processes of one tool are told together.
-  using Emit = std::function<void(Event)>;
-  Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit,
-             SampleTable::ReadPss read_pss = {});
+  enum class Folding { kNone, kOfMany };  ///< Whether many processes of one tool are reported as one aggregate.
 
-  /// The labels behind a context id of the records.
-  void set_context(std::uint32_t id, Context context);
-  void on_record(Record record);
+  Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, SampleTable::ReadPss read_pss = {},
+             CgroupTable::FindPath find_path = {});
+
+  /// The labels behind a context id of the records. Id 0 stands for "nobody said anything" and has none.
+  void set_context(std::uint32_t id, std::shared_ptr<const Context> context);
+  /// Appends the events that follow from `record`.
+  void on_record(Record record, std::vector<Event>& events);
+
   /// Forgets what came since the last snapshot, as when processes are taken in.
-  void begin_snapshot() {
-    (void)samples_.set_aside();
-    cgroup_memory_.clear();
-  }
-  /// Samples of what lives, beside the snapshots: `sample` has a source yield the records. May be called while a
-  /// snapshot is being taken.
-  std::vector<ProcessSample> sample_now(const std::function<void()>& sample);
-  /// Forms all events of the snapshot that was begun; the rates of later ones are those since this.
-  std::vector<Event> take_snapshot(std::uint64_t time_ns, Folding folding);
+  void begin_snapshot();
+  /// All events of the snapshot that was begun, SnapshotEnd included; the rates of later ones are those since this.
+  void end_snapshot(std::uint64_t time_ns, Folding folding, std::vector<Event>& events);
+  /// Samples of what came since begin_snapshot(), beside the regular snapshots.
+  std::vector<ProcessSample> take_samples() { return samples_.take(); }
+
   /// From now on waits are not seen, so that ledgers would be wrong: they are absent.
   void stop_ledgers() { ledgers_ = false; }
-  std::uint64_t secrets_masked() const noexcept { return secrets_masked_; }
+
+  std::uint64_t secrets_masked() const noexcept { return secrets_masked_.value(); }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.
-  std::uint64_t forgotten() const noexcept { return forgotten_; }
+  std::uint64_t forgotten() const noexcept { return forgotten_.value(); }
+  /// Cgroups whose path was forgotten and could not be found again.
+  std::uint64_t cgroups_forgotten() const noexcept { return cgroups_.forgotten(); }
 
  private:
   struct Entry {
     std::shared_ptr<const Process> process;
     Selection selection = Selection::kSelected;
+    std::uint32_t context_id = 0;  ///< The kernel's, as of the last record.
     std::optional<std::uint64_t> attached_ns;
     std::uint64_t program_start_ns = 0;
     ProgramBase program_base;      ///< The process's sums when its program began.
@@ -69,40 +70,37 @@ class Correlator {
     std::uint64_t started_ns = 0;
   };
 
-  void on(StartRecord record);
-  void on(ExecRecord record);
-  void on(ExitRecord record);
-  void on(CgroupRecord record);
-  void on(ThreadRecord record);
-  void on(FileRecord record);
-  void on(TextRecord record);
-  void on(CgroupMemoryRecord record);
+  void on(StartRecord record, std::vector<Event>& events);
+  void on(ExecRecord record, std::vector<Event>& events);
+  void on(ExitRecord record, std::vector<Event>& events);
+  void on(CgroupRecord record, std::vector<Event>& events);
+  void on(ThreadRecord record, std::vector<Event>& events);
+  void on(FileRecord record, std::vector<Event>& events);
+  void on(TextRecord record, std::vector<Event>& events);
+  void on(CgroupMemoryRecord record, std::vector<Event>& events);
 
   Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
-  void fill(Process& process, const RecordIdentity& identity) const;
-  static bool moved(const Process& process, const RecordIdentity& identity);
-  void set_cgroup(Process& process, const RecordIdentity& identity) const;
-  std::shared_ptr<Process> updated(const Process& process, const RecordIdentity& identity) const;
-  void set_text(Process& process, ProgramText text);
+  Entry made_from(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
+  void relabel(Entry& entry, std::uint32_t context_id) const;
+  std::shared_ptr<const Context> labels_of(std::uint32_t context_id) const;
+  void decide(Entry& entry, Process& process) const;
+  void fill(Process& process, const RecordIdentity& identity);
+  std::shared_ptr<const Program> program_of(ProgramText text, std::string comm);
   static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
-  void announce(Entry& entry);
+  static void announce(Entry& entry, std::vector<Event>& events);
 
   Rules rules_;
   FilterEvaluator filter_;
   std::size_t max_processes_;
-  Emit emit_;
-  std::vector<Event> pending_;  ///< Of the record at hand: a callback may have the next one come.
-  std::map<std::uint32_t, Context> contexts_;
+  std::vector<std::shared_ptr<const Context>> contexts_;  ///< By id; null: not registered.
   CgroupTable cgroups_;
   std::unordered_map<std::uint32_t, Entry> processes_;   ///< By pid; the start time tells whether it is still the same.
   std::unordered_map<std::uint32_t, TextRecord> texts_;  ///< Of processes that are about to be taken in.
   SampleTable samples_;
   std::vector<CgroupMemoryRecord> cgroup_memory_;  ///< Of the snapshot that is being taken.
-  int asking_ = 0;                                 ///< How many sample_now() are under way, one within the other.
-  std::vector<std::uint32_t> ended_meanwhile_;     ///< Within them.
   bool ledgers_ = true;
-  std::uint64_t secrets_masked_ = 0;
-  std::uint64_t forgotten_ = 0;
+  Counter secrets_masked_;
+  Counter forgotten_;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -8,24 +8,25 @@
 #include "base/text.hpp"
 #include "source/kernel/cgroup_files.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
-bool in_cgroup(const std::optional<std::string>& path, std::string_view rule) {
+bool is_below(const std::optional<std::string>& path, std::string_view rule) {
   return path && path->starts_with(rule) && (path->size() == rule.size() || rule == "/" || (*path)[rule.size()] == '/');
 }
 
 bool matches(const Filter::Rule& rule, const Process& process) {
+  const Program& program = *process.program;
   switch (rule.subject) {
     case Filter::Subject::kTree: return process.pid == rule.number;
     case Filter::Subject::kUid: return process.uid == rule.number;
-    case Filter::Subject::kCgroup: return in_cgroup(process.cgroup, rule.text);
-    case Filter::Subject::kTool: return process.tool && glob_matches(rule.text, *process.tool);
+    case Filter::Subject::kCgroup: return is_below(process.cgroup->path, rule.text);
+    case Filter::Subject::kTool: return program.tool && glob_matches(rule.text, *program.tool);
     case Filter::Subject::kExe:
-      return process.exe &&
-             glob_matches(rule.text, rule.text.find('/') == std::string::npos ? base_name(*process.exe) : *process.exe);
+      return program.exe &&
+             glob_matches(rule.text, rule.text.find('/') == std::string::npos ? base_name(*program.exe) : *program.exe);
     case Filter::Subject::kArgument:
-      return process.argv && std::any_of(process.argv->begin(), process.argv->end(),
+      return program.argv && std::any_of(program.argv->begin(), program.argv->end(),
                                          [&](const std::string& word) { return glob_matches(rule.text, word); });
   }
   return false;
@@ -44,22 +45,20 @@ FilterEvaluator::FilterEvaluator(const Filter& filter, bool kernel_helps) {
   });
   for (Filter::Rule rule : rules) {
     if (rule.subject == Filter::Subject::kCgroup) rule.text = path_in_hierarchy(std::move(rule.text));
-    if (rule.include && includes_here) includes_.push_back(rule);
+    if (rule.include && includes_here)
+      includes_.push_back({rule, rule.context == Context{} ? nullptr : std::make_shared<const Context>(rule.context)});
     if (!rule.include && (!kernel_helps || decided_in_user_space(rule.subject))) excludes_.push_back(rule);
   }
 }
 
-Selection FilterEvaluator::decide(Selection inherited, const Process& process, Context& labels) const {
-  if (inherited == Selection::kExcluded) return inherited;
+FilterEvaluator::Decision FilterEvaluator::decide(Selection inherited, const Process& process) const {
+  if (inherited == Selection::kExcluded) return {inherited, nullptr};
   for (const Filter::Rule& rule : excludes_)
-    if (matches(rule, process)) return Selection::kExcluded;
-  if (inherited == Selection::kSelected) return inherited;
-  for (const Filter::Rule& rule : includes_) {
-    if (!matches(rule, process)) continue;
-    if (rule.context != Context{}) labels = rule.context;
-    return Selection::kSelected;
-  }
-  return inherited;
+    if (matches(rule, process)) return {Selection::kExcluded, nullptr};
+  if (inherited == Selection::kSelected) return {inherited, nullptr};
+  for (const Include& include : includes_)
+    if (matches(include.rule, process)) return {Selection::kSelected, include.labels};
+  return {inherited, nullptr};
 }
 
 std::vector<std::string> explain_filter(const Filter& filter, bool kernel_helps, bool own_uid_only) {
@@ -81,4 +80,4 @@ std::vector<std::string> explain_filter(const Filter& filter, bool kernel_helps,
   return lines;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include <tracer/event.hpp>
 #include <tracer/filter.hpp>
 
-namespace tracer {
+namespace tracer::internal {
 
 /// How user space stands to a process.
 enum class Selection : std::uint8_t { kSelected, kUndecided, kExcluded };
@@ -26,11 +27,19 @@ class FilterEvaluator {
   bool may_exclude_late() const noexcept { return !excludes_.empty(); }
   /// Of a process without a tracked parent.
   Selection initial() const noexcept { return needs_all() ? Selection::kUndecided : Selection::kSelected; }
-  /// Decides again when something more is known of the process; `labels` gets those of the rule that took it in.
-  Selection decide(Selection inherited, const Process& process, Context& labels) const;
+  struct Decision {
+    Selection selection = Selection::kSelected;
+    std::shared_ptr<const Context> labels;  ///< Those of the rule that took it in just now; null: it gives none.
+  };
+  /// Decides again when something more is known of the process.
+  Decision decide(Selection inherited, const Process& process) const;
 
  private:
-  std::vector<Filter::Rule> includes_;
+  struct Include {
+    Filter::Rule rule;
+    std::shared_ptr<const Context> labels;
+  };
+  std::vector<Include> includes_;
   std::vector<Filter::Rule> excludes_;
 };
 
@@ -40,4 +49,4 @@ bool decided_in_user_space(Filter::Subject subject) noexcept;
 /// One line for each rule: what it does and where it is decided.
 std::vector<std::string> explain_filter(const Filter& filter, bool kernel_helps, bool own_uid_only);
 
-}  // namespace tracer
+}  // namespace tracer::internal

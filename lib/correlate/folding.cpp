@@ -5,15 +5,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
-#include "base/field_sums.hpp"
+#include "base/sums.hpp"
 #include "correlate/held_memory.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
-
-using Optional = std::optional<std::uint64_t>;
 
 struct Fold {
   std::size_t members = 0;
@@ -21,27 +20,28 @@ struct Fold {
   HeldMemory held;
 };
 
-void add(Optional& sum, const Optional& more) { sum = sum && more ? Optional(*sum + *more) : std::nullopt; }
-
 void add(Fold& fold, const ProcessSample& sample) {
   ToolSample& sum = fold.sum;
   if (sum.processes++ == 0) {
     sum.time_ns = sample.time_ns;
-    sum.tool = sample.process->tool;
+    sum.tool = sample.process->program->tool;
+    sum.uid = sample.process->uid;
     sum.context = sample.process->context;
     sum.threads = sample.threads;
     sum.rss_anonymous_bytes = sample.rss_anonymous_bytes;
     sum.rss_file_bytes = sample.rss_file_bytes;
     sum.rss_shared_bytes = sample.rss_shared_bytes;
     sum.account = sample.account;
-    sum.account.ledger.pipe_read_peer_pid.reset();
-    sum.account.ledger.pipe_write_peer_pid.reset();
+    if (auto& ledger = sum.account.ledger) {
+      ledger->pipe_read_peer_pid.reset();
+      ledger->pipe_write_peer_pid.reset();
+    }
   } else {
-    add(sum.threads, sample.threads);
-    add(sum.rss_anonymous_bytes, sample.rss_anonymous_bytes);
-    add(sum.rss_file_bytes, sample.rss_file_bytes);
-    add(sum.rss_shared_bytes, sample.rss_shared_bytes);
-    add_fields(sum.account, sample.account, Unknown::kSpreads);
+    add_figure(sum.threads, sample.threads, Unknown::kSpreads);
+    add_figure(sum.rss_anonymous_bytes, sample.rss_anonymous_bytes, Unknown::kSpreads);
+    add_figure(sum.rss_file_bytes, sample.rss_file_bytes, Unknown::kSpreads);
+    add_figure(sum.rss_shared_bytes, sample.rss_shared_bytes, Unknown::kSpreads);
+    add_figures(sum.account, sample.account, Unknown::kSpreads);
   }
   if (sample.state == "running") ++sum.running;
   fold.held.add(sample);
@@ -49,13 +49,14 @@ void add(Fold& fold, const ProcessSample& sample) {
 
 }  // namespace
 
-std::vector<Event> fold(std::vector<ProcessSample> samples) {
-  using Key = std::pair<std::optional<std::string>, Context>;
-  const auto key_of = [](const ProcessSample& sample) { return Key(sample.process->tool, sample.process->context); };
+void fold(std::vector<ProcessSample> samples, std::vector<Event>& events) {
+  using Key = std::tuple<std::optional<std::string>, std::optional<std::uint32_t>, Context>;
+  const auto key_of = [](const ProcessSample& sample) {
+    return Key(sample.process->program->tool, sample.process->uid, *sample.process->context);
+  };
   std::map<Key, Fold> folds;
   for (const ProcessSample& sample : samples) ++folds[key_of(sample)].members;
 
-  std::vector<Event> events;
   for (ProcessSample& sample : samples) {
     Fold& fold = folds[key_of(sample)];
     if (fold.members <= kMostSamplesOfOneTool) {
@@ -69,7 +70,6 @@ std::vector<Event> fold(std::vector<ProcessSample> samples) {
     fold.sum.held_bytes = fold.held.bytes();
     events.emplace_back(std::move(fold.sum));
   }
-  return events;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tracer {
+namespace tracer::internal {
 
 void HeldMemory::add(const ProcessSample& sample) {
   known_ = known_ && sample.rss_anonymous_bytes.has_value();
@@ -16,7 +16,7 @@ void HeldMemory::add(const ProcessSample& sample) {
   bytes_ += anonymous_bytes + sample.rss_shared_bytes.value_or(0);
   anonymous_bytes_ += anonymous_bytes;
   // Mapped files that processes of the same executable hold are mostly the same pages.
-  std::uint64_t& most = file_bytes_[sample.process->exe.value_or("")];
+  std::uint64_t& most = file_bytes_[sample.process->program->exe.value_or("")];
   const std::uint64_t file_bytes = sample.rss_file_bytes.value_or(0);
   if (file_bytes > most) bytes_ += file_bytes - most;
   most = std::max(most, file_bytes);
@@ -27,4 +27,4 @@ void HeldMemory::add(const ToolSample& sample) {
   bytes_ += sample.held_bytes.value_or(0);
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -8,7 +8,7 @@
 
 #include <tracer/sample.hpp>
 
-namespace tracer {
+namespace tracer::internal {
 
 /// Adds up what living processes hold together, by one snapshot: docs/decisions/0013-memory-of-a-task.md.
 class HeldMemory {
@@ -29,4 +29,4 @@ class HeldMemory {
   std::map<std::string, std::uint64_t> file_bytes_;  ///< The most of one process, by executable.
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

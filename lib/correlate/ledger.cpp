@@ -5,7 +5,7 @@
 
 #include "correlate/account.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 std::uint64_t less(std::uint64_t a, std::uint64_t b) noexcept { return a > b ? a - b : 0; }
@@ -43,9 +43,9 @@ RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept {
   return sum;
 }
 
-Ledger to_ledger(const RawWaits& waits, const RawAccount& account) noexcept {
+std::optional<Ledger> to_ledger(const RawWaits& waits, const RawAccount& account) noexcept {
+  if (waits.threads == 0) return std::nullopt;
   Ledger ledger;
-  if (waits.threads == 0) return ledger;
   const auto of = [&waits](std::size_t cause) { return waits.wait_ns[cause]; };
   ledger.cpu_ns = waits.cpu_ns;
   ledger.cpu_system_ns = system_share(waits.cpu_ns, account);
@@ -54,7 +54,7 @@ Ledger to_ledger(const RawWaits& waits, const RawAccount& account) noexcept {
   ledger.disk_ns = of(TRACER_WAIT_DISK);
   ledger.pipe_read_ns = of(TRACER_WAIT_PIPE_READ);
   ledger.pipe_write_ns = of(TRACER_WAIT_PIPE_WRITE);
-  ledger.pipe_ns = *ledger.pipe_read_ns + *ledger.pipe_write_ns;
+  ledger.pipe_ns = ledger.pipe_read_ns + ledger.pipe_write_ns;
   ledger.socket_ns = of(TRACER_WAIT_SOCKET);
   ledger.lock_ns = of(TRACER_WAIT_LOCK);
   ledger.child_ns = of(TRACER_WAIT_CHILD);
@@ -74,4 +74,4 @@ Ledger to_ledger(const RawWaits& waits, const RawAccount& account) noexcept {
   return ledger;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

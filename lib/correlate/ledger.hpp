@@ -2,17 +2,19 @@
 /// From the kernel's sums of waits to ledgers.
 #pragma once
 
+#include <optional>
+
 #include <tracer/ledger.hpp>
 
 #include "source/records.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// a - b; nothing known where it is so of a.
 RawWaits difference(const RawWaits& a, const RawWaits& b) noexcept;
 RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept;
 
-/// `account` of the same span tells how CPU time is split.
-Ledger to_ledger(const RawWaits& waits, const RawAccount& account) noexcept;
+/// `account` of the same span says how CPU time is split. Absent: no thread was followed.
+std::optional<Ledger> to_ledger(const RawWaits& waits, const RawAccount& account) noexcept;
 
-}  // namespace tracer
+}  // namespace tracer::internal

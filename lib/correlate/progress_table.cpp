@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 /// Of what may be any number.
@@ -28,10 +28,10 @@ bool ProgressTable::same_file(const FileRecord& a, const FileRecord& b) {
   return a.start_ns == b.start_ns && a.inode == b.inode && a.device == b.device && a.fd == b.fd;
 }
 
-Progress ProgressTable::of(std::uint32_t pid, std::uint64_t start_ns) const {
-  Progress progress;
+std::optional<Progress> ProgressTable::of(std::uint32_t pid, std::uint64_t start_ns) const {
   const auto at = now_.find(pid);
-  if (at == now_.end() || at->second.start_ns != start_ns) return progress;
+  if (at == now_.end() || at->second.start_ns != start_ns) return std::nullopt;
+  Progress progress;
   const FileRecord& file = at->second;
   progress.file = file.name;
   progress.position_bytes = std::min(file.position_bytes, file.size_bytes);
@@ -44,10 +44,10 @@ Progress ProgressTable::of(std::uint32_t pid, std::uint64_t start_ns) const {
   const double per_s = moved * 1e9 / static_cast<double>(file.time_ns - last->second.time_ns);
   progress.bytes_per_s = to_count(per_s);
   if (per_s >= 1)
-    progress.time_left_ns = to_count(static_cast<double>(file.size_bytes - *progress.position_bytes) / per_s * 1e9);
+    progress.time_left_ns = to_count(static_cast<double>(file.size_bytes - progress.position_bytes) / per_s * 1e9);
   return progress;
 }
 
 void ProgressTable::end_round() { before_ = std::exchange(now_, {}); }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -9,7 +9,7 @@
 #include "correlate/account.hpp"
 #include "correlate/ledger.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 /// Less is not worth a walk through its page tables.
@@ -64,12 +64,12 @@ SampleTable::Pids SampleTable::sharing() const {
   for (const auto& [pid, each] : samples_) {
     shared_bytes += each.sample.rss_shared_bytes.value_or(0);
     if (each.is_copy())
-      copied_bytes[each.sample.process->exe.value_or("")] += each.sample.rss_anonymous_bytes.value_or(0);
+      copied_bytes[each.sample.process->program->exe.value_or("")] += each.sample.rss_anonymous_bytes.value_or(0);
   }
   Pids pids;
   for (const auto& [pid, each] : samples_) {
     if (each.borrows_memory()) continue;
-    const auto copied = copied_bytes.find(each.sample.process->exe.value_or(""));
+    const auto copied = copied_bytes.find(each.sample.process->program->exe.value_or(""));
     const bool shares = shared_bytes >= kLeastSharedBytes && each.sample.rss_shared_bytes.value_or(0) != 0;
     if (shares || (copied != copied_bytes.end() && copied->second >= kLeastSharedBytes)) pids.insert(pid);
   }
@@ -120,18 +120,6 @@ void SampleTable::forget_memory(std::uint32_t pid) {
   sample.rss_shared_bytes.reset();
 }
 
-SampleTable SampleTable::set_aside() {
-  SampleTable aside(read_pss_);
-  aside.samples_ = std::exchange(samples_, {});
-  aside.progress_ = progress_.set_aside();
-  return aside;
-}
-
-void SampleTable::put_back(SampleTable aside) {
-  samples_ = std::move(aside.samples_);
-  progress_.put_back(std::move(aside.progress_));
-}
-
 std::vector<ProcessSample> SampleTable::take() {
   std::vector<ProcessSample> samples;
   samples.reserve(samples_.size());
@@ -145,4 +133,4 @@ std::vector<ProcessSample> SampleTable::take() {
   return samples;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -15,7 +15,7 @@
 #include "correlate/progress_table.hpp"
 #include "source/records.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// Adds up what one snapshot's records tell of each living process. One thread at a time.
 class SampleTable {
@@ -31,9 +31,11 @@ class SampleTable {
   void add(FileRecord record) { progress_.add(std::move(record)); }
   /// It has ended meanwhile.
   void drop(std::uint32_t pid) { samples_.erase(pid); }
-  /// Begins another snapshot; what has come of one that is being taken can be put back afterwards.
-  SampleTable set_aside();
-  void put_back(SampleTable aside);
+  /// Forgets what came since the last take().
+  void clear() {
+    samples_.clear();
+    progress_.clear();
+  }
   std::vector<ProcessSample> take();
   /// The rates of later samples are those since these.
   void end_round() { progress_.end_round(); }
@@ -61,4 +63,4 @@ class SampleTable {
   ProgressTable progress_;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dispatch/queue_state.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <tracer/error.hpp>
+
+namespace tracer {
+namespace internal {
+
+QueueState::QueueState(QueueOptions options)
+    : options_(std::move(options)), readable_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (options_.capacity_bytes == 0)
+    throw Error({ErrorCode::kInvalidArgument,
+                 0,
+                 "a queue of no bytes is not possible",
+                 "set QueueOptions::capacity_bytes to 1 or more",
+                 {}});
+  if (!readable_)
+    throw Error({ErrorCode::kNoMemory,
+                 errno,
+                 "can't make a descriptor for the queue",
+                 "raise the limit of open files (ulimit -n)",
+                 {}});
+  for (const EventKind kind : options_.kinds)
+    if (static_cast<std::size_t>(kind) < wanted_.size()) wanted_[static_cast<std::size_t>(kind)] = true;
+  if (options_.kinds.empty()) wanted_.fill(true);
+  wanted_[static_cast<std::size_t>(EventKind::kLoss)] = true;
+  wanted_[static_cast<std::size_t>(EventKind::kSessionEnd)] = true;
+}
+
+bool QueueState::wants(EventKind kind) const noexcept {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < wanted_.size() && wanted_[index];
+}
+
+void QueueState::push(std::span<const Event> events) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  bool added = false;
+  for (const Event& event : events) {
+    if (!wants(event.kind())) continue;
+    events_.push_back(event);
+    charged_bytes_ += event.charge_bytes();
+    added = true;
+    // The last one stays, whatever its size: an end must come, and a gap must end before something.
+    while (charged_bytes_ > options_.capacity_bytes && events_.size() > 1) drop_oldest();
+  }
+  if (!added) return;
+  set_readable(true);
+  changed_.notify_all();
+}
+
+void QueueState::drop_oldest() {
+  const Event& oldest = events_.front();
+  if (gap_.by_kind.empty()) gap_.first_ns = oldest.time_ns();
+  gap_.last_ns = oldest.time_ns();
+  ++gap_.by_kind[oldest.kind()];
+  ++dropped_;
+  charged_bytes_ -= oldest.charge_bytes();
+  events_.pop_front();
+}
+
+Event QueueState::take_gap() {
+  Loss loss;
+  loss.time_ns = gap_.last_ns;
+  loss.cause = "queue_full";
+  loss.first_ns = gap_.first_ns;
+  loss.last_ns = gap_.last_ns;
+  for (const auto& [kind, count] : gap_.by_kind) {
+    loss.by_kind.push_back({kind, count});
+    loss.count += count;
+  }
+  gap_ = {};
+  return loss;
+}
+
+void QueueState::end() noexcept {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  drive_.reset();
+  set_readable(true);
+  changed_.notify_all();
+}
+
+std::size_t QueueState::read(std::span<Event> out) {
+  const std::lock_guard lock(mutex_);
+  std::size_t count = 0;
+  if (!out.empty() && !gap_.by_kind.empty()) out[count++] = take_gap();
+  while (count < out.size() && !events_.empty()) {
+    charged_bytes_ -= events_.front().charge_bytes();
+    out[count++] = std::move(events_.front());
+    events_.pop_front();
+  }
+  if (!has_something() && !ended_) set_readable(false);
+  return count;
+}
+
+bool QueueState::wait(std::chrono::milliseconds timeout) {
+  using Clock = std::chrono::steady_clock;
+  const bool forever = timeout.count() < 0;
+  const auto until = Clock::now() + timeout;
+  std::unique_lock lock(mutex_);
+  while (!has_something() && !ended_) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    if (!forever && left.count() <= 0) return false;
+    if (const auto drive = drive_) {
+      lock.unlock();
+      (*drive)(forever ? std::chrono::milliseconds(-1) : left);
+      lock.lock();
+    } else if (forever) {
+      changed_.wait(lock);
+    } else {
+      changed_.wait_until(lock, until);
+    }
+  }
+  return true;
+}
+
+bool QueueState::ready() const {
+  const std::lock_guard lock(mutex_);
+  return has_something() || ended_;
+}
+
+bool QueueState::ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_ && !has_something();
+}
+
+std::uint64_t QueueState::dropped() const {
+  const std::lock_guard lock(mutex_);
+  return dropped_;
+}
+
+void QueueState::set_drive(std::shared_ptr<const Drive> drive) {
+  const std::lock_guard lock(mutex_);
+  if (!ended_) drive_ = std::move(drive);
+}
+
+void QueueState::set_readable(bool readable) noexcept {
+  if (readable == is_readable_) return;
+  is_readable_ = readable;
+  std::uint64_t count = 1;
+  if (readable) {
+    [[maybe_unused]] const ssize_t put = ::write(readable_.get(), &count, sizeof count);
+  } else {
+    [[maybe_unused]] const ssize_t got = ::read(readable_.get(), &count, sizeof count);
+  }
+}
+
+}  // namespace internal
+
+Queue::Queue(std::shared_ptr<internal::QueueState> state) noexcept : state_(std::move(state)) {}
+Queue::Queue(Queue&&) noexcept = default;
+Queue& Queue::operator=(Queue&& other) noexcept {
+  if (this != &other) {
+    if (state_) state_->abandon();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+Queue::~Queue() {
+  if (state_) state_->abandon();
+}
+std::size_t Queue::read(std::span<Event> out) { return state_->read(out); }
+bool Queue::wait(std::chrono::milliseconds timeout) { return state_->wait(timeout); }
+int Queue::fd() const noexcept { return state_->fd(); }
+bool Queue::ended() const noexcept { return state_->ended(); }
+std::uint64_t Queue::dropped() const noexcept { return state_->dropped(); }
+
+}  // namespace tracer

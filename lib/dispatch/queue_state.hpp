@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+
+#include <tracer/queue.hpp>
+
+#include "base/unique_fd.hpp"
+
+namespace tracer::internal {
+
+/// What a session and the holder of a Queue share. Any thread.
+class QueueState {
+ public:
+  /// Throws Error: kInvalidArgument without capacity, kNoMemory without a descriptor.
+  explicit QueueState(QueueOptions options);
+
+  bool wants(EventKind kind) const noexcept;
+  /// Appends those events that it wants, with one wake-up for all.
+  void push(std::span<const Event> events);
+  /// Nothing will come after this.
+  void end() noexcept;
+  /// Nobody will read it again.
+  void abandon() noexcept { abandoned_.store(true, std::memory_order_relaxed); }
+  bool abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
+
+  std::size_t read(std::span<Event> out);
+  bool wait(std::chrono::milliseconds timeout);
+  /// True: read() would give something, or nothing will ever come.
+  bool ready() const;
+  bool ended() const;
+  int fd() const noexcept { return readable_.get(); }
+  std::uint64_t dropped() const;
+
+  /// What drives the session while wait() waits: Session::poll() of a session that has no thread. Empty from the
+  /// session's end on.
+  using Drive = std::function<void(std::chrono::milliseconds)>;
+  void set_drive(std::shared_ptr<const Drive> drive);
+
+ private:
+  /// What was dropped before the oldest event that still waits.
+  struct Gap {
+    std::uint64_t first_ns = 0;
+    std::uint64_t last_ns = 0;
+    std::map<EventKind, std::uint64_t> by_kind;
+  };
+  void drop_oldest();
+  Event take_gap();
+  bool has_something() const { return !events_.empty() || !gap_.by_kind.empty(); }
+  void set_readable(bool readable) noexcept;
+
+  const QueueOptions options_;
+  std::array<bool, 1024> wanted_{};  ///< By kind.
+  UniqueFd readable_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Event> events_;
+  std::size_t charged_bytes_ = 0;
+  Gap gap_;
+  std::uint64_t dropped_ = 0;
+  bool is_readable_ = false;
+  bool ended_ = false;
+  std::shared_ptr<const Drive> drive_;
+  std::atomic<bool> abandoned_{false};
+};
+
+}  // namespace tracer::internal
