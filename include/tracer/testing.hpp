@@ -1,46 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-/// For tests of libtracer and of programs that embed it: no privileges, no kernel.
+/// For tests of programs that embed libtracer: no privileges, no kernel.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <span>
-#include <type_traits>
-#include <vector>
+#include <string>
 
+#include <tracer/event.hpp>
 #include <tracer/export.hpp>
 #include <tracer/source.hpp>
 
 namespace tracer::testing {
 
-/// Yields the wire records that it is given, through the real decoder, correlation and dispatch.
-class TRACER_EXPORT FakeSource : public Source {
+/// Feeds a session the events that it is given; they pass the filter as those of a recording do. Thread-safe; may
+/// outlive the session.
+class TRACER_EXPORT FakeSource {
  public:
   FakeSource();
-  ~FakeSource() override;
+  FakeSource(FakeSource&&) noexcept;
+  FakeSource& operator=(FakeSource&&) noexcept;
+  ~FakeSource();
 
-  /// From any thread. Copied; yielded by the next poll, in this order.
-  void push(std::span<const std::byte> record);
-  template <class Record>
-  requires(std::is_trivially_copyable_v<Record> &&
-           !std::is_convertible_v<const Record&, std::span<const std::byte>>) void push(const Record& record) {
-    push(std::as_bytes(std::span(&record, 1)));
-  }
-  /// No more will come.
+  /// What to make the session with. Once: of two sessions each would get a part.
+  Source source() const;
+  /// Events come in the order in which they are pushed; those pushed after the session's end never come.
+  void push(Event event);
+  /// No more will come: the session is finished when it has had all.
   void finish();
+  /// The session reports it as its own, in Statistics::losses and as Loss.
   void set_loss(const std::string& cause, std::uint64_t count);
 
-  void start(Receiver& receiver) override;
-  int fd() const noexcept override;
-  void poll(Receiver& receiver) override;
-  bool finished() const noexcept override;
-  void stop() override;
-  std::map<std::string, std::uint64_t> losses() const override;
-  HostInfo host() const override;
-
  private:
+  class Stream;
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace tracer::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a wire record says, in the library's own terms. Only this stage knows both.
+/// What a source tells of processes, in the library's own terms, whatever it was read from.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,28 @@
 #include <variant>
 #include <vector>
 
-#include <tracer/event.hpp>
+#include "source/raw_counters.hpp"
 
-#include "wire.h"
+namespace tracer::internal {
 
-namespace tracer {
+/// Which hierarchy a cgroup id belongs to.
+enum class Hierarchy : std::uint8_t { kV2, kV1Memory, kV1Pids };
 
-/// Raw counters, which only grow; an Account is made of the difference of two (account.hpp).
-using RawAccount = tracer_wire_account;
-/// Likewise of waits; a Ledger is made of it (ledger.hpp).
-using RawWaits = tracer_wire_waits;
+/// How what is told of a process came about.
+struct RecordFlags {
+  bool lived_before = false;     ///< Before it was tracked.
+  bool lost_threads = false;     ///< Threads ended before it was tracked: their I/O and run-queue time are unknown.
+  bool executed = false;         ///< Has executed a program since it was tracked or forked.
+  bool peak_exact = false;       ///< The peak is this program's.
+  bool borrows_memory = false;   ///< Its memory is its parent's (vfork, CLONE_VM): no peak of its own.
+  bool threads_pending = false;  ///< Exec: threads of the ended program were still ending.
+  bool cpu_stale = false;        ///< Exec: CPU time may miss up to one tick.
+  bool copy = false;             ///< Lives, and has executed nothing since its fork, whenever that was.
+
+  bool operator==(const RecordFlags&) const = default;
+};
+
+enum class ThreadState : std::uint8_t { kRunning, kSleeping, kUninterruptible, kStopped };
 
 /// In each record of a process.
 struct RecordIdentity {
@@ -29,7 +41,7 @@ struct RecordIdentity {
   std::optional<std::uint32_t> uid;  ///< Absent: as before.
   std::uint32_t context_id = 0;
   std::uint64_t cgroup_id = 0;
-  std::uint32_t hierarchy = 0;
+  Hierarchy hierarchy = Hierarchy::kV2;
   std::optional<std::uint32_t> pid_namespace;  ///< Absent, as mount_namespace: as before, or the parent's.
   std::optional<std::uint32_t> mount_namespace;
   std::string comm;  ///< Empty: as before, or the parent's.
@@ -52,10 +64,10 @@ struct ProgramText {
 struct ExecRecord {
   RecordIdentity identity;
   std::uint64_t ended_start_ns = 0;  ///< When the program began that ended here.
-  RawAccount total{};                ///< Of the process, up to here.
-  RawWaits waits{};                  ///< Likewise.
+  RawAccount total;                  ///< Of the process, up to here.
+  RawWaits waits;                    ///< Likewise.
   std::uint64_t ended_peak_pages = 0;
-  std::uint32_t flags = 0;  ///< TRACER_FLAG_*
+  RecordFlags flags;
   ProgramText text;
 };
 
@@ -67,17 +79,17 @@ struct ExitRecord {
   bool core_dumped = false;
   std::optional<std::uint64_t> threads;
   std::uint64_t program_start_ns = 0;  ///< When its last program began.
-  RawAccount total{};
-  RawAccount late{};  ///< Share of threads of earlier programs that ended after those.
-  RawWaits waits{};
+  RawAccount total;
+  RawAccount late;  ///< Share of threads of earlier programs that ended after those.
+  RawWaits waits;
   std::uint64_t peak_pages = 0;
   std::uint64_t read_before_exec_bytes = 0;
-  std::uint32_t flags = 0;
+  RecordFlags flags;
 };
 
 struct CgroupRecord {
   std::uint64_t cgroup_id = 0;
-  std::uint32_t hierarchy = 0;
+  Hierarchy hierarchy = Hierarchy::kV2;
   std::string path;
 };
 
@@ -85,10 +97,10 @@ struct ThreadRecord {
   RecordIdentity identity;
   std::optional<std::uint64_t> attached_ns;
   bool lives = true;  ///< False: a first thread that has ended before others; only what has ended is in it.
-  RawAccount sum{};   ///< Of this thread; in the leader's record with all that have ended.
-  RawWaits waits{};   ///< Likewise.
+  RawAccount sum;     ///< Of this thread; in the leader's record with all that have ended.
+  RawWaits waits;     ///< Likewise.
   std::uint64_t read_before_exec_bytes = 0;
-  std::uint32_t flags = 0;  ///< TRACER_FLAG_*
+  RecordFlags flags;
   bool newly_adopted = false;
   struct Memory {
     std::uint64_t anonymous_pages = 0;
@@ -96,7 +108,7 @@ struct ThreadRecord {
     std::uint64_t shared_pages = 0;
   };
   std::optional<Memory> memory;  ///< Of the process, in the record of one of its threads.
-  std::uint32_t state = 0;       ///< TRACER_STATE_*
+  std::optional<ThreadState> state;
 };
 
 /// A regular file that a process has open.
@@ -117,7 +129,7 @@ struct FileRecord {
 /// What the kernel charges to a cgroup.
 struct CgroupMemoryRecord {
   std::uint64_t cgroup_id = 0;
-  std::uint32_t hierarchy = 0;
+  Hierarchy hierarchy = Hierarchy::kV2;
   bool has_below = false;                  ///< There are cgroups below, whose memory is in its own.
   std::optional<std::uint64_t> processes;  ///< In it, tracked or not.
   std::optional<std::uint64_t> foreign;    ///< Of these, not tracked.
@@ -138,4 +150,4 @@ struct TextRecord {
 using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
                             CgroupMemoryRecord>;
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/raw_counters.hpp"
+
+#include <bit>
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kWords = sizeof(RawAccount) / sizeof(std::uint64_t);
+using Words = std::array<std::uint64_t, kWords>;
+
+std::uint64_t less(std::uint64_t a, std::uint64_t b) noexcept { return a > b ? a - b : 0; }
+
+}  // namespace
+
+RawAccount difference(const RawAccount& a, const RawAccount& b) noexcept {
+  auto left = std::bit_cast<Words>(a);
+  const auto right = std::bit_cast<Words>(b);
+  for (std::size_t i = 0; i < kWords; ++i) left[i] = less(left[i], right[i]);
+  return std::bit_cast<RawAccount>(left);
+}
+
+RawAccount sum_of(const RawAccount& a, const RawAccount& b) noexcept {
+  auto left = std::bit_cast<Words>(a);
+  const auto right = std::bit_cast<Words>(b);
+  for (std::size_t i = 0; i < kWords; ++i) left[i] += right[i];
+  return std::bit_cast<RawAccount>(left);
+}
+
+RawWaits difference(const RawWaits& a, const RawWaits& b) noexcept {
+  RawWaits left = a;
+  left.wall_ns = less(a.wall_ns, b.wall_ns);
+  left.cpu_ns = less(a.cpu_ns, b.cpu_ns);
+  left.run_queue_ns = less(a.run_queue_ns, b.run_queue_ns);
+  for (std::size_t i = 0; i < kWaitCauses; ++i) left.wait_ns[i] = less(a.wait_ns[i], b.wait_ns[i]);
+  return left;
+}
+
+RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept {
+  const auto longer = [&](WaitCause cause, std::uint32_t of_a, std::uint32_t of_b) {
+    if (of_a == 0 || of_b == 0) return of_a | of_b;
+    return a.of(cause) >= b.of(cause) ? of_a : of_b;
+  };
+  RawWaits sum = a;
+  sum.pipe_read_peer = longer(WaitCause::kPipeRead, a.pipe_read_peer, b.pipe_read_peer);
+  sum.pipe_write_peer = longer(WaitCause::kPipeWrite, a.pipe_write_peer, b.pipe_write_peer);
+  sum.wall_ns += b.wall_ns;
+  sum.cpu_ns += b.cpu_ns;
+  sum.run_queue_ns += b.run_queue_ns;
+  sum.threads += b.threads;
+  sum.limits_known |= b.limits_known;
+  for (std::size_t i = 0; i < kWaitCauses; ++i) sum.wait_ns[i] += b.wait_ns[i];
+  return sum;
+}
+
+}  // namespace tracer::internal

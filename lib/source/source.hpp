@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Where a session's records and events come from.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tracer/host.hpp>
+#include <tracer/signals.hpp>
+
+#include "source/feed.hpp"
+
+namespace tracer::internal {
+
+/// How much one call of drain() may yield.
+struct DrainLimit {
+  std::size_t records = 8192;
+  std::chrono::nanoseconds time = std::chrono::milliseconds(20);
+};
+
+/// Cumulative. Who reads them compares with the last time.
+struct Counters {
+  std::uint64_t records = 0;  ///< Received in the kernel's own form; not what is read in /proc.
+  std::uint64_t record_bytes = 0;
+  std::map<std::string, std::uint64_t> losses;  ///< By cause, as in docs/losses.md; only those that occurred.
+};
+
+/// What a source with a live kernel behind it can be asked to do. Called by the reader, unless it says otherwise.
+class Control {
+ public:
+  /// Takes in a living tree, or gives a new context to one that is followed already: the records of what it changed are
+  /// yielded, each ThreadRecord with the new context id. Throws Error(kFilterNamesNothing, kPermission).
+  virtual void track(pid_t pid, std::uint32_t context_id, Feed& feed) = 0;
+  /// Yields a record for each thread of each living process that is tracked, for large files that they have open, and,
+  /// if asked for, for their cgroups; each between the records of events in the order of time. Then snapshot_end.
+  virtual void snapshot(Feed& feed, bool with_cgroups) = 0;
+  /// Disables a family for good.
+  virtual void shed(Family family, const Problem& problem) = 0;
+  /// The path of a cgroup that exists, within its hierarchy. May walk all cgroups.
+  virtual std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const = 0;
+
+  // From any thread, read on the calling one.
+  virtual std::vector<RawTotals> totals() const = 0;
+  virtual std::vector<SignalState> signals() const = 0;
+  /// Time of its programs in the kernel, by family; empty when it is not known.
+  virtual std::map<Family, std::uint64_t> kernel_ns() const = 0;
+  virtual std::optional<std::uint64_t> kernel_memory_bytes() const = 0;
+
+ protected:
+  ~Control() = default;
+};
+
+/// A stream of records or events. Used by the reader, unless it says otherwise.
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  virtual HostInfo host() const = 0;
+  /// Readable when drain() has something to do; never -1.
+  virtual int fd() const noexcept = 0;
+  /// Drain at least this often, too; 0: only when fd() is readable.
+  virtual std::chrono::milliseconds poll_period() const noexcept { return std::chrono::milliseconds(0); }
+  /// Begins; living processes that the filter takes in are yielded from here.
+  virtual void start(Feed& feed) = 0;
+  /// Yields what is there, without waiting. True: the limit stopped it, and more may be there.
+  virtual bool drain(Feed& feed, const DrainLimit& limit) = 0;
+  /// Detaches; what happened before is still yielded by drain(). May wait for up to 100 ms.
+  virtual void stop() = 0;
+  /// No more will come. From any thread.
+  virtual bool finished() const noexcept = 0;
+  /// True: what it yields has a SessionEnd and losses of its own, to which a session adds none.
+  virtual bool ends_itself() const noexcept { return false; }
+  /// Null: it can't be asked for anything.
+  virtual Control* control() noexcept { return nullptr; }
+  /// From any thread.
+  virtual Counters counters() const = 0;
+};
+
+}  // namespace tracer::internal
