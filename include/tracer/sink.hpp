@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Subscribers that write.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 
 #include <tracer/error.hpp>
 #include <tracer/event.hpp>
@@ -13,16 +16,39 @@
 
 namespace tracer {
 
-/// Gets every event, on the thread that dispatches. Nothing may throw out of it: what goes wrong is kept in problem(),
-/// and the sink is quiet from then on; what it has written stays.
+namespace internal {
+class SinkRunner;
+}  // namespace internal
+
+/// Writes events somewhere, on a thread of its own that the session gives it: all signals are blocked there, and it has
+/// no capabilities. Nothing may throw out of it: what goes wrong is kept in problem(), and the sink is quiet from then
+/// on; what it has written stays.
 class TRACER_EXPORT Sink {
  public:
   virtual ~Sink() = default;
-  virtual void on_event(const Event& event) noexcept = 0;
-  /// Called about once a second and at the end.
+  /// The next events, in their order. May block: other subscribers don't wait for it.
+  virtual void write(std::span<const Event> events) noexcept = 0;
+  /// Called every flush_period() while there is something new, and at the end.
   virtual void flush() noexcept = 0;
-  /// What stopped it, such as a full disk; absent while all is well. Call when no event is being dispatched.
+  virtual std::chrono::milliseconds flush_period() const noexcept { return std::chrono::seconds(1); }
+  /// What stopped it, such as a full disk; absent while all is well. From any thread.
   virtual std::optional<Problem> problem() const = 0;
+};
+
+/// A sink of a session, as its owner sees it. May outlive the session. Thread-safe.
+class TRACER_EXPORT SinkHandle {
+ public:
+  explicit SinkHandle(std::shared_ptr<internal::SinkRunner> runner) noexcept;
+
+  /// What stopped the sink, or that it was left behind: Session::stop() waits for it for two seconds at most. Absent
+  /// while all is well.
+  std::optional<Problem> problem() const;
+  /// Events that it did not get, as its queue was full; a Loss with the cause "queue_full" stands where they are
+  /// missing.
+  std::uint64_t dropped() const noexcept;
+
+ private:
+  std::shared_ptr<internal::SinkRunner> runner_;
 };
 
 /// Writes a recording (docs/recording-format.md). The file is replaced if it exists.

@@ -15,7 +15,7 @@ namespace tracer {
 
 /// What the session itself costs.
 struct OwnCost {
-  std::uint64_t cpu_ns = 0;            ///< Of the reading thread: reading, decoding, callbacks, sinks, snapshots.
+  std::uint64_t cpu_ns = 0;            ///< Reading, decoding, snapshots, callbacks; and the threads of sinks.
   std::uint64_t snapshots_cpu_ns = 0;  ///< Of that, for snapshots.
   std::optional<std::uint64_t>
       kernel_ns;  ///< Of its programs in the kernel; absent while kernel.bpf_stats_enabled is 0.

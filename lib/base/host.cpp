@@ -3,24 +3,14 @@
 
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tracer/version.hpp>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 
 namespace tracer {
-namespace {
-
-std::uint64_t now_ns(clockid_t clock) {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-}  // namespace
-
 HostInfo this_host() {
   HostInfo host;
   if (auto text = read_small_file("/proc/sys/kernel/random/boot_id")) host.boot_id = trim(*text);
@@ -34,8 +24,8 @@ HostInfo this_host() {
   host.cpu_count = cpus > 0 ? static_cast<std::uint32_t>(cpus) : 0;
   struct sysinfo memory {};
   if (::sysinfo(&memory) == 0) host.memory_bytes = static_cast<std::uint64_t>(memory.totalram) * memory.mem_unit;
-  const std::uint64_t boot = now_ns(CLOCK_BOOTTIME);
-  host.wall_offset_ns = now_ns(CLOCK_REALTIME) - boot;
+  const std::uint64_t boot = internal::clock_ns(CLOCK_BOOTTIME);
+  host.wall_offset_ns = internal::clock_ns(CLOCK_REALTIME) - boot;
   host.tracer_version = TRACER_VERSION;
   return host;
 }

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 std::optional<std::uint64_t> resident_bytes() {
   std::istringstream words(read_small_file("/proc/self/statm").value_or(""));
@@ -17,4 +17,4 @@ std::optional<std::uint64_t> resident_bytes() {
   return resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

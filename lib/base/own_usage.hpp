@@ -2,34 +2,28 @@
 /// What this process itself consumes.
 #pragma once
 
-#include <time.h>
-
 #include <cstdint>
 #include <optional>
 
-namespace tracer {
+#include "base/clock.hpp"
+#include "base/counter.hpp"
 
-/// CPU time of the calling thread.
-inline std::uint64_t thread_cpu_ns() noexcept {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
-}
+namespace tracer::internal {
 
-/// Of this process; absent when /proc is not there.
+/// Resident memory of this process; absent when /proc is not there.
 std::optional<std::uint64_t> resident_bytes();
 
-/// Adds the CPU time of a block to a sum.
+/// Adds the CPU time that the calling thread spends in a block to a sum.
 class CpuMeter {
  public:
-  explicit CpuMeter(std::uint64_t& sum_ns) noexcept : sum_ns_(sum_ns), begin_ns_(thread_cpu_ns()) {}
-  ~CpuMeter() { sum_ns_ += thread_cpu_ns() - begin_ns_; }
+  explicit CpuMeter(Counter& sum_ns) noexcept : sum_ns_(sum_ns), begin_ns_(clock_ns(CLOCK_THREAD_CPUTIME_ID)) {}
+  ~CpuMeter() { sum_ns_.add(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns_); }
   CpuMeter(const CpuMeter&) = delete;
   CpuMeter& operator=(const CpuMeter&) = delete;
 
  private:
-  std::uint64_t& sum_ns_;
+  Counter& sum_ns_;
   std::uint64_t begin_ns_;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "wire.h"
-
 namespace tracer::internal {
 namespace {
 
@@ -14,7 +12,7 @@ bool is_hex(char c) noexcept { return (c >= '0' && c <= '9') || (c >= 'a' && c <
 
 }  // namespace
 
-std::shared_ptr<const Cgroup> CgroupTable::set(std::uint32_t hierarchy, std::uint64_t id, std::string path) {
+std::shared_ptr<const Cgroup> CgroupTable::set(Hierarchy hierarchy, std::uint64_t id, std::string path) {
   if (cgroups_.size() >= room_until_) make_room();
   auto cgroup = std::make_shared<Cgroup>();
   cgroup->id = id;
@@ -24,7 +22,7 @@ std::shared_ptr<const Cgroup> CgroupTable::set(std::uint32_t hierarchy, std::uin
   return cgroups_.insert_or_assign({hierarchy, id}, std::move(cgroup)).first->second;
 }
 
-std::shared_ptr<const Cgroup> CgroupTable::part(std::uint32_t hierarchy, std::uint64_t id) {
+std::shared_ptr<const Cgroup> CgroupTable::part(Hierarchy hierarchy, std::uint64_t id) {
   const auto found = cgroups_.find({hierarchy, id});
   if (found != cgroups_.end()) return found->second;
   if (find_path_)
@@ -43,16 +41,17 @@ void CgroupTable::make_room() {
   room_until_ = std::max(capacity_, cgroups_.size() * 2);
 }
 
-bool in_cgroup(const Cgroup& cgroup, std::uint32_t hierarchy, std::uint64_t id) noexcept {
+bool in_cgroup(const Cgroup& cgroup, Hierarchy hierarchy, std::uint64_t id) noexcept {
   return cgroup.id == id && cgroup.hierarchy == hierarchy_name(hierarchy);
 }
 
-std::string_view hierarchy_name(std::uint32_t hierarchy) noexcept {
+std::string_view hierarchy_name(Hierarchy hierarchy) noexcept {
   switch (hierarchy) {
-    case TRACER_HIERARCHY_V1_MEMORY: return "memory";
-    case TRACER_HIERARCHY_V1_PIDS: return "pids";
-    default: return "v2";
+    case Hierarchy::kV2: return "v2";
+    case Hierarchy::kV1Memory: return "memory";
+    case Hierarchy::kV1Pids: return "pids";
   }
+  return {};
 }
 
 std::optional<std::string> container_id_of(std::string_view cgroup_path) {

@@ -12,6 +12,7 @@
 #include <tracer/process.hpp>
 
 #include "base/counter.hpp"
+#include "source/records.hpp"
 
 namespace tracer::internal {
 
@@ -21,28 +22,28 @@ namespace tracer::internal {
 class CgroupTable {
  public:
   /// The path of a cgroup that exists now; absent: it does not.
-  using FindPath = std::function<std::optional<std::string>(std::uint32_t hierarchy, std::uint64_t id)>;
+  using FindPath = std::function<std::optional<std::string>(Hierarchy hierarchy, std::uint64_t id)>;
   static constexpr std::size_t kCapacity = 16384;
 
   explicit CgroupTable(FindPath find_path = {}, std::size_t capacity = kCapacity)
       : find_path_(std::move(find_path)), capacity_(capacity), room_until_(capacity) {}
 
   /// Its path is known now. The part that new processes in it share. Never null.
-  std::shared_ptr<const Cgroup> set(std::uint32_t hierarchy, std::uint64_t id, std::string path);
+  std::shared_ptr<const Cgroup> set(Hierarchy hierarchy, std::uint64_t id, std::string path);
   /// Never null; without a path where none is known.
-  std::shared_ptr<const Cgroup> part(std::uint32_t hierarchy, std::uint64_t id);
+  std::shared_ptr<const Cgroup> part(Hierarchy hierarchy, std::uint64_t id);
   /// Cgroups whose path was forgotten and could not be found again. From any thread.
   std::uint64_t forgotten() const noexcept { return forgotten_.value(); }
 
  private:
   struct Key {
-    std::uint32_t hierarchy;
+    Hierarchy hierarchy;
     std::uint64_t id;
     bool operator==(const Key&) const = default;
   };
   struct Hash {
     std::size_t operator()(const Key& key) const noexcept {
-      return std::hash<std::uint64_t>{}(key.id * 4 + key.hierarchy);
+      return std::hash<std::uint64_t>{}(key.id * 4 + static_cast<std::uint64_t>(key.hierarchy));
     }
   };
   void make_room();
@@ -55,11 +56,11 @@ class CgroupTable {
   Counter forgotten_;
 };
 
-/// "v2", "memory" or "pids", for TRACER_HIERARCHY_*.
-std::string_view hierarchy_name(std::uint32_t hierarchy) noexcept;
+/// "v2", "memory" or "pids".
+std::string_view hierarchy_name(Hierarchy hierarchy) noexcept;
 
 /// True: `cgroup` is the one with this id.
-bool in_cgroup(const Cgroup& cgroup, std::uint32_t hierarchy, std::uint64_t id) noexcept;
+bool in_cgroup(const Cgroup& cgroup, Hierarchy hierarchy, std::uint64_t id) noexcept;
 
 /// The 64 hexadecimal digits with which Docker, podman, containerd, CRI-O, kubelet and ECS end a container's cgroup;
 /// the innermost if there are several.

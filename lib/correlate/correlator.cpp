@@ -201,8 +201,8 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   entry.process = std::move(process);
   entry.program_start_ns = record.identity.time_ns;
   entry.program_base = {record.total, record.waits};
-  entry.base_cpu_known = (record.flags & TRACER_FLAG_CPU_STALE) == 0;
-  entry.threads_pending = (record.flags & TRACER_FLAG_THREADS_PENDING) != 0;
+  entry.base_cpu_known = !record.flags.cpu_stale;
+  entry.threads_pending = record.flags.threads_pending;
   if (entry.selection == Selection::kSelected) events.emplace_back(std::move(event));
 }
 

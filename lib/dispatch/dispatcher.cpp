@@ -2,6 +2,7 @@
 #include "dispatch/dispatcher.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tracer {
@@ -24,33 +25,58 @@ void Subscriber::cancel() noexcept {
   const std::lock_guard wait_until_it_returns(running_);
 }
 
-Subscription Dispatcher::subscribe(std::function<void(const Event&)> callback) {
+const Dispatcher::Subscribers& Dispatcher::Lists::of(EventKind kind) const {
+  const auto named = by_kind.find(kind);
+  return named == by_kind.end() ? any : named->second;
+}
+
+/// The lists with one more, without those that were canceled.
+std::shared_ptr<const Dispatcher::Lists> Dispatcher::with(const Lists& before, Entry entry) {
+  auto lists = std::make_shared<Lists>();
+  std::copy_if(before.all.begin(), before.all.end(), std::back_inserter(lists->all),
+               [](const Entry& each) { return each.subscriber->active(); });
+  lists->all.push_back(std::move(entry));
+  for (const Entry& each : lists->all) {
+    if (each.kind) {
+      lists->by_kind[*each.kind];
+    } else {
+      lists->any.push_back(each.subscriber);
+    }
+  }
+  for (auto& [kind, subscribers] : lists->by_kind)
+    for (const Entry& each : lists->all)
+      if (!each.kind || *each.kind == kind) subscribers.push_back(each.subscriber);
+  return lists;
+}
+
+Subscription Dispatcher::subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback) {
   auto subscriber = std::make_shared<Subscriber>(std::move(callback));
   const std::lock_guard lock(mutex_);
-  auto list = std::make_shared<List>();
-  std::copy_if(subscribers_->begin(), subscribers_->end(), std::back_inserter(*list),
-               [](const auto& each) { return each->active(); });
-  list->push_back(subscriber);
-  subscribers_ = std::move(list);
+  lists_ = with(*lists_, {kind, subscriber});
   return Subscription(std::move(subscriber));
 }
 
-void Dispatcher::dispatch(const Event& event) noexcept {
-  std::shared_ptr<const List> list;
-  {
-    const std::lock_guard lock(mutex_);
-    list = subscribers_;
-  }
-  for (const auto& subscriber : *list) {
-    const std::exception_ptr thrown = subscriber->run(event);
-    if (!thrown) continue;
-    ++callback_errors_;
-    if (!on_error_) continue;
-    try {
-      on_error_(thrown);
-    } catch (...) {
-      ++callback_errors_;
+void Dispatcher::dispatch(std::span<const Event> events) noexcept {
+  for (const Event& event : events) {
+    // Anew for each: a callback may subscribe another.
+    std::shared_ptr<const Lists> lists;
+    {
+      const std::lock_guard lock(mutex_);
+      lists = lists_;
     }
+    for (const auto& subscriber : lists->of(event.kind())) run(*subscriber, event);
+  }
+}
+
+void Dispatcher::run(Subscriber& subscriber, const Event& event) noexcept {
+  const std::exception_ptr thrown = subscriber.run(event);
+  if (!thrown) return;
+  ++callback_errors_;
+  if (!on_error_) return;
+  try {
+    on_error_(thrown);
+  } catch (...) {
+    ++callback_errors_;
   }
 }
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -15,12 +19,12 @@
 
 namespace tracer::internal {
 
-/// One callback and the promise of its Subscription: once cancelled it does not run, and is not running elsewhere.
+/// One callback and the promise of its Subscription: once canceled it does not run, and is not running elsewhere.
 class Subscriber {
  public:
   explicit Subscriber(std::function<void(const Event&)> callback) : callback_(std::move(callback)) {}
 
-  /// Runs the callback unless it was cancelled. Rethrows nothing: what it threw is returned.
+  /// Runs the callback unless it was canceled. Rethrows nothing: what it threw is returned.
   std::exception_ptr run(const Event& event) noexcept;
   void cancel() noexcept;
   bool active() const noexcept { return active_.load(); }
@@ -31,23 +35,36 @@ class Subscriber {
   std::recursive_mutex running_;  ///< Held while the callback runs; recursive, so that it may cancel itself.
 };
 
-/// Hands each event to each subscriber in the order of subscribing.
+/// Hands each event to those callbacks that asked for its kind, in the order of subscribing.
 class Dispatcher {
  public:
   explicit Dispatcher(std::function<void(std::exception_ptr)> on_error) : on_error_(std::move(on_error)) {}
 
-  /// From any thread.
-  Subscription subscribe(std::function<void(const Event&)> callback);
+  /// From any thread. Without a kind: for all events.
+  Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback);
   /// One thread at a time.
-  void dispatch(const Event& event) noexcept;
+  void dispatch(std::span<const Event> events) noexcept;
   std::uint64_t callback_errors() const noexcept { return callback_errors_.load(); }
 
  private:
-  using List = std::vector<std::shared_ptr<Subscriber>>;
+  using Subscribers = std::vector<std::shared_ptr<Subscriber>>;
+  struct Entry {
+    std::optional<EventKind> kind;
+    std::shared_ptr<Subscriber> subscriber;
+  };
+  /// Never changed once it is made.
+  struct Lists {
+    std::vector<Entry> all;
+    std::map<EventKind, Subscribers> by_kind;  ///< Only kinds that somebody named.
+    Subscribers any;                           ///< For kinds that nobody named.
+    const Subscribers& of(EventKind kind) const;
+  };
+  static std::shared_ptr<const Lists> with(const Lists& before, Entry entry);
+  void run(Subscriber& subscriber, const Event& event) noexcept;
 
   std::function<void(std::exception_ptr)> on_error_;
-  std::mutex mutex_;  ///< Protects the pointer; the list itself is never changed.
-  std::shared_ptr<const List> subscribers_ = std::make_shared<List>();
+  std::mutex mutex_;  ///< Protects the pointer.
+  std::shared_ptr<const Lists> lists_ = std::make_shared<Lists>();
   std::atomic<std::uint64_t> callback_errors_{0};
 };
 

@@ -111,7 +111,7 @@ bool QueueState::wait(std::chrono::milliseconds timeout) {
     if (!forever && left.count() <= 0) return false;
     if (const auto drive = drive_) {
       lock.unlock();
-      (*drive)(forever ? std::chrono::milliseconds(-1) : left);
+      (*drive)(forever ? std::chrono::milliseconds(-1) : left, readable_.get());
       lock.lock();
     } else if (forever) {
       changed_.wait(lock);

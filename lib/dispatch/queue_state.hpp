@@ -42,9 +42,9 @@ class QueueState {
   int fd() const noexcept { return readable_.get(); }
   std::uint64_t dropped() const;
 
-  /// What drives the session while wait() waits: Session::poll() of a session that has no thread. Empty from the
-  /// session's end on.
-  using Drive = std::function<void(std::chrono::milliseconds)>;
+  /// What drives a session that has no thread while wait() waits; it returns at the latest when queue_fd is readable.
+  /// Empty from the session's end on.
+  using Drive = std::function<void(std::chrono::milliseconds timeout, int queue_fd)>;
   void set_drive(std::shared_ptr<const Drive> drive);
 
  private:

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <utility>
 
 #include "correlate/account.hpp"
-#include "wire.h"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 constexpr auto kLeastInterval = std::chrono::milliseconds(100);
@@ -27,7 +26,7 @@ bool wanted(const SessionOptions& options, Family family) {
   return std::find(options.families.begin(), options.families.end(), family) != options.families.end();
 }
 
-KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Context>& contexts) {
+KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& contexts) {
   const FilterEvaluator evaluator(options.filter, true);
   KernelSourceOptions kernel;
   kernel.ring_bytes = options.ring_bytes;
@@ -41,21 +40,9 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
   for (const Filter::Rule& rule : options.filter.rules()) {
     if (decided_in_user_space(rule.subject) || (rule.include && evaluator.needs_all())) continue;
     includes = includes || rule.include;
-    std::uint32_t id = 0;
-    if (rule.context != Context{}) {
-      const auto at = std::find(contexts.begin(), contexts.end(), rule.context);
-      id = static_cast<std::uint32_t>(at - contexts.begin());
-      if (at == contexts.end()) contexts.push_back(rule.context);
-    }
-    kernel.rules.push_back({rule, id});
+    kernel.rules.push_back({rule, contexts.number_of(rule.context)});
   }
-  if (contexts.size() > options.max_contexts)
-    throw Error({ErrorCode::kInvalidArgument,
-                 0,
-                 "the filter has more different labels than max_contexts",
-                 "raise SessionOptions::max_contexts",
-                 {}});
-  if (wanted(options, Family::kSnapshots) && options.sample_interval < kLeastInterval)
+  if (kernel.snapshots && options.sample_interval < kLeastInterval)
     throw Error({ErrorCode::kInvalidArgument,
                  0,
                  "snapshots more often than every 100 ms are not possible",
@@ -65,16 +52,14 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
   return kernel;
 }
 
-ContextTotals totals_of(const RawTotals& raw, const std::vector<Context>& contexts) {
-  tracer_context_totals wire{};
-  if (!raw.bytes.empty()) std::memcpy(&wire, raw.bytes.data(), std::min(raw.bytes.size(), sizeof wire));
+ContextTotals totals_of(const RawTotals& raw, Context context) {
   ContextTotals totals;
-  if (raw.context_id < contexts.size()) totals.context = contexts[raw.context_id];
+  totals.context = std::move(context);
   totals.living = raw.living;
-  totals.ended = wire.ended;
-  totals.failed = wire.failed;
-  totals.account = totals_account(wire);
+  totals.ended = raw.ended;
+  totals.failed = raw.failed;
+  totals.account = totals_account(raw);
   return totals;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -2,22 +2,21 @@
 /// From a session's options to those of its stages.
 #pragma once
 
-#include <vector>
-
 #include <tracer/session.hpp>
-#include <tracer/source.hpp>
 
 #include "correlate/correlator.hpp"
+#include "session/context_table.hpp"
 #include "source/kernel/kernel_source.hpp"
+#include "source/raw_counters.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 Correlator::Rules rules_of(const SessionOptions& options);
 bool wanted(const SessionOptions& options, Family family);
 
-/// The kernel's part of a filter; each context gets a number, its place in `contexts`. Throws Error(kInvalidArgument).
-KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Context>& contexts);
+/// The kernel's part of a filter; its contexts get numbers. Throws Error(kInvalidArgument).
+KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& contexts);
 
-ContextTotals totals_of(const RawTotals& raw, const std::vector<Context>& contexts);
+ContextTotals totals_of(const RawTotals& raw, Context context);
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <thread>
+
+namespace tracer::internal {
+
+/// Starts a thread in which every signal is blocked: the program's handlers run on the program's own threads.
+/// Throws Error(kNoMemory).
+std::thread start_quiet_thread(std::function<void()> body);
+
+/// Gives up all capabilities of the calling thread alone, as those of other threads stay.
+void drop_capabilities_of_this_thread() noexcept;
+
+}  // namespace tracer::internal

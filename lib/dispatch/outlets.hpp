@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include <tracer/event.hpp>
+#include <tracer/queue.hpp>
+#include <tracer/sink.hpp>
+
+#include "base/counter.hpp"
+#include "dispatch/dispatcher.hpp"
+#include "dispatch/queue_state.hpp"
+#include "dispatch/sink_runner.hpp"
+
+namespace tracer::internal {
+
+/// All that a session's events go to: queues, sinks and callbacks. Adding is possible from any thread and at any time;
+/// who comes late gets what comes from then on.
+class Outlets {
+ public:
+  explicit Outlets(std::function<void(std::exception_ptr)> on_error) : dispatcher_(std::move(on_error)) {}
+
+  Dispatcher& dispatcher() noexcept { return dispatcher_; }
+  const Dispatcher& dispatcher() const noexcept { return dispatcher_; }
+  void add(std::shared_ptr<QueueState> queue);
+  void add(std::shared_ptr<SinkRunner> sink);
+
+  /// Queues first: they don't wait for callbacks. One thread at a time. Returns the number of queues that had no memory
+  /// for the events.
+  std::size_t deliver(std::span<const Event> events) noexcept;
+  /// Nothing will be delivered any more.
+  void end() noexcept;
+  /// Waits for all sinks, for two seconds in all.
+  void finish_sinks() noexcept;
+
+  // From any thread.
+  std::uint64_t events() const noexcept { return events_.value(); }
+  std::uint64_t sinks_cpu_ns() const;
+
+ private:
+  std::vector<std::shared_ptr<QueueState>> queues();
+
+  Dispatcher dispatcher_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<QueueState>> queues_;  ///< Those of sinks, too.
+  std::vector<std::shared_ptr<SinkRunner>> sinks_;
+  bool ended_ = false;
+  std::uint64_t finished_cpu_ns_ = 0;
+  Counter events_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dispatch/sink_runner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include "base/own_usage.hpp"
+#include "base/quiet_thread.hpp"
+
+namespace tracer {
+namespace internal {
+
+SinkRunner::SinkRunner(std::unique_ptr<Sink> sink, QueueOptions options)
+    : sink_(std::move(sink)), queue_(std::make_shared<QueueState>(std::move(options))) {}
+
+std::shared_ptr<SinkRunner> SinkRunner::start(std::unique_ptr<Sink> sink, QueueOptions options) {
+  auto runner = std::make_shared<SinkRunner>(std::move(sink), std::move(options));
+  runner->thread_ = start_quiet_thread([runner] { runner->run(); });
+  return runner;
+}
+
+SinkRunner::~SinkRunner() {
+  // Here the thread has ended, or it is the one that lets go of the runner at last.
+  if (thread_.joinable()) thread_.detach();
+}
+
+void SinkRunner::run() noexcept {
+  drop_capabilities_of_this_thread();
+  write_until_the_end();
+  const std::lock_guard lock(mutex_);
+  done_ = true;
+  changed_.notify_all();
+}
+
+void SinkRunner::write_until_the_end() noexcept {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::size_t kEventsPerWrite = 256;
+  std::array<Event, kEventsPerWrite> events;
+  auto next_flush = Clock::now() + sink_->flush_period();
+  bool written = false;  // Since the last flush.
+  while (!left_behind_.load(std::memory_order_relaxed)) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_flush - Clock::now());
+    queue_->wait(written ? std::max(left, std::chrono::milliseconds(0)) : std::chrono::milliseconds(-1));
+    const CpuMeter meter(cpu_ns_);
+    const std::size_t count = queue_->read(events);
+    if (count != 0) {
+      if (!written) next_flush = Clock::now() + sink_->flush_period();
+      sink_->write(std::span(events).first(count));
+      std::fill_n(events.begin(), count, Event());
+      written = true;
+    }
+    const bool ended = queue_->ended();
+    if (written && (ended || Clock::now() >= next_flush)) {
+      sink_->flush();
+      written = false;
+    }
+    if (ended) return;
+  }
+}
+
+void SinkRunner::finish(std::chrono::steady_clock::time_point until) noexcept {
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(mutex_);
+  if (std::this_thread::get_id() != thread_.get_id() && changed_.wait_until(lock, until, [&] { return done_; })) {
+    lock.unlock();
+    thread_.join();
+    return;
+  }
+  left_behind_.store(true);
+  thread_.detach();
+}
+
+std::optional<Problem> SinkRunner::problem() const {
+  if (auto problem = sink_->problem()) return problem;
+  if (!left_behind_.load()) return std::nullopt;
+  return Problem{ErrorCode::kFileUnwritable,
+                 0,
+                 "a sink did not finish within 2 s of the session's end and was left behind",
+                 "its file or pipe takes no data: check what reads it",
+                 {}};
+}
+
+}  // namespace internal
+
+SinkHandle::SinkHandle(std::shared_ptr<internal::SinkRunner> runner) noexcept : runner_(std::move(runner)) {}
+std::optional<Problem> SinkHandle::problem() const { return runner_->problem(); }
+std::uint64_t SinkHandle::dropped() const noexcept { return runner_->queue()->dropped(); }
+
+}  // namespace tracer

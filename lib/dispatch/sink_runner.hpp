@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <tracer/sink.hpp>
+
+#include "base/counter.hpp"
+#include "dispatch/queue_state.hpp"
+
+namespace tracer::internal {
+
+/// Gives a sink its thread and its queue. The thread shares ownership: a write that never returns can't be waited for,
+/// and is then left behind with all that it uses.
+class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
+ public:
+  /// Throws Error: kInvalidArgument, kNoMemory (no descriptor, no thread).
+  static std::shared_ptr<SinkRunner> start(std::unique_ptr<Sink> sink, QueueOptions options);
+  SinkRunner(std::unique_ptr<Sink> sink, QueueOptions options);
+  ~SinkRunner();
+  SinkRunner(const SinkRunner&) = delete;
+  SinkRunner& operator=(const SinkRunner&) = delete;
+
+  const std::shared_ptr<QueueState>& queue() const noexcept { return queue_; }
+  /// Waits until all of the ended queue is written, at most until then; then leaves the thread behind.
+  void finish(std::chrono::steady_clock::time_point until) noexcept;
+  std::optional<Problem> problem() const;
+  /// CPU time of its thread.
+  std::uint64_t cpu_ns() const noexcept { return cpu_ns_.value(); }
+
+ private:
+  void run() noexcept;
+  void write_until_the_end() noexcept;
+
+  std::unique_ptr<Sink> sink_;
+  std::shared_ptr<QueueState> queue_;
+  Counter cpu_ns_;
+  std::atomic<bool> left_behind_{false};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/housekeeper.hpp"
+
+#include <string>
+
+#include <tracer/error.hpp>
+
+#include "base/clock.hpp"
+#include "base/own_usage.hpp"
+#include "session/session_setup.hpp"
+
+namespace tracer::internal {
+
+Housekeeper::Housekeeper(const SessionOptions& options, Source& source, Pipeline& pipeline, const View& session)
+    : source_(source),
+      control_(source.control()),
+      pipeline_(pipeline),
+      session_(session),
+      snapshots_wanted_(control_ != nullptr && wanted(options, Family::kSnapshots)),
+      snapshot_clock_(options.sample_interval),
+      budget_(options.max_cost_share),
+      has_budget_(control_ != nullptr && options.max_cost_share.has_value()) {}
+
+void Housekeeper::start(Clock::time_point now) {
+  if (control_ != nullptr && !active(Family::kWaits)) pipeline_.stop_ledgers();
+  snapshot_clock_.start(now);
+  next_ = now + kPeriod;
+}
+
+void Housekeeper::work(Clock::time_point now) {
+  take_snapshot(now);
+  if (now < next_) return;
+  next_ = now + kPeriod;
+  report_losses();
+  keep_to_budget();
+}
+
+bool Housekeeper::active(Family family) const {
+  for (const SignalState& state : control_->signals())
+    if (state.family == family) return state.active;
+  return false;
+}
+
+void Housekeeper::take_snapshot(Clock::time_point now) {
+  if (!snapshots_wanted_ || !snapshot_clock_.due(now)) return;
+  const CpuMeter meter(snapshots_cpu_ns_);
+  snapshot(Correlator::Folding::kOfMany);
+  snapshot_clock_.took(now, Clock::now());
+}
+
+void Housekeeper::snapshot(Correlator::Folding folding) {
+  pipeline_.begin_snapshot(folding);
+  control_->snapshot(pipeline_, true);
+}
+
+void Housekeeper::report_losses() {
+  if (source_.ends_itself()) return;
+  for (const auto& [cause, count] : session_.losses()) {
+    std::uint64_t& reported = reported_losses_[cause];
+    if (count > reported) {
+      Loss loss;
+      loss.time_ns = boot_time_ns();
+      loss.cause = cause;
+      loss.count = count - reported;
+      pipeline_.add(std::move(loss));
+    }
+    reported = count;
+  }
+}
+
+void Housekeeper::keep_to_budget() {
+  if (!has_budget_) return;
+  const auto family =
+      budget_.check({boot_time_ns(), session_.cost().cpu_ns, snapshots_cpu_ns_.value(), control_->kernel_ns()},
+                    active(Family::kWaits), active(Family::kSnapshots));
+  if (!family) return;
+  control_->shed(*family, {ErrorCode::kOverBudget,
+                           0,
+                           "family " + std::string(to_string(*family)) + " was disabled: the session cost " +
+                               std::to_string(static_cast<int>(budget_.share() * 100)) + " % of a CPU",
+                           "raise SessionOptions::max_cost_share, or follow fewer processes",
+                           {}});
+  if (*family == Family::kWaits) pipeline_.stop_ledgers();
+  if (*family == Family::kSnapshots) snapshots_wanted_ = false;
+}
+
+void Housekeeper::finish() {
+  if (source_.ends_itself()) return;
+  if (control_ != nullptr) snapshot(Correlator::Folding::kNone);
+  // What they wait for from now on is not seen.
+  pipeline_.stop_ledgers();
+  report_losses();
+  SessionEnd end;
+  end.time_ns = boot_time_ns();
+  end.exits_delivered = pipeline_.exits();
+  for (const auto& [cause, count] : session_.losses()) end.losses += count;
+  const OwnCost cost = session_.cost();
+  end.cost_cpu_ns = cost.cpu_ns;
+  end.cost_kernel_ns = cost.kernel_ns;
+  end.cost_memory_bytes = cost.memory_bytes;
+  end.cost_kernel_memory_bytes = cost.kernel_memory_bytes;
+  end.missing_families.emplace();
+  if (control_ != nullptr) {
+    for (const RawTotals& totals : control_->totals()) {
+      end.processes_started += totals.living + totals.ended;
+      end.processes_ended += totals.ended;
+    }
+    for (const SignalState& state : control_->signals())
+      if (!state.active) end.missing_families->emplace_back(to_string(state.family));
+  }
+  pipeline_.add(std::move(end));
+}
+
+}  // namespace tracer::internal

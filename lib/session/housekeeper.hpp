@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <tracer/session.hpp>
+
+#include "base/counter.hpp"
+#include "session/budget.hpp"
+#include "session/pipeline.hpp"
+#include "session/snapshot_clock.hpp"
+#include "source/source.hpp"
+
+namespace tracer::internal {
+
+/// What a session does from time to time: snapshots, reports of losses, keeping to the budget, and at last the end. By
+/// whoever has the source and the pipeline.
+class Housekeeper {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kPeriod = std::chrono::seconds(1);
+
+  /// What the session knows as a whole.
+  class View {
+   public:
+    virtual std::map<std::string, std::uint64_t> losses() const = 0;
+    virtual OwnCost cost() const = 0;
+
+   protected:
+    ~View() = default;
+  };
+
+  Housekeeper(const SessionOptions& options, Source& source, Pipeline& pipeline, const View& session);
+
+  void start(Clock::time_point now);
+  /// To be called after each drain.
+  void work(Clock::time_point now);
+  /// After the source has stopped and was drained: the last samples, what was lost, and SessionEnd.
+  void finish();
+
+  const Counter& snapshots_cpu_ns() const noexcept { return snapshots_cpu_ns_; }
+
+ private:
+  bool active(Family family) const;
+  void take_snapshot(Clock::time_point now);
+  void snapshot(Correlator::Folding folding);
+  void report_losses();
+  void keep_to_budget();
+
+  Source& source_;
+  Control* control_;  ///< Null: nothing can be asked of the source.
+  Pipeline& pipeline_;
+  const View& session_;
+  bool snapshots_wanted_;
+  SnapshotClock snapshot_clock_;
+  Budget budget_;
+  bool has_budget_;
+  Clock::time_point next_{};
+  std::map<std::string, std::uint64_t> reported_losses_;
+  Counter snapshots_cpu_ns_;
+};
+
+}  // namespace tracer::internal

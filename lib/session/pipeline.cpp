@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/pipeline.hpp"
+
+#include <utility>
+
+namespace tracer::internal {
+
+void Pipeline::record(Record&& record) {
+  const bool ended = std::holds_alternative<ExitRecord>(record);
+  const std::size_t before = batch_.size();
+  try {
+    correlator_.on_record(std::move(record), batch_);
+  } catch (...) {
+    out_of_memory();
+  }
+  if (ended && batch_.size() > before && batch_.back().kind() == EventKind::kProcessExit) exits_.add(1);
+}
+
+void Pipeline::event(Event event) {
+  try {
+    if (auto kept = replay_filter_.apply(std::move(event))) {
+      if (kept->kind() == EventKind::kProcessExit) exits_.add(1);
+      batch_.push_back(std::move(*kept));
+    }
+  } catch (...) {
+    out_of_memory();
+  }
+}
+
+void Pipeline::add(Event event) { batch_.push_back(std::move(event)); }
+
+void Pipeline::begin_snapshot(Correlator::Folding folding) {
+  correlator_.begin_snapshot();
+  snapshot_ = Snapshot::kEvents;
+  folding_ = folding;
+}
+
+void Pipeline::begin_query() {
+  correlator_.begin_snapshot();
+  snapshot_ = Snapshot::kQuery;
+}
+
+void Pipeline::snapshot_end(std::uint64_t time_ns) {
+  if (std::exchange(snapshot_, Snapshot::kNone) != Snapshot::kEvents) return;
+  try {
+    correlator_.end_snapshot(time_ns, folding_, batch_);
+  } catch (...) {
+    out_of_memory();
+  }
+}
+
+std::vector<Event> Pipeline::take_batch(std::vector<Event> room) {
+  room.clear();
+  return std::exchange(batch_, std::move(room));
+}
+
+void Pipeline::count_losses(std::map<std::string, std::uint64_t>& losses) const {
+  const auto note = [&losses](const char* cause, std::uint64_t count) {
+    if (count != 0) losses[cause] += count;
+  };
+  note("process_forgotten", correlator_.forgotten() + replay_filter_.forgotten());
+  note("cgroup_forgotten", correlator_.cgroups_forgotten());
+  note("out_of_memory", out_of_memory_.value());
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "base/counter.hpp"
+#include "correlate/correlator.hpp"
+#include "correlate/replay_filter.hpp"
+#include "source/feed.hpp"
+
+namespace tracer::internal {
+
+/// Makes events of what a source yields and collects them until they are delivered. One thread at a time, but for the
+/// counters. No lock, no thread.
+class Pipeline final : public Feed {
+ public:
+  /// `kernel_helps`: a part of the filter is decided before records come. `max_processes` are remembered at one time.
+  Pipeline(Correlator::Rules rules, const Filter& filter, bool kernel_helps, std::size_t max_processes,
+           SampleTable::ReadPss read_pss, CgroupTable::FindPath find_path)
+      : correlator_(std::move(rules), FilterEvaluator(filter, kernel_helps), max_processes, std::move(read_pss),
+                    std::move(find_path)),
+        replay_filter_(FilterEvaluator(filter, false), max_processes) {}
+
+  void record(Record&& record) override;
+  void event(Event event) override;
+  void snapshot_end(std::uint64_t time_ns) override;
+
+  /// Of the session itself: Loss, SessionEnd.
+  void add(Event event);
+  /// What the source yields from now on is a snapshot, which becomes events at its end.
+  void begin_snapshot(Correlator::Folding folding);
+  /// What the source yields from now on is a snapshot for take_samples() alone.
+  void begin_query();
+  std::vector<ProcessSample> take_samples() { return correlator_.take_samples(); }
+  void set_context(std::uint32_t id, std::shared_ptr<const Context> context) {
+    correlator_.set_context(id, std::move(context));
+  }
+  void stop_ledgers() { correlator_.stop_ledgers(); }
+
+  bool has_batch() const noexcept { return !batch_.empty(); }
+  /// The events since the last call, in their order; `room` is what an earlier call gave, to be filled again.
+  std::vector<Event> take_batch(std::vector<Event> room);
+
+  // From any thread.
+  std::uint64_t exits() const noexcept { return exits_.value(); }
+  std::uint64_t secrets_masked() const noexcept { return correlator_.secrets_masked(); }
+  void out_of_memory() noexcept { out_of_memory_.add(1); }
+  /// Adds what was lost here, by cause.
+  void count_losses(std::map<std::string, std::uint64_t>& losses) const;
+
+ private:
+  enum class Snapshot { kNone, kEvents, kQuery };
+
+  Correlator correlator_;
+  ReplayFilter replay_filter_;
+  std::vector<Event> batch_;
+  Snapshot snapshot_ = Snapshot::kNone;
+  Correlator::Folding folding_ = Correlator::Folding::kNone;
+  Counter exits_;
+  Counter out_of_memory_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/own_usage.hpp"
+#include "base/quiet_thread.hpp"
+#include "session/session_setup.hpp"
+#include "source/kernel/proc_memory.hpp"
+
+namespace tracer::internal {
+namespace {
+
+using std::chrono::milliseconds;
+
+CgroupTable::FindPath path_finder(Control* control) {
+  if (control == nullptr) return {};
+  return [control](Hierarchy hierarchy, std::uint64_t id) { return control->cgroup_path(hierarchy, id); };
+}
+
+}  // namespace
+
+Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shared_ptr<ContextTable> contexts,
+               bool from_kernel)
+    : options_(std::move(options)),
+      source_(std::move(source)),
+      control_(source_->control()),
+      contexts_(std::move(contexts)),
+      alarm_(source_->fd()),
+      outlets_(options_.on_error),
+      pipeline_(rules_of(options_), options_.filter, from_kernel, 4 * options_.max_processes,
+                from_kernel ? read_pss_bytes : SampleTable::ReadPss(), path_finder(control_)),
+      housekeeper_(options_, *source_, pipeline_, *this) {
+  for (std::uint32_t number = 1; number < contexts_->size(); ++number)
+    pipeline_.set_context(number, contexts_->at(number));
+}
+
+/// Where the thread still runs, it has let go of the last reference itself.
+Reader::~Reader() {
+  if (thread_.joinable()) thread_.detach();
+}
+
+void Reader::start() {
+  {
+    const std::lock_guard turn(turn_);
+    if (state_.load() != State::kNew || stop_requested_.load()) return;
+    source_->start(pipeline_);
+    housekeeper_.start(Housekeeper::Clock::now());
+    const milliseconds period = source_->poll_period();
+    alarm_.start_timer(period.count() > 0 ? period : milliseconds(Housekeeper::kPeriod));
+    state_.store(State::kRunning);
+  }
+  if (options_.reader != tracer::Reader::kOwnThread) return alarm_.ring();
+  const std::lock_guard lock(thread_mutex_);
+  thread_ = start_quiet_thread([self = shared_from_this()] { self->run(); });
+}
+
+void Reader::run() noexcept {
+  while (!stop_requested_.load() && !source_->finished()) {
+    alarm_.wait(milliseconds(-1));
+    alarm_.reset();
+    round();
+  }
+  finish();
+}
+
+/// Drains once, and delivers. Where the drain was cut short, the alarm rings at once for the next.
+std::size_t Reader::round() {
+  const std::lock_guard delivery(delivery_);
+  {
+    const std::lock_guard turn(turn_);
+    const CpuMeter meter(cpu_ns_);
+    try {
+      if (source_->drain(pipeline_, DrainLimit())) alarm_.ring();
+      housekeeper_.work(Housekeeper::Clock::now());
+    } catch (...) {
+      pipeline_.out_of_memory();
+    }
+    batch_ = pipeline_.take_batch(std::move(batch_));
+  }
+  return deliver_batch();
+}
+
+/// With delivery held, and without the turn.
+std::size_t Reader::deliver_batch() noexcept {
+  const std::size_t count = batch_.size();
+  if (count == 0) return 0;
+  const CpuMeter meter(cpu_ns_);
+  delivering_.store(std::this_thread::get_id());
+  for (std::size_t failed = outlets_.deliver(batch_); failed != 0; --failed) pipeline_.out_of_memory();
+  batch_.clear();
+  delivering_.store(std::thread::id());
+  return count;
+}
+
+std::size_t Reader::finish() noexcept {
+  std::unique_lock delivery(delivery_);
+  if (state_.exchange(State::kFinished) != State::kRunning) {
+    outlets_.end();
+    finished_.store(true);
+    return 0;
+  }
+  {
+    const std::lock_guard turn(turn_);
+    const CpuMeter meter(cpu_ns_);
+    try {
+      source_->stop();
+      while (source_->drain(pipeline_, DrainLimit())) continue;
+      housekeeper_.finish();
+    } catch (...) {
+      pipeline_.out_of_memory();
+    }
+    batch_ = pipeline_.take_batch(std::move(batch_));
+  }
+  const std::size_t count = deliver_batch();
+  outlets_.end();
+  finished_.store(true);
+  return count;
+}
+
+void Reader::refuse_in_callback(const char* what) const {
+  if (!in_callback()) return;
+  throw Error({ErrorCode::kInCallback,
+               0,
+               std::string(what) + " inside a callback would wait for itself",
+               "call request_stop(), or call it when the callback has returned",
+               {}});
+}
+
+void Reader::request_stop() noexcept {
+  stop_requested_.store(true);
+  alarm_.ring();
+}
+
+void Reader::stop() {
+  refuse_in_callback("stop()");
+  request_stop();
+  {
+    const std::lock_guard lock(thread_mutex_);
+    if (thread_.joinable()) thread_.join();
+  }
+  finish();
+  outlets_.finish_sinks();
+}
+
+void Reader::stop_or_leave() noexcept {
+  request_stop();
+  if (in_callback()) return;
+  try {
+    stop();
+  } catch (...) {
+    // Out of memory at the very end: the last events are lost, and nobody is left to hear of it.
+  }
+}
+
+std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
+  refuse_in_callback("poll()");
+  if (options_.reader == tracer::Reader::kOwnThread)
+    throw Error({ErrorCode::kContradiction,
+                 0,
+                 "poll() of a session that reads on a thread of its own",
+                 "make it with Reader::kPoll, or don't call poll()",
+                 {}});
+  if (state_.load() == State::kFinished) return 0;
+  alarm_.wait(timeout, other_fd);
+  alarm_.reset();
+  if (state_.load() != State::kRunning) return 0;
+  const std::size_t count = stop_requested_.load() ? 0 : round();
+  return stop_requested_.load() || source_->finished() ? count + finish() : count;
+}
+
+void Reader::track(pid_t pid, const Context& context) {
+  const std::lock_guard turn(turn_);
+  const std::size_t before = contexts_->size();
+  const std::uint32_t number = contexts_->number_of(context);
+  pipeline_.set_context(number, contexts_->at(number));
+  try {
+    if (control_ != nullptr) control_->track(pid, number, pipeline_);
+  } catch (...) {
+    if (contexts_->size() > before) contexts_->forget_newest(number);
+    throw;
+  }
+  if (pipeline_.has_batch()) alarm_.ring();
+}
+
+std::vector<ProcessSample> Reader::living() {
+  if (control_ == nullptr) return {};
+  const std::lock_guard turn(turn_);
+  pipeline_.begin_query();
+  control_->snapshot(pipeline_, false);
+  if (pipeline_.has_batch()) alarm_.ring();
+  return pipeline_.take_samples();
+}
+
+Queue Reader::queue(QueueOptions options) {
+  auto state = std::make_shared<QueueState>(std::move(options));
+  if (options_.reader == tracer::Reader::kPoll)
+    state->set_drive(
+        std::make_shared<const QueueState::Drive>([weak = weak_from_this()](milliseconds timeout, int queue_fd) {
+          if (const auto reader = weak.lock()) reader->poll_beside(timeout, queue_fd);
+        }));
+  outlets_.add(state);
+  return Queue(std::move(state));
+}
+
+SinkHandle Reader::add_sink(std::unique_ptr<Sink> sink, QueueOptions options) {
+  auto runner = SinkRunner::start(std::move(sink), std::move(options));
+  outlets_.add(runner);
+  return SinkHandle(std::move(runner));
+}
+
+std::map<std::string, std::uint64_t> Reader::losses() const {
+  std::map<std::string, std::uint64_t> losses = source_->counters().losses;
+  pipeline_.count_losses(losses);
+  return losses;
+}
+
+OwnCost Reader::cost() const {
+  OwnCost cost;
+  cost.cpu_ns = cpu_ns_.value() + outlets_.sinks_cpu_ns();
+  cost.snapshots_cpu_ns = housekeeper_.snapshots_cpu_ns().value();
+  cost.memory_bytes = resident_bytes();
+  if (control_ == nullptr) return cost;
+  cost.kernel_memory_bytes = control_->kernel_memory_bytes();
+  for (const auto& [family, ns] : control_->kernel_ns())
+    if (family != Family::kSnapshots) cost.kernel_ns = cost.kernel_ns.value_or(0) + ns;
+  return cost;
+}
+
+Statistics Reader::statistics() const {
+  const Counters counters = source_->counters();
+  Statistics statistics;
+  statistics.records = counters.records;
+  statistics.record_bytes = counters.record_bytes;
+  statistics.events = outlets_.events();
+  statistics.callback_errors = outlets_.dispatcher().callback_errors();
+  statistics.secrets_masked = pipeline_.secrets_masked();
+  statistics.cost = cost();
+  statistics.losses = counters.losses;
+  pipeline_.count_losses(statistics.losses);
+  return statistics;
+}
+
+std::vector<ContextTotals> Reader::totals() const {
+  std::vector<ContextTotals> all;
+  if (control_ == nullptr) return all;
+  for (const RawTotals& raw : control_->totals()) all.push_back(totals_of(raw, *contexts_->at(raw.context_id)));
+  return all;
+}
+
+std::vector<SignalState> Reader::signals() const {
+  return control_ == nullptr ? std::vector<SignalState>() : control_->signals();
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <tracer/session.hpp>
+
+#include "base/counter.hpp"
+#include "dispatch/outlets.hpp"
+#include "session/alarm.hpp"
+#include "session/context_table.hpp"
+#include "session/housekeeper.hpp"
+#include "session/pipeline.hpp"
+#include "session/turn.hpp"
+#include "source/source.hpp"
+
+namespace tracer::internal {
+
+/// Reads a source in bounded rounds, on a thread of its own or within poll(), and delivers what comes of it.
+///
+/// Two things are held, never both waited for at once: the *turn* at source and pipeline, for as long as a round drains
+/// or a method asks the source, 20 ms and a snapshot at most; and *delivery*, in the order of rounds, for as long as
+/// the callbacks run. Callbacks run without the turn: they, and other threads meanwhile, may call every method but
+/// those that wait for the callbacks themselves.
+class Reader final : public Housekeeper::View, public std::enable_shared_from_this<Reader> {
+ public:
+  /// `from_kernel`: the source decides its part of the filter itself.
+  Reader(std::unique_ptr<Source> source, SessionOptions options, std::shared_ptr<ContextTable> contexts,
+         bool from_kernel);
+  ~Reader();
+
+  void start();
+  void request_stop() noexcept;
+  /// Throws Error(kInCallback).
+  void stop();
+  /// For a destructor: as stop(), but inside a callback it only asks for the end, which comes when the callback
+  /// returns.
+  void stop_or_leave() noexcept;
+  /// Throws Error: kInCallback, kContradiction where the reader has its own thread.
+  std::size_t poll(std::chrono::milliseconds timeout) { return poll_beside(timeout, -1); }
+
+  void track(pid_t pid, const Context& context);
+  std::vector<ProcessSample> living();
+  Queue queue(QueueOptions options);
+  SinkHandle add_sink(std::unique_ptr<Sink> sink, QueueOptions options);
+
+  // From any thread, without waiting.
+  int fd() const noexcept { return alarm_.fd(); }
+  /// All is delivered.
+  bool finished() const noexcept { return finished_.load(); }
+  Statistics statistics() const;
+  std::map<std::string, std::uint64_t> losses() const override;
+  OwnCost cost() const override;
+  std::vector<ContextTotals> totals() const;
+  std::vector<SignalState> signals() const;
+  Dispatcher& dispatcher() noexcept { return outlets_.dispatcher(); }
+
+ private:
+  enum class State { kNew, kRunning, kFinished };
+
+  /// As poll(), but also returns when `other_fd` is readable.
+  std::size_t poll_beside(std::chrono::milliseconds timeout, int other_fd);
+  void run() noexcept;
+  std::size_t round();
+  std::size_t finish() noexcept;
+  std::size_t deliver_batch() noexcept;
+  bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }
+  void refuse_in_callback(const char* what) const;
+
+  const SessionOptions options_;
+  const std::unique_ptr<Source> source_;
+  Control* const control_;  ///< Null: nothing can be asked of the source.
+  const std::shared_ptr<ContextTable> contexts_;
+  Alarm alarm_;
+  Outlets outlets_;
+
+  Turn turn_;  ///< At the next two and at source_, but for what these offer to any thread.
+  Pipeline pipeline_;
+  Housekeeper housekeeper_;
+
+  std::mutex delivery_;
+  std::vector<Event> batch_;                   ///< The one that was delivered last, for its room.
+  std::atomic<std::thread::id> delivering_{};  ///< Whose callbacks run.
+
+  std::atomic<State> state_{State::kNew};
+  std::atomic<bool> stop_requested_{false};
+  std::atomic<bool> finished_{false};
+  Counter cpu_ns_;           ///< By whoever has delivery.
+  std::mutex thread_mutex_;  ///< Guards the thread's handle.
+  std::thread thread_;
+};
+
+}  // namespace tracer::internal
