@@ -161,7 +161,7 @@ void check_event(const Event& event, const Tree& tree) {
       },
       event);
   CHECK(to_json(event).find("hunter2") == std::string::npos);
-  if (const auto* exit = std::get_if<ProcessExit>(&event)) {
+  if (const auto* exit = event.get_if<ProcessExit>()) {
     const auto sent = tree.sent.find({exit->process->pid, exit->start_ns});
     REQUIRE(sent != tree.sent.end());
     check_account(exit->account, sent->second);
@@ -199,17 +199,17 @@ void run_with_seed(std::uint64_t seed) {
 
   for (const Event& event : events) check_event(event, tree);
   REQUIRE_FALSE(events.empty());
-  CHECK(kind_of(events.back()) == EventKind::kSessionEnd);
+  CHECK(events.back().kind() == EventKind::kSessionEnd);
   CHECK(std::count_if(events.begin(), events.end(),
-                      [](const Event& event) { return kind_of(event) == EventKind::kSessionEnd; }) == 1);
+                      [](const Event& event) { return event.kind() == EventKind::kSessionEnd; }) == 1);
   const Statistics statistics = session.statistics();
   CHECK(statistics.records == faulty.records.size());
   CHECK(statistics.events == events.size());
   const auto malformed = statistics.losses.find("record_malformed");
   CHECK((malformed == statistics.losses.end() ? 0 : malformed->second) == faulty.malformed);
   CHECK(statistics.losses.count("record_unknown_kind") == 0);
-  CHECK(std::get<SessionEnd>(events.back()).losses == statistics.lost());
-  const std::uint64_t exits = std::get<SessionEnd>(events.back()).exits_delivered;
+  CHECK((*events.back().get_if<SessionEnd>()).losses == statistics.lost());
+  const std::uint64_t exits = (*events.back().get_if<SessionEnd>()).exits_delivered;
   if (all) {
     CHECK(exits == exits_sent);
   } else {
@@ -242,6 +242,6 @@ TEST_CASE("records with random bytes changed never harm the session") {
     session.stop();
     for (const Event& event : events) CHECK_FALSE(to_json(event).empty());
     REQUIRE_FALSE(events.empty());
-    CHECK(kind_of(events.back()) == EventKind::kSessionEnd);
+    CHECK(events.back().kind() == EventKind::kSessionEnd);
   }
 }

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bool ended = false;
   const tracer::Subscription all = session.on_any([&](const tracer::Event& event) {
     if (ended) __builtin_trap();
-    ended = tracer::kind_of(event) == tracer::EventKind::kSessionEnd;
+    ended = event.kind() == tracer::EventKind::kSessionEnd;
     summary.add(event);
     static_cast<void>(tracer::to_json(event));
     msgpack::sbuffer packed;

@@ -24,7 +24,7 @@ struct Capture {
   std::vector<E> all() const {
     std::vector<E> found;
     for (const tracer::Event& event : events)
-      if (const E* each = std::get_if<E>(&event)) found.push_back(*each);
+      if (const E* each = event.get_if<E>()) found.push_back(*each);
     return found;
   }
   /// The exit of the program itself; fails the test when there is not exactly one.

@@ -42,10 +42,10 @@ TEST_CASE("a process is identified, and its words are those it was called with")
   CHECK(process.pid == static_cast<std::uint32_t>(capture.pid));
   CHECK(process.parent_pid == static_cast<std::uint32_t>(::getpid()));
   CHECK(process.uid == ::getuid());
-  CHECK(process.argv == truth::call("exit", {"0", "", "a b", "ü", "last"}));
-  CHECK(!process.argv_cut_bytes.has_value());
-  CHECK(process.exe == std::filesystem::read_symlink("/proc/self/exe").string());
-  CHECK(process.cwd == std::filesystem::current_path().string());
+  CHECK(process.program->argv == truth::call("exit", {"0", "", "a b", "ü", "last"}));
+  CHECK(!process.program->argv_cut_bytes.has_value());
+  CHECK(process.program->exe == std::filesystem::read_symlink("/proc/self/exe").string());
+  CHECK(process.program->cwd == std::filesystem::current_path().string());
   CHECK(process.pid_namespace == inode_of("/proc/self/ns/pid"));
   CHECK(process.mount_namespace == inode_of("/proc/self/ns/mnt"));
   CHECK(process.start_ns > 0);
@@ -53,16 +53,17 @@ TEST_CASE("a process is identified, and its words are those it was called with")
 
 TEST_CASE("the cgroup is the one of /proc") {
   const tracer::Process process = process_of(trace(truth::call("exit", {"0"})));
-  REQUIRE(process.cgroup.has_value());
-  REQUIRE(process.cgroup_hierarchy.has_value());
+  REQUIRE(process.cgroup->path.has_value());
+  REQUIRE(process.cgroup->hierarchy.has_value());
   std::istringstream lines(read_all("/proc/self/cgroup"));
   bool found = false;
   for (std::string line; std::getline(lines, line);) {
     const std::string controllers = line.substr(line.find(':') + 1, line.rfind(':') - line.find(':') - 1);
-    const bool right = *process.cgroup_hierarchy == "v2"
-                           ? controllers.empty()
-                           : ("," + controllers + ",").find("," + *process.cgroup_hierarchy + ",") != std::string::npos;
-    if (right && line.substr(line.rfind(':') + 1) == *process.cgroup) found = true;
+    const bool right =
+        *process.cgroup->hierarchy == "v2"
+            ? controllers.empty()
+            : ("," + controllers + ",").find("," + *process.cgroup->hierarchy + ",") != std::string::npos;
+    if (right && line.substr(line.rfind(':') + 1) == *process.cgroup->path) found = true;
   }
   CHECK(found);
 }
@@ -71,22 +72,22 @@ TEST_CASE("of a long vector the first 3 KiB and the last 1 KiB are kept, and the
   const std::string longest(20000, 'x');
   const Capture capture = trace(truth::call("exit", {"0", longest, "the-end"}));
   const tracer::Process process = process_of(capture);
-  REQUIRE(process.argv.has_value());
+  REQUIRE(process.program->argv.has_value());
   std::size_t whole = 0;
   for (const std::string& word : truth::call("exit", {"0", longest, "the-end"})) whole += word.size() + 1;
-  CHECK(process.argv_cut_bytes == whole - 4096);
-  CHECK(process.argv->front() == "kernel_tests");
-  CHECK(process.argv->back() == "the-end");
-  CHECK((*process.argv)[4].ends_with("…"));
-  CHECK((*process.argv)[5].starts_with("…"));
+  CHECK(process.program->argv_cut_bytes == whole - 4096);
+  CHECK(process.program->argv->front() == "kernel_tests");
+  CHECK(process.program->argv->back() == "the-end");
+  CHECK((*process.program->argv)[4].ends_with("…"));
+  CHECK((*process.program->argv)[5].starts_with("…"));
 }
 
 TEST_CASE("vectors of just the size that is kept are whole") {
   for (const std::size_t size : {3000u, 3050u, 4000u, 4066u}) {
     const auto words = truth::call("exit", {"0", std::string(size, 'y')});
     const tracer::Process process = process_of(trace(words));
-    CHECK(process.argv == words);
-    CHECK(!process.argv_cut_bytes.has_value());
+    CHECK(process.program->argv == words);
+    CHECK(!process.program->argv_cut_bytes.has_value());
   }
 }
 
@@ -100,14 +101,14 @@ TEST_CASE("a deep working folder is told whole") {
   const tracer::Process process = process_of(trace(truth::call("exit", {"0"})));
   std::filesystem::current_path(before);
   std::filesystem::remove_all(top);
-  CHECK(process.cwd == folder.string());
+  CHECK(process.program->cwd == folder.string());
 }
 
 TEST_CASE("a child that only forked runs its parent's program") {
   const Capture capture = trace(truth::call("many_forks", {"3"}));
   for (const auto& exit : capture.other_exits()) {
     CHECK(exit.process->parent_pid == static_cast<std::uint32_t>(capture.pid));
-    CHECK(exit.process->exe == std::filesystem::read_symlink("/proc/self/exe").string());
-    CHECK(exit.process->comm == capture.exit().process->comm);
+    CHECK(exit.process->program->exe == std::filesystem::read_symlink("/proc/self/exe").string());
+    CHECK(exit.process->program->comm == capture.exit().process->program->comm);
   }
 }

@@ -27,12 +27,14 @@ std::vector<std::uint64_t> told(const Capture& capture);
 /// Of the last program. Absent, and said: this emulated machine was so slow that its clock was not known at the exec.
 std::optional<tracer::Ledger> program_ledger(const Capture& capture);
 
+/// Fails the test when it is absent.
+const tracer::Ledger& known(const std::optional<tracer::Ledger>& ledger);
 /// The causes with these names have these times, as far as the run queue did not delay their ends; others are near 0.
-void waits(const tracer::Ledger& ledger, const std::map<std::string, std::uint64_t>& truths);
+void waits(const std::optional<tracer::Ledger>& ledger, const std::map<std::string, std::uint64_t>& truths);
 /// As long as that, not counting what the run queue has.
-void throttled(const tracer::Ledger& ledger, std::uint64_t truth_ns);
+void throttled(const std::optional<tracer::Ledger>& ledger, std::uint64_t truth_ns);
 /// The causes sum to the wall time, within 1 % and `unsure_ns`, and little is left over.
-void sums(const tracer::Ledger& ledger, std::uint64_t unsure_ns = 0);
+void sums(const std::optional<tracer::Ledger>& ledger, std::uint64_t unsure_ns = 0);
 /// Of each process that ended: the sums; and its wall time, where one thread lived all of it in view.
 void sound(const Capture& capture, std::uint64_t unsure_ns = 0);
 

@@ -63,11 +63,10 @@ TEST_CASE("a process that exceeds its cgroup's memory frees some of it itself") 
   expect::sound(capture, 10 * expect::kMillisecond);
   const auto ledger = expect::program_ledger(capture);
   if (!ledger) return;
-  REQUIRE(ledger->reclaim_ns.has_value());
-  MESSAGE("reclaim " << *ledger->reclaim_ns << " ns, disk " << *ledger->disk_ns << " ns, CPU " << *ledger->cpu_ns
-                     << " ns of " << *ledger->wall_ns);
+  MESSAGE("reclaim " << ledger->reclaim_ns << " ns, disk " << ledger->disk_ns << " ns, CPU " << ledger->cpu_ns
+                     << " ns of " << ledger->wall_ns);
   // Where it waits is the kernel's choice: while it frees, or before, for what it has written to reach the disk.
-  CHECK(*ledger->reclaim_ns + *ledger->disk_ns > 0);
+  CHECK(ledger->reclaim_ns + ledger->disk_ns > 0);
   // Version 1 makes nobody wait before.
-  if (cgroup->is_v1()) CHECK(*ledger->reclaim_ns > *ledger->wall_ns / 10);
+  if (cgroup->is_v1()) CHECK(ledger->reclaim_ns > ledger->wall_ns / 10);
 }

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -27,8 +28,8 @@ struct Held {
   int out = -1;
 };
 
-/// A `hold` program that has burned its CPU time and now waits for release().
-Held start_held(const char* burn_us) {
+/// A `hold` program that has burned its CPU time and now waits for release(); then it has that many children.
+Held start_held(const char* burn_us, const char* children = "0") {
   int in[2];
   int out[2];
   REQUIRE(::pipe2(in, O_CLOEXEC) == 0);
@@ -37,7 +38,7 @@ Held start_held(const char* burn_us) {
   if (pid == 0) {
     ::dup2(in[0], STDIN_FILENO);
     ::dup2(out[1], STDOUT_FILENO);
-    truth::execute(truth::call("hold", {burn_us}));
+    truth::execute(truth::call("hold", {burn_us, children}));
   }
   ::close(in[0]);
   ::close(out[1]);
@@ -161,9 +162,9 @@ TEST_CASE("a process that lived before carries the totals of its whole life") {
   session.stop();
   REQUIRE(starts.size() == 1);
   CHECK(starts[0].attached_ns.has_value());
-  CHECK(starts[0].process->context.step == "held");
-  REQUIRE(starts[0].process->argv.has_value());
-  CHECK((*starts[0].process->argv)[2] == "hold");
+  CHECK(starts[0].process->context->step == "held");
+  REQUIRE(starts[0].process->program->argv.has_value());
+  CHECK((*starts[0].process->program->argv)[2] == "hold");
   REQUIRE(exits.size() == 1);
   CHECK(exits[0].attached_ns == starts[0].attached_ns);
   const std::uint64_t seen = exits[0].account.cpu_ns.value_or(0);
@@ -200,7 +201,7 @@ TEST_CASE("a callback may ask what lives, and no event comes twice") {
   std::size_t most_living = 0;
   const auto on_start = session.on<tracer::ProcessStart>([&](const auto& event) {
     ++starts[event.process->pid];
-    CHECK(event.process->exe.has_value());
+    CHECK(event.process->program->exe.has_value());
     most_living = std::max(most_living, session.living().size());
   });
   const auto on_exit = session.on<tracer::ProcessExit>([&](const auto& event) {
@@ -222,22 +223,73 @@ TEST_CASE("a callback may ask what lives, and no event comes twice") {
   for (const auto& [pid, count] : exits) CHECK(count == 1);
 }
 
-TEST_CASE("labels are inherited, and trees keep apart") {
-  const Held first = start_held("0");
-  const Held second = start_held("0");
+namespace {
+
+/// By pid, the step that a process's exit says.
+class Steps {
+ public:
+  explicit Steps(tracer::Session& session)
+      : subscription_(session.on<tracer::ProcessExit>([this](const tracer::ProcessExit& exit) {
+          steps_[static_cast<pid_t>(exit.process->pid)] = exit.process->context->step.value_or("none");
+        })) {}
+  const std::string& operator[](pid_t pid) { return steps_[pid]; }
+  std::size_t count(const std::string& step) const {
+    return static_cast<std::size_t>(
+        std::count_if(steps_.begin(), steps_.end(), [&](const auto& each) { return each.second == step; }));
+  }
+
+ private:
+  std::map<pid_t, std::string> steps_;
+  tracer::Subscription subscription_;
+};
+
+/// The ended processes of each step, as the kernel counts them.
+std::map<std::string, std::uint64_t> ended_by_step(const tracer::Session& session) {
+  std::map<std::string, std::uint64_t> ended;
+  for (const auto& totals : session.totals()) ended[totals.context.step.value_or("none")] += totals.ended;
+  return ended;
+}
+
+}  // namespace
+
+TEST_CASE("children inherit labels, and trees keep apart") {
+  const Held first = start_held("0", "5");
+  const Held second = start_held("0", "3");
   tracer::SessionOptions options;
   options.filter.include_tree(first.pid, {.step = "one"}).include_tree(second.pid, {.step = "two"});
   tracer::Session session(std::move(options));
-  std::map<std::uint32_t, std::string> steps;
-  const auto on_exit = session.on<tracer::ProcessExit>(
-      [&](const auto& event) { steps[event.process->pid] = event.process->context.step.value_or("none"); });
+  Steps steps(session);
   session.start();
   release(first);
   release(second);
   session.stop();
-  CHECK(steps[static_cast<std::uint32_t>(first.pid)] == "one");
-  CHECK(steps[static_cast<std::uint32_t>(second.pid)] == "two");
-  CHECK(session.totals().size() == 2);
+  CHECK(steps[first.pid] == "one");
+  CHECK(steps[second.pid] == "two");
+  CHECK(steps.count("one") == 6);
+  CHECK(steps.count("two") == 4);
+  CHECK(ended_by_step(session) == std::map<std::string, std::uint64_t>{{"one", 6}, {"two", 4}});
+}
+
+TEST_CASE("a tree that is tracked again has the new labels, its living descendants too, in events and totals") {
+  const Held held = start_held("0", "2");
+  const Held other = start_held("0");
+  tracer::SessionOptions options;
+  options.filter.include_tree(::getpid(), {.step = "all"});
+  tracer::Session session(std::move(options));
+  Steps steps(session);
+  session.start();
+  session.track(::getpid(), {.step = "again"});
+  session.track(held.pid, {.step = "own"});
+  release(held);
+  release(other);
+  session.stop();
+  CHECK(steps[other.pid] == "again");
+  CHECK(steps[held.pid] == "own");
+  CHECK(steps.count("own") == 3);
+  auto ended = ended_by_step(session);
+  CHECK(ended["all"] == 0);
+  CHECK(ended["again"] == 1);
+  CHECK(ended["own"] == 3);
 }
 
 TEST_CASE("record, then replay, gives the same events") {

@@ -96,7 +96,7 @@ TEST_CASE("every process has one start, before its exec and its exit") {
   const Capture capture = trace(truth::call("many_spawns", {"100"}));
   std::map<std::uint32_t, std::vector<tracer::EventKind>> lives;
   for (const tracer::Event& event : capture.events)
-    std::visit(
+    tracer::visit(
         [&](const auto& each) {
           using E = std::remove_cvref_t<decltype(each)>;
           if constexpr (requires { each.process; } && !std::same_as<E, tracer::ProcessSample>)

@@ -268,11 +268,13 @@ int share_cpu(const Arguments& a) {
   return 0;
 }
 
+/// Then has as many children as a second argument says.
 int hold(const Arguments& a) {
   burn(CLOCK_PROCESS_CPUTIME_ID, static_cast<std::uint64_t>(number(a, 0)) * 1000u);
   report(1);
   char byte = 0;
-  return ::read(STDIN_FILENO, &byte, 1) == 1 ? 0 : 1;
+  if (::read(STDIN_FILENO, &byte, 1) != 1) return 1;
+  return a.size() > 1 ? many_spawns({a.at(1)}) : 0;
 }
 
 /// Has the kernel make a worker, lets it end, then burns, writes, and exits or executes.

@@ -25,13 +25,13 @@ template <class E>
 std::vector<E> all_of(const std::vector<tracer::Event>& events) {
   std::vector<E> found;
   for (const tracer::Event& event : events)
-    if (const E* typed = std::get_if<E>(&event)) found.push_back(*typed);
+    if (const E* typed = event.get_if<E>()) found.push_back(*typed);
   return found;
 }
 
 inline std::vector<tracer::EventKind> kinds_of(const std::vector<tracer::Event>& events) {
   std::vector<tracer::EventKind> kinds;
-  for (const tracer::Event& event : events) kinds.push_back(tracer::kind_of(event));
+  for (const tracer::Event& event : events) kinds.push_back(event.kind());
   return kinds;
 }
 

@@ -83,10 +83,10 @@ TEST_CASE("a process is told its cgroup, hierarchy and container") {
   stages.push(wire::cgroup_record(50, "/docker/" + kId, false, TRACER_HIERARCHY_V1_MEMORY));
   stages.push(wire::start_record({.pid = 9, .start_ns = 1, .cgroup_id = 50, .hierarchy = TRACER_HIERARCHY_V1_MEMORY}));
   const auto process = stages.last<ProcessStart>().process;
-  CHECK(process->cgroup == "/docker/" + kId);
-  CHECK(process->cgroup_id == 50);
-  CHECK(process->cgroup_hierarchy == "memory");
-  CHECK(process->container_id == kId);
+  CHECK(process->cgroup->path == "/docker/" + kId);
+  CHECK(process->cgroup->id == 50);
+  CHECK(process->cgroup->hierarchy == "memory");
+  CHECK(process->cgroup->container_id == kId);
 }
 
 TEST_CASE("a process that moved to an unknown cgroup has no path, rather than the old one") {
@@ -98,11 +98,11 @@ TEST_CASE("a process that moved to an unknown cgroup has no path, rather than th
   stages.push(wire::start_record(who));
   stages.push(wire::exec_record(moved, {.time_ns = 2, .program_start_ns = 1}));
   const auto process = stages.last<ProcessExec>().process;
-  CHECK(process->cgroup_id == 51);
-  CHECK_FALSE(process->cgroup.has_value());
-  CHECK_FALSE(process->container_id.has_value());
+  CHECK(process->cgroup->id == 51);
+  CHECK_FALSE(process->cgroup->path.has_value());
+  CHECK_FALSE(process->cgroup->container_id.has_value());
   stages.push(wire::cgroup_record(52, "/back"));
   moved.cgroup_id = 52;
   stages.push(wire::exit_record(moved, {.time_ns = 3, .program_start_ns = 2}));
-  CHECK(stages.last<ProcessExit>().process->cgroup == "/back");
+  CHECK(stages.last<ProcessExit>().process->cgroup->path == "/back");
 }

@@ -23,7 +23,7 @@ TEST_CASE("the records of a process's threads add up to a sample") {
        wire::thread_record(kShell, {.time_ns = 5001, .tid = 110, .own = wire::counted(2)})});
   REQUIRE(samples.size() == 1);
   CHECK(samples[0].process->pid == 100);
-  CHECK(samples[0].process->exe == "/bin/bash");
+  CHECK(samples[0].process->program->exe == "/bin/bash");
   CHECK(samples[0].threads == 2);
   CHECK(samples[0].time_ns == 5001);
   CHECK(samples[0].account.cpu_ns == 700);
@@ -85,7 +85,7 @@ TEST_CASE("all of a snapshot has one time") {
   const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kOfMany);
   CHECK(collect::kinds_of(events) ==
         std::vector{EventKind::kProcessSample, EventKind::kProcessSample, EventKind::kCgroupSample});
-  for (const Event& event : events) CHECK(time_of(event) == 4321);
+  for (const Event& event : events) CHECK(event.time_ns() == 4321);
   const auto cgroup = collect::all_of<CgroupSample>(events).at(0);
   CHECK(cgroup.cgroup == "/a");
   CHECK(cgroup.followed_processes == 2);
@@ -122,7 +122,7 @@ TEST_CASE("what came before a snapshot is begun is not in it, nor are its cgroup
   stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(2)}));
   const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kNone);
   REQUIRE(events.size() == 1);
-  CHECK(std::get<ProcessSample>(events[0]).account.cpu_ns == 200);
+  CHECK((*events[0].get_if<ProcessSample>()).account.cpu_ns == 200);
 }
 
 TEST_CASE("asking what lives now does not disturb the snapshot that is being taken") {
@@ -139,11 +139,11 @@ TEST_CASE("asking what lives now does not disturb the snapshot that is being tak
   stages.push(wire::thread_record(kShell, {.tid = 110, .own = wire::counted(2)}));
   const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kNone);
   REQUIRE(collect::kinds_of(events) == std::vector{EventKind::kProcessSample, EventKind::kCgroupSample});
-  const auto& sample = std::get<ProcessSample>(events[0]);
+  const auto& sample = (*events[0].get_if<ProcessSample>());
   CHECK(sample.process->pid == 100);
   CHECK(sample.threads == 2);
   CHECK(sample.account.cpu_ns == 300);
-  CHECK(std::get<CgroupSample>(events[1]).memory_bytes == 1000);
+  CHECK((*events[1].get_if<CgroupSample>()).memory_bytes == 1000);
 }
 
 TEST_CASE("who asks what lives now gets nothing of the snapshot that is being taken, nor leaves anything to it") {
@@ -183,19 +183,19 @@ TEST_CASE("a process that moves to another cgroup is found there by the next vis
   Who moved = kShell;
   moved.cgroup_id = 2;
   auto samples = stages.sample({wire::thread_record(moved, {.tid = 100})});
-  CHECK(samples.at(0).process->cgroup_id == 2);
-  CHECK(samples.at(0).process->cgroup == "/docker/" + std::string(64, 'e'));
-  CHECK(samples.at(0).process->container_id == std::string(64, 'e'));
-  CHECK(samples.at(0).process->exe == "/bin/bash");
+  CHECK(samples.at(0).process->cgroup->id == 2);
+  CHECK(samples.at(0).process->cgroup->path == "/docker/" + std::string(64, 'e'));
+  CHECK(samples.at(0).process->cgroup->container_id == std::string(64, 'e'));
+  CHECK(samples.at(0).process->program->exe == "/bin/bash");
   moved.cgroup_id = 3;
   samples = stages.sample({wire::thread_record(moved, {.tid = 100})});
-  CHECK(samples.at(0).process->cgroup_id == 3);
-  CHECK_FALSE(samples.at(0).process->cgroup.has_value());
-  CHECK_FALSE(samples.at(0).process->container_id.has_value());
+  CHECK(samples.at(0).process->cgroup->id == 3);
+  CHECK_FALSE(samples.at(0).process->cgroup->path.has_value());
+  CHECK_FALSE(samples.at(0).process->cgroup->container_id.has_value());
   stages.push(wire::exit_record(moved, {.time_ns = 3000, .program_start_ns = 1100}));
-  CHECK(stages.last<ProcessExit>().process->cgroup_id == 3);
-  CHECK(stages.last<ProcessExit>().process->exe == "/bin/bash");
-  CHECK(stages.last<ProcessExec>().process->cgroup == "/a");
+  CHECK(stages.last<ProcessExit>().process->cgroup->id == 3);
+  CHECK(stages.last<ProcessExit>().process->program->exe == "/bin/bash");
+  CHECK(stages.last<ProcessExec>().process->cgroup->path == "/a");
 }
 
 TEST_CASE("a cgroup's followed processes are those that are in it now") {
@@ -238,7 +238,7 @@ TEST_CASE("a snapshot's rates are those since the snapshot before, whoever asks 
     read_to(time_ns, round * 300);
     rates_within.push_back(rate_now(time_ns + kSecond, round * 300 + 700));
     const auto events = stages.correlator.take_snapshot(time_ns, Correlator::Folding::kNone);
-    rates.push_back(std::get<ProcessSample>(events.at(0)).progress.bytes_per_s);
+    rates.push_back((*events.at(0).get_if<ProcessSample>()).progress.bytes_per_s);
     CHECK(rate_now(time_ns + kSecond / 2, round * 300 + 100) == 200);
   }
   CHECK(rates == std::vector<Rate>{{}, 300, 300});
@@ -266,7 +266,7 @@ TEST_CASE("a process that moves to another cgroup keeps the parent that it began
   moved.parent_pid = 1;  // Its parent has ended.
   moved.parent_start_ns = 1;
   const auto samples = stages.sample({wire::thread_record(moved, {.tid = 100})});
-  CHECK(samples.at(0).process->cgroup_id == 2);
+  CHECK(samples.at(0).process->cgroup->id == 2);
   CHECK(samples.at(0).process->parent_pid == 50);
   CHECK(samples.at(0).process->parent_start_ns == 500);
 }
@@ -277,8 +277,8 @@ TEST_CASE("a process that moves to another cgroup keeps its name, whatever its t
   moved.cgroup_id = 2;
   moved.comm = "worker-1";
   const auto samples = stages.sample({wire::thread_record(moved, {.tid = 110})});
-  CHECK(samples.at(0).process->cgroup_id == 2);
-  CHECK(samples.at(0).process->comm == "bash");
+  CHECK(samples.at(0).process->cgroup->id == 2);
+  CHECK(samples.at(0).process->program->comm == "bash");
 }
 TEST_CASE("one that is found to have ended by who asks what lives now is not in the snapshot that is being taken") {
   Stages stages;
@@ -294,8 +294,8 @@ TEST_CASE("a callback that asks what lives may hear of the end of the very proce
   std::vector<EventKind> kinds;
   correlator.emplace(Correlator::Rules{ToolRules::builtin(), SecretRules::builtin(), true}, FilterEvaluator({}, false),
                      1000, [&](Event event) {
-                       kinds.push_back(kind_of(event));
-                       if (kind_of(event) != EventKind::kProcessStart) return;
+                       kinds.push_back(event.kind());
+                       if (event.kind() != EventKind::kProcessStart) return;
                        (void)correlator->sample_now(
                            [&] { push(wire::exit_record(kReparented, {.time_ns = 3000, .program_start_ns = 1000})); });
                      });

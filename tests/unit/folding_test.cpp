@@ -61,7 +61,7 @@ ToolSample folded(std::vector<ProcessSample> samples) {
   const std::vector<Event> events = fold(std::move(samples));
   REQUIRE(events.size() == 1);
   REQUIRE(std::holds_alternative<ToolSample>(events[0]));
-  return std::get<ToolSample>(events[0]);
+  return (*events[0].get_if<ToolSample>());
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST_CASE("living processes, their samples at the end and the sums of contexts c
   const Subscription all = session.on_any([&](const Event& event) { events.push_back(event); });
   session.start();
   REQUIRE(events.size() == 1);
-  CHECK(std::get<ProcessStart>(events[0]).attached_ns == 5000);
+  CHECK((*events[0].get_if<ProcessStart>()).attached_ns == 5000);
   const auto living = session.living();
   REQUIRE(living.size() == 1);
   CHECK(living[0].account.cpu_ns == 200);
@@ -110,8 +110,8 @@ TEST_CASE("living processes, their samples at the end and the sums of contexts c
   CHECK(totals[0].account.read_at_most_bytes == 30);
   session.stop();
   REQUIRE(events.size() == 3);
-  CHECK(std::get<ProcessSample>(events[1]).account.cpu_ns == 200);
-  const auto end = std::get<SessionEnd>(events[2]);
+  CHECK((*events[1].get_if<ProcessSample>()).account.cpu_ns == 200);
+  const auto end = (*events[2].get_if<SessionEnd>());
   CHECK(end.processes_started == 15);
   CHECK(end.processes_ended == 10);
 }
@@ -139,7 +139,7 @@ TEST_CASE("a session's end tells what the session cost") {
   push_life(*run.source, 1);
   run.poll();
   run.session->stop();
-  const auto end = std::get<SessionEnd>(run.events.back());
+  const auto end = (*run.events.back().get_if<SessionEnd>());
   const OwnCost cost = run.session->statistics().cost;
   CHECK(end.cost_cpu_ns == cost.cpu_ns);
   CHECK(end.cost_cpu_ns > 0);
@@ -185,7 +185,7 @@ TEST_CASE("a tree that is taken in later gets its labels, of which there may be 
   Session session(std::make_unique<CountingSource>(&tracked), options);
   std::optional<Context> seen;
   const Subscription starts =
-      session.on<ProcessStart>([&](const ProcessStart& start) { seen = start.process->context; });
+      session.on<ProcessStart>([&](const ProcessStart& start) { seen = *start.process->context; });
   session.start();
   Context labels;
   labels.step = "align";

@@ -43,7 +43,7 @@ TEST_CASE("a polled session tells events in the order of their records and ends 
         std::vector{kProcessStart, kProcessExec, kProcessExit, kProcessStart, kProcessExec, kProcessExit});
   run.session->stop();
   REQUIRE(run.events.size() == 7);
-  const auto end = std::get<SessionEnd>(run.events.back());
+  const auto end = (*run.events.back().get_if<SessionEnd>());
   CHECK(end.exits_delivered == 2);
   CHECK(end.losses == 0);
   CHECK(run.session->statistics().events == 7);
@@ -57,7 +57,7 @@ TEST_CASE("a session with its own thread tells the same") {
   Session session(std::move(owned), {});
   std::vector<EventKind> kinds;
   std::atomic<int> exits{0};
-  const Subscription all = session.on_any([&](const Event& event) { kinds.push_back(kind_of(event)); });
+  const Subscription all = session.on_any([&](const Event& event) { kinds.push_back(event.kind()); });
   const Subscription typed = session.on<ProcessExit>([&](const ProcessExit&) { ++exits; });
   session.start();
   for (std::uint32_t pid = 1; pid <= 50; ++pid) push_life(source, pid);
@@ -86,7 +86,7 @@ TEST_CASE("stopping twice ends once, and nothing comes after the end") {
   run.session->stop();
   run.session->stop();
   const std::size_t count = run.events.size();
-  CHECK(kind_of(run.events.back()) == EventKind::kSessionEnd);
+  CHECK((run.events.back()).kind() == EventKind::kSessionEnd);
   push_life(*run.source, 2);
   CHECK(run.poll() == 0);
   CHECK(run.session->finished());
@@ -174,7 +174,7 @@ TEST_CASE("each loss is counted under its cause and told once") {
     told[loss.cause] += loss.count;
   }
   CHECK(told == expected);
-  CHECK(std::get<SessionEnd>(run.events.back()).losses == 10);
+  CHECK((*run.events.back().get_if<SessionEnd>()).losses == 10);
 }
 
 TEST_CASE("processes that were forgotten are a loss") {

@@ -79,7 +79,7 @@ TEST_CASE("a sink on a full disk says so and the session goes on") {
     const auto events =
         run_with(one(json ? json_sink("/dev/full", HostInfo{}) : recording_sink("/dev/full", HostInfo{})), &problems);
     CHECK(events.size() == 4);
-    CHECK(kind_of(events.back()) == EventKind::kSessionEnd);
+    CHECK(events.back().kind() == EventKind::kSessionEnd);
     REQUIRE(problems.at(0).has_value());
     CHECK(problems[0]->code == ErrorCode::kFileUnwritable);
     CHECK(problems[0]->error_number == ENOSPC);

@@ -84,7 +84,7 @@ TEST_CASE("a program that an exec ended counts for its tool, but as no process")
 TEST_CASE("what is not known of a program is missing in the sums, and counted") {
   Summary summary;
   summary.add(exec_of({.tool = "bash", .step = "sort", .end_ns = 110, .cpu_ns = {}}));
-  ProcessExit exit = std::get<ProcessExit>(exit_of({.tool = "cat", .step = "sort", .end_ns = 120, .cpu_ns = {}}));
+  ProcessExit exit = (*(exit_of({.tool = "cat", .step = "sort", .end_ns = 120, .cpu_ns = {}})).get_if<ProcessExit>());
   exit.program.account.written_bytes = {};
   exit.program.account.read_bytes = {};
   summary.add(exit);
@@ -109,7 +109,7 @@ TEST_CASE("what is not known of a program is missing in the sums, and counted") 
 }
 
 TEST_CASE("reads of which a bound is known are in the bound") {
-  ProcessExit exit = std::get<ProcessExit>(exit_of({.tool = "cat"}));
+  ProcessExit exit = (*(exit_of({.tool = "cat"})).get_if<ProcessExit>());
   exit.program.account.read_bytes = {};
   exit.program.account.read_at_most_bytes = 9000;
   const SummaryRow doubtful = summary_of({exit, exit_of({.tool = "cat"})}).total();
@@ -140,8 +140,8 @@ TEST_CASE("steps span from first start to last end, in order of their start") {
 TEST_CASE("tasks of one step are rows of their own, each with its own sums and peak") {
   Summary summary;
   for (const auto& [of, start_ns] : {std::pair{"s2", 50u}, {"s1", 100u}}) {
-    ProcessExit exit = std::get<ProcessExit>(
-        exit_of({.step = "align", .start_ns = start_ns, .end_ns = start_ns + 10, .cpu_ns = start_ns, .peak = 1}));
+    ProcessExit exit = (*(
+        exit_of({.step = "align", .start_ns = start_ns, .end_ns = start_ns + 10, .cpu_ns = start_ns, .peak = 1})).get_if<ProcessExit>());
     Process process = *exit.process;
     process.context.sample = of;
     exit.process = std::make_shared<const Process>(process);
@@ -241,7 +241,7 @@ TEST_CASE("when as many have ended as have begun nobody survives") {
 }
 
 TEST_CASE("ledgers are summed over the programs that have one") {
-  ProcessExit with = std::get<ProcessExit>(exit_of({.tool = "cat"}));
+  ProcessExit with = (*(exit_of({.tool = "cat"})).get_if<ProcessExit>());
   with.program.account.ledger.wall_ns = 100;
   with.program.account.ledger.disk_ns = 40;
   with.program.account.ledger.pipe_read_peer_pid = 7;
