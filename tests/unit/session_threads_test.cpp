@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Sessions that are used from everywhere at once.
+#include <tracer/session.hpp>
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include <tracer/error.hpp>
+#include <tracer/testing.hpp>
+
+#include "builders.hpp"
+
+using namespace tracer;
+using std::chrono::milliseconds;
+using testing::FakeSource;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+SessionOptions polled() {
+  SessionOptions options;
+  options.reader = Reader::kPoll;
+  return options;
+}
+
+/// A sink whose write() waits until it is let go, and which knows what it got.
+class HeldSink final : public Sink {
+ public:
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool held = false;
+    bool in_write = false;
+    std::vector<EventKind> kinds;
+    std::uint64_t lost = 0;
+    void hold(bool now) {
+      const std::lock_guard lock(mutex);
+      held = now;
+      changed.notify_all();
+    }
+    void wait_for_write() {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [this] { return in_write; });
+    }
+  };
+  explicit HeldSink(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  void write(std::span<const Event> events) noexcept override {
+    std::unique_lock lock(shared_->mutex);
+    shared_->in_write = true;
+    shared_->changed.notify_all();
+    shared_->changed.wait(lock, [this] { return !shared_->held; });
+    for (const Event& event : events) {
+      shared_->kinds.push_back(event.kind());
+      if (const Loss* loss = event.get_if<Loss>()) shared_->lost += loss->count;
+    }
+  }
+  void flush() noexcept override {}
+  std::optional<Problem> problem() const override { return std::nullopt; }
+
+ private:
+  std::shared_ptr<Shared> shared_;
+};
+
+template <class Function>
+ErrorCode code_of(Function function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode{};
+}
+
+void wait_until(const std::function<bool()>& fact) {
+  while (!fact()) std::this_thread::sleep_for(milliseconds(1));
+}
+
+}  // namespace
+
+TEST_CASE("a stalled sink holds nobody up: others are whole, statistics answer, and the end leaves it behind") {
+  FakeSource source;
+  Session session(source.source(), {});
+  auto stalled = std::make_shared<HeldSink::Shared>();
+  auto quick = std::make_shared<HeldSink::Shared>();
+  stalled->hold(true);
+  const SinkHandle stalled_handle = session.add_sink(std::make_unique<HeldSink>(stalled), {.capacity_bytes = 50'000});
+  const SinkHandle quick_handle = session.add_sink(std::make_unique<HeldSink>(quick));
+  session.start();
+  source.push(build::exit(1));
+  stalled->wait_for_write();
+  for (std::uint32_t pid = 1; pid < 1000; ++pid) source.push(build::exit(pid));
+  wait_until([&] { return session.statistics().events == 1000; });
+  const auto begin = Clock::now();
+  session.stop();
+  CHECK(Clock::now() - begin < std::chrono::seconds(3));
+  CHECK(quick->kinds.size() == 1001);
+  CHECK(quick->kinds.back() == EventKind::kSessionEnd);
+  CHECK(quick_handle.dropped() == 0);
+  CHECK_FALSE(quick_handle.problem().has_value());
+  REQUIRE(stalled_handle.problem().has_value());
+  CHECK(stalled_handle.dropped() > 900);
+  stalled->hold(false);
+}
+
+TEST_CASE("a sink that was slow for a while knows what it missed") {
+  FakeSource source;
+  Session session(source.source(), {});
+  auto slow = std::make_shared<HeldSink::Shared>();
+  slow->hold(true);
+  const SinkHandle handle = session.add_sink(std::make_unique<HeldSink>(slow), {.capacity_bytes = 50'000});
+  session.start();
+  for (std::uint32_t pid = 1; pid <= 1000; ++pid) source.push(build::exit(pid));
+  wait_until([&] { return session.statistics().events == 1000; });
+  slow->hold(false);
+  session.stop();
+  const auto exits = std::count(slow->kinds.begin(), slow->kinds.end(), EventKind::kProcessExit);
+  CHECK(static_cast<std::uint64_t>(exits) + slow->lost == 1000);
+  CHECK(slow->lost == handle.dropped());
+  CHECK(slow->kinds.back() == EventKind::kSessionEnd);
+}
+
+TEST_CASE("a sink that comes late has what comes from then on; one that comes after the end has nothing") {
+  FakeSource source;
+  Session session(source.source(), polled());
+  session.start();
+  source.push(build::exit(1));
+  session.poll(milliseconds(0));
+  auto late = std::make_shared<HeldSink::Shared>();
+  session.add_sink(std::make_unique<HeldSink>(late));
+  source.push(build::exit(2));
+  session.poll(milliseconds(0));
+  session.stop();
+  CHECK(late->kinds == std::vector{EventKind::kProcessExit, EventKind::kSessionEnd});
+  auto after = std::make_shared<HeldSink::Shared>();
+  session.add_sink(std::make_unique<HeldSink>(after));
+  session.stop();
+  CHECK(after->kinds.empty());
+}
+
+TEST_CASE("a sink's thread has no capabilities, and no signal reaches it") {
+  class AskingSink final : public Sink {
+   public:
+    explicit AskingSink(std::atomic<bool>& asked, std::atomic<bool>& good) : asked_(asked), good_(good) {}
+    void write(std::span<const Event>) noexcept override {
+      __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+      __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {};
+      ::syscall(SYS_capget, &header, caps);
+      sigset_t blocked;
+      ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+      good_ = caps[0].effective == 0 && caps[0].permitted == 0 && caps[1].permitted == 0 &&
+              ::sigismember(&blocked, SIGINT) == 1 && ::sigismember(&blocked, SIGCHLD) == 1;
+      asked_ = true;
+    }
+    void flush() noexcept override {}
+    std::optional<Problem> problem() const override { return std::nullopt; }
+
+   private:
+    std::atomic<bool>& asked_;
+    std::atomic<bool>& good_;
+  };
+  std::atomic<bool> asked{false};
+  std::atomic<bool> good{false};
+  FakeSource source;
+  Session session(source.source(), {});
+  session.add_sink(std::make_unique<AskingSink>(asked, good));
+  session.start();
+  source.push(build::exit(1));
+  session.stop();
+  CHECK(asked);
+  CHECK(good);
+}
+
+TEST_CASE("a callback may call every method; those that would wait for it say so") {
+  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+    FakeSource source;
+    SessionOptions options;
+    options.reader = reader;
+    Session session(source.source(), options);
+    std::atomic<int> calls{0};
+    std::vector<Subscription> nested;
+    const Subscription all = session.on_any([&](const Event& event) {
+      if (event.kind() != EventKind::kProcessExit) return;
+      session.start();
+      session.track(::getpid(), {.step = "x"});
+      CHECK(session.living().empty());
+      CHECK(session.statistics().events > 0);
+      CHECK(session.totals().empty());
+      CHECK(session.signals().empty());
+      CHECK(session.explain().size() == 1);
+      CHECK(session.host().cpu_count > 0);
+      CHECK(session.fd() >= 0);
+      CHECK_FALSE(session.finished());
+      nested.push_back(session.on<Loss>([](const Loss&) {}));
+      Queue queue = session.queue();
+      CHECK(queue.fd() >= 0);
+      CHECK(code_of([&] { session.stop(); }) == ErrorCode::kInCallback);
+      CHECK(code_of([&] { session.poll(milliseconds(0)); }) == ErrorCode::kInCallback);
+      ++calls;
+    });
+    session.start();
+    source.push(build::exit(1));
+    source.push(build::exit(2));
+    if (reader == Reader::kPoll) session.poll(milliseconds(-1));
+    wait_until([&] { return calls == 2; });
+    session.stop();
+    CHECK(session.finished());
+  }
+}
+
+TEST_CASE("a callback asks for the end, and the session ends by itself") {
+  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+    FakeSource source;
+    SessionOptions options;
+    options.reader = reader;
+    Session session(source.source(), options);
+    std::vector<EventKind> kinds;
+    const Subscription all = session.on_any([&](const Event& event) {
+      kinds.push_back(event.kind());
+      session.request_stop();
+    });
+    session.start();
+    source.push(build::exit(1));
+    while (!session.finished()) {
+      if (reader == Reader::kPoll) {
+        session.poll(milliseconds(-1));
+      } else {
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+    }
+    session.stop();
+    CHECK(kinds == std::vector{EventKind::kProcessExit, EventKind::kSessionEnd});
+  }
+}
+
+TEST_CASE("a session may be destroyed in its own callback: the end comes when that has returned") {
+  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+    FakeSource source;
+    SessionOptions options;
+    options.reader = reader;
+    auto session = std::make_unique<Session>(source.source(), options);
+    Queue queue = session->queue();
+    Session* polled = session.get();
+    const Subscription all = session->on<ProcessExit>([&](const ProcessExit&) { session.reset(); });
+    session->start();
+    source.push(build::exit(1));
+    if (reader == Reader::kPoll) polled->poll(milliseconds(-1));
+    std::array<Event, 4> events;
+    std::size_t seen = 0;
+    while (!queue.ended()) {
+      queue.wait(milliseconds(-1));
+      seen += queue.read(std::span(events).subspan(seen));
+    }
+    CHECK(seen == 2);
+    CHECK(events[1].kind() == EventKind::kSessionEnd);
+  }
+}
+
+TEST_CASE("a callback that calls start() while another thread stops the session blocks nobody") {
+  FakeSource source;
+  Session session(source.source(), {});
+  std::atomic<bool> in_callback{false};
+  std::atomic<bool> stopping{false};
+  const Subscription all = session.on<ProcessExit>([&](const ProcessExit&) {
+    in_callback = true;
+    wait_until([&] { return stopping.load(); });
+    std::this_thread::sleep_for(milliseconds(20));
+    session.start();
+  });
+  session.start();
+  source.push(build::exit(1));
+  wait_until([&] { return in_callback.load(); });
+  stopping = true;
+  session.stop();
+  CHECK(session.finished());
+}
+
+TEST_CASE("a callback that sleeps delays no method") {
+  FakeSource source;
+  Session session(source.source(), {});
+  std::atomic<bool> in_callback{false};
+  std::atomic<bool> asked{false};
+  const Subscription all = session.on<ProcessExit>([&](const ProcessExit&) {
+    in_callback = true;
+    wait_until([&] { return asked.load(); });
+  });
+  Queue queue = session.queue();
+  session.start();
+  source.push(build::exit(1));
+  wait_until([&] { return in_callback.load(); });
+  // None of these returns if it waits for the callback, which waits for them.
+  session.track(::getpid(), {});
+  session.living();
+  session.statistics();
+  session.totals();
+  CHECK(queue.wait(milliseconds(-1)));
+  asked = true;
+  session.stop();
+}
+
+TEST_CASE("four threads call every method while events come") {
+  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+    FakeSource source;
+    SessionOptions options;
+    options.reader = reader;
+    Session session(source.source(), options);
+    std::atomic<std::uint64_t> seen{0};
+    const Subscription all = session.on<ProcessExit>([&](const ProcessExit&) { ++seen; });
+    session.start();
+    std::atomic<bool> done{false};
+    std::vector<std::thread> threads;
+    for (int n = 0; n < 4; ++n)
+      threads.emplace_back([&, n] {
+        while (!done) {
+          session.track(::getpid(), {.step = std::to_string(n)});
+          session.living();
+          session.statistics();
+          session.totals();
+          session.signals();
+          session.explain();
+          session.start();
+          const Subscription mine = session.on<ProcessExit>([](const ProcessExit&) {});
+          Queue queue = session.queue({.capacity_bytes = 1000});
+          std::array<Event, 2> events;
+          queue.read(events);
+          if (reader == Reader::kPoll) session.poll(milliseconds(0));
+        }
+      });
+    for (std::uint32_t pid = 1; pid <= 2000; ++pid) source.push(build::exit(pid));
+    if (reader == Reader::kPoll) {
+      while (seen < 2000) session.poll(milliseconds(1));
+    } else {
+      wait_until([&] { return seen == 2000; });
+    }
+    done = true;
+    session.stop();
+    for (std::thread& thread : threads) thread.join();
+    CHECK(seen == 2000);
+  }
+}
+
+TEST_CASE("with kPoll a queue's wait() drives the session, from any thread") {
+  FakeSource source;
+  auto session = std::make_unique<Session>(source.source(), polled());
+  Queue queue = session->queue();
+  std::size_t seen = 0;
+  std::thread reader([&] {
+    std::array<Event, 16> events;
+    while (!queue.ended()) {
+      queue.wait(milliseconds(-1));
+      seen += queue.read(events);
+    }
+  });
+  session->start();
+  for (std::uint32_t pid = 1; pid <= 500; ++pid) source.push(build::exit(pid));
+  source.finish();
+  reader.join();
+  CHECK(seen == 501);
+  CHECK(session->finished());
+}
+
+TEST_CASE("a session that is destroyed while another thread reads its queue ends that queue") {
+  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+    FakeSource source;
+    SessionOptions options;
+    options.reader = reader;
+    auto session = std::make_unique<Session>(source.source(), options);
+    Queue queue = session->queue();
+    session->start();
+    std::vector<Event> all;
+    std::atomic<bool> reading{false};
+    std::thread thread([&] {
+      std::array<Event, 16> events;
+      while (!queue.ended()) {
+        reading = true;
+        queue.wait(milliseconds(-1));
+        const std::size_t count = queue.read(events);
+        all.insert(all.end(), events.begin(), events.begin() + static_cast<std::ptrdiff_t>(count));
+      }
+    });
+    source.push(build::exit(1));
+    wait_until([&] { return reading.load(); });
+    session.reset();
+    thread.join();
+    REQUIRE(all.size() == 2);
+    CHECK(all[1].kind() == EventKind::kSessionEnd);
+  }
+}
+
+TEST_CASE("a queue reader that stops reading loses the oldest; others are whole") {
+  FakeSource source;
+  Session session(source.source(), polled());
+  Queue unread = session.queue({.capacity_bytes = 20'000});
+  Queue read = session.queue();
+  session.start();
+  for (std::uint32_t pid = 1; pid <= 1000; ++pid) source.push(build::exit(pid));
+  while (session.statistics().events < 1000) session.poll(milliseconds(0));
+  session.stop();
+  std::vector<Event> events(2000);
+  const std::size_t kept = unread.read(events);
+  CHECK(kept < 100);
+  const Loss* loss = events[0].get_if<Loss>();
+  REQUIRE(loss != nullptr);
+  CHECK(loss->count == unread.dropped());
+  CHECK(loss->count + kept == 1002);  // The loss itself, the exits and the end.
+  CHECK(read.read(events) == 1001);
+  CHECK(read.dropped() == 0);
+}
+
+TEST_CASE("two sessions in one process keep apart") {
+  FakeSource one;
+  FakeSource two;
+  Session first(one.source(), polled());
+  Session second(two.source(), {});
+  Queue of_first = first.queue();
+  Queue of_second = second.queue();
+  first.start();
+  second.start();
+  one.push(build::exit(1));
+  two.push(build::exit(2));
+  first.stop();
+  second.stop();
+  std::array<Event, 4> events;
+  REQUIRE(of_first.read(events) == 2);
+  CHECK(events[0].get_if<ProcessExit>()->process->pid == 1);
+  REQUIRE(of_second.read(events) == 2);
+  CHECK(events[0].get_if<ProcessExit>()->process->pid == 2);
+}
+
+TEST_CASE("poll() of a session that reads by itself is refused") {
+  FakeSource source;
+  Session session(source.source(), {});
+  CHECK(code_of([&] { session.poll(milliseconds(0)); }) == ErrorCode::kContradiction);
+}
+
+TEST_CASE("a session that was never started ends its queues and sinks") {
+  FakeSource source;
+  auto sink = std::make_shared<HeldSink::Shared>();
+  auto session = std::make_unique<Session>(source.source(), SessionOptions());
+  Queue queue = session->queue();
+  session->add_sink(std::make_unique<HeldSink>(sink));
+  session->stop();
+  CHECK(queue.ended());
+  session->start();
+  CHECK(session->finished());
+  session.reset();
+  CHECK(sink->kinds.empty());
+}
