@@ -58,8 +58,9 @@ class TRACER_EXPORT Session {
   /// Throws Error with all that is missing: kPermission (CAP_BPF, CAP_PERFMON), kNoBtf, kKernelTooOld, kProgramRefused,
   /// kFilterNamesNothing, kInvalidArgument, kInvalidRules, kFileUnreadable, kNoMemory.
   explicit Session(SessionOptions options);
-  /// With another source than the kernel: a recording, or a FakeSource in tests. Never null.
-  Session(std::unique_ptr<Source> source, SessionOptions options);
+  /// With another source than the kernel: a recording, or a testing::FakeSource. Throws Error(kInvalidArgument) when it
+  /// was moved from.
+  Session(Source source, SessionOptions options);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -9,7 +9,7 @@
 
 #include "correlate/held_memory.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 struct Followed {
@@ -68,4 +68,4 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
   return all;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

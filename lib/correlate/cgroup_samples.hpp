@@ -8,7 +8,7 @@
 #include "correlate/cgroup_table.hpp"
 #include "source/records.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// Joins what the kernel charges to cgroups with what the samples of the same snapshot say of their processes.
 /// `tracked_is_followed`: no part of the filter is left to user space.
@@ -16,4 +16,4 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
                                          const std::vector<ProcessSample>& samples, const CgroupTable& cgroups,
                                          bool tracked_is_followed);
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "wire.h"
-
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kContainerIdDigits = 64;
@@ -14,22 +12,23 @@ bool is_hex(char c) noexcept { return (c >= '0' && c <= '9') || (c >= 'a' && c <
 
 }  // namespace
 
-void CgroupTable::set(std::uint32_t hierarchy, std::uint64_t id, std::string path) {
+void CgroupTable::set(Hierarchy hierarchy, std::uint64_t id, std::string path) {
   if (paths_.size() >= capacity_) paths_.clear();
   paths_.insert_or_assign({hierarchy, id}, std::move(path));
 }
 
-const std::string* CgroupTable::find(std::uint32_t hierarchy, std::uint64_t id) const {
+const std::string* CgroupTable::find(Hierarchy hierarchy, std::uint64_t id) const {
   const auto found = paths_.find({hierarchy, id});
   return found == paths_.end() ? nullptr : &found->second;
 }
 
-std::string_view hierarchy_name(std::uint32_t hierarchy) noexcept {
+std::string_view hierarchy_name(Hierarchy hierarchy) noexcept {
   switch (hierarchy) {
-    case TRACER_HIERARCHY_V1_MEMORY: return "memory";
-    case TRACER_HIERARCHY_V1_PIDS: return "pids";
-    default: return "v2";
+    case Hierarchy::kV1Memory: return "memory";
+    case Hierarchy::kV1Pids: return "pids";
+    case Hierarchy::kV2: break;
   }
+  return "v2";
 }
 
 std::optional<std::string> container_id_of(std::string_view cgroup_path) {
@@ -46,4 +45,4 @@ std::optional<std::string> container_id_of(std::string_view cgroup_path) {
   return std::nullopt;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

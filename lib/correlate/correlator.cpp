@@ -9,7 +9,7 @@
 #include "correlate/folding.hpp"
 #include "correlate/account.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, Emit emit,
                        SampleTable::ReadPss read_pss)
@@ -210,8 +210,8 @@ void Correlator::on(ExecRecord record) {
   entry.process = process;
   entry.program_start_ns = record.identity.time_ns;
   entry.program_base = {record.total, record.waits};
-  entry.base_cpu_known = (record.flags & TRACER_FLAG_CPU_STALE) == 0;
-  entry.threads_pending = (record.flags & TRACER_FLAG_THREADS_PENDING) != 0;
+  entry.base_cpu_known = !record.flags.cpu_stale;
+  entry.threads_pending = record.flags.threads_pending;
   if (entry.selection == Selection::kSelected) pending_.emplace_back(std::move(event));
 }
 
@@ -276,4 +276,4 @@ void Correlator::on(TextRecord record) {
   texts_.insert_or_assign(pid, std::move(record));
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

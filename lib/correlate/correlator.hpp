@@ -21,7 +21,7 @@
 #include "correlate/account.hpp"
 #include "source/records.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// Turns records into events: joins them to processes, names tools and containers, masks secrets, decides the part of
 /// the filter that the kernel can't. One thread at a time.
@@ -105,4 +105,4 @@ class Correlator {
   std::uint64_t forgotten_ = 0;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

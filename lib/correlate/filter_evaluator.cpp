@@ -43,7 +43,7 @@ FilterEvaluator::FilterEvaluator(const Filter& filter, bool kernel_helps) {
     return rule.include && decided_in_user_space(rule.subject);
   });
   for (Filter::Rule rule : rules) {
-    if (rule.subject == Filter::Subject::kCgroup) rule.text = path_in_hierarchy(std::move(rule.text));
+    if (rule.subject == Filter::Subject::kCgroup) rule.text = internal::path_in_hierarchy(std::move(rule.text));
     if (rule.include && includes_here) includes_.push_back(rule);
     if (!rule.include && (!kernel_helps || decided_in_user_space(rule.subject))) excludes_.push_back(rule);
   }

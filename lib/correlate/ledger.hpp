@@ -6,13 +6,9 @@
 
 #include "source/records.hpp"
 
-namespace tracer {
-
-/// a - b; nothing known where it is so of a.
-RawWaits difference(const RawWaits& a, const RawWaits& b) noexcept;
-RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept;
+namespace tracer::internal {
 
 /// `account` of the same span tells how CPU time is split.
 Ledger to_ledger(const RawWaits& waits, const RawAccount& account) noexcept;
 
-}  // namespace tracer
+}  // namespace tracer::internal

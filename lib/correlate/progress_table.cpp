@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 /// Of what may be any number.
@@ -50,4 +50,4 @@ Progress ProgressTable::of(std::uint32_t pid, std::uint64_t start_ns) const {
 
 void ProgressTable::end_round() { before_ = std::exchange(now_, {}); }
 
-}  // namespace tracer
+}  // namespace tracer::internal

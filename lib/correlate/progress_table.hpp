@@ -10,7 +10,7 @@
 
 #include "source/records.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// How far each process has come in the largest file that it reads, and how fast. Bounded: see kMostProcesses.
 class ProgressTable {
@@ -37,4 +37,4 @@ class ProgressTable {
   std::unordered_map<std::uint32_t, FileRecord> before_;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

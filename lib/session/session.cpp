@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,11 +15,11 @@
 
 #include <tracer/source.hpp>
 
+#include "base/clock.hpp"
 #include "base/own_usage.hpp"
 #include "base/unique_fd.hpp"
 #include "correlate/correlator.hpp"
 #include "correlate/replay_filter.hpp"
-#include "source/kernel/decoder.hpp"
 #include "session/budget.hpp"
 #include "dispatch/dispatcher.hpp"
 #include "session/snapshot_clock.hpp"
@@ -34,25 +35,28 @@ constexpr auto kHousekeepingPeriod = std::chrono::seconds(1);
 
 }  // namespace
 
-class Session::Impl final : public Receiver {
+class Session::Impl final : public internal::Feed {
  public:
-  Impl(std::unique_ptr<Source> source, SessionOptions options, std::vector<Context> contexts, bool from_kernel)
+  Impl(std::unique_ptr<internal::Source> source, SessionOptions options, std::vector<Context> contexts,
+       bool from_kernel)
       : options_(std::move(options)),
         from_kernel_(from_kernel),
         contexts_(std::move(contexts)),
         source_(std::move(source)),
+        control_(source_->control()),
         host_(source_->host()),
         dispatcher_(options_.on_error),
         correlator_(
             rules_of(options_), FilterEvaluator(options_.filter, from_kernel), 4 * options_.max_processes,
-            [this](Event event) { emit(event); }, from_kernel ? read_pss_bytes : SampleTable::ReadPss()),
+            [this](Event event) { emit(event); },
+            from_kernel ? internal::read_pss_bytes : internal::SampleTable::ReadPss()),
         replay_filter_(FilterEvaluator(options_.filter, false)),
         snapshot_clock_(options_.sample_interval),
         budget_(options_.max_cost_share),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     for (std::uint32_t id = 0; id < contexts_.size(); ++id) correlator_.set_context(id, contexts_[id]);
   }
-  ~Impl() override {
+  ~Impl() {
     try {
       stop();
     } catch (...) {
@@ -76,6 +80,7 @@ class Session::Impl final : public Receiver {
       const std::lock_guard lock(source_mutex_);
       if (started_.load() || stopped_.load()) return;
       source_->start(*this);
+      deliver();
       if (!is_active(Family::kWaits)) correlator_.stop_ledgers();
       snapshot_clock_.start(Clock::now());
       started_.store(true);
@@ -112,7 +117,8 @@ class Session::Impl final : public Receiver {
     const auto id = static_cast<std::uint32_t>(at - contexts_.begin());
     correlator_.set_context(id, std::move(context));
     try {
-      source_->track(pid, id, *this);
+      if (control_ != nullptr) control_->track(pid, id, *this);
+      deliver();
     } catch (...) {
       if (fresh) contexts_.pop_back();
       throw;
@@ -133,14 +139,16 @@ class Session::Impl final : public Receiver {
 
   std::vector<ProcessSample> living() {
     const std::lock_guard lock(source_mutex_);
-    return correlator_.sample_now([this] { source_->sample(*this); });
+    if (control_ == nullptr) return {};
+    return correlator_.sample_now([this] { control_->snapshot(*this, false); });
   }
 
   Statistics statistics() const {
     const std::lock_guard lock(source_mutex_);
     Statistics statistics;
-    statistics.records = records_;
-    statistics.record_bytes = record_bytes_;
+    const internal::Counters counters = source_->counters();
+    statistics.records = counters.records;
+    statistics.record_bytes = counters.record_bytes;
     statistics.events = events_.load();
     statistics.callback_errors = dispatcher_.callback_errors();
     statistics.secrets_masked = correlator_.secrets_masked();
@@ -152,29 +160,32 @@ class Session::Impl final : public Receiver {
   std::vector<ContextTotals> totals() const {
     const std::lock_guard lock(source_mutex_);
     std::vector<ContextTotals> all;
-    for (const RawTotals& raw : source_->totals()) all.push_back(totals_of(raw, contexts_));
+    if (control_ == nullptr) return all;
+    for (const internal::RawTotals& raw : control_->totals()) all.push_back(totals_of(raw, contexts_));
     return all;
   }
 
   std::vector<std::string> explain() const { return explain_filter(options_.filter, from_kernel_, ::geteuid() != 0); }
   std::vector<SignalState> signals() const {
-    const std::lock_guard lock(source_mutex_);
-    return source_->signals();
+    return control_ == nullptr ? std::vector<SignalState>() : control_->signals();
   }
   const HostInfo& host() const noexcept { return host_; }
 
-  void on_record(std::span<const std::byte> bytes) override {
-    ++records_;
-    record_bytes_ += bytes.size();
+  void record(internal::Record&& record) override {
     try {
-      if (auto record = decoder_.decode(bytes)) correlator_.on_record(std::move(*record));
+      correlator_.on_record(std::move(record));
     } catch (...) {
       ++out_of_memory_;
     }
   }
 
-  void on_event(Event event) override {
-    if (replay_filter_.keeps(event)) emit(event);
+  void event(Event event) override {
+    if (replay_filter_.keeps(event)) emit(std::move(event));
+  }
+
+  void snapshot_end(std::uint64_t time_ns) override {
+    if (!folding_) return;
+    for (Event& event : correlator_.take_snapshot(time_ns, *folding_)) emit(std::move(event));
   }
 
  private:
@@ -192,19 +203,21 @@ class Session::Impl final : public Receiver {
   }
 
   std::chrono::milliseconds longest_wait() const {
-    const auto housekeeping = std::chrono::duration_cast<std::chrono::milliseconds>(kHousekeepingPeriod);
+    auto housekeeping = std::chrono::duration_cast<std::chrono::milliseconds>(kHousekeepingPeriod);
+    if (source_->poll_period().count() != 0) housekeeping = source_->poll_period();
     return wanted(options_, Family::kSnapshots) ? std::min(housekeeping, options_.sample_interval) : housekeeping;
   }
 
   void wait(std::chrono::milliseconds timeout) const {
-    if (source_->fd() < 0) return;
+    timeout = source_->finished() ? std::chrono::milliseconds(0) : std::min(timeout, longest_wait());
     pollfd ready[2] = {{source_->fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
     ::poll(ready, 2, static_cast<int>(timeout.count()));
   }
 
   void poll_source() {
     const CpuMeter meter(cpu_ns_);
-    source_->poll(*this);
+    source_->drain(*this, {});
+    deliver();
     take_snapshot();
     if (Clock::now() < next_housekeeping_) return;
     next_housekeeping_ = Clock::now() + kHousekeepingPeriod;
@@ -214,52 +227,76 @@ class Session::Impl final : public Receiver {
   }
 
   OwnCost own_cost() const {
-    OwnCost cost{cpu_ns_, snapshots_cpu_ns_, std::nullopt, resident_bytes(), source_->kernel_memory_bytes()};
-    for (const auto& [family, ns] : source_->kernel_ns())
+    OwnCost cost{cpu_ns_, snapshots_cpu_ns_, std::nullopt, resident_bytes(), std::nullopt};
+    if (control_ == nullptr) return cost;
+    cost.kernel_memory_bytes = control_->kernel_memory_bytes();
+    for (const auto& [family, ns] : control_->kernel_ns())
       if (family != Family::kSnapshots) cost.kernel_ns = cost.kernel_ns.value_or(0) + ns;
     return cost;
   }
 
   bool is_active(Family family) const {
-    for (const SignalState& state : source_->signals())
+    for (const SignalState& state : signals())
       if (state.family == family) return state.active;
     return false;
   }
 
   void keep_to_budget() {
-    if (!options_.max_cost_share || !source_->live()) return;
-    const std::uint64_t wall_ns = boot_time_ns();
-    const auto family = budget_.check({wall_ns, cpu_ns_, snapshots_cpu_ns_, source_->kernel_ns()},
-                                      is_active(Family::kWaits), is_active(Family::kSnapshots));
+    if (!options_.max_cost_share || control_ == nullptr) return;
+    const std::map<Family, std::uint64_t> kernel_ns = control_->kernel_ns();
+    std::map<Family, internal::Budget::Cost> families;
+    for (const SignalState& state : control_->signals())
+      if (state.active) families[state.family];
+    for (auto& [each, cost] : families) {
+      // What the iterators cost in the kernel is the reading thread's CPU time already.
+      if (each == Family::kSnapshots) {
+        cost.reader_ns = snapshots_cpu_ns_;
+      } else if (const auto at = kernel_ns.find(each); at != kernel_ns.end()) {
+        cost.kernel_ns = at->second;
+      }
+    }
+    const auto family = budget_.check({internal::boot_time_ns(), cpu_ns_, std::move(families)});
     if (!family) return;
-    source_->shed(*family, {ErrorCode::kOverBudget,
-                            0,
-                            "family " + std::string(to_string(*family)) + " was given up: the session cost " +
-                                std::to_string(static_cast<int>(budget_.share() * 100)) + " % of a CPU",
-                            "raise SessionOptions::max_cost_share, or follow fewer processes",
-                            {}});
+    control_->shed(*family, {ErrorCode::kOverBudget,
+                             0,
+                             "family " + std::string(to_string(*family)) + " was given up: the session cost " +
+                                 std::to_string(static_cast<int>(budget_.share() * 100)) + " % of a CPU",
+                             "raise SessionOptions::max_cost_share, or follow fewer processes",
+                             {}});
     if (*family == Family::kWaits) correlator_.stop_ledgers();
     if (*family == Family::kSnapshots) snapshots_shed_ = true;
   }
 
   void take_snapshot() {
-    if (!source_->live() || snapshots_shed_ || !wanted(options_, Family::kSnapshots)) return;
+    if (source_->ends_itself() || snapshots_shed_ || !wanted(options_, Family::kSnapshots)) return;
     const auto begin = Clock::now();
     if (!snapshot_clock_.due(begin)) return;
     const CpuMeter meter(snapshots_cpu_ns_);
-    emit_samples(Correlator::Folding::kOfMany);
+    emit_samples(internal::Correlator::Folding::kOfMany);
     snapshot_clock_.took(begin, Clock::now());
   }
 
-  void emit_samples(Correlator::Folding folding) {
+  void emit_samples(internal::Correlator::Folding folding) {
+    if (control_ == nullptr) return;
     correlator_.begin_snapshot();
-    const std::uint64_t time_ns = boot_time_ns();
-    source_->sample(*this);
-    source_->sample_cgroups(*this);
-    for (const Event& event : correlator_.take_snapshot(time_ns, folding)) emit(event);
+    folding_ = folding;
+    control_->snapshot(*this, true);
+    folding_.reset();
+    deliver();
   }
 
-  void emit(const Event& event) {
+  void emit(Event event) { undelivered_.push_back(std::move(event)); }
+
+  /// With the source at rest, as a callback may call any method.
+  void deliver() {
+    while (!undelivered_.empty()) {
+      const Event event = std::move(undelivered_.front());
+      undelivered_.pop_front();
+      deliver(event);
+    }
+  }
+
+  void deliver(const Event& event) {
     events_.fetch_add(1);
     if (kind_of(event) == EventKind::kProcessExit) ++exits_;
     dispatcher_.dispatch(event);
@@ -267,30 +304,23 @@ class Session::Impl final : public Receiver {
   }
 
   std::map<std::string, std::uint64_t> losses() const {
-    std::map<std::string, std::uint64_t> losses = source_->losses();
+    std::map<std::string, std::uint64_t> losses = source_->counters().losses;
     const auto note = [&losses](const char* cause, std::uint64_t count) {
-      if (count != 0) losses[cause] = count;
+      if (count != 0) losses[cause] += count;
     };
-    note("record_malformed", decoder_.malformed());
-    note("record_unknown_kind", decoder_.unknown_kinds());
     note("process_forgotten", correlator_.forgotten());
     note("out_of_memory", out_of_memory_);
     return losses;
   }
 
-  static std::uint64_t boot_time_ns() {
-    timespec time{};
-    ::clock_gettime(CLOCK_BOOTTIME, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
-  }
-
   void report_losses() {
-    if (!source_->live()) return;
+    if (source_->ends_itself()) return;
     for (const auto& [cause, count] : losses()) {
       std::uint64_t& reported = reported_losses_[cause];
-      if (count > reported) emit(Loss{boot_time_ns(), cause, count - reported});
+      if (count > reported) emit(Loss{internal::boot_time_ns(), cause, count - reported});
       reported = count;
     }
+    deliver();
   }
 
   void tell_cost(SessionEnd& end) const {
@@ -300,29 +330,29 @@ class Session::Impl final : public Receiver {
     end.cost_memory_bytes = cost.memory_bytes;
     end.cost_kernel_memory_bytes = cost.kernel_memory_bytes;
     end.missing_families.emplace();
-    for (const SignalState& state : source_->signals())
+    for (const SignalState& state : signals())
       if (!state.active) end.missing_families->emplace_back(to_string(state.family));
   }
 
   void finish() {
     source_->stop();
-    source_->poll(*this);
-    if (source_->live()) {
-      emit_samples(Correlator::Folding::kNone);
+    while (source_->drain(*this, {})) deliver();
+    deliver();
+    if (!source_->ends_itself()) {
+      emit_samples(internal::Correlator::Folding::kNone);
       // What they wait for from now on is not seen.
       correlator_.stop_ledgers();
       report_losses();
       SessionEnd end;
-      end.time_ns = boot_time_ns();
-      for (const RawTotals& raw : source_->totals()) {
-        const ContextTotals totals = totals_of(raw, contexts_);
+      end.time_ns = internal::boot_time_ns();
+      for (const ContextTotals& totals : this->totals()) {
         end.processes_started += totals.living + totals.ended;
         end.processes_ended += totals.ended;
       }
       end.exits_delivered = exits_;
       for (const auto& [cause, count] : losses()) end.losses += count;
       tell_cost(end);
-      emit(end);
+      deliver(end);
     }
     for (const auto& sink : sinks_) sink->flush();
   }
@@ -334,18 +364,18 @@ class Session::Impl final : public Receiver {
   // Used under source_mutex_, which a callback may take again.
   mutable std::recursive_mutex source_mutex_;
   std::vector<Context> contexts_;
-  std::unique_ptr<Source> source_;
+  std::unique_ptr<internal::Source> source_;
+  internal::Control* control_;  ///< Of it; null: it has none.
   HostInfo host_;
   internal::Dispatcher dispatcher_;
-  Decoder decoder_;
-  Correlator correlator_;
+  std::deque<Event> undelivered_;
+  internal::Correlator correlator_;
+  std::optional<internal::Correlator::Folding> folding_;  ///< While a snapshot is taken.
   ReplayFilter replay_filter_;
   std::vector<std::unique_ptr<Sink>> sinks_;
   std::map<std::string, std::uint64_t> reported_losses_;
   Clock::time_point next_housekeeping_ = Clock::now() + kHousekeepingPeriod;
   internal::SnapshotClock snapshot_clock_;
-  std::uint64_t records_ = 0;
-  std::uint64_t record_bytes_ = 0;
   std::uint64_t exits_ = 0;
   std::uint64_t out_of_memory_ = 0;
   internal::Budget budget_;
@@ -364,12 +394,16 @@ class Session::Impl final : public Receiver {
 
 Session::Session(SessionOptions options) {
   std::vector<Context> contexts(1);
-  auto source = kernel_source(kernel_options(options, contexts));
+  auto source = internal::kernel_source(kernel_options(options, contexts));
   impl_ = std::make_unique<Impl>(std::move(source), std::move(options), std::move(contexts), true);
 }
 
-Session::Session(std::unique_ptr<Source> source, SessionOptions options)
-    : impl_(std::make_unique<Impl>(std::move(source), std::move(options), std::vector<Context>(1), false)) {}
+Session::Session(Source source, SessionOptions options) {
+  auto owned = source.release();
+  if (owned == nullptr)
+    throw Error({ErrorCode::kInvalidArgument, 0, "the session's source was given to another", "make one each", {}});
+  impl_ = std::make_unique<Impl>(std::move(owned), std::move(options), std::vector<Context>(1), false);
+}
 
 Session::~Session() = default;
 

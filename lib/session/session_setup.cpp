@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "correlate/account.hpp"
-#include "wire.h"
 
 namespace tracer {
 namespace {
@@ -17,7 +15,7 @@ constexpr auto kLeastInterval = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Correlator::Rules rules_of(const SessionOptions& options) {
+internal::Correlator::Rules rules_of(const SessionOptions& options) {
   return {options.tool_rules.empty() ? ToolRules::builtin() : ToolRules::load(options.tool_rules),
           options.secret_rules.empty() ? SecretRules::builtin() : SecretRules::load(options.secret_rules),
           options.mask_secrets};
@@ -27,14 +25,13 @@ bool wanted(const SessionOptions& options, Family family) {
   return std::find(options.families.begin(), options.families.end(), family) != options.families.end();
 }
 
-KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Context>& contexts) {
+internal::KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Context>& contexts) {
   const FilterEvaluator evaluator(options.filter, true);
-  KernelSourceOptions kernel;
+  internal::KernelSourceOptions kernel;
   kernel.ring_bytes = options.ring_bytes;
   kernel.max_processes = options.max_processes;
   kernel.max_contexts = options.max_contexts;
-  kernel.waits = wanted(options, Family::kWaits);
-  kernel.snapshots = wanted(options, Family::kSnapshots);
+  kernel.families = options.families;
   kernel.time_programs = options.max_cost_share.has_value();
   kernel.own_uid_only = ::geteuid() != 0;
   bool includes = false;
@@ -65,15 +62,13 @@ KernelSourceOptions kernel_options(const SessionOptions& options, std::vector<Co
   return kernel;
 }
 
-ContextTotals totals_of(const RawTotals& raw, const std::vector<Context>& contexts) {
-  tracer_context_totals wire{};
-  if (!raw.bytes.empty()) std::memcpy(&wire, raw.bytes.data(), std::min(raw.bytes.size(), sizeof wire));
+ContextTotals totals_of(const internal::RawTotals& raw, const std::vector<Context>& contexts) {
   ContextTotals totals;
   if (raw.context_id < contexts.size()) totals.context = contexts[raw.context_id];
   totals.living = raw.living;
-  totals.ended = wire.ended;
-  totals.failed = wire.failed;
-  totals.account = totals_account(wire);
+  totals.ended = raw.ended;
+  totals.failed = raw.failed;
+  totals.account = internal::totals_account(raw);
   return totals;
 }
 
