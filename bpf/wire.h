@@ -23,15 +23,13 @@
 #define TRACER_ARGV_TAIL_BYTES 1024
 #define TRACER_PATH_MAX_BYTES 4096
 
-/* Kinds are never renumbered. */
+/* Kinds are never renumbered, and none takes the number of one that is gone: 6, 8. */
 #define TRACER_WIRE_PROCESS_START 1
 #define TRACER_WIRE_PROCESS_EXEC 2
 #define TRACER_WIRE_PROCESS_EXIT 3
 #define TRACER_WIRE_CGROUP 4
 #define TRACER_WIRE_THREAD 5	    /* one living thread of a tracked process, from iter/task */
 #define TRACER_WIRE_FILE 7	    /* an open regular file of a tracked process, from iter/task_file */
-#define TRACER_WIRE_TEXT 6	    /* made in user space from /proc, for a process that lived before it was tracked */
-#define TRACER_WIRE_CGROUP_MEMORY 8 /* made in user space from the files of a cgroup */
 
 /* Which hierarchy a cgroup id belongs to. */
 #define TRACER_HIERARCHY_V2 0
@@ -230,32 +228,6 @@ struct tracer_wire_file {
 	__u32 readable;
 	__u32 writable;
 	char name[TRACER_FILE_NAME_SIZE]; /* the last component; cut when longer */
-};
-
-/* Followed by the exe's path, the working folder, the argument vector and the cgroup's path, each of the size given. */
-struct tracer_wire_text {
-	struct tracer_wire_header header;
-	__u32 exe_size; /* 0xffffffff in any of these: not known */
-	__u32 cwd_size;
-	__u32 argv_size;
-	__u32 cgroup_size;
-	__u64 argv_total;
-};
-
-#define TRACER_UNKNOWN (~0ull)
-
-struct tracer_wire_cgroup_memory {
-	struct tracer_wire_header header;
-	__u64 cgroup_id;
-	__u64 memory_bytes; /* this and the others: TRACER_UNKNOWN, where it is */
-	__u64 peak_bytes;
-	__u64 file_bytes;
-	__u64 kernel_bytes;
-	__u64 throttled_ns;
-	__u32 hierarchy;
-	__u32 has_below; /* 1: there are cgroups below, whose memory is in its own */
-	__u64 processes; /* in it, tracked or not */
-	__u64 foreign;	 /* of these, not tracked */
 };
 
 /* Sums of all processes that ended in a context; per CPU, in the map `totals`. */

@@ -4,17 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
 
 namespace tracer::internal {
 namespace {
 
-constexpr std::size_t kWords = sizeof(tracer_wire_account) / sizeof(std::uint64_t);
 /// Wide enough for the product of two times.
 __extension__ using Wide = unsigned __int128;
-using Words = std::array<std::uint64_t, kWords>;
 
 /// In doubt: it is not known how much of what was read before is to be taken off.
 void take_off_reads(Account& account, std::uint64_t before_exec_bytes, bool in_doubt) noexcept {
@@ -28,37 +23,21 @@ void take_off_reads(Account& account, std::uint64_t before_exec_bytes, bool in_d
 
 /// Takes off what was read before the last exec: by ended programs, and by exec itself, which can't be told apart. When
 /// that exec was before tracking began, what it read is not known.
-void settle_reads(Account& account, std::uint64_t read_before_exec_bytes, std::uint32_t flags) noexcept {
-  const bool executed = (flags & TRACER_FLAG_EXECUTED) != 0;
-  const bool lived_before = (flags & TRACER_FLAG_ADOPTED_LIFE) != 0;
-  if (!account.read_bytes || (!executed && !lived_before)) return;
-  take_off_reads(account, read_before_exec_bytes, !executed || read_before_exec_bytes > kMostExecReadBytes);
+void settle_reads(Account& account, std::uint64_t read_before_exec_bytes, const RecordFlags& flags) noexcept {
+  if (!account.read_bytes || (!flags.executed && !flags.lived_before)) return;
+  take_off_reads(account, read_before_exec_bytes, !flags.executed || read_before_exec_bytes > kMostExecReadBytes);
   account.read_calls.reset();
 }
 
 }  // namespace
 
-tracer_wire_account difference(const tracer_wire_account& a, const tracer_wire_account& b) noexcept {
-  auto left = std::bit_cast<Words>(a);
-  const auto right = std::bit_cast<Words>(b);
-  for (std::size_t i = 0; i < kWords; ++i) left[i] = left[i] > right[i] ? left[i] - right[i] : 0;
-  return std::bit_cast<tracer_wire_account>(left);
-}
-
-tracer_wire_account sum_of(const tracer_wire_account& a, const tracer_wire_account& b) noexcept {
-  auto left = std::bit_cast<Words>(a);
-  const auto right = std::bit_cast<Words>(b);
-  for (std::size_t i = 0; i < kWords; ++i) left[i] += right[i];
-  return std::bit_cast<tracer_wire_account>(left);
-}
-
-std::optional<std::uint64_t> system_share(std::uint64_t cpu_ns, const tracer_wire_account& sampled) noexcept {
+std::optional<std::uint64_t> system_share(std::uint64_t cpu_ns, const RawAccount& sampled) noexcept {
   const Wide both = static_cast<Wide>(sampled.user_sampled_ns) + sampled.system_sampled_ns;
   if (both == 0) return std::nullopt;
   return static_cast<std::uint64_t>(static_cast<Wide>(cpu_ns) * sampled.system_sampled_ns / both);
 }
 
-Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept {
+Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept {
   Account account;
   account.cpu_ns = raw.cpu_ns;
   account.system_ns = system_share(raw.cpu_ns, raw);
@@ -67,7 +46,7 @@ Account to_account(const tracer_wire_account& raw, std::uint32_t flags) noexcept
   account.major_faults = raw.major_faults;
   account.voluntary_switches = raw.voluntary_switches;
   account.involuntary_switches = raw.involuntary_switches;
-  if ((flags & TRACER_FLAG_LOST_THREADS) != 0) return account;
+  if (flags.lost_threads) return account;
   account.run_queue_ns = raw.run_queue_ns;
   account.read_bytes = raw.read_bytes;
   account.written_bytes = raw.written_bytes;
@@ -84,11 +63,11 @@ std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept {
   return pages * page_bytes;
 }
 
-void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexcept {
+void set_peak(Account& account, std::uint64_t pages, const RecordFlags& flags) noexcept {
   account.peak_rss_bytes.reset();
   account.peak_rss_at_most_bytes.reset();
-  if ((flags & TRACER_FLAG_PEAK_SHARED) != 0 || pages == 0) return;
-  if ((flags & TRACER_FLAG_PEAK_EXACT) != 0) {
+  if (flags.borrows_memory || pages == 0) return;
+  if (flags.peak_exact) {
     account.peak_rss_bytes = bytes_of_pages(pages);
   } else {
     account.peak_rss_at_most_bytes = bytes_of_pages(pages);
@@ -97,14 +76,14 @@ void set_peak(Account& account, std::uint64_t pages, std::uint32_t flags) noexce
 
 Account ended_account(const ExecRecord& record, const ProgramBase& base) noexcept {
   // While threads of the ended program were still ending, its sums were not final: not known is better than too little.
-  if ((record.flags & TRACER_FLAG_THREADS_PENDING) != 0) return {};
+  if (record.flags.threads_pending) return {};
   const RawAccount share = difference(record.total, base.total);
   Account account = to_account(share, record.flags);
   account.ledger = to_ledger(difference(record.waits, base.waits), share);
   account.read_at_most_bytes = account.read_bytes;
   account.read_bytes.reset();
   account.read_calls.reset();
-  if ((record.flags & TRACER_FLAG_CPU_STALE) != 0) forget_cpu(account);
+  if (record.flags.cpu_stale) forget_cpu(account);
   set_peak(account, record.ended_peak_pages, record.flags);
   return account;
 }
@@ -118,7 +97,7 @@ Account process_account(const ExitRecord& record) noexcept {
 }
 
 Account living_account(const RawAccount& sum, const RawWaits& waits, std::uint64_t read_before_exec_bytes,
-                       std::uint32_t flags) noexcept {
+                       const RecordFlags& flags) noexcept {
   Account account = to_account(sum, flags);
   account.ledger = to_ledger(waits, sum);
   settle_reads(account, read_before_exec_bytes, flags);
@@ -127,19 +106,19 @@ Account living_account(const RawAccount& sum, const RawWaits& waits, std::uint64
 
 Account last_program_account(const ExitRecord& record, const ProgramBase& base) noexcept {
   // What threads did that ended before tracking began is before an exec, too, and so not in the program's share.
-  std::uint32_t flags = record.flags;
-  if ((flags & TRACER_FLAG_EXECUTED) != 0) flags &= ~TRACER_FLAG_LOST_THREADS;
+  RecordFlags flags = record.flags;
+  if (flags.executed) flags.lost_threads = false;
   const RawAccount share = difference(difference(record.total, base.total), record.late);
   Account account = to_account(share, flags);
   // The waits of late threads are not told apart.
   if (record.late.cpu_ns == 0) account.ledger = to_ledger(difference(record.waits, base.waits), share);
   set_peak(account, record.peak_pages, flags);
-  if ((flags & TRACER_FLAG_EXECUTED) == 0) settle_reads(account, 0, flags);
+  if (!flags.executed) settle_reads(account, 0, flags);
   return account;
 }
 
-Account totals_account(const tracer_context_totals& totals) noexcept {
-  Account account = to_account(totals.account, totals.lost_threads != 0 ? TRACER_FLAG_LOST_THREADS : 0);
+Account totals_account(const RawTotals& totals) noexcept {
+  Account account = to_account(totals.account, {.lost_threads = totals.lost_threads != 0});
   account.read_at_most_bytes = account.read_bytes;
   if (!account.read_bytes) return account;
   if (totals.read_before_exec_bytes != 0) account.read_calls.reset();

@@ -10,10 +10,6 @@
 
 namespace tracer::internal {
 
-/// a - b; nothing known where it is so of a.
-RawWaits difference(const RawWaits& a, const RawWaits& b) noexcept;
-RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept;
-
 /// `account` of the same span says how CPU time is split. Absent: no thread was followed.
 std::optional<Ledger> to_ledger(const RawWaits& waits, const RawAccount& account) noexcept;
 

@@ -24,14 +24,14 @@ std::uint64_t resident_bytes(const ProcessSample& sample) {
          sample.rss_shared_bytes.value_or(0);
 }
 
-std::optional<std::string> state_name(std::uint32_t state) {
+const char* state_name(ThreadState state) {
   switch (state) {
-    case TRACER_STATE_RUNNING: return "running";
-    case TRACER_STATE_SLEEPING: return "sleeping";
-    case TRACER_STATE_UNINTERRUPTIBLE: return "uninterruptible";
-    case TRACER_STATE_STOPPED: return "stopped";
-    default: return std::nullopt;
+    case ThreadState::kRunning: return "running";
+    case ThreadState::kSleeping: return "sleeping";
+    case ThreadState::kUninterruptible: return "uninterruptible";
+    case ThreadState::kStopped: break;
   }
+  return "stopped";
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process>
   sample.attached_ns = attached_ns;
   sample.time_ns = record.identity.time_ns;
   sample.threads = sample.threads.value_or(0) + (record.lives ? 1 : 0);
-  if (record.lives && !sample.state) sample.state = state_name(record.state);
+  if (record.lives && record.state && !sample.state) sample.state = state_name(*record.state);
   if (!record.memory) return;
   const bool own = !sampling.borrows_memory();
   sample.rss_anonymous_bytes = own ? bytes_of_pages(record.memory->anonymous_pages) : 0;

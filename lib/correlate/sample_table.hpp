@@ -43,12 +43,12 @@ class SampleTable {
  private:
   struct Sampling {
     ProcessSample sample;
-    RawAccount sum{};
-    RawWaits waits{};
+    RawAccount sum;
+    RawWaits waits;
     std::uint64_t read_before_exec_bytes = 0;
-    std::uint32_t flags = 0;
-    bool borrows_memory() const noexcept { return (flags & TRACER_FLAG_PEAK_SHARED) != 0; }
-    bool is_copy() const noexcept { return (flags & TRACER_FLAG_COPY) != 0 && !borrows_memory(); }
+    RecordFlags flags;
+    bool borrows_memory() const noexcept { return flags.borrows_memory; }
+    bool is_copy() const noexcept { return flags.copy && !borrows_memory(); }
   };
   using Samplings = std::map<std::uint32_t, Sampling>;
   using Pids = std::set<std::uint32_t>;

@@ -12,18 +12,21 @@ namespace tracer::internal {
 /// Says when a session has cost more than its share for too long, and which family to give up. One thread at a time.
 class Budget {
  public:
-  /// Sums since the session began.
+  /// Since the session began.
+  struct Cost {
+    std::uint64_t reader_ns = 0;  ///< CPU time of the reading thread for this family.
+    std::uint64_t kernel_ns = 0;  ///< Beside it, in others' context; 0 where the kernel does not count it.
+  };
   struct Spent {
     std::uint64_t wall_ns = 0;
-    std::uint64_t cpu_ns = 0;                   ///< Of the reading thread.
-    std::uint64_t snapshots_cpu_ns = 0;         ///< Of that, for snapshots.
-    std::map<Family, std::uint64_t> kernel_ns;  ///< Empty: not known.
+    std::uint64_t reader_ns = 0;           ///< CPU time of the reading thread, all families and its other work.
+    std::map<Family, Cost> families = {};  ///< Those that are active.
   };
 
   explicit Budget(std::optional<double> max_share) : max_share_(max_share) {}
 
-  /// To be called about once a second. The family to shed now, of those that are active; absent: none.
-  std::optional<Family> check(const Spent& spent, bool waits_active, bool snapshots_active);
+  /// To be called about once a second. The family to shed now: the dearest, but never the lifecycle; absent: none.
+  std::optional<Family> check(Spent spent);
   /// Of one CPU, between the last two checks.
   double share() const noexcept { return share_; }
 

@@ -70,9 +70,19 @@ void Housekeeper::report_losses() {
 
 void Housekeeper::keep_to_budget() {
   if (!has_budget_) return;
-  const auto family =
-      budget_.check({boot_time_ns(), session_.cost().cpu_ns, snapshots_cpu_ns_.value(), control_->kernel_ns()},
-                    active(Family::kWaits), active(Family::kSnapshots));
+  const std::map<Family, std::uint64_t> kernel_ns = control_->kernel_ns();
+  std::map<Family, Budget::Cost> families;
+  for (const SignalState& state : control_->signals()) {
+    if (!state.active) continue;
+    Budget::Cost& cost = families[state.family];
+    // What the iterators cost in the kernel is the reader's CPU time already.
+    if (state.family == Family::kSnapshots) {
+      cost.reader_ns = snapshots_cpu_ns_.value();
+    } else if (const auto at = kernel_ns.find(state.family); at != kernel_ns.end()) {
+      cost.kernel_ns = at->second;
+    }
+  }
+  const auto family = budget_.check({boot_time_ns(), session_.cost().cpu_ns, std::move(families)});
   if (!family) return;
   control_->shed(*family, {ErrorCode::kOverBudget,
                            0,

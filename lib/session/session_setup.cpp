@@ -32,8 +32,7 @@ KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& 
   kernel.ring_bytes = options.ring_bytes;
   kernel.max_processes = options.max_processes;
   kernel.max_contexts = options.max_contexts;
-  kernel.waits = wanted(options, Family::kWaits);
-  kernel.snapshots = wanted(options, Family::kSnapshots);
+  kernel.families = options.families;
   kernel.time_programs = options.max_cost_share.has_value();
   kernel.own_uid_only = ::geteuid() != 0;
   bool includes = false;
@@ -42,7 +41,7 @@ KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& 
     includes = includes || rule.include;
     kernel.rules.push_back({rule, contexts.number_of(rule.context)});
   }
-  if (kernel.snapshots && options.sample_interval < kLeastInterval)
+  if (wanted(options, Family::kSnapshots) && options.sample_interval < kLeastInterval)
     throw Error({ErrorCode::kInvalidArgument,
                  0,
                  "snapshots more often than every 100 ms are not possible",

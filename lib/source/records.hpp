@@ -51,6 +51,7 @@ struct StartRecord {
   RecordIdentity identity;
   bool excluded = false;  ///< A rule has pruned it: nothing more will be told of it.
   std::optional<std::uint64_t> attached_ns;
+  bool executing = false;  ///< Taken in as it executed: its words come with its ExecRecord, which follows.
 };
 
 /// A program's words: from the exec record, or from /proc for a process that lived before.

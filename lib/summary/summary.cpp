@@ -24,7 +24,7 @@ void add_reads(SummaryRow& row, const Account& account) {
   row.read_at_most_bytes += bound.value_or(0);
   if (!bound) {
     ++row.unbounded_reads;
-  } else if (!account.read_bytes && *bound > kMostExecReadBytes) {
+  } else if (!account.read_bytes && *bound > internal::kMostExecReadBytes) {
     ++row.unknown_reads;
   }
 }

@@ -12,7 +12,6 @@
 
 #include <tracer/filter.hpp>
 #include <tracer/session.hpp>
-#include <tracer/testing.hpp>
 
 #include "collect.hpp"
 
@@ -181,9 +180,9 @@ void run_with_seed(std::uint64_t seed) {
   if (dice.one_in(3)) options.filter.include_exe("tool1");
   if (dice.one_in(3)) options.filter.exclude_exe("tool2");
   const bool all = options.filter.rules().empty();
-  auto owned = std::make_unique<testing::FakeSource>();
-  testing::FakeSource& source = *owned;
-  Session session(std::move(owned), options);
+  auto owned = std::make_unique<wire::WireSource>();
+  wire::WireSource& source = *owned;
+  Session session(Source(std::move(owned)), options);
   std::vector<Event> events;
   const Subscription subscription = session.on_any([&](const Event& event) { events.push_back(event); });
   session.start();
@@ -192,7 +191,7 @@ void run_with_seed(std::uint64_t seed) {
     tracer_wire_header header{};
     if (record.size() >= sizeof header) std::memcpy(&header, record.data(), sizeof header);
     if (header.kind == TRACER_WIRE_PROCESS_EXIT && header.size == record.size()) ++exits_sent;
-    collect::push(source, record);
+    source.push(record);
     if (dice.one_in(20)) session.poll(std::chrono::milliseconds(0));
   }
   session.stop();
@@ -228,16 +227,16 @@ TEST_CASE("records with random bytes changed never harm the session") {
     CAPTURE(seed);
     Dice dice(seed * 1000);
     const Tree tree = make_tree(dice);
-    auto owned = std::make_unique<testing::FakeSource>();
-    testing::FakeSource& source = *owned;
-    Session session(std::move(owned), collect::polled());
+    auto owned = std::make_unique<wire::WireSource>();
+    wire::WireSource& source = *owned;
+    Session session(Source(std::move(owned)), collect::polled());
     std::vector<Event> events;
     const Subscription subscription = session.on_any([&](const Event& event) { events.push_back(event); });
     session.start();
     for (wire::Bytes record : tree.records) {
       for (std::uint64_t n = dice.below(4); n > 0; --n)
         record[dice.below(record.size())] = static_cast<std::byte>(dice.below(256));
-      collect::push(source, record);
+      source.push(record);
     }
     session.stop();
     for (const Event& event : events) CHECK_FALSE(to_json(event).empty());

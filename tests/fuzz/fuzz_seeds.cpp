@@ -61,7 +61,6 @@ void records(Folder folder) {
   const wire::Bytes each[] = {
       wire::cgroup_record(1, "/docker/" + std::string(64, 'a')),
       wire::cgroup_record(2, "/a/b", true),
-      wire::text_record(who, {.exe = "/bin/sh", .cwd = "/", .argv = {{"sh", "-c", "x"}}, .cgroup = "/s"}),
       wire::start_record(who),
       wire::exec_record(who, {.time_ns = 1100, .program_start_ns = 1000, .argv = {"mysql", "--password=abc"}}),
       wire::exec_record(who, {.time_ns = 1150, .argv_total = 9000}, std::string(4096, 'x')),

@@ -8,12 +8,13 @@
 #include <span>
 
 #include <tracer/session.hpp>
+#include <tracer/source.hpp>
 #include <tracer/summary.hpp>
-#include <tracer/testing.hpp>
 
 #include "source/kernel/decoder.hpp"
 #include "stream/event_codec.hpp"
 #include "wire_builder.hpp"
+#include "wire_source.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
@@ -23,9 +24,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if ((data[0] & 1) != 0) options.filter.include_exe("*a*");
   if ((data[0] & 2) != 0) options.filter.exclude_tool("*b*c");
   if ((data[0] & 4) != 0) options.filter.include_argument("?*");
-  auto owned = std::make_unique<tracer::testing::FakeSource>();
-  tracer::testing::FakeSource& source = *owned;
-  tracer::Session session(std::move(owned), options);
+  auto owned = std::make_unique<wire::WireSource>();
+  wire::WireSource& source = *owned;
+  tracer::Session session(tracer::Source(std::move(owned)), options);
   tracer::Summary summary;
   bool ended = false;
   const tracer::Subscription all = session.on_any([&](const tracer::Event& event) {
@@ -38,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   session.start();
   auto rest = std::as_bytes(std::span(data + 1, size - 1));
-  tracer::Decoder decoder;
+  tracer::internal::Decoder decoder;
   while (rest.size() >= 2) {
     const std::size_t length =
         std::min(static_cast<std::size_t>(rest[0]) | (static_cast<std::size_t>(rest[1]) << 8), rest.size() - 2);

@@ -13,11 +13,11 @@
 
 #include <tracer/session.hpp>
 #include <tracer/source.hpp>
-#include <tracer/testing.hpp>
 
 #include "correlate/correlator.hpp"
 #include "source/kernel/decoder.hpp"
 #include "wire_builder.hpp"
+#include "wire_source.hpp"
 
 namespace collect {
 
@@ -42,15 +42,12 @@ inline tracer::SessionOptions polled() {
   return options;
 }
 
-/// FakeSource::push(record) would take a vector for the record itself.
-inline void push(tracer::testing::FakeSource& source, std::span<const std::byte> record) { source.push(record); }
-
 /// The life of a process in three records.
-inline void push_life(tracer::testing::FakeSource& source, std::uint32_t pid) {
+inline void push_life(wire::WireSource& source, std::uint32_t pid) {
   const wire::Who who{.pid = pid, .start_ns = pid * 10ull};
-  push(source, wire::start_record(who));
-  push(source, wire::exec_record(who, {.time_ns = who.start_ns + 1, .program_start_ns = who.start_ns}));
-  push(source, wire::exit_record(who, {.time_ns = who.start_ns + 2, .program_start_ns = who.start_ns + 1}));
+  source.push(wire::start_record(who));
+  source.push(wire::exec_record(who, {.time_ns = who.start_ns + 1, .program_start_ns = who.start_ns}));
+  source.push(wire::exit_record(who, {.time_ns = who.start_ns + 2, .program_start_ns = who.start_ns + 1}));
 }
 
 /// Decoder and correlator, without a session.
@@ -66,6 +63,7 @@ class Stages {
     const wire::Exact exact(bytes);
     if (auto record = decoder.decode(exact.span())) correlator.on_record(std::move(*record));
   }
+  void push(tracer::internal::Record record) { correlator.on_record(std::move(record)); }
   /// Samples of what these records tell.
   std::vector<tracer::ProcessSample> sample(std::initializer_list<wire::Bytes> records) {
     return correlator.sample_now([&] {
@@ -82,8 +80,8 @@ class Stages {
   }
 
   std::vector<tracer::Event> events;
-  tracer::Decoder decoder;
-  tracer::Correlator correlator;
+  tracer::internal::Decoder decoder;
+  tracer::internal::Correlator correlator;
 };
 
 /// A session that the test polls, with all its events.
@@ -91,9 +89,9 @@ class Polled {
  public:
   explicit Polled(tracer::SessionOptions options = {}) {
     options.reader = tracer::Reader::kPoll;
-    auto owned = std::make_unique<tracer::testing::FakeSource>();
+    auto owned = std::make_unique<wire::WireSource>();
     source = owned.get();
-    session = std::make_unique<tracer::Session>(std::move(owned), std::move(options));
+    session = std::make_unique<tracer::Session>(tracer::Source(std::move(owned)), std::move(options));
     subscription = session->on_any([this](const tracer::Event& event) { events.push_back(event); });
     session->start();
   }
@@ -101,7 +99,7 @@ class Polled {
   std::size_t poll() { return session->poll(std::chrono::milliseconds(0)); }
 
   std::vector<tracer::Event> events;
-  tracer::testing::FakeSource* source = nullptr;
+  wire::WireSource* source = nullptr;
   std::unique_ptr<tracer::Session> session;
   tracer::Subscription subscription;
 };

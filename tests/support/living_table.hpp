@@ -13,14 +13,14 @@
 
 #include "correlate/sample_table.hpp"
 #include "correlate/account.hpp"
-#include "wire_builder.hpp"
+#include "raw_builder.hpp"
 
 namespace tracer::living_table {
 
 inline constexpr std::uint64_t kMiB = 1u << 20;
-inline constexpr std::uint32_t kCopy = TRACER_FLAG_COPY;  ///< Flags of one that only forked.
-inline constexpr std::uint32_t kExecuted = TRACER_FLAG_EXECUTED;
-inline constexpr std::uint32_t kBorrower = TRACER_FLAG_PEAK_SHARED | TRACER_FLAG_COPY;
+inline constexpr internal::RecordFlags kCopy{.copy = true};  ///< One that only forked.
+inline constexpr internal::RecordFlags kExecuted{.executed = true};
+inline constexpr internal::RecordFlags kBorrower{.borrows_memory = true, .copy = true};
 
 inline std::shared_ptr<const Process> process(std::uint32_t pid, std::optional<std::uint32_t> parent = {},
                                               std::optional<std::string> exe = {}) {
@@ -32,15 +32,15 @@ inline std::shared_ptr<const Process> process(std::uint32_t pid, std::optional<s
   return std::make_shared<const Process>(process);
 }
 
-inline ThreadRecord thread_of(std::uint32_t pid, std::uint64_t unit = 1) {
-  ThreadRecord record;
+inline internal::ThreadRecord thread_of(std::uint32_t pid, std::uint64_t unit = 1) {
+  internal::ThreadRecord record;
   record.identity.pid = pid;
   record.identity.time_ns = 5000 + unit;
-  record.sum = wire::counted(unit);
+  record.sum = raw::counted(unit);
   record.waits.threads = 1;
   record.waits.wall_ns = 1000 * unit;
   record.flags = kExecuted;
-  record.state = TRACER_STATE_SLEEPING;
+  record.state = internal::ThreadState::kSleeping;
   return record;
 }
 
@@ -50,14 +50,14 @@ struct Living {
   std::optional<std::string> exe = "/usr/bin/python3";
   std::uint64_t anonymous_bytes = 8 * kMiB;
   std::uint64_t shared_bytes = 0;
-  std::uint32_t flags = kExecuted;
+  internal::RecordFlags flags = kExecuted;
 };
 
-inline void add(SampleTable& table, const Living& living) {
-  ThreadRecord record = thread_of(living.pid);
+inline void add(internal::SampleTable& table, const Living& living) {
+  internal::ThreadRecord record = thread_of(living.pid);
   record.flags = living.flags;
-  record.memory =
-      ThreadRecord::Memory{living.anonymous_bytes / bytes_of_pages(1), 3, living.shared_bytes / bytes_of_pages(1)};
+  record.memory = internal::ThreadRecord::Memory{living.anonymous_bytes / internal::bytes_of_pages(1), 3,
+                                                 living.shared_bytes / internal::bytes_of_pages(1)};
   table.add(record, process(living.pid, living.parent, living.exe), {});
 }
 
@@ -78,7 +78,7 @@ struct Asking {
   }
 
   std::vector<std::uint32_t> asked;
-  SampleTable table;
+  internal::SampleTable table;
 };
 
 using Pids = std::vector<std::uint32_t>;

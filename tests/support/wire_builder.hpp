@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "raw_builder.hpp"
 #include "wire.h"
 
 namespace wire {
@@ -75,26 +77,6 @@ struct Thread {
   tracer_wire_waits waits = {};
   std::optional<std::uint64_t> anonymous_pages = {};  ///< Absent: nothing is known of the process's memory.
   std::uint32_t state = TRACER_STATE_RUNNING;
-};
-
-struct CgroupMemory {
-  std::uint64_t cgroup_id = 1;
-  std::uint32_t hierarchy = TRACER_HIERARCHY_V2;
-  std::uint32_t has_below = 0;
-  std::uint64_t processes = TRACER_UNKNOWN;
-  std::uint64_t foreign = TRACER_UNKNOWN;
-  std::uint64_t memory_bytes = TRACER_UNKNOWN;
-  std::uint64_t peak_bytes = TRACER_UNKNOWN;
-  std::uint64_t file_bytes = TRACER_UNKNOWN;
-  std::uint64_t kernel_bytes = TRACER_UNKNOWN;
-  std::uint64_t throttled_ns = TRACER_UNKNOWN;
-};
-
-struct Text {
-  std::optional<std::string> exe = {};
-  std::optional<std::string> cwd = {};
-  std::optional<std::vector<std::string>> argv = {};
-  std::optional<std::string> cgroup = {};
 };
 
 template <class T>
@@ -245,44 +227,6 @@ inline Bytes thread_record(const Who& who, const Thread& thread) {
   return sized(std::move(bytes));
 }
 
-inline Bytes cgroup_memory_record(const CgroupMemory& memory) {
-  tracer_wire_cgroup_memory record{};
-  record.header = header_of(TRACER_WIRE_CGROUP_MEMORY, {}, 0);
-  record.cgroup_id = memory.cgroup_id;
-  record.memory_bytes = memory.memory_bytes;
-  record.peak_bytes = memory.peak_bytes;
-  record.file_bytes = memory.file_bytes;
-  record.kernel_bytes = memory.kernel_bytes;
-  record.throttled_ns = memory.throttled_ns;
-  record.hierarchy = memory.hierarchy;
-  record.has_below = memory.has_below;
-  record.processes = memory.processes;
-  record.foreign = memory.foreign;
-  Bytes bytes;
-  append(bytes, record);
-  return sized(std::move(bytes));
-}
-
-inline Bytes text_record(const Who& who, const Text& text) {
-  constexpr std::uint32_t kUnknown = 0xffffffff;
-  const auto size = [](const std::optional<std::string>& part) {
-    return part ? static_cast<std::uint32_t>(part->size()) : kUnknown;
-  };
-  const std::optional<std::string> argv = text.argv ? std::optional(joined(*text.argv)) : std::nullopt;
-  tracer_wire_text record{};
-  record.header = header_of(TRACER_WIRE_TEXT, who, who.start_ns);
-  record.exe_size = size(text.exe);
-  record.cwd_size = size(text.cwd);
-  record.argv_size = size(argv);
-  record.cgroup_size = size(text.cgroup);
-  record.argv_total = argv ? argv->size() : 0;
-  Bytes bytes;
-  append(bytes, record);
-  for (const auto& part : {text.exe, text.cwd, argv, text.cgroup})
-    if (part) append_text(bytes, *part);
-  return sized(std::move(bytes));
-}
-
 /// A copy of exactly its size on the heap, so that a sanitizer sees a read beyond it.
 class Exact {
  public:
@@ -296,25 +240,15 @@ class Exact {
   std::size_t size_;
 };
 
+inline Bytes file_record(const tracer_wire_file& file) {
+  Bytes bytes;
+  append(bytes, file);
+  return sized(std::move(bytes));
+}
+
 /// Every counter different, so that a mix-up shows.
 inline tracer_wire_account counted(std::uint64_t unit) {
-  tracer_wire_account a{};
-  a.cpu_ns = 100 * unit;
-  a.user_sampled_ns = 3 * unit;
-  a.system_sampled_ns = unit;
-  a.run_queue_ns = 5 * unit;
-  a.minor_faults = 6 * unit;
-  a.major_faults = 7 * unit;
-  a.voluntary_switches = 8 * unit;
-  a.involuntary_switches = 9 * unit;
-  a.read_bytes = 10 * unit;
-  a.written_bytes = 11 * unit;
-  a.read_calls = 12 * unit;
-  a.write_calls = 13 * unit;
-  a.storage_read_bytes = 14 * unit;
-  a.storage_written_bytes = 15 * unit;
-  a.storage_cancelled_bytes = 16 * unit;
-  return a;
+  return std::bit_cast<tracer_wire_account>(raw::counted(unit));
 }
 
 }  // namespace wire

@@ -5,9 +5,10 @@
 
 #include <doctest/doctest.h>
 
-#include "wire_builder.hpp"
+#include "raw_builder.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
@@ -21,7 +22,7 @@ RawAccount cpu(std::uint64_t exact, std::uint64_t user, std::uint64_t system) {
   return raw;
 }
 
-ExitRecord exit_of(const RawAccount& total, std::uint32_t flags, std::uint64_t read_before_exec = 0) {
+ExitRecord exit_of(const RawAccount& total, const RecordFlags& flags, std::uint64_t read_before_exec = 0) {
   ExitRecord record;
   record.total = total;
   record.flags = flags;
@@ -29,7 +30,7 @@ ExitRecord exit_of(const RawAccount& total, std::uint32_t flags, std::uint64_t r
   return record;
 }
 
-ExecRecord exec_of(const RawAccount& total, std::uint32_t flags) {
+ExecRecord exec_of(const RawAccount& total, const RecordFlags& flags) {
   ExecRecord record;
   record.total = total;
   record.flags = flags;
@@ -37,7 +38,7 @@ ExecRecord exec_of(const RawAccount& total, std::uint32_t flags) {
 }
 
 RawAccount reads(std::uint64_t bytes) {
-  RawAccount raw = wire::counted(1);
+  RawAccount raw = raw::counted(1);
   raw.read_bytes = bytes;
   return raw;
 }
@@ -45,7 +46,7 @@ RawAccount reads(std::uint64_t bytes) {
 }  // namespace
 
 TEST_CASE("the reads of a context are known unless those of one of its processes are in doubt") {
-  tracer_context_totals totals{};
+  RawTotals totals;
   totals.account = reads(9'000'000);
   totals.ended = 1000;
   totals.read_before_exec_bytes = 7'000'000;
@@ -59,8 +60,8 @@ TEST_CASE("the reads of a context are known unless those of one of its processes
 }
 
 TEST_CASE("the input and output of a context is unknown when a process had lost threads, its cpu time is not") {
-  tracer_context_totals totals{};
-  totals.account = wire::counted(2);
+  RawTotals totals;
+  totals.account = raw::counted(2);
   totals.lost_threads = 1;
   const Account account = totals_account(totals);
   CHECK(account.cpu_ns == 200);
@@ -71,7 +72,7 @@ TEST_CASE("the input and output of a context is unknown when a process had lost 
 }
 
 TEST_CASE("the sampled split is scaled to the exact cpu time") {
-  const Account account = to_account(cpu(1000, 30, 10), 0);
+  const Account account = to_account(cpu(1000, 30, 10), {});
   CHECK(account.cpu_ns == 1000);
   CHECK(account.user_ns == 750);
   CHECK(account.system_ns == 250);
@@ -81,7 +82,7 @@ TEST_CASE("user and system always add up to the cpu time and neither exceeds it"
   constexpr std::uint64_t kOdd = (1ull << 53) + 3;  // not a double
   for (const std::uint64_t exact : {std::uint64_t{1}, std::uint64_t{7}, std::uint64_t{999'999'999'999}, kOdd})
     for (const auto& [user, system] : {std::pair{0u, 1u}, {1u, 0u}, {1u, 2u}, {4'000'000u, 3u}, {3u, 4'000'000u}}) {
-      const Account account = to_account(cpu(exact, user, system), 0);
+      const Account account = to_account(cpu(exact, user, system), {});
       CAPTURE(exact);
       CAPTURE(user);
       CAPTURE(system);
@@ -92,14 +93,14 @@ TEST_CASE("user and system always add up to the cpu time and neither exceeds it"
 }
 
 TEST_CASE("without a tick there is no split") {
-  const Account account = to_account(cpu(123, 0, 0), 0);
+  const Account account = to_account(cpu(123, 0, 0), {});
   CHECK(account.cpu_ns == 123);
   CHECK_FALSE(account.user_ns.has_value());
   CHECK_FALSE(account.system_ns.has_value());
 }
 
 TEST_CASE("every counter lands in its own field") {
-  const Account account = to_account(wire::counted(2), 0);
+  const Account account = to_account(raw::counted(2), {});
   CHECK(account.run_queue_ns == 10);
   CHECK(account.minor_faults == 12);
   CHECK(account.major_faults == 14);
@@ -117,7 +118,7 @@ TEST_CASE("every counter lands in its own field") {
 }
 
 TEST_CASE("what lost threads did is unknown, not zero") {
-  const Account account = to_account(wire::counted(2), TRACER_FLAG_LOST_THREADS);
+  const Account account = to_account(raw::counted(2), {.lost_threads = true});
   CHECK(account.cpu_ns == 200);
   CHECK(account.minor_faults == 12);
   CHECK_FALSE(account.run_queue_ns.has_value());
@@ -131,62 +132,63 @@ TEST_CASE("what lost threads did is unknown, not zero") {
 }
 
 TEST_CASE("a difference never goes below zero") {
-  const RawAccount down = difference(wire::counted(1), wire::counted(2));
+  const RawAccount down = difference(raw::counted(1), raw::counted(2));
   CHECK(down.cpu_ns == 0);
   CHECK(down.storage_cancelled_bytes == 0);
-  const RawAccount up = difference(wire::counted(3), wire::counted(1));
+  const RawAccount up = difference(raw::counted(3), raw::counted(1));
   CHECK(up.cpu_ns == 200);
   CHECK(up.storage_cancelled_bytes == 32);
 }
 
 TEST_CASE("a peak is exact, a bound, or absent") {
   Account account;
-  set_peak(account, 10, TRACER_FLAG_PEAK_EXACT);
+  set_peak(account, 10, {.peak_exact = true});
   CHECK(account.peak_rss_bytes == 10 * kPage);
   CHECK_FALSE(account.peak_rss_at_most_bytes.has_value());
-  set_peak(account, 11, 0);
+  set_peak(account, 11, {});
   CHECK_FALSE(account.peak_rss_bytes.has_value());
   CHECK(account.peak_rss_at_most_bytes == 11 * kPage);
-  for (const std::uint32_t flags : {TRACER_FLAG_PEAK_SHARED, TRACER_FLAG_PEAK_SHARED | TRACER_FLAG_PEAK_EXACT}) {
+  for (const RecordFlags& flags :
+       {RecordFlags{.borrows_memory = true}, RecordFlags{.peak_exact = true, .borrows_memory = true}}) {
     set_peak(account, 12, flags);
     CHECK_FALSE(account.peak_rss_bytes.has_value());
     CHECK_FALSE(account.peak_rss_at_most_bytes.has_value());
   }
-  set_peak(account, 0, TRACER_FLAG_PEAK_EXACT);
+  set_peak(account, 0, {.peak_exact = true});
   CHECK_FALSE(account.peak_rss_bytes.has_value());
 }
 
 TEST_CASE("a process that never executed reads what its counter says") {
-  const Account account = process_account(exit_of(reads(5000), 0));
+  const Account account = process_account(exit_of(reads(5000), {}));
   CHECK(account.read_bytes == 5000);
   CHECK(account.read_calls == 12);
   CHECK_FALSE(account.read_at_most_bytes.has_value());
 }
 
 TEST_CASE("an exec's own few reads are taken off") {
-  const Account account = process_account(exit_of(reads(5000), TRACER_FLAG_EXECUTED, 1000));
+  const Account account = process_account(exit_of(reads(5000), {.executed = true}, 1000));
   CHECK(account.read_bytes == 4000);
   CHECK_FALSE(account.read_calls.has_value());
   CHECK_FALSE(account.read_at_most_bytes.has_value());
-  CHECK(process_account(exit_of(reads(500), TRACER_FLAG_EXECUTED, 1000)).read_bytes == 0);
+  CHECK(process_account(exit_of(reads(500), {.executed = true}, 1000)).read_bytes == 0);
 }
 
 TEST_CASE("with many reads before the exec only a bound is known") {
-  const Account account = process_account(exit_of(reads(50'000), TRACER_FLAG_EXECUTED, 20'000));
+  const Account account = process_account(exit_of(reads(50'000), {.executed = true}, 20'000));
   CHECK_FALSE(account.read_bytes.has_value());
   CHECK(account.read_at_most_bytes == 50'000);
 }
 
 TEST_CASE("with lost threads a process's reads stay unknown after an exec") {
-  const Account account = process_account(exit_of(reads(5000), TRACER_FLAG_EXECUTED | TRACER_FLAG_LOST_THREADS, 100));
+  const Account account = process_account(exit_of(reads(5000), {.lost_threads = true, .executed = true}, 100));
   CHECK_FALSE(account.read_bytes.has_value());
   CHECK_FALSE(account.read_at_most_bytes.has_value());
 }
 
 TEST_CASE("an ended program's reads include its exec's, and so are a bound") {
-  ExecRecord record = exec_of(wire::counted(3), TRACER_FLAG_PEAK_EXACT);
+  ExecRecord record = exec_of(raw::counted(3), {.peak_exact = true});
   record.ended_peak_pages = 4;
-  const Account account = ended_account(record, {wire::counted(1), {}});
+  const Account account = ended_account(record, {raw::counted(1), {}});
   CHECK(account.cpu_ns == 200);
   CHECK(account.written_bytes == 22);
   CHECK_FALSE(account.read_bytes.has_value());
@@ -196,14 +198,14 @@ TEST_CASE("an ended program's reads include its exec's, and so are a bound") {
 }
 
 TEST_CASE("an ended program whose threads were still ending has no account") {
-  const Account account = ended_account(exec_of(wire::counted(3), TRACER_FLAG_THREADS_PENDING), {});
+  const Account account = ended_account(exec_of(raw::counted(3), {.threads_pending = true}), {});
   CHECK_FALSE(account.cpu_ns.has_value());
   CHECK_FALSE(account.written_bytes.has_value());
   CHECK_FALSE(account.read_at_most_bytes.has_value());
 }
 
 TEST_CASE("a stale cpu time at an exec is absent, the rest is there") {
-  const Account account = ended_account(exec_of(wire::counted(3), TRACER_FLAG_CPU_STALE), {});
+  const Account account = ended_account(exec_of(raw::counted(3), {.cpu_stale = true}), {});
   CHECK_FALSE(account.cpu_ns.has_value());
   CHECK_FALSE(account.user_ns.has_value());
   CHECK_FALSE(account.system_ns.has_value());
@@ -211,7 +213,7 @@ TEST_CASE("a stale cpu time at an exec is absent, the rest is there") {
 }
 
 TEST_CASE("the last program's share leaves out what came before its exec") {
-  const Account account = last_program_account(exit_of(wire::counted(5), TRACER_FLAG_EXECUTED), {wire::counted(2), {}});
+  const Account account = last_program_account(exit_of(raw::counted(5), {.executed = true}), {raw::counted(2), {}});
   CHECK(account.cpu_ns == 300);
   CHECK(account.read_bytes == 30);
   CHECK(account.read_calls == 36);
@@ -219,38 +221,38 @@ TEST_CASE("the last program's share leaves out what came before its exec") {
 }
 
 TEST_CASE("the last program's share leaves out stragglers of the program before") {
-  ExitRecord record = exit_of(wire::counted(5), TRACER_FLAG_EXECUTED);
-  record.late = wire::counted(1);
-  CHECK(last_program_account(record, {wire::counted(2), {}}).cpu_ns == 200);
+  ExitRecord record = exit_of(raw::counted(5), {.executed = true});
+  record.late = raw::counted(1);
+  CHECK(last_program_account(record, {raw::counted(2), {}}).cpu_ns == 200);
   CHECK(process_account(record).cpu_ns == 500);
 }
 
 TEST_CASE("threads lost before the exec do not hide the last program's share") {
-  const std::uint32_t executed = TRACER_FLAG_EXECUTED | TRACER_FLAG_LOST_THREADS;
-  CHECK(last_program_account(exit_of(wire::counted(5), executed), {wire::counted(2), {}}).written_bytes == 33);
-  CHECK_FALSE(last_program_account(exit_of(wire::counted(5), TRACER_FLAG_LOST_THREADS), {}).written_bytes.has_value());
+  const RecordFlags executed = {.lost_threads = true, .executed = true};
+  CHECK(last_program_account(exit_of(raw::counted(5), executed), {raw::counted(2), {}}).written_bytes == 33);
+  CHECK_FALSE(last_program_account(exit_of(raw::counted(5), {.lost_threads = true}), {}).written_bytes.has_value());
 }
 
 TEST_CASE("a sum adds field by field") {
-  const RawAccount sum = sum_of(wire::counted(1), wire::counted(2));
+  const RawAccount sum = sum_of(raw::counted(1), raw::counted(2));
   CHECK(sum.cpu_ns == 300);
   CHECK(sum.system_sampled_ns == 3);
   CHECK(sum.storage_cancelled_bytes == 48);
 }
 
 TEST_CASE("a living process's reads leave out what came before its exec, as at its end") {
-  CHECK(living_account(reads(5000), {}, 1000, 0).read_bytes == 5000);
-  CHECK(living_account(reads(5000), {}, 1000, TRACER_FLAG_EXECUTED).read_bytes == 4000);
-  const Account bound = living_account(reads(50'000), {}, 20'000, TRACER_FLAG_EXECUTED);
+  CHECK(living_account(reads(5000), {}, 1000, {}).read_bytes == 5000);
+  CHECK(living_account(reads(5000), {}, 1000, {.executed = true}).read_bytes == 4000);
+  const Account bound = living_account(reads(50'000), {}, 20'000, {.executed = true});
   CHECK_FALSE(bound.read_bytes.has_value());
   CHECK(bound.read_at_most_bytes == 50'000);
-  const Account lost = living_account(reads(5000), {}, 100, TRACER_FLAG_EXECUTED | TRACER_FLAG_LOST_THREADS);
+  const Account lost = living_account(reads(5000), {}, 100, {.lost_threads = true, .executed = true});
   CHECK_FALSE(lost.read_bytes.has_value());
   CHECK(lost.cpu_ns == 100);
 }
 
 TEST_CASE("a forgotten cpu time takes its split along") {
-  Account account = to_account(wire::counted(1), 0);
+  Account account = to_account(raw::counted(1), {});
   forget_cpu(account);
   CHECK_FALSE(account.cpu_ns.has_value());
   CHECK_FALSE(account.user_ns.has_value());

@@ -8,15 +8,14 @@
 
 #include <doctest/doctest.h>
 
-#include "wire.h"
-
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
 const std::string kId = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-CgroupMemoryRecord charged(std::uint64_t cgroup_id, std::uint32_t hierarchy = TRACER_HIERARCHY_V2) {
+CgroupMemoryRecord charged(std::uint64_t cgroup_id, Hierarchy hierarchy = Hierarchy::kV2) {
   CgroupMemoryRecord record;
   record.cgroup_id = cgroup_id;
   record.hierarchy = hierarchy;
@@ -86,7 +85,7 @@ TEST_CASE("only cgroups with followed processes are told") {
 }
 
 TEST_CASE("the same number in another hierarchy is another cgroup") {
-  const auto all = joined({charged(50), charged(50, TRACER_HIERARCHY_V1_MEMORY)},
+  const auto all = joined({charged(50), charged(50, Hierarchy::kV1Memory)},
                           {in(50, 100, "memory"), in(50, 100, "memory"), in(50, 200, "pids")}, CgroupTable(), false);
   REQUIRE(all.size() == 1);
   CHECK(all[0].cgroup_hierarchy == "memory");
@@ -105,9 +104,9 @@ TEST_CASE("each cgroup counts its own processes") {
 
 TEST_CASE("a cgroup's path and container come from the table") {
   CgroupTable cgroups;
-  cgroups.set(TRACER_HIERARCHY_V2, 50, "/docker/" + kId);
-  cgroups.set(TRACER_HIERARCHY_V1_MEMORY, 51, "/other");
-  const auto all = joined({charged(50), charged(51), charged(51, TRACER_HIERARCHY_V1_MEMORY)},
+  cgroups.set(Hierarchy::kV2, 50, "/docker/" + kId);
+  cgroups.set(Hierarchy::kV1Memory, 51, "/other");
+  const auto all = joined({charged(50), charged(51), charged(51, Hierarchy::kV1Memory)},
                           {in(50), in(51), in(51, 100, "memory")}, cgroups);
   REQUIRE(all.size() == 3);
   CHECK(all[0].cgroup == "/docker/" + kId);

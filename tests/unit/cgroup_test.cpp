@@ -6,6 +6,7 @@
 #include "collect.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
@@ -59,23 +60,23 @@ TEST_CASE("what only resembles a container's id is none") {
 
 TEST_CASE("a cgroup is found by hierarchy and id") {
   CgroupTable table;
-  table.set(TRACER_HIERARCHY_V2, 5, "/two");
-  table.set(TRACER_HIERARCHY_V1_MEMORY, 5, "/memory");
-  REQUIRE(table.find(TRACER_HIERARCHY_V2, 5) != nullptr);
-  CHECK(*table.find(TRACER_HIERARCHY_V2, 5) == "/two");
-  CHECK(*table.find(TRACER_HIERARCHY_V1_MEMORY, 5) == "/memory");
-  CHECK(table.find(TRACER_HIERARCHY_V1_PIDS, 5) == nullptr);
-  table.set(TRACER_HIERARCHY_V2, 5, "/renamed");
-  CHECK(*table.find(TRACER_HIERARCHY_V2, 5) == "/renamed");
+  table.set(Hierarchy::kV2, 5, "/two");
+  table.set(Hierarchy::kV1Memory, 5, "/memory");
+  REQUIRE(table.find(Hierarchy::kV2, 5) != nullptr);
+  CHECK(*table.find(Hierarchy::kV2, 5) == "/two");
+  CHECK(*table.find(Hierarchy::kV1Memory, 5) == "/memory");
+  CHECK(table.find(Hierarchy::kV1Pids, 5) == nullptr);
+  table.set(Hierarchy::kV2, 5, "/renamed");
+  CHECK(*table.find(Hierarchy::kV2, 5) == "/renamed");
 }
 
 TEST_CASE("the table of cgroups stays within its capacity") {
   CgroupTable table(3);
-  for (std::uint64_t id = 0; id < 10; ++id) table.set(0, id, "/x");
+  for (std::uint64_t id = 0; id < 10; ++id) table.set(Hierarchy::kV2, id, "/x");
   std::size_t found = 0;
-  for (std::uint64_t id = 0; id < 10; ++id) found += table.find(0, id) != nullptr ? 1 : 0;
+  for (std::uint64_t id = 0; id < 10; ++id) found += table.find(Hierarchy::kV2, id) != nullptr ? 1 : 0;
   CHECK(found <= 3);
-  CHECK(table.find(0, 9) != nullptr);
+  CHECK(table.find(Hierarchy::kV2, 9) != nullptr);
 }
 
 TEST_CASE("a process is told its cgroup, hierarchy and container") {

@@ -11,9 +11,29 @@
 #include "shell_records.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using namespace tracer::shell_records;
 using collect::Stages;
 using wire::Who;
+
+namespace {
+
+CgroupMemoryRecord charged(std::uint64_t cgroup_id, std::uint64_t memory_bytes = 1000) {
+  CgroupMemoryRecord record;
+  record.cgroup_id = cgroup_id;
+  record.memory_bytes = memory_bytes;
+  return record;
+}
+
+CgroupMemoryRecord charged(std::uint64_t cgroup_id, std::uint64_t memory_bytes, std::uint64_t processes,
+                           std::uint64_t foreign) {
+  CgroupMemoryRecord record = charged(cgroup_id, memory_bytes);
+  record.processes = processes;
+  record.foreign = foreign;
+  return record;
+}
+
+}  // namespace
 
 TEST_CASE("the records of a process's threads add up to a sample") {
   Stages stages;
@@ -80,8 +100,7 @@ TEST_CASE("all of a snapshot has one time") {
   stages.push(wire::thread_record(kShell, {.time_ns = 5000, .tid = 100, .anonymous_pages = 3}));
   stages.push(wire::thread_record(kChild, {.time_ns = 5001, .tid = 101, .anonymous_pages = 4}));
   stages.push(wire::cgroup_record(1, "/a"));
-  stages.push(wire::cgroup_memory_record(
-      {.cgroup_id = 1, .processes = 2, .foreign = 0, .memory_bytes = 1 << 20, .file_bytes = 0}));
+  stages.push(charged(1, 1 << 20, 2, 0));
   const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kOfMany);
   CHECK(collect::kinds_of(events) ==
         std::vector{EventKind::kProcessSample, EventKind::kProcessSample, EventKind::kCgroupSample});
@@ -99,7 +118,7 @@ TEST_CASE("many processes of one tool are told together only where that is asked
     Stages stages;
     for (std::uint32_t pid = 1; pid <= 65; ++pid)
       stages.push(wire::thread_record({.pid = pid, .start_ns = pid}, {.tid = pid, .own = wire::counted(1)}));
-    stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .processes = 70, .foreign = 5, .memory_bytes = 1000}));
+    stages.push(charged(1, 1000, 70, 5));
     const auto events = stages.correlator.take_snapshot(4321, folding);
     const bool folds = folding == Correlator::Folding::kOfMany;
     CHECK(collect::all_of<ProcessSample>(events).size() == (folds ? 0 : 65));
@@ -117,7 +136,7 @@ TEST_CASE("what came before a snapshot is begun is not in it, nor are its cgroup
   Stages stages;
   stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1)}));
   stages.push(wire::thread_record(kChild, {.tid = 101}));
-  stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .memory_bytes = 1000}));
+  stages.push(charged(1, 1000));
   stages.correlator.begin_snapshot();
   stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(2)}));
   const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kNone);
@@ -129,10 +148,9 @@ TEST_CASE("asking what lives now does not disturb the snapshot that is being tak
   Stages stages;
   stages.correlator.begin_snapshot();
   stages.push(wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1)}));
-  stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .memory_bytes = 1000}));
+  stages.push(charged(1, 1000));
   const auto now = stages.sample({wire::thread_record(kShell, {.tid = 100, .own = wire::counted(4)}),
-                                  wire::thread_record(kChild, {.tid = 101, .own = wire::counted(5)}),
-                                  wire::cgroup_memory_record({.cgroup_id = 1, .memory_bytes = 7777})});
+                                  wire::thread_record(kChild, {.tid = 101, .own = wire::counted(5)})});
   REQUIRE(now.size() == 2);
   CHECK(now[0].account.cpu_ns == 400);
   CHECK(now[1].account.cpu_ns == 500);
@@ -161,7 +179,7 @@ TEST_CASE("followed in a cgroup are all that are tracked, unless user space deci
   const auto followed_of = [](const Filter& filter) {
     Stages stages(filter, true);
     stages.push(wire::thread_record(kShell, {.tid = 100}));
-    stages.push(wire::cgroup_memory_record({.cgroup_id = 1, .processes = 7, .foreign = 2, .memory_bytes = 1000}));
+    stages.push(charged(1, 1000, 7, 2));
     return collect::all_of<CgroupSample>(stages.correlator.take_snapshot(4321, Correlator::Folding::kNone))
         .at(0)
         .followed_processes;
@@ -203,8 +221,7 @@ TEST_CASE("a cgroup's followed processes are those that are in it now") {
   start_shell(stages);
   Who moved = kShell;
   moved.cgroup_id = 2;
-  for (const std::uint64_t id : {1u, 2u})
-    stages.push(wire::cgroup_memory_record({.cgroup_id = id, .memory_bytes = 1000}));
+  for (const std::uint64_t id : {1u, 2u}) stages.push(charged(id, 1000));
   stages.push(wire::thread_record(moved, {.tid = 100}));
   const auto events = stages.correlator.take_snapshot(4321, Correlator::Folding::kNone);
   const auto cgroups = collect::all_of<CgroupSample>(events);

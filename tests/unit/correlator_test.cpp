@@ -10,6 +10,7 @@
 #include "shell_records.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using namespace tracer::shell_records;
 using collect::Stages;
 using wire::Who;
@@ -239,8 +240,10 @@ TEST_CASE("secrets stay when the user wants them to") {
 
 TEST_CASE("the words of a process that lived before come from its text record, masked") {
   Stages stages;
-  stages.push(
-      wire::text_record(kShell, {.exe = "/usr/bin/mysql", .argv = {{"mysql", "--password=hunter2"}}, .cgroup = "/s"}));
+  TextRecord text{.pid = kShell.pid, .start_ns = kShell.start_ns, .text = {}, .cgroup = "/s"};
+  text.text.exe = "/usr/bin/mysql";
+  text.text.argv = {"mysql", "--password=hunter2"};
+  stages.push(text);
   stages.push(wire::start_record(kShell, TRACER_FLAG_ADOPTED_LIFE, 9000));
   const auto start = stages.last<ProcessStart>();
   CHECK(start.attached_ns == 9000);
@@ -252,9 +255,9 @@ TEST_CASE("the words of a process that lived before come from its text record, m
 
 TEST_CASE("a text record of an earlier process with the same pid is not used") {
   Stages stages;
-  Who earlier = kShell;
-  earlier.start_ns = 5;
-  stages.push(wire::text_record(earlier, {.exe = "/bin/old"}));
+  TextRecord earlier{.pid = kShell.pid, .start_ns = 5, .text = {}, .cgroup = {}};
+  earlier.text.exe = "/bin/old";
+  stages.push(earlier);
   stages.push(wire::start_record(kShell));
   CHECK_FALSE(stages.last<ProcessStart>().process->program->exe.has_value());
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/kernel/decoder.hpp"
 
+#include <map>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "wire_builder.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using wire::Bytes;
 using wire::Who;
 
@@ -25,6 +28,16 @@ const Who kWho{.pid = 42,
                .pid_namespace = 4026531836,
                .mount_namespace = 4026531840,
                .comm = "sh"};
+
+const tracer_wire_file kFile = {.header = wire::header_of(TRACER_WIRE_FILE, kWho, 2000),
+                                .inode = 5,
+                                .size_bytes = 300,
+                                .position_bytes = 100,
+                                .device = 7,
+                                .fd = 3,
+                                .readable = 1,
+                                .writable = 0,
+                                .name = "reads.bam"};
 
 std::optional<Record> decoded(const Bytes& bytes) {
   Decoder decoder;
@@ -48,8 +61,7 @@ std::vector<Bytes> one_of_each_kind() {
           wire::cgroup_record(5, "/a/b"),
           wire::cgroup_record(5, "/a/b", true),
           wire::thread_record(kWho, {.tid = 42}),
-          wire::cgroup_memory_record({}),
-          wire::text_record(kWho, {.exe = "/bin/sh", .cwd = "/", .argv = {{"sh", "-c"}}, .cgroup = "/a"})};
+          wire::file_record(kFile)};
 }
 
 void set_header(Bytes& bytes, std::uint16_t kind, std::uint32_t size) {
@@ -74,7 +86,7 @@ TEST_CASE("a start record tells who began and as whose child") {
   CHECK(record.identity.uid == 33);
   CHECK(record.identity.context_id == 3);
   CHECK(record.identity.cgroup_id == 99);
-  CHECK(record.identity.hierarchy == TRACER_HIERARCHY_V1_PIDS);
+  CHECK(record.identity.hierarchy == Hierarchy::kV1Pids);
   CHECK(record.identity.pid_namespace == 4026531836);
   CHECK(record.identity.mount_namespace == 4026531840);
   CHECK(record.identity.comm == "sh");
@@ -105,8 +117,11 @@ TEST_CASE("a process that lived before is attached at its record's time") {
 }
 
 TEST_CASE("an exec record's paths come leaf first and are turned round") {
-  const auto record = as<ExecRecord>(wire::exec_record(
-      kWho, {.time_ns = 2000, .program_start_ns = 1500, .total = wire::counted(2), .peak_pages = 12, .flags = 5}));
+  const auto record = as<ExecRecord>(wire::exec_record(kWho, {.time_ns = 2000,
+                                                              .program_start_ns = 1500,
+                                                              .total = wire::counted(2),
+                                                              .peak_pages = 12,
+                                                              .flags = TRACER_FLAG_EXECUTED}));
   CHECK(record.text.exe == "/usr/bin/samtools");
   CHECK(record.text.cwd == "/data");
   CHECK(record.text.argv == std::vector<std::string>{"samtools", "sort"});
@@ -114,7 +129,7 @@ TEST_CASE("an exec record's paths come leaf first and are turned round") {
   CHECK(record.ended_start_ns == 1500);
   CHECK(record.total.written_bytes == 22);
   CHECK(record.ended_peak_pages == 12);
-  CHECK(record.flags == 5);
+  CHECK(record.flags == RecordFlags{.executed = true});
 }
 
 TEST_CASE("the root folder has no components") {
@@ -203,7 +218,8 @@ TEST_CASE("a cgroup's path comes plain or leaf first") {
   CHECK(as<CgroupRecord>(wire::cgroup_record(5, "/a/b", true)).path == "/a/b");
   CHECK(as<CgroupRecord>(wire::cgroup_record(5, "/", true)).path == "/");
   CHECK(as<CgroupRecord>(wire::cgroup_record(5, std::string("/a\0junk", 7))).path == "/a");
-  CHECK(as<CgroupRecord>(wire::cgroup_record(5, "/a", false, TRACER_HIERARCHY_V1_MEMORY)).hierarchy == 1);
+  CHECK(as<CgroupRecord>(wire::cgroup_record(5, "/a", false, TRACER_HIERARCHY_V1_MEMORY)).hierarchy ==
+        Hierarchy::kV1Memory);
 }
 
 TEST_CASE("a thread's record adds what ended threads did to its own") {
@@ -216,7 +232,7 @@ TEST_CASE("a thread's record adds what ended threads did to its own") {
   CHECK(record.sum.cpu_ns == 300);
   CHECK(record.sum.storage_cancelled_bytes == 48);
   CHECK(record.attached_ns == 900);
-  CHECK(record.flags == TRACER_FLAG_LOST_THREADS);
+  CHECK(record.flags == RecordFlags{.lost_threads = true});
   CHECK(record.newly_adopted);
   CHECK_FALSE(as<ThreadRecord>(wire::thread_record(kWho, {.tid = 43})).newly_adopted);
 }
@@ -234,63 +250,79 @@ TEST_CASE("a thread's record carries its waits, its state, and memory if it says
   waits.limits_known = 1;
   const auto record = as<ThreadRecord>(wire::thread_record(
       kWho, {.tid = 42, .waits = waits, .anonymous_pages = 12, .state = TRACER_STATE_UNINTERRUPTIBLE}));
-  CHECK(record.waits.wait_ns[TRACER_WAIT_THROTTLED] == 7);
+  CHECK(record.waits.of(WaitCause::kThrottled) == 7);
   CHECK(record.waits.limits_known == 1);
-  CHECK(record.state == TRACER_STATE_UNINTERRUPTIBLE);
+  CHECK(record.state == ThreadState::kUninterruptible);
   REQUIRE(record.memory.has_value());
   CHECK(record.memory->anonymous_pages == 12);
   CHECK_FALSE(as<ThreadRecord>(wire::thread_record(kWho, {.tid = 42})).memory.has_value());
 }
 
-TEST_CASE("a cgroup's memory record tells what is charged to it") {
-  const auto record = as<CgroupMemoryRecord>(wire::cgroup_memory_record({.cgroup_id = 99,
-                                                                         .hierarchy = TRACER_HIERARCHY_V1_MEMORY,
-                                                                         .has_below = 1,
-                                                                         .processes = 3,
-                                                                         .foreign = 2,
-                                                                         .memory_bytes = 1001,
-                                                                         .peak_bytes = 1002,
-                                                                         .file_bytes = 1003,
-                                                                         .kernel_bytes = 1004,
-                                                                         .throttled_ns = 1005}));
-  CHECK(record.cgroup_id == 99);
-  CHECK(record.hierarchy == TRACER_HIERARCHY_V1_MEMORY);
-  CHECK(record.has_below);
-  CHECK(record.processes == 3);
-  CHECK(record.foreign == 2);
-  CHECK(record.memory_bytes == 1001);
-  CHECK(record.peak_bytes == 1002);
-  CHECK(record.file_bytes == 1003);
-  CHECK(record.kernel_bytes == 1004);
-  CHECK(record.throttled_ns == 1005);
-}
-
-TEST_CASE("what is not known of a cgroup's memory is absent, and zero is known") {
-  const auto unknown = as<CgroupMemoryRecord>(wire::cgroup_memory_record({.cgroup_id = 99}));
-  CHECK_FALSE(unknown.has_below);
-  CHECK_FALSE(unknown.processes.has_value());
-  CHECK_FALSE(unknown.foreign.has_value());
-  CHECK_FALSE(unknown.memory_bytes.has_value());
-  CHECK_FALSE(unknown.peak_bytes.has_value());
-  CHECK_FALSE(unknown.file_bytes.has_value());
-  CHECK_FALSE(unknown.kernel_bytes.has_value());
-  CHECK_FALSE(unknown.throttled_ns.has_value());
-  const auto none = as<CgroupMemoryRecord>(
-      wire::cgroup_memory_record({.processes = 0, .foreign = 0, .file_bytes = 0, .throttled_ns = 0}));
-  CHECK(none.processes == 0);
-  CHECK(none.foreign == 0);
-  CHECK(none.file_bytes == 0);
-  CHECK(none.throttled_ns == 0);
-}
-
-TEST_CASE("a text record tells unknown from empty") {
-  const auto record = as<TextRecord>(wire::text_record(kWho, {.exe = "", .argv = {{"a", "b"}}}));
+TEST_CASE("a file's record tells which it is and how far its reader has come") {
+  const auto record = as<FileRecord>(wire::file_record(kFile));
   CHECK(record.pid == 42);
   CHECK(record.start_ns == 1000);
-  CHECK(record.text.exe == "");
-  CHECK_FALSE(record.text.cwd.has_value());
-  CHECK(record.text.argv == std::vector<std::string>{"a", "b"});
-  CHECK_FALSE(record.cgroup.has_value());
+  CHECK(record.time_ns == 2000);
+  CHECK(record.inode == 5);
+  CHECK(record.size_bytes == 300);
+  CHECK(record.position_bytes == 100);
+  CHECK(record.device == 7);
+  CHECK(record.fd == 3);
+  CHECK(record.readable);
+  CHECK_FALSE(record.writable);
+  CHECK(record.name == "reads.bam");
+}
+
+TEST_CASE("each bit of the kernel's flags is told as what it means, and the others as nothing") {
+  const auto flags_of = [](std::uint32_t bits) {
+    return as<ThreadRecord>(wire::thread_record(kWho, {.tid = 42, .flags = bits})).flags;
+  };
+  CHECK(flags_of(TRACER_FLAG_ADOPTED_LIFE) == RecordFlags{.lived_before = true});
+  CHECK(flags_of(TRACER_FLAG_LOST_THREADS) == RecordFlags{.lost_threads = true});
+  CHECK(flags_of(TRACER_FLAG_EXECUTED) == RecordFlags{.executed = true});
+  CHECK(flags_of(TRACER_FLAG_PEAK_EXACT) == RecordFlags{.peak_exact = true});
+  CHECK(flags_of(TRACER_FLAG_PEAK_SHARED) == RecordFlags{.borrows_memory = true});
+  CHECK(flags_of(TRACER_FLAG_THREADS_PENDING) == RecordFlags{.threads_pending = true});
+  CHECK(flags_of(TRACER_FLAG_CPU_STALE) == RecordFlags{.cpu_stale = true});
+  CHECK(flags_of(TRACER_FLAG_COPY) == RecordFlags{.copy = true});
+  CHECK(flags_of(TRACER_FLAG_ADOPTED | TRACER_FLAG_EXCLUDED | TRACER_FLAG_EXE_CUT) == RecordFlags{});
+}
+
+TEST_CASE("a state that is not known is absent") {
+  CHECK_FALSE(as<ThreadRecord>(wire::thread_record(kWho, {.tid = 42, .state = 99})).state.has_value());
+}
+
+TEST_CASE("a cgroup of no hierarchy is malformed") {
+  Who who = kWho;
+  who.hierarchy = 3;
+  CHECK_FALSE(decoded(wire::start_record(who)).has_value());
+  CHECK_FALSE(decoded(wire::thread_record(who, {.tid = 42})).has_value());
+  CHECK_FALSE(decoded(wire::cgroup_record(5, "/a", false, 3)).has_value());
+}
+
+TEST_CASE("one that is taken in as it executes says so") {
+  CHECK(as<StartRecord>(wire::start_record(kWho, TRACER_FLAG_ADOPTED_LIFE | TRACER_FLAG_AT_EXEC)).executing);
+  CHECK_FALSE(as<StartRecord>(wire::start_record(kWho, TRACER_FLAG_ADOPTED_LIFE)).executing);
+}
+
+TEST_CASE("what could not be decoded is counted as a loss, what could as a record") {
+  struct Nothing final : Feed {
+    void record(Record&&) override { throw std::bad_alloc(); }
+    void event(Event) override {}
+    void snapshot_end(std::uint64_t) override {}
+  } feed;
+  Decoder decoder;
+  Bytes unknown = wire::start_record(kWho);
+  set_header(unknown, 17, static_cast<std::uint32_t>(unknown.size()));
+  decoder.feed(unknown, feed);
+  decoder.feed({}, feed);
+  decoder.feed(wire::start_record(kWho), feed);
+  Counters counters;
+  decoder.add_to(counters);
+  CHECK(counters.records == 3);
+  CHECK(counters.record_bytes == 2 * unknown.size());
+  CHECK(counters.losses == std::map<std::string, std::uint64_t>{
+                               {"record_malformed", 1}, {"record_unknown_kind", 1}, {"out_of_memory", 1}});
 }
 
 TEST_CASE("a record cut at any length is malformed and nothing beyond it is read") {
@@ -335,9 +367,6 @@ TEST_CASE("sizes of parts that do not fit are malformed, however large") {
   const std::uint32_t huge = 0xfffffff0u;
   std::memcpy(exec.data() + offsetof(tracer_wire_process_exec, argv_size), &huge, sizeof huge);
   CHECK_FALSE(decoded(exec).has_value());
-  Bytes text = wire::text_record(kWho, {.exe = "/bin/sh"});
-  std::memcpy(text.data() + offsetof(tracer_wire_text, exe_size), &huge, sizeof huge);
-  CHECK_FALSE(decoded(text).has_value());
 }
 
 TEST_CASE("unknown kinds are counted apart") {

@@ -4,15 +4,18 @@
 #include <doctest/doctest.h>
 
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
+
+std::uint64_t number(WaitCause cause) { return static_cast<std::uint64_t>(cause); }
 
 /// Every sum different, so that a mix-up shows; the named ones are 190 units of the wall time's 200.
 RawWaits waited(std::uint64_t unit) {
   RawWaits waits{};
   waits.cpu_ns = 100 * unit;
   waits.run_queue_ns = 11 * unit;
-  for (std::uint64_t cause = 0; cause < TRACER_WAIT_CAUSES; ++cause) waits.wait_ns[cause] = cause * unit;
+  for (std::uint64_t cause = 0; cause < kWaitCauses; ++cause) waits.wait_ns[cause] = cause * unit;
   waits.wall_ns = 200 * unit;
   waits.threads = 1;
   return waits;
@@ -26,19 +29,19 @@ TEST_CASE("every cause lands in its own field, and the rest is the others'") {
   const Ledger ledger = to_ledger(waits, {});
   CHECK(ledger.cpu_ns == 300);
   CHECK(ledger.run_queue_ns == 33);
-  CHECK(ledger.disk_ns == 3 * TRACER_WAIT_DISK);
-  CHECK(ledger.pipe_read_ns == 3 * TRACER_WAIT_PIPE_READ);
-  CHECK(ledger.pipe_write_ns == 3 * TRACER_WAIT_PIPE_WRITE);
-  CHECK(ledger.pipe_ns == 3 * (TRACER_WAIT_PIPE_READ + TRACER_WAIT_PIPE_WRITE));
-  CHECK(ledger.socket_ns == 3 * TRACER_WAIT_SOCKET);
-  CHECK(ledger.lock_ns == 3 * TRACER_WAIT_LOCK);
-  CHECK(ledger.child_ns == 3 * TRACER_WAIT_CHILD);
-  CHECK(ledger.sleep_ns == 3 * TRACER_WAIT_SLEEP);
-  CHECK(ledger.poll_ns == 3 * TRACER_WAIT_POLL);
-  CHECK(ledger.reclaim_ns == 3 * TRACER_WAIT_RECLAIM);
-  CHECK(ledger.swap_ns == 3 * TRACER_WAIT_SWAP);
-  CHECK(ledger.throttled_ns == 3 * TRACER_WAIT_THROTTLED);
-  CHECK(ledger.stopped_ns == 3 * TRACER_WAIT_STOPPED);
+  CHECK(ledger.disk_ns == 3 * number(WaitCause::kDisk));
+  CHECK(ledger.pipe_read_ns == 3 * number(WaitCause::kPipeRead));
+  CHECK(ledger.pipe_write_ns == 3 * number(WaitCause::kPipeWrite));
+  CHECK(ledger.pipe_ns == 3 * (number(WaitCause::kPipeRead) + number(WaitCause::kPipeWrite)));
+  CHECK(ledger.socket_ns == 3 * number(WaitCause::kSocket));
+  CHECK(ledger.lock_ns == 3 * number(WaitCause::kLock));
+  CHECK(ledger.child_ns == 3 * number(WaitCause::kChild));
+  CHECK(ledger.sleep_ns == 3 * number(WaitCause::kSleep));
+  CHECK(ledger.poll_ns == 3 * number(WaitCause::kPoll));
+  CHECK(ledger.reclaim_ns == 3 * number(WaitCause::kReclaim));
+  CHECK(ledger.swap_ns == 3 * number(WaitCause::kSwap));
+  CHECK(ledger.throttled_ns == 3 * number(WaitCause::kThrottled));
+  CHECK(ledger.stopped_ns == 3 * number(WaitCause::kStopped));
   CHECK(ledger.wall_ns == 600);
   CHECK(ledger.other_ns == 30);
   CHECK_FALSE(ledger.pipe_read_peer_pid.has_value());
@@ -47,9 +50,9 @@ TEST_CASE("every cause lands in its own field, and the rest is the others'") {
 
 TEST_CASE("throttled time is known only where limits are, be it none") {
   RawWaits waits = waited(1);
-  waits.wait_ns[TRACER_WAIT_THROTTLED] = 0;
+  waits.of(WaitCause::kThrottled) = 0;
   CHECK_FALSE(to_ledger(waits, {}).throttled_ns.has_value());
-  CHECK(to_ledger(waits, {}).other_ns == 10 + TRACER_WAIT_THROTTLED);
+  CHECK(to_ledger(waits, {}).other_ns == 10 + number(WaitCause::kThrottled));
   waits.limits_known = 1;
   CHECK(to_ledger(waits, {}).throttled_ns == 0);
 }
@@ -112,12 +115,12 @@ TEST_CASE("a difference of waits never goes below zero, and keeps the later thre
   CHECK(share.wall_ns == 400);
   CHECK(share.cpu_ns == 200);
   CHECK(share.run_queue_ns == 22);
-  CHECK(share.wait_ns[TRACER_WAIT_OTHER] == 2 * TRACER_WAIT_OTHER);
+  CHECK(share.of(WaitCause::kOther) == 2 * number(WaitCause::kOther));
   CHECK(share.threads == 2);
   CHECK(share.pipe_read_peer == 7);
   const RawWaits none = difference(earlier, later);
   CHECK(none.wall_ns == 0);
-  CHECK(none.wait_ns[TRACER_WAIT_OTHER] == 0);
+  CHECK(none.of(WaitCause::kOther) == 0);
 }
 
 TEST_CASE("a sum of waits adds all, threads included") {
@@ -125,8 +128,8 @@ TEST_CASE("a sum of waits adds all, threads included") {
   CHECK(sum.wall_ns == 600);
   CHECK(sum.cpu_ns == 300);
   CHECK(sum.run_queue_ns == 33);
-  CHECK(sum.wait_ns[TRACER_WAIT_DISK] == 3 * TRACER_WAIT_DISK);
-  CHECK(sum.wait_ns[TRACER_WAIT_OTHER] == 3 * TRACER_WAIT_OTHER);
+  CHECK(sum.of(WaitCause::kDisk) == 3 * number(WaitCause::kDisk));
+  CHECK(sum.of(WaitCause::kOther) == 3 * number(WaitCause::kOther));
   CHECK(sum.threads == 2);
 }
 
@@ -137,8 +140,8 @@ TEST_CASE("where limits are known of one part, they are of a sum, in either orde
   CHECK(sum_of(waited(1), limited).limits_known == 1);
   CHECK(sum_of(limited, limited).limits_known == 1);
   CHECK(sum_of(waited(1), waited(1)).limits_known == 0);
-  CHECK(sum_of(limited, RawWaits{}).wait_ns[TRACER_WAIT_THROTTLED] == TRACER_WAIT_THROTTLED);
-  CHECK(to_ledger(difference(limited, RawWaits{}), {}).throttled_ns == TRACER_WAIT_THROTTLED);
+  CHECK(sum_of(limited, RawWaits{}).of(WaitCause::kThrottled) == number(WaitCause::kThrottled));
+  CHECK(to_ledger(difference(limited, RawWaits{}), {}).throttled_ns == number(WaitCause::kThrottled));
 }
 
 TEST_CASE("the peer of a sum is that of the longer wait, in either order; one that is not known counts for nothing") {

@@ -15,6 +15,7 @@
 #include "living_table.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using namespace tracer::living_table;
 
 TEST_CASE("one that borrows memory is never asked for a share, whatever its lender shares with others") {
@@ -104,10 +105,10 @@ TEST_CASE("one that has executed is no copy; one that lived before is one if it 
   Asking asking;
   asking.take({{.pid = 1},
                {.pid = 2, .parent = 1, .flags = kExecuted},
-               {.pid = 3, .parent = 1, .flags = TRACER_FLAG_ADOPTED_LIFE},
-               {.pid = 4, .parent = 1, .flags = 0}});
+               {.pid = 3, .parent = 1, .flags = {.lived_before = true}},
+               {.pid = 4, .parent = 1, .flags = {}}});
   CHECK(asking.asked.empty());
-  asking.take({{.pid = 1}, {.pid = 3, .parent = 1, .flags = TRACER_FLAG_ADOPTED_LIFE | kCopy}});
+  asking.take({{.pid = 1}, {.pid = 3, .parent = 1, .flags = {.lived_before = true, .copy = true}}});
   CHECK(asking.asked == Pids{1, 3, 1});
 }
 

@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 
 using namespace tracer;
+using namespace tracer::internal;
 
 TEST_CASE("a process's share is its memory, and that of one that has ended is zero, reaped or not") {
   constexpr std::size_t kBytes = 16u << 20;

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 

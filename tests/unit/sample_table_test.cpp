@@ -9,6 +9,7 @@
 #include "living_table.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using namespace tracer::living_table;
 
 namespace {
@@ -30,7 +31,7 @@ FileRecord file_at(std::uint64_t time_ns, std::uint64_t position_bytes) {
 TEST_CASE("a process's sample is the sum of its threads, in one record each") {
   SampleTable table({});
   ThreadRecord first = thread_of(9, 1);
-  first.state = TRACER_STATE_UNINTERRUPTIBLE;
+  first.state = ThreadState::kUninterruptible;
   table.add(first, process(9), 400);
   table.add(thread_of(8, 7), process(8), {});
   table.add(thread_of(9, 2), process(9), 400);
@@ -55,7 +56,7 @@ TEST_CASE("a first thread that is dead adds what has ended, and neither counts n
   SampleTable table({});
   ThreadRecord dead = thread_of(9, 4);
   dead.lives = false;
-  dead.state = TRACER_STATE_STOPPED;
+  dead.state = ThreadState::kStopped;
   table.add(dead, process(9), {});
   table.add(thread_of(9, 1), process(9), {});
   dead.identity.pid = 10;
@@ -72,18 +73,18 @@ TEST_CASE("a first thread that is dead adds what has ended, and neither counts n
 }
 
 TEST_CASE("each state has its name, and an unknown one none") {
-  const auto name_of = [](std::uint32_t state) {
+  const auto name_of = [](std::optional<ThreadState> state) {
     SampleTable table({});
     ThreadRecord record = thread_of(9);
     record.state = state;
     table.add(record, process(9), {});
     return table.take().at(0).state;
   };
-  CHECK(name_of(TRACER_STATE_RUNNING) == "running");
-  CHECK(name_of(TRACER_STATE_SLEEPING) == "sleeping");
-  CHECK(name_of(TRACER_STATE_UNINTERRUPTIBLE) == "uninterruptible");
-  CHECK(name_of(TRACER_STATE_STOPPED) == "stopped");
-  CHECK_FALSE(name_of(99).has_value());
+  CHECK(name_of(ThreadState::kRunning) == "running");
+  CHECK(name_of(ThreadState::kSleeping) == "sleeping");
+  CHECK(name_of(ThreadState::kUninterruptible) == "uninterruptible");
+  CHECK(name_of(ThreadState::kStopped) == "stopped");
+  CHECK_FALSE(name_of({}).has_value());
 }
 
 TEST_CASE("resident memory is told in bytes, from whichever thread's record has it") {

@@ -6,14 +6,14 @@
 #include <doctest/doctest.h>
 
 #include <tracer/source.hpp>
-#include <tracer/testing.hpp>
 
 #include "collect.hpp"
 
 using namespace tracer;
 using collect::Polled;
 using collect::push_life;
-using testing::FakeSource;
+using internal::Feed;
+using internal::RawTotals;
 using wire::Who;
 
 namespace {
@@ -21,48 +21,47 @@ namespace {
 const Who kWho{.pid = 42, .start_ns = 1000, .comm = "sh"};
 
 /// A source that knows sums and living processes, as the kernel's does.
-class CountingSource final : public Source {
+class CountingSource final : public wire::ControlledSource {
  public:
   explicit CountingSource(std::atomic<int>* tracked = nullptr) : tracked_(tracked) {}
-  void start(Receiver& receiver) override {
-    receiver.on_record(wire::start_record(kWho, TRACER_FLAG_ADOPTED_LIFE, 5000));
+  void start(Feed& feed) override { decoder().feed(wire::start_record(kWho, TRACER_FLAG_ADOPTED_LIFE, 5000), feed); }
+  void snapshot(Feed& feed, bool) override {
+    decoder().feed(wire::thread_record(kWho, {.time_ns = 6000, .tid = 42, .own = wire::counted(2)}), feed);
+    feed.snapshot_end(6001);
   }
-  int fd() const noexcept override { return -1; }
-  void poll(Receiver&) override {}
-  bool finished() const noexcept override { return false; }
-  void stop() override {}
-  void sample(Receiver& receiver) override {
-    receiver.on_record(wire::thread_record(kWho, {.time_ns = 6000, .tid = 42, .own = wire::counted(2)}));
-  }
-  void track(pid_t pid, std::uint32_t context_id, Receiver& receiver) override {
+  void track(pid_t pid, std::uint32_t context_id, Feed& feed) override {
     *tracked_ = pid;
-    receiver.on_record(
-        wire::start_record({.pid = static_cast<std::uint32_t>(pid), .start_ns = 7, .context_id = context_id}));
+    decoder().feed(
+        wire::start_record({.pid = static_cast<std::uint32_t>(pid), .start_ns = 7, .context_id = context_id}), feed);
   }
   std::vector<RawTotals> totals() const override {
-    tracer_context_totals totals{};
-    totals.account = wire::counted(3);
+    RawTotals totals;
+    totals.living = 4;
+    totals.account = raw::counted(3);
     totals.ended = 5;
     totals.failed = 2;
     totals.read_before_exec_bytes = 10;
-    const auto bytes = std::as_bytes(std::span(&totals, 1));
-    return {{0, 4, {bytes.begin(), bytes.end()}}, {1, 1, {bytes.begin(), bytes.end()}}};
+    RawTotals others = totals;
+    others.context_id = 1;
+    others.living = 1;
+    return {totals, others};
   }
-  HostInfo host() const override { return {}; }
 
  private:
   std::atomic<int>* tracked_;
 };
 
 /// A source with two living processes, of which the first is taken in by the first visit.
-class LivingSource final : public FakeSource {
+class LivingSource final : public wire::ControlledSource {
  public:
-  void sample(Receiver& receiver) override {
+  void snapshot(Feed& feed, bool) override {
     const std::uint64_t visit = ++visits_;
     const std::uint32_t first = visit == 1 ? 1 : 0;
-    receiver.on_record(wire::thread_record(
-        kWho, {.tid = 42, .own = wire::counted(visit), .attached_ns = 900, .newly_adopted = first}));
-    receiver.on_record(wire::thread_record({.pid = 43, .start_ns = 1001}, {.tid = 43, .own = wire::counted(visit)}));
+    decoder().feed(
+        wire::thread_record(kWho, {.tid = 42, .own = wire::counted(visit), .attached_ns = 900, .newly_adopted = first}),
+        feed);
+    decoder().feed(wire::thread_record({.pid = 43, .start_ns = 1001}, {.tid = 43, .own = wire::counted(visit)}), feed);
+    feed.snapshot_end(visit);
   }
 
  private:
@@ -70,7 +69,7 @@ class LivingSource final : public FakeSource {
 };
 
 /// A source that costs something in the kernel, and does not have all that was asked for.
-class CostlySource final : public FakeSource {
+class CostlySource final : public wire::ControlledSource {
  public:
   std::vector<SignalState> signals() const override {
     return {{Family::kLifecycle, true, "a", {}},
@@ -90,7 +89,7 @@ class CostlySource final : public FakeSource {
 }  // namespace
 
 TEST_CASE("living processes, their samples at the end and the sums of contexts come from the source") {
-  Session session(std::make_unique<CountingSource>(), collect::polled());
+  Session session(Source(std::make_unique<CountingSource>()), collect::polled());
   std::vector<Event> events;
   const Subscription all = session.on_any([&](const Event& event) { events.push_back(event); });
   session.start();
@@ -117,7 +116,7 @@ TEST_CASE("living processes, their samples at the end and the sums of contexts c
 }
 
 TEST_CASE("a callback that asks what lives while a snapshot is taken does not disturb that") {
-  Session session(std::make_unique<LivingSource>(), collect::polled());
+  Session session(Source(std::make_unique<LivingSource>()), collect::polled());
   std::vector<Event> events;
   std::vector<ProcessSample> living;
   const Subscription all = session.on_any([&](const Event& event) { events.push_back(event); });
@@ -150,7 +149,7 @@ TEST_CASE("a session's end tells what the session cost") {
 }
 
 TEST_CASE("a session's end tells what its source costs in the kernel, without what the reader's own visits do there") {
-  Session session(std::make_unique<CostlySource>(), collect::polled());
+  Session session(Source(std::make_unique<CostlySource>()), collect::polled());
   std::optional<SessionEnd> end;
   const Subscription ends = session.on<SessionEnd>([&](const SessionEnd& event) { end = event; });
   session.start();
@@ -164,7 +163,7 @@ TEST_CASE("a session's end names the families that are not there, given up ones 
   for (const bool shed : {false, true}) {
     auto owned = std::make_unique<CostlySource>();
     CostlySource& source = *owned;
-    Session session(std::move(owned), collect::polled());
+    Session session(Source(std::move(owned)), collect::polled());
     std::optional<SessionEnd> end;
     const Subscription ends = session.on<SessionEnd>([&](const SessionEnd& event) { end = event; });
     session.start();
@@ -182,7 +181,7 @@ TEST_CASE("a tree that is taken in later gets its labels, of which there may be 
   SessionOptions options;
   options.reader = Reader::kPoll;
   options.max_contexts = 2;
-  Session session(std::make_unique<CountingSource>(&tracked), options);
+  Session session(Source(std::make_unique<CountingSource>(&tracked)), options);
   std::optional<Context> seen;
   const Subscription starts =
       session.on<ProcessStart>([&](const ProcessStart& start) { seen = *start.process->context; });

@@ -10,7 +10,6 @@
 #include <doctest/doctest.h>
 
 #include <tracer/source.hpp>
-#include <tracer/testing.hpp>
 
 #include "collect.hpp"
 #include "sample_events.hpp"
@@ -19,8 +18,8 @@
 using namespace tracer;
 using collect::Polled;
 using collect::push_life;
-using testing::FakeSource;
 using wire::Who;
+using wire::WireSource;
 
 namespace {
 
@@ -52,9 +51,9 @@ TEST_CASE("a polled session tells events in the order of their records and ends 
 }
 
 TEST_CASE("a session with its own thread tells the same") {
-  auto owned = std::make_unique<FakeSource>();
-  FakeSource& source = *owned;
-  Session session(std::move(owned), {});
+  auto owned = std::make_unique<WireSource>();
+  WireSource& source = *owned;
+  Session session(Source(std::move(owned)), {});
   std::vector<EventKind> kinds;
   std::atomic<int> exits{0};
   const Subscription all = session.on_any([&](const Event& event) { kinds.push_back(event.kind()); });
@@ -69,9 +68,9 @@ TEST_CASE("a session with its own thread tells the same") {
 }
 
 TEST_CASE("what was pushed before the stop is still told") {
-  auto owned = std::make_unique<FakeSource>();
-  FakeSource& source = *owned;
-  Session session(std::move(owned), {});
+  auto owned = std::make_unique<WireSource>();
+  WireSource& source = *owned;
+  Session session(Source(std::move(owned)), {});
   int exits = 0;
   const Subscription typed = session.on<ProcessExit>([&](const ProcessExit&) { ++exits; });
   session.start();
@@ -95,10 +94,10 @@ TEST_CASE("stopping twice ends once, and nothing comes after the end") {
 }
 
 TEST_CASE("a session that was never started ends without a word") {
-  auto owned = std::make_unique<FakeSource>();
-  collect::push(*owned, wire::start_record(kWho));
+  auto owned = std::make_unique<WireSource>();
+  owned->push(wire::start_record(kWho));
   int events = 0;
-  Session session(std::move(owned), collect::polled());
+  Session session(Source(std::move(owned)), collect::polled());
   const Subscription all = session.on_any([&](const Event&) { ++events; });
   session.stop();
   CHECK(events == 0);
@@ -108,9 +107,9 @@ TEST_CASE("a session that was stopped before its start does not start any more")
   for (const Reader reader : {Reader::kPoll, Reader::kOwnThread}) {
     SessionOptions options;
     options.reader = reader;
-    auto owned = std::make_unique<FakeSource>();
-    collect::push(*owned, wire::start_record(kWho));
-    Session session(std::move(owned), options);
+    auto owned = std::make_unique<WireSource>();
+    owned->push(wire::start_record(kWho));
+    Session session(Source(std::move(owned)), options);
     std::atomic<int> events{0};
     const Subscription all = session.on_any([&](const Event&) { ++events; });
     session.stop();
@@ -121,9 +120,9 @@ TEST_CASE("a session that was stopped before its start does not start any more")
 }
 
 TEST_CASE("nothing is told before the start") {
-  auto owned = std::make_unique<FakeSource>();
-  collect::push(*owned, wire::start_record(kWho));
-  Session session(std::move(owned), collect::polled());
+  auto owned = std::make_unique<WireSource>();
+  owned->push(wire::start_record(kWho));
+  Session session(Source(std::move(owned)), collect::polled());
   int events = 0;
   const Subscription all = session.on_any([&](const Event&) { ++events; });
   CHECK(session.poll(std::chrono::milliseconds(0)) == 0);
@@ -136,7 +135,7 @@ TEST_CASE("a destroyed session has ended and leaves no thread") {
   bool ended = false;
   Subscription subscription;
   {
-    Session session(std::make_unique<FakeSource>(), {});
+    Session session(Source(std::make_unique<WireSource>()), {});
     subscription = session.on<SessionEnd>([&](const SessionEnd&) { ended = true; });
     session.start();
     CHECK(thread_count() == before + 1);
@@ -226,7 +225,7 @@ TEST_CASE("a callback may ask the session and subscribe to it") {
 TEST_CASE("a subscription may outlive its session") {
   Subscription subscription;
   {
-    Session session(std::make_unique<FakeSource>(), {});
+    Session session(Source(std::make_unique<WireSource>()), {});
     subscription = session.on_any([](const Event&) {});
     session.start();
   }
@@ -234,9 +233,9 @@ TEST_CASE("a subscription may outlive its session") {
 }
 
 TEST_CASE("many threads may use one session at a time") {
-  auto owned = std::make_unique<FakeSource>();
-  FakeSource& source = *owned;
-  Session session(std::move(owned), {});
+  auto owned = std::make_unique<WireSource>();
+  WireSource& source = *owned;
+  Session session(Source(std::move(owned)), {});
   std::atomic<std::uint64_t> exits{0};
   const Subscription counts = session.on<ProcessExit>([&](const ProcessExit&) { ++exits; });
   session.start();
@@ -275,5 +274,5 @@ TEST_CASE("a recording's end may be awaited from another thread than the reader'
 TEST_CASE("rules that can't be read are told when the session is made") {
   SessionOptions options;
   options.tool_rules = "/nonexistent/tools.toml";
-  CHECK_THROWS_AS(Session(std::make_unique<FakeSource>(), options), Error);
+  CHECK_THROWS_AS(Session(Source(std::make_unique<WireSource>()), options), Error);
 }

@@ -21,18 +21,18 @@ namespace {
 /// A session of three events and its end, with these sinks.
 std::vector<Event> run_with(std::vector<std::unique_ptr<Sink>> sinks,
                             std::vector<std::optional<Problem>>* problems = nullptr) {
-  auto owned = std::make_unique<testing::FakeSource>();
-  testing::FakeSource& source = *owned;
-  Session session(std::move(owned), collect::polled());
+  auto owned = std::make_unique<wire::WireSource>();
+  wire::WireSource& source = *owned;
+  Session session(Source(std::move(owned)), collect::polled());
   std::vector<Event> events;
   const Subscription all = session.on_any([&](const Event& event) { events.push_back(event); });
   std::vector<Sink*> kept;
   for (auto& sink : sinks) kept.push_back(&session.add_sink(std::move(sink)));
   session.start();
   const wire::Who who{.pid = 42, .start_ns = 1000};
-  collect::push(source, wire::start_record(who));
-  collect::push(source, wire::exec_record(who, {.time_ns = 1001, .program_start_ns = 1000}));
-  collect::push(source, wire::exit_record(who, {.time_ns = 1002, .program_start_ns = 1001}));
+  source.push(wire::start_record(who));
+  source.push(wire::exec_record(who, {.time_ns = 1001, .program_start_ns = 1000}));
+  source.push(wire::exit_record(who, {.time_ns = 1002, .program_start_ns = 1001}));
   session.poll(std::chrono::milliseconds(0));
   session.stop();
   if (problems != nullptr)

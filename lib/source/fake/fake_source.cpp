@@ -1,79 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/testing.hpp>
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
+#include <deque>
+#include <map>
 #include <mutex>
+#include <optional>
+#include <utility>
 
-#include "base/unique_fd.hpp"
+#include "source/source.hpp"
+#include "source/wakeup.hpp"
 
 namespace tracer::testing {
 
 struct FakeSource::State {
-  UniqueFd event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  mutable std::mutex mutex;
-  std::vector<std::vector<std::byte>> records;
+  internal::Wakeup ready;  ///< While there is something to do.
+  std::mutex mutex;
+  std::deque<Event> events;
   std::map<std::string, std::uint64_t> losses;
-  bool finished = false;
+  bool finishing = false;  ///< No more will be pushed.
 
-  void wake() const {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t put = ::write(event.get(), &one, sizeof one);
+  std::optional<Event> next() {
+    const std::lock_guard lock(mutex);
+    if (events.empty()) {
+      if (!finishing) ready.clear();
+      return std::nullopt;
+    }
+    std::optional<Event> event(std::move(events.front()));
+    events.pop_front();
+    return event;
+  }
+  void finish() {
+    const std::lock_guard lock(mutex);
+    finishing = true;
+    ready.set();
   }
 };
 
-FakeSource::FakeSource() : state_(std::make_unique<State>()) {}
+/// The session's end of it.
+class FakeSource::Stream final : public internal::Source {
+ public:
+  explicit Stream(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  HostInfo host() const override {
+    HostInfo host = this_host();
+    host.boot_id = "00000000-0000-0000-0000-000000000000";
+    return host;
+  }
+  int fd() const noexcept override { return state_->ready.fd(); }
+  void start(internal::Feed&) override {}
+  bool drain(internal::Feed& feed, const internal::DrainLimit& limit) override {
+    const auto until = std::chrono::steady_clock::now() + limit.time;
+    for (std::size_t count = 0; count < limit.records && std::chrono::steady_clock::now() < until; ++count) {
+      std::optional<Event> event = state_->next();
+      if (!event) return false;
+      feed.event(std::move(*event));
+    }
+    return true;
+  }
+  void stop() override { state_->finish(); }
+  bool finished() const noexcept override {
+    const std::lock_guard lock(state_->mutex);
+    return state_->finishing && state_->events.empty();
+  }
+  internal::Counters counters() const override {
+    const std::lock_guard lock(state_->mutex);
+    internal::Counters counters;
+    counters.losses = state_->losses;
+    return counters;
+  }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+FakeSource::FakeSource() : state_(std::make_shared<State>()) {}
+FakeSource::FakeSource(FakeSource&&) noexcept = default;
+FakeSource& FakeSource::operator=(FakeSource&&) noexcept = default;
 FakeSource::~FakeSource() = default;
 
-void FakeSource::push(std::span<const std::byte> record) {
+Source FakeSource::source() const { return Source(std::make_unique<Stream>(state_)); }
+
+void FakeSource::push(Event event) {
   const std::lock_guard lock(state_->mutex);
-  state_->records.emplace_back(record.begin(), record.end());
-  state_->wake();
+  state_->events.push_back(std::move(event));
+  state_->ready.set();
 }
 
-void FakeSource::finish() {
-  const std::lock_guard lock(state_->mutex);
-  state_->finished = true;
-  state_->wake();
-}
+void FakeSource::finish() { state_->finish(); }
 
 void FakeSource::set_loss(const std::string& cause, std::uint64_t count) {
   const std::lock_guard lock(state_->mutex);
   state_->losses[cause] = count;
-}
-
-void FakeSource::start(Receiver&) {}
-int FakeSource::fd() const noexcept { return state_->event.get(); }
-
-void FakeSource::poll(Receiver& receiver) {
-  std::vector<std::vector<std::byte>> records;
-  {
-    const std::lock_guard lock(state_->mutex);
-    records.swap(state_->records);
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t got = ::read(state_->event.get(), &count, sizeof count);
-    if (state_->finished) state_->wake();
-  }
-  for (const auto& record : records) receiver.on_record(record);
-}
-
-bool FakeSource::finished() const noexcept {
-  const std::lock_guard lock(state_->mutex);
-  return state_->finished && state_->records.empty();
-}
-
-void FakeSource::stop() { finish(); }
-
-std::map<std::string, std::uint64_t> FakeSource::losses() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->losses;
-}
-
-HostInfo FakeSource::host() const {
-  HostInfo host = this_host();
-  host.boot_id = "00000000-0000-0000-0000-000000000000";
-  return host;
 }
 
 }  // namespace tracer::testing

@@ -7,7 +7,7 @@
 
 #include "wire.h"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 struct Group {
@@ -102,4 +102,4 @@ void fill_call_causes(std::span<std::uint8_t> causes) {
         causes[static_cast<std::size_t>(call)] = group.cause;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -7,11 +7,13 @@
 #include <optional>
 #include <string>
 
-namespace tracer {
+#include "source/records.hpp"
+
+namespace tracer::internal {
 
 struct CgroupFolder {
-  std::uint64_t id = 0;         ///< The inode number, which is the kernel's id.
-  std::uint32_t hierarchy = 0;  ///< TRACER_HIERARCHY_*
+  std::uint64_t id = 0;  ///< The inode number, which is the kernel's id.
+  Hierarchy hierarchy = Hierarchy::kV2;
   std::string folder;
 };
 
@@ -22,7 +24,11 @@ std::optional<CgroupFolder> find_cgroup(const std::string& path);
 /// The path below its hierarchy, of one that may be given as a folder below a mount; without a '/' at its end.
 std::string path_in_hierarchy(std::string path);
 
-/// Calls `each` for the cgroup and then all below it, parents first.
-void walk_cgroups(const CgroupFolder& top, const std::function<void(const CgroupFolder&)>& each);
+/// Calls `each` for the cgroup and then all below it, parents first, until it answers false. False: it did.
+bool walk_cgroups(const CgroupFolder& top, const std::function<bool(const CgroupFolder&)>& each);
 
-}  // namespace tracer
+/// The path below its hierarchy of the cgroup with this id; absent when there is none. Without CAP_DAC_READ_SEARCH it
+/// walks all cgroups.
+std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id);
+
+}  // namespace tracer::internal

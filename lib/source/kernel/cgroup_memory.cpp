@@ -3,24 +3,22 @@
 
 #include <sys/stat.h>
 
-#include <cstddef>
 #include <cstdlib>
 #include <optional>
-#include <span>
 #include <sstream>
 
 #include "base/text.hpp"
 #include "source/kernel/cgroup_files.hpp"
 #include "source/kernel/proc_text.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostProcsBytes = 4u << 20;
 
-std::uint64_t number_in(const std::string& file) {
+std::optional<std::uint64_t> number_in(const std::string& file) {
   const auto text = read_small_file(file);
-  if (!text || text->empty() || (*text)[0] < '0' || (*text)[0] > '9') return TRACER_UNKNOWN;
+  if (!text || text->empty() || (*text)[0] < '0' || (*text)[0] > '9') return std::nullopt;
   return std::strtoull(text->c_str(), nullptr, 10);
 }
 
@@ -40,64 +38,57 @@ std::uint64_t kernel_bytes_of(const std::string& stat) {
   return sum;
 }
 
-void read_v2(const std::string& folder, tracer_wire_cgroup_memory& record) {
+void read_v2(const std::string& folder, CgroupMemoryRecord& record) {
   record.memory_bytes = number_in(folder + "/memory.current");
   record.peak_bytes = number_in(folder + "/memory.peak");
   if (const auto stat = read_small_file(folder + "/memory.stat")) {
-    record.file_bytes = field_of(*stat, "file").value_or(TRACER_UNKNOWN);
+    record.file_bytes = field_of(*stat, "file");
     record.kernel_bytes = kernel_bytes_of(*stat);
   }
   if (const auto stat = read_small_file(folder + "/cpu.stat"))
     if (const auto throttled_us = field_of(*stat, "throttled_usec")) record.throttled_ns = *throttled_us * 1000;
 }
 
-void read_v1(const std::string& folder, tracer_wire_cgroup_memory& record) {
+void read_v1(const std::string& folder, CgroupMemoryRecord& record) {
   record.memory_bytes = number_in(folder + "/memory.usage_in_bytes");
   record.peak_bytes = number_in(folder + "/memory.max_usage_in_bytes");
   record.kernel_bytes = number_in(folder + "/memory.kmem.usage_in_bytes");
-  if (const auto stat = read_small_file(folder + "/memory.stat"))
-    record.file_bytes = field_of(*stat, "total_cache").value_or(TRACER_UNKNOWN);
-}
-
-tracer_wire_cgroup_memory blank() {
-  tracer_wire_cgroup_memory record{};
-  record.header.kind = TRACER_WIRE_CGROUP_MEMORY;
-  record.header.size = sizeof record;
-  record.memory_bytes = record.peak_bytes = record.file_bytes = record.kernel_bytes = record.throttled_ns =
-      record.processes = record.foreign = TRACER_UNKNOWN;
-  return record;
+  if (const auto stat = read_small_file(folder + "/memory.stat")) record.file_bytes = field_of(*stat, "total_cache");
 }
 
 /// Empty: not to be found, or this process has left it.
-std::string folder_of(std::uint32_t pid, std::uint32_t hierarchy, std::uint64_t id) {
+std::string folder_of(std::uint32_t pid, Hierarchy hierarchy, std::uint64_t id) {
   const auto path = proc_cgroup(pid, hierarchy);
   const auto found = path ? find_cgroup(*path) : std::nullopt;
   return found && found->id == id && found->hierarchy == hierarchy ? found->folder : std::string();
 }
 
 void count_processes(const std::string& folder, const std::function<bool(std::uint32_t pid)>& is_tracked,
-                     tracer_wire_cgroup_memory& record) {
+                     CgroupMemoryRecord& record) {
   struct stat status {};
   constexpr nlink_t kLinksOfLeaf = 2;
-  if (::stat(folder.c_str(), &status) != 0 || status.st_nlink > kLinksOfLeaf) record.has_below = 1;
+  if (::stat(folder.c_str(), &status) != 0 || status.st_nlink > kLinksOfLeaf) record.has_below = true;
   const auto text = read_small_file(folder + "/cgroup.procs", kMostProcsBytes);
   if (!text) return;
-  record.processes = record.foreign = 0;
+  std::uint64_t processes = 0;
+  std::uint64_t foreign = 0;
   std::istringstream pids(*text);
   for (std::uint32_t pid = 0; pids >> pid;) {
-    ++record.processes;
-    if (!is_tracked(pid)) ++record.foreign;
+    ++processes;
+    if (!is_tracked(pid)) ++foreign;
   }
+  record.processes = processes;
+  record.foreign = foreign;
 }
 
 }  // namespace
 
-void CgroupMemoryReader::saw(const tracer_wire_thread& thread) {
-  if (thread.identity.hierarchy == TRACER_HIERARCHY_V1_PIDS || seen_.size() >= kMostCgroups) return;
-  seen_.try_emplace({thread.identity.hierarchy, thread.identity.cgroup_id}, thread.header.pid);
+void CgroupMemoryReader::saw(std::uint32_t pid, Hierarchy hierarchy, std::uint64_t cgroup_id) {
+  if (hierarchy == Hierarchy::kV1Pids || seen_.size() >= kMostCgroups) return;
+  seen_.try_emplace({hierarchy, cgroup_id}, pid);
 }
 
-void CgroupMemoryReader::read(Receiver& receiver, const std::function<bool(std::uint32_t pid)>& is_tracked) {
+void CgroupMemoryReader::read(Feed& feed, const std::function<bool(std::uint32_t pid)>& is_tracked) {
   constexpr auto kLeastPeriod = std::chrono::milliseconds(900);
   const auto now = std::chrono::steady_clock::now();
   if (now < next_) return seen_.clear();
@@ -107,14 +98,15 @@ void CgroupMemoryReader::read(Receiver& receiver, const std::function<bool(std::
     const auto [hierarchy, id] = key;
     std::string& folder = folders_[key];
     if (folder.empty()) folder = folder_of(pid, hierarchy, id);
-    tracer_wire_cgroup_memory record = blank();
+    if (folder.empty()) continue;
+    CgroupMemoryRecord record;
     record.cgroup_id = id;
     record.hierarchy = hierarchy;
-    if (!folder.empty()) hierarchy == TRACER_HIERARCHY_V2 ? read_v2(folder, record) : read_v1(folder, record);
-    if (record.memory_bytes == TRACER_UNKNOWN) continue;
+    hierarchy == Hierarchy::kV2 ? read_v2(folder, record) : read_v1(folder, record);
+    if (!record.memory_bytes) continue;
     count_processes(folder, is_tracked, record);
-    receiver.on_record(std::as_bytes(std::span(&record, 1)));
+    feed.record(std::move(record));
   }
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -9,11 +9,9 @@
 #include <string>
 #include <utility>
 
-#include <tracer/source.hpp>
+#include "source/feed.hpp"
 
-#include "wire.h"
-
-namespace tracer {
+namespace tracer::internal {
 
 /// Reads what the kernel charges to the cgroups that hold followed processes: their files in the v2 hierarchy, or in
 /// v1's of memory.
@@ -22,17 +20,17 @@ class CgroupMemoryReader {
   /// In one snapshot; of more only the first are read.
   static constexpr std::size_t kMostCgroups = 256;
 
-  void saw(const tracer_wire_thread& thread);
+  void saw(std::uint32_t pid, Hierarchy hierarchy, std::uint64_t cgroup_id);
   /// Yields a record for each cgroup that was seen since the last call, and has a memory of its own. Nothing within a
   /// second of the last time: the files are dear to read.
-  void read(Receiver& receiver, const std::function<bool(std::uint32_t pid)>& is_tracked);
+  void read(Feed& feed, const std::function<bool(std::uint32_t pid)>& is_tracked);
 
  private:
-  using Key = std::pair<std::uint32_t, std::uint64_t>;  ///< Hierarchy and id.
+  using Key = std::pair<Hierarchy, std::uint64_t>;
 
   std::map<Key, std::uint32_t> seen_;   ///< With one of its processes.
   std::map<Key, std::string> folders_;  ///< Of those that are seen again and again.
   std::chrono::steady_clock::time_point next_{};
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -2,16 +2,31 @@
 #include "source/kernel/decoder.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string_view>
 
-#include "correlate/account.hpp"
+#include "source/kernel/program_text.hpp"
 #include "wire.h"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
-constexpr std::uint32_t kUnknownSize = 0xffffffff;
+static_assert(sizeof(RawAccount) == sizeof(tracer_wire_account) && sizeof(RawWaits) == sizeof(tracer_wire_waits) &&
+              offsetof(RawAccount, storage_cancelled_bytes) == offsetof(tracer_wire_account, storage_cancelled_bytes) &&
+              offsetof(RawAccount, read_bytes) == offsetof(tracer_wire_account, read_bytes) &&
+              offsetof(RawWaits, wait_ns) == offsetof(tracer_wire_waits, wait_ns) &&
+              offsetof(RawWaits, limits_known) == offsetof(tracer_wire_waits, limits_known));
+constexpr bool same(WaitCause cause, int wire) { return static_cast<int>(cause) == wire; }
+static_assert(kWaitCauses == TRACER_WAIT_CAUSES && same(WaitCause::kNone, TRACER_WAIT_NONE) &&
+              same(WaitCause::kDisk, TRACER_WAIT_DISK) && same(WaitCause::kPipeRead, TRACER_WAIT_PIPE_READ) &&
+              same(WaitCause::kPipeWrite, TRACER_WAIT_PIPE_WRITE) && same(WaitCause::kSocket, TRACER_WAIT_SOCKET) &&
+              same(WaitCause::kLock, TRACER_WAIT_LOCK) && same(WaitCause::kChild, TRACER_WAIT_CHILD) &&
+              same(WaitCause::kSleep, TRACER_WAIT_SLEEP) && same(WaitCause::kPoll, TRACER_WAIT_POLL) &&
+              same(WaitCause::kReclaim, TRACER_WAIT_RECLAIM) && same(WaitCause::kSwap, TRACER_WAIT_SWAP) &&
+              same(WaitCause::kStopped, TRACER_WAIT_STOPPED) && same(WaitCause::kOther, TRACER_WAIT_OTHER) &&
+              same(WaitCause::kThrottled, TRACER_WAIT_THROTTLED));
+static_assert(kMostExecReadBytes == TRACER_MOST_EXEC_READ_BYTES);
 
 /// Copies a record's fixed part; false when the bytes are too few.
 template <class T>
@@ -33,8 +48,45 @@ std::string_view text_after(std::span<const std::byte> bytes, std::size_t fixed)
   return {reinterpret_cast<const char*>(bytes.data()) + fixed, bytes.size() - fixed};
 }
 
-RecordIdentity identity_of(const tracer_wire_header& header, const tracer_wire_identity& wire) {
-  RecordIdentity identity;
+RawAccount account_of(const tracer_wire_account& wire) noexcept { return std::bit_cast<RawAccount>(wire); }
+RawWaits waits_of(const tracer_wire_waits& wire) noexcept { return std::bit_cast<RawWaits>(wire); }
+
+RecordFlags flags_of(std::uint32_t bits) noexcept {
+  const auto has = [bits](std::uint32_t bit) { return (bits & bit) != 0; };
+  RecordFlags flags;
+  flags.lived_before = has(TRACER_FLAG_ADOPTED_LIFE);
+  flags.lost_threads = has(TRACER_FLAG_LOST_THREADS);
+  flags.executed = has(TRACER_FLAG_EXECUTED);
+  flags.peak_exact = has(TRACER_FLAG_PEAK_EXACT);
+  flags.borrows_memory = has(TRACER_FLAG_PEAK_SHARED);
+  flags.threads_pending = has(TRACER_FLAG_THREADS_PENDING);
+  flags.cpu_stale = has(TRACER_FLAG_CPU_STALE);
+  flags.copy = has(TRACER_FLAG_COPY);
+  return flags;
+}
+
+/// False: there is no such hierarchy.
+bool take_hierarchy(std::uint32_t wire, Hierarchy& hierarchy) noexcept {
+  switch (wire) {
+    case TRACER_HIERARCHY_V2: hierarchy = Hierarchy::kV2; return true;
+    case TRACER_HIERARCHY_V1_MEMORY: hierarchy = Hierarchy::kV1Memory; return true;
+    case TRACER_HIERARCHY_V1_PIDS: hierarchy = Hierarchy::kV1Pids; return true;
+    default: return false;
+  }
+}
+
+std::optional<ThreadState> state_of(std::uint32_t wire) noexcept {
+  switch (wire) {
+    case TRACER_STATE_RUNNING: return ThreadState::kRunning;
+    case TRACER_STATE_SLEEPING: return ThreadState::kSleeping;
+    case TRACER_STATE_UNINTERRUPTIBLE: return ThreadState::kUninterruptible;
+    case TRACER_STATE_STOPPED: return ThreadState::kStopped;
+    default: return std::nullopt;
+  }
+}
+
+/// False: it contradicts itself.
+bool take_identity(const tracer_wire_header& header, const tracer_wire_identity& wire, RecordIdentity& identity) {
   identity.time_ns = header.time_ns;
   identity.start_ns = header.start_ns;
   identity.pid = header.pid;
@@ -43,11 +95,10 @@ RecordIdentity identity_of(const tracer_wire_header& header, const tracer_wire_i
   if (wire.uid != TRACER_SAME_UID) identity.uid = wire.uid;
   identity.context_id = wire.context_id;
   identity.cgroup_id = wire.cgroup_id;
-  identity.hierarchy = wire.hierarchy;
   if (wire.pid_namespace != 0) identity.pid_namespace = wire.pid_namespace;
   if (wire.mount_namespace != 0) identity.mount_namespace = wire.mount_namespace;
   identity.comm.assign(wire.comm, ::strnlen(wire.comm, sizeof wire.comm));
-  return identity;
+  return take_hierarchy(wire.hierarchy, identity.hierarchy);
 }
 
 std::optional<std::uint64_t> unless_zero(std::uint64_t value) noexcept {
@@ -71,70 +122,42 @@ std::string path_of(std::string_view components, bool cut_off) {
   return path.empty() ? "/" : path;
 }
 
-/// Strings ended by NUL. With `total` beyond what is here, the middle is missing after the first 3 KiB.
-std::vector<std::string> split_argv(std::string_view bytes, std::uint64_t total) {
-  std::vector<std::string> argv;
-  const auto add = [&argv](std::string_view part) {
-    while (!part.empty()) {
-      const std::size_t end = std::min(part.find('\0'), part.size());
-      argv.emplace_back(part.substr(0, end));
-      part.remove_prefix(std::min(end + 1, part.size()));
-    }
-  };
-  if (total <= bytes.size() || bytes.size() <= TRACER_ARGV_HEAD_BYTES) {
-    add(bytes);
-    return argv;
-  }
-  add(bytes.substr(0, TRACER_ARGV_HEAD_BYTES));
-  if (!argv.empty()) argv.back() += "…";
-  const std::size_t first_of_tail = argv.size();
-  add(bytes.substr(TRACER_ARGV_HEAD_BYTES));
-  if (argv.size() > first_of_tail) argv[first_of_tail].insert(0, "…");
-  return argv;
-}
-
-void set_argv(ProgramText& text, std::string_view bytes, std::uint64_t total) {
-  text.argv = split_argv(bytes, total);
-  if (total > bytes.size()) text.argv_cut_bytes = total - bytes.size();
-}
-
-std::optional<Record> decode_start(std::span<const std::byte> bytes) {
+/// Each of these returns false for a record that is too short or contradicts itself.
+bool take_start(std::span<const std::byte> bytes, StartRecord& record) {
   tracer_wire_process_start wire;
-  if (!take(bytes, wire)) return std::nullopt;
-  StartRecord record;
-  record.identity = identity_of(wire.header, wire.identity);
+  if (!take(bytes, wire)) return false;
+  if (!take_identity(wire.header, wire.identity, record.identity)) return false;
   record.excluded = (wire.flags & TRACER_FLAG_EXCLUDED) != 0;
   if ((wire.flags & TRACER_FLAG_ADOPTED_LIFE) != 0) record.attached_ns = wire.header.time_ns;
-  return record;
+  record.executing = (wire.flags & TRACER_FLAG_AT_EXEC) != 0;
+  return true;
 }
 
-std::optional<Record> decode_exec(std::span<const std::byte> bytes) {
+bool take_exec(std::span<const std::byte> bytes, ExecRecord& record) {
   tracer_wire_process_exec wire;
-  if (!take(bytes, wire)) return std::nullopt;
+  if (!take(bytes, wire)) return false;
   std::string_view rest = text_after(bytes, sizeof wire);
   const auto exe = cut(rest, wire.exe_size);
   const auto cwd = cut(rest, wire.cwd_size);
   const auto argv = cut(rest, wire.argv_size);
-  if (!exe || !cwd || !argv) return std::nullopt;
+  if (!exe || !cwd || !argv) return false;
 
-  ExecRecord record;
-  record.identity = identity_of(wire.header, wire.identity);
+  if (!take_identity(wire.header, wire.identity, record.identity)) return false;
   record.ended_start_ns = wire.program_start_ns;
-  record.total = wire.total;
-  record.waits = wire.waits;
+  record.total = account_of(wire.total);
+  record.waits = waits_of(wire.waits);
   record.ended_peak_pages = wire.peak_pages;
-  record.flags = wire.flags;
+  record.flags = flags_of(wire.flags);
   record.text.exe = path_of(*exe, (wire.flags & TRACER_FLAG_EXE_CUT) != 0);
   record.text.cwd = path_of(*cwd, (wire.flags & TRACER_FLAG_CWD_CUT) != 0);
   if ((wire.flags & TRACER_FLAG_ARGV_UNREADABLE) == 0) set_argv(record.text, *argv, wire.argv_total);
-  return record;
+  return true;
 }
 
-std::optional<Record> decode_exit(std::span<const std::byte> bytes) {
+bool take_exit(std::span<const std::byte> bytes, ExitRecord& record) {
   tracer_wire_process_exit wire;
-  if (!take(bytes, wire)) return std::nullopt;
-  ExitRecord record;
-  record.identity = identity_of(wire.header, wire.identity);
+  if (!take(bytes, wire)) return false;
+  if (!take_identity(wire.header, wire.identity, record.identity)) return false;
   record.attached_ns = unless_zero(wire.attached_ns);
   const std::uint32_t signal = wire.exit_code & 0x7fu;
   if (signal != 0) {
@@ -145,71 +168,50 @@ std::optional<Record> decode_exit(std::span<const std::byte> bytes) {
   record.core_dumped = (wire.exit_code & 0x80u) != 0;
   if ((wire.flags & TRACER_FLAG_THREADS_UNKNOWN) == 0) record.threads = wire.threads_created;
   record.program_start_ns = wire.program_start_ns;
-  record.total = wire.total;
-  record.waits = wire.waits;
+  record.total = account_of(wire.total);
+  record.waits = waits_of(wire.waits);
   record.peak_pages = wire.peak_pages;
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
-  record.flags = wire.flags;
-  if ((wire.flags & TRACER_FLAG_LATE_THREADS) != 0 && !take(bytes.subspan(sizeof wire), record.late))
-    return std::nullopt;
-  return record;
+  record.flags = flags_of(wire.flags);
+  if ((wire.flags & TRACER_FLAG_LATE_THREADS) == 0) return true;
+  tracer_wire_account late;
+  if (!take(bytes.subspan(sizeof wire), late)) return false;
+  record.late = account_of(late);
+  return true;
 }
 
-std::optional<Record> decode_cgroup(std::span<const std::byte> bytes) {
+bool take_cgroup(std::span<const std::byte> bytes, CgroupRecord& record) {
   tracer_wire_cgroup wire;
-  if (!take(bytes, wire)) return std::nullopt;
+  if (!take(bytes, wire)) return false;
   std::string_view rest = text_after(bytes, sizeof wire);
   const auto path = cut(rest, wire.path_size);
-  if (!path) return std::nullopt;
-  CgroupRecord record;
+  if (!path) return false;
   record.cgroup_id = wire.cgroup_id;
-  record.hierarchy = wire.hierarchy;
+  if (!take_hierarchy(wire.hierarchy, record.hierarchy)) return false;
   record.path = wire.reversed != 0 ? path_of(*path, false) : std::string(path->substr(0, path->find('\0')));
-  return record;
+  return true;
 }
 
-std::optional<Record> decode_thread(std::span<const std::byte> bytes) {
+bool take_thread(std::span<const std::byte> bytes, ThreadRecord& record) {
   tracer_wire_thread wire;
-  if (!take(bytes, wire)) return std::nullopt;
-  ThreadRecord record;
-  record.identity = identity_of(wire.header, wire.identity);
+  if (!take(bytes, wire)) return false;
+  if (!take_identity(wire.header, wire.identity, record.identity)) return false;
   record.attached_ns = unless_zero(wire.attached_ns);
   record.lives = wire.tid != 0;
-  record.sum = sum_of(wire.own, wire.ended);
-  record.waits = wire.waits;
+  record.sum = sum_of(account_of(wire.own), account_of(wire.ended));
+  record.waits = waits_of(wire.waits);
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
-  record.flags = wire.flags;
+  record.flags = flags_of(wire.flags);
   record.newly_adopted = wire.newly_adopted != 0;
   if (wire.has_memory != 0)
     record.memory = ThreadRecord::Memory{wire.anonymous_pages, wire.file_pages, wire.shared_pages};
-  record.state = wire.state;
-  return record;
+  record.state = state_of(wire.state);
+  return true;
 }
 
-std::optional<Record> decode_cgroup_memory(std::span<const std::byte> bytes) {
-  tracer_wire_cgroup_memory wire;
-  if (!take(bytes, wire)) return std::nullopt;
-  const auto known = [](std::uint64_t value) {
-    return value == TRACER_UNKNOWN ? std::nullopt : std::optional<std::uint64_t>(value);
-  };
-  CgroupMemoryRecord record;
-  record.cgroup_id = wire.cgroup_id;
-  record.hierarchy = wire.hierarchy;
-  record.has_below = wire.has_below != 0;
-  record.processes = known(wire.processes);
-  record.foreign = known(wire.foreign);
-  record.memory_bytes = known(wire.memory_bytes);
-  record.peak_bytes = known(wire.peak_bytes);
-  record.file_bytes = known(wire.file_bytes);
-  record.kernel_bytes = known(wire.kernel_bytes);
-  record.throttled_ns = known(wire.throttled_ns);
-  return record;
-}
-
-std::optional<Record> decode_file(std::span<const std::byte> bytes) {
+bool take_file(std::span<const std::byte> bytes, FileRecord& record) {
   tracer_wire_file wire;
-  if (!take(bytes, wire)) return std::nullopt;
-  FileRecord record;
+  if (!take(bytes, wire)) return false;
   record.pid = wire.header.pid;
   record.start_ns = wire.header.start_ns;
   record.time_ns = wire.header.time_ns;
@@ -221,50 +223,60 @@ std::optional<Record> decode_file(std::span<const std::byte> bytes) {
   record.readable = wire.readable != 0;
   record.writable = wire.writable != 0;
   record.name.assign(wire.name, ::strnlen(wire.name, sizeof wire.name));
-  return record;
+  return true;
 }
 
-std::optional<Record> decode_text(std::span<const std::byte> bytes) {
-  tracer_wire_text wire;
-  if (!take(bytes, wire)) return std::nullopt;
-  std::string_view rest = text_after(bytes, sizeof wire);
-  const auto next = [&rest](std::uint32_t size) { return cut(rest, size == kUnknownSize ? 0 : size); };
-  const auto exe = next(wire.exe_size);
-  const auto cwd = next(wire.cwd_size);
-  const auto argv = next(wire.argv_size);
-  const auto cgroup = next(wire.cgroup_size);
-  if (!exe || !cwd || !argv || !cgroup) return std::nullopt;
-  TextRecord record;
-  record.pid = wire.header.pid;
-  record.start_ns = wire.header.start_ns;
-  if (wire.exe_size != kUnknownSize) record.text.exe = *exe;
-  if (wire.cwd_size != kUnknownSize) record.text.cwd = *cwd;
-  if (wire.argv_size != kUnknownSize) set_argv(record.text, *argv, wire.argv_total);
-  if (wire.cgroup_size != kUnknownSize) record.cgroup = *cgroup;
-  return record;
+/// Made in its place, as it is large.
+template <class R>
+R& made(std::optional<Record>& record) {
+  return std::get<R>(record.emplace(std::in_place_type<R>));
 }
 
 }  // namespace
 
 std::optional<Record> Decoder::decode(std::span<const std::byte> bytes) {
+  records_.add(1);
+  record_bytes_.add(bytes.size());
   tracer_wire_header header;
   std::optional<Record> record;
+  bool good = false;
   if (take(bytes, header) && header.size >= sizeof header && header.size <= bytes.size()) {
     bytes = bytes.first(header.size);
     switch (header.kind) {
-      case TRACER_WIRE_PROCESS_START: record = decode_start(bytes); break;
-      case TRACER_WIRE_PROCESS_EXEC: record = decode_exec(bytes); break;
-      case TRACER_WIRE_PROCESS_EXIT: record = decode_exit(bytes); break;
-      case TRACER_WIRE_CGROUP: record = decode_cgroup(bytes); break;
-      case TRACER_WIRE_THREAD: record = decode_thread(bytes); break;
-      case TRACER_WIRE_CGROUP_MEMORY: record = decode_cgroup_memory(bytes); break;
-      case TRACER_WIRE_FILE: record = decode_file(bytes); break;
-      case TRACER_WIRE_TEXT: record = decode_text(bytes); break;
-      default: ++unknown_kinds_; return std::nullopt;
+      case TRACER_WIRE_PROCESS_START: good = take_start(bytes, made<StartRecord>(record)); break;
+      case TRACER_WIRE_PROCESS_EXEC: good = take_exec(bytes, made<ExecRecord>(record)); break;
+      case TRACER_WIRE_PROCESS_EXIT: good = take_exit(bytes, made<ExitRecord>(record)); break;
+      case TRACER_WIRE_CGROUP: good = take_cgroup(bytes, made<CgroupRecord>(record)); break;
+      case TRACER_WIRE_THREAD: good = take_thread(bytes, made<ThreadRecord>(record)); break;
+      case TRACER_WIRE_FILE: good = take_file(bytes, made<FileRecord>(record)); break;
+      default: unknown_kinds_.add(1); return std::nullopt;
     }
   }
-  if (!record) ++malformed_;
-  return record;
+  if (good) return record;
+  malformed_.add(1);
+  return std::nullopt;
 }
 
-}  // namespace tracer
+void Decoder::feed(std::span<const std::byte> bytes, Feed& feed) noexcept try {
+  if (std::optional<Record> record = decode(bytes)) feed.record(std::move(*record));
+} catch (...) {
+  count_out_of_memory();
+}
+
+void Decoder::add_to(Counters& counters) const {
+  counters.records += records_.value();
+  counters.record_bytes += record_bytes_.value();
+  const auto note = [&counters](const char* cause, const Counter& count) {
+    if (count.value() != 0) counters.losses[cause] += count.value();
+  };
+  note("record_malformed", malformed_);
+  note("record_unknown_kind", unknown_kinds_);
+  note("out_of_memory", out_of_memory_);
+}
+
+std::uint64_t time_of_wire(std::span<const std::byte> bytes) noexcept {
+  tracer_wire_header header;
+  return take(bytes, header) ? header.time_ns : 0;
+}
+
+}  // namespace tracer::internal

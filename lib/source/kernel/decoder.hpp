@@ -3,24 +3,41 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 
-#include "source/records.hpp"
+#include "base/counter.hpp"
+#include "source/feed.hpp"
+#include "source/source.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
-/// Turns wire records into records; hostile input. Keeps only counts.
+/// Turns the kernel's records, as in bpf/wire.h, into records; hostile input. Keeps only counts, which any thread may
+/// read.
 class Decoder {
  public:
-  /// Absent: counted in one of the two below.
+  /// Absent: counted as a loss.
   std::optional<Record> decode(std::span<const std::byte> bytes);
-  std::uint64_t malformed() const noexcept { return malformed_; }
-  std::uint64_t unknown_kinds() const noexcept { return unknown_kinds_; }
+  /// Hands on what it decodes. Out of memory is counted as a loss, too.
+  void feed(std::span<const std::byte> bytes, Feed& feed) noexcept;
+  void count_out_of_memory() noexcept { out_of_memory_.add(1); }
+
+  std::uint64_t malformed() const noexcept { return malformed_.value(); }
+  std::uint64_t unknown_kinds() const noexcept { return unknown_kinds_.value(); }
+  /// Records, their bytes, and losses.
+  void add_to(Counters& counters) const;
 
  private:
-  std::uint64_t malformed_ = 0;
-  std::uint64_t unknown_kinds_ = 0;
+  Counter records_;
+  Counter record_bytes_;
+  Counter malformed_;
+  Counter unknown_kinds_;
+  Counter out_of_memory_;
 };
 
-}  // namespace tracer
+/// The time in a record's header; 0 when it is too short for one.
+std::uint64_t time_of_wire(std::span<const std::byte> bytes) noexcept;
+
+}  // namespace tracer::internal

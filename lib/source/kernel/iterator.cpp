@@ -9,7 +9,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 std::vector<std::byte> read_iterator(const bpf_link* link) {
   std::vector<std::byte> bytes;
@@ -27,4 +27,4 @@ std::vector<std::byte> read_iterator(const bpf_link* link) {
   }
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

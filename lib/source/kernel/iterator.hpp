@@ -7,7 +7,7 @@
 
 struct bpf_link;
 
-namespace tracer {
+namespace tracer::internal {
 
 /// All that an iterator program writes in one pass; empty when it can't be run.
 std::vector<std::byte> read_iterator(const bpf_link* link);
@@ -21,4 +21,4 @@ std::vector<Record> read_iterator_as(const bpf_link* link) {
   return records;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

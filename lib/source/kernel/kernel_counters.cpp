@@ -12,9 +12,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "source/kernel/object_usage.hpp"
-
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 constexpr std::array<const char*, TRACER_LOSS_CAUSES> kLossNames = {
@@ -40,8 +38,7 @@ void add_words(tracer_context_totals& sum, const tracer_context_totals& more) {
 
 }  // namespace
 
-KernelCounters::KernelCounters(const bpf_object& object, const bpf_object* waits) : programs_{&object} {
-  if (waits != nullptr) programs_.push_back(waits);
+KernelCounters::KernelCounters(const bpf_object& object) {
   const auto map_of = [&object](const char* name) { return ::bpf_object__find_map_by_name(&object, name); };
   losses_map_ = ::bpf_map__fd(map_of("losses"));
   totals_map_ = ::bpf_map__fd(map_of("totals"));
@@ -66,22 +63,28 @@ std::map<std::string, std::uint64_t> KernelCounters::losses() const {
     for_each_cpu_value<std::uint64_t>(losses_map_, cause, [&](std::uint64_t value) { sum += value; });
     if (sum != 0) losses[kLossNames[cause]] = sum;
   }
-  const std::uint64_t missed = recursion_misses() - misses_before_;
-  if (missed != 0) losses["kernel_recursion"] = missed;
   return losses;
 }
 
 std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const {
   std::vector<RawTotals> all;
-  std::map<std::uint32_t, std::uint64_t> living = unended_by_context();
+  std::map<std::uint32_t, std::uint64_t> living;
+  for_each_tracked([&living](std::uint32_t, const tracer_process& process) { ++living[process.context_id]; });
   for (std::uint32_t id = 0; id < contexts_ && id <= last_context; ++id) {
     tracer_context_totals sum{};
     for_each_cpu_value<tracer_context_totals>(totals_map_, id,
                                               [&](const tracer_context_totals& value) { add_words(sum, value); });
     if (sum.ended == 0 && living[id] == 0) continue;
-    RawTotals totals{id, living[id], std::vector<std::byte>(sizeof sum)};
-    std::memcpy(totals.bytes.data(), &sum, sizeof sum);
-    all.push_back(std::move(totals));
+    RawTotals totals;
+    totals.context_id = id;
+    totals.living = living[id];
+    totals.ended = sum.ended;
+    totals.failed = sum.failed;
+    totals.account = std::bit_cast<RawAccount>(sum.account);
+    totals.read_before_exec_bytes = sum.read_before_exec_bytes;
+    totals.doubtful_reads = sum.doubtful_reads;
+    totals.lost_threads = sum.lost_threads;
+    all.push_back(totals);
   }
   return all;
 }
@@ -98,27 +101,21 @@ bool KernelCounters::tracks(std::uint32_t pid) const {
   return process != nullptr && (process->flags & TRACER_FLAG_EXCLUDED) == 0;
 }
 
-std::map<std::uint32_t, std::uint64_t> KernelCounters::unended_by_context() const {
-  std::map<std::uint32_t, std::uint64_t> counts;
-  const auto count = [&counts](const tracer_process& process) {
-    if ((process.flags & TRACER_FLAG_EXCLUDED) == 0) ++counts[process.context_id];
-  };
+std::vector<std::uint32_t> KernelCounters::tracked() const {
+  std::vector<std::uint32_t> pids;
+  for_each_tracked([&pids](std::uint32_t pid, const tracer_process&) { pids.push_back(pid); });
+  return pids;
+}
+
+void KernelCounters::for_each_tracked(const std::function<void(std::uint32_t pid, const tracer_process&)>& each) const {
+  const auto reported = [](const tracer_process& process) { return (process.flags & TRACER_FLAG_EXCLUDED) == 0; };
   for (std::uint32_t at = 0; at < places_; ++at)
-    if (const auto& slot = slots_[at]; slot.pid != 0) count(slot.process);
+    if (const auto& slot = slots_[at]; slot.pid != 0 && reported(slot.process)) each(slot.pid, slot.process);
   std::uint32_t key = 0;
   for (void* before = nullptr; ::bpf_map_get_next_key(displaced_map_, before, &key) == 0; before = &key) {
     tracer_process process{};
-    if (::bpf_map_lookup_elem(displaced_map_, &key, &process) == 0) count(process);
+    if (::bpf_map_lookup_elem(displaced_map_, &key, &process) == 0 && reported(process)) each(key, process);
   }
-  return counts;
 }
 
-/// Times that the kernel skipped one of our programs as it was already running on that CPU. What process_exit alone
-/// sees is no loss: its process then says that its peak is a bound.
-std::uint64_t KernelCounters::recursion_misses() const {
-  std::uint64_t sum = 0;
-  for (const bpf_object* object : programs_) sum += sums_of_programs(*object, "process_exit").recursion_misses;
-  return sum;
-}
-
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/kernel/kernel_source.hpp"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cerrno>
-#include <cstring>
-#include <deque>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -21,93 +14,151 @@
 
 #include <fmt/format.h>
 
-#include "base/unique_fd.hpp"
+#include "base/clock.hpp"
 #include "wire.h"
 
 #include "lifecycle.skel.h"
 #include "source/kernel/cgroup_files.hpp"
 #include "source/kernel/cgroup_memory.hpp"
-#include "source/kernel/kernel_counters.hpp"
+#include "source/kernel/decoder.hpp"
 #include "source/kernel/iterator.hpp"
+#include "source/kernel/kernel_counters.hpp"
 #include "source/kernel/kernel_programs.hpp"
 #include "source/kernel/libbpf_log.hpp"
+#include "source/kernel/living_tree.hpp"
 #include "source/kernel/proc_text.hpp"
+#include "source/kernel/ring.hpp"
+#include "source/kernel/rules.hpp"
+#include "source/kernel/settling.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
-/// The reader looks at the ring this often; in between the kernel wakes it only when the ring fills.
-constexpr long kPollPeriodNs = 100'000'000;
+using Bytes = std::span<const std::byte>;
 
-struct RingCloser {
-  void operator()(ring_buffer* ring) const noexcept { ::ring_buffer__free(ring); }
-};
-
-class KernelSource final : public Source {
+class KernelSource final : public Source, public Control {
  public:
   explicit KernelSource(const KernelSourceOptions& options)
-      : options_(checked(options)), programs_(options_), skeleton_(programs_.lifecycle()) {
-    watch_ring();
-  }
+      : options_(checked(options)),
+        programs_(options_),
+        skeleton_(programs_.lifecycle()),
+        rules_(skeleton_),
+        counters_(counters_of(skeleton_)),
+        ring_(*skeleton_.maps.events) {}
 
-  void start(Receiver& receiver) override {
-    receiver_ = &receiver;
-    programs_.attach();
-    counters_->start();
-    for (const auto& rule : options_.rules) add_rule(rule);
-    adopt(receiver);
-    forget_tree_rules();
-  }
-
-  int fd() const noexcept override { return epoll_.get(); }
-
-  void poll(Receiver& receiver) override {
-    receiver_ = &receiver;
-    std::uint64_t ticks = 0;
-    [[maybe_unused]] const ssize_t got = ::read(timer_.get(), &ticks, sizeof ticks);
-    skeleton_.bss->reader_woken = 0;
-    consume_ring();
-  }
-
+  HostInfo host() const override { return this_host(); }
+  int fd() const noexcept override { return ring_.fd(); }
+  /// In between the kernel wakes the reader only when the ring fills.
+  std::chrono::milliseconds poll_period() const noexcept override { return std::chrono::milliseconds(100); }
   bool finished() const noexcept override { return stopped_; }
+  Control* control() noexcept override { return this; }
+
+  void start(Feed& feed) override {
+    programs_.attach();
+    misses_before_ = programs_.recursion_misses();
+    for (const auto& rule : options_.rules) {
+      note_context(rule.context_id);
+      rules_.add(rule);
+    }
+    const Adopting adopting(skeleton_, rules_);
+    // A child may be visited before its parent is taken in.
+    for (int pass = 0; pass < kMostPasses; ++pass)
+      if (yield_adopted(visit(), feed) == 0) break;
+  }
+
+  bool drain(Feed& feed, const DrainLimit& limit) override {
+    constexpr std::size_t kRecordsPerLookAtTheClock = 64;
+    const auto until = std::chrono::steady_clock::now() + limit.time;
+    std::size_t records = 0;
+    skeleton_.bss->reader_woken = 0;
+    return ring_.consume([&](Bytes bytes) {
+      yield(bytes, feed);
+      ++records;
+      return records < limit.records &&
+             (records % kRecordsPerLookAtTheClock != 0 || std::chrono::steady_clock::now() < until);
+    });
+  }
 
   void stop() override {
-    settle();
-    programs_.detach();
+    let_ending_end(counters_, std::chrono::milliseconds(100));
+    programs_.end_events();
     stopped_ = true;
   }
 
-  void sample(Receiver& receiver) override {
-    visit_living(receiver);
-    if (programs_.snapshots() != nullptr) programs_.snapshots()->read(receiver);
+  void track(pid_t pid, std::uint32_t context_id, Feed& feed) override {
+    Filter::Rule tree;
+    tree.number = static_cast<std::uint64_t>(pid);
+    KernelRules::require_named(tree, options_.own_uid_only);
+    note_context(context_id);
+    LivingTree living(static_cast<std::uint32_t>(pid), context_id);
+    const Adopting adopting(skeleton_, rules_);
+    for (int pass = 0; pass < kMostPasses && !living.done(); ++pass) {
+      rules_.forget_trees();
+      for (const std::uint32_t each : living.to_name(KernelRules::kMostTrees)) rules_.include_tree(each, context_id);
+      const Threads threads = visit();
+      living.visited(threads);
+      yield_in_order(threads, feed, [&](const tracer_wire_thread& thread) {
+        if (thread.newly_adopted != 0 || living.changed(thread)) yield(thread, feed);
+      });
+    }
   }
 
-  void sample_cgroups(Receiver& receiver) override {
-    if (options_.snapshots) cgroup_memory_.read(receiver, [this](std::uint32_t pid) { return counters_->tracks(pid); });
+  void snapshot(Feed& feed, bool with_cgroups) override {
+    const std::uint64_t time_ns = boot_time_ns();
+    const bool cgroups = with_cgroups && wants(Family::kSnapshots);
+    yield_in_order(visit(), feed, [&](const tracer_wire_thread& thread) {
+      yield(thread, feed);
+      if (!cgroups) return;
+      cgroup_memory_.saw(thread.header.pid, static_cast<Hierarchy>(thread.identity.hierarchy),
+                         thread.identity.cgroup_id);
+    });
+    programs_.read(decoder_, feed);
+    if (cgroups) cgroup_memory_.read(feed, [this](std::uint32_t pid) { return counters_.tracks(pid); });
+    feed.snapshot_end(time_ns);
   }
 
-  void track(pid_t pid, std::uint32_t context_id, Receiver& receiver) override {
-    KernelSourceOptions::Rule rule;
-    rule.rule.number = static_cast<std::uint64_t>(pid);
-    rule.context_id = context_id;
-    require_named(rule.rule, options_.own_uid_only);
-    add_rule(rule);
-    adopt(receiver);
-    forget_tree_rules();
+  void shed(Family family, const Problem& problem) override { programs_.shed(family, problem); }
+  std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
+    return internal::cgroup_path(hierarchy, id);
   }
-
-  std::map<std::string, std::uint64_t> losses() const override { return counters_->losses(); }
-  std::vector<RawTotals> totals() const override { return counters_->totals(last_context_); }
+  std::vector<RawTotals> totals() const override { return counters_.totals(last_context_); }
   std::vector<SignalState> signals() const override { return programs_.signals(); }
-
   std::map<Family, std::uint64_t> kernel_ns() const override { return programs_.kernel_ns(); }
   std::optional<std::uint64_t> kernel_memory_bytes() const override { return programs_.memory_bytes(); }
-  void shed(Family family, const Problem& problem) override { programs_.shed(family, problem); }
-  HostInfo host() const override { return this_host(); }
+
+  Counters counters() const override {
+    Counters counters;
+    counters.losses = counters_.losses();
+    if (const std::uint64_t missed = programs_.recursion_misses() - misses_before_; missed != 0)
+      counters.losses["kernel_recursion"] = missed;
+    decoder_.add_to(counters);
+    return counters;
+  }
 
  private:
+  using Threads = std::vector<tracer_wire_thread>;
+  static constexpr int kMostPasses = 16;
+
+  /// While it lives the iterator takes in what the rules name.
+  class Adopting {
+   public:
+    Adopting(lifecycle_bpf& skeleton, const KernelRules& rules) : skeleton_(skeleton), rules_(rules) {
+      skeleton_.bss->adopting = 1;
+    }
+    ~Adopting() {
+      skeleton_.bss->adopting = 0;
+      rules_.forget_trees();
+    }
+    Adopting(const Adopting&) = delete;
+    Adopting& operator=(const Adopting&) = delete;
+
+   private:
+    lifecycle_bpf& skeleton_;
+    const KernelRules& rules_;
+  };
+
   static const KernelSourceOptions& checked(const KernelSourceOptions& options) {
-    for (const auto& rule : options.rules) require_named(rule.rule, options.own_uid_only);
+    for (const auto& rule : options.rules) KernelRules::require_named(rule.rule, options.own_uid_only);
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes < page)
       throw Error({ErrorCode::kInvalidArgument,
@@ -120,222 +171,85 @@ class KernelSource final : public Source {
     return options;
   }
 
-  static void require_named(const Filter::Rule& rule, bool own_uid_only) {
-    if (rule.subject == Filter::Subject::kTree) {
-      const auto pid = static_cast<pid_t>(rule.number);
-      const bool there = pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
-      if (there && own_uid_only && errno == EPERM && ::kill(pid, 0) != 0)
-        throw Error({ErrorCode::kPermission,
-                     EPERM,
-                     fmt::format("process {} is another user's", rule.number),
-                     "use sudo: without root only your own processes can be followed",
-                     {}});
-      if (there) return;
-      throw Error({ErrorCode::kFilterNamesNothing,
-                   0,
-                   fmt::format("there is no process {}", rule.number),
-                   "name a living process of this host's pid namespace",
-                   {}});
-    }
-    if (rule.subject == Filter::Subject::kCgroup && !find_cgroup(rule.text))
-      throw Error({ErrorCode::kFilterNamesNothing,
-                   0,
-                   fmt::format("there is no cgroup {}", rule.text),
-                   "give its path as in /proc/PID/cgroup, or its folder below a mounted cgroup file system",
-                   {}});
-  }
-
-  void watch_ring() {
+  static KernelCounters counters_of(const lifecycle_bpf& skeleton) {
     const LibbpfLog log;
     try {
-      counters_.emplace(*skeleton_.obj, programs_.waits() != nullptr ? &programs_.waits()->object() : nullptr);
+      return KernelCounters(*skeleton.obj);
     } catch (const std::system_error& error) {
       refuse("map the process table", error.code().value(), log);
     }
-    ring_.reset(::ring_buffer__new(::bpf_map__fd(skeleton_.maps.events), &KernelSource::on_ring, this, nullptr));
-    if (!ring_) refuse("map the ring", errno, log);
-    make_pollable(log);
   }
 
-  /// One descriptor that is readable when the kernel woke us or the period is over.
-  void make_pollable(const LibbpfLog& log) {
-    epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
-    timer_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-    itimerspec period{};
-    period.it_interval.tv_nsec = kPollPeriodNs;
-    period.it_value.tv_nsec = kPollPeriodNs;
-    epoll_event interest{};
-    interest.events = EPOLLIN;
-    if (!epoll_ || !timer_ || ::timerfd_settime(timer_.get(), 0, &period, nullptr) != 0 ||
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, timer_.get(), &interest) != 0 ||
-        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, ::ring_buffer__epoll_fd(ring_.get()), &interest) != 0)
-      refuse("watch the ring", errno, log);
+  bool wants(Family family) const {
+    return std::find(options_.families.begin(), options_.families.end(), family) != options_.families.end();
   }
 
-  static std::uint64_t time_of(std::span<const std::byte> record) {
-    tracer_wire_header header{};
-    if (record.size() >= sizeof header) std::memcpy(&header, record.data(), sizeof header);
-    return header.time_ns;
+  void note_context(std::uint32_t id) {
+    if (id > last_context_) last_context_ = id;
   }
 
-  static int on_ring(void* self, void* data, std::size_t size) {
-    auto& source = *static_cast<KernelSource*>(self);
-    const std::span record(static_cast<const std::byte*>(data), size);
-    source.yield_visited(time_of(record));
-    source.add_text(record);
-    source.receiver_->on_record(record);
-    return 0;
+  /// A record for each living thread, in the order of time; adopts while there is an Adopting.
+  Threads visit() const { return read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks); }
+
+  std::size_t yield_adopted(const Threads& threads, Feed& feed) {
+    std::size_t adopted = 0;
+    yield_in_order(threads, feed, [&](const tracer_wire_thread& thread) {
+      if (thread.newly_adopted == 0) return;
+      ++adopted;
+      yield(thread, feed);
+    });
+    return adopted;
   }
 
-  /// A process that is taken in in the middle of its life brings no words along: /proc has them.
-  void add_text(std::span<const std::byte> record) {
-    tracer_wire_process_start start;
-    if (record.size() < sizeof start) return;
-    std::memcpy(&start, record.data(), sizeof start);
-    if (start.header.kind != TRACER_WIRE_PROCESS_START || (start.flags & TRACER_FLAG_ADOPTED_LIFE) == 0 ||
-        (start.flags & TRACER_FLAG_AT_EXEC) != 0)
-      return;
-    receiver_->on_record(proc_text(start.header.pid, start.header.start_ns, start.identity.hierarchy));
+  /// Gives each thread its turn between the records of the ring: what became of a process before it was visited comes
+  /// before it, and what came after, after it. What is in the ring behind the last of them stays there.
+  void yield_in_order(const Threads& threads, Feed& feed, const std::function<void(const tracer_wire_thread&)>& each) {
+    auto next = threads.begin();
+    const auto until = [&](std::uint64_t time_ns) {
+      while (next != threads.end() && next->header.time_ns < time_ns) each(*next++);
+    };
+    if (threads.empty()) return;
+    ring_.consume([&](Bytes bytes) {
+      until(time_of_wire(bytes));
+      yield(bytes, feed);
+      return next != threads.end();
+    });
+    until(std::numeric_limits<std::uint64_t>::max());
   }
 
-  /// Lets those that have been reaped reach their last switch, a moment after their parents have heard of their end.
-  void settle() {
-    constexpr int kMostRounds = 50;
-    for (int round = 0; round < kMostRounds; ++round) {
-      std::uint64_t unended = 0;
-      for (const auto& [context, count] : counters_->unended_by_context()) unended += count;
-      if (unended <= visit_living(*receiver_).living) return;
-      ::usleep(2000);
-    }
+  void yield(Bytes bytes, Feed& feed) noexcept try {
+    std::optional<Record> record = decoder_.decode(bytes);
+    if (!record) return;
+    // One that is taken in in the middle of its life brings no words along: /proc has them.
+    const auto* start = std::get_if<StartRecord>(&*record);
+    if (start != nullptr && start->attached_ns && !start->executing)
+      feed.record(proc_text(start->identity.pid, start->identity.start_ns, start->identity.hierarchy));
+    feed.record(std::move(*record));
+  } catch (...) {
+    decoder_.count_out_of_memory();
   }
 
-  void add_rule(const KernelSourceOptions::Rule& rule) {
-    last_context_ = std::max(last_context_, rule.context_id);
-    const tracer_rule value{rule.rule.include ? std::uint32_t{TRACER_RULE_INCLUDE} : std::uint32_t{TRACER_RULE_EXCLUDE},
-                            rule.context_id};
-    const auto number = static_cast<std::uint32_t>(rule.rule.number);
-    switch (rule.rule.subject) {
-      case Filter::Subject::kTree: put(skeleton_.maps.tree_rules, number, value); break;
-      case Filter::Subject::kUid: put(skeleton_.maps.uid_rules, number, value); break;
-      case Filter::Subject::kCgroup:
-        if (const auto top = find_cgroup(rule.rule.text))
-          walk_cgroups(*top, [&](const CgroupFolder& folder) {
-            put(skeleton_.maps.cgroup_rules, tracer_cgroup_key{folder.id, folder.hierarchy, 0}, value);
-          });
-        break;
-      default: break;
-    }
+  void yield(const tracer_wire_thread& thread, Feed& feed) noexcept try {
+    std::optional<Record> record = decoder_.decode(std::as_bytes(std::span(&thread, 1)));
+    if (!record) return;
+    const RecordIdentity& identity = std::get<ThreadRecord>(*record).identity;
+    if (thread.newly_adopted != 0) feed.record(proc_text(identity.pid, identity.start_ns, identity.hierarchy));
+    feed.record(std::move(*record));
+  } catch (...) {
+    decoder_.count_out_of_memory();
   }
 
-  /// They are carried out, and their pids may come again.
-  void forget_tree_rules() const {
-    const int map = ::bpf_map__fd(skeleton_.maps.tree_rules);
-    std::uint32_t pid = 0;
-    while (::bpf_map_get_next_key(map, nullptr, &pid) == 0) ::bpf_map_delete_elem(map, &pid);
-  }
-
-  template <class Key, class Value>
-  static void put(const bpf_map* map, const Key& key, const Value& value) {
-    if (::bpf_map__update_elem(map, &key, sizeof key, &value, sizeof value, BPF_ANY) == 0) return;
-    throw Error({ErrorCode::kInvalidArgument,
-                 errno,
-                 "the filter has more rules than the kernel side holds",
-                 "use at most 1024 trees, 1024 users and 16384 cgroups",
-                 {}});
-  }
-
-  /// Takes in what the rules name; repeated, as a child may be visited before its parent is taken in.
-  void adopt(Receiver& receiver) {
-    constexpr int kMostPasses = 16;
-    skeleton_.bss->adopting = 1;
-    for (int pass = 0; pass < kMostPasses; ++pass)
-      if (visit_living(receiver).adopted == 0) break;
-    skeleton_.bss->adopting = 0;
-  }
-
-  /// Yields what is in the ring. Not within itself: libbpf would give the same records again.
-  void consume_ring() {
-    if (consuming_) return;
-    consuming_ = true;
-    ::ring_buffer__consume(ring_.get());
-    consuming_ = false;
-  }
-
-  struct Visit {
-    std::size_t living = 0;   ///< Processes.
-    std::size_t adopted = 0;  ///< Of these, taken in by this visit.
-  };
-
-  /// Yields a record for each living thread, each in its place between the records of the ring: what became of a
-  /// process before it was visited comes before it, and what came after, after it. Called within a callback, all come
-  /// at once.
-  Visit visit_living(Receiver& receiver) {
-    receiver_ = &receiver;
-    Visit visit;
-    std::set<std::uint32_t> pids;
-    std::deque<tracer_wire_thread> threads;
-    for (const auto& thread : read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks)) {
-      threads.push_back(thread);
-      if (thread.newly_adopted != 0) ++visit.adopted;
-      pids.insert(thread.header.pid);
-    }
-    visit.living = pids.size();
-    if (visiting_ || consuming_) {
-      yield_at_once(threads);
-      return visit;
-    }
-    visiting_ = true;
-    visited_ = std::move(threads);
-    consume_ring();
-    yield_visited(std::numeric_limits<std::uint64_t>::max());
-    visiting_ = false;
-    return visit;
-  }
-
-  /// Those that a visit has taken in that is still being yielded get their words here, too.
-  void yield_at_once(const std::deque<tracer_wire_thread>& threads) {
-    std::set<std::uint32_t> untold;
-    for (const tracer_wire_thread& thread : visited_)
-      if (thread.newly_adopted != 0) untold.insert(thread.header.pid);
-    for (const tracer_wire_thread& thread : threads) {
-      if (untold.erase(thread.header.pid) != 0) yield_text(thread);
-      yield(thread);
-    }
-  }
-
-  /// Those that were visited before then.
-  void yield_visited(std::uint64_t time_ns) {
-    while (!visited_.empty() && visited_.front().header.time_ns < time_ns) {
-      const tracer_wire_thread thread = visited_.front();
-      visited_.pop_front();
-      yield(thread);
-    }
-  }
-
-  void yield(const tracer_wire_thread& thread) {
-    if (thread.newly_adopted != 0) yield_text(thread);
-    receiver_->on_record(std::as_bytes(std::span(&thread, 1)));
-    cgroup_memory_.saw(thread);
-  }
-
-  void yield_text(const tracer_wire_thread& thread) {
-    receiver_->on_record(proc_text(thread.header.pid, thread.header.start_ns, thread.identity.hierarchy));
-  }
-
-  KernelSourceOptions options_;
+  const KernelSourceOptions options_;
   KernelPrograms programs_;
   lifecycle_bpf& skeleton_;
+  KernelRules rules_;
+  const KernelCounters counters_;
+  Ring ring_;
+  Decoder decoder_;
   CgroupMemoryReader cgroup_memory_;
-  std::unique_ptr<ring_buffer, RingCloser> ring_;
-  std::optional<KernelCounters> counters_;
-  std::deque<tracer_wire_thread> visited_;  ///< By an iterator, in the order of time; not yielded yet.
-  std::uint32_t last_context_ = 0;          ///< That a rule has given.
-  bool consuming_ = false;
-  bool visiting_ = false;
-  UniqueFd timer_;
-  UniqueFd epoll_;
-  Receiver* receiver_ = nullptr;
-  std::atomic<bool> stopped_{false};  ///< Asked for from any thread.
+  std::atomic<std::uint32_t> last_context_{0};   ///< That a rule has given.
+  std::atomic<std::uint64_t> misses_before_{0};  ///< Of programs of the same kind that others had before.
+  std::atomic<bool> stopped_{false};
 };
 
 }  // namespace
@@ -344,4 +258,4 @@ std::unique_ptr<Source> kernel_source(const KernelSourceOptions& options) {
   return std::make_unique<KernelSource>(options);
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

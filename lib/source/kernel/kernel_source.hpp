@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include <tracer/filter.hpp>
-#include <tracer/source.hpp>
+#include <tracer/signals.hpp>
 
-namespace tracer {
+#include "source/source.hpp"
+
+namespace tracer::internal {
 
 struct KernelSourceOptions {
   std::size_t ring_bytes = 1u << 20;
@@ -16,18 +19,17 @@ struct KernelSourceOptions {
   std::size_t max_contexts = 256;
   bool track_all = false;  ///< User space decides what is included.
   bool own_uid_only = false;
-  bool snapshots = false;      ///< The family; without it samples have no progress.
-  bool waits = false;          ///< The family; without it ledgers are absent.
+  std::vector<Family> families = {};  ///< Besides the lifecycle.
   bool time_programs = false;  ///< The kernel counts the run time of all BPF programs for as long as the source lives.
   /// Rules that the kernel decides, each with the context id of what it takes in.
   struct Rule {
     Filter::Rule rule;
     std::uint32_t context_id = 0;
   };
-  std::vector<Rule> rules;
+  std::vector<Rule> rules = {};
 };
 
 /// The BPF programs, loaded; attached by start(). Throws Error with all that is missing.
 std::unique_ptr<Source> kernel_source(const KernelSourceOptions& options);
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -4,16 +4,19 @@
 #include <bpf/libbpf.h>
 
 #include <cstdarg>
-#include <mutex>
 #include <string>
 
-namespace tracer {
+namespace tracer::internal {
 
-/// What libbpf says while loading, for the error's detail; the library itself never prints.
+/// What libbpf says on this thread while this object lives, for an error's detail; the library itself never prints.
+///
+/// libbpf has one print hook for the whole process and prints to stderr without one. Ours is set once, keeps what comes
+/// from threads that are inside our calls, and leaves all else to the hook that was there before: another user of
+/// libbpf in the process sees no difference.
 class LibbpfLog {
  public:
-  LibbpfLog() : lock_(mutex_), before_(::libbpf_set_print(&LibbpfLog::take)) { text_.clear(); }
-  ~LibbpfLog() { ::libbpf_set_print(before_); }
+  LibbpfLog();
+  ~LibbpfLog();
   LibbpfLog(const LibbpfLog&) = delete;
   LibbpfLog& operator=(const LibbpfLog&) = delete;
 
@@ -21,15 +24,14 @@ class LibbpfLog {
   std::string tail() const;
 
  private:
-  static int take(enum libbpf_print_level level, const char* format, va_list arguments);
+  class Hook;
+  void take(const char* format, va_list arguments) noexcept;
 
-  static inline std::mutex mutex_;
-  static inline std::string text_;
-  std::lock_guard<std::mutex> lock_;
-  libbpf_print_fn_t before_;
+  std::string text_;
+  LibbpfLog* outer_;  ///< Of the same thread.
 };
 
 /// Throws Error(kProgramRefused or kNoMemory): "the kernel refused to <what>".
 [[noreturn]] void refuse(const char* what, int error_number, const LibbpfLog& log);
 
-}  // namespace tracer
+}  // namespace tracer::internal

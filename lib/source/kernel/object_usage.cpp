@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 ProgramSums sums_of(const bpf_program& program) {
   const int fd = ::bpf_program__fd(&program);
@@ -21,11 +21,10 @@ ProgramSums sums_of(const bpf_program& program) {
   return {info.run_time_ns, info.recursion_misses};
 }
 
-ProgramSums sums_of_programs(const bpf_object& object, std::string_view but_not) {
+ProgramSums sums_of_programs(const bpf_object& object) {
   ProgramSums sums;
   const bpf_program* program = nullptr;
   while ((program = ::bpf_object__next_program(&object, const_cast<bpf_program*>(program))) != nullptr) {
-    if (!but_not.empty() && std::string_view(::bpf_program__name(program)).starts_with(but_not)) continue;
     const ProgramSums more = sums_of(*program);
     sums.run_ns += more.run_ns;
     sums.recursion_misses += more.recursion_misses;
@@ -38,11 +37,10 @@ bool programs_are_timed() {
   return text && text->starts_with('1');
 }
 
-std::uint64_t map_memory_bytes(std::initializer_list<const bpf_object*> objects) {
+std::uint64_t map_memory_bytes(std::span<const bpf_object* const> objects) {
   std::uint64_t sum = 0;
   std::set<__u32> counted;
   for (const bpf_object* object : objects) {
-    if (object == nullptr) continue;
     const bpf_map* map = nullptr;
     while ((map = ::bpf_object__next_map(object, map)) != nullptr) {
       bpf_map_info info{};
@@ -57,4 +55,4 @@ std::uint64_t map_memory_bytes(std::initializer_list<const bpf_object*> objects)
   return sum;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

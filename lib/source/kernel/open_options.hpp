@@ -3,7 +3,7 @@
 
 #include <bpf/libbpf.h>
 
-namespace tracer {
+namespace tracer::internal {
 
 /// How each object is opened: it is fitted to the kernel's own types only. libbpf would look for a type that the kernel
 /// does not have in all its modules, too, which wants CAP_SYS_ADMIN.
@@ -14,4 +14,4 @@ inline bpf_object_open_opts open_options() {
   return options;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

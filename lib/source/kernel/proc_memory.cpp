@@ -12,7 +12,7 @@
 
 #include "base/text.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
 /// Its first thread may have ended before the others, which hold the memory still.
@@ -38,4 +38,4 @@ std::optional<std::uint64_t> read_pss_bytes(std::uint32_t pid) {
   return std::max<std::uint64_t>(std::strtoull(text->c_str() + at + 5, nullptr, 10) * 1024, 1);
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <cstring>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -11,12 +10,13 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "source/kernel/program_text.hpp"
 #include "wire.h"
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
-constexpr std::uint32_t kUnknownSize = 0xffffffff;
+constexpr std::size_t kMostArgvBytes = 4u << 20;
 
 std::optional<std::string> link_target(const std::string& link) {
   char buffer[TRACER_PATH_MAX_BYTES];
@@ -28,10 +28,10 @@ std::optional<std::string> link_target(const std::string& link) {
 }  // namespace
 
 /// /proc/PID/cgroup has a line "number:controllers:path" for each hierarchy; v2's is "0::path".
-std::optional<std::string> proc_cgroup(std::uint32_t pid, std::uint32_t hierarchy) {
-  const std::string_view wanted = hierarchy == TRACER_HIERARCHY_V1_MEMORY ? "memory"
-                                  : hierarchy == TRACER_HIERARCHY_V1_PIDS ? "pids"
-                                                                          : "";
+std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy) {
+  const std::string_view wanted = hierarchy == Hierarchy::kV1Memory ? "memory"
+                                  : hierarchy == Hierarchy::kV1Pids ? "pids"
+                                                                    : "";
   const auto text = read_small_file(fmt::format("/proc/{}/cgroup", pid));
   if (!text) return std::nullopt;
   std::istringstream lines(*text);
@@ -47,40 +47,24 @@ std::optional<std::string> proc_cgroup(std::uint32_t pid, std::uint32_t hierarch
   return std::nullopt;
 }
 
-std::vector<std::byte> proc_text(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t hierarchy) {
+TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierarchy) {
   const std::string folder = fmt::format("/proc/{}", pid);
-  std::optional<std::string> exe = link_target(folder + "/exe");
+  TextRecord record;
+  record.pid = pid;
+  record.start_ns = start_ns;
+  record.text.exe = link_target(folder + "/exe");
   constexpr std::string_view kDeleted = " (deleted)";
-  if (exe && exe->ends_with(kDeleted)) exe->resize(exe->size() - kDeleted.size());
-  const std::optional<std::string> cwd = link_target(folder + "/cwd");
-  std::optional<std::string> argv = read_small_file(folder + "/cmdline", 4u << 20);
-  const std::optional<std::string> cgroup = proc_cgroup(pid, hierarchy);
-
-  tracer_wire_text record{};
-  record.argv_total = argv ? argv->size() : 0;
-  constexpr std::size_t kMost = TRACER_ARGV_HEAD_BYTES + TRACER_ARGV_TAIL_BYTES;
-  if (argv && argv->size() > kMost)
-    *argv = argv->substr(0, TRACER_ARGV_HEAD_BYTES) + argv->substr(argv->size() - TRACER_ARGV_TAIL_BYTES);
-
-  std::string text;
-  const auto append = [&text](const std::optional<std::string>& part) {
-    if (!part) return kUnknownSize;
-    text += *part;
-    return static_cast<std::uint32_t>(part->size());
-  };
-  record.exe_size = append(exe);
-  record.cwd_size = append(cwd);
-  record.argv_size = append(argv);
-  record.cgroup_size = append(cgroup);
-  record.header.kind = TRACER_WIRE_TEXT;
-  record.header.size = static_cast<std::uint32_t>(sizeof record + text.size());
-  record.header.pid = pid;
-  record.header.start_ns = start_ns;
-
-  std::vector<std::byte> bytes(sizeof record + text.size());
-  std::memcpy(bytes.data(), &record, sizeof record);
-  std::memcpy(bytes.data() + sizeof record, text.data(), text.size());
-  return bytes;
+  if (std::optional<std::string>& exe = record.text.exe; exe && exe->ends_with(kDeleted))
+    exe->resize(exe->size() - kDeleted.size());
+  record.text.cwd = link_target(folder + "/cwd");
+  if (std::optional<std::string> argv = read_small_file(folder + "/cmdline", kMostArgvBytes)) {
+    const std::uint64_t total = argv->size();
+    if (total > TRACER_ARGV_HEAD_BYTES + TRACER_ARGV_TAIL_BYTES)
+      argv->erase(TRACER_ARGV_HEAD_BYTES, total - TRACER_ARGV_HEAD_BYTES - TRACER_ARGV_TAIL_BYTES);
+    set_argv(record.text, *argv, total);
+  }
+  record.cgroup = proc_cgroup(pid, hierarchy);
+  return record;
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

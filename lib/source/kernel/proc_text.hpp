@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-namespace tracer {
+#include "source/records.hpp"
 
-/// A TRACER_WIRE_TEXT record of what /proc says of a living process: exe, cwd, arguments, and its path in `hierarchy`.
-std::vector<std::byte> proc_text(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t hierarchy);
+namespace tracer::internal {
 
-/// Its cgroup's path in that hierarchy (TRACER_HIERARCHY_*).
-std::optional<std::string> proc_cgroup(std::uint32_t pid, std::uint32_t hierarchy);
+/// What /proc says of a living process: exe, cwd, arguments, and its path in `hierarchy`.
+TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierarchy);
 
-}  // namespace tracer
+/// Its cgroup's path in that hierarchy.
+std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy);
+
+}  // namespace tracer::internal

@@ -5,7 +5,7 @@
 
 #include "source/kernel/libbpf_log.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 void share_maps(const bpf_object& from, bpf_object& to, std::span<const char* const> names, const LibbpfLog& log) {
   for (const char* name : names) {
@@ -15,4 +15,4 @@ void share_maps(const bpf_object& from, bpf_object& to, std::span<const char* co
   }
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -3,50 +3,79 @@
 #include <tracer/source.hpp>
 
 #include <atomic>
+#include <optional>
+#include <utility>
+
+#include "base/counter.hpp"
+#include "source/source.hpp"
+#include "source/wakeup.hpp"
 
 namespace tracer {
+namespace internal {
 namespace {
-
-constexpr std::size_t kEventsPerPoll = 1000;
 
 class RecordingSource final : public Source {
  public:
-  explicit RecordingSource(const std::filesystem::path& file) : reader_(file) {}
+  explicit RecordingSource(const std::filesystem::path& file) : reader_(file) { ready_.set(); }
 
-  void start(Receiver&) override {}
-  int fd() const noexcept override { return -1; }
-  void poll(Receiver& receiver) override {
-    for (std::size_t n = 0; n < kEventsPerPoll && !finished_; ++n) {
-      std::optional<Event> event = reader_.next();
-      if (event) {
-        receiver.on_event(std::move(*event));
-      } else {
-        finished_ = true;
-      }
-    }
-  }
-  bool live() const noexcept override { return false; }
-  bool finished() const noexcept override { return finished_; }
-  void stop() override { finished_ = true; }
-  std::map<std::string, std::uint64_t> losses() const override {
-    std::map<std::string, std::uint64_t> losses;
-    const RecordingDamage& damage = reader_.damage();
-    if (damage.skipped_bytes != 0) losses["recording_damaged_bytes"] = damage.skipped_bytes;
-    if (damage.skipped_events != 0) losses["recording_unknown_events"] = damage.skipped_events;
-    if (damage.truncated) losses["recording_truncated"] = 1;
-    return losses;
-  }
   HostInfo host() const override { return reader_.host(); }
+  int fd() const noexcept override { return ready_.fd(); }
+  void start(Feed&) override {}
+
+  bool drain(Feed& feed, const DrainLimit& limit) override {
+    constexpr std::size_t kEventsPerLookAtTheClock = 64;
+    const auto until = std::chrono::steady_clock::now() + limit.time;
+    for (std::size_t count = 1; !finished_; ++count) {
+      std::optional<Event> event = reader_.next();
+      note_damage();
+      if (!event) break;
+      feed.event(std::move(*event));
+      if (count >= limit.records) return true;
+      if (count % kEventsPerLookAtTheClock == 0 && std::chrono::steady_clock::now() >= until) return true;
+    }
+    stop();
+    return false;
+  }
+
+  void stop() override {
+    finished_ = true;
+    ready_.clear();
+  }
+  bool finished() const noexcept override { return finished_; }
+  bool ends_itself() const noexcept override { return true; }
+
+  Counters counters() const override {
+    Counters counters;
+    const auto note = [&counters](const char* cause, const Counter& count) {
+      if (count.value() != 0) counters.losses[cause] = count.value();
+    };
+    note("recording_damaged_bytes", skipped_bytes_);
+    note("recording_unknown_events", skipped_events_);
+    note("recording_truncated", truncated_);
+    return counters;
+  }
 
  private:
+  void note_damage() noexcept {
+    const RecordingDamage& damage = reader_.damage();
+    skipped_bytes_.set(damage.skipped_bytes);
+    skipped_events_.set(damage.skipped_events);
+    truncated_.set(damage.truncated ? 1 : 0);
+  }
+
   RecordingReader reader_;
-  std::atomic<bool> finished_{false};  ///< Asked for from any thread.
+  Wakeup ready_;  ///< Until it is finished.
+  Counter skipped_bytes_;
+  Counter skipped_events_;
+  Counter truncated_;
+  std::atomic<bool> finished_{false};
 };
 
 }  // namespace
+}  // namespace internal
 
-std::unique_ptr<Source> recording_source(const std::filesystem::path& file) {
-  return std::make_unique<RecordingSource>(file);
+Source recording_source(const std::filesystem::path& file) {
+  return Source(std::make_unique<internal::RecordingSource>(file));
 }
 
 }  // namespace tracer

@@ -16,18 +16,23 @@ int main() try {
   } catch (const tracer::Error& error) {  // thrown in the library, caught here: its typeinfo must be shared
     if (error.code() != tracer::ErrorCode::kFileUnreadable) return 1;
   }
-  auto source = std::make_unique<tracer::testing::FakeSource>();
-  source->set_loss("ring_full", 2);
-  source->finish();
+  tracer::testing::FakeSource source;
+  source.set_loss("ring_full", 2);
+  tracer::ProcessExit exit;
+  exit.process = std::make_shared<const tracer::Process>();
+  source.push(exit);
+  source.finish();
   tracer::SessionOptions options;
   options.reader = tracer::Reader::kPoll;
-  tracer::Session session(std::move(source), std::move(options));
+  tracer::Session session(source.source(), std::move(options));
+  int exits = 0;
   int ends = 0;
+  const auto seen = session.on<tracer::ProcessExit>([&exits](const tracer::ProcessExit&) { ++exits; });
   const auto subscription = session.on<tracer::SessionEnd>([&ends](const tracer::SessionEnd&) { ++ends; });
   session.start();
   while (!session.finished()) session.poll(std::chrono::milliseconds(10));
   session.stop();
-  if (ends != 1) return 1;
+  if (exits != 1 || ends != 1) return 1;
   std::cout << "tracer " << TRACER_VERSION << '\n';
   return 0;
 } catch (const tracer::Error& error) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tracer/check.hpp>
+
+#include "source/kernel/kernel_types.hpp"
+
+namespace tracer::internal {
+
+CheckItem tracepoint_item(const KernelTypes& types, const char* name, bool required, const char* effect,
+                          const char* since);
+
+/// Of something that it can do without.
+CheckItem feature_item(const char* name, bool available, const char* effect, const char* since);
+
+}  // namespace tracer::internal

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a family of signals is to the source that loads it.
+#pragma once
+
+#include <bpf/libbpf.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <tracer/check.hpp>
+#include <tracer/signals.hpp>
+
+#include "source/kernel/decoder.hpp"
+#include "source/kernel/kernel_source.hpp"
+#include "source/kernel/kernel_types.hpp"
+#include "source/kernel/object_usage.hpp"
+
+struct lifecycle_bpf;
+
+namespace tracer::internal {
+
+/// What families are loaded with, and what those that are loaded give to later ones.
+struct FamilySetup {
+  const KernelSourceOptions& options;
+  const KernelTypes& types;
+  std::uint32_t places;                ///< For processes, and for threads; a power of two.
+  const bpf_object* waits = nullptr;   ///< With the maps of ledgers; null: there are none.
+  lifecycle_bpf* lifecycle = nullptr;  ///< With the process table.
+};
+
+/// One BPF object, its programs, and what user space does for it. Used by the reader, unless it says otherwise.
+class KernelFamily {
+ public:
+  virtual ~KernelFamily() = default;
+
+  virtual Family id() const noexcept = 0;
+  /// What it hangs on in the kernel.
+  virtual const char* mechanism() const noexcept = 0;
+  /// What this kernel has of what it needs or can use. Loads nothing.
+  virtual void check(const KernelTypes& types, std::vector<CheckItem>& items) const = 0;
+
+  /// Throws Error(kProgramRefused or kNoMemory), and is then as before.
+  virtual void load(FamilySetup& setup) = 0;
+  /// Before anything is attached.
+  virtual void unload(FamilySetup& setup) noexcept = 0;
+  /// Throws as above.
+  virtual void attach() = 0;
+  /// Sees no more events; what iterators show of the living can still be read.
+  virtual void end_events() noexcept = 0;
+  /// Sees nothing any more. Frees nothing that another thread may be reading.
+  virtual void detach() noexcept = 0;
+  /// Yields what a snapshot asks of it besides the living threads.
+  virtual void read(Decoder&, Feed&) {}
+
+  // From any thread, while it is loaded.
+  virtual const bpf_object& object() const noexcept = 0;
+  virtual ProgramSums usage() const { return sums_of_programs(object()); }
+};
+
+/// All there are, in the order in which they are loaded and attached: the constants of the lifecycle depend on whether
+/// there are waits, and at a thread's last switch the programs of waits must run first.
+std::vector<std::unique_ptr<KernelFamily>> kernel_families();
+
+}  // namespace tracer::internal

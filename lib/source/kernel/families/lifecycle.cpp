@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/kernel/families/lifecycle.hpp"
+
+#include <bpf/bpf.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+
+#include "wire.h"
+
+#include "lifecycle.skel.h"
+#include "source/kernel/call_causes.hpp"
+#include "source/kernel/check_items.hpp"
+#include "source/kernel/kernel_types.hpp"
+#include "source/kernel/libbpf_log.hpp"
+#include "source/kernel/open_options.hpp"
+#include "source/kernel/shared_maps.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr const char* kMapsOfWaits[] = {"threads", "displaced_threads", "pipe_waiters"};
+
+}  // namespace
+
+void LifecycleFamily::Closer::operator()(lifecycle_bpf* skeleton) const noexcept { ::lifecycle_bpf__destroy(skeleton); }
+
+LifecycleFamily::LifecycleFamily() noexcept = default;
+LifecycleFamily::~LifecycleFamily() = default;
+
+void LifecycleFamily::check(const KernelTypes& types, std::vector<CheckItem>& items) const {
+  items.push_back(tracepoint_item(types, "sched_process_fork", true, "the process tree", "5.5 with BTF"));
+  items.push_back(tracepoint_item(types, "sched_process_exec", true, "programs and their arguments", "5.5 with BTF"));
+  items.push_back(tracepoint_item(types, "sched_process_exit", true, "exit status", "5.5 with BTF"));
+  items.push_back(tracepoint_item(types, "sched_switch", true, "final accounts", "5.5 with BTF"));
+  items.push_back(tracepoint_item(types, "cgroup_mkdir", true, "names of short-lived containers", "5.5 with BTF"));
+  CheckItem ring;
+  ring.name = "ring buffer and task iterator";
+  ring.effect = "events in order; living processes";
+  ring.available = types.has_ring_buffer() && types.has_task_iterator();
+  if (!ring.available)
+    ring.problem = Problem{ErrorCode::kKernelTooOld,
+                           0,
+                           "this kernel has no BPF ring buffer or no iterator over tasks",
+                           "use Linux 5.8 or later",
+                           {}};
+  items.push_back(std::move(ring));
+  items.push_back(
+      tracepoint_item(types, "sched_prepare_exec", false, "the peak memory of a program that an exec ends", "6.10"));
+  items.push_back(feature_item("memory at exit", types.exit_has_memory(),
+                               "the peak memory of a program that used less than its predecessor in the same process "
+                               "(else peak_rss_bytes is null and peak_rss_at_most_bytes a bound)",
+                               "6.16"));
+}
+
+void LifecycleFamily::load(FamilySetup& setup) {
+  const LibbpfLog log;
+  const bpf_object_open_opts options = open_options();
+  skeleton_.reset(::lifecycle_bpf__open_opts(&options));
+  if (!skeleton_) refuse("open the programs", errno, log);
+  try {
+    configure(setup);
+    if (setup.waits != nullptr) share_maps(*setup.waits, *skeleton_->obj, kMapsOfWaits, log);
+    if (const int failed = ::lifecycle_bpf__load(skeleton_.get())) refuse("load the programs", -failed, log);
+  } catch (...) {
+    skeleton_.reset();
+    throw;
+  }
+  find_cpu_offsets();
+  setup.lifecycle = skeleton_.get();
+}
+
+void LifecycleFamily::unload(FamilySetup& setup) noexcept {
+  setup.lifecycle = nullptr;
+  skeleton_.reset();
+}
+
+void LifecycleFamily::find_cpu_offsets() {
+  const int prog = ::bpf_program__fd(skeleton_->progs.find_cpu_offsets);
+  LIBBPF_OPTS(bpf_test_run_opts, run);
+  if (prog >= 0) ::bpf_prog_test_run_opts(prog, &run);
+}
+
+void LifecycleFamily::configure(const FamilySetup& setup) {
+  const KernelSourceOptions& options = setup.options;
+  const std::uint32_t places = setup.places;
+  auto* rodata = skeleton_->rodata;
+  const CgroupLayout layout = cgroup_layout();
+  rodata->track_all = options.track_all ? 1 : 0;
+  rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
+  rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
+  rodata->cpu_count = static_cast<std::uint32_t>(std::clamp(::libbpf_num_possible_cpus(), 1, 1024));
+  rodata->wakeup_bytes = options.ring_bytes / 8;
+  rodata->own_uid_only = options.own_uid_only ? 1 : 0;
+  rodata->own_uid = ::geteuid();
+  for (const auto& rule : options.rules) {
+    if (rule.rule.subject == Filter::Subject::kUid) rodata->use_uid_rules = 1;
+    if (rule.rule.subject == Filter::Subject::kCgroup) rodata->use_cgroup_rules = 1;
+  }
+  ::bpf_map__set_max_entries(skeleton_->maps.events, static_cast<std::uint32_t>(options.ring_bytes));
+  rodata->slot_mask = places - 1;
+  ::bpf_map__set_max_entries(skeleton_->maps.processes, places);
+  ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, std::max(places / 4, 1u));
+  // Only for those with several threads, and those that lived before.
+  ::bpf_map__set_max_entries(skeleton_->maps.ended_threads, std::max(places / 2, std::min(places * 2, 4096u)));
+  if (setup.waits != nullptr) {
+    rodata->keep_ledgers = 1;
+    rodata->thread_mask = places - 1;
+    fill_call_causes(std::span(rodata->call_causes));
+    ::bpf_map__set_max_entries(skeleton_->maps.threads, places);
+    ::bpf_map__set_max_entries(skeleton_->maps.displaced_threads, places / 4 + 1);
+  }
+  ::bpf_map__set_max_entries(skeleton_->maps.totals, static_cast<std::uint32_t>(options.max_contexts));
+
+  const auto only_if = [](bool wanted, bpf_program* program) { ::bpf_program__set_autoload(program, wanted); };
+  only_if(setup.types.has_tracepoint("sched_prepare_exec"), skeleton_->progs.process_prepare_exec);
+  only_if(setup.types.has_per_cpu_rss(), skeleton_->progs.find_cpu_offsets);
+  only_if(rodata->use_cgroup_rules != 0, skeleton_->progs.cgroup_removed);
+  ::bpf_program__set_autoattach(skeleton_->progs.find_cpu_offsets, false);
+}
+
+/// Lets this thread be switched on each CPU until the kernel side has seen its clock: see exact_run_time in
+/// accounts.h.
+void LifecycleFamily::visit_cpus() const {
+  constexpr int kMostSwitches = 200;
+  cpu_set_t before;
+  if (::sched_getaffinity(0, sizeof before, &before) != 0) return;
+  for (std::size_t cpu = 0; cpu < CPU_SETSIZE && cpu < TRACER_MAX_CPUS; ++cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (!CPU_ISSET(cpu, &before) || ::sched_setaffinity(0, sizeof one, &one) != 0) continue;
+    const volatile auto& seen_ns = skeleton_->bss->cpus[cpu].seen_ns;
+    for (int n = 0; n < kMostSwitches && seen_ns == 0; ++n) ::usleep(1);
+  }
+  ::sched_setaffinity(0, sizeof before, &before);
+}
+
+void LifecycleFamily::attach() {
+  {
+    const LibbpfLog log;
+    if (const int failed = ::lifecycle_bpf__attach(skeleton_.get())) refuse("attach the programs", -failed, log);
+  }
+  visit_cpus();
+}
+
+void LifecycleFamily::end_events() noexcept {
+  auto& links = skeleton_->links;
+  for (bpf_link** link : {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit,
+                          &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
+    ::bpf_link__destroy(*link);
+    *link = nullptr;
+  }
+}
+
+void LifecycleFamily::detach() noexcept { ::lifecycle_bpf__detach(skeleton_.get()); }
+
+const bpf_object& LifecycleFamily::object() const noexcept { return *skeleton_->obj; }
+
+ProgramSums LifecycleFamily::usage() const {
+  // Read before the sum, which so is at least as much.
+  const std::uint64_t living_ns = sums_of(*skeleton_->progs.living_tasks).run_ns;
+  const std::uint64_t exit_misses = sums_of(*skeleton_->progs.process_exit).recursion_misses;
+  ProgramSums sums = sums_of_programs(object());
+  sums.run_ns -= living_ns;
+  // What process_exit alone misses is no loss: its process then says that its peak is a bound.
+  sums.recursion_misses -= exit_misses;
+  return sums;
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "source/kernel/families/family.hpp"
+
+struct lifecycle_bpf;
+
+namespace tracer::internal {
+
+/// The programs that see processes begin, execute and end, the iterator over what lives, and the maps that all share.
+class LifecycleFamily final : public KernelFamily {
+ public:
+  LifecycleFamily() noexcept;
+  ~LifecycleFamily() override;
+
+  Family id() const noexcept override { return Family::kLifecycle; }
+  const char* mechanism() const noexcept override { return "tp_btf: sched_process_fork, _exec, _exit, sched_switch"; }
+  void check(const KernelTypes& types, std::vector<CheckItem>& items) const override;
+  void load(FamilySetup& setup) override;
+  void unload(FamilySetup& setup) noexcept override;
+  void attach() override;
+  void end_events() noexcept override;
+  void detach() noexcept override;
+  const bpf_object& object() const noexcept override;
+  /// Without the iterator over what lives, which is part of snapshots.
+  ProgramSums usage() const override;
+
+ private:
+  void configure(const FamilySetup& setup);
+  void find_cpu_offsets();
+  void visit_cpus() const;
+
+  struct Closer {
+    void operator()(lifecycle_bpf* skeleton) const noexcept;
+  };
+  std::unique_ptr<lifecycle_bpf, Closer> skeleton_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/kernel/families/snapshots.hpp"
+
+#include <cerrno>
+#include <span>
+#include <vector>
+
+#include "wire.h"
+
+#include "lifecycle.skel.h"
+#include "snapshots.skel.h"
+#include "source/kernel/check_items.hpp"
+#include "source/kernel/iterator.hpp"
+#include "source/kernel/libbpf_log.hpp"
+#include "source/kernel/open_options.hpp"
+#include "source/kernel/shared_maps.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::uint64_t kLeastFileBytes = 256u << 10;
+constexpr const char* kSharedMaps[] = {"processes", "displaced_processes"};
+
+}  // namespace
+
+void SnapshotsFamily::Closer::operator()(snapshots_bpf* skeleton) const noexcept { ::snapshots_bpf__destroy(skeleton); }
+
+SnapshotsFamily::SnapshotsFamily() noexcept = default;
+SnapshotsFamily::~SnapshotsFamily() = default;
+
+void SnapshotsFamily::check(const KernelTypes& types, std::vector<CheckItem>& items) const {
+  items.push_back(feature_item("iterator over open files", types.has_file_iterator(),
+                               "family snapshots: progress in files", "5.8"));
+  items.push_back(feature_item("peak memory of v2 cgroups", types.has_cgroup_peak(),
+                               "family snapshots: the kernel's own peak of a cgroup (else memory_peak_bytes is null)",
+                               "5.19"));
+}
+
+void SnapshotsFamily::load(FamilySetup& setup) {
+  const LibbpfLog log;
+  const bpf_object_open_opts options = open_options();
+  std::unique_ptr<snapshots_bpf, Closer> skeleton(::snapshots_bpf__open_opts(&options));
+  if (!skeleton) refuse("open the programs of the family snapshots", errno, log);
+  skeleton->rodata->slot_mask = setup.places - 1;
+  skeleton->rodata->least_bytes = kLeastFileBytes;
+  share_maps(*setup.lifecycle->obj, *skeleton->obj, kSharedMaps, log);
+  if (const int failed = ::snapshots_bpf__load(skeleton.get()))
+    refuse("load the programs of the family snapshots", -failed, log);
+  skeleton_ = std::move(skeleton);
+  living_tasks_ = setup.lifecycle->progs.living_tasks;
+}
+
+void SnapshotsFamily::unload(FamilySetup&) noexcept { skeleton_.reset(); }
+
+void SnapshotsFamily::attach() {
+  const LibbpfLog log;
+  if (const int failed = ::snapshots_bpf__attach(skeleton_.get()))
+    refuse("attach the programs of the family snapshots", -failed, log);
+}
+
+void SnapshotsFamily::detach() noexcept { ::snapshots_bpf__detach(skeleton_.get()); }
+
+void SnapshotsFamily::read(Decoder& decoder, Feed& feed) {
+  for (const tracer_wire_file& file : read_iterator_as<tracer_wire_file>(skeleton_->links.open_files))
+    decoder.feed(std::as_bytes(std::span(&file, 1)), feed);
+}
+
+const bpf_object& SnapshotsFamily::object() const noexcept { return *skeleton_->obj; }
+
+ProgramSums SnapshotsFamily::usage() const {
+  ProgramSums sums = sums_of_programs(object());
+  sums.run_ns += sums_of(*living_tasks_).run_ns;
+  return sums;
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "source/kernel/families/family.hpp"
+
+struct snapshots_bpf;
+
+namespace tracer::internal {
+
+/// The program that sees which files tracked processes have open. Without it samples have no progress.
+class SnapshotsFamily final : public KernelFamily {
+ public:
+  SnapshotsFamily() noexcept;
+  ~SnapshotsFamily() override;
+
+  Family id() const noexcept override { return Family::kSnapshots; }
+  const char* mechanism() const noexcept override { return "iter/task, iter/task_file"; }
+  void check(const KernelTypes& types, std::vector<CheckItem>& items) const override;
+  void load(FamilySetup& setup) override;
+  void unload(FamilySetup& setup) noexcept override;
+  void attach() override;
+  void end_events() noexcept override {}
+  void detach() noexcept override;
+  /// Files.
+  void read(Decoder& decoder, Feed& feed) override;
+  const bpf_object& object() const noexcept override;
+  /// With the iterator over tasks, which the lifecycle loads.
+  ProgramSums usage() const override;
+
+ private:
+  struct Closer {
+    void operator()(snapshots_bpf* skeleton) const noexcept;
+  };
+  std::unique_ptr<snapshots_bpf, Closer> skeleton_;
+  const bpf_program* living_tasks_ = nullptr;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/kernel/families/waits.hpp"
+
+#include <cerrno>
+#include <span>
+
+#include "wire.h"
+
+#include "source/kernel/call_causes.hpp"
+#include "source/kernel/check_items.hpp"
+#include "source/kernel/libbpf_log.hpp"
+#include "source/kernel/open_options.hpp"
+#include "waits.skel.h"
+
+namespace tracer::internal {
+
+void WaitsFamily::Closer::operator()(waits_bpf* skeleton) const noexcept { ::waits_bpf__destroy(skeleton); }
+
+WaitsFamily::WaitsFamily() noexcept = default;
+WaitsFamily::~WaitsFamily() = default;
+
+void WaitsFamily::check(const KernelTypes& types, std::vector<CheckItem>& items) const {
+  items.push_back(feature_item("run queues of tasks", types.has_run_queues(), "the family waits",
+                               "with CONFIG_FAIR_GROUP_SCHED=y"));
+  items.push_back(tracepoint_item(types, "sched_waking", false, "family waits: who ended a wait for a pipe", "5.5"));
+  items.push_back(tracepoint_item(types, "mm_vmscan_direct_reclaim_begin", false,
+                                  "family waits: time in which memory was freed for a process", "5.5"));
+  items.push_back(feature_item("limits on CPU time", types.has_cpu_limits(),
+                               "family waits: time in which a cgroup had used up its share (else throttled_ns is null)",
+                               "with CONFIG_CFS_BANDWIDTH=y"));
+}
+
+void WaitsFamily::load(FamilySetup& setup) {
+  const LibbpfLog log;
+  const bpf_object_open_opts options = open_options();
+  std::unique_ptr<waits_bpf, Closer> skeleton(::waits_bpf__open_opts(&options));
+  if (!skeleton) refuse("open the programs of the family waits", errno, log);
+  skeleton->rodata->thread_mask = setup.places - 1;
+  fill_call_causes(std::span(skeleton->rodata->call_causes));
+  ::bpf_map__set_max_entries(skeleton->maps.threads, setup.places);
+  ::bpf_map__set_max_entries(skeleton->maps.displaced_threads, setup.places / 4 + 1);
+  const auto only_if = [&setup](const char* tracepoint, bpf_program* program) {
+    ::bpf_program__set_autoload(program, setup.types.has_tracepoint(tracepoint));
+  };
+  only_if("sched_waking", skeleton->progs.waits_waking);
+  only_if("mm_vmscan_direct_reclaim_begin", skeleton->progs.waits_reclaim_begin);
+  only_if("mm_vmscan_direct_reclaim_end", skeleton->progs.waits_reclaim_end);
+  only_if("mm_vmscan_memcg_reclaim_begin", skeleton->progs.waits_cgroup_reclaim_begin);
+  only_if("mm_vmscan_memcg_reclaim_end", skeleton->progs.waits_cgroup_reclaim_end);
+  if (const int failed = ::waits_bpf__load(skeleton.get()))
+    refuse("load the programs of the family waits", -failed, log);
+  skeleton_ = std::move(skeleton);
+  setup.waits = skeleton_->obj;
+}
+
+void WaitsFamily::unload(FamilySetup& setup) noexcept {
+  setup.waits = nullptr;
+  skeleton_.reset();
+}
+
+void WaitsFamily::attach() {
+  const LibbpfLog log;
+  if (const int failed = ::waits_bpf__attach(skeleton_.get()))
+    refuse("attach the programs of the family waits", -failed, log);
+}
+
+void WaitsFamily::detach() noexcept { ::waits_bpf__detach(skeleton_.get()); }
+
+const bpf_object& WaitsFamily::object() const noexcept { return *skeleton_->obj; }
+
+}  // namespace tracer::internal

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "source/kernel/families/family.hpp"
+
+struct waits_bpf;
+
+namespace tracer::internal {
+
+/// The programs that see what threads wait for, and the maps of ledgers, which the lifecycle shares.
+class WaitsFamily final : public KernelFamily {
+ public:
+  WaitsFamily() noexcept;
+  ~WaitsFamily() override;
+
+  Family id() const noexcept override { return Family::kWaits; }
+  const char* mechanism() const noexcept override {
+    return "tp_btf: sched_switch, sched_waking, mm_vmscan_*_reclaim_*";
+  }
+  void check(const KernelTypes& types, std::vector<CheckItem>& items) const override;
+  void load(FamilySetup& setup) override;
+  void unload(FamilySetup& setup) noexcept override;
+  void attach() override;
+  void end_events() noexcept override { detach(); }
+  void detach() noexcept override;
+  const bpf_object& object() const noexcept override;
+
+ private:
+  struct Closer {
+    void operator()(waits_bpf* skeleton) const noexcept;
+  };
+  std::unique_ptr<waits_bpf, Closer> skeleton_;
+};
+
+}  // namespace tracer::internal

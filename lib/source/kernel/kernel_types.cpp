@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/kernel/kernel_types.hpp"
+
+#include <bpf/btf.h>
+
+#include <algorithm>
+#include <span>
+#include <sstream>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "source/kernel/libbpf_log.hpp"
+
+namespace tracer::internal {
+
+KernelTypes::KernelTypes() {
+  const LibbpfLog quiet;
+  btf_ = ::btf__load_vmlinux_btf();
+}
+
+KernelTypes::~KernelTypes() { ::btf__free(btf_); }
+
+bool KernelTypes::has_tracepoint(const std::string& name) const {
+  if (btf_ == nullptr) return false;
+  return ::btf__find_by_name_kind(btf_, ("btf_trace_" + name).c_str(), BTF_KIND_TYPEDEF) > 0;
+}
+
+bool KernelTypes::has_per_cpu_rss() const {
+  return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "mm_rss_stat", BTF_KIND_STRUCT) <= 0;
+}
+
+bool KernelTypes::exit_has_memory() const {
+  if (btf_ == nullptr) return false;
+  const int id = ::btf__find_by_name_kind(btf_, "btf_trace_sched_process_exit", BTF_KIND_TYPEDEF);
+  if (id <= 0) return false;
+  const btf_type* type = ::btf__type_by_id(btf_, static_cast<__u32>(id));
+  while (type != nullptr && (::btf_is_typedef(type) || ::btf_is_ptr(type))) type = ::btf__type_by_id(btf_, type->type);
+  return type != nullptr && ::btf_is_func_proto(type) && ::btf_vlen(type) >= 3;
+}
+
+bool KernelTypes::has_ring_buffer() const {
+  return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_ringbuf", BTF_KIND_STRUCT) > 0;
+}
+
+bool KernelTypes::has_task_iterator() const {
+  return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_iter_task", BTF_KIND_FUNC) > 0;
+}
+
+bool KernelTypes::has_cgroup_peak() const {
+  if (btf_ == nullptr) return false;
+  // Its name before 6.12, and since.
+  return ::btf__find_by_name_kind(btf_, "memory_peak_read", BTF_KIND_FUNC) > 0 ||
+         ::btf__find_by_name_kind(btf_, "memory_peak_show", BTF_KIND_FUNC) > 0;
+}
+
+bool KernelTypes::has_run_queues() const {
+  const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, "cfs_rq", BTF_KIND_STRUCT);
+  if (id <= 0) return false;
+  const btf_type* type = ::btf__type_by_id(btf_, static_cast<__u32>(id));
+  const std::span members(::btf_members(type), ::btf_vlen(type));
+  return std::any_of(members.begin(), members.end(), [this](const btf_member& member) {
+    return std::string_view(::btf__name_by_offset(btf_, member.name_off)) == "rq";
+  });
+}
+
+bool KernelTypes::has_cpu_limits() const {
+  const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, "cfs_bandwidth", BTF_KIND_STRUCT);
+  return id > 0 && ::btf_vlen(::btf__type_by_id(btf_, static_cast<__u32>(id))) > 0;
+}
+
+bool KernelTypes::has_file_iterator() const {
+  return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_iter_task_file", BTF_KIND_FUNC) > 0;
+}
+
+CgroupLayout cgroup_layout() {
+  CgroupLayout layout;
+  const auto text = read_small_file("/proc/cgroups");
+  if (!text) return layout;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name;
+    unsigned hierarchy = 0;
+    if (!(words >> name >> hierarchy) || hierarchy == 0) continue;
+    if (name == "memory") layout.memory_is_v1 = true;
+    if (name == "pids") layout.pids_is_v1 = true;
+  }
+  return layout;
+}
+
+}  // namespace tracer::internal

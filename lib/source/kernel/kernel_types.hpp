@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the running kernel has, by its own type information.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+struct btf;
+
+namespace tracer::internal {
+
+/// The kernel's BTF; empty when there is none.
+class KernelTypes {
+ public:
+  KernelTypes();
+  ~KernelTypes();
+  KernelTypes(const KernelTypes&) = delete;
+  KernelTypes& operator=(const KernelTypes&) = delete;
+
+  bool available() const noexcept { return btf_ != nullptr; }
+  bool has_tracepoint(const std::string& name) const;
+  /// Since 6.2 the counters of resident memory are per CPU.
+  bool has_per_cpu_rss() const;
+  bool has_ring_buffer() const;
+  bool has_task_iterator() const;
+  bool has_file_iterator() const;
+  /// Of cgroups of the v2 hierarchy, with memory controller; by the function behind memory.peak.
+  bool has_cgroup_peak() const;
+  /// CONFIG_FAIR_GROUP_SCHED: a task leads to its run queue.
+  bool has_run_queues() const;
+  /// CONFIG_CFS_BANDWIDTH.
+  bool has_cpu_limits() const;
+  /// By the prototype: since 6.16 the tracepoint says whether the group is dead, and the memory is still there.
+  bool exit_has_memory() const;
+
+ private:
+  struct ::btf* btf_ = nullptr;
+};
+
+/// How the v1 hierarchies of the controllers that containers use are mounted.
+struct CgroupLayout {
+  bool memory_is_v1 = false;
+  bool pids_is_v1 = false;
+};
+CgroupLayout cgroup_layout();
+
+}  // namespace tracer::internal
