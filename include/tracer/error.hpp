@@ -29,6 +29,7 @@ enum class ErrorCode : int {
   kCorruptRecording = 113,      ///< The recording's header can't be read.
   kFileUnwritable = 114,        ///< A file can't be created or written.
   kInvalidRules = 115,          ///< A rules file has a mistake.
+  kOlderSchema = 117,           ///< The recording was written by an older libtracer whose format is no longer read.
   kCommandNotFound = 120,       ///< The command to run does not exist.
   kCommandNotExecutable = 121,  ///< The command exists, but can't be executed.
   kNoSuchUser = 122,            ///< The user to run as does not exist.

@@ -2,9 +2,12 @@
 /// Subscribers that write.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 
 #include <tracer/error.hpp>
 #include <tracer/event.hpp>
@@ -13,15 +16,17 @@
 
 namespace tracer {
 
-/// Gets every event, on the thread that dispatches. Nothing may throw out of it: what goes wrong is kept in problem(),
-/// and the sink is quiet from then on; what it has written stays.
+/// Writes events somewhere, on a thread of its own that the session gives it. After its first failure it is quiet;
+/// what it has written stays.
 class TRACER_EXPORT Sink {
  public:
   virtual ~Sink() = default;
-  virtual void on_event(const Event& event) noexcept = 0;
-  /// Called about once a second and at the end.
+  /// On the sink's thread; may block.
+  virtual void write(std::span<const Event> events) noexcept = 0;
+  /// On the sink's thread: every flush_period() while there is something new, and at the end.
   virtual void flush() noexcept = 0;
-  /// What stopped it, such as a full disk; absent while all is well. Call when no event is being dispatched.
+  virtual std::chrono::milliseconds flush_period() const noexcept { return std::chrono::seconds(1); }
+  /// What stopped it, such as a full disk; absent while all is well. From any thread.
   virtual std::optional<Problem> problem() const = 0;
 };
 
