@@ -30,6 +30,7 @@ enum class ErrorCode : int {
   kFileUnwritable = 114,        ///< A file can't be created or written.
   kInvalidRules = 115,          ///< A rules file has a mistake.
   kInCallback = 116,            ///< What waits for callbacks to return was called inside one.
+  kOlderSchema = 117,           ///< The recording was written by an older libtracer whose format is no longer read.
   kCommandNotFound = 120,       ///< The command to run does not exist.
   kCommandNotExecutable = 121,  ///< The command exists, but can't be executed.
   kNoSuchUser = 122,            ///< The user to run as does not exist.

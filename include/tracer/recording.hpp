@@ -2,10 +2,12 @@
 /// Reading what recording_sink() wrote. The format is in docs/recording-format.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <tracer/event.hpp>
@@ -16,26 +18,31 @@ namespace tracer {
 
 /// What a recording could not give back.
 struct RecordingDamage {
-  std::uint64_t skipped_bytes = 0;   ///< Of the file, in frames that are cut or fail their checksum.
-  std::uint64_t skipped_events = 0;  ///< In good frames, but not understood (such as kinds of a newer libtracer).
+  std::uint64_t skipped_bytes = 0;   ///< In frames that are cut, fail their checksum or break a rule of the format.
+  std::uint64_t skipped_events = 0;  ///< In good frames, but of kinds of a newer libtracer.
+  std::uint64_t missing_frames = 0;  ///< By their numbers; a damaged frame is among them.
   bool truncated = false;            ///< No SessionEnd: the writer was stopped, or the file's tail is missing.
 
-  bool any() const noexcept { return skipped_bytes != 0 || skipped_events != 0 || truncated; }
+  bool any() const noexcept { return skipped_bytes != 0 || skipped_events != 0 || missing_frames != 0 || truncated; }
 };
 
-/// Gives the events of a file in their order. Not thread-safe. Reads frame by frame, in bounded memory.
+/// Gives the events of a recording in their order. Not thread-safe. Reads frame by frame, in bounded memory.
 class TRACER_EXPORT RecordingReader {
  public:
-  /// Throws Error: kFileUnreadable, kNotARecording, kNewerSchema, kCorruptRecording.
+  /// Throws Error: kFileUnreadable, kNotARecording, kOlderSchema, kNewerSchema, kCorruptRecording.
   explicit RecordingReader(const std::filesystem::path& file);
+  /// Takes over an open file descriptor, which may be a pipe; `name` is for messages only. Throws as above.
+  RecordingReader(int file_descriptor, std::string name);
   ~RecordingReader();
   RecordingReader(RecordingReader&&) noexcept;
   RecordingReader& operator=(RecordingReader&&) noexcept;
 
   const HostInfo& host() const noexcept;
-  /// The next event; absent at the end. A damaged frame is skipped and counted.
+  /// The next event; absent at the end. What is damaged is skipped and counted.
   std::optional<Event> next();
-  /// Final once next() has returned absent.
+  /// Fills `events` from the front and returns how many; fewer than there is room for only at the end.
+  std::size_t read(std::span<Event> events);
+  /// Final once next() has returned absent, or read() less than asked for.
   const RecordingDamage& damage() const noexcept;
 
  private:

@@ -4,30 +4,47 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include <cstring>
+#include <algorithm>
+#include <new>
 
-namespace tracer {
+namespace tracer::internal {
 namespace {
 
-constexpr std::uint32_t kFrameMagic = 0x4d465254;  // "TRFM"
+constexpr std::uint32_t kFrameMagic = 0x32465254;  // "TRF2"
+constexpr std::size_t kChecksumAt = 12;
 
-void put_u32(std::byte* at, std::uint32_t value) noexcept {
-  for (unsigned i = 0; i < 4; ++i) at[i] = static_cast<std::byte>((value >> (8 * i)) & 0xffu);
-}
+/// Damage makes few false beginnings; a stream made of them would take hours.
+constexpr std::uint64_t kMostCheckedInVain = 256u << 20;
 
-std::uint32_t get_u32(const std::byte* at) noexcept {
-  std::uint32_t value = 0;
-  for (unsigned i = 0; i < 4; ++i) value |= static_cast<std::uint32_t>(at[i]) << (8 * i);
-  return value;
-}
-
-/// Of the payload's size too, so that a damaged size is never believed.
-std::uint32_t checksum_of(std::uint32_t payload_bytes, std::span<const std::byte> stored) noexcept {
-  std::byte size[4];
-  put_u32(size, payload_bytes);
-  uLong sum = ::crc32(0, reinterpret_cast<const Bytef*>(size), sizeof size);
+/// Of the header too, so that a damaged size is never believed.
+std::uint32_t checksum_of(const FrameHeader& header, std::span<const std::byte> stored) noexcept {
+  std::byte rest[24];
+  store(rest, header.stored_bytes);
+  store(rest + 4, header.payload_bytes);
+  store(rest + 8, header.stream);
+  store(rest + 16, header.sequence);
+  uLong sum = ::crc32(0, reinterpret_cast<const Bytef*>(rest), sizeof rest);
   sum = ::crc32(sum, reinterpret_cast<const Bytef*>(stored.data()), static_cast<uInt>(stored.size()));
   return static_cast<std::uint32_t>(sum);
+}
+
+void store_header(std::byte* at, const FrameHeader& header) noexcept {
+  store(at, kFrameMagic);
+  store(at + 4, header.stored_bytes);
+  store(at + 8, header.payload_bytes);
+  store(at + kChecksumAt, header.checksum);
+  store(at + 16, header.stream);
+  store(at + 24, header.sequence);
+}
+
+std::optional<FrameHeader> parse_header(std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() < kFrameHeaderBytes || load<std::uint32_t>(bytes.data()) != kFrameMagic) return std::nullopt;
+  const FrameHeader header{load<std::uint32_t>(bytes.data() + 4), load<std::uint32_t>(bytes.data() + 8),
+                           load<std::uint32_t>(bytes.data() + kChecksumAt), load<std::uint64_t>(bytes.data() + 16),
+                           load<std::uint64_t>(bytes.data() + 24)};
+  if (header.stored_bytes > ::ZSTD_compressBound(kMaxFrameBytes) || header.payload_bytes > kMaxFrameBytes)
+    return std::nullopt;
+  return header;
 }
 
 }  // namespace
@@ -40,40 +57,92 @@ struct FrameWriter::Zstd {
   ~Zstd() { ::ZSTD_freeCCtx(context); }
 };
 
-FrameWriter::FrameWriter() : zstd_(std::make_unique<Zstd>()) {}
+FrameWriter::FrameWriter(std::uint64_t stream) : zstd_(std::make_unique<Zstd>()), stream_(stream) {}
 FrameWriter::~FrameWriter() = default;
 FrameWriter::FrameWriter(FrameWriter&&) noexcept = default;
 FrameWriter& FrameWriter::operator=(FrameWriter&&) noexcept = default;
 
-std::span<const std::byte> FrameWriter::frame(std::span<const std::byte> payload) {
-  if (zstd_->context == nullptr || payload.size() > kMaxFrameBytes) return {};
-  out_.resize(kFrameHeaderBytes + ::ZSTD_compressBound(payload.size()));
-  const std::size_t stored = ::ZSTD_compressCCtx(zstd_->context, out_.data() + kFrameHeaderBytes,
-                                                 out_.size() - kFrameHeaderBytes, payload.data(), payload.size(), 1);
-  if (::ZSTD_isError(stored) != 0) return {};
-  const auto payload_bytes = static_cast<std::uint32_t>(payload.size());
-  put_u32(out_.data(), kFrameMagic);
-  put_u32(out_.data() + 4, static_cast<std::uint32_t>(stored));
-  put_u32(out_.data() + 8, payload_bytes);
-  put_u32(out_.data() + 12, checksum_of(payload_bytes, std::span(out_).subspan(kFrameHeaderBytes, stored)));
-  return std::span(out_).first(kFrameHeaderBytes + stored);
+void FrameWriter::append(Bytes& out, std::span<const std::byte> payload) {
+  const std::size_t begin = out.size();
+  const std::size_t room = ::ZSTD_compressBound(payload.size());
+  out.resize(begin + kFrameHeaderBytes + room);
+  std::byte* const stored = out.data() + begin + kFrameHeaderBytes;
+  const std::size_t stored_bytes =
+      zstd_->context == nullptr ? static_cast<std::size_t>(-1)
+                                : ::ZSTD_compressCCtx(zstd_->context, stored, room, payload.data(), payload.size(), 1);
+  if (::ZSTD_isError(stored_bytes) != 0) {
+    out.resize(begin);
+    throw std::bad_alloc();
+  }
+  FrameHeader header{static_cast<std::uint32_t>(stored_bytes), static_cast<std::uint32_t>(payload.size()), 0, stream_,
+                     sequence_++};
+  header.checksum = checksum_of(header, {stored, stored_bytes});
+  store_header(out.data() + begin, header);
+  out.resize(begin + kFrameHeaderBytes + stored_bytes);
 }
 
-std::optional<FrameHeader> parse_frame_header(std::span<const std::byte> bytes) noexcept {
-  if (bytes.size() < kFrameHeaderBytes || get_u32(bytes.data()) != kFrameMagic) return std::nullopt;
-  const FrameHeader header{get_u32(bytes.data() + 4), get_u32(bytes.data() + 8), get_u32(bytes.data() + 12)};
-  if (header.stored_bytes > ::ZSTD_compressBound(kMaxFrameBytes) || header.payload_bytes > kMaxFrameBytes)
-    return std::nullopt;
-  return header;
+struct FrameFinder::Zstd {
+  ZSTD_DCtx* context = ::ZSTD_createDCtx();
+  Zstd() = default;
+  Zstd(const Zstd&) = delete;
+  Zstd& operator=(const Zstd&) = delete;
+  ~Zstd() { ::ZSTD_freeDCtx(context); }
+};
+
+FrameFinder::FrameFinder() : zstd_(std::make_unique<Zstd>()) {
+  if (zstd_->context == nullptr) throw std::bad_alloc();
+}
+FrameFinder::~FrameFinder() = default;
+FrameFinder::FrameFinder(FrameFinder&&) noexcept = default;
+FrameFinder& FrameFinder::operator=(FrameFinder&&) noexcept = default;
+
+void FrameFinder::feed(std::span<const std::byte> bytes) {
+  if (begin_ == buffer_.size() || begin_ > kMaxFrameBytes) {
+    buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(begin_));
+    begin_ = 0;
+  }
+  put_bytes(buffer_, bytes);
 }
 
-std::optional<std::vector<std::byte>> open_frame(const FrameHeader& header, std::span<const std::byte> stored) {
-  if (stored.size() != header.stored_bytes || checksum_of(header.payload_bytes, stored) != header.checksum)
-    return std::nullopt;
-  std::vector<std::byte> payload(header.payload_bytes);
-  const std::size_t got = ::ZSTD_decompress(payload.data(), payload.size(), stored.data(), stored.size());
-  if (::ZSTD_isError(got) != 0 || got != payload.size()) return std::nullopt;
-  return payload;
+std::span<const std::byte> FrameFinder::take(std::size_t count) {
+  const auto all = available();
+  if (all.size() < count) return {};
+  begin_ += count;
+  return all.first(count);
 }
 
-}  // namespace tracer
+bool FrameFinder::open(const FrameHeader& header, std::span<const std::byte> stored) {
+  if (checksum_of(header, stored) != header.checksum) return false;
+  payload_.resize(header.payload_bytes);
+  const std::size_t got =
+      ::ZSTD_decompressDCtx(zstd_->context, payload_.data(), payload_.size(), stored.data(), stored.size());
+  return ::ZSTD_isError(got) == 0 && got == payload_.size();
+}
+
+std::optional<Frame> FrameFinder::next() {
+  for (;;) {
+    const auto rest = available();
+    if (rest.size() < kFrameHeaderBytes) break;
+    const auto header = checked_in_vain_ < kMostCheckedInVain ? parse_header(rest) : std::nullopt;
+    if (header) {
+      const bool whole = rest.size() - kFrameHeaderBytes >= header->stored_bytes;
+      if (!whole && !ended_) return std::nullopt;
+      if (whole) {
+        if (open(*header, rest.subspan(kFrameHeaderBytes, header->stored_bytes))) {
+          begin_ += kFrameHeaderBytes + header->stored_bytes;
+          return Frame{*header, payload_};
+        }
+        checked_in_vain_ += header->stored_bytes;
+      }
+    }
+    ++begin_;
+    ++skipped_bytes_;
+  }
+  if (ended_) {
+    skipped_bytes_ += buffer_.size() - begin_;
+    begin_ = buffer_.size();
+  }
+  return std::nullopt;
+}
+
+}  // namespace tracer::internal

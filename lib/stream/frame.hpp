@@ -8,41 +8,77 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
-namespace tracer {
+#include "stream/bytes.hpp"
+
+namespace tracer::internal {
 
 inline constexpr std::string_view kRecordingMagic{"TRACER\x1a\n", 8};
-inline constexpr std::size_t kFrameHeaderBytes = 16;
+inline constexpr std::size_t kFrameHeaderBytes = 32;
 /// Larger frames are damage: a writer never makes them.
 inline constexpr std::size_t kMaxFrameBytes = 1u << 20;
-
-/// Compresses frames; keeps its buffers.
-class FrameWriter {
- public:
-  FrameWriter();
-  ~FrameWriter();
-  FrameWriter(FrameWriter&&) noexcept;
-  FrameWriter& operator=(FrameWriter&&) noexcept;
-  /// The frame of `payload` (at most kMaxFrameBytes), valid until the next call. Empty: zstd could not (out of memory).
-  std::span<const std::byte> frame(std::span<const std::byte> payload);
-
- private:
-  struct Zstd;
-  std::unique_ptr<Zstd> zstd_;
-  std::vector<std::byte> out_;
-};
 
 struct FrameHeader {
   std::uint32_t stored_bytes = 0;
   std::uint32_t payload_bytes = 0;
   std::uint32_t checksum = 0;
+  std::uint64_t stream = 0;    ///< Random, the same in all frames of a stream.
+  std::uint64_t sequence = 0;  ///< 0 for the stream's header, then one more with each frame.
 };
 
-/// Absent: these bytes are no frame's header.
-std::optional<FrameHeader> parse_frame_header(std::span<const std::byte> bytes) noexcept;
+/// Compresses frames; keeps its buffers.
+class FrameWriter {
+ public:
+  explicit FrameWriter(std::uint64_t stream);
+  ~FrameWriter();
+  FrameWriter(FrameWriter&&) noexcept;
+  FrameWriter& operator=(FrameWriter&&) noexcept;
+  /// Appends the frame of `payload`, which has at most kMaxFrameBytes. Throws std::bad_alloc; `out` is as before then.
+  void append(Bytes& out, std::span<const std::byte> payload);
 
-/// Absent: the checksum is wrong, or it does not decompress to what the header says.
-std::optional<std::vector<std::byte>> open_frame(const FrameHeader& header, std::span<const std::byte> stored);
+ private:
+  struct Zstd;
+  std::unique_ptr<Zstd> zstd_;
+  std::uint64_t stream_;
+  std::uint64_t sequence_ = 0;
+};
 
-}  // namespace tracer
+struct Frame {
+  FrameHeader header;
+  std::span<const std::byte> payload;
+};
+
+/// Finds frames in bytes from anywhere. What lies between them is damage: passed over and counted.
+class FrameFinder {
+ public:
+  FrameFinder();
+  ~FrameFinder();
+  FrameFinder(FrameFinder&&) noexcept;
+  FrameFinder& operator=(FrameFinder&&) noexcept;
+
+  void feed(std::span<const std::byte> bytes);
+  /// No more bytes come: a frame that is not whole is none.
+  void end() noexcept { ended_ = true; }
+  /// Absent: feed more, or after end() all is read. The payload is valid until the next call of anything.
+  std::optional<Frame> next();
+  std::uint64_t skipped_bytes() const noexcept { return skipped_bytes_; }
+
+  /// Takes bytes that are no frame, such as a magic number. Empty if there are fewer.
+  std::span<const std::byte> take(std::size_t count);
+  /// What comes next, without taking it.
+  std::span<const std::byte> available() const noexcept { return std::span(buffer_).subspan(begin_); }
+
+ private:
+  struct Zstd;
+  bool open(const FrameHeader& header, std::span<const std::byte> stored);
+
+  std::unique_ptr<Zstd> zstd_;
+  Bytes buffer_;
+  std::size_t begin_ = 0;
+  Bytes payload_;
+  std::uint64_t skipped_bytes_ = 0;
+  std::uint64_t checked_in_vain_ = 0;  ///< Bytes of what began like a frame and was none.
+  bool ended_ = false;
+};
+
+}  // namespace tracer::internal

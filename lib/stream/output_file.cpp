@@ -5,10 +5,11 @@
 #include <poll.h>
 
 #include <cerrno>
+#include <utility>
 
 #include <fmt/format.h>
 
-namespace tracer {
+namespace tracer::internal {
 
 OutputFile::OutputFile(const std::filesystem::path& file)
     : fd_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)), name_(file.string()) {
@@ -23,29 +24,37 @@ OutputFile::OutputFile(const std::filesystem::path& file)
 
 OutputFile::OutputFile(int file_descriptor, std::string name) : fd_(file_descriptor), name_(std::move(name)) {}
 
-bool OutputFile::write(std::span<const std::byte> bytes) noexcept {
+void OutputFile::write(std::span<const std::byte> bytes) noexcept {
   while (good() && !bytes.empty()) {
     const ssize_t put = ::write(fd_.get(), bytes.data(), bytes.size());
     if (put > 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(put));
     } else if (put < 0 && errno == EAGAIN) {
+      // Somebody else made the descriptor non-blocking: it may be shared, therefore it stays so.
       pollfd room{fd_.get(), POLLOUT, 0};
-      ::poll(&room, 1, 1000);
+      ::poll(&room, 1, -1);
     } else if (put == 0 || errno != EINTR) {
-      error_number_ = put == 0 ? ENOSPC : errno;
+      fail(put == 0 ? ENOSPC : errno);
     }
   }
-  return good();
+}
+
+void OutputFile::fail_for_memory() noexcept { fail(ENOMEM); }
+
+void OutputFile::fail(int error_number) noexcept {
+  int none = 0;
+  error_number_.compare_exchange_strong(none, error_number, std::memory_order_relaxed);
 }
 
 std::optional<Problem> OutputFile::problem() const {
-  if (good()) return std::nullopt;
-  return Problem{ErrorCode::kFileUnwritable,
-                 error_number_,
+  const int error_number = error_number_.load(std::memory_order_relaxed);
+  if (error_number == 0) return std::nullopt;
+  return Problem{error_number == ENOMEM ? ErrorCode::kNoMemory : ErrorCode::kFileUnwritable,
+                 error_number,
                  fmt::format("writing {} stopped early", name_),
-                 error_number_ == ENOSPC ? "free some disk space; what was written before is kept and readable"
-                                         : "what was written before is kept and readable",
+                 error_number == ENOSPC ? "free some disk space; what was written before is kept and readable"
+                                        : "what was written before is kept and readable",
                  {}};
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

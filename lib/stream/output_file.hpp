@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -11,7 +12,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// A file that is only appended to. The first failure is kept, and nothing is written after it.
 class OutputFile {
@@ -20,15 +21,20 @@ class OutputFile {
   explicit OutputFile(const std::filesystem::path& file);
   OutputFile(int file_descriptor, std::string name);
 
-  /// All or, after a failure, as much as there was room for; false then.
-  bool write(std::span<const std::byte> bytes) noexcept;
-  bool good() const noexcept { return error_number_ == 0; }
+  /// All or, after a failure, as much as there was room for. Waits for room.
+  void write(std::span<const std::byte> bytes) noexcept;
+  /// Memory ran out for what should be written next: as a failure to write.
+  void fail_for_memory() noexcept;
+  bool good() const noexcept { return error_number_.load(std::memory_order_relaxed) == 0; }
+  /// From any thread.
   std::optional<Problem> problem() const;
 
  private:
+  void fail(int error_number) noexcept;
+
   UniqueFd fd_;
   std::string name_;
-  int error_number_ = 0;
+  std::atomic<int> error_number_ = 0;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

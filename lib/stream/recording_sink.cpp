@@ -1,69 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/sink.hpp>
 
-#include "stream/frame.hpp"
+#include <utility>
+
 #include "stream/output_file.hpp"
-#include "stream/recording_header.hpp"
+#include "stream/stream_writer.hpp"
 
 namespace tracer {
+namespace internal {
 namespace {
-
-constexpr std::size_t kFramePayloadBytes = 256u << 10;
 
 class RecordingSink final : public Sink {
  public:
-  RecordingSink(OutputFile file, const HostInfo& host) : file_(std::move(file)) {
-    file_.write(std::as_bytes(std::span(kRecordingMagic)));
-    pack_header(pending_, {.schema = kRecordingSchema, .host = host, .events = event_schema()});
-    write_frame();
+  RecordingSink(const HostInfo& host, auto&&... file) : file_(std::forward<decltype(file)>(file)...), stream_(host) {
+    write_ready();
   }
-  ~RecordingSink() override { write_frame(); }
+  ~RecordingSink() override { flush(); }
 
-  void on_event(const Event& event) noexcept override {
-    if (!file_.good() || out_of_memory_) return;
-    try {
-      pack_event(pending_, event);
-    } catch (...) {
-      out_of_memory_ = true;
-    }
-    if (pending_.size() >= kFramePayloadBytes) write_frame();
+  void write(std::span<const Event> events) noexcept override {
+    for (const Event& event : events) write_whole_frames([this, &event] { stream_.append(event); });
   }
-  void flush() noexcept override { write_frame(); }
-  std::optional<Problem> problem() const override {
-    if (out_of_memory_) return Problem{ErrorCode::kNoMemory, 0, "no memory for the recording's next frame", {}, {}};
-    return file_.problem();
+  void flush() noexcept override {
+    write_whole_frames([this] { stream_.close_frame(); });
   }
+  /// Larger frames are smaller in all: a cut file lacks this much at most.
+  std::chrono::milliseconds flush_period() const noexcept override { return std::chrono::seconds(3); }
+  std::optional<Problem> problem() const override { return file_.problem(); }
 
  private:
-  void write_frame() noexcept {
-    if (pending_.size() == 0 || !file_.good() || out_of_memory_) return;
+  template <class Step>
+  void write_whole_frames(Step step) noexcept {
+    if (!file_.good()) return;
     try {
-      const auto frame = frames_.frame(std::as_bytes(std::span(pending_.data(), pending_.size())));
-      if (frame.empty()) {
-        out_of_memory_ = true;
-      } else {
-        file_.write(frame);
-      }
+      step();
     } catch (...) {
-      out_of_memory_ = true;
+      write_ready();
+      file_.fail_for_memory();
+      return;
     }
-    pending_.clear();
+    write_ready();
+  }
+  void write_ready() noexcept {
+    file_.write(stream_.ready());
+    stream_.clear_ready();
   }
 
   OutputFile file_;
-  FrameWriter frames_;
-  msgpack::sbuffer pending_;
-  bool out_of_memory_ = false;
+  StreamWriter stream_;
 };
 
 }  // namespace
+}  // namespace internal
 
 std::unique_ptr<Sink> recording_sink(const std::filesystem::path& file, const HostInfo& host) {
-  return std::make_unique<RecordingSink>(OutputFile(file), host);
+  return std::make_unique<internal::RecordingSink>(host, file);
 }
 
 std::unique_ptr<Sink> recording_sink(int file_descriptor, std::string name, const HostInfo& host) {
-  return std::make_unique<RecordingSink>(OutputFile(file_descriptor, std::move(name)), host);
+  return std::make_unique<internal::RecordingSink>(host, file_descriptor, std::move(name));
 }
 
 }  // namespace tracer

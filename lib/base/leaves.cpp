@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/leaves.hpp"
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "base/event_schema.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// Where a walk over types stands: the group whose fields come next.
+struct Place {
+  FieldId id = 0;
+  unsigned level = 0;
+  std::string prefix;
+  bool nullable = false;
+  bool dictionary = false;
+  bool list = false;
+};
+
+template <Described T>
+void collect(std::vector<Leaf>& out, const Place& place) {
+  each_field<T>([&](const auto& described) {
+    using Member = std::remove_cvref_t<decltype(std::declval<T>().*described.member)>;
+    const FieldId id = field_id_below(place.id, place.level, described.number);
+    if constexpr (Described<Inner<Member>>) {
+      Place below{id,
+                  place.level + 1,
+                  place.prefix,
+                  place.nullable || kIsOptional<Member>,
+                  place.dictionary || Part<Inner<Member>>,
+                  place.list || kIsListOfStructs<Member>};
+      if (described.shape == Shape::kNested) below.prefix += std::string(described.name) + '.';
+      collect<Inner<Member>>(out, below);
+    } else {
+      out.push_back({id, place.prefix + described.name, type_of<Member>(), described.unit,
+                     place.nullable || kIsOptional<Member>, place.dictionary, place.list});
+    }
+  });
+}
+
+template <class E>
+std::vector<Leaf> leaves_of() {
+  std::vector<Leaf> all;
+  collect<E>(all, {.id = field_id_of_kind(static_cast<std::uint16_t>(E::kKind)), .prefix = {}});
+  return all;
+}
+
+struct KindLeaves {
+  EventKind kind;
+  std::vector<Leaf> leaves;
+};
+
+template <class... E>
+std::array<KindLeaves, sizeof...(E)> all_leaves(TypeList<E...>) {
+  return {KindLeaves{E::kKind, leaves_of<E>()}...};
+}
+
+}  // namespace
+
+std::span<const Leaf> leaves(EventKind kind) {
+  static const auto all = all_leaves(EventTypes());
+  for (const KindLeaves& each : all)
+    if (each.kind == kind) return each.leaves;
+  return {};
+}
+
+std::string_view to_string(Type type) noexcept {
+  constexpr std::string_view kNames[] = {"bool", "i32", "u32", "u64", "kind", "text", "texts"};
+  return kNames[static_cast<std::size_t>(type)];
+}
+
+std::string_view to_string(Unit unit) noexcept {
+  constexpr std::string_view kNames[] = {"", "ns", "bytes", "count", "bytes/s"};
+  return kNames[static_cast<std::size_t>(unit)];
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The fields of events as a flat list, for readers that work by number and name: stream headers, tables, bindings.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "base/schema.hpp"
+
+namespace tracer::internal {
+
+enum class Type : std::uint8_t { kBool, kI32, kU32, kU64, kKind, kText, kTexts };
+
+/// Of a member, or of what its optional holds.
+template <class M>
+constexpr Type type_of() {
+  using T = Inner<M>;
+  if constexpr (std::same_as<T, bool>) {
+    return Type::kBool;
+  } else if constexpr (std::same_as<T, std::int32_t>) {
+    return Type::kI32;
+  } else if constexpr (std::same_as<T, std::uint32_t>) {
+    return Type::kU32;
+  } else if constexpr (std::same_as<T, std::uint64_t>) {
+    return Type::kU64;
+  } else if constexpr (std::same_as<T, EventKind>) {
+    return Type::kKind;
+  } else if constexpr (std::same_as<T, std::string>) {
+    return Type::kText;
+  } else {
+    static_assert(std::same_as<T, std::vector<std::string>>, "a type that streams can't hold");
+    return Type::kTexts;
+  }
+}
+
+/// A field that is no struct itself.
+struct Leaf {
+  FieldId id = 0;
+  std::string name;  ///< As in JSON, with the names of nested objects in front: "program.cpu_ns".
+  Type type = Type::kU64;
+  Unit unit = Unit::kNone;
+  bool nullable = false;    ///< It, or a group that it is in, can be absent.
+  bool dictionary = false;  ///< In a part that events share.
+  bool list = false;        ///< In a list of structs: any number of values in one event.
+};
+
+/// In the order of their description. Empty for an unknown kind.
+std::span<const Leaf> leaves(EventKind kind);
+
+std::string_view to_string(Type type) noexcept;  ///< "u64", "text" …
+std::string_view to_string(Unit unit) noexcept;  ///< "ns", "bytes" …; "" for none.
+
+}  // namespace tracer::internal

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A frame of events as the columns that it was written in. For tables, and for EventRows, which makes events of it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "stream/column_layout.hpp"
+#include "stream/frame_encoder.hpp"
+
+namespace tracer::internal {
+
+/// One field of all rows of a section. Its place is that of its spec in kKindSpecs or kPartSpecs.
+struct Column {
+  bool stored = false;  ///< False: absent in all rows, and the rest means nothing.
+  /// One a row; 0 where absent. Signed numbers as two's complement; a text's number in ColumnFrame::texts(); a part's
+  /// row. Of lists: where the row's items begin, and one more for the end.
+  std::vector<std::uint64_t> values;
+  std::vector<std::uint64_t> items;     ///< Of lists of texts: their numbers.
+  std::span<const std::byte> presence;  ///< A bit a row, from the lowest, as Arrow has it. Empty: present in all.
+
+  bool present(std::size_t row) const noexcept {
+    return stored && (presence.empty() || ((static_cast<unsigned>(presence[row / 8]) >> (row % 8)) & 1u) != 0);
+  }
+};
+
+struct Section {
+  std::size_t rows = 0;
+  std::vector<Column> columns;
+};
+
+/// Keeps its memory from one frame to the next.
+class ColumnFrame {
+ public:
+  ColumnFrame();
+  /// The payload must outlive what is read here. False: it breaks a rule of the format; nothing of it can be used.
+  bool decode(std::span<const std::byte> payload);
+
+  const ClockUpdate& clock() const noexcept { return clock_; }
+  std::span<const std::string_view> texts() const noexcept { return texts_; }
+  const Section& part(std::size_t place) const noexcept { return parts_[place]; }
+  const Section& kind(std::size_t place) const noexcept { return kinds_[place]; }
+  /// Known or not.
+  std::size_t rows() const noexcept { return rows_; }
+  /// Of kinds that this version does not know.
+  std::size_t unknown_rows() const noexcept { return unknown_rows_; }
+  /// The place in kKindSpecs of the event that is number `row` in the frame; kKinds if it is not known.
+  std::size_t place_of_row(std::size_t row) const noexcept {
+    return place_of_section_[order_.empty() ? 0 : static_cast<std::size_t>(order_[row])];
+  }
+
+ private:
+  bool decode_texts(ByteReader& in);
+  bool decode_parts(ByteReader& in);
+  bool decode_kinds(ByteReader& in);
+  void clear() noexcept;
+
+  ClockUpdate clock_;
+  std::vector<std::uint64_t> sizes_;
+  std::vector<std::string_view> texts_;
+  std::array<Section, kParts> parts_;
+  std::array<Section, kKinds> kinds_;
+  std::size_t text_bytes_left_ = 0;
+  std::size_t rows_ = 0;
+  std::size_t unknown_rows_ = 0;
+  std::vector<std::size_t> rows_of_section_;
+  std::vector<std::uint8_t> place_of_section_;
+  std::span<const std::byte> order_;  ///< Empty: there is one section only.
+};
+
+}  // namespace tracer::internal

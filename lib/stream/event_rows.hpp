@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "stream/column_frame.hpp"
+
+namespace tracer::internal {
+
+template <class List>
+struct SharedPartsOf;
+template <class... T>
+struct SharedPartsOf<TypeList<T...>> {
+  using Type = std::tuple<std::vector<std::shared_ptr<const T>>...>;
+};
+/// The parts of a frame, each as the one object that its events share.
+using SharedParts = SharedPartsOf<PartTypes>::Type;
+
+/// Makes the events of a frame, in their order.
+class EventRows {
+ public:
+  /// `frame` must not change before next() is done with it.
+  void open(const ColumnFrame& frame);
+  /// The next event of a kind that is known; empty when there is none.
+  Event next();
+
+ private:
+  const ColumnFrame* frame_ = nullptr;
+  std::size_t row_ = 0;
+  std::array<std::size_t, kKinds + 1> row_of_kind_{};
+  SharedParts parts_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include <tracer/host.hpp>
+
+#include "stream/bytes.hpp"
+
+namespace tracer::internal {
+
+/// Grows when an old reader would misread a new stream; an appended field, kind or part is no such change.
+inline constexpr std::uint64_t kStreamSchema = 2;
+
+/// The first frame of a stream. It also lists all fields that the writer knows, for readers that know fewer.
+struct StreamHeader {
+  std::uint64_t schema = kStreamSchema;
+  HostInfo host;
+};
+
+void put_header(Bytes& out, const StreamHeader& header);
+/// Absent: not a header. What this version does not know is passed over.
+std::optional<StreamHeader> take_header(std::span<const std::byte> payload);
+
+}  // namespace tracer::internal

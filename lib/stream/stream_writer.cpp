@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stream/stream_writer.hpp"
+
+#include <random>
+
+#include "stream/stream_header.hpp"
+
+namespace tracer::internal {
+namespace {
+
+std::uint64_t random_id() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
+
+}  // namespace
+
+StreamWriter::StreamWriter(const HostInfo& host) : frames_(random_id()) {
+  put_bytes(ready_, std::as_bytes(std::span(kRecordingMagic)));
+  put_header(payload_, {.schema = kStreamSchema, .host = host});
+  frames_.append(ready_, payload_);
+}
+
+void StreamWriter::append(const Event& event) {
+  if (event.charge_bytes() > FrameEncoder::kMaxEventBytes) {
+    Loss loss;
+    loss.time_ns = event.time_ns();
+    loss.cause = "event_too_large";
+    loss.count = 1;
+    return append(loss);
+  }
+  if (!encoder_.has_room()) close_frame();
+  encoder_.append(event);
+}
+
+void StreamWriter::close_frame() {
+  if (encoder_.empty()) return;
+  payload_.clear();
+  encoder_.close(payload_, ClockUpdate::now());
+  frames_.append(ready_, payload_);
+}
+
+}  // namespace tracer::internal
