@@ -129,6 +129,7 @@ void visit_fields(V& v, T& e) {
   v("exit_code", e.exit_code);
   v("exit_signal", e.exit_signal);
   v("core_dumped", e.core_dumped);
+  v("status_is_answer", e.status_is_answer);
   v("threads", e.threads);
   visit_fields(v, e.account);
   v.group("program", e.program);

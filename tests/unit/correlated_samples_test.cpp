@@ -292,8 +292,8 @@ TEST_CASE("a callback that asks what lives may hear of the end of the very proce
   Decoder decoder;
   const auto push = [&](const wire::Bytes& bytes) { correlator->on_record(*decoder.decode(bytes)); };
   std::vector<EventKind> kinds;
-  correlator.emplace(Correlator::Rules{ToolRules::builtin(), SecretRules::builtin(), true}, FilterEvaluator({}, false),
-                     1000, [&](Event event) {
+  correlator.emplace(Correlator::Rules{internal::ToolRules::builtin(), internal::SecretRules::builtin(), true},
+                     FilterEvaluator({}, false), 1000, [&](Event event) {
                        kinds.push_back(kind_of(event));
                        if (kind_of(event) != EventKind::kProcessStart) return;
                        (void)correlator->sample_now(
