@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/user.hpp"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <sstream>
+
+#include <fmt/format.h>
+
+extern char** environ;
+
+namespace tracer {
+namespace {
+
+/// What `id` prints: it asks all of the system's user databases, which a static program can't.
+std::optional<std::string> ask_id(std::vector<std::string> words) {
+  words.insert(words.begin(), "id");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t pid = -1;
+  const int failed = ::posix_spawn(&pid, "/usr/bin/id", &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t got = 0; failed == 0 && (got = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(got));
+  ::close(ends[0]);
+  int status = 0;
+  if (failed != 0 || ::waitpid(pid, &status, 0) != pid || status != 0) return std::nullopt;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+template <class Number>
+std::optional<Number> number(const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::string> home_of(uid_t uid) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/etc/passwd", "re"), &std::fclose);
+  if (!file) return std::nullopt;
+  while (const passwd* entry = ::fgetpwent(file.get()))
+    if (entry->pw_uid == uid) return entry->pw_dir;
+  return std::nullopt;
+}
+
+}  // namespace
+
+User find_user(const std::string& name_or_uid) {
+  const auto uid_text = ask_id({"-u", "--", name_or_uid});
+  const auto gid_text = ask_id({"-g", "--", name_or_uid});
+  const auto groups_text = ask_id({"-G", "--", name_or_uid});
+  const auto name = ask_id({"-un", "--", name_or_uid});
+  User user;
+  const auto numeric = number<uid_t>(name_or_uid);
+  const auto uid = uid_text ? number<uid_t>(*uid_text) : numeric;
+  if (!uid)
+    throw Error({ErrorCode::kNoSuchUser,
+                 0,
+                 fmt::format("there is no user {}", name_or_uid),
+                 "give the name or the number of a user of this machine",
+                 {}});
+  user.uid = *uid;
+  // A number that no database knows has no group either: nobody's, as a group of the same number may mean much.
+  constexpr gid_t kNoGroup = 65534;
+  user.gid = gid_text ? number<gid_t>(*gid_text).value_or(kNoGroup) : kNoGroup;
+  user.name = name.value_or(name_or_uid);
+  user.home = home_of(user.uid);
+  std::istringstream words(groups_text.value_or(""));
+  for (std::string word; words >> word;)
+    if (const auto group = number<gid_t>(word)) user.groups.push_back(*group);
+  return user;
+}
+
+namespace internal {
+
+// By system call: the C library's functions would have every thread become that user, and take locks.
+bool become(const User& user) noexcept {
+  if (::geteuid() == 0 && ::syscall(SYS_setgroups, user.groups.size(), user.groups.data()) != 0) return false;
+  return ::syscall(SYS_setresgid, user.gid, user.gid, user.gid) == 0 &&
+         ::syscall(SYS_setresuid, user.uid, user.uid, user.uid) == 0;
+}
+
+}  // namespace internal
+}  // namespace tracer
