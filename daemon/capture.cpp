@@ -9,24 +9,17 @@
 #include <cerrno>
 #include <cstdio>
 
-#include <fmt/format.h>
+#include <tracer/error.hpp>
+#include <tracer/report.hpp>
 
-#include "table.hpp"
+#include "report_text.hpp"
 #include "say.hpp"
+#include "screen.hpp"
 
 namespace tracerd {
 namespace {
 
-/// An older file keeps what it holds until the session is ready: see Capture's constructor.
-int open_output(const std::string& file) {
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (fd >= 0) return fd;
-  throw tracer::Error({tracer::ErrorCode::kFileUnwritable,
-                       errno,
-                       fmt::format("can't create {}", file),
-                       "name a file in a folder that exists and that you may write to",
-                       {}});
-}
+constexpr std::chrono::milliseconds kLastSwitchWait{2000};
 
 tracer::SessionOptions session_options(tracer::Filter filter, const Options& given) {
   tracer::SessionOptions options;
@@ -40,12 +33,13 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
 
 }  // namespace
 
-Outputs open_outputs(const Options& options, const std::optional<User>& user) {
-  const ActingAs acting(user);
+Outputs open_outputs(const Options& options, const std::optional<tracer::User>& user) {
   Outputs outputs;
-  if (options.record) outputs.record_fd = open_output(*options.record);
+  // An older file keeps what it holds until the session is ready: see Capture's constructor.
+  if (options.record) outputs.record_fd = tracer::open_as(user, *options.record);
   if (options.json)
-    outputs.json_fd = *options.json == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : open_output(*options.json);
+    outputs.json_fd =
+        *options.json == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : tracer::open_as(user, *options.json);
   struct stat record {};
   struct stat json {};
   if (outputs.record_fd && outputs.json_fd && ::fstat(*outputs.record_fd, &record) == 0 &&
@@ -56,39 +50,40 @@ Outputs open_outputs(const Options& options, const std::optional<User>& user) {
   return outputs;
 }
 
-Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs)
+Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs, std::optional<pid_t> command)
     : session_(session_options(std::move(filter), options)), live_(options.live) {
+  if (command) command_.emplace(*command);
   const auto add = [this](std::unique_ptr<tracer::Sink> sink) {
     sinks_.push_back(&session_.add_sink(std::move(sink)));
   };
-  // Of pipes and devices there is nothing to cut.
+  // Pipes and devices can't be cut, and need not be.
   if (outputs.record_fd && ::ftruncate(*outputs.record_fd, 0) != 0) errno = 0;
   if (outputs.json_fd && *options.json != "-" && ::ftruncate(*outputs.json_fd, 0) != 0) errno = 0;
   if (outputs.record_fd) add(tracer::recording_sink(*outputs.record_fd, *options.record, session_.host()));
   if (outputs.json_fd)
     add(tracer::json_sink(*outputs.json_fd, *options.json == "-" ? "standard output" : *options.json, session_.host()));
-  subscription_ = session_.on_any([this](const tracer::Event& event) {
-    // Until its first exec the command is a copy of tracerd, waiting for the programs to load: no part of what was
-    // asked for.
-    if (const auto* exec = std::get_if<tracer::ProcessExec>(&event))
-      if (!began_ && awaited_.contains(exec->process->pid)) {
-        began_ = true;
-        argv_ = exec->process->argv.value_or(argv_);
-        return;
-      }
-    summary_.add(event);
-    if (const auto* sample = std::get_if<tracer::ProcessSample>(&event)) live_.saw(*sample);
-    if (const auto* folded = std::get_if<tracer::ToolSample>(&event)) live_.saw(*folded);
-    if (awaited_.empty()) return;
-    if (const auto* exit = std::get_if<tracer::ProcessExit>(&event))
-      if (awaited_.contains(exit->process->pid)) exited_.insert(exit->process->pid);
-  });
+  subscription_ = session_.on_any([this](const tracer::Event& event) { on_event(event); });
+}
+
+void Capture::on_event(const tracer::Event& event) {
+  if (command_ && !command_->saw(event)) return;
+  summary_.add(event);
+  if (const auto* sample = std::get_if<tracer::ProcessSample>(&event)) live_.saw(*sample);
+  if (const auto* folded = std::get_if<tracer::ToolSample>(&event)) live_.saw(*folded);
+}
+
+void Capture::wait_for_last_switch() {
+  if (command_) tracer::poll_until_ended(session_, *command_, kLastSwitchWait);
+}
+
+std::vector<std::string> Capture::command_argv() const {
+  return command_ ? command_->argv() : std::vector<std::string>{};
 }
 
 void Capture::poll(std::chrono::milliseconds timeout) {
   session_.poll(timeout);
   live_.update();
-  tell_problems();
+  report_problems();
 }
 
 void Capture::suspend(const Signals& signals) {
@@ -101,10 +96,10 @@ bool Capture::follows_any() const {
   return std::any_of(totals.begin(), totals.end(), [](const tracer::ContextTotals& each) { return each.living != 0; });
 }
 
-void Capture::tell_problems() {
+void Capture::report_problems() {
   for (tracer::Sink* sink : sinks_) {
     const auto problem = sink->problem();
-    if (!problem || !told_.insert(sink).second) continue;
+    if (!problem || !reported_.insert(sink).second) continue;
     say("tracerd: {}\n", tracer::Error(*problem).what());
   }
 }
@@ -112,10 +107,11 @@ void Capture::tell_problems() {
 void Capture::finish(const std::string& title) {
   session_.stop();
   live_.clear();
-  tell_problems();
+  report_problems();
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
-  say("{}", format_table({title, static_cast<std::uint64_t>(elapsed.count()), awaited_.empty(), summary_,
-                          session_.totals(), session_.statistics(), session_.signals()}));
+  const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.signals(),
+                                       static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
+  say("{}", format_report(title, tracer::make_report(summary_, figures), terminal_columns()));
 }
 
 }  // namespace tracerd

@@ -22,9 +22,9 @@ int check_command() {
     if (!item.problem->fix.empty()) fmt::print("          fix: {}\n", item.problem->fix);
   }
   fmt::print(
-      "\nNever seen, on any kernel: bytes moved by io_uring, splice or mapped files (in read_bytes, written_bytes).\n");
+      "\nNot visible on any kernel: bytes moved by io_uring, splice or mapped files (read_bytes, written_bytes).\n");
   fmt::print("\n{}\n",
-             report.usable() ? "tracing works here" : "tracing does not work here until what is MISSING is there");
+             report.usable() ? "tracing works here" : "tracing does not work here: what is MISSING is required");
   return report.usable() ? 0 : 1;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.hpp"
 
-#include <getopt.h>
-
+#include <algorithm>
 #include <charconv>
-#include <map>
+#include <limits>
+#include <memory>
 #include <string_view>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <tracer/error.hpp>
@@ -17,267 +18,310 @@ namespace {
 using tracer::Error;
 using tracer::ErrorCode;
 
-constexpr const char* kGeneralHelp =
-    R"(tracerd: which programs ran in a pipeline, and what each consumed, as the Linux kernel saw it.
-
-usage: tracerd run   [options] [--] COMMAND [ARGUMENT ...]   trace a command and all that it starts
-       tracerd watch --pid N | --cgroup PATH | --host        trace what runs already, until interrupted
-       tracerd dump  FILE                                    print a recording as JSON lines
-       tracerd check                                         say what this machine allows, and what is missing
-       tracerd --version | --help | COMMAND --help
-
-Tracing needs root (sudo), or CAP_BPF and CAP_PERFMON, and Linux 5.10 or later with BTF.
-)";
-
-constexpr const char* kRunHelp = R"(usage: tracerd run [options] [--] COMMAND [ARGUMENT ...]
-
-Runs COMMAND, traces its whole tree until it ends, and prints a table on standard error. The command is not changed: it has
-the terminal, its signals, and its own exit status, which is tracerd's too (128+n for signal n).
-
-  --record FILE      write a recording (see tracerd dump)
-  --json FILE        write JSON lines as they happen; '-' is standard output
-  --user NAME|UID    run the command as this user (default: yourself, also under sudo)
-  --pipeline, --run, --step, --sample NAME
-                     label all that the command starts; the table then has rows by step
-  --families LIST    signals besides the lifecycle: waits,snapshots (default: both) or none
-  --interval MS      between two snapshots, at least 100 (default: 1000)
-  --max-cost PERCENT of one CPU; when tracing costs more for 3 s, the dearest family is given up (default: never)
-  --no-live          no line on the terminal that tells what is running
-
-A first Ctrl-C goes to the command; a second one detaches: the table of what is known is printed, the command goes on.
-Exit status: the command's; 126 it can't be executed; 127 it does not exist; 125 tracerd itself failed before it ran.
-)";
-
-constexpr const char* kWatchHelp =
-    R"(usage: tracerd watch --pid N | --cgroup PATH | --host [--record FILE] [--json FILE]
-
-Traces from now on, until interrupted (Ctrl-C) or the tree of --pid has ended. Processes that lived before carry the totals of
-their whole life and attached_ns.
-
-  --pid N            this process and its descendants
-  --cgroup PATH      a cgroup and all below it, as in /proc/PID/cgroup or as a folder
-  --host             every process (without root: every process of your own)
-  --record FILE      write a recording
-  --json FILE        write JSON lines as they happen; '-' is standard output
-  --pipeline, --run, --step, --sample NAME
-                     label what --pid or --cgroup takes in
-  --families LIST    signals besides the lifecycle: waits,snapshots (default: both) or none
-  --interval MS      between two snapshots, at least 100 (default: 1000)
-  --max-cost PERCENT of one CPU; when tracing costs more for 3 s, the dearest family is given up (default: never)
-  --no-live          no line on the terminal that tells what is running
-)";
-
-constexpr const char* kDumpHelp = R"(usage: tracerd dump FILE
-
-Prints a recording as JSON lines: first the host and its clock, then every event, with `kind` first. Times are nanoseconds of
-the boot clock; add the host's wall_offset_ns for Unix time. What is not known is null. Damage is told on standard error.
-)";
-
-constexpr const char* kCheckHelp = R"(usage: tracerd check
-
-Says what this machine and your privileges allow, what is missing, with its code, and how to mend it. Loads and changes
-nothing. Exit status: 0 tracing works, 1 something that is needed is missing.
-)";
-
-constexpr int kUsage = 1000;
-enum Option {
-  kRecord = kUsage,
-  kJson,
-  kUser,
-  kPipeline,
-  kRunLabel,
-  kStep,
-  kSample,
-  kPid,
-  kCgroup,
-  kHost,
-  kHelpOption,
-  kFamilies,
-  kInterval,
-  kMaxCost,
-  kNoLive
-};
-
 [[noreturn]] void wrong(std::string what, const std::string& topic, ErrorCode code = ErrorCode::kInvalidArgument) {
   throw Error({code, 0, std::move(what), fmt::format("see: tracerd {}--help", topic.empty() ? "" : topic + " "), {}});
 }
 
-template <class T>
-void refuse_twice(const std::optional<T>& target, const char* name, const std::string& topic) {
-  if (target) wrong(fmt::format("--{} is given twice", name), topic, ErrorCode::kContradiction);
+/// Help in the form of manual pages: a line of usage, then what the command does, then its options.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(24); }
+  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
+    std::string text = make_usage(app, {}) + '\n' + app->get_description() + '\n' + make_groups(app, mode) +
+                       make_subcommands(app, mode);
+    text.erase(text.find_last_not_of('\n') + 1);
+    return text + '\n' + app->get_footer();
+  }
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    if (app->get_parent() == nullptr) return "usage: tracerd COMMAND [OPTIONS] | --help | --version\n";
+    const std::string& name = app->get_name();
+    const char* words = name == "run"     ? "[OPTIONS] [--] COMMAND [ARGUMENT ...]"
+                        : name == "watch" ? "--pid N | --cgroup PATH | --host [OPTIONS]"
+                        : name == "dump"  ? "FILE"
+                                          : "";
+    return fmt::format("usage: tracerd {}{}{}\n", name, *words == '\0' ? "" : " ", words);
+  }
+  std::string make_subcommand(const CLI::App* sub) const override {
+    const std::string& description = sub->get_description();
+    return fmt::format("  {:<10}{}\n", sub->get_name(), description.substr(0, description.find('\n')));
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
+  }
+};
+
+constexpr const char* kDescription =
+    "Reports which programs ran and what each consumed, from the Linux kernel's own "
+    "accounting.";
+constexpr const char* kFooter = R"(
+'tracerd COMMAND --help' explains each. Tracing needs root (sudo), or CAP_BPF and CAP_PERFMON, and Linux 5.10 or later
+with BTF; 'tracerd check' reports what this machine has.
+)";
+
+constexpr const char* kRunDescription = R"(Trace a command and everything it starts.
+
+The command runs unmodified, until it ends; then a table is printed on standard error. It keeps the terminal, its
+signals and its exit status. Options after the first word of COMMAND belong to COMMAND.)";
+constexpr const char* kRunFooter = R"(
+The first Ctrl-C goes to the command. A second one detaches: the table so far is printed, and the command goes on.
+Exit status: the command's, or 128+n if signal n ended it; 126: it can't be executed; 127: it does not exist; 125:
+tracerd itself failed before the command ran; 2: the command line is wrong.
+)";
+
+constexpr const char* kWatchDescription = R"(Trace what is already running.
+
+Traces until it is interrupted (Ctrl-C), or until the whole tree of --pid has ended; then prints a table. Processes that
+were there before are reported with the totals of their whole life, and attached_ns.)";
+
+constexpr const char* kDumpDescription = R"(Print a recording as JSON lines.
+
+The first line is the host and its clock; each other line is an event, with `kind` first. Times are nanoseconds of the
+boot clock: add the host's wall_offset_ns for Unix time. What is not known is null. Damage is reported on standard
+error.)";
+
+constexpr const char* kCheckDescription = R"(Report what this machine allows.
+
+Lists what tracing needs and what you are permitted, each with its error code and how to fix it. Loads and changes
+nothing. Exit status: 0: tracing works; 1: something required is missing.)";
+
+CLI::Option* add(CLI::App& app, const std::string& name, const char* value, const char* description) {
+  return app.add_option(name, CLI::callback_t{}, description)
+      ->type_name(value)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-void set_once(std::optional<std::string>& target, const char* name, const std::string& topic) {
-  refuse_twice(target, name, topic);
-  if (*::optarg == '\0') wrong(fmt::format("--{} needs a value", name), topic);
-  target = ::optarg;
+void add_flag(CLI::App& app, const std::string& name, const std::string& description) {
+  app.add_flag_function(
+      name, [](std::int64_t) {}, description);
 }
 
-pid_t parse_pid(const std::string& topic) {
-  const std::string_view text = ::optarg;
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  if (error != std::errc() || end != text.data() + text.size() || pid <= 0)
-    wrong(fmt::format("--pid {}: not a process number", text), topic);
+void add_tracing_options(CLI::App& app) {
+  add(app, "--record", "FILE", "Write a recording (see tracerd dump)");
+  add(app, "--json", "FILE", "Write events as JSON lines while they happen; '-': standard output");
+  add(app, "--pipeline", "NAME", "Label what is traced with a pipeline");
+  add(app, "--run", "NAME", "... with a run of it");
+  add(app, "--step", "NAME", "... with a step");
+  add(app, "--sample", "NAME", "... with a sample");
+  add(app, "--families", "LIST", "Signals besides the lifecycle: waits,snapshots (default: both) or none");
+  add(app, "--interval", "MS", "Milliseconds between two snapshots, at least 100 (default: 1000)");
+  add(app, "--max-cost", "PERCENT", "Disable the most expensive family above this share of one CPU (default: never)");
+  add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");
+}
+
+std::unique_ptr<CLI::App> make_app() {
+  auto app = std::make_unique<CLI::App>(kDescription, "tracerd");
+  app->formatter(std::make_shared<HelpFormatter>());
+  app->set_help_flag("-h,--help", "Print this help");
+  app->set_version_flag("--version", "tracerd", "Print the version");
+  app->require_subcommand(1);
+  CLI::App& run = *app->add_subcommand("run", kRunDescription);
+  add_tracing_options(run);
+  add(run, "--user", "NAME|UID", "Run the command as this user (default: yourself, also under sudo)");
+  run.footer(kRunFooter);
+  CLI::App& watch = *app->add_subcommand("watch", kWatchDescription);
+  add(watch, "--pid", "N", "This process and its descendants");
+  add(watch, "--cgroup", "PATH", "A cgroup and everything below it, as in /proc/PID/cgroup or as a folder");
+  add_flag(watch, "--host", "Every process (without root: only your own processes)");
+  add_tracing_options(watch);
+  CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
+  add(dump, "FILE", "", "The recording");
+  app->add_subcommand("check", kCheckDescription);
+  // Last: a subcommand begins with the footer that there is.
+  app->footer(kFooter);
+  for (CLI::App* each : app->get_subcommands({})) each->group("Commands");
+  return app;
+}
+
+/// How many of the words of `run` are its options: behind them the command begins, whose words are nobody's business.
+/// An option that is not known ends them, too: it is refused later.
+std::size_t count_option_words(const CLI::App& run, const std::vector<std::string>& words) {
+  std::size_t at = 0;
+  while (at < words.size() && words[at].size() > 1 && words[at].front() == '-' && words[at] != "--") {
+    const CLI::Option* option = run.get_option_no_throw(words[at]);
+    const bool value_follows = option != nullptr && option->get_type_size() != 0;
+    at = std::min(words.size(), at + (value_follows ? 2 : 1));
+  }
+  return at;
+}
+
+void refuse_empty_values(const std::vector<std::string>& words, const std::string& topic) {
+  for (const std::string& word : words)
+    if (word.starts_with("--") && word.find('=') == word.size() - 1)
+      wrong(fmt::format("{} needs a value", word.substr(0, word.size() - 1)), topic);
+}
+
+std::optional<std::string> value_of(const CLI::App& app, const std::string& name) {
+  const CLI::Option* option = app.get_option_no_throw(name);
+  if (option == nullptr || option->count() == 0) return std::nullopt;
+  if (option->count() > 1) wrong(fmt::format("{} is given twice", name), app.get_name(), ErrorCode::kContradiction);
+  if (option->results().front().empty()) wrong(fmt::format("{} needs a value", name), app.get_name());
+  return option->results().front();
+}
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text, Number least, Number most) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most))
+    return std::nullopt;
+  return value;
+}
+
+std::optional<pid_t> pid_of(const CLI::App& app) {
+  const auto text = value_of(app, "--pid");
+  if (!text) return std::nullopt;
+  const auto pid = number_of<pid_t>(*text, 1, std::numeric_limits<pid_t>::max());
+  if (!pid) wrong(fmt::format("--pid {}: not a process id", *text), app.get_name());
   return pid;
 }
 
-std::chrono::milliseconds parse_interval(const std::string& topic) {
+std::optional<std::chrono::milliseconds> interval_of(const CLI::App& app) {
   constexpr long kLeast = 100;
   constexpr long kMost = 24L * 3600 * 1000;
-  const std::string_view text = ::optarg;
-  long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < kLeast || value > kMost)
-    wrong(fmt::format("--interval {}: not a number of milliseconds from {} on", text, kLeast), topic);
-  return std::chrono::milliseconds(value);
+  const auto text = value_of(app, "--interval");
+  if (!text) return std::nullopt;
+  const auto value = number_of(*text, kLeast, kMost);
+  if (!value)
+    wrong(fmt::format("--interval {}: not a number of milliseconds from {} to {}", *text, kLeast, kMost),
+          app.get_name());
+  return std::chrono::milliseconds(*value);
 }
 
-double parse_percent(const std::string& topic) {
-  const std::string_view text = ::optarg;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value > 0 && value <= 100000))
-    wrong(fmt::format("--max-cost {}: not a number of percent above 0", text), topic);
-  return value / 100;
+std::optional<double> max_cost_of(const CLI::App& app) {
+  const auto text = value_of(app, "--max-cost");
+  if (!text) return std::nullopt;
+  const auto percent = number_of(*text, 0.0, 100000.0);
+  if (!percent || *percent == 0) wrong(fmt::format("--max-cost {}: not a percentage above 0", *text), app.get_name());
+  return *percent / 100;
 }
 
-std::vector<tracer::Family> parse_families(const std::string& topic) {
+std::optional<std::vector<tracer::Family>> families_of(const CLI::App& app) {
+  const auto text = value_of(app, "--families");
+  if (!text) return std::nullopt;
   std::vector<tracer::Family> families;
-  std::string_view rest = ::optarg;
-  if (rest == "none") return families;
-  if (rest.empty()) wrong("--families needs a value", topic);
-  while (!rest.empty()) {
-    const std::string_view name = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+  if (*text == "none") return families;
+  for (const std::string& name : CLI::detail::split(*text, ',')) {
     if (name == to_string(tracer::Family::kWaits)) {
       families.push_back(tracer::Family::kWaits);
     } else if (name == to_string(tracer::Family::kSnapshots)) {
       families.push_back(tracer::Family::kSnapshots);
     } else {
-      wrong(fmt::format("--families: there is no family '{}'; there are waits, snapshots, or none", name), topic);
+      wrong(fmt::format("--families: there is no family '{}'; there are waits, snapshots, or none", name),
+            app.get_name());
     }
   }
   return families;
 }
 
-std::vector<option> long_options(Options::Command command) {
-  std::vector<option> options = {{"help", no_argument, nullptr, kHelpOption}};
-  const auto add = [&options](const char* name, int has_argument, int value) {
-    options.push_back({name, has_argument, nullptr, value});
-  };
-  if (command == Options::Command::kRun || command == Options::Command::kWatch) {
-    add("record", required_argument, kRecord);
-    add("json", required_argument, kJson);
-    add("pipeline", required_argument, kPipeline);
-    add("run", required_argument, kRunLabel);
-    add("step", required_argument, kStep);
-    add("sample", required_argument, kSample);
-    add("families", required_argument, kFamilies);
-    add("interval", required_argument, kInterval);
-    add("max-cost", required_argument, kMaxCost);
-    add("no-live", no_argument, kNoLive);
-  }
-  if (command == Options::Command::kRun) add("user", required_argument, kUser);
-  if (command == Options::Command::kWatch) {
-    add("pid", required_argument, kPid);
-    add("cgroup", required_argument, kCgroup);
-    add("host", no_argument, kHost);
-  }
-  options.push_back({nullptr, 0, nullptr, 0});
+bool has_flag(const CLI::App& app, const char* name) {
+  const CLI::Option* option = app.get_option_no_throw(name);
+  return option != nullptr && option->count() != 0;
+}
+
+void check_watch(const Options& options) {
+  const int given = (options.pid ? 1 : 0) + (options.cgroup ? 1 : 0) + (options.host ? 1 : 0);
+  if (given == 0) wrong("what to watch is missing: --pid N, --cgroup PATH or --host", "watch");
+  if (given > 1) wrong("--pid, --cgroup and --host exclude each other", "watch", ErrorCode::kContradiction);
+  if (options.host && options.context != tracer::Context{})
+    wrong("labels need --pid or --cgroup: a whole host has none", "watch", ErrorCode::kContradiction);
+}
+
+Options options_of(const CLI::App& app, Options::Command command) {
+  Options options;
+  options.command = command;
+  options.record = value_of(app, "--record");
+  options.json = value_of(app, "--json");
+  options.user = value_of(app, "--user");
+  options.context = {value_of(app, "--pipeline"), value_of(app, "--run"), value_of(app, "--step"),
+                     value_of(app, "--sample")};
+  options.interval = interval_of(app);
+  options.families = families_of(app);
+  options.max_cost_share = max_cost_of(app);
+  options.live = !has_flag(app, "--no-live");
+  options.pid = pid_of(app);
+  options.cgroup = value_of(app, "--cgroup");
+  options.host = has_flag(app, "--host");
+  if (options.record && options.json && *options.record == *options.json)
+    wrong("--record and --json name the same file", app.get_name(), ErrorCode::kContradiction);
   return options;
 }
 
-void check_watch(const Options& options, const std::string& topic) {
-  const int given = (options.pid ? 1 : 0) + (options.cgroup ? 1 : 0) + (options.host ? 1 : 0);
-  if (given == 0) wrong("what to watch is missing: --pid N, --cgroup PATH or --host", topic);
-  if (given > 1) wrong("--pid, --cgroup and --host exclude each other", topic, ErrorCode::kContradiction);
-  if (options.host && options.context != tracer::Context{})
-    wrong("labels need --pid or --cgroup: they can't be those of a whole host", topic, ErrorCode::kContradiction);
+Options::Command command_of(const std::string& name) {
+  if (name == "run") return Options::Command::kRun;
+  if (name == "watch") return Options::Command::kWatch;
+  if (name == "dump") return Options::Command::kDump;
+  return Options::Command::kCheck;
+}
+
+/// What CLI11 found wrong, in words of ours.
+[[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App* sub) {
+  const std::string topic = sub == nullptr ? "" : sub->get_name();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::string_view what = error.what();
+    wrong(fmt::format("{} needs a value", what.substr(0, what.find(':'))), topic);
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && sub != nullptr) {
+    const std::vector<std::string> extras = sub->remaining();
+    const std::string word = extras.empty() ? "" : extras.front();
+    wrong(word.starts_with('-') ? fmt::format("unknown option {}", word) : fmt::format("unexpected word '{}'", word),
+          topic);
+  }
+  wrong(sub == nullptr ? "a command is missing: run, watch, dump or check" : error.what(), topic);
+}
+
+const CLI::App* find_subcommand(const CLI::App& app, const std::string& name) {
+  const auto all = app.get_subcommands({});
+  const auto found = std::find_if(all.begin(), all.end(), [&](const CLI::App* sub) { return sub->get_name() == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+Options parse(CLI::App& app, std::vector<std::string> words) {
+  if (words.empty()) wrong("a command is missing: run, watch, dump or check", "");
+  if (words.front() == "help") words.front() = "--help";
+  const CLI::App* sub = find_subcommand(app, words.front());
+  if (sub == nullptr && app.get_option_no_throw(words.front()) == nullptr)
+    wrong(fmt::format("there is no {} '{}'", words.front().starts_with('-') ? "option" : "command", words.front()), "");
+  std::vector<std::string> command_words;
+  if (sub != nullptr && sub->get_name() == "run") {
+    const std::vector<std::string> behind(words.begin() + 1, words.end());
+    const std::size_t options = count_option_words(*sub, behind);
+    command_words.assign(behind.begin() + static_cast<std::ptrdiff_t>(options), behind.end());
+    words.resize(1 + options);
+    if (!command_words.empty() && command_words.front() == "--") command_words.erase(command_words.begin());
+  }
+  refuse_empty_values(words, sub == nullptr ? "" : sub->get_name());
+  try {
+    std::reverse(words.begin(), words.end());
+    app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    Options options;
+    options.command = Options::Command::kHelp;
+    options.help = (sub == nullptr ? &app : sub)->help();
+    return options;
+  } catch (const CLI::CallForVersion&) {
+    Options options;
+    options.command = Options::Command::kVersion;
+    return options;
+  } catch (const CLI::ParseError& error) {
+    refuse(error, sub);
+  }
+  Options options = options_of(*sub, command_of(sub->get_name()));
+  options.words = std::move(command_words);
+  if (options.command == Options::Command::kRun && options.words.empty()) wrong("the command to run is missing", "run");
+  if (options.command == Options::Command::kWatch) check_watch(options);
+  if (options.command == Options::Command::kDump) {
+    const auto file = value_of(*sub, "FILE");
+    if (!file) wrong("name one recording", "dump");
+    options.file = *file;
+  }
+  return options;
 }
 
 }  // namespace
 
 Options parse_command_line(int argc, char** argv) {
-  static const std::map<std::string_view, Options::Command> kCommands = {
-      {"run", Options::Command::kRun},           {"watch", Options::Command::kWatch},
-      {"dump", Options::Command::kDump},         {"check", Options::Command::kCheck},
-      {"--version", Options::Command::kVersion}, {"--help", Options::Command::kHelp},
-      {"-h", Options::Command::kHelp},           {"help", Options::Command::kHelp}};
-  Options options;
-  if (argc < 2) wrong("a command is missing: run, watch, dump or check", "");
-  const auto command = kCommands.find(argv[1]);
-  if (command == kCommands.end()) wrong(fmt::format("there is no command '{}'", argv[1]), "");
-  options.command = command->second;
-  if (options.command == Options::Command::kHelp || options.command == Options::Command::kVersion) return options;
-  const std::string topic = argv[1];
-
-  const std::vector<option> known = long_options(options.command);
-  ::opterr = 0;
-  ::optind = 2;
-  for (;;) {
-    const int current = ::optind;
-    const int got = ::getopt_long(argc, argv, "+:h", known.data(), nullptr);
-    if (got < 0) break;
-    switch (got) {
-      case 'h':
-      case kHelpOption:
-        options.command = Options::Command::kHelp;
-        options.help_topic = topic;
-        return options;
-      case kRecord: set_once(options.record, "record", topic); break;
-      case kJson: set_once(options.json, "json", topic); break;
-      case kUser: set_once(options.user, "user", topic); break;
-      case kPipeline: set_once(options.context.pipeline, "pipeline", topic); break;
-      case kRunLabel: set_once(options.context.run, "run", topic); break;
-      case kStep: set_once(options.context.step, "step", topic); break;
-      case kSample: set_once(options.context.sample, "sample", topic); break;
-      case kPid:
-        refuse_twice(options.pid, "pid", topic);
-        options.pid = parse_pid(topic);
-        break;
-      case kCgroup: set_once(options.cgroup, "cgroup", topic); break;
-      case kHost: options.host = true; break;
-      case kFamilies:
-        refuse_twice(options.families, "families", topic);
-        options.families = parse_families(topic);
-        break;
-      case kInterval:
-        refuse_twice(options.interval, "interval", topic);
-        options.interval = parse_interval(topic);
-        break;
-      case kMaxCost:
-        refuse_twice(options.max_cost_share, "max-cost", topic);
-        options.max_cost_share = parse_percent(topic);
-        break;
-      case kNoLive: options.live = false; break;
-      case ':': wrong(fmt::format("{} needs a value", argv[current]), topic);
-      default: wrong(fmt::format("unknown option {}", argv[current]), topic);
-    }
-  }
-  options.words.assign(argv + ::optind, argv + argc);
-  if (options.record && options.json && *options.record == *options.json)
-    wrong("--record and --json name the same file", topic, ErrorCode::kContradiction);
-  if (options.command == Options::Command::kRun) {
-    if (options.words.empty()) wrong("the command to run is missing", topic);
-    return options;
-  }
-  if (options.command == Options::Command::kDump) {
-    if (options.words.size() != 1) wrong("name one recording", topic);
-    options.file = options.words.front();
-    return options;
-  }
-  if (!options.words.empty()) wrong(fmt::format("'{}' means nothing here", options.words.front()), topic);
-  if (options.command == Options::Command::kWatch) check_watch(options, topic);
-  return options;
-}
-
-std::string help_text(const std::string& topic) {
-  if (topic == "run") return kRunHelp;
-  if (topic == "watch") return kWatchHelp;
-  if (topic == "dump") return kDumpHelp;
-  if (topic == "check") return kCheckHelp;
-  return kGeneralHelp;
+  const auto app = make_app();
+  return parse(*app, std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
 }
 
 }  // namespace tracerd

@@ -17,7 +17,7 @@ namespace tracerd {
 struct Options {
   enum class Command { kHelp, kVersion, kRun, kWatch, kDump, kCheck };
   Command command = Command::kHelp;
-  std::string help_topic;
+  std::string help;  ///< The text that was asked for.
   std::optional<std::string> record;
   std::optional<std::string> json;
   std::optional<std::string> user;
@@ -35,8 +35,5 @@ struct Options {
 
 /// Throws tracer::Error: kInvalidArgument, kContradiction.
 Options parse_command_line(int argc, char** argv);
-
-/// The text of `--help`, of all or of one command.
-std::string help_text(const std::string& topic);
 
 }  // namespace tracerd

@@ -27,9 +27,9 @@ int dump_command(const Options& options) {
     throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, "can't write to standard output", {}, {}});
   const tracer::RecordingDamage& damage = reader.damage();
   if (damage.skipped_bytes != 0)
-    say("tracerd: {}: {} bytes are damaged or cut off; all else was read\n", options.file, damage.skipped_bytes);
+    say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", options.file, damage.skipped_bytes);
   if (damage.skipped_events != 0)
-    say("tracerd: {}: {} events were not understood: a newer libtracer may know them\n", options.file,
+    say("tracerd: {}: {} events are of unknown kinds: a newer libtracer may know them\n", options.file,
         damage.skipped_events);
   if (damage.truncated)
     say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", options.file);

@@ -12,9 +12,10 @@
 
 #include <fmt/format.h>
 
+#include "figures.hpp"
 #include "printable.hpp"
 #include "say.hpp"
-#include "table.hpp"
+#include "screen.hpp"
 
 namespace tracerd {
 namespace {
@@ -66,7 +67,7 @@ std::string describe(const tracer::ProcessSample& sample) {
   text += fmt::format(" {:.0f} % of {}",
                       100.0 * static_cast<double>(*progress.position_bytes) / static_cast<double>(*progress.size_bytes),
                       printable(*progress.file, kMostNameWidth));
-  if (progress.bytes_per_s == std::uint64_t{0}) return text + ", stands still";
+  if (progress.bytes_per_s == std::uint64_t{0}) return text + ", no progress";
   if (progress.time_left_ns) text += fmt::format(", {} left", format_duration(*progress.time_left_ns));
   return text;
 }
@@ -102,7 +103,7 @@ std::string LiveLine::line(std::size_t columns) const {
   });
   std::string text = fmt::format("[{} running", processes_);
   for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i) text += (i == 0 ? ": " : "; ") + all[i].text;
-  if (all.size() > kMostShown) text += "; …";
+  if (all.size() > kMostShown) text += fmt::format("; {}", symbols().ellipsis);
   return printable(text + "]", columns - 2);
 }
 

@@ -10,8 +10,8 @@
 
 namespace tracerd {
 
-/// The terminal's last row tells what runs, how far it has come and how long it still takes; what the command prints
-/// scrolls above it. Only on a terminal on which lines are printed, and not in the first seconds.
+/// The terminal's last row shows what is running, its progress and the time left; what the command prints scrolls above
+/// it. Only on a terminal on which lines are printed, and not in the first seconds.
 class LiveLine {
  public:
   explicit LiveLine(bool wanted);

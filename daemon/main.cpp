@@ -20,7 +20,7 @@ constexpr int kUsageError = 2;
 int run(const tracerd::Options& options) {
   using Command = tracerd::Options::Command;
   switch (options.command) {
-    case Command::kHelp: fmt::print("{}", tracerd::help_text(options.help_topic)); return 0;
+    case Command::kHelp: fmt::print("{}", options.help); return 0;
     case Command::kVersion: fmt::print("tracerd {}\n", TRACER_VERSION); return 0;
     case Command::kRun: return tracerd::run_command(options);
     case Command::kWatch: return tracerd::watch_command(options);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "screen.hpp"
+
 namespace tracerd {
 namespace {
 
@@ -29,9 +31,10 @@ std::size_t printable_length(std::string_view text) {
 std::string printable(std::string_view text, std::size_t most) {
   std::string out;
   for (std::size_t shown = 0; !text.empty(); ++shown) {
-    if (shown == most) return out + "…";
+    if (shown == most) return out + symbols().ellipsis;
+    const bool foreign = !writes_utf8() && static_cast<unsigned char>(text.front()) >= 0x80;
     const std::size_t length = printable_length(text);
-    out += length == 0 ? std::string_view("?") : text.substr(0, length);
+    out += length == 0 || foreign ? std::string_view("?") : text.substr(0, length);
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return out;

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "capture.hpp"
-#include "child.hpp"
 #include "commands.hpp"
+#include "privileges.hpp"
 #include "signals.hpp"
 #include "say.hpp"
 
@@ -16,7 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kFailedBeforeRun = 125;
-constexpr milliseconds kLastSwitchWait{2000};
 
 /// `argv`: the command's as it was traced, secrets masked; the words that were given may hold secrets.
 std::string title_of(const Options& options, const std::vector<std::string>& argv) {
@@ -31,50 +30,43 @@ std::string title_of(const Options& options, const std::vector<std::string>& arg
 }
 
 /// Runs until the command has ended, or, with a second interrupt, absent: detached.
-std::optional<int> follow(Capture& capture, Child& child, Signals& signals) {
+std::optional<int> follow(Capture& capture, tracer::Command& command, Signals& signals) {
   int interrupts = 0;
   for (;;) {
-    if (const auto status = child.ended()) return status;
+    if (const auto status = command.ended()) return status;
     pollfd ready[2] = {{capture.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
     ::poll(ready, 2, 1000);
     while (const auto signal = signals.next()) {
       if (signal->number == SIGCHLD) continue;
       if (signal->number == SIGINT && ++interrupts >= 2) return std::nullopt;
-      if (!signal->from_terminal) child.signal(signal->number);
+      if (!signal->from_terminal) command.signal(signal->number);
       if (signal->number == SIGTSTP) capture.suspend(signals);
     }
     capture.poll(milliseconds(0));
   }
 }
 
-/// The parent hears of an end a moment before the last switch, at which the accounts are final.
-void wait_for_last_switch(Capture& capture, pid_t pid) {
-  const auto until = std::chrono::steady_clock::now() + kLastSwitchWait;
-  while (!capture.saw_exit_of(pid) && std::chrono::steady_clock::now() < until) capture.poll(milliseconds(1));
-}
-
 }  // namespace
 
 int run_command(const Options& options) {
-  const std::optional<User> user = user_to_run_as(options.user);
+  const std::optional<tracer::User> user = user_to_run_as(options.user);
   const Outputs outputs = open_outputs(options, user);
   Signals signals;
-  Child child(options.words, user, signals);
+  tracer::Command command({options.words, user, [&signals] { signals.restore(); }});
   tracer::Filter filter;
-  filter.include_tree(child.pid(), options.context);
-  Capture capture(std::move(filter), options, outputs);
-  capture.watch_exit_of(child.pid());
+  filter.include_tree(command.pid(), options.context);
+  Capture capture(std::move(filter), options, outputs, command.pid());
   capture.start();
   drop_privileges();
-  child.release();
+  command.release();
 
-  const std::optional<int> status = follow(capture, child, signals);
+  const std::optional<int> status = follow(capture, command, signals);
   if (status) {
-    wait_for_last_switch(capture, child.pid());
+    capture.wait_for_last_switch();
   } else {
-    say("\ntracerd: detached; the command goes on as process {}\n", child.pid());
+    say("\ntracerd: detached; the command goes on as process {}\n", command.pid());
   }
-  capture.finish(title_of(options, capture.argv_of_watched()));
+  capture.finish(title_of(options, capture.command_argv()));
   if (!status) return 128 + SIGINT;
   return WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
 }

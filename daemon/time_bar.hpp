@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
-#include <tracer/ledger.hpp>
+#include <tracer/report.hpp>
 
 namespace tracerd {
 
-/// A letter for each tenth of the wall time, the largest cause first: "CCCCCCCPPQ". Empty when nothing is known.
-std::string time_bar(const tracer::Ledger& ledger);
+/// "██▒░░░░░": which part of their time threads ran, were ready to, and waited. Empty where it is not known.
+std::string time_bar(const std::vector<tracer::TimeShare>& time);
 
-/// What the letters of these bars mean, one line; empty for none.
-std::string time_bar_legend(const std::string& letters);
+/// "lock 68 %, CPU 31 %": at most that many causes, the largest first; those that hardly matter are left out.
+std::string main_causes(const std::vector<tracer::TimeShare>& time, std::size_t most);
+
+/// What the signs of the bars mean, one line.
+std::string time_bar_legend();
 
 }  // namespace tracerd

@@ -9,6 +9,7 @@
 
 #include "capture.hpp"
 #include "commands.hpp"
+#include "privileges.hpp"
 #include "signals.hpp"
 #include "say.hpp"
 
@@ -19,7 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr auto kLivingCheckPeriod = std::chrono::seconds(1);
-/// If nothing was seen to end: that may have been lost.
+/// When no end was seen: it may have been lost.
 constexpr auto kLongestWithoutCheck = std::chrono::seconds(10);
 
 /// Until interrupted, or until nothing lives of the one tree that is watched.
@@ -62,7 +63,7 @@ int watch_command(const Options& options) {
   Capture capture(std::move(filter), options, outputs);
   capture.start();
   drop_privileges();
-  if (::isatty(STDERR_FILENO) != 0) say("tracerd: watching; Ctrl-C ends it and prints the table\n");
+  if (::isatty(STDERR_FILENO) != 0) say("tracerd: watching; press Ctrl-C to stop and print the table\n");
   follow(capture, signals, options.pid.has_value());
   capture.finish(title);
   return 0;

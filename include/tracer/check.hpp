@@ -10,13 +10,13 @@
 
 namespace tracer {
 
-/// One thing that libtracer needs or can use, and how this machine stands.
+/// One thing that libtracer needs or can use, and whether this machine has it.
 struct CheckItem {
   std::string name;  ///< "capability CAP_BPF", "tracepoint sched_prepare_exec" …
   bool required = true;
   bool available = false;
-  std::string effect;              ///< What works with it, or is null without it.
-  std::optional<Problem> problem;  ///< Present when it is not available.
+  std::string effect;              ///< What it makes possible, or which fields are null without it.
+  std::optional<Problem> problem;  ///< Present if it is not available.
 };
 
 /// What this machine and this process allow. Loads nothing, changes nothing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What can go wrong while setting up, and how it is told.
+/// What can go wrong during set-up, and how it is reported.
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@ namespace tracer {
 /// The fixed numbers of all errors; shown as "TRC<number>". A number is never reused. docs/errors.md explains each.
 enum class ErrorCode : int {
   kInternal = 100,              ///< A defect in libtracer itself.
-  kInvalidArgument = 101,       ///< An option or an argument that can't be meant.
+  kInvalidArgument = 101,       ///< An option or an argument that is not valid.
   kPermission = 102,            ///< A capability is missing.
   kNoBtf = 103,                 ///< The kernel carries no type information (/sys/kernel/btf/vmlinux).
   kKernelTooOld = 104,          ///< The kernel lacks something that nothing else can replace.
@@ -22,7 +22,7 @@ enum class ErrorCode : int {
   kFilterNamesNothing = 106,    ///< A rule of the filter names a process or cgroup that is not there.
   kContradiction = 107,         ///< Two options exclude each other.
   kNoMemory = 108,              ///< Memory for maps or buffers was refused.
-  kOverBudget = 109,            ///< A family was shed, as the session cost more than it may.
+  kOverBudget = 109,            ///< A family was disabled because the session exceeded max_cost_share.
   kFileUnreadable = 110,        ///< A file is missing or can't be read.
   kNotARecording = 111,         ///< The file was not written by libtracer.
   kNewerSchema = 112,           ///< The recording was written by a newer libtracer.
@@ -40,12 +40,12 @@ enum class ErrorCode : int {
 struct Problem {
   ErrorCode code = ErrorCode::kInternal;
   int error_number = 0;  ///< errno, or 0 where no system call failed.
-  std::string what;      ///< What was tried and what came of it, one line.
-  std::string fix;       ///< How to mend it, one line; may be empty.
+  std::string what;      ///< What was tried and how it failed, one line.
+  std::string fix;       ///< How to fix it, one line; may be empty.
   std::string detail;    ///< More, such as the end of the verifier's log; may be empty, may have several lines.
 };
 
-/// Thrown while setting up, never on the event path. Carries everything that is missing, not just the first.
+/// Thrown during set-up, never on the event path. Carries everything that is missing, not just the first.
 class TRACER_EXPORT Error : public std::exception {
  public:
   explicit Error(Problem problem);

@@ -10,9 +10,9 @@
 
 namespace tracer {
 
-/// Signals are loaded in families; one that a kernel refuses never takes the others down.
+/// Signals are loaded in families; when a kernel refuses one, the others work all the same.
 enum class Family {
-  kLifecycle,  ///< Starts, execs, exits and accounts. Always there.
+  kLifecycle,  ///< Starts, execs, exits and accounts. Always loaded.
   kWaits,      ///< Ledger.
   kSnapshots,  ///< ProcessSample at an interval.
 };
@@ -20,12 +20,12 @@ enum class Family {
 /// "lifecycle", "waits", "snapshots".
 TRACER_EXPORT std::string_view to_string(Family family) noexcept;
 
-/// How a family is there.
+/// The state of a family.
 struct SignalState {
   Family family = Family::kLifecycle;
   bool active = false;
-  std::string mechanism;           ///< What it hangs on in the kernel.
-  std::optional<Problem> problem;  ///< Why it is not active, though asked for; or what of it is missing.
+  std::string mechanism;           ///< The kernel hooks it uses.
+  std::optional<Problem> problem;  ///< Why it is not active although requested, or what of it is missing.
 };
 
 }  // namespace tracer

@@ -14,15 +14,6 @@
 #include <tracer/export.hpp>
 
 namespace tracer {
-namespace internal {
-
-class PipeGraph;
-class MemoryRounds;
-struct MemoryPeak;
-class CgroupPeaks;
-
-}  // namespace internal
-
 /// Sums of the programs of one tool, of one step, or of all.
 struct SummaryRow {
   std::string name;
@@ -38,6 +29,7 @@ struct SummaryRow {
   std::uint64_t written_bytes = 0;       ///< Of those for which it is known.
   std::uint64_t unknown_writes = 0;      ///< For which it is not: written_bytes is too small.
   std::uint64_t failed = 0;
+  std::uint64_t answers = 0;                    ///< Ended with ProcessExit::status_is_answer; they are not in `failed`.
   std::optional<std::uint64_t> peak_rss_bytes;  ///< Of the largest single program.
   std::uint64_t first_start_ns = 0;
   std::uint64_t last_end_ns = 0;
@@ -46,23 +38,19 @@ struct SummaryRow {
   /// process alone, its own peak. By step (its largest task), by task and in total (of all together) only; absent: at
   /// no snapshot was it known.
   std::optional<std::uint64_t> task_peak_bytes;
-  /// It is the peak of the largest process, of which no snapshot saw as much; or snapshots were not taken to the end.
+  /// Only a lower bound: the largest process's own peak exceeds every snapshot, or snapshots were not taken to the end.
   bool task_peak_is_floor = false;
   std::uint64_t unknown_snapshots = 0;  ///< At which it was not known: task_peak_bytes may be too small.
   Ledger ledger;                        ///< Summed over those for which it is known. Peers are absent.
-
-  /// cpu_ns / wall_ns, too small where cpu_ns is; absent if there was no wall time.
-  std::optional<double> cpu_utilization() const noexcept {
-    if (wall_ns == 0) return std::nullopt;
-    return static_cast<double>(cpu_ns) / static_cast<double>(wall_ns);
-  }
 };
 
+/// Processes of one tool that failed in the same way.
 struct Failure {
-  std::shared_ptr<const Process> process;
+  std::shared_ptr<const Process> process;  ///< The first of them.
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> exit_signal;
   bool core_dumped = false;
+  std::uint64_t count = 1;
 };
 
 /// Programs that pass data on through pipes, and which of them the others wait for.
@@ -70,7 +58,7 @@ struct Pipeline {
   std::vector<std::string> stages;  ///< Tools, from the first writer on.
   std::string bottleneck;           ///< The stage that itself waits least for pipes; empty: none stands out.
   double bottleneck_share = 0;      ///< Of its processes' lives that it waits for pipes, 0 to 1.
-  double others_share = 0;          ///< Likewise of the other stages, all together.
+  double others_share = 0;          ///< The same of the other stages, all together.
   std::uint64_t waited_ns = 0;      ///< For pipes, by all stages: of each process at most its life.
 };
 
@@ -81,53 +69,37 @@ struct CgroupMemory {
   bool followed_wholly = true;   ///< At each snapshot all processes in it were followed.
 };
 
-/// Not thread-safe. Its memory grows with the number of different tools and steps, not with the number of processes.
+/// Not thread-safe. Its memory grows with the number of different tools, steps and tasks, and with the number of
+/// processes that live at once, not with how many have lived. What it keeps besides is bounded: kMaxFailures failures,
+/// 256 cgroups, and 65,536 processes that pipes may join.
 class TRACER_EXPORT Summary {
  public:
+  static constexpr std::size_t kMaxFailures = 100;  ///< Different ones.
+
   Summary();
   ~Summary();
   Summary(Summary&&) noexcept;
   Summary& operator=(Summary&&) noexcept;
-  static constexpr std::size_t kMaxFailures = 100;
 
   void add(const Event& event);
 
   std::vector<SummaryRow> by_tool() const;  ///< Most CPU first.
   std::vector<SummaryRow> by_step() const;  ///< In order of their first start; empty if nothing has a step.
-  std::vector<SummaryRow> by_task() const;  ///< Likewise, of those with the same labels; empty if nothing is labeled.
+  std::vector<SummaryRow> by_task() const;  ///< Those with the same labels, in the same order; empty without labels.
   SummaryRow total() const;                 ///< wall_ns: from first start to last end.
-  const std::vector<Failure>& failures() const noexcept { return failures_; }  ///< The first kMaxFailures.
-  std::uint64_t failed() const noexcept { return failed_; }
+  const std::vector<Failure>& failures() const noexcept;  ///< In order of their first; at most kMaxFailures.
+  std::uint64_t failed() const noexcept;                  ///< All of them.
   /// The last samples of processes that have not ended.
   std::vector<ProcessSample> survivors() const;
   std::vector<Pipeline> pipelines() const;    ///< Those that waited longest first.
   std::vector<CgroupMemory> cgroups() const;  ///< Those with the highest peak first.
-  std::uint64_t exits() const noexcept { return exits_; }
-  std::uint64_t losses() const noexcept { return losses_; }
-  const std::optional<SessionEnd>& end() const noexcept { return end_; }
+  std::uint64_t exits() const noexcept;
+  const std::map<std::string, std::uint64_t>& losses() const noexcept;  ///< By cause, of Loss events.
+  const std::optional<SessionEnd>& end() const noexcept;
 
  private:
-  template <class Visit>
-  void for_each_whole(const Context& context, Visit visit);
-  void add_program(const Process& process, const ProgramAccount& program, bool peak_matters);
-  void begin_snapshot(std::uint64_t time_ns);
-  void set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const;
-  bool snapshots_were_taken() const;
-
-  std::map<std::string, SummaryRow> tools_;
-  std::map<std::string, SummaryRow> steps_;
-  std::map<Context, SummaryRow> tasks_;
-  SummaryRow total_;
-  std::vector<Failure> failures_;
-  std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
-  std::uint64_t snapshot_ns_ = 0;
-  std::unique_ptr<internal::PipeGraph> pipes_;
-  std::unique_ptr<internal::MemoryRounds> memory_;
-  std::unique_ptr<internal::CgroupPeaks> cgroups_;
-  std::uint64_t failed_ = 0;
-  std::uint64_t exits_ = 0;
-  std::uint64_t losses_ = 0;
-  std::optional<SessionEnd> end_;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace tracer

@@ -9,6 +9,8 @@
 #include <tracer/filter.hpp>
 #include <tracer/host.hpp>
 #include <tracer/recording.hpp>
+#include <tracer/report.hpp>
+#include <tracer/run.hpp>
 #include <tracer/session.hpp>
 #include <tracer/sink.hpp>
 #include <tracer/source.hpp>

@@ -9,7 +9,7 @@ namespace tracer {
 namespace {
 
 std::vector<Problem> at_least_one(std::vector<Problem> problems) {
-  if (problems.empty()) problems.push_back({ErrorCode::kInternal, 0, "an error without a cause", {}, {}});
+  if (problems.empty()) problems.push_back({ErrorCode::kInternal, 0, "unknown error", {}, {}});
   return problems;
 }
 

@@ -3,23 +3,53 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/unique_fd.hpp"
 
 namespace tracer {
 
-bool glob_matches(std::string_view glob, std::string_view text) noexcept {
+namespace {
+
+/// Matches "[...]" at `at`; moves `at` behind it.
+bool class_matches(std::string_view glob, std::size_t& at, char c) noexcept {
+  const auto close = std::min(glob.find(']', at + 2), glob.size());
+  bool hit = false;
+  for (std::size_t i = at + 1; i < close; ++i) {
+    if (i + 2 < close && glob[i + 1] == '-') {
+      hit = hit || (glob[i] <= c && c <= glob[i + 2]);
+      i += 2;
+    } else {
+      hit = hit || glob[i] == c;
+    }
+  }
+  at = close + 1;
+  return hit;
+}
+
+}  // namespace
+
+bool glob_matches(std::string_view glob, std::string_view text, Brackets brackets) noexcept {
   std::size_t g = 0;
   std::size_t t = 0;
   std::size_t star = std::string_view::npos;
   std::size_t resume = 0;
+  /// Matches one byte; moves `next` behind the part of the glob that did.
+  const auto one = [&](std::size_t& next) {
+    if (g >= glob.size()) return false;
+    next = g + 1;
+    if (glob[g] == '?') return true;
+    if (glob[g] != '[' || brackets == Brackets::kPlain) return glob[g] == text[t];
+    return class_matches(glob, next = g, text[t]);
+  };
   while (t < text.size()) {
+    std::size_t next = 0;
     if (g < glob.size() && glob[g] == '*') {
       star = g++;
       resume = t;
-    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
-      ++g;
+    } else if (one(next)) {
+      g = next;
       ++t;
     } else if (star != std::string_view::npos) {
       g = star + 1;
@@ -29,12 +59,13 @@ bool glob_matches(std::string_view glob, std::string_view text) noexcept {
     }
   }
   while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
+  return g >= glob.size();
 }
 
 std::string_view base_name(std::string_view path) noexcept {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  if (path == "/") return {};
+  return path.substr(path.rfind('/') + 1);
 }
 
 std::optional<std::string> read_small_file(const std::string& path, std::size_t limit) {

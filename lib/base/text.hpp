@@ -8,10 +8,14 @@
 
 namespace tracer {
 
-/// `*` any run, `?` any one byte, all else itself. Linear in practice: no recursion.
-bool glob_matches(std::string_view glob, std::string_view text) noexcept;
+/// Whether "[a-z]" in a glob is one of these bytes, or just these characters.
+enum class Brackets { kPlain, kClasses };
 
-/// The part after the last '/'.
+/// `*` any run, `?` any one byte, all else itself. Takes at most pattern times text, which fnmatch() does not, and no
+/// locale. kClasses: each '[' must be closed.
+bool glob_matches(std::string_view glob, std::string_view text, Brackets brackets = Brackets::kPlain) noexcept;
+
+/// The part after the last '/'; slashes at the end don't count. Empty for "/".
 std::string_view base_name(std::string_view path) noexcept;
 
 /// The whole of a small file such as those of /proc; absent if it can't be read. Reads at most `limit` bytes.

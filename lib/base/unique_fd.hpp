@@ -24,6 +24,8 @@ class UniqueFd {
     fd_ = fd;
   }
   int get() const noexcept { return fd_; }
+  /// Gives it up: the caller closes it.
+  int release() noexcept { return std::exchange(fd_, -1); }
   explicit operator bool() const noexcept { return fd_ >= 0; }
 
  private:

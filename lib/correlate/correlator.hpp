@@ -26,8 +26,8 @@ namespace tracer::internal {
 class Correlator {
  public:
   struct Rules {
-    ToolRules tools;
-    SecretRules secrets;
+    internal::ToolRules tools;
+    internal::SecretRules secrets;
     bool mask_secrets = true;
   };
   enum class Folding { kNone, kOfMany };  ///< Whether many processes of one tool are reported as one aggregate.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tracer {
+namespace tracer::internal {
 
 using namespace secret_text;
 
@@ -166,4 +166,4 @@ void SecretFinder::pem() {
   }
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

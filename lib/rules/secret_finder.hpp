@@ -11,7 +11,7 @@
 #include "rules/secret_rules.hpp"
 #include "rules/secret_text.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// The part of SecretScan that needs no words.
 class SecretFinder {
@@ -47,4 +47,4 @@ class SecretFinder {
   void pem();
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -13,14 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace tracer {
-
-/// An example that a rule carries, so that the rules test themselves.
-struct SecretExample {
-  std::string rule;  ///< The kind of the rule and its line, such as "option:12".
-  std::vector<std::string> argv;
-  std::vector<std::string> masked;  ///< What mask() must make of argv; empty where the rule has no example at all.
-};
+namespace tracer::internal {
 
 /// Immutable after parse(), so any number of threads may call mask().
 class SecretRules {
@@ -34,9 +27,6 @@ class SecretRules {
 
   /// Masks secrets in place, each with "***"; returns how many were masked. Linear time on hostile input.
   std::size_t mask(std::vector<std::string>& argv) const;
-
-  /// The examples of all rules; a rule without any has one whose `masked` is empty.
-  const std::vector<SecretExample>& examples() const noexcept { return examples_; }
 
  private:
   friend class SecretRulesReader;
@@ -71,7 +61,6 @@ class SecretRules {
   Names parts_, except_last_, except_first_;
   Names parameters_, headers_, schemes_, plain_urls_;
   std::vector<Shape> shapes_;
-  std::vector<SecretExample> examples_;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

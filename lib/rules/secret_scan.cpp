@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
-namespace tracer {
+#include "base/text.hpp"
+
+namespace tracer::internal {
 
 using namespace secret_text;
 
 namespace {
 
-std::string_view basename_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 bool is_word(char c) { return !is_space(c) && std::string_view("\"';|()`\\{},").find(c) == kNone; }
 
 }  // namespace
@@ -115,7 +116,7 @@ void SecretScan::token(Command& command, std::size_t begin, std::size_t end, boo
     if (rules_.is_secret_name(word.substr(0, equals))) set_value(begin + equals + 1, end, whole, open, {});
     return;
   }
-  const std::string_view base = basename_of(word);
+  const std::string_view base = base_name(word);
   if (!command.started || command.wrapped) {
     command.wrapped = command.wrapped || rules_.wrappers_.contains(base);
     command.shell = command.shell || rules_.shells_.contains(base);
@@ -189,4 +190,4 @@ void SecretScan::walk() {
   }
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -9,7 +9,7 @@
 
 #include "rules/secret_finder.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 /// Masks one argv, word by word: finds the ranges that are secret in each, then replaces them.
 class SecretScan : private SecretFinder {
@@ -63,4 +63,4 @@ class SecretScan : private SecretFinder {
   bool script_next_ = false;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tracer {
+namespace tracer::internal {
 
 namespace secret_text {
 
@@ -33,4 +33,4 @@ inline std::string lower(std::string_view text) {
 
 }  // namespace secret_text
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/tool_rules.hpp"
 
-#include "rules/builtin_rules.hpp"
+#include <algorithm>
 
-// The compiled library would be one more thing to ship; the header must be used in this file only.
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
+#include <fmt/format.h>
 
-namespace tracer {
+#include "base/text.hpp"
+
+namespace tracer::internal {
 namespace {
 
 /// Bounds the launchers that launch launchers (busybox -> sh -> python -> ...).
 constexpr int kMaxDepth = 4;
 /// As long as a file name can be; module and class names of a hostile argv can be longer.
 constexpr std::size_t kMaxName = 255;
-
-std::string_view basename_of(std::string_view path) {
-  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
-  if (path == "/") return {};
-  const auto slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 std::string_view without_deleted(std::string_view exe) {
   constexpr std::string_view kDeleted = " (deleted)";
@@ -36,48 +29,6 @@ std::string bounded(std::string_view text) {
     text = text.substr(0, end);
   }
   return std::string(text);
-}
-
-bool is_glob(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
-
-/// Matches "[...]" at `at`; moves `at` behind it. parse() has made sure that the bracket is closed.
-bool class_matches(std::string_view pattern, std::size_t& at, char c) {
-  const auto close = pattern.find(']', at + 2);
-  bool hit = false;
-  for (std::size_t i = at + 1; i < close; ++i) {
-    if (i + 2 < close && pattern[i + 1] == '-') {
-      hit = hit || (pattern[i] <= c && c <= pattern[i + 2]);
-      i += 2;
-    } else {
-      hit = hit || pattern[i] == c;
-    }
-  }
-  at = close + 1;
-  return hit;
-}
-
-/// fnmatch() may take exponential time and depends on the locale; this one takes pattern times text.
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    std::size_t next = p + 1;
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() &&
-               (pattern[p] == '?' ||
-                (pattern[p] == '[' ? class_matches(pattern, next = p, text[t]) : pattern[p] == text[t]))) {
-      p = next;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
 }
 
 bool holds(const std::vector<std::string>& list, std::string_view word) {
@@ -117,7 +68,7 @@ std::optional<std::size_t> ToolRules::Index::find(std::string_view text) const {
   // No rule has a longer name, and a bound keeps the globs cheap.
   if (text.size() > kMaxName) return std::nullopt;
   for (const auto& [pattern, rule] : globs) {
-    if (glob_matches(pattern, text)) return rule;
+    if (glob_matches(pattern, text, Brackets::kClasses)) return rule;
   }
   return std::nullopt;
 }
@@ -127,8 +78,8 @@ std::string_view ToolRules::shown_name(const Rule& rule, std::string_view called
 }
 
 std::string ToolRules::name(std::string_view exe, std::span<const std::string> argv, std::string_view comm) const {
-  const std::string_view argv0 = argv.empty() ? std::string_view{} : basename_of(argv.front());
-  std::string_view called = basename_of(without_deleted(exe));
+  const std::string_view argv0 = argv.empty() ? std::string_view{} : base_name(argv.front());
+  std::string_view called = base_name(without_deleted(exe));
   if (called.empty()) called = argv0;
   // A comm is no path, "kworker/0:1" for one, so it is shown as it is.
   if (called.empty()) return bounded(comm.empty() ? "unknown" : comm);
@@ -143,9 +94,16 @@ std::string ToolRules::name(std::string_view exe, std::span<const std::string> a
   return resolve(Kind::kProgram, called, rest, 0);
 }
 
+bool ToolRules::is_answer(std::string_view tool, int status) const {
+  const auto rule = programs_.find(tool);
+  if (!rule) return false;
+  const std::vector<int>& answers = rules_[*rule].answers;
+  return std::find(answers.begin(), answers.end(), status) != answers.end();
+}
+
 std::string ToolRules::resolve(Kind kind, std::string_view what, Arguments rest, int depth) const {
   std::optional<std::size_t> found;
-  std::string_view key = kind == Kind::kModule ? what : basename_of(what);
+  std::string_view key = kind == Kind::kModule ? what : base_name(what);
   switch (kind) {
     case Kind::kProgram: found = programs_.find(key); break;
     case Kind::kJar: found = jars_.find(key); break;
@@ -170,8 +128,9 @@ std::string ToolRules::with_subcommand(const Rule& rule, std::string_view shown,
   if (!positional && rule.subcommand_options.empty()) return bounded(shown);
   const auto accepted = [&](std::string_view word) {
     if (rule.subcommands.empty()) return looks_like_subcommand(word);
-    return std::any_of(rule.subcommands.begin(), rule.subcommands.end(),
-                       [&](const std::string& item) { return word.size() <= kMaxName && glob_matches(item, word); });
+    return std::any_of(rule.subcommands.begin(), rule.subcommands.end(), [&](const std::string& item) {
+      return word.size() <= kMaxName && glob_matches(item, word, Brackets::kClasses);
+    });
   };
   for (std::size_t i = 0; i < rest.size(); ++i) {
     const std::string_view word = rest[i];
@@ -234,145 +193,4 @@ std::string ToolRules::launch(const Rule& rule, std::string_view shown, Argument
   return bounded(shown);
 }
 
-/// Turns a TOML document into rules; here rather than in ToolRules so that its header needs no TOML.
-class ToolRulesReader {
- public:
-  ToolRulesReader(ToolRules& rules, RuleMistakes& mistakes) : rules_(rules), mistakes_(mistakes) {}
-
-  void read(const toml::table& root) {
-    check_keys(root, "the file", {"schema", "tool", "launcher"}, mistakes_);
-    check_schema(root, mistakes_);
-    for_each_table(root, "tool", mistakes_, [&](const toml::table& table) { read_rule(table, false); });
-    for_each_table(root, "launcher", mistakes_, [&](const toml::table& table) { read_rule(table, true); });
-  }
-
- private:
-  void read_rule(const toml::table& table, bool launcher) {
-    if (launcher) {
-      check_keys(table, "launcher",
-                 {"name", "as_called", "exe", "subcommands", "value_options", "attached_options", "code_options",
-                  "file_options", "jar_options", "module_options", "stop_options", "clusters", "multicall",
-                  "positional", "test"},
-                 mistakes_);
-    } else {
-      check_keys(table, "tool",
-                 {"name", "as_called", "exe", "jar", "class", "module", "subcommands", "subcommand_options",
-                  "value_options", "test"},
-                 mistakes_);
-    }
-    ToolRules::Rule rule;
-    rule.launcher = launcher;
-    rule.name = read_string(table, "name", true, mistakes_);
-    rule.as_called = flag(table, "as_called");
-    rule.clusters = flag(table, "clusters");
-    rule.multicall = flag(table, "multicall");
-    read_subcommands(table, rule);
-    rule.subcommand_options = strings(table, "subcommand_options");
-    rule.value_options = strings(table, "value_options");
-    rule.attached_options = strings(table, "attached_options");
-    rule.code_options = strings(table, "code_options");
-    rule.file_options = strings(table, "file_options");
-    rule.jar_options = strings(table, "jar_options");
-    rule.module_options = strings(table, "module_options");
-    rule.stop_options = strings(table, "stop_options");
-    read_positional(table, rule);
-
-    const std::size_t found = add_names(table, "exe", rules_.programs_) + add_names(table, "jar", rules_.jars_) +
-                              add_names(table, "class", rules_.classes_) + add_names(table, "module", rules_.modules_);
-    if (found == 0) mistakes_.add(line_of(table), fmt::format("\"{}\" names no executable to match", rule.name));
-    read_examples(table, rule.name);
-    rules_.rules_.push_back(std::move(rule));
-  }
-
-  bool flag(const toml::table& table, std::string_view key) {
-    return read_value<bool>(table, key, false, "true or false", mistakes_);
-  }
-  std::vector<std::string> strings(const toml::table& table, std::string_view key) {
-    return read_strings(table, key, false, mistakes_);
-  }
-
-  void read_subcommands(const toml::table& table, ToolRules::Rule& rule) {
-    const toml::node* node = table.get("subcommands");
-    if (node != nullptr && !rule.launcher && node->value_exact<std::string>() == "any") {
-      rule.any_subcommand = true;
-      return;
-    }
-    rule.subcommands = strings(table, "subcommands");
-    for (const std::string& item : rule.subcommands) check_glob(*node, item);
-  }
-
-  void read_positional(const toml::table& table, ToolRules::Rule& rule) {
-    const std::string text = read_string(table, "positional", rule.launcher, mistakes_);
-    if (text == "script") {
-      rule.positional = ToolRules::Positional::kScript;
-    } else if (text == "class") {
-      rule.positional = ToolRules::Positional::kClass;
-    } else if (text == "program") {
-      rule.positional = ToolRules::Positional::kProgram;
-    } else if (!text.empty() && text != "none") {
-      mistakes_.add(line_of(*table.get("positional")), "\"positional\" must be none, script, class or program");
-    }
-  }
-
-  void check_glob(const toml::node& node, std::string_view glob) {
-    for (auto open = glob.find('['); open != std::string_view::npos;) {
-      const auto close = glob.find(']', open + 2);
-      if (close == std::string_view::npos) {
-        mistakes_.add(line_of(node), fmt::format("\"{}\" has a bracket that is not closed", glob));
-        return;
-      }
-      open = glob.find('[', close);
-    }
-  }
-
-  std::size_t add_names(const toml::table& table, std::string_view key, ToolRules::Index& index) {
-    const std::vector<std::string> names = strings(table, key);
-    const std::size_t rule = rules_.rules_.size();
-    for (const std::string& name : names) {
-      const toml::node& node = *table.get(key);
-      if (is_glob(name)) {
-        check_glob(node, name);
-        index.globs.emplace_back(name, rule);
-      } else if (!index.exact.emplace(name, rule).second) {
-        mistakes_.add(line_of(node), fmt::format("\"{}\" is in another rule's \"{}\" already", name, key));
-      }
-    }
-    return names.size();
-  }
-
-  void read_examples(const toml::table& table, const std::string& rule) {
-    const std::size_t before = rules_.examples_.size();
-    for_each_table(table, "test", mistakes_, [&](const toml::table& test) {
-      check_keys(test, "test", {"exe", "argv", "comm", "name"}, mistakes_);
-      if (test.get("argv") == nullptr) mistakes_.add(line_of(test), "\"argv\" is missing");
-      rules_.examples_.push_back(
-          {rule, read_string(test, "exe", true, mistakes_), read_strings(test, "argv", true, mistakes_),
-           read_string(test, "comm", false, mistakes_), read_string(test, "name", true, mistakes_)});
-    });
-    if (rules_.examples_.size() == before) rules_.examples_.push_back({rule, {}, {}, {}, {}});
-  }
-
-  ToolRules& rules_;
-  RuleMistakes& mistakes_;
-};
-
-ToolRules ToolRules::parse(std::string_view toml, std::string_view origin) {
-  ToolRules rules;
-  RuleMistakes mistakes(origin);
-  try {
-    ToolRulesReader(rules, mistakes).read(toml::parse(toml));
-  } catch (const toml::parse_error& error) {
-    mistakes.add(error.source().begin.line, error.description());
-  }
-  mistakes.throw_if_any();
-  return rules;
-}
-
-ToolRules ToolRules::load(const std::filesystem::path& file) { return parse(read_rules_file(file), file.string()); }
-
-const ToolRules& ToolRules::builtin() {
-  static const ToolRules rules = parse(kBuiltinToolRules, "rules/tools.toml (built in)");
-  return rules;
-}
-
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -14,16 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace tracer {
-
-/// An example that a rule carries, so that the rules test themselves.
-struct ToolExample {
-  std::string rule;  ///< The `name` of the rule it belongs to.
-  std::string exe;
-  std::vector<std::string> argv;
-  std::string comm;
-  std::string name;  ///< What name() must return; empty where the rule has no example at all.
-};
+namespace tracer::internal {
 
 /// Immutable after parse(), so any number of threads may call name().
 class ToolRules {
@@ -38,8 +29,9 @@ class ToolRules {
   /// Never empty. Hostile argv is fine: linear time, no throw but bad_alloc.
   std::string name(std::string_view exe, std::span<const std::string> argv, std::string_view comm) const;
 
-  /// The examples of all rules; a rule without any has one whose `name` is empty.
-  const std::vector<ToolExample>& examples() const noexcept { return examples_; }
+  /// True: by exiting with this status, the tool that name() has named answers a question. It has not failed.
+  bool is_answer(std::string_view tool, int status) const;
+
   /// How many [[tool]] and [[launcher]] entries there are.
   std::size_t rule_count() const noexcept { return rules_.size(); }
 
@@ -57,6 +49,7 @@ class ToolRules {
     std::vector<std::string> subcommands;
     std::vector<std::string> subcommand_options;
     std::vector<std::string> value_options;
+    std::vector<int> answers;
     // The rest is for launchers only.
     bool launcher = false;
     bool clusters = false;
@@ -93,7 +86,6 @@ class ToolRules {
 
   std::vector<Rule> rules_;
   Index programs_, jars_, classes_, modules_;
-  std::vector<ToolExample> examples_;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

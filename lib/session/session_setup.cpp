@@ -17,8 +17,9 @@ constexpr auto kLeastInterval = std::chrono::milliseconds(100);
 }  // namespace
 
 Correlator::Rules rules_of(const SessionOptions& options) {
-  return {options.tool_rules.empty() ? ToolRules::builtin() : ToolRules::load(options.tool_rules),
-          options.secret_rules.empty() ? SecretRules::builtin() : SecretRules::load(options.secret_rules),
+  return {options.tool_rules.empty() ? internal::ToolRules::builtin() : internal::ToolRules::load(options.tool_rules),
+          options.secret_rules.empty() ? internal::SecretRules::builtin()
+                                       : internal::SecretRules::load(options.secret_rules),
           options.mask_secrets};
 }
 

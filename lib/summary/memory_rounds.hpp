@@ -18,67 +18,65 @@ struct MemoryPeak {
 };
 
 /// What living processes held together at the snapshots, in all and by task: those with the same labels. A snapshot in
-/// which it is not known of one of them does not count.
+/// which it is not known of one of them does not count. A round, from one snapshot to the next, costs what lives in it,
+/// not what ever lived.
 class MemoryRounds {
  public:
   template <class Sample>
   void add(const Sample& sample, const Context& context) {
-    if (time_ns_ != sample.time_ns) begin_round(sample.time_ns);
-    total_.add(sample);
-    if (context != Context{}) tasks_[context].add(sample);
+    // All samples of one snapshot carry the same time.
+    if (time_ns_ != sample.time_ns) end_round();
+    time_ns_ = sample.time_ns;
+    any_ = true;
+    all_.add(sample);
+    if (context != Context{}) round_[context].add(sample);
   }
-  MemoryPeak peak() const { return total_.with_this_round(); }
+  MemoryPeak peak() const { return any_ ? with(peak_, all_) : peak_; }
   MemoryPeak peak_of_task(const Context& task) const {
-    const auto at = tasks_.find(task);
-    return at == tasks_.end() ? MemoryPeak{} : at->second.with_this_round();
+    const auto before = tasks_.find(task);
+    const MemoryPeak peak = before == tasks_.end() ? MemoryPeak{} : before->second;
+    const auto now = round_.find(task);
+    return now == round_.end() ? peak : with(peak, now->second);
   }
-  /// Of the largest task of that step.
-  MemoryPeak peak_of_step(const std::string& step) const {
-    MemoryPeak largest;
-    for (const auto& [context, sum] : tasks_) {
-      if (context.step != step) continue;
-      const MemoryPeak peak = sum.with_this_round();
-      largest.bytes = std::max(largest.bytes, peak.bytes);
-      largest.unknown_snapshots = std::max(largest.unknown_snapshots, peak.unknown_snapshots);
-    }
-    return largest;
+  /// Of each step's largest task.
+  std::map<std::string, MemoryPeak> peaks_of_steps() const {
+    std::map<std::string, MemoryPeak> peaks = steps_;
+    for (const auto& [task, held] : round_) raise(peaks, task, peak_of_task(task));
+    return peaks;
   }
 
  private:
-  struct Sum {
-    HeldMemory now;
-    bool seen = false;  ///< In this round.
-    MemoryPeak peak;
-
-    template <class Sample>
-    void add(const Sample& sample) {
-      now.add(sample);
-      seen = true;
+  static MemoryPeak with(MemoryPeak peak, const HeldMemory& held) {
+    const auto bytes = held.bytes();
+    peak.bytes = std::max(peak.bytes, bytes.value_or(0));
+    if (!bytes) ++peak.unknown_snapshots;
+    return peak;
+  }
+  static void raise(std::map<std::string, MemoryPeak>& steps, const Context& task, const MemoryPeak& peak) {
+    if (!task.step) return;
+    MemoryPeak& largest = steps[*task.step];
+    largest.bytes = std::max(largest.bytes, peak.bytes);
+    largest.unknown_snapshots = std::max(largest.unknown_snapshots, peak.unknown_snapshots);
+  }
+  void end_round() {
+    peak_ = peak();
+    for (const auto& [task, held] : round_) {
+      MemoryPeak& peak = tasks_[task];
+      peak = with(peak, held);
+      raise(steps_, task, peak);
     }
-    MemoryPeak with_this_round() const {
-      MemoryPeak all = peak;
-      if (!seen) return all;
-      const auto bytes = now.bytes();
-      all.bytes = std::max(all.bytes, bytes.value_or(0));
-      if (!bytes) ++all.unknown_snapshots;
-      return all;
-    }
-    void begin_round() {
-      peak = with_this_round();
-      now = {};
-      seen = false;
-    }
-  };
-  /// All samples of one snapshot carry the same time.
-  void begin_round(std::uint64_t time_ns) {
-    time_ns_ = time_ns;
-    total_.begin_round();
-    for (auto& [context, sum] : tasks_) sum.begin_round();
+    all_ = {};
+    any_ = false;
+    round_.clear();
   }
 
   std::uint64_t time_ns_ = 0;
-  Sum total_;
-  std::map<Context, Sum> tasks_;
+  HeldMemory all_;    ///< Of this round.
+  bool any_ = false;  ///< In this round.
+  std::map<Context, HeldMemory> round_;
+  MemoryPeak peak_;  ///< Of all rounds before.
+  std::map<Context, MemoryPeak> tasks_;
+  std::map<std::string, MemoryPeak> steps_;
 };
 
 }  // namespace tracer::internal

@@ -8,6 +8,7 @@
 #include "base/field_sums.hpp"
 #include "correlate/account.hpp"
 #include "summary/cgroup_peaks.hpp"
+#include "summary/failures.hpp"
 #include "summary/memory_rounds.hpp"
 #include "summary/pipe_graph.hpp"
 
@@ -68,23 +69,49 @@ std::vector<SummaryRow> rows_by_start(const std::map<Key, SummaryRow>& sums, Des
 
 }  // namespace
 
-Summary::Summary()
-    : pipes_(std::make_unique<internal::PipeGraph>()),
-      memory_(std::make_unique<internal::MemoryRounds>()),
-      cgroups_(std::make_unique<internal::CgroupPeaks>()) {}
-Summary::~Summary() = default;
-Summary::Summary(Summary&&) noexcept = default;
-Summary& Summary::operator=(Summary&&) noexcept = default;
+class Summary::Impl {
+ public:
+  void add(const Event& event);
+  std::vector<SummaryRow> by_tool() const;
+  std::vector<SummaryRow> by_step() const;
+  std::vector<SummaryRow> by_task() const;
+  SummaryRow total() const;
+  std::vector<ProcessSample> survivors() const;
+
+  internal::PipeGraph pipes;
+  internal::CgroupPeaks cgroups;
+  internal::Failures failures;
+  std::uint64_t exits = 0;
+  std::map<std::string, std::uint64_t> losses;
+  std::optional<SessionEnd> end;
+
+ private:
+  template <class Visit>
+  void for_each_whole(const Context& context, Visit visit);
+  void add_program(const Process& process, const ProgramAccount& program, bool peak_matters);
+  void add_exit(const ProcessExit& exit);
+  void begin_snapshot(std::uint64_t time_ns);
+  void set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const;
+  bool snapshots_were_taken() const;
+
+  std::map<std::string, SummaryRow> tools_;
+  std::map<std::string, SummaryRow> steps_;
+  std::map<Context, SummaryRow> tasks_;
+  SummaryRow total_;
+  std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
+  std::uint64_t snapshot_ns_ = 0;
+  internal::MemoryRounds memory_;
+};
 
 /// The total, and the rows by step and task that these labels belong to.
 template <class Visit>
-void Summary::for_each_whole(const Context& context, Visit visit) {
+void Summary::Impl::for_each_whole(const Context& context, Visit visit) {
   visit(total_);
   if (context.step) visit(steps_[*context.step]);
   if (context != Context{}) visit(tasks_[context]);
 }
 
-void Summary::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
+void Summary::Impl::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
   SummaryRow& by_tool = tools_[program.tool.value_or(kNoTool)];
   add_to(by_tool, program, peak_matters);
   if (program.start_ns && program.end_ns && *program.end_ns > *program.start_ns)
@@ -92,61 +119,60 @@ void Summary::add_program(const Process& process, const ProgramAccount& program,
   for_each_whole(process.context, [&](SummaryRow& row) { add_to(row, program, peak_matters); });
 }
 
-void Summary::add(const Event& event) {
+void Summary::Impl::add_exit(const ProcessExit& exit) {
+  ++exits;
+  living_.erase(exit.process->pid);
+  pipes.ended(exit);
+  add_program(*exit.process, exit.program, true);
+  const bool failed = exit.failed();
+  const auto count = [&](SummaryRow& row) {
+    ++row.processes;
+    if (failed) ++row.failed;
+    if (exit.status_is_answer) ++row.answers;
+  };
+  count(tools_[exit.program.tool.value_or(kNoTool)]);
+  for_each_whole(exit.process->context, count);
+  if (failed) failures.add(exit);
+}
+
+void Summary::Impl::add(const Event& event) {
   if (const auto* exec = std::get_if<ProcessExec>(&event)) {
-    pipes_->saw(*exec->process);
-    // Of a mere copy of the parent, before its first exec, nobody asks for the peak.
+    pipes.saw(*exec->process);
+    // Nobody asks for the peak of a mere copy of the parent, before its first exec.
     add_program(*exec->process, exec->ended, exec->ended.start_ns != exec->process->start_ns);
   } else if (const auto* exit = std::get_if<ProcessExit>(&event)) {
-    ++exits_;
-    living_.erase(exit->process->pid);
-    pipes_->ended(*exit);
-    add_program(*exit->process, exit->program, true);
-    const std::uint64_t failed = exit->failed() ? 1 : 0;
-    const auto count = [&](SummaryRow& row) {
-      ++row.processes;
-      row.failed += failed;
-    };
-    count(tools_[exit->program.tool.value_or(kNoTool)]);
-    for_each_whole(exit->process->context, count);
-    failed_ += failed;
-    if (failed != 0 && failures_.size() < kMaxFailures)
-      failures_.push_back({exit->process, exit->exit_code, exit->exit_signal, exit->core_dumped});
+    add_exit(*exit);
   } else if (const auto* sample = std::get_if<ProcessSample>(&event)) {
     begin_snapshot(sample->time_ns);
     living_.insert_or_assign(sample->process->pid, *sample);
-    memory_->add(*sample, sample->process->context);
+    memory_.add(*sample, sample->process->context);
   } else if (const auto* folded = std::get_if<ToolSample>(&event)) {
     begin_snapshot(folded->time_ns);
-    memory_->add(*folded, folded->context);
+    memory_.add(*folded, folded->context);
   } else if (const auto* cgroup = std::get_if<CgroupSample>(&event)) {
-    cgroups_->add(*cgroup);
+    cgroups.add(*cgroup);
   } else if (const auto* loss = std::get_if<Loss>(&event)) {
-    losses_ += loss->count;
-  } else if (const auto* end = std::get_if<SessionEnd>(&event)) {
-    end_ = *end;
-    if (all_ended(*end)) living_.clear();
+    losses[loss->cause] += loss->count;
+  } else if (const auto* last = std::get_if<SessionEnd>(&event)) {
+    end = *last;
+    if (all_ended(*last)) living_.clear();
   }
 }
 
 /// Each snapshot names all that live: who is not in it has ended, even if that was lost.
-void Summary::begin_snapshot(std::uint64_t time_ns) {
+void Summary::Impl::begin_snapshot(std::uint64_t time_ns) {
   if (snapshot_ns_ == time_ns) return;
   snapshot_ns_ = time_ns;
   living_.clear();
 }
 
-std::vector<ProcessSample> Summary::survivors() const {
+std::vector<ProcessSample> Summary::Impl::survivors() const {
   std::vector<ProcessSample> all;
   for (const auto& [pid, sample] : living_) all.push_back(sample);
   return all;
 }
 
-std::vector<Pipeline> Summary::pipelines() const { return pipes_->pipelines(); }
-
-std::vector<CgroupMemory> Summary::cgroups() const { return cgroups_->largest_first(); }
-
-std::vector<SummaryRow> Summary::by_tool() const {
+std::vector<SummaryRow> Summary::Impl::by_tool() const {
   std::vector<SummaryRow> rows;
   for (const auto& [name, row] : tools_) {
     rows.push_back(row);
@@ -156,25 +182,27 @@ std::vector<SummaryRow> Summary::by_tool() const {
   return rows;
 }
 
-std::vector<SummaryRow> Summary::by_step() const {
-  return rows_by_start(steps_, [this](SummaryRow& row, const std::string& step) {
+std::vector<SummaryRow> Summary::Impl::by_step() const {
+  const auto peaks = memory_.peaks_of_steps();
+  return rows_by_start(steps_, [&](SummaryRow& row, const std::string& step) {
     row.name = step;
-    set_task_peak(row, memory_->peak_of_step(step));
+    const auto peak = peaks.find(step);
+    set_task_peak(row, peak == peaks.end() ? internal::MemoryPeak{} : peak->second);
   });
 }
 
-std::vector<SummaryRow> Summary::by_task() const {
+std::vector<SummaryRow> Summary::Impl::by_task() const {
   return rows_by_start(tasks_, [this](SummaryRow& row, const Context& task) {
     row.task = task;
     row.name = task.step.value_or("");
-    set_task_peak(row, memory_->peak_of_task(task));
+    set_task_peak(row, memory_.peak_of_task(task));
   });
 }
 
 /// At least what its largest process held, as snapshots may have missed it; of one process alone that is all.
-void Summary::set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const {
+void Summary::Impl::set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const {
   row.unknown_snapshots = peak.unknown_snapshots;
-  const bool all_seen = end_ && all_ended(*end_) && losses_ == 0;
+  const bool all_seen = end && all_ended(*end) && losses.empty();
   const bool alone = all_seen && row.processes == 1 && row.peak_rss_bytes && row.unknown_peaks == 0;
   if (alone) row.unknown_snapshots = 0;
   if (peak.bytes == 0 && !alone) return;
@@ -183,17 +211,36 @@ void Summary::set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) c
 }
 
 /// To the end, as far as is known.
-bool Summary::snapshots_were_taken() const {
-  if (!end_ || !end_->missing_families) return true;
-  const auto& missing = *end_->missing_families;
+bool Summary::Impl::snapshots_were_taken() const {
+  if (!end || !end->missing_families) return true;
+  const auto& missing = *end->missing_families;
   return std::find(missing.begin(), missing.end(), to_string(Family::kSnapshots)) == missing.end();
 }
 
-SummaryRow Summary::total() const {
+SummaryRow Summary::Impl::total() const {
   SummaryRow row = spanned(total_);
   row.name = "total";
-  set_task_peak(row, memory_->peak());
+  set_task_peak(row, memory_.peak());
   return row;
 }
+
+Summary::Summary() : impl_(std::make_unique<Impl>()) {}
+Summary::~Summary() = default;
+Summary::Summary(Summary&&) noexcept = default;
+Summary& Summary::operator=(Summary&&) noexcept = default;
+
+void Summary::add(const Event& event) { impl_->add(event); }
+std::vector<SummaryRow> Summary::by_tool() const { return impl_->by_tool(); }
+std::vector<SummaryRow> Summary::by_step() const { return impl_->by_step(); }
+std::vector<SummaryRow> Summary::by_task() const { return impl_->by_task(); }
+SummaryRow Summary::total() const { return impl_->total(); }
+const std::vector<Failure>& Summary::failures() const noexcept { return impl_->failures.different(); }
+std::uint64_t Summary::failed() const noexcept { return impl_->failures.count(); }
+std::vector<ProcessSample> Summary::survivors() const { return impl_->survivors(); }
+std::vector<Pipeline> Summary::pipelines() const { return impl_->pipes.pipelines(); }
+std::vector<CgroupMemory> Summary::cgroups() const { return impl_->cgroups.largest_first(); }
+std::uint64_t Summary::exits() const noexcept { return impl_->exits; }
+const std::map<std::string, std::uint64_t>& Summary::losses() const noexcept { return impl_->losses; }
+const std::optional<SessionEnd>& Summary::end() const noexcept { return impl_->end; }
 
 }  // namespace tracer

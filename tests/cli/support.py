@@ -21,6 +21,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGHUP, lambda *_: None)
 
+# The signs of the table are those of the locale.
+os.environ["LC_ALL"] = "C.UTF-8"
+
 TRACERD = os.path.abspath(os.environ.get("TRACERD", "build/tracerd"))
 NOBODY = 65534
 PYTHON = sys.executable
@@ -132,11 +135,11 @@ class Terminal:
     """A program on a terminal of its own."""
     ROWS, COLUMNS = 24, 100
 
-    def __init__(self, test, *words):
+    def __init__(self, test, *words, columns=COLUMNS):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
-                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", self.ROWS, self.COLUMNS, 0, 0))
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", self.ROWS, columns, 0, 0))
                 os.execvpe(words[0], words, os.environ | {"TERM": "xterm"})
             finally:
                 os._exit(99)

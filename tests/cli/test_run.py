@@ -78,6 +78,8 @@ class CommandLine(support.TestCase):
     def test_an_option_without_its_value(self):
         self.usage_error("run", "--record")
         self.usage_error("run", "--step", "", "true")
+        self.usage_error("run", "--step=", "true")
+        self.usage_error("run", "--bogus=x", "true")
 
     def test_watch_without_what_to_watch(self):
         self.usage_error("watch")
@@ -118,6 +120,33 @@ class CommandLine(support.TestCase):
     def test_options_behind_the_command_are_the_command_s(self):
         result = self.tracerd("run", "echo", "--record", "x")
         self.assertEqual(result.stdout, "--record x\n")
+
+    def test_the_words_of_the_command_are_taken_as_they_are(self):
+        for words in (["echo", "[1,2]", "--help", "--", "-h"], ["--", "echo", "--", "{}", ""], ["echo", "run", "--json=x"],
+                      ["--step=a", "--no-live", "echo", "--step", "b"], ["--step", "--", "echo", "x"]):
+            with self.subTest(words=words):
+                result = self.tracerd("run", *words)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(result.stdout, " ".join(words[words.index("echo") + 1:]) + "\n")
+
+    def test_a_command_may_be_called_as_tracerd_s_own_are(self):
+        for name in ("run", "check", "help"):
+            program = self.path(name)
+            shutil.copy(shutil.which("echo"), program)
+            result = self.tracerd("run", name, "x", env=dict(os.environ, PATH=self.folder + ":" + os.environ["PATH"]))
+            self.assertEqual((result.returncode, result.stdout), (0, "x\n"), result.stderr)
+
+    def test_help_names_every_option_within_the_screen(self):
+        for words, expected in ((["run"], ["--record", "--json", "--user", "--step", "--families", "--interval", "--max-cost",
+                                           "--no-live", "126", "Ctrl-C"]),
+                                (["watch"], ["--pid", "--cgroup", "--host", "--record"]), (["dump"], ["FILE"]),
+                                (["check"], ["Exit status"]), ([], ["run", "watch", "dump", "check", "--version"])):
+            with self.subTest(words=words):
+                text = self.tracerd(*words, "--help").stdout
+                for word in expected:
+                    self.assertIn(word, text)
+                self.assertLessEqual(max(map(len, text.splitlines())), 120)
+        self.assertEqual(self.tracerd("help").stdout, self.tracerd("--help").stdout)
 
     def test_help_and_version_go_to_standard_output(self):
         for words in (["--help"], ["run", "--help"], ["watch", "--help"], ["dump", "--help"], ["check", "--help"],
@@ -199,14 +228,13 @@ class Outputs(support.TestCase):
         self.assertNotIn("tracerd", rows, result.stderr)
         self.assertEqual(len(of_kind(events, "process_exit")), 1)
 
-    def test_labels_appear_in_the_events_and_in_the_table(self):
+    def test_labels_appear_in_the_events_and_in_the_title(self):
         result, events = self.trace("sh", "-c", "true & wait", options=[
             "--pipeline", "p1", "--run", "r2", "--step", "align", "--sample", "s4"])
         for event in events[1:-1]:
             labels = [event[name] for name in ("pipeline", "run", "step", "sample")]
             self.assertEqual(labels, ["p1", "r2", "align", "s4"], event["kind"])
-        rows = result.stderr.split("\nstep ", 1)[1].splitlines()
-        self.assertTrue(any(row.startswith("align ") for row in rows), result.stderr)
+        self.assertIn("\np1 / r2 / align / s4: sh -c", result.stderr)
 
     def test_a_small_program_s_peak_is_not_that_of_the_large_one_which_spawned_it(self):
         script = "import subprocess; heap = bytearray(b'x') * (500 << 20); subprocess.run(['true'], check=True)"
@@ -225,6 +253,16 @@ class Outputs(support.TestCase):
         self.assertEqual(result.returncode, 0)
         self.assertIn("status 7", result.stderr)
         self.assertIn("signal 9 (KILL)", result.stderr)
+
+    def test_a_status_that_is_an_answer_is_no_failure(self):
+        script = "grep x /dev/null; expr 0 / 2; cmp /dev/null /dev/zero; grep; sh -c 'exit 1'; true"
+        result, events = self.trace("sh", "-c", script)
+        answers = {event["tool"]: event["status_is_answer"] for event in of_kind(events, "process_exit")
+                   if event["exit_code"] == 1}
+        self.assertEqual(answers, {"grep": True, "expr": True, "cmp": True, "sh -c": False})
+        self.assertIn("\n2 failed:\n", result.stderr)
+        total = next(line for line in result.stderr.splitlines() if line.startswith("total "))
+        self.assertEqual(total.split()[-1], "2", result.stderr)
 
     def test_secrets_in_arguments_appear_nowhere(self):
         program = self.path("mysql")
@@ -248,6 +286,57 @@ class Outputs(support.TestCase):
         self.assertEqual(result.returncode, 125)
         with open(path, "rb") as file:
             self.assertEqual(file.read(), before)
+
+
+class Table(support.TestCase):
+    BUSY = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 0.2"
+
+    def test_bars_and_words_say_where_time_went(self):
+        result = self.tracerd("run", "--", "sh", "-c", "exec sleep 0.3")
+        row = next(line for line in result.stderr.splitlines() if line.startswith("sleep "))
+        self.assertRegex(row, r" ░{8} sleep \d+ % ")
+        self.assertIn("█ running on a CPU", result.stderr)
+        busy = self.tracerd("run", "--", "sh", "-c", self.BUSY)
+        row = next(line for line in busy.stderr.splitlines() if line.startswith("sh "))
+        self.assertIn("█", row)
+
+    def test_in_a_plain_locale_all_is_ascii(self):
+        for locale in ({"LC_ALL": "C"}, {"LC_ALL": "", "LANG": "C", "LC_CTYPE": ""}):
+            result = self.tracerd("run", "--", "sh", "-c", "exec sleep 0.3", "é", env=os.environ | locale)
+            self.assertTrue(result.stderr.isascii(), result.stderr)
+            row = next(line for line in result.stderr.splitlines() if line.startswith("sleep "))
+            self.assertRegex(row, r" \.{8} sleep \d+ % ")
+            self.assertIn("# running on a CPU", result.stderr)
+
+    def test_on_a_terminal_no_line_is_wider_than_it(self):
+        program = self.path("a-tool-with-a-name-that-is-rather-long")
+        shutil.copy(shutil.which("sleep"), program)
+        script = f"{program} 0.1; {self.BUSY}; sh -c 'exit 3' {'x' * 200}; true"
+        for columns in (140, 120, 80, 60):
+            with self.subTest(columns=columns):
+                terminal = support.Terminal(self, TRACERD, "run", "--no-live", "--", "sh", "-c", script, columns=columns)
+                terminal.read_until(None)
+                self.assertEqual(terminal.exit_status(), 0, terminal.text)
+                self.assertIn("total ", terminal.text)
+                table = terminal.text.split("where time went:")[0]
+                self.assertEqual([line for line in table.splitlines() if len(line) > columns], [])
+                heads = next(line for line in table.splitlines() if line.startswith("tool "))
+                self.assertEqual("written" in heads, columns >= 120, heads)
+                self.assertIn("failed", heads)
+
+    def test_many_tools_are_folded_but_those_that_failed(self):
+        for i in range(40):
+            shutil.copy(shutil.which("false" if i == 7 else "true"), self.path(f"tool{i:02}"))
+        result = self.tracerd("run", "--", "sh", "-c", f"for tool in {self.folder}/tool*; do $tool; done; true")
+        self.assertRegex(result.stderr, r"\n… \d+ more tools with less CPU each: \d+ processes, CPU \d+ .s\n")
+        rows = [line for line in result.stderr.splitlines() if line.startswith("tool")]
+        self.assertLess(len(rows), 25)
+        self.assertTrue(any(line.startswith("tool07 ") for line in rows), result.stderr)
+
+    def test_when_all_is_well_one_line_says_so(self):
+        result = self.tracerd("run", "--", "sleep", "1")
+        self.assertRegex(result.stderr.splitlines()[-1], r"^complete: 1 of 1 ended processes seen, nothing lost; "
+                         r"tracing cost: CPU \d+ .s \(\d+\.\d % of one\)$")
 
 
 class TheCommandItself(support.TestCase):

@@ -55,7 +55,7 @@ class Stages {
  public:
   explicit Stages(const tracer::Filter& filter = {}, bool kernel_helps = false, std::size_t max_processes = 1000,
                   bool mask_secrets = true)
-      : correlator({tracer::ToolRules::builtin(), tracer::SecretRules::builtin(), mask_secrets},
+      : correlator({tracer::internal::ToolRules::builtin(), tracer::internal::SecretRules::builtin(), mask_secrets},
                    tracer::FilterEvaluator(filter, kernel_helps), max_processes,
                    [this](tracer::Event event) { events.push_back(std::move(event)); }) {}
 

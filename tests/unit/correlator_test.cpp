@@ -68,6 +68,22 @@ TEST_CASE("an exit carries the process's account and the last program's share") 
   CHECK(exit.program.end_ns == 3000);
 }
 
+TEST_CASE("a status by which a tool answers is no failure, another one is") {
+  for (const auto& [exe, status, answers] :
+       {std::tuple{"/usr/bin/grep", 1u, true}, {"/usr/bin/grep", 2u, false}, {"/usr/bin/sort", 1u, false}}) {
+    CAPTURE(exe);
+    CAPTURE(status);
+    Stages stages;
+    start_shell(stages);
+    stages.push(wire::exec_record(kShell, exec_of(2000, 1000, exe)));
+    stages.push(wire::exit_record(kShell, {.time_ns = 3000, .program_start_ns = 2000, .exit_code = status << 8}));
+    const auto exit = stages.last<ProcessExit>();
+    CHECK(exit.exit_code == status);
+    CHECK(exit.status_is_answer == answers);
+    CHECK(exit.failed() == !answers);
+  }
+}
+
 TEST_CASE("a pid that comes back with another start is another process") {
   Stages stages;
   start_shell(stages);

@@ -219,6 +219,26 @@ TEST_CASE("globs match as shells do, without brackets") {
   CHECK_FALSE(glob_matches("abc", "ab"));
 }
 
+TEST_CASE("where a glob may have classes, brackets are those") {
+  const auto matches = [](std::string_view glob, std::string_view text) {
+    return glob_matches(glob, text, Brackets::kClasses);
+  };
+  CHECK(matches("[a]", "a"));
+  CHECK_FALSE(matches("[a]", "[a]"));
+  CHECK(matches("python[0-9].*[02468]", "python3.12"));
+  CHECK_FALSE(matches("python[0-9].*[02468]", "python3.11"));
+  CHECK(matches("[]]", "]"));
+  CHECK_FALSE(matches("[a-", "ab"));  // Not closed: no reading behind the end.
+}
+
+TEST_CASE("the last part of a path") {
+  CHECK(base_name("/a/b") == "b");
+  CHECK(base_name("b") == "b");
+  CHECK(base_name("/a/b//") == "b");
+  CHECK(base_name("/").empty());
+  CHECK(base_name("").empty());
+}
+
 TEST_CASE("a pattern made to be slow still comes to its end") {
   std::string pattern;
   for (int i = 0; i < 200; ++i) pattern += "a*";

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/tool_rules.hpp"
+#include "rules/builtin_rules.hpp"
+#include "rules/tool_rules_reader.hpp"
 
 #include <cerrno>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -11,7 +15,7 @@
 
 using tracer::Error;
 using tracer::ErrorCode;
-using tracer::ToolRules;
+using tracer::internal::ToolRules;
 using Words = std::vector<std::string>;
 
 namespace {
@@ -40,7 +44,8 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 TEST_CASE("every built-in tool rule has an example and every example holds") {
   const ToolRules& rules = ToolRules::builtin();
   CHECK(rules.rule_count() >= 70);
-  for (const auto& example : rules.examples()) {
+  for (const auto& example :
+       tracer::internal::read_tool_examples(tracer::internal::builtin_rules("tools"), "rules/tools.toml")) {
     CAPTURE(example.rule);
     CAPTURE(example.exe);
     REQUIRE_FALSE(example.name.empty());
@@ -169,10 +174,71 @@ TEST_CASE("a tool rules file that is no toml or has no schema is refused") {
 }
 
 TEST_CASE("a rule without an example is told by an example without a name") {
-  const auto rules = ToolRules::parse("schema = 1\n[[tool]]\nname = \"a\"\nexe = [\"a\"]", "t");
-  REQUIRE(rules.examples().size() == 1);
-  CHECK(rules.examples()[0].rule == "a");
-  CHECK(rules.examples()[0].name.empty());
+  const auto examples = tracer::internal::read_tool_examples("schema = 1\n[[tool]]\nname = \"a\"\nexe = [\"a\"]", "t");
+  REQUIRE(examples.size() == 1);
+  CHECK(examples[0].rule == "a");
+  CHECK(examples[0].name.empty());
+}
+
+TEST_CASE("a status by which a tool answers is told apart from one by which it fails") {
+  const ToolRules& rules = ToolRules::builtin();
+  for (const char* tool : {"grep", "zgrep", "expr", "diff", "cmp", "[", "test", "pgrep", "which", "rg"}) {
+    CAPTURE(tool);
+    CHECK(rules.is_answer(tool, 1));
+    CHECK_FALSE(rules.is_answer(tool, 0));
+    CHECK_FALSE(rules.is_answer(tool, 2));
+  }
+  CHECK(rules.is_answer("getent", 2));
+  for (const char* tool : {"false", "sed", "bash", "samtools quickcheck", "grep -c", "", "unknown"}) {
+    CAPTURE(tool);
+    CHECK_FALSE(rules.is_answer(tool, 1));
+  }
+  // What runs is the script that the shell was given.
+  CHECK(rules.is_answer(named("/bin/sh", {"sh", "/usr/bin/zgrep", "x"}), 1));
+}
+
+TEST_CASE("answers that no event could find, or that are no statuses, are mistakes") {
+  const std::string text = mistakes_of(R"(schema = 1
+[[tool]]
+name = "a"
+exe = ["a"]
+answers = [0, 256, "1"]
+[[tool]]
+name = "b"
+exe = ["c"]
+answers = [1]
+[[tool]]
+name = "d"
+exe = ["d"]
+subcommands = "any"
+answers = [1]
+[[tool]]
+name = "e"
+exe = ["e"]
+answers = 1
+[[launcher]]
+name = "f"
+exe = ["f"]
+positional = "none"
+answers = [1])",
+                                       7);
+  CHECK(has(text, "my.toml:5: \"answers\" must hold integers from 1 to 255"));
+  CHECK(has(text, "my.toml:5: \"answers\" must hold integers only"));
+  CHECK(has(text, "my.toml:9: \"answers\" need \"as_called\""));
+  CHECK(has(text, "my.toml:14: \"answers\" are of a whole tool"));
+  CHECK(has(text, "my.toml:18: \"answers\" must be an array of integers"));
+  CHECK(has(text, "my.toml:23: launcher: unknown key \"answers\""));
+}
+
+TEST_CASE("the rules that are built in are known by the names of their files") {
+  for (const char* name : {"tools", "secrets"}) {
+    std::ifstream file(std::string(TRACER_SOURCE_DIR "/rules/") + name + ".toml");
+    std::ostringstream text;
+    text << file.rdbuf();
+    CHECK(text.str().size() > 1000);
+    CHECK(tracer::internal::builtin_rules(name) == text.str());
+  }
+  CHECK(tracer::internal::builtin_rules("engines").empty());
 }
 
 TEST_CASE("a tool rules file that can't be read is told with errno") {

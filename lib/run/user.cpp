@@ -1,35 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "user.hpp"
+#include "run/user.hpp"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <pwd.h>
 #include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <sstream>
 
 #include <fmt/format.h>
 
-#include <tracer/error.hpp>
-
 extern char** environ;
 
-namespace tracerd {
+namespace tracer {
 namespace {
-
-using tracer::Error;
-using tracer::ErrorCode;
 
 /// What `id` prints: it asks all of the system's user databases, which a static program can't.
 std::optional<std::string> ask_id(std::vector<std::string> words) {
@@ -74,7 +64,9 @@ std::optional<std::string> home_of(uid_t uid) {
   return std::nullopt;
 }
 
-User complete(const std::string& name_or_uid) {
+}  // namespace
+
+User find_user(const std::string& name_or_uid) {
   const auto uid_text = ask_id({"-u", "--", name_or_uid});
   const auto gid_text = ask_id({"-g", "--", name_or_uid});
   const auto groups_text = ask_id({"-G", "--", name_or_uid});
@@ -100,64 +92,14 @@ User complete(const std::string& name_or_uid) {
   return user;
 }
 
-}  // namespace
+namespace internal {
 
-std::optional<User> user_to_run_as(const std::optional<std::string>& wanted) {
-  if (wanted) {
-    User user = complete(*wanted);
-    if (user.uid != ::geteuid() && ::geteuid() != 0)
-      throw Error({ErrorCode::kPermission,
-                   EPERM,
-                   fmt::format("only root may run a command as {}", user.name),
-                   "leave --user out, or use sudo",
-                   {}});
-    return user;
-  }
-  const char* sudo_uid = std::getenv("SUDO_UID");
-  if (::geteuid() != 0 || sudo_uid == nullptr || !number<uid_t>(sudo_uid)) return std::nullopt;
-  return complete(sudo_uid);
-}
-
+// By system call: the C library's functions would have every thread become that user, and take locks.
 bool become(const User& user) noexcept {
-  if (::geteuid() == 0 && ::setgroups(user.groups.size(), user.groups.data()) != 0) return false;
-  return ::setresgid(user.gid, user.gid, user.gid) == 0 && ::setresuid(user.uid, user.uid, user.uid) == 0;
+  if (::geteuid() == 0 && ::syscall(SYS_setgroups, user.groups.size(), user.groups.data()) != 0) return false;
+  return ::syscall(SYS_setresgid, user.gid, user.gid, user.gid) == 0 &&
+         ::syscall(SYS_setresuid, user.uid, user.uid, user.uid) == 0;
 }
 
-ActingAs::ActingAs(const std::optional<User>& user) {
-  if (!user || ::geteuid() != 0 || user->uid == 0) return;
-  const int count = ::getgroups(0, nullptr);
-  own_groups_.emplace(static_cast<std::size_t>(std::max(count, 0)));
-  ::getgroups(count, own_groups_->data());
-  own_gid_ = ::getegid();
-  if (::setgroups(user->groups.size(), user->groups.data()) != 0 || ::setegid(user->gid) != 0 ||
-      ::seteuid(user->uid) != 0)
-    throw Error({ErrorCode::kPermission, errno, fmt::format("can't act as {}", user->name), {}, {}});
-}
-
-ActingAs::~ActingAs() {
-  if (!own_groups_) return;
-  // Root's own rights: these can't fail, and going on without them would only fail later and less clearly.
-  if (::seteuid(0) != 0 || ::setegid(own_gid_) != 0 || ::setgroups(own_groups_->size(), own_groups_->data()) != 0)
-    ::_exit(125);
-}
-
-void drop_privileges() noexcept {
-  constexpr std::uint64_t kNeeded = (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_KILL) |
-                                    (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
-  if (::geteuid() != 0) return;
-  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
-    if (((kNeeded >> capability) & 1u) == 0) ::prctl(PR_CAPBSET_DROP, capability);
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  if (::syscall(SYS_capget, &header, data) != 0) return;
-  for (unsigned word = 0; word < 2; ++word) {
-    const auto keep = static_cast<std::uint32_t>(kNeeded >> (32 * word));
-    data[word].effective &= keep;
-    data[word].permitted &= keep;
-    data[word].inheritable = 0;
-  }
-  ::syscall(SYS_capset, &header, data);
-}
-
-}  // namespace tracerd
+}  // namespace internal
+}  // namespace tracer

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace tracerd {
+
+enum class Align { kLeft, kRight };
+
+/// Lines of cells in columns.
+class Grid {
+ public:
+  explicit Grid(std::vector<Align> columns) : columns_(std::move(columns)) {}
+
+  /// As many cells as columns, or one or none: a line of its own, which does not widen its column.
+  void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
+  std::string text() const;
+  /// Of its longest line.
+  std::size_t width() const;
+
+ private:
+  std::vector<std::size_t> widths() const;
+
+  std::vector<Align> columns_;
+  std::vector<std::vector<std::string>> lines_;
+};
+
+/// In characters, not bytes: names may be UTF-8.
+std::size_t width_of(const std::string& text);
+
+}  // namespace tracerd

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "privileges.hpp"
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+namespace tracerd {
+
+std::optional<tracer::User> user_to_run_as(const std::optional<std::string>& wanted) {
+  if (wanted) {
+    tracer::User user = tracer::find_user(*wanted);
+    if (user.uid != ::geteuid() && ::geteuid() != 0)
+      throw tracer::Error({tracer::ErrorCode::kPermission,
+                           EPERM,
+                           fmt::format("only root may run a command as {}", user.name),
+                           "leave --user out, or use sudo",
+                           {}});
+    return user;
+  }
+  const char* caller = std::getenv("SUDO_UID");
+  const bool is_number = caller != nullptr && *caller != '\0' &&
+                         std::string_view(caller).find_first_not_of("0123456789") == std::string_view::npos;
+  if (::geteuid() != 0 || !is_number) return std::nullopt;
+  return tracer::find_user(caller);
+}
+
+void drop_privileges() noexcept {
+  constexpr std::uint64_t kNeeded = (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_KILL) |
+                                    (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
+  if (::geteuid() != 0) return;
+  for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
+    if (((kNeeded >> capability) & 1u) == 0) ::prctl(PR_CAPBSET_DROP, capability);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) != 0) return;
+  for (unsigned word = 0; word < 2; ++word) {
+    const auto keep = static_cast<std::uint32_t>(kNeeded >> (32 * word));
+    data[word].effective &= keep;
+    data[word].permitted &= keep;
+    data[word].inheritable = 0;
+  }
+  ::syscall(SYS_capset, &header, data);
+}
+
+}  // namespace tracerd

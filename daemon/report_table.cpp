@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "figures.hpp"
+#include "grid.hpp"
+#include "printable.hpp"
+#include "screen.hpp"
+#include "time_bar.hpp"
+
+namespace tracerd {
+namespace {
+
+using tracer::ReportRow;
+
+/// Of tools; those with failures are shown besides.
+constexpr std::size_t kMostRows = 20;
+
+/// What a table shows; the narrower it must be, the less.
+struct Layout {
+  std::size_t name_width = 32;
+  std::size_t causes = 2;
+  bool utilization = true;
+  bool written = true;
+  bool read = true;
+  bool memory = true;
+  bool processes = true;
+  bool bar = true;
+};
+
+/// From the widest to the narrowest.
+constexpr std::array<Layout, 9> kLayouts = {{
+    {},
+    {24, 2},
+    {24, 2, false},
+    {24, 2, false, false},
+    {24, 2, false, false, false},
+    {24, 1, false, false, false},
+    {24, 1, false, false, false, true, false},
+    {20, 1, false, false, false, true, false, false},
+    {16, 1, false, false, false, false, false, false},
+}};
+
+class Table {
+ public:
+  Table(const tracer::Report& report, const Layout& layout)
+      : layout_(layout), failures_(report.total.failed.value != 0), grid_(columns()) {
+    add_heads("tool");
+    add_tools(report.tools);
+    add(report.total);
+    if (!says_more(report)) return;
+    grid_.add({});
+    add_heads("step");
+    for (const ReportRow& step : report.steps) add(step);
+  }
+
+  const Grid& grid() const { return grid_; }
+
+ private:
+  /// A step that is all there is has been shown as the total.
+  static bool says_more(const tracer::Report& report) {
+    return report.steps.size() > 1 ||
+           (report.steps.size() == 1 && report.steps.front().processes != report.total.processes);
+  }
+
+  std::vector<Align> columns() const {
+    std::vector<Align> columns(cells_of({}).size(), Align::kRight);
+    columns.front() = Align::kLeft;
+    columns[where_column()] = Align::kLeft;
+    return columns;
+  }
+  std::size_t where_column() const { return 3 + (layout_.processes ? 1u : 0u) + (layout_.utilization ? 1u : 0u); }
+
+  /// The cells of all columns that this layout has; `cell` gives each.
+  template <class Cell>
+  std::vector<std::string> choose(Cell cell) const {
+    std::vector<std::string> cells;
+    const auto add_if = [&](bool wanted, auto column) {
+      if (wanted) cells.push_back(cell(column));
+    };
+    add_if(true, Column::kName);
+    add_if(layout_.processes, Column::kProcesses);
+    add_if(true, Column::kWall);
+    add_if(true, Column::kCpu);
+    add_if(layout_.utilization, Column::kUtilization);
+    add_if(true, Column::kWhere);
+    add_if(layout_.memory, Column::kMemory);
+    add_if(layout_.read, Column::kRead);
+    add_if(layout_.written, Column::kWritten);
+    add_if(failures_, Column::kFailed);
+    return cells;
+  }
+  enum class Column { kName, kProcesses, kWall, kCpu, kUtilization, kWhere, kMemory, kRead, kWritten, kFailed };
+
+  void add_heads(const char* name) {
+    grid_.add(choose([name](Column column) -> std::string {
+      switch (column) {
+        case Column::kName: return name;
+        case Column::kProcesses: return "processes";
+        case Column::kWall: return "wall";
+        case Column::kCpu: return "CPU";
+        case Column::kUtilization: return "CPU/wall";
+        case Column::kWhere: return "where time went";
+        case Column::kMemory: return "memory";
+        case Column::kRead: return "read";
+        case Column::kWritten: return "written";
+        case Column::kFailed: return "failed";
+      }
+      return {};
+    }));
+  }
+
+  std::string where(const ReportRow& row) const {
+    const std::string causes = main_causes(row.time, layout_.causes);
+    return layout_.bar && !causes.empty() ? time_bar(row.time) + " " + causes : causes;
+  }
+
+  std::vector<std::string> cells_of(const ReportRow& row) const {
+    return choose([this, &row](Column column) -> std::string {
+      switch (column) {
+        case Column::kName: return printable(row.name, layout_.name_width);
+        case Column::kProcesses: return fmt::format("{}", row.processes);
+        case Column::kWall: return format_duration(row.wall_ns);
+        case Column::kCpu: return format_figure(row.cpu_ns, format_duration);
+        case Column::kUtilization:
+          return row.cpu_utilization ? with_bound(row.cpu_ns->bound, format_share(*row.cpu_utilization)) : kUnknown;
+        case Column::kWhere: return where(row);
+        case Column::kMemory: return format_figure(row.peak_bytes, format_bytes);
+        case Column::kRead: return format_figure(row.read_bytes, format_bytes);
+        case Column::kWritten: return format_figure(row.written_bytes, format_bytes);
+        case Column::kFailed:
+          return row.failed.value == 0 ? "" : with_bound(row.failed.bound, fmt::format("{}", row.failed.value));
+      }
+      return {};
+    });
+  }
+  void add(const ReportRow& row) { grid_.add(cells_of(row)); }
+
+  void add_tools(const std::vector<ReportRow>& tools) {
+    std::size_t folded = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t cpu_ns = 0;
+    for (std::size_t i = 0; i < tools.size(); ++i) {
+      if (i < kMostRows || tools[i].failed.value != 0) {
+        add(tools[i]);
+        continue;
+      }
+      ++folded;
+      processes += tools[i].processes;
+      if (tools[i].cpu_ns) cpu_ns += tools[i].cpu_ns->value;
+    }
+    if (folded == 0) return;
+    grid_.add({fmt::format("{} {} more tools with less CPU each: {} processes, CPU {}", symbols().ellipsis, folded,
+                           processes, format_duration(cpu_ns))});
+  }
+
+  Layout layout_;
+  bool failures_;
+  Grid grid_;
+};
+
+}  // namespace
+
+std::string format_tables(const tracer::Report& report, std::optional<std::size_t> columns) {
+  std::string text;
+  for (const Layout& layout : kLayouts) {
+    const Table table(report, layout);
+    text = table.grid().text();
+    if (!columns || table.grid().width() <= *columns) {
+      if (layout.bar && !report.total.time.empty()) text += '\n' + time_bar_legend() + '\n';
+      break;
+    }
+  }
+  if (text.find(symbols().at_least) != std::string::npos)
+    text += fmt::format("{}at least: of some of it the figure is not known\n", symbols().at_least);
+  if (text.find(symbols().at_most) != std::string::npos)
+    text += fmt::format("{}at most: an upper bound\n", symbols().at_most);
+  return text;
+}
+
+}  // namespace tracerd

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_text.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "figures.hpp"
+#include "grid.hpp"
+#include "printable.hpp"
+#include "report_table.hpp"
+#include "screen.hpp"
+
+namespace tracerd {
+namespace {
+
+constexpr std::size_t kMostNameWidth = 32;
+constexpr std::size_t kMostCommandWidth = 100;
+constexpr std::size_t kMostTitleWidth = 200;
+constexpr std::size_t kMostSurvivors = 20;
+constexpr std::size_t kMostPipelines = 5;
+constexpr std::size_t kMostCgroups = 10;
+/// Of one CPU; what costs less is not worth more than a word.
+constexpr double kNotableCost = 0.01;
+
+std::string command_of(const tracer::Process& process) {
+  std::string command;
+  if (process.argv)
+    for (const std::string& word : *process.argv) command += (command.empty() ? "" : " ") + word;
+  return command.empty() ? process.exe.value_or(process.comm.value_or("?")) : command;
+}
+
+std::string tool_of(const tracer::Process& process) {
+  return printable(process.tool.value_or(process.comm.value_or("?")), kMostNameWidth);
+}
+
+std::string status_of(const tracer::Failure& failure) {
+  if (failure.exit_signal) {
+    const char* name = ::sigabbrev_np(*failure.exit_signal);
+    return fmt::format("signal {} ({}){}", *failure.exit_signal, name != nullptr ? name : "?",
+                       failure.core_dumped ? ", core dumped" : "");
+  }
+  return fmt::format("status {}", failure.exit_code.value_or(0));
+}
+
+/// "head", and behind it as much of the command as fits into the line.
+void append_with_command(std::string& out, const std::string& head, const tracer::Process& process,
+                         std::optional<std::size_t> columns) {
+  const std::size_t used = width_of(head) + 1;
+  const std::size_t room = columns ? *columns - std::min(*columns, used) : kMostCommandWidth;
+  out += head + printable(command_of(process), std::min(room, kMostCommandWidth)) + '\n';
+}
+
+void append_pipelines(std::string& out, const tracer::Report& report) {
+  for (std::size_t i = 0; i < std::min(kMostPipelines, report.pipelines.size()); ++i) {
+    const tracer::Pipeline& pipeline = report.pipelines[i];
+    std::string stages;
+    for (const std::string& stage : pipeline.stages)
+      stages += (stages.empty() ? "" : " | ") + printable(stage, kMostNameWidth);
+    out += fmt::format("{}pipe {}:\n", i == 0 ? "\n" : "", stages);
+    if (pipeline.bottleneck.empty()) {
+      out += "  no stage is the bottleneck\n";
+    } else {
+      out += fmt::format("  {} is the bottleneck: it spends {} of its time waiting on pipes, the other {} {}\n",
+                         printable(pipeline.bottleneck, kMostNameWidth), format_share(pipeline.bottleneck_share),
+                         pipeline.stages.size() > 2 ? "stages" : "stage", format_share(pipeline.others_share));
+    }
+  }
+}
+
+void append_cgroups(std::string& out, const tracer::Report& report) {
+  std::size_t shown = 0;
+  for (const tracer::CgroupMemory& memory : report.cgroups) {
+    // Where other processes run besides, its memory says nothing of what was traced.
+    if (!memory.followed_wholly) continue;
+    if (shown++ == kMostCgroups) break;
+    const tracer::CgroupSample& at = memory.highest;
+    out += fmt::format("{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup.value_or("?"), 100),
+                       format_bytes(memory.peak_bytes));
+    if (at.held_bytes && at.file_bytes && at.unexplained_bytes && at.memory_bytes.value_or(0) != 0)
+      out +=
+          fmt::format("; at {}: processes {}, page cache {}, kernel {}, unexplained {}", format_bytes(*at.memory_bytes),
+                      format_bytes(*at.held_bytes), format_bytes(*at.file_bytes),
+                      at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknown,
+                      format_share(static_cast<double>(*at.unexplained_bytes) / static_cast<double>(*at.memory_bytes)));
+    out += '\n';
+  }
+}
+
+void append_failures(std::string& out, const tracer::Report& report, std::optional<std::size_t> columns) {
+  if (report.failures_seen == 0) return;
+  out += fmt::format("\n{} failed:\n", report.failures_seen);
+  std::uint64_t shown = 0;
+  for (const tracer::Failure& failure : report.failures) {
+    const tracer::Process& process = *failure.process;
+    const std::string head = fmt::format("  {}  {}  pid {}  ", tool_of(process), status_of(failure), process.pid);
+    append_with_command(out, head, process, columns);
+    if (failure.count > 1) out += fmt::format("    {} {} more like it\n", symbols().ellipsis, failure.count - 1);
+    shown += failure.count;
+  }
+  if (report.failures_seen > shown)
+    out += fmt::format("  {} {} more\n", symbols().ellipsis, report.failures_seen - shown);
+}
+
+void append_survivors(std::string& out, const tracer::Report& report, std::optional<std::size_t> columns) {
+  if (report.survivors.empty()) return;
+  out += fmt::format("\n{} still running:\n", report.survivors.size());
+  for (std::size_t i = 0; i < std::min(kMostSurvivors, report.survivors.size()); ++i) {
+    const tracer::ProcessSample& sample = report.survivors[i];
+    const tracer::Process& process = *sample.process;
+    const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
+      return value ? format(*value) : std::string(kUnknown);
+    };
+    const std::string head =
+        fmt::format("  pid {}  {}  so far: {}, CPU {}, read {}, written {}  ", process.pid, tool_of(process),
+                    format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
+                    text(sample.account.cpu_ns, format_duration), text(sample.account.read_bytes, format_bytes),
+                    text(sample.account.written_bytes, format_bytes));
+    append_with_command(out, head, process, columns);
+  }
+  if (report.survivors.size() > kMostSurvivors)
+    out += fmt::format("  {} {} more\n", symbols().ellipsis, report.survivors.size() - kMostSurvivors);
+}
+
+std::string cost_of(const tracer::ReportCost& cost, bool in_full) {
+  std::string text = fmt::format("tracing cost: CPU {}", format_duration(cost.own.cpu_ns));
+  if (cost.cpu_share) text += fmt::format(" ({:.1f} % of one)", *cost.cpu_share * 100);
+  if (!in_full) return text;
+  text += cost.own.kernel_ns ? fmt::format(", in the kernel {}", format_duration(*cost.own.kernel_ns))
+                             : ", in the kernel not measured";
+  if (cost.own.memory_bytes) text += fmt::format(", memory {}", format_bytes(*cost.own.memory_bytes));
+  if (cost.own.kernel_memory_bytes)
+    text += fmt::format(", kernel memory {}", format_bytes(*cost.own.kernel_memory_bytes));
+  return text;
+}
+
+/// One line if all is well.
+void append_certificate(std::string& out, const tracer::Report& report) {
+  const tracer::Completeness& certificate = report.completeness;
+  const bool notable = report.cost.cpu_share.value_or(0) > kNotableCost;
+  out += fmt::format("\n{}complete: {} of {} ended processes seen", certificate.complete ? "" : "NOT ",
+                     certificate.exits_seen, certificate.ended);
+  if (certificate.complete) {
+    out += ", nothing lost";
+  } else {
+    for (const auto& [cause, count] : certificate.losses) out += fmt::format("; {}: {}", cause, count);
+    out += certificate.total_is_whole
+               ? fmt::format(
+                     "\nThe kernel added up the line 'total' besides: processes, CPU, read, written and failed "
+                     "are whole there, unless marked {}, {} or -",
+                     *symbols().at_least == '>' ? ">=" : "≥", *symbols().at_most == '<' ? "<=" : "≤")
+               : "\nThe line 'total' may lack what the lost processes consumed";
+  }
+  const bool all_well = certificate.complete && certificate.missing.empty() && !notable;
+  if (all_well) {
+    out += "; " + cost_of(report.cost, false) + '\n';
+    return;
+  }
+  out += '\n';
+  for (const tracer::SignalState& state : certificate.missing)
+    out += fmt::format("{} {}: {} [{}]\n", state.active ? "not all of" : "without", to_string(state.family),
+                       state.problem->what, to_string(state.problem->code));
+  out += cost_of(report.cost, true) + '\n';
+}
+
+}  // namespace
+
+std::string format_report(const std::string& title, const tracer::Report& report, std::optional<std::size_t> columns) {
+  std::string out = fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth));
+  out += format_tables(report, columns);
+  append_pipelines(out, report);
+  append_cgroups(out, report);
+  append_failures(out, report, columns);
+  append_survivors(out, report, columns);
+  append_certificate(out, report);
+  return out;
+}
+
+}  // namespace tracerd

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the place that text is printed to can show.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+namespace tracerd {
+
+/// By the locale, as LC_ALL, LC_CTYPE and LANG name it.
+bool writes_utf8() noexcept;
+
+/// Signs of the table, in UTF-8 or plain ASCII.
+struct Symbols {
+  const char* at_least;
+  const char* at_most;
+  const char* ellipsis;
+  const char* running;
+  const char* ready;
+  const char* waiting;
+};
+const Symbols& symbols() noexcept;
+
+/// How many columns the terminal has that standard error is; absent: it is none, and lines may be of any length.
+std::optional<std::size_t> terminal_columns() noexcept;
+
+}  // namespace tracerd

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a session found, as figures that are ready to be shown: sums of events, made whole with what the kernel added
+/// up, and how complete they are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tracer/export.hpp>
+#include <tracer/signals.hpp>
+#include <tracer/statistics.hpp>
+#include <tracer/summary.hpp>
+
+namespace tracer {
+
+/// What a figure says of the true one.
+enum class Bound { kExact, kAtLeast, kAtMost };
+
+struct Figure {
+  std::uint64_t value = 0;
+  Bound bound = Bound::kExact;
+
+  bool operator==(const Figure&) const = default;
+};
+
+/// Where threads spend their time: the causes of a Ledger, without its parts.
+enum class TimeCause {
+  kCpu,
+  kRunQueue,
+  kThrottled,
+  kDisk,
+  kPipe,
+  kNetwork,
+  kLock,
+  kChild,
+  kSleep,
+  kEvents,
+  kMemory,  ///< reclaim_ns + swap_ns
+  kStopped,
+  kOther,
+};
+
+/// One or two words: "CPU", "run queue", "disk" …
+TRACER_EXPORT std::string_view to_string(TimeCause cause) noexcept;
+
+struct TimeShare {
+  TimeCause cause = TimeCause::kCpu;
+  std::uint64_t time_ns = 0;
+  double share = 0;  ///< Of the time of all threads, 0 to 1.
+};
+
+struct ReportRow {
+  std::string name;
+  Context task;  ///< By task only: its labels.
+  std::uint64_t processes = 0;
+  Figure failed;
+  std::uint64_t wall_ns = 0;
+  std::optional<Figure> cpu_ns;
+  std::optional<double> cpu_utilization;  ///< cpu_ns / wall_ns, with the bound of cpu_ns.
+  /// By tool: of its largest process. By step and in total: of all that lived at once.
+  std::optional<Figure> peak_bytes;
+  std::optional<Figure> read_bytes;
+  std::optional<Figure> written_bytes;
+  std::vector<TimeShare> time;  ///< The largest first, none of 0. Empty: not known.
+};
+
+/// Where the events come from.
+enum class Tier {
+  kKernel,     ///< This machine's kernel.
+  kRecording,  ///< A recording, or another source of events.
+};
+
+/// The certificate: what is there, what is missing, and what is right all the same.
+struct Completeness {
+  Tier tier = Tier::kKernel;
+  bool complete = false;                        ///< Each process that ended was seen, and nothing was lost.
+  std::uint64_t exits_seen = 0;                 ///< ProcessExit events.
+  std::uint64_t ended = 0;                      ///< Processes that ended, by the count of the kernel.
+  std::map<std::string, std::uint64_t> losses;  ///< By cause, as in Statistics::losses.
+  /// The total was added up in the kernel, beside the events that were lost: it is whole where its bounds say so.
+  bool total_is_whole = false;
+  std::vector<SignalState> missing;  ///< Families that were asked for, but are not there, or not all of them.
+};
+
+/// What the tracing cost.
+struct ReportCost {
+  OwnCost own;
+  std::optional<double> cpu_share;  ///< Of one CPU. Absent: it is not known how long the session lasted.
+};
+
+struct Report {
+  std::vector<ReportRow> tools;  ///< Most CPU first.
+  std::vector<ReportRow> steps;  ///< In order of their first start, as the tasks.
+  std::vector<ReportRow> tasks;
+  ReportRow total;
+  std::uint64_t answers = 0;  ///< Statuses other than 0 that are answers, not failures.
+  std::vector<Failure> failures;
+  std::uint64_t failures_seen = 0;  ///< Of all kinds, in events.
+  std::vector<ProcessSample> survivors;
+  std::vector<Pipeline> pipelines;
+  std::vector<CgroupMemory> cgroups;
+  Completeness completeness;
+  ReportCost cost;
+};
+
+/// What a session knows besides its events, once it was stopped.
+struct SessionFigures {
+  std::vector<ContextTotals> totals = {};
+  Statistics statistics = {};
+  std::vector<SignalState> signals = {};  ///< Empty: no kernel was traced.
+  std::uint64_t elapsed_ns = 0;
+  /// Processes were taken in that lived before: their CPU time is that of their whole lives.
+  bool lived_before = false;
+};
+
+/// Without figures of a session, of recorded events alone.
+TRACER_EXPORT Report make_report(const Summary& summary, const SessionFigures& session = {});
+
+}  // namespace tracer

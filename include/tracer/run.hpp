@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Running a command so that a session sees all of it, from its first instruction to its last switch.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tracer/error.hpp>
+#include <tracer/event.hpp>
+#include <tracer/export.hpp>
+
+namespace tracer {
+
+class Session;
+
+struct User {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;
+  std::string name;
+  std::optional<std::string> home;
+};
+
+/// By name or number, from all user databases of the system (it runs `id`). Throws Error(kNoSuchUser).
+TRACER_EXPORT User find_user(const std::string& name_or_uid);
+
+/// Opens a file for writing with the rights of `user`, and creates it if it is not there; it is not cut. Close-on-exec.
+/// Absent: with the rights of the caller. Throws Error: kFileUnwritable, kPermission.
+TRACER_EXPORT int open_as(const std::optional<User>& user, const std::filesystem::path& file);
+
+struct CommandOptions {
+  std::vector<std::string> argv;  ///< Not empty. The first word is looked up in PATH, unless it has a '/'.
+  std::optional<User> user = {};  ///< Absent: who the caller is. With USER, LOGNAME and HOME of that user.
+  /// Called in the new process before it executes the command, as that user: to change its folder, its descriptors or
+  /// its signals. Only what is async-signal-safe; must not throw.
+  std::function<void()> prepare = {};
+};
+
+/// A command that waits to be executed until release(), so that a session can be started on its pid before.
+/// Not thread-safe. ended() reaps it: nobody else may wait for its pid, and SIGCHLD must not be ignored.
+class TRACER_EXPORT Command {
+ public:
+  /// Forks. Throws Error: kInvalidArgument, kInternal.
+  explicit Command(CommandOptions options);
+  /// A command that was never released ends; one that runs goes on.
+  ~Command();
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  pid_t pid() const noexcept { return pid_; }
+  /// Lets it execute. Throws Error if it can't: kCommandNotFound, kCommandNotExecutable, kPermission.
+  void release();
+  /// Its wait status once it has ended; does not wait.
+  std::optional<int> ended() noexcept;
+  /// Sends it a signal, unless it has ended.
+  void signal(int number) const noexcept;
+
+ private:
+  std::string name_;
+  pid_t pid_ = -1;
+  int channel_ = -1;  ///< To the process that waits; -1: released.
+  bool reaped_ = false;
+};
+
+/// Follows a command's own process through the events of a session. A subscriber passes all events; any thread may ask.
+class TRACER_EXPORT CommandTrace {
+ public:
+  explicit CommandTrace(pid_t pid) : pid_(static_cast<std::uint32_t>(pid)) {}
+
+  /// False: the event is no part of the command. Until its first exec, its process is a copy of the caller.
+  bool saw(const Event& event);
+  /// Its last switch was seen: its accounts are final. A parent hears of the end a moment before.
+  bool ended() const noexcept { return ended_; }
+  /// The arguments of its first program, secrets masked, and so fit to be shown; empty until it was seen, and always
+  /// if that was lost. Only once no event is being dispatched.
+  const std::vector<std::string>& argv() const noexcept { return argv_; }
+
+ private:
+  std::uint32_t pid_;
+  bool began_ = false;
+  std::atomic<bool> ended_ = false;
+  std::vector<std::string> argv_;
+};
+
+/// Reader::kPoll: polls until the trace has ended. False: it has not, within `timeout`; its exit may have been lost.
+TRACER_EXPORT bool poll_until_ended(Session& session, const CommandTrace& trace, std::chrono::milliseconds timeout);
+
+}  // namespace tracer

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tracer/run.hpp>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/unique_fd.hpp"
+#include "run/user.hpp"
+
+extern char** environ;
+
+namespace tracer {
+namespace {
+
+enum class Failed : int { kUser, kExec };
+struct Report {
+  Failed what;
+  int error_number;
+};
+
+/// Pointers to texts that outlive it, with a null at the end.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// The caller's environment, with the names of the user to run as.
+std::vector<std::string> environment_of(const std::optional<User>& user) {
+  std::vector<std::string> own;
+  if (user) {
+    own = {"USER=" + user->name, "LOGNAME=" + user->name};
+    if (user->home) own.push_back("HOME=" + *user->home);
+  }
+  std::vector<std::string> all;
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view entry = *at;
+    bool replaced = false;
+    for (const std::string& each : own) replaced = replaced || entry.starts_with(each.substr(0, each.find('=') + 1));
+    if (!replaced) all.emplace_back(entry);
+  }
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+/// The paths to try, in this order, as execvp does; that may allocate, which a process between fork and exec must not.
+std::vector<std::string> candidates_for(const std::string& name) {
+  if (name.find('/') != std::string::npos || name.empty()) return {name};
+  const char* path = std::getenv("PATH");
+  std::vector<std::string> candidates;
+  for (std::string_view rest = path == nullptr ? "/bin:/usr/bin" : path;;) {
+    const std::size_t end = rest.find(':');
+    const std::string_view folder = rest.substr(0, end);
+    candidates.push_back(folder.empty() ? name : fmt::format("{}/{}", folder, name));
+    if (end == std::string_view::npos) return candidates;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+/// All that the new process needs; made before the fork.
+struct Plan {
+  explicit Plan(const CommandOptions& options)
+      : user(options.user),
+        prepare(options.prepare),
+        environment(environment_of(options.user)),
+        candidates(candidates_for(options.argv.front())),
+        argv(pointers_to(options.argv)),
+        envp(pointers_to(environment)),
+        paths(pointers_to(candidates)) {
+    // A script without "#!" is one for the shell, as for execvp; its path is set in when it is known.
+    script = {const_cast<char*>("/bin/sh"), nullptr};
+    script.insert(script.end(), argv.begin() + 1, argv.end());
+  }
+
+  const std::optional<User>& user;
+  const std::function<void()>& prepare;
+  std::vector<std::string> environment;
+  std::vector<std::string> candidates;
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+  std::vector<char*> paths;
+  std::vector<char*> script;
+};
+
+/// Returns if none can be executed; errno says why.
+void execute(Plan& plan) noexcept {
+  bool refused = false;
+  for (char* path : plan.paths) {
+    if (path == nullptr) break;
+    ::execve(path, plan.argv.data(), plan.envp.data());
+    if (errno == ENOEXEC) {
+      plan.script[1] = path;
+      ::execve(plan.script.front(), plan.script.data(), plan.envp.data());
+      return;
+    }
+    if (errno == EACCES) refused = true;
+    if (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ESTALE && errno != ENODEV) return;
+  }
+  if (refused) errno = EACCES;
+}
+
+ssize_t receive(int channel, void* data, std::size_t size) noexcept {
+  ssize_t got = 0;
+  do {
+    got = ::recv(channel, data, size, 0);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+/// In the new process: only what is async-signal-safe.
+[[noreturn]] void run_child(Plan& plan, int channel) noexcept {
+  char go = 0;
+  if (receive(channel, &go, sizeof go) != sizeof go) ::_exit(125);
+  Report failure{Failed::kUser, 0};
+  if (!plan.user || internal::become(*plan.user)) {
+    failure.what = Failed::kExec;
+    if (plan.prepare) plan.prepare();
+    execute(plan);
+  }
+  failure.error_number = errno;
+  ::send(channel, &failure, sizeof failure, MSG_NOSIGNAL);
+  ::_exit(failure.error_number == ENOENT ? 127 : 126);
+}
+
+}  // namespace
+
+Command::Command(CommandOptions options) {
+  if (options.argv.empty())
+    throw Error({ErrorCode::kInvalidArgument, 0, "the command to run is missing", "give at least one word", {}});
+  name_ = options.argv.front();
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    throw Error({ErrorCode::kInternal, errno, "can't make a socket", {}, {}});
+  UniqueFd ours(ends[0]);
+  const UniqueFd theirs(ends[1]);
+  Plan plan(options);
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::close(ours.get());
+    run_child(plan, theirs.get());
+  }
+  if (pid_ < 0) throw Error({ErrorCode::kInternal, errno, "can't fork", {}, {}});
+  channel_ = ours.release();
+}
+
+Command::~Command() {
+  if (channel_ < 0) return;
+  ::close(channel_);
+  if (!reaped_) ::waitpid(pid_, nullptr, 0);
+}
+
+void Command::release() {
+  if (channel_ < 0) return;
+  const UniqueFd channel(std::exchange(channel_, -1));
+  const char go = 1;
+  ::send(channel.get(), &go, sizeof go, MSG_NOSIGNAL);
+  Report failure{};
+  // Without a report it executes: its end was closed by that.
+  const ssize_t got = receive(channel.get(), &failure, sizeof failure);
+  if (got != sizeof failure) return;
+  ::waitpid(pid_, nullptr, 0);
+  reaped_ = true;
+  const int error_number = failure.error_number;
+  if (failure.what == Failed::kUser)
+    throw Error({ErrorCode::kPermission, error_number, "can't become the user to run as", {}, {}});
+  if (error_number == ENOENT)
+    throw Error({ErrorCode::kCommandNotFound,
+                 error_number,
+                 fmt::format("{}: command not found", name_),
+                 "check its spelling and PATH; for a script, check that its interpreter exists",
+                 {}});
+  throw Error({ErrorCode::kCommandNotExecutable,
+               error_number,
+               fmt::format("{}: can't be executed", name_),
+               "check that it is a program and that its execute permission is set",
+               {}});
+}
+
+std::optional<int> Command::ended() noexcept {
+  int status = 0;
+  if (reaped_ || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  reaped_ = true;
+  return status;
+}
+
+void Command::signal(int number) const noexcept {
+  if (!reaped_) ::kill(pid_, number);
+}
+
+}  // namespace tracer

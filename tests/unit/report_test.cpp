@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tracer/report.hpp>
+
+#include <doctest/doctest.h>
+
+#include "summed_events.hpp"
+
+using namespace tracer;
+using namespace summed;
+
+namespace {
+
+/// Of a kernel session: the lifecycle is always there.
+SessionFigures session_of(ContextTotals totals) {
+  SessionFigures session;
+  session.totals = {std::move(totals)};
+  session.signals = {{Family::kLifecycle, true, "", {}}};
+  return session;
+}
+
+ContextTotals totals_of(std::uint64_t ended, std::uint64_t failed, std::uint64_t cpu_ns) {
+  ContextTotals totals;
+  totals.ended = ended;
+  totals.failed = failed;
+  totals.account.cpu_ns = cpu_ns;
+  totals.account.read_bytes = 1000;
+  totals.account.written_bytes = 2000;
+  return totals;
+}
+
+Event answer_of(std::uint32_t pid) {
+  ProcessExit exit = std::get<ProcessExit>(exit_of({.pid = pid, .tool = "grep", .status = 1}));
+  exit.status_is_answer = true;
+  return exit;
+}
+
+}  // namespace
+
+TEST_CASE("a report of nothing has no figures, and is complete") {
+  const Report report = make_report(Summary(), session_of({}));
+  CHECK(report.tools.empty());
+  CHECK(report.total.processes == 0);
+  CHECK_FALSE(report.total.cpu_utilization.has_value());
+  CHECK_FALSE(report.total.peak_bytes.has_value());
+  CHECK(report.total.time.empty());
+  CHECK(report.completeness.complete);
+  CHECK(report.completeness.tier == Tier::kKernel);
+  CHECK_FALSE(report.cost.cpu_share.has_value());
+}
+
+TEST_CASE("when nothing is lost the total is that of the events") {
+  const Summary summary = summary_of({exit_of({.pid = 1, .tool = "a", .start_ns = 100, .end_ns = 300, .cpu_ns = 50}),
+                                      exit_of({.pid = 2, .tool = "b", .start_ns = 100, .end_ns = 200, .cpu_ns = 70})});
+  SessionFigures session = session_of(totals_of(2, 0, 999));
+  session.elapsed_ns = 5000;
+  session.statistics.cost.cpu_ns = 50;
+  const Report report = make_report(summary, session);
+  CHECK(report.completeness.complete);
+  CHECK(report.completeness.total_is_whole);
+  CHECK(report.completeness.exits_seen == 2);
+  CHECK(report.completeness.ended == 2);
+  CHECK(report.total.processes == 2);
+  CHECK(report.total.cpu_ns == Figure{120});
+  CHECK(report.total.wall_ns == 200);
+  CHECK(report.total.cpu_utilization == doctest::Approx(0.6));
+  CHECK(report.total.read_bytes == Figure{20});
+  CHECK(report.cost.cpu_share == doctest::Approx(0.01));
+  REQUIRE(report.tools.size() == 2);
+  CHECK(report.tools[0].name == "b");
+  CHECK(report.tools[0].cpu_utilization == doctest::Approx(0.7));
+}
+
+TEST_CASE("exits that were lost don't change what the kernel has added up") {
+  const Summary summary = summary_of({exit_of({.start_ns = 100, .end_ns = 300, .cpu_ns = 50})});
+  SessionFigures session = session_of(totals_of(3, 1, 999));
+  session.statistics.losses = {{"ring_full_exit", 2}};
+  session.elapsed_ns = 5000;
+  const Report report = make_report(summary, session);
+  CHECK_FALSE(report.completeness.complete);
+  CHECK(report.completeness.total_is_whole);
+  CHECK(report.completeness.exits_seen == 1);
+  CHECK(report.completeness.ended == 3);
+  CHECK(report.completeness.losses.at("ring_full_exit") == 2);
+  CHECK(report.total.processes == 3);
+  CHECK(report.total.cpu_ns == Figure{999});
+  CHECK(report.total.wall_ns == 5000);
+  CHECK(report.total.read_bytes == Figure{1000});
+  CHECK(report.total.written_bytes == Figure{2000});
+}
+
+TEST_CASE("exits that are missing without a loss make a report incomplete") {
+  const Report report = make_report(Summary(), session_of(totals_of(1, 0, 5)));
+  CHECK_FALSE(report.completeness.complete);
+  CHECK(report.completeness.ended == 1);
+}
+
+TEST_CASE("threads or processes that the kernel itself lost make the total too small") {
+  const Summary summary = summary_of({exit_of({.cpu_ns = 50})});
+  SessionFigures session = session_of(totals_of(1, 0, 50));
+  session.statistics.losses = {{"ring_full_exit", 1}, {"process_not_tracked", 1}};
+  const Report report = make_report(summary, session);
+  CHECK_FALSE(report.completeness.complete);
+  CHECK_FALSE(report.completeness.total_is_whole);
+}
+
+TEST_CASE("when the kernel's sums lack what some have read and written, what is seen is a lower bound") {
+  const Summary summary = summary_of({exit_of({.cpu_ns = 50})});
+  ContextTotals totals = totals_of(2, 0, 80);
+  totals.account.written_bytes = {};
+  totals.account.read_bytes = {};
+  SessionFigures session = session_of(totals);
+  session.statistics.losses = {{"ring_full_exit", 1}};
+  const Report report = make_report(summary, session);
+  CHECK(report.total.read_bytes == Figure{10, Bound::kAtLeast});
+  CHECK(report.total.written_bytes == Figure{20, Bound::kAtLeast});
+}
+
+TEST_CASE("reads that the kernel knows a bound of are one in the total") {
+  const Summary summary = summary_of({exit_of({.cpu_ns = 50})});
+  ContextTotals totals = totals_of(2, 0, 80);
+  totals.account.read_bytes = {};
+  totals.account.read_at_most_bytes = 5000;
+  SessionFigures session = session_of(totals);
+  session.statistics.losses = {{"ring_full_exit", 1}};
+  CHECK(make_report(summary, session).total.read_bytes == Figure{5000, Bound::kAtMost});
+}
+
+TEST_CASE("of processes that lived before, the wall time is that of the session at least") {
+  const Summary summary = summary_of({exit_of({.start_ns = 100, .end_ns = 300, .cpu_ns = 50})});
+  SessionFigures session = session_of(totals_of(1, 0, 50));
+  session.elapsed_ns = 5000;
+  CHECK(make_report(summary, session).total.wall_ns == 200);
+  session.lived_before = true;
+  CHECK(make_report(summary, session).total.wall_ns == 5000);
+}
+
+TEST_CASE("CPU time that is not known of some programs is a bound by tool, and the kernel's in the total") {
+  const Summary summary = summary_of({exit_of({.pid = 1, .tool = "a", .end_ns = 100, .cpu_ns = {}}),
+                                      exit_of({.pid = 2, .tool = "a", .end_ns = 100, .cpu_ns = 50}),
+                                      exit_of({.pid = 3, .tool = "b", .end_ns = 100, .cpu_ns = {}})});
+  const Report report = make_report(summary, session_of(totals_of(3, 0, 80)));
+  CHECK(report.tools.at(0).cpu_ns == Figure{50, Bound::kAtLeast});
+  CHECK_FALSE(report.tools.at(1).cpu_ns.has_value());
+  CHECK_FALSE(report.tools.at(1).cpu_utilization.has_value());
+  CHECK(report.total.cpu_ns == Figure{80});
+}
+
+TEST_CASE("the kernel counts answers as failures; the total does not") {
+  const Summary summary = summary_of({answer_of(1), answer_of(2), exit_of({.pid = 3, .tool = "sort", .status = 1})});
+  const Report report = make_report(summary, session_of(totals_of(3, 3, 0)));
+  CHECK(report.total.failed == Figure{1});
+  CHECK(report.failures_seen == 1);
+  CHECK(report.answers == 2);
+}
+
+TEST_CASE("of exits that were lost nobody knows whether they were answers") {
+  const Summary summary = summary_of({answer_of(1), exit_of({.pid = 3, .tool = "sort", .status = 1})});
+  SessionFigures session = session_of(totals_of(9, 6, 0));
+  session.statistics.losses = {{"ring_full_exit", 7}};
+  CHECK(make_report(summary, session).total.failed == Figure{5, Bound::kAtMost});
+  // All that failed by the kernel's count was seen.
+  session.totals = {totals_of(9, 2, 0)};
+  CHECK(make_report(summary, session).total.failed == Figure{1});
+}
+
+TEST_CASE("a ledger becomes shares, the largest first") {
+  ProcessExit exit = std::get<ProcessExit>(exit_of({.tool = "x"}));
+  Ledger& ledger = exit.program.account.ledger;
+  ledger.wall_ns = 1000;
+  ledger.cpu_ns = 200;
+  ledger.cpu_user_ns = 150;
+  ledger.cpu_system_ns = 50;
+  ledger.pipe_ns = 700;
+  ledger.pipe_read_ns = 700;
+  ledger.reclaim_ns = 60;
+  ledger.swap_ns = 40;
+  ledger.disk_ns = 0;
+  const auto time = make_report(summary_of({exit}), {}).tools.at(0).time;
+  REQUIRE(time.size() == 3);
+  CHECK(time[0].cause == TimeCause::kPipe);
+  CHECK(time[0].share == doctest::Approx(0.7));
+  CHECK(time[1].cause == TimeCause::kCpu);
+  CHECK(time[1].time_ns == 200);
+  CHECK(time[2].cause == TimeCause::kMemory);
+  CHECK(time[2].time_ns == 100);
+  CHECK(to_string(time[2].cause) == "memory");
+}
+
+TEST_CASE("each cause of waiting is in the shares") {
+  Ledger ledger;
+  ledger.wall_ns = 13;
+  ledger.cpu_ns = ledger.run_queue_ns = ledger.throttled_ns = ledger.disk_ns = ledger.pipe_ns = ledger.socket_ns = 1;
+  ledger.lock_ns = ledger.child_ns = ledger.sleep_ns = ledger.poll_ns = ledger.swap_ns = ledger.stopped_ns = 1;
+  ledger.other_ns = 1;
+  ProcessExit exit = std::get<ProcessExit>(exit_of({.tool = "x"}));
+  exit.program.account.ledger = ledger;
+  const auto time = make_report(summary_of({exit}), {}).tools.at(0).time;
+  CHECK(time.size() == 13);
+  for (const TimeShare& each : time) CHECK_FALSE(to_string(each.cause).empty());
+}
+
+TEST_CASE("the peak of a tool is its largest process's, that of a step is of all at once") {
+  Summary summary = summary_of({sample_at(100, 1, 300, "s"), sample_at(100, 2, 400, "s"),
+                                exit_of({.pid = 1, .tool = "a", .step = "s", .peak = 350}),
+                                exit_of({.pid = 2, .tool = "b", .step = "s", .peak = 450}),
+                                exit_of({.pid = 3, .tool = "b", .step = "s"})});
+  const Report report = make_report(summary, session_of(totals_of(3, 0, 0)));
+  for (const ReportRow& tool : report.tools) {
+    if (tool.name == "a") CHECK(tool.peak_bytes == Figure{350});
+    if (tool.name == "b") CHECK(tool.peak_bytes == Figure{450, Bound::kAtLeast});
+  }
+  CHECK(report.steps.at(0).peak_bytes == Figure{700});
+}
+
+TEST_CASE("what is asked for and not there is in the certificate") {
+  SessionFigures session = session_of({});
+  session.signals.push_back({Family::kWaits, false, "", Problem{ErrorCode::kOverBudget, 0, "too much", "", ""}});
+  session.signals.push_back({Family::kSnapshots, true, "", {}});
+  const auto missing = make_report(Summary(), session).completeness.missing;
+  REQUIRE(missing.size() == 1);
+  CHECK(missing[0].family == Family::kWaits);
+}
+
+TEST_CASE("a recording's report knows what its end says") {
+  Summary summary = summary_of({exit_of({.pid = 1}), Loss{1, "ring_full_exit", 2}});
+  CHECK_FALSE(make_report(summary).completeness.complete);
+  SessionEnd end;
+  end.processes_ended = 3;
+  end.cost_cpu_ns = 70;
+  summary.add(end);
+  const Report report = make_report(summary);
+  CHECK(report.completeness.tier == Tier::kRecording);
+  CHECK_FALSE(report.completeness.complete);
+  CHECK(report.completeness.exits_seen == 1);
+  CHECK(report.completeness.ended == 3);
+  CHECK(report.completeness.losses.at("ring_full_exit") == 2);
+  CHECK_FALSE(report.completeness.total_is_whole);
+  CHECK(report.cost.own.cpu_ns == 70);
+
+  Summary whole = summary_of({exit_of({.pid = 1})});
+  CHECK_FALSE(make_report(whole).completeness.complete);  // Cut short.
+  end.processes_ended = 1;
+  whole.add(end);
+  CHECK(make_report(whole).completeness.complete);
+}
