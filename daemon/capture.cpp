@@ -53,23 +53,26 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
 Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs, std::optional<pid_t> command)
     : session_(session_options(std::move(filter), options)), live_(options.live) {
   if (command) command_.emplace(*command);
-  const auto add = [this](std::unique_ptr<tracer::Sink> sink) {
-    sinks_.push_back(&session_.add_sink(std::move(sink)));
+  const auto add = [this](const std::string& name, std::unique_ptr<tracer::Sink> sink) {
+    outputs_.push_back({name, session_.add_sink(std::move(sink))});
   };
   // Pipes and devices can't be cut, and need not be.
   if (outputs.record_fd && ::ftruncate(*outputs.record_fd, 0) != 0) errno = 0;
   if (outputs.json_fd && *options.json != "-" && ::ftruncate(*outputs.json_fd, 0) != 0) errno = 0;
-  if (outputs.record_fd) add(tracer::recording_sink(*outputs.record_fd, *options.record, session_.host()));
-  if (outputs.json_fd)
-    add(tracer::json_sink(*outputs.json_fd, *options.json == "-" ? "standard output" : *options.json, session_.host()));
+  if (outputs.record_fd)
+    add(*options.record, tracer::recording_sink(*outputs.record_fd, *options.record, session_.host()));
+  if (outputs.json_fd) {
+    const std::string name = *options.json == "-" ? "standard output" : *options.json;
+    add(name, tracer::json_sink(*outputs.json_fd, name, session_.host()));
+  }
   subscription_ = session_.on_any([this](const tracer::Event& event) { on_event(event); });
 }
 
 void Capture::on_event(const tracer::Event& event) {
   if (command_ && !command_->saw(event)) return;
   summary_.add(event);
-  if (const auto* sample = std::get_if<tracer::ProcessSample>(&event)) live_.saw(*sample);
-  if (const auto* folded = std::get_if<tracer::ToolSample>(&event)) live_.saw(*folded);
+  if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
+  if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
 }
 
 void Capture::wait_for_last_switch() {
@@ -97,10 +100,11 @@ bool Capture::follows_any() const {
 }
 
 void Capture::report_problems() {
-  for (tracer::Sink* sink : sinks_) {
-    const auto problem = sink->problem();
-    if (!problem || !reported_.insert(sink).second) continue;
-    say("tracerd: {}\n", tracer::Error(*problem).what());
+  for (Output& output : outputs_) {
+    const auto problem = output.sink.problem();
+    if (!problem || output.reported) continue;
+    output.reported = true;
+    say("tracerd: {}: {}\n", output.name, tracer::Error(*problem).what());
   }
 }
 
@@ -108,6 +112,9 @@ void Capture::finish(const std::string& title) {
   session_.stop();
   live_.clear();
   report_problems();
+  for (const Output& output : outputs_)
+    if (const std::uint64_t dropped = output.sink.dropped(); dropped != 0)
+      say("tracerd: {}: {} events are missing, as it could not be written fast enough\n", output.name, dropped);
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.signals(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};

@@ -59,8 +59,12 @@ class Capture {
   tracer::Summary summary_;
   LiveLine live_;
   std::optional<tracer::CommandTrace> command_;
-  std::vector<tracer::Sink*> sinks_;
-  std::set<tracer::Sink*> reported_;
+  struct Output {
+    std::string name;
+    tracer::SinkHandle sink;
+    bool reported = false;
+  };
+  std::vector<Output> outputs_;
   tracer::Subscription subscription_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

@@ -60,13 +60,13 @@ bool prints_lines() {
 }  // namespace
 
 std::string describe(const tracer::ProcessSample& sample) {
-  const tracer::Process& process = *sample.process;
-  std::string text = printable(process.tool.value_or(process.comm.value_or("?")), kMostNameWidth);
-  const tracer::Progress& progress = sample.progress;
-  if (!progress.file || progress.size_bytes.value_or(0) == 0) return text;
+  const tracer::Program& program = *sample.process->program;
+  std::string text = printable(program.tool.value_or(program.comm.value_or("?")), kMostNameWidth);
+  if (!sample.progress || sample.progress->size_bytes == 0) return text;
+  const tracer::Progress& progress = *sample.progress;
   text += fmt::format(" {:.0f} % of {}",
-                      100.0 * static_cast<double>(*progress.position_bytes) / static_cast<double>(*progress.size_bytes),
-                      printable(*progress.file, kMostNameWidth));
+                      100.0 * static_cast<double>(progress.position_bytes) / static_cast<double>(progress.size_bytes),
+                      printable(progress.file, kMostNameWidth));
   if (progress.bytes_per_s == std::uint64_t{0}) return text + ", no progress";
   if (progress.time_left_ns) text += fmt::format(", {} left", format_duration(*progress.time_left_ns));
   return text;

@@ -25,14 +25,15 @@ constexpr std::size_t kMostCgroups = 10;
 constexpr double kNotableCost = 0.01;
 
 std::string command_of(const tracer::Process& process) {
+  const tracer::Program& program = *process.program;
   std::string command;
-  if (process.argv)
-    for (const std::string& word : *process.argv) command += (command.empty() ? "" : " ") + word;
-  return command.empty() ? process.exe.value_or(process.comm.value_or("?")) : command;
+  if (program.argv)
+    for (const std::string& word : *program.argv) command += (command.empty() ? "" : " ") + word;
+  return command.empty() ? program.exe.value_or(program.comm.value_or("?")) : command;
 }
 
 std::string tool_of(const tracer::Process& process) {
-  return printable(process.tool.value_or(process.comm.value_or("?")), kMostNameWidth);
+  return printable(process.program->tool.value_or(process.program->comm.value_or("?")), kMostNameWidth);
 }
 
 std::string status_of(const tracer::Failure& failure) {
@@ -76,7 +77,7 @@ void append_cgroups(std::string& out, const tracer::Report& report) {
     if (!memory.followed_wholly) continue;
     if (shown++ == kMostCgroups) break;
     const tracer::CgroupSample& at = memory.highest;
-    out += fmt::format("{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup.value_or("?"), 100),
+    out += fmt::format("{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup->path.value_or("?"), 100),
                        format_bytes(memory.peak_bytes));
     if (at.held_bytes && at.file_bytes && at.unexplained_bytes && at.memory_bytes.value_or(0) != 0)
       out +=

@@ -49,7 +49,6 @@ struct ProcessExit {
   std::optional<std::int32_t> exit_code;    ///< 0 to 255; absent when a signal ended it.
   std::optional<std::int32_t> exit_signal;  ///< Absent when it exited by itself.
   bool core_dumped = false;
-  bool status_is_answer = false;         ///< exit_code is the answer to what was asked: grep's "nothing found".
   std::optional<std::uint64_t> threads;  ///< Ever created, the first included.
   Account account;                       ///< Of the whole process; its peak is the last program's.
   ProgramAccount program;                ///< The last program's share.

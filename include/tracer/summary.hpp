@@ -41,7 +41,7 @@ struct SummaryRow {
   /// Only a lower bound: the largest process's own peak exceeds every snapshot, or snapshots were not taken to the end.
   bool task_peak_is_floor = false;
   std::uint64_t unknown_snapshots = 0;  ///< At which it was not known: task_peak_bytes may be too small.
-  Ledger ledger;                        ///< Summed over those for which it is known. Peers are absent.
+  std::optional<Ledger> ledger;  ///< Summed over those for which it is known; peers are absent. Absent: of none it is.
 };
 
 /// Processes of one tool that failed in the same way.

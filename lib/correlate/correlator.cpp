@@ -228,8 +228,8 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
     event.exit_code = record.exit_code;
     event.exit_signal = record.exit_signal;
     event.core_dumped = record.core_dumped;
-    event.status_is_answer =
-        record.exit_code && process->tool && rules_.tools.is_answer(*process->tool, *record.exit_code);
+    event.status_is_answer = record.exit_code && process->program->tool &&
+                             rules_.tools.is_answer(*process->program->tool, *record.exit_code);
     event.threads = record.threads;
     event.account = process_account(record);
     event.program.start_ns = record.program_start_ns;

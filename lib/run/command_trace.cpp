@@ -6,13 +6,13 @@
 namespace tracer {
 
 bool CommandTrace::saw(const Event& event) {
-  if (const auto* exec = std::get_if<ProcessExec>(&event)) {
+  if (const auto* exec = event.get_if<ProcessExec>()) {
     if (began_ || exec->process->pid != pid_) return true;
     began_ = true;
-    argv_ = exec->process->argv.value_or(argv_);
+    argv_ = exec->process->program->argv.value_or(argv_);
     return false;
   }
-  if (const auto* exit = std::get_if<ProcessExit>(&event))
+  if (const auto* exit = event.get_if<ProcessExit>())
     if (exit->process->pid == pid_) ended_ = true;
   return true;
 }

@@ -14,12 +14,12 @@ namespace tracer {
 class Session::Impl {
  public:
   Impl(std::unique_ptr<internal::Source> source, SessionOptions options,
-       std::shared_ptr<internal::ContextTable> contexts, bool from_kernel)
+       std::shared_ptr<internal::ContextTable> contexts, bool is_kernel)
       : filter(options.filter),
-        from_kernel(from_kernel),
+        from_kernel(is_kernel),
         host(source->host()),
         reader(std::make_shared<internal::Reader>(std::move(source), std::move(options), std::move(contexts),
-                                                  from_kernel)) {}
+                                                  is_kernel)) {}
   ~Impl() { reader->stop_or_leave(); }
 
   const Filter filter;

@@ -7,7 +7,7 @@ namespace tracer::internal {
 
 void CgroupPeaks::add(const CgroupSample& sample) {
   if (!sample.memory_bytes) return;
-  const auto [at, fresh] = cgroups_.try_emplace({sample.cgroup_hierarchy.value_or(""), sample.cgroup_id});
+  const auto [at, fresh] = cgroups_.try_emplace({sample.cgroup->hierarchy.value_or(""), sample.cgroup->id.value_or(0)});
   CgroupMemory& memory = at->second;
   if (fresh || memory.highest.memory_bytes < sample.memory_bytes) memory.highest = sample;
   memory.peak_bytes = std::max(memory.peak_bytes, sample.memory_peak_bytes.value_or(*sample.memory_bytes));

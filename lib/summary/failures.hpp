@@ -18,8 +18,8 @@ class Failures {
  public:
   void add(const ProcessExit& exit) {
     ++count_;
-    const Key key{exit.process->tool.value_or(exit.process->comm.value_or("")), exit.exit_code, exit.exit_signal,
-                  exit.core_dumped};
+    const Key key{exit.process->program->tool.value_or(exit.process->program->comm.value_or("")), exit.exit_code,
+                  exit.exit_signal, exit.core_dumped};
     const auto known = places_.find(key);
     if (known != places_.end()) {
       ++different_[known->second].count;

@@ -35,9 +35,10 @@ std::vector<std::string> in_order(const std::set<std::string>& tools,
 }  // namespace
 
 void PipeGraph::saw(const Process& process) {
-  if (!process.tool || members_.size() >= kMostMembers) return;
+  const auto& tool = process.program->tool;
+  if (!tool || members_.size() >= kMostMembers) return;
   Member& member = members_[{process.pid, process.start_ns}];
-  member.tool = *process.tool;
+  member.tool = *tool;
   member.parent_pid = process.parent_pid;
 }
 
@@ -54,12 +55,12 @@ PipeGraph::Members::iterator PipeGraph::peer_of(std::uint32_t pid, const Id& of,
 }
 
 PipeGraph::Stage PipeGraph::stage_of(const ProcessExit& exit) {
-  const Ledger& ledger = exit.program.account.ledger;
-  if (!ledger.wall_ns) return {};
+  const auto& ledger = exit.program.account.ledger;
+  if (!ledger) return {};
   const std::uint64_t end_ns = exit.program.end_ns.value_or(0);
   const std::uint64_t since_ns = std::max(exit.program.start_ns.value_or(end_ns), exit.attached_ns.value_or(0));
   const std::uint64_t life_ns = end_ns - std::min(end_ns, since_ns);
-  return {life_ns, std::min(life_ns, ledger.pipe_ns.value_or(0))};
+  return {life_ns, std::min(life_ns, ledger->pipe_ns)};
 }
 
 void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
@@ -77,13 +78,13 @@ void PipeGraph::ended(const ProcessExit& exit) {
   const Id id{process.pid, process.start_ns};
   const auto self = members_.find(id);
   if (self == members_.end()) return;
-  const Ledger& ledger = program.account.ledger;
+  const auto& ledger = program.account.ledger;
   self->second.end_ns = program.end_ns.value_or(process.start_ns);
   self->second.stage = stage_of(exit);
-  if (ledger.pipe_read_peer_pid && ledger.pipe_read_ns.value_or(0) >= kLeastWaitNs)
-    join(peer_of(*ledger.pipe_read_peer_pid, id, program), self);
-  if (ledger.pipe_write_peer_pid && ledger.pipe_write_ns.value_or(0) >= kLeastWaitNs)
-    join(self, peer_of(*ledger.pipe_write_peer_pid, id, program));
+  if (ledger && ledger->pipe_read_peer_pid && ledger->pipe_read_ns >= kLeastWaitNs)
+    join(peer_of(*ledger->pipe_read_peer_pid, id, program), self);
+  if (ledger && ledger->pipe_write_peer_pid && ledger->pipe_write_ns >= kLeastWaitNs)
+    join(self, peer_of(*ledger->pipe_write_peer_pid, id, program));
   ended_.push_back(id);
   if (ended_.size() <= kMostEnded) return;
   forget(ended_.front());

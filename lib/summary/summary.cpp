@@ -5,7 +5,7 @@
 
 #include <tracer/signals.hpp>
 
-#include "base/field_sums.hpp"
+#include "base/sums.hpp"
 #include "correlate/account.hpp"
 #include "summary/cgroup_peaks.hpp"
 #include "summary/failures.hpp"
@@ -37,7 +37,10 @@ void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
   add_reads(row, account);
   row.written_bytes += account.written_bytes.value_or(0);
   if (!account.written_bytes) ++row.unknown_writes;
-  if (is_known(account.ledger)) add_fields(row.ledger, account.ledger, Unknown::kIsPassed);
+  if (account.ledger) {
+    if (!row.ledger) row.ledger.emplace();
+    internal::add_figures(*row.ledger, *account.ledger, internal::Unknown::kIsPassed);
+  }
   if (account.peak_rss_bytes) {
     row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);
   } else if (peak_matters) {
@@ -112,11 +115,11 @@ void Summary::Impl::for_each_whole(const Context& context, Visit visit) {
 }
 
 void Summary::Impl::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
-  SummaryRow& by_tool = tools_[program.tool.value_or(kNoTool)];
+  SummaryRow& by_tool = tools_[program.program->tool.value_or(kNoTool)];
   add_to(by_tool, program, peak_matters);
   if (program.start_ns && program.end_ns && *program.end_ns > *program.start_ns)
     by_tool.wall_ns += *program.end_ns - *program.start_ns;
-  for_each_whole(process.context, [&](SummaryRow& row) { add_to(row, program, peak_matters); });
+  for_each_whole(*process.context, [&](SummaryRow& row) { add_to(row, program, peak_matters); });
 }
 
 void Summary::Impl::add_exit(const ProcessExit& exit) {
@@ -130,30 +133,30 @@ void Summary::Impl::add_exit(const ProcessExit& exit) {
     if (failed) ++row.failed;
     if (exit.status_is_answer) ++row.answers;
   };
-  count(tools_[exit.program.tool.value_or(kNoTool)]);
-  for_each_whole(exit.process->context, count);
+  count(tools_[exit.program.program->tool.value_or(kNoTool)]);
+  for_each_whole(*exit.process->context, count);
   if (failed) failures.add(exit);
 }
 
 void Summary::Impl::add(const Event& event) {
-  if (const auto* exec = std::get_if<ProcessExec>(&event)) {
+  if (const auto* exec = event.get_if<ProcessExec>()) {
     pipes.saw(*exec->process);
     // Nobody asks for the peak of a mere copy of the parent, before its first exec.
     add_program(*exec->process, exec->ended, exec->ended.start_ns != exec->process->start_ns);
-  } else if (const auto* exit = std::get_if<ProcessExit>(&event)) {
+  } else if (const auto* exit = event.get_if<ProcessExit>()) {
     add_exit(*exit);
-  } else if (const auto* sample = std::get_if<ProcessSample>(&event)) {
+  } else if (const auto* sample = event.get_if<ProcessSample>()) {
     begin_snapshot(sample->time_ns);
     living_.insert_or_assign(sample->process->pid, *sample);
-    memory_.add(*sample, sample->process->context);
-  } else if (const auto* folded = std::get_if<ToolSample>(&event)) {
+    memory_.add(*sample, *sample->process->context);
+  } else if (const auto* folded = event.get_if<ToolSample>()) {
     begin_snapshot(folded->time_ns);
-    memory_.add(*folded, folded->context);
-  } else if (const auto* cgroup = std::get_if<CgroupSample>(&event)) {
+    memory_.add(*folded, *folded->context);
+  } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
     cgroups.add(*cgroup);
-  } else if (const auto* loss = std::get_if<Loss>(&event)) {
+  } else if (const auto* loss = event.get_if<Loss>()) {
     losses[loss->cause] += loss->count;
-  } else if (const auto* last = std::get_if<SessionEnd>(&event)) {
+  } else if (const auto* last = event.get_if<SessionEnd>()) {
     end = *last;
     if (all_ended(*last)) living_.clear();
   }

@@ -7,33 +7,31 @@
 namespace tracer {
 namespace {
 
-using Member = std::optional<std::uint64_t> Ledger::*;
-
 struct Cause {
   TimeCause cause;
   std::string_view name;
-  Member first;
-  Member second = nullptr;
+  std::uint64_t (*time_ns)(const Ledger& ledger);
 };
 
-constexpr std::array<Cause, 13> kCauses = {{{TimeCause::kCpu, "CPU", &Ledger::cpu_ns},
-                                            {TimeCause::kRunQueue, "run queue", &Ledger::run_queue_ns},
-                                            {TimeCause::kThrottled, "CPU limit", &Ledger::throttled_ns},
-                                            {TimeCause::kDisk, "disk", &Ledger::disk_ns},
-                                            {TimeCause::kPipe, "pipe", &Ledger::pipe_ns},
-                                            {TimeCause::kNetwork, "network", &Ledger::socket_ns},
-                                            {TimeCause::kLock, "lock", &Ledger::lock_ns},
-                                            {TimeCause::kChild, "child", &Ledger::child_ns},
-                                            {TimeCause::kSleep, "sleep", &Ledger::sleep_ns},
-                                            {TimeCause::kEvents, "events", &Ledger::poll_ns},
-                                            {TimeCause::kMemory, "memory", &Ledger::reclaim_ns, &Ledger::swap_ns},
-                                            {TimeCause::kStopped, "stopped", &Ledger::stopped_ns},
-                                            {TimeCause::kOther, "other", &Ledger::other_ns}}};
-
-std::uint64_t time_of(const Ledger& ledger, const Cause& cause) {
-  const std::uint64_t second = cause.second == nullptr ? 0 : (ledger.*cause.second).value_or(0);
-  return (ledger.*cause.first).value_or(0) + second;
+template <std::uint64_t Ledger::*Member>
+std::uint64_t of(const Ledger& ledger) {
+  return ledger.*Member;
 }
+
+constexpr std::array<Cause, 13> kCauses = {
+    {{TimeCause::kCpu, "CPU", of<&Ledger::cpu_ns>},
+     {TimeCause::kRunQueue, "run queue", of<&Ledger::run_queue_ns>},
+     {TimeCause::kThrottled, "CPU limit", [](const Ledger& ledger) { return ledger.throttled_ns.value_or(0); }},
+     {TimeCause::kDisk, "disk", of<&Ledger::disk_ns>},
+     {TimeCause::kPipe, "pipe", of<&Ledger::pipe_ns>},
+     {TimeCause::kNetwork, "network", of<&Ledger::socket_ns>},
+     {TimeCause::kLock, "lock", of<&Ledger::lock_ns>},
+     {TimeCause::kChild, "child", of<&Ledger::child_ns>},
+     {TimeCause::kSleep, "sleep", of<&Ledger::sleep_ns>},
+     {TimeCause::kEvents, "events", of<&Ledger::poll_ns>},
+     {TimeCause::kMemory, "memory", [](const Ledger& ledger) { return ledger.reclaim_ns + ledger.swap_ns; }},
+     {TimeCause::kStopped, "stopped", of<&Ledger::stopped_ns>},
+     {TimeCause::kOther, "other", of<&Ledger::other_ns>}}};
 
 }  // namespace
 
@@ -45,11 +43,12 @@ std::string_view to_string(TimeCause cause) noexcept {
 
 namespace internal {
 
-std::vector<TimeShare> time_shares(const Ledger& ledger) {
+std::vector<TimeShare> time_shares(const std::optional<Ledger>& ledger) {
+  if (!ledger) return {};
   std::vector<TimeShare> shares;
   std::uint64_t sum = 0;
   for (const Cause& cause : kCauses) {
-    const std::uint64_t time_ns = time_of(ledger, cause);
+    const std::uint64_t time_ns = cause.time_ns(*ledger);
     if (time_ns != 0) shares.push_back({cause.cause, time_ns, 0});
     sum += time_ns;
   }

@@ -8,6 +8,6 @@
 namespace tracer::internal {
 
 /// The largest first; empty where the ledger is not known.
-std::vector<TimeShare> time_shares(const Ledger& ledger);
+std::vector<TimeShare> time_shares(const std::optional<Ledger>& ledger);
 
 }  // namespace tracer::internal

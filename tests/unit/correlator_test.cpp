@@ -225,13 +225,13 @@ TEST_CASE("labels go from parent to child, and a record's own context comes firs
   for (const Who& who : {shell, child, other}) stages.push(wire::start_record(who));
   const auto starts = stages.all<ProcessStart>();
   REQUIRE(starts.size() == 3);
-  *CHECK(starts[0].process->context == align);
-  *CHECK(starts[1].process->context == align);
-  *CHECK(starts[2].process->context == sort);
+  **CHECK(starts[0].process->context == align);
+  **CHECK(starts[1].process->context == align);
+  **CHECK(starts[2].process->context == sort);
   Who unknown = wire::child_of(shell, 103, 2200);
   unknown.context_id = 77;
   stages.push(wire::start_record(unknown));
-  *CHECK(stages.last<ProcessStart>().process->context == align);
+  **CHECK(stages.last<ProcessStart>().process->context == align);
 }
 
 TEST_CASE("secrets are masked before anything is told") {

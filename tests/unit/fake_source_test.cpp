@@ -61,8 +61,8 @@ TEST_CASE("a session tells the events that a fake source is given, filtered, the
   session.stop();
   using enum EventKind;
   CHECK(collect::kinds_of(events) == std::vector{kProcessExit, kProcessExit, kLoss, kSessionEnd});
-  CHECK(std::get<ProcessExit>(events[1]).process->pid == 3);
-  CHECK(std::get<SessionEnd>(events[3]).losses == 3);
+  CHECK((*events[1].get_if<ProcessExit>()).process->pid == 3);
+  CHECK((*events[3].get_if<SessionEnd>()).losses == 3);
   CHECK(session.living().empty());
   CHECK(session.totals().empty());
   CHECK(session.signals().empty());

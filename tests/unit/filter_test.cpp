@@ -163,7 +163,7 @@ TEST_CASE("the rule that takes a process in gives it its labels, and they are in
   Context labels;
   labels.step = "align";
   for (const ProcessExit& exit : collect::all_of<ProcessExit>(pipeline(Filter().include_tree(20, labels))))
-    *CHECK(exit.process->context == labels);
+    **CHECK(exit.process->context == labels);
 }
 
 TEST_CASE("what the kernel decided is not decided again") {

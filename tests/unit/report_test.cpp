@@ -29,7 +29,7 @@ ContextTotals totals_of(std::uint64_t ended, std::uint64_t failed, std::uint64_t
 }
 
 Event answer_of(std::uint32_t pid) {
-  ProcessExit exit = std::get<ProcessExit>(exit_of({.pid = pid, .tool = "grep", .status = 1}));
+  ProcessExit exit = (*(exit_of({.pid = pid, .tool = "grep", .status = 1})).get_if<ProcessExit>());
   exit.status_is_answer = true;
   return exit;
 }
@@ -164,7 +164,7 @@ TEST_CASE("of exits that were lost nobody knows whether they were answers") {
 }
 
 TEST_CASE("a ledger becomes shares, the largest first") {
-  ProcessExit exit = std::get<ProcessExit>(exit_of({.tool = "x"}));
+  ProcessExit exit = (*(exit_of({.tool = "x"})).get_if<ProcessExit>());
   Ledger& ledger = exit.program.account.ledger;
   ledger.wall_ns = 1000;
   ledger.cpu_ns = 200;
@@ -192,7 +192,7 @@ TEST_CASE("each cause of waiting is in the shares") {
   ledger.cpu_ns = ledger.run_queue_ns = ledger.throttled_ns = ledger.disk_ns = ledger.pipe_ns = ledger.socket_ns = 1;
   ledger.lock_ns = ledger.child_ns = ledger.sleep_ns = ledger.poll_ns = ledger.swap_ns = ledger.stopped_ns = 1;
   ledger.other_ns = 1;
-  ProcessExit exit = std::get<ProcessExit>(exit_of({.tool = "x"}));
+  ProcessExit exit = (*(exit_of({.tool = "x"})).get_if<ProcessExit>());
   exit.program.account.ledger = ledger;
   const auto time = make_report(summary_of({exit}), {}).tools.at(0).time;
   CHECK(time.size() == 13);

@@ -184,7 +184,7 @@ TEST_CASE("a tree that is taken in later gets its labels, of which there may be 
   Session session(Source(std::make_unique<CountingSource>(&tracked)), options);
   std::optional<Context> seen;
   const Subscription starts =
-      session.on<ProcessStart>([&](const ProcessStart& start) { seen = *start.process->context; });
+      session.on<ProcessStart>([&](const ProcessStart& start) { seen = **start.process->context; });
   session.start();
   Context labels;
   labels.step = "align";

@@ -27,7 +27,7 @@ std::vector<std::uint32_t> survivors_of(const Summary& summary) {
 using Pids = std::vector<std::uint32_t>;
 
 Event failure_of(std::uint32_t pid, std::string tool, std::int32_t status) {
-  ProcessExit exit = std::get<ProcessExit>(exit_of({.pid = pid, .tool = tool, .status = status}));
+  ProcessExit exit = (*(exit_of({.pid = pid, .tool = tool, .status = status})).get_if<ProcessExit>());
   Process process = *exit.process;
   process.tool = std::move(tool);
   exit.process = std::make_shared<const Process>(process);
@@ -146,8 +146,9 @@ TEST_CASE("steps span from first start to last end, in order of their start") {
 TEST_CASE("tasks of one step are rows of their own, each with its own sums and peak") {
   Summary summary;
   for (const auto& [of, start_ns] : {std::pair{"s2", 50u}, {"s1", 100u}}) {
-    ProcessExit exit = (*(
-        exit_of({.step = "align", .start_ns = start_ns, .end_ns = start_ns + 10, .cpu_ns = start_ns, .peak = 1})).get_if<ProcessExit>());
+    ProcessExit exit =
+        (*(exit_of({.step = "align", .start_ns = start_ns, .end_ns = start_ns + 10, .cpu_ns = start_ns, .peak = 1}))
+              .get_if<ProcessExit>());
     Process process = *exit.process;
     process.context.sample = of;
     exit.process = std::make_shared<const Process>(process);
@@ -181,7 +182,7 @@ TEST_CASE("failures of one tool with the same status are one, with the first pro
   CHECK(summary.failures()[0].exit_code == 1);
   CHECK(summary.failures()[0].count == 250);
   CHECK(summary.failures()[1].exit_code == 2);
-  CHECK(summary.failures()[2].process->tool == "true");
+  CHECK(summary.failures()[2].process->program->tool == "true");
   CHECK(summary.failures()[2].count == 1);
   CHECK(summary.total().failed == 252);
 }
@@ -196,7 +197,7 @@ TEST_CASE("of many different failures the first hundred are kept and all are cou
 
 TEST_CASE("a status that is an answer is counted as that and is no failure") {
   Summary summary;
-  ProcessExit answer = std::get<ProcessExit>(exit_of({.tool = "grep", .step = "find", .status = 1}));
+  ProcessExit answer = (*(exit_of({.tool = "grep", .step = "find", .status = 1})).get_if<ProcessExit>());
   answer.status_is_answer = true;
   summary.add(answer);
   summary.add(exit_of({.tool = "grep", .step = "find", .status = 2}));
