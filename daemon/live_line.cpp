@@ -75,7 +75,7 @@ std::string describe(const tracer::ProcessSample& sample) {
 LiveLine::LiveLine(bool wanted) : on_terminal_(wanted && can_place_cursor()) {}
 
 void LiveLine::saw(const tracer::ProcessSample& sample) {
-  add(sample.time_ns, 1, {describe(sample), sample.account.cpu_ns.value_or(0), sample.progress.file.has_value()});
+  add(sample.time_ns, 1, {describe(sample), sample.account.cpu_ns.value_or(0), sample.progress.has_value()});
 }
 
 void LiveLine::saw(const tracer::ToolSample& sample) {

@@ -68,11 +68,11 @@ struct KindCount {
 struct Loss {
   static constexpr EventKind kKind = EventKind::kLoss;
   std::uint64_t time_ns = 0;
-  std::string cause;                      ///< As in Statistics::losses; "queue_full" in the queue that was full.
-  std::uint64_t count = 0;                ///< New losses since the last report.
-  std::optional<std::uint64_t> first_ns;  ///< "queue_full": time of the first event that was dropped here …
-  std::optional<std::uint64_t> last_ns;   ///< … and of the last.
-  std::vector<KindCount> by_kind;         ///< "queue_full": what was dropped. Empty for other causes.
+  std::string cause;                           ///< As in Statistics::losses; "queue_full" in the queue that was full.
+  std::uint64_t count = 0;                     ///< New losses since the last report.
+  std::optional<std::uint64_t> first_ns = {};  ///< "queue_full": time of the first event that was dropped here …
+  std::optional<std::uint64_t> last_ns = {};   ///< … and of the last.
+  std::vector<KindCount> by_kind = {};         ///< "queue_full": what was dropped. Empty for other causes.
 };
 
 /// The last event of a session; a recording without it was cut short.

@@ -17,21 +17,21 @@ namespace tracer {
 /// What a process runs. Immutable; shared by all events of the process until its next exec, and by children that have
 /// not executed yet. All absent: not known, as after a lost exec.
 struct Program {
-  std::optional<std::string> comm;  ///< The kernel's short name: at most 15 bytes.
-  std::optional<std::string> exe;   ///< Path of the executable, below the process's own root.
-  std::optional<std::vector<std::string>>
-      argv;  ///< Secrets masked. A long vector keeps its first 3 KiB and its last 1 KiB.
-  std::optional<std::uint64_t> argv_cut_bytes;  ///< What is missing in the middle; absent: nothing.
-  std::optional<std::string> cwd;               ///< When the program began, below the process's own root.
-  std::optional<std::string> tool;              ///< From rules/tools.toml, such as "samtools sort".
+  std::optional<std::string> comm = {};  ///< The kernel's short name: at most 15 bytes.
+  std::optional<std::string> exe = {};   ///< Path of the executable, below the process's own root.
+  std::optional<std::vector<std::string>> argv =
+      {};  ///< Secrets masked. A long vector keeps its first 3 KiB and its last 1 KiB.
+  std::optional<std::uint64_t> argv_cut_bytes = {};  ///< What is missing in the middle; absent: nothing.
+  std::optional<std::string> cwd = {};               ///< When the program began, below the process's own root.
+  std::optional<std::string> tool = {};              ///< From rules/tools.toml, such as "samtools sort".
 };
 
 /// The cgroup that a process is in. Immutable; shared by all events of processes in it.
 struct Cgroup {
-  std::optional<std::string> path;  ///< Within its hierarchy.
-  std::optional<std::uint64_t> id;
-  std::optional<std::string> hierarchy;     ///< "v2", or the v1 hierarchy: "memory", "pids".
-  std::optional<std::string> container_id;  ///< 64 hexadecimal digits, from the path.
+  std::optional<std::string> path = {};  ///< Within its hierarchy.
+  std::optional<std::uint64_t> id = {};
+  std::optional<std::string> hierarchy = {};     ///< "v2", or the v1 hierarchy: "memory", "pids".
+  std::optional<std::string> container_id = {};  ///< 64 hexadecimal digits, from the path.
 };
 
 /// Who a process is, what it runs and where it belongs, as known when an event was made. Immutable; shared by events.

@@ -56,19 +56,28 @@ class Stages {
   explicit Stages(const tracer::Filter& filter = {}, bool kernel_helps = false, std::size_t max_processes = 1000,
                   bool mask_secrets = true)
       : correlator({tracer::internal::ToolRules::builtin(), tracer::internal::SecretRules::builtin(), mask_secrets},
-                   tracer::FilterEvaluator(filter, kernel_helps), max_processes,
-                   [this](tracer::Event event) { events.push_back(std::move(event)); }) {}
+                   tracer::internal::FilterEvaluator(filter, kernel_helps), max_processes) {}
 
   void push(std::span<const std::byte> bytes) {
     const wire::Exact exact(bytes);
-    if (auto record = decoder.decode(exact.span())) correlator.on_record(std::move(*record));
+    if (auto record = decoder.decode(exact.span())) push(std::move(*record));
   }
-  void push(tracer::internal::Record record) { correlator.on_record(std::move(record)); }
-  /// Samples of what these records tell.
+  void push(tracer::internal::Record record) { correlator.on_record(std::move(record), events); }
+  /// The labels behind a context id.
+  void set_context(std::uint32_t id, const tracer::Context& context) {
+    correlator.set_context(id, std::make_shared<const tracer::Context>(context));
+  }
+  /// Samples of what these records report.
   std::vector<tracer::ProcessSample> sample(std::initializer_list<wire::Bytes> records) {
-    return correlator.sample_now([&] {
-      for (const wire::Bytes& record : records) push(record);
-    });
+    correlator.begin_snapshot();
+    for (const wire::Bytes& record : records) push(record);
+    return correlator.take_samples();
+  }
+  /// The events of the snapshot that was begun.
+  std::vector<tracer::Event> take_snapshot(std::uint64_t time_ns, tracer::internal::Correlator::Folding folding) {
+    std::vector<tracer::Event> snapshot;
+    correlator.end_snapshot(time_ns, folding, snapshot);
+    return snapshot;
   }
   template <class E>
   std::vector<E> all() const {

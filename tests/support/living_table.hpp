@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "builders.hpp"
 #include "correlate/sample_table.hpp"
 #include "correlate/account.hpp"
 #include "raw_builder.hpp"
@@ -24,12 +25,7 @@ inline constexpr internal::RecordFlags kBorrower{.borrows_memory = true, .copy =
 
 inline std::shared_ptr<const Process> process(std::uint32_t pid, std::optional<std::uint32_t> parent = {},
                                               std::optional<std::string> exe = {}) {
-  Process process;
-  process.pid = pid;
-  process.start_ns = 1;
-  process.parent_pid = parent;
-  process.exe = std::move(exe);
-  return std::make_shared<const Process>(process);
+  return build::process({.pid = pid, .parent_pid = parent, .exe = std::move(exe)});
 }
 
 inline internal::ThreadRecord thread_of(std::uint32_t pid, std::uint64_t unit = 1) {

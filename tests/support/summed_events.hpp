@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "builders.hpp"
+
 namespace summed {
 
 using tracer::Event;
@@ -31,23 +33,20 @@ struct Run {
   std::int32_t status = 0;
 };
 
+inline std::shared_ptr<const Process> process_of(const Run& run) {
+  return build::process({.pid = run.pid, .start_ns = 0, .tool = run.tool, .context = {.step = run.step}});
+}
+
 inline ProgramAccount program_of(const Run& run) {
   ProgramAccount program;
   program.start_ns = run.start_ns;
   program.end_ns = run.end_ns;
-  program.tool = run.tool;
+  program.program = process_of(run)->program;
   program.account.cpu_ns = run.cpu_ns;
   program.account.read_bytes = 10;
   program.account.written_bytes = 20;
   program.account.peak_rss_bytes = run.peak;
   return program;
-}
-
-inline std::shared_ptr<const Process> process_of(const Run& run) {
-  Process process;
-  process.pid = run.pid;
-  process.context.step = run.step;
-  return std::make_shared<const Process>(process);
 }
 
 inline Event exit_of(const Run& run) {
@@ -60,13 +59,10 @@ inline Event exit_of(const Run& run) {
 
 inline ProcessSample sample_at(std::uint64_t time_ns, std::uint32_t pid, std::optional<std::uint64_t> held,
                                std::optional<std::string> step = {}, std::optional<std::string> of = {}) {
-  Process process;
-  process.pid = pid;
-  process.context.step = std::move(step);
-  process.context.sample = std::move(of);
   ProcessSample sample;
   sample.time_ns = time_ns;
-  sample.process = std::make_shared<const Process>(process);
+  sample.process =
+      build::process({.pid = pid, .start_ns = 0, .context = {.step = std::move(step), .sample = std::move(of)}});
   sample.rss_anonymous_bytes = held;
   return sample;
 }
@@ -75,7 +71,7 @@ inline ToolSample folded_at(std::uint64_t time_ns, std::optional<std::uint64_t> 
                             std::optional<std::string> step = {}) {
   ToolSample sample;
   sample.time_ns = time_ns;
-  sample.context.step = std::move(step);
+  sample.context = std::make_shared<const tracer::Context>(tracer::Context{.step = std::move(step)});
   sample.processes = 65;
   sample.held_bytes = held;
   return sample;

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
@@ -26,8 +27,7 @@ struct Charge {
 CgroupSample cgroup_of(const Charge& charge) {
   CgroupSample sample;
   sample.time_ns = charge.time_ns;
-  sample.cgroup_id = charge.cgroup_id;
-  sample.cgroup_hierarchy = charge.hierarchy;
+  sample.cgroup = std::make_shared<const Cgroup>(Cgroup{.id = charge.cgroup_id, .hierarchy = charge.hierarchy});
   sample.memory_bytes = charge.memory;
   sample.memory_peak_bytes = charge.peak;
   sample.processes = charge.processes;
@@ -74,8 +74,8 @@ TEST_CASE("cgroups come with the highest peak first, and by hierarchy and number
   const auto cgroups = cgroups_of(
       {{.memory = 100}, {.cgroup_id = 51, .peak = 900}, {.hierarchy = "memory", .memory = 500}, {.cgroup_id = 52}});
   REQUIRE(cgroups.size() == 4);
-  CHECK(cgroups[0].highest.cgroup_id == 51);
-  CHECK(cgroups[1].highest.cgroup_hierarchy == "memory");
+  CHECK(cgroups[0].highest.cgroup->id == 51);
+  CHECK(cgroups[1].highest.cgroup->hierarchy == "memory");
   CHECK(cgroups[2].peak_bytes == 100);
   CHECK(cgroups[3].peak_bytes == 100);
 }
@@ -90,6 +90,6 @@ TEST_CASE("of very many cgroups those with the highest peaks are kept") {
   for (std::uint64_t id = 1; id <= 300; ++id) summary.add(cgroup_of({.cgroup_id = id, .memory = id}));
   const auto cgroups = summary.cgroups();
   REQUIRE(cgroups.size() == 256);
-  CHECK(cgroups.front().highest.cgroup_id == 300);
-  CHECK(cgroups.back().highest.cgroup_id == 45);
+  CHECK(cgroups.front().highest.cgroup->id == 300);
+  CHECK(cgroups.back().highest.cgroup->id == 45);
 }

@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include "builders.hpp"
+
 using namespace tracer;
 using namespace tracer::internal;
 
@@ -31,12 +33,9 @@ CgroupMemoryRecord charged(std::uint64_t cgroup_id, Hierarchy hierarchy = Hierar
 
 ProcessSample in(std::optional<std::uint64_t> cgroup_id, std::optional<std::uint64_t> anonymous = 100,
                  std::optional<std::string> hierarchy = "v2") {
-  Process process;
-  process.cgroup_id = cgroup_id;
-  process.cgroup_hierarchy = std::move(hierarchy);
   ProcessSample sample;
   sample.time_ns = 777;
-  sample.process = std::make_shared<const Process>(process);
+  sample.process = build::process({.cgroup = {.id = cgroup_id, .hierarchy = std::move(hierarchy)}});
   sample.rss_anonymous_bytes = anonymous;
   sample.rss_file_bytes = 5000;
   sample.rss_shared_bytes = 6000;
@@ -45,14 +44,14 @@ ProcessSample in(std::optional<std::uint64_t> cgroup_id, std::optional<std::uint
 
 /// By default as with a filter of which the kernel decides all.
 std::vector<CgroupSample> joined(const std::vector<CgroupMemoryRecord>& records,
-                                 const std::vector<ProcessSample>& samples, const CgroupTable& cgroups = CgroupTable(),
-                                 bool tracked_is_followed = true) {
+                                 const std::vector<ProcessSample>& samples, bool tracked_is_followed = true) {
+  CgroupTable cgroups;
   return cgroup_samples(records, samples, cgroups, tracked_is_followed);
 }
 
 CgroupSample only(const CgroupMemoryRecord& record, const std::vector<ProcessSample>& samples,
                   bool tracked_is_followed = true) {
-  const auto all = joined({record}, samples, CgroupTable(), tracked_is_followed);
+  const auto all = joined({record}, samples, tracked_is_followed);
   REQUIRE(all.size() == 1);
   return all[0];
 }
@@ -62,8 +61,8 @@ CgroupSample only(const CgroupMemoryRecord& record, const std::vector<ProcessSam
 TEST_CASE("a cgroup's sample joins what is charged to it with what its processes hold") {
   const CgroupSample sample = only(charged(50), {in(50, 100), in(50, 200)});
   CHECK(sample.time_ns == 777);
-  CHECK(sample.cgroup_id == 50);
-  CHECK(sample.cgroup_hierarchy == "v2");
+  CHECK(sample.cgroup->id == 50);
+  CHECK(sample.cgroup->hierarchy == "v2");
   CHECK_FALSE(sample.has_below);
   CHECK(sample.processes == 5);
   CHECK(sample.followed_processes == 3);
@@ -80,21 +79,21 @@ TEST_CASE("only cgroups with followed processes are told") {
   CHECK(joined({charged(50), charged(51)}, {}).empty());
   const auto all = joined({charged(50), charged(51), charged(52)}, {in(51), in(53), in({}, 100, {})});
   REQUIRE(all.size() == 1);
-  CHECK(all[0].cgroup_id == 51);
+  CHECK(all[0].cgroup->id == 51);
   CHECK(joined({}, {in(50)}).empty());
 }
 
 TEST_CASE("the same number in another hierarchy is another cgroup") {
   const auto all = joined({charged(50), charged(50, Hierarchy::kV1Memory)},
-                          {in(50, 100, "memory"), in(50, 100, "memory"), in(50, 200, "pids")}, CgroupTable(), false);
+                          {in(50, 100, "memory"), in(50, 100, "memory"), in(50, 200, "pids")}, false);
   REQUIRE(all.size() == 1);
-  CHECK(all[0].cgroup_hierarchy == "memory");
+  CHECK(all[0].cgroup->hierarchy == "memory");
   CHECK(all[0].followed_processes == 2);
   CHECK(all[0].held_bytes == 200);
 }
 
 TEST_CASE("each cgroup counts its own processes") {
-  const auto all = joined({charged(50), charged(51)}, {in(50, 1), in(51, 2), in(51, 4)}, CgroupTable(), false);
+  const auto all = joined({charged(50), charged(51)}, {in(50, 1), in(51, 2), in(51, 4)}, false);
   REQUIRE(all.size() == 2);
   CHECK(all[0].held_bytes == 1);
   CHECK(all[0].followed_processes == 1);
@@ -106,15 +105,15 @@ TEST_CASE("a cgroup's path and container come from the table") {
   CgroupTable cgroups;
   cgroups.set(Hierarchy::kV2, 50, "/docker/" + kId);
   cgroups.set(Hierarchy::kV1Memory, 51, "/other");
-  const auto all = joined({charged(50), charged(51), charged(51, Hierarchy::kV1Memory)},
-                          {in(50), in(51), in(51, 100, "memory")}, cgroups);
+  const auto all = cgroup_samples({charged(50), charged(51), charged(51, Hierarchy::kV1Memory)},
+                                  {in(50), in(51), in(51, 100, "memory")}, cgroups, true);
   REQUIRE(all.size() == 3);
-  CHECK(all[0].cgroup == "/docker/" + kId);
-  CHECK(all[0].container_id == kId);
-  CHECK_FALSE(all[1].cgroup.has_value());
-  CHECK_FALSE(all[1].container_id.has_value());
-  CHECK(all[2].cgroup == "/other");
-  CHECK_FALSE(all[2].container_id.has_value());
+  CHECK(all[0].cgroup->path == "/docker/" + kId);
+  CHECK(all[0].cgroup->container_id == kId);
+  CHECK_FALSE(all[1].cgroup->path.has_value());
+  CHECK_FALSE(all[1].cgroup->container_id.has_value());
+  CHECK(all[2].cgroup->path == "/other");
+  CHECK_FALSE(all[2].cgroup->container_id.has_value());
 }
 
 TEST_CASE("where the kernel decides the whole filter, all that are tracked are followed, sampled or not") {

@@ -58,25 +58,44 @@ TEST_CASE("what only resembles a container's id is none") {
   }
 }
 
-TEST_CASE("a cgroup is found by hierarchy and id") {
+TEST_CASE("a cgroup is found by hierarchy and id, and all who are in it share one part") {
   CgroupTable table;
   table.set(Hierarchy::kV2, 5, "/two");
-  table.set(Hierarchy::kV1Memory, 5, "/memory");
-  REQUIRE(table.find(Hierarchy::kV2, 5) != nullptr);
-  CHECK(*table.find(Hierarchy::kV2, 5) == "/two");
-  CHECK(*table.find(Hierarchy::kV1Memory, 5) == "/memory");
-  CHECK(table.find(Hierarchy::kV1Pids, 5) == nullptr);
+  const auto memory = table.set(Hierarchy::kV1Memory, 5, "/docker/" + kId);
+  CHECK(table.part(Hierarchy::kV2, 5)->path == "/two");
+  CHECK(table.part(Hierarchy::kV1Memory, 5) == memory);
+  CHECK(memory->container_id == kId);
+  CHECK(memory->hierarchy == "memory");
+  const auto unknown = table.part(Hierarchy::kV1Pids, 5);
+  CHECK_FALSE(unknown->path.has_value());
+  CHECK(unknown->id == 5);
   table.set(Hierarchy::kV2, 5, "/renamed");
-  CHECK(*table.find(Hierarchy::kV2, 5) == "/renamed");
+  CHECK(table.part(Hierarchy::kV2, 5)->path == "/renamed");
 }
 
-TEST_CASE("the table of cgroups stays within its capacity") {
-  CgroupTable table(3);
-  for (std::uint64_t id = 0; id < 10; ++id) table.set(Hierarchy::kV2, id, "/x");
-  std::size_t found = 0;
-  for (std::uint64_t id = 0; id < 10; ++id) found += table.find(Hierarchy::kV2, id) != nullptr ? 1 : 0;
-  CHECK(found <= 3);
-  CHECK(table.find(Hierarchy::kV2, 9) != nullptr);
+TEST_CASE("when room is needed, cgroups of living processes keep their names; only others are forgotten") {
+  CgroupTable table({}, 100);
+  std::vector<std::shared_ptr<const Cgroup>> held;
+  for (std::uint64_t id = 0; id < 50; ++id) held.push_back(table.set(Hierarchy::kV2, id, "/held"));
+  for (std::uint64_t id = 1000; id < 3000; ++id) table.set(Hierarchy::kV2, id, "/gone");
+  for (std::uint64_t id = 0; id < 50; ++id) CHECK(table.part(Hierarchy::kV2, id)->path == "/held");
+  CHECK(table.forgotten() == 0);
+  CHECK_FALSE(table.part(Hierarchy::kV2, 1000)->path.has_value());
+  CHECK(table.forgotten() == 1);
+}
+
+TEST_CASE("a cgroup that was forgotten is looked up when it comes again") {
+  std::uint64_t asked = 0;
+  CgroupTable table(
+      [&](Hierarchy, std::uint64_t id) -> std::optional<std::string> {
+        ++asked;
+        if (id == 7) return "/found";
+        return std::nullopt;
+      },
+      10);
+  CHECK(table.part(Hierarchy::kV2, 7)->path == "/found");
+  CHECK(table.part(Hierarchy::kV2, 7)->path == "/found");
+  CHECK(asked == 1);
 }
 
 TEST_CASE("a process is told its cgroup, hierarchy and container") {

@@ -36,7 +36,7 @@ TEST_CASE("a child runs its parent's program until its own exec") {
   const auto exec = stages.last<ProcessExec>();
   CHECK(exec.process->program->exe == "/usr/bin/samtools");
   CHECK(exec.process->program->tool == "samtools sort");
-  CHECK(exec.ended.exe == "/bin/bash");
+  CHECK(exec.ended.program->exe == "/bin/bash");
   CHECK(exec.ended.start_ns == 2000);
   CHECK(exec.ended.end_ns == 2500);
   CHECK(start.process->program->exe == "/bin/bash");
@@ -63,7 +63,7 @@ TEST_CASE("an exit carries the process's account and the last program's share") 
   CHECK(exit.threads == 2);
   CHECK(exit.account.cpu_ns == 500);
   CHECK(exit.program.account.cpu_ns == 300);
-  CHECK(exit.program.exe == "/bin/a");
+  CHECK(exit.program.program->exe == "/bin/a");
   CHECK(exit.program.start_ns == 1100);
   CHECK(exit.program.end_ns == 3000);
 }
@@ -110,8 +110,8 @@ TEST_CASE("after a lost exec the program is unknown, the process's account is no
   CHECK_FALSE(exit.process->program->exe.has_value());
   CHECK_FALSE(exit.process->program->argv.has_value());
   CHECK_FALSE(exit.process->program->tool.has_value());
-  CHECK_FALSE(exit.program.exe.has_value());
-  CHECK_FALSE(exit.program.tool.has_value());
+  CHECK_FALSE(exit.program.program->exe.has_value());
+  CHECK_FALSE(exit.program.program->tool.has_value());
   CHECK_FALSE(exit.program.account.cpu_ns.has_value());
   CHECK(exit.account.cpu_ns == 500);
   CHECK(exit.program.start_ns == 2222);
@@ -124,7 +124,7 @@ TEST_CASE("an exec after a lost one does not name the program it ended") {
   exec.total = wire::counted(4);
   stages.push(wire::exec_record(kShell, exec));
   const auto event = stages.last<ProcessExec>();
-  CHECK_FALSE(event.ended.exe.has_value());
+  CHECK_FALSE(event.ended.program->exe.has_value());
   CHECK_FALSE(event.ended.account.cpu_ns.has_value());
   CHECK(event.process->program->exe == "/bin/c");
   stages.push(wire::exit_record(kShell, {.time_ns = 4000, .program_start_ns = 3000, .total = wire::counted(5)}));
@@ -143,7 +143,7 @@ TEST_CASE("after threads that were still ending at an exec, the next program's e
   REQUIRE(execs.size() == 3);
   CHECK_FALSE(execs[0].ended.account.cpu_ns.has_value());
   CHECK_FALSE(execs[1].ended.account.cpu_ns.has_value());
-  CHECK(execs[1].ended.exe == "/bin/a");
+  CHECK(execs[1].ended.program->exe == "/bin/a");
   CHECK(execs[2].ended.account.cpu_ns.has_value());
 }
 
@@ -213,9 +213,8 @@ TEST_CASE("labels go from parent to child, and a record's own context comes firs
   align.step = "align";
   Context sort = align;
   sort.step = "sort";
-  stages.correlator.set_context(0, {});
-  stages.correlator.set_context(1, align);
-  stages.correlator.set_context(2, sort);
+  stages.set_context(1, align);
+  stages.set_context(2, sort);
   Who shell = kShell;
   shell.context_id = 1;
   Who child = kChild;
@@ -225,13 +224,13 @@ TEST_CASE("labels go from parent to child, and a record's own context comes firs
   for (const Who& who : {shell, child, other}) stages.push(wire::start_record(who));
   const auto starts = stages.all<ProcessStart>();
   REQUIRE(starts.size() == 3);
-  **CHECK(starts[0].process->context == align);
-  **CHECK(starts[1].process->context == align);
-  **CHECK(starts[2].process->context == sort);
+  CHECK(*starts[0].process->context == align);
+  CHECK(*starts[1].process->context == align);
+  CHECK(*starts[2].process->context == sort);
   Who unknown = wire::child_of(shell, 103, 2200);
   unknown.context_id = 77;
   stages.push(wire::start_record(unknown));
-  **CHECK(stages.last<ProcessStart>().process->context == align);
+  CHECK(*stages.last<ProcessStart>().process->context == align);
 }
 
 TEST_CASE("secrets are masked before anything is told") {
@@ -276,4 +275,44 @@ TEST_CASE("a text record of an earlier process with the same pid is not used") {
   stages.push(earlier);
   stages.push(wire::start_record(kShell));
   CHECK_FALSE(stages.last<ProcessStart>().process->program->exe.has_value());
+}
+
+TEST_CASE("a record with another context id than before relabels its process, and what it begins from then on") {
+  Stages stages;
+  Context before;
+  before.step = "before";
+  Context after;
+  after.step = "after";
+  stages.set_context(1, before);
+  stages.set_context(2, after);
+  Who shell = kShell;
+  shell.context_id = 1;
+  stages.push(wire::start_record(shell));
+  CHECK(*stages.last<ProcessStart>().process->context == before);
+  shell.context_id = 2;
+  stages.push(wire::thread_record(shell, {.tid = 100}));
+  Who child = kChild;
+  child.context_id = 2;
+  stages.push(wire::start_record(child));
+  CHECK(*stages.last<ProcessStart>().process->context == after);
+  stages.push(wire::exit_record(shell, {.time_ns = 9000, .program_start_ns = shell.start_ns}));
+  CHECK(*stages.last<ProcessExit>().process->context == after);
+}
+
+TEST_CASE("a child shares its parent's program until it executes; an exec changes the program alone") {
+  Stages stages;
+  stages.push(wire::start_record(kShell));
+  stages.push(wire::exec_record(kShell, {.time_ns = 1500, .program_start_ns = kShell.start_ns}));
+  stages.push(wire::start_record(kChild));
+  const auto shell = stages.last<ProcessExec>().process;
+  const auto child = stages.last<ProcessStart>().process;
+  CHECK(child->program == shell->program);
+  CHECK(child->cgroup == shell->cgroup);
+  CHECK(child->context == shell->context);
+  stages.push(wire::exec_record(kChild, {.time_ns = 2500, .program_start_ns = kChild.start_ns}));
+  const ProcessExec exec = stages.last<ProcessExec>();
+  CHECK(exec.process->program != shell->program);
+  CHECK(exec.ended.program == shell->program);
+  CHECK(exec.process->cgroup == shell->cgroup);
+  CHECK(exec.process->context == shell->context);
 }

@@ -9,25 +9,29 @@
 
 #include <doctest/doctest.h>
 
+#include "builders.hpp"
+
 using namespace tracer;
-using internal::Dispatcher;
+using namespace tracer::internal;
 
 namespace {
 
 const Event kEvent = Loss{1, "test", 1};
+
+void dispatch(Dispatcher& dispatcher, const Event& event = kEvent) { dispatcher.dispatch(std::span(&event, 1)); }
 
 }  // namespace
 
 TEST_CASE("callbacks run in the order of subscribing") {
   Dispatcher dispatcher(nullptr);
   std::string order;
-  const Subscription a = dispatcher.subscribe([&](const Event&) { order += 'a'; });
-  Subscription b = dispatcher.subscribe([&](const Event&) { order += 'b'; });
-  const Subscription c = dispatcher.subscribe([&](const Event&) { order += 'c'; });
-  dispatcher.dispatch(kEvent);
+  const Subscription a = dispatcher.subscribe(std::nullopt, [&](const Event&) { order += 'a'; });
+  Subscription b = dispatcher.subscribe(std::nullopt, [&](const Event&) { order += 'b'; });
+  const Subscription c = dispatcher.subscribe(std::nullopt, [&](const Event&) { order += 'c'; });
+  dispatch(dispatcher);
   b.cancel();
-  const Subscription d = dispatcher.subscribe([&](const Event&) { order += 'd'; });
-  dispatcher.dispatch(kEvent);
+  const Subscription d = dispatcher.subscribe(std::nullopt, [&](const Event&) { order += 'd'; });
+  dispatch(dispatcher);
   CHECK(order == "abcacd");
 }
 
@@ -35,12 +39,12 @@ TEST_CASE("a callback that subscribes another is not told the same event by it")
   Dispatcher dispatcher(nullptr);
   int inner = 0;
   std::optional<Subscription> second;
-  const Subscription first = dispatcher.subscribe([&](const Event&) {
-    if (!second) second = dispatcher.subscribe([&](const Event&) { ++inner; });
+  const Subscription first = dispatcher.subscribe(std::nullopt, [&](const Event&) {
+    if (!second) second = dispatcher.subscribe(std::nullopt, [&](const Event&) { ++inner; });
   });
-  dispatcher.dispatch(kEvent);
+  dispatch(dispatcher);
   CHECK(inner == 0);
-  dispatcher.dispatch(kEvent);
+  dispatch(dispatcher);
   CHECK(inner == 1);
 }
 
@@ -48,13 +52,13 @@ TEST_CASE("a callback may cancel itself") {
   Dispatcher dispatcher(nullptr);
   int calls = 0;
   Subscription subscription;
-  subscription = dispatcher.subscribe([&](const Event&) {
+  subscription = dispatcher.subscribe(std::nullopt, [&](const Event&) {
     ++calls;
     subscription.cancel();
   });
   CHECK(subscription.active());
-  dispatcher.dispatch(kEvent);
-  dispatcher.dispatch(kEvent);
+  dispatch(dispatcher);
+  dispatch(dispatcher);
   CHECK(calls == 1);
   CHECK_FALSE(subscription.active());
   subscription.cancel();
@@ -65,12 +69,12 @@ TEST_CASE("a callback may destroy its own subscription and go on") {
   auto subscription = std::make_unique<Subscription>();
   std::string after;
   const std::string captured = "a text long enough to be on the heap, so that a sanitizer sees it freed";
-  *subscription = dispatcher.subscribe([&after, &subscription, captured](const Event&) {
+  *subscription = dispatcher.subscribe(std::nullopt, [&after, &subscription, captured](const Event&) {
     subscription.reset();
     after = captured;
   });
-  dispatcher.dispatch(kEvent);
-  dispatcher.dispatch(kEvent);
+  dispatch(dispatcher);
+  dispatch(dispatcher);
   CHECK(after == captured);
 }
 
@@ -78,9 +82,9 @@ TEST_CASE("a callback may cancel the next one before it runs") {
   Dispatcher dispatcher(nullptr);
   int calls = 0;
   Subscription second;
-  const Subscription first = dispatcher.subscribe([&](const Event&) { second.cancel(); });
-  second = dispatcher.subscribe([&](const Event&) { ++calls; });
-  dispatcher.dispatch(kEvent);
+  const Subscription first = dispatcher.subscribe(std::nullopt, [&](const Event&) { second.cancel(); });
+  second = dispatcher.subscribe(std::nullopt, [&](const Event&) { ++calls; });
+  dispatch(dispatcher);
   CHECK(calls == 0);
 }
 
@@ -88,17 +92,18 @@ TEST_CASE("after a subscription is destroyed elsewhere its callback does not run
   Dispatcher dispatcher(nullptr);
   std::atomic<bool> done{false};
   std::thread thread([&] {
-    while (!done.load()) dispatcher.dispatch(kEvent);
+    while (!done.load()) dispatch(dispatcher);
   });
   int seen = 0;
   for (int round = 0; round < 200; ++round) {
     auto guarded = std::make_unique<int>(0);
     std::atomic<int> calls{0};
     {
-      const Subscription subscription = dispatcher.subscribe([&calls, counter = guarded.get()](const Event&) {
-        ++*counter;
-        ++calls;
-      });
+      const Subscription subscription =
+          dispatcher.subscribe(std::nullopt, [&calls, counter = guarded.get()](const Event&) {
+            ++*counter;
+            ++calls;
+          });
       while (calls.load() == 0) std::this_thread::yield();
     }
     seen += *guarded > 0 ? 1 : 0;  // A race or a use after free, if it still ran.
@@ -113,12 +118,12 @@ TEST_CASE("cancelling waits until the running callback has returned") {
   std::atomic<bool> inside{false};
   std::atomic<bool> go_on{false};
   std::atomic<bool> returned{false};
-  Subscription subscription = dispatcher.subscribe([&](const Event&) {
+  Subscription subscription = dispatcher.subscribe(std::nullopt, [&](const Event&) {
     inside = true;
     while (!go_on.load()) std::this_thread::yield();
     returned = true;
   });
-  std::thread thread([&] { dispatcher.dispatch(kEvent); });
+  std::thread thread([&] { dispatch(dispatcher); });
   while (!inside.load()) std::this_thread::yield();
   std::thread release([&] { go_on = true; });
   subscription.cancel();
@@ -139,11 +144,11 @@ TEST_CASE("what a callback throws is counted, passed on, and the others still ru
     }
   });
   int calls = 0;
-  const Subscription a = dispatcher.subscribe([](const Event&) { throw std::runtime_error("no"); });
-  const Subscription b = dispatcher.subscribe([](const Event&) { throw 1; });
-  const Subscription c = dispatcher.subscribe([&](const Event&) { ++calls; });
-  dispatcher.dispatch(kEvent);
-  dispatcher.dispatch(kEvent);
+  const Subscription a = dispatcher.subscribe(std::nullopt, [](const Event&) { throw std::runtime_error("no"); });
+  const Subscription b = dispatcher.subscribe(std::nullopt, [](const Event&) { throw 1; });
+  const Subscription c = dispatcher.subscribe(std::nullopt, [&](const Event&) { ++calls; });
+  dispatch(dispatcher);
+  dispatch(dispatcher);
   CHECK(calls == 2);
   CHECK(dispatcher.callback_errors() == 4);
   CHECK(errors == std::vector<std::string>{"no", "int", "no", "int"});
@@ -152,9 +157,9 @@ TEST_CASE("what a callback throws is counted, passed on, and the others still ru
 TEST_CASE("an error handler that throws does not stop anything, and is counted") {
   Dispatcher dispatcher([](const std::exception_ptr&) { throw 2; });
   int calls = 0;
-  const Subscription a = dispatcher.subscribe([](const Event&) { throw 1; });
-  const Subscription b = dispatcher.subscribe([&](const Event&) { ++calls; });
-  dispatcher.dispatch(kEvent);
+  const Subscription a = dispatcher.subscribe(std::nullopt, [](const Event&) { throw 1; });
+  const Subscription b = dispatcher.subscribe(std::nullopt, [&](const Event&) { ++calls; });
+  dispatch(dispatcher);
   CHECK(calls == 1);
   CHECK(dispatcher.callback_errors() == 2);
 }
@@ -163,7 +168,7 @@ TEST_CASE("a subscription may outlive its dispatcher") {
   Subscription subscription;
   {
     Dispatcher dispatcher(nullptr);
-    subscription = dispatcher.subscribe([](const Event&) {});
+    subscription = dispatcher.subscribe(std::nullopt, [](const Event&) {});
   }
   CHECK(subscription.active());
   subscription.cancel();
@@ -173,10 +178,10 @@ TEST_CASE("a subscription may outlive its dispatcher") {
 TEST_CASE("a subscription that is assigned to cancels what it held") {
   Dispatcher dispatcher(nullptr);
   std::string order;
-  Subscription a = dispatcher.subscribe([&](const Event&) { order += 'a'; });
-  Subscription b = dispatcher.subscribe([&](const Event&) { order += 'b'; });
+  Subscription a = dispatcher.subscribe(std::nullopt, [&](const Event&) { order += 'a'; });
+  Subscription b = dispatcher.subscribe(std::nullopt, [&](const Event&) { order += 'b'; });
   a = std::move(b);
-  dispatcher.dispatch(kEvent);
+  dispatch(dispatcher);
   CHECK(order == "b");
   Subscription& same = a;
   a = std::move(same);
@@ -184,7 +189,23 @@ TEST_CASE("a subscription that is assigned to cancels what it held") {
   const Subscription c = std::move(a);
   CHECK(c.active());
   a = Subscription();
-  dispatcher.dispatch(kEvent);
+  dispatch(dispatcher);
   CHECK(order == "bb");
   CHECK_FALSE(Subscription().active());
+}
+
+TEST_CASE("a callback for a kind gets that kind only, in the order of subscribing with those for all") {
+  Dispatcher dispatcher(nullptr);
+  std::string order;
+  const Subscription any = dispatcher.subscribe(std::nullopt, [&](const Event&) { order += 'a'; });
+  const Subscription loss = dispatcher.subscribe(EventKind::kLoss, [&](const Event&) { order += 'l'; });
+  const Subscription exits = dispatcher.subscribe(EventKind::kProcessExit, [&](const Event&) { order += 'e'; });
+  const Subscription last = dispatcher.subscribe(std::nullopt, [&](const Event&) { order += 'z'; });
+  dispatch(dispatcher);
+  dispatch(dispatcher, build::exit(1));
+  dispatch(dispatcher, build::start(1));
+  CHECK(order ==
+        "alz"
+        "aez"
+        "az");
 }

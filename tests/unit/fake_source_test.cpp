@@ -18,6 +18,7 @@
 #include "source/source.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using testing::FakeSource;
 
 namespace {

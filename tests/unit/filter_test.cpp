@@ -7,6 +7,7 @@
 #include "collect.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using collect::Stages;
 using wire::Who;
 
@@ -162,8 +163,9 @@ TEST_CASE("a cgroup rule takes in the subtree of its path, not of a similar name
 TEST_CASE("the rule that takes a process in gives it its labels, and they are inherited") {
   Context labels;
   labels.step = "align";
-  for (const ProcessExit& exit : collect::all_of<ProcessExit>(pipeline(Filter().include_tree(20, labels))))
-    **CHECK(exit.process->context == labels);
+  const auto exits = collect::all_of<ProcessExit>(pipeline(Filter().include_tree(20, labels)));
+  CHECK(exits.size() == 3);
+  for (const ProcessExit& exit : exits) CHECK(*exit.process->context == labels);
 }
 
 TEST_CASE("what the kernel decided is not decided again") {

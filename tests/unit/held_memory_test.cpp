@@ -5,7 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include "builders.hpp"
+
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
@@ -18,10 +21,8 @@ struct Held {
 };
 
 ProcessSample sample(const Held& held) {
-  Process process;
-  process.exe = held.exe;
   ProcessSample sample;
-  sample.process = std::make_shared<const Process>(process);
+  sample.process = build::process({.exe = held.exe});
   sample.rss_anonymous_bytes = held.anonymous;
   sample.rss_file_bytes = held.file;
   sample.rss_shared_bytes = held.shared;

@@ -7,6 +7,7 @@
 #include "sample_events.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
@@ -47,7 +48,7 @@ TEST_CASE("what is absent is null, and what is empty is empty") {
 
 TEST_CASE("a program's account is an object of its own") {
   ProcessExit exit = sample_events::bare<ProcessExit>();
-  exit.program.tool = "bwa mem";
+  exit.program.program->tool = "bwa mem";
   exit.program.account.cpu_ns = 7;
   const std::string json = to_json(exit);
   CHECK(has(json, R"("core_dumped":false)"));

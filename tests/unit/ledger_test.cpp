@@ -26,7 +26,7 @@ RawWaits waited(std::uint64_t unit) {
 TEST_CASE("every cause lands in its own field, and the rest is the others'") {
   RawWaits waits = waited(3);
   waits.limits_known = 1;
-  const Ledger ledger = to_ledger(waits, {});
+  const Ledger ledger = to_ledger(waits, {}).value();
   CHECK(ledger.cpu_ns == 300);
   CHECK(ledger.run_queue_ns == 33);
   CHECK(ledger.disk_ns == 3 * number(WaitCause::kDisk));
@@ -51,37 +51,32 @@ TEST_CASE("every cause lands in its own field, and the rest is the others'") {
 TEST_CASE("throttled time is known only where limits are, be it none") {
   RawWaits waits = waited(1);
   waits.of(WaitCause::kThrottled) = 0;
-  CHECK_FALSE(to_ledger(waits, {}).throttled_ns.has_value());
-  CHECK(to_ledger(waits, {}).other_ns == 10 + number(WaitCause::kThrottled));
+  CHECK_FALSE(to_ledger(waits, {})->throttled_ns.has_value());
+  CHECK(to_ledger(waits, {})->other_ns == 10 + number(WaitCause::kThrottled));
   waits.limits_known = 1;
-  CHECK(to_ledger(waits, {}).throttled_ns == 0);
+  CHECK(to_ledger(waits, {})->throttled_ns == 0);
 }
 
 TEST_CASE("of no threads nothing is known") {
   RawWaits waits = waited(1);
   waits.threads = 0;
   waits.limits_known = 1;
-  const Ledger ledger = to_ledger(waits, {});
-  CHECK_FALSE(ledger.wall_ns.has_value());
-  CHECK_FALSE(ledger.cpu_ns.has_value());
-  CHECK_FALSE(ledger.sleep_ns.has_value());
-  CHECK_FALSE(ledger.throttled_ns.has_value());
-  CHECK_FALSE(ledger.other_ns.has_value());
+  CHECK_FALSE(to_ledger(waits, {}).has_value());
 }
 
 TEST_CASE("what is left over never goes below zero") {
   RawWaits waits = waited(1);
   waits.wall_ns = 150;
-  CHECK(to_ledger(waits, {}).other_ns == 0);
+  CHECK(to_ledger(waits, {})->other_ns == 0);
 }
 
 TEST_CASE("the samples split the ledger's CPU time, and without a sample there is no split") {
   RawAccount account{};
-  CHECK_FALSE(to_ledger(waited(1), account).cpu_user_ns.has_value());
-  CHECK_FALSE(to_ledger(waited(1), account).cpu_system_ns.has_value());
+  CHECK_FALSE(to_ledger(waited(1), account)->cpu_user_ns.has_value());
+  CHECK_FALSE(to_ledger(waited(1), account)->cpu_system_ns.has_value());
   account.user_sampled_ns = 30;
   account.system_sampled_ns = 10;
-  const Ledger ledger = to_ledger(waited(1), account);
+  const Ledger ledger = to_ledger(waited(1), account).value();
   CHECK(ledger.cpu_user_ns == 75);
   CHECK(ledger.cpu_system_ns == 25);
 }
@@ -92,7 +87,7 @@ TEST_CASE("user and system time of a ledger always add up to its CPU time") {
   waits.cpu_ns = kOdd;
   RawAccount account{};
   account.system_sampled_ns = 1;
-  const Ledger ledger = to_ledger(waits, account);
+  const Ledger ledger = to_ledger(waits, account).value();
   CHECK(*ledger.cpu_system_ns <= kOdd);
   CHECK(*ledger.cpu_user_ns + *ledger.cpu_system_ns == kOdd);
 }
@@ -101,8 +96,8 @@ TEST_CASE("peers are told by number") {
   RawWaits waits = waited(1);
   waits.pipe_read_peer = 7;
   waits.pipe_write_peer = 9;
-  CHECK(to_ledger(waits, {}).pipe_read_peer_pid == 7u);
-  CHECK(to_ledger(waits, {}).pipe_write_peer_pid == 9u);
+  CHECK(to_ledger(waits, {})->pipe_read_peer_pid == 7u);
+  CHECK(to_ledger(waits, {})->pipe_write_peer_pid == 9u);
 }
 
 TEST_CASE("a difference of waits never goes below zero, and keeps the later threads and peers") {
@@ -141,7 +136,7 @@ TEST_CASE("where limits are known of one part, they are of a sum, in either orde
   CHECK(sum_of(limited, limited).limits_known == 1);
   CHECK(sum_of(waited(1), waited(1)).limits_known == 0);
   CHECK(sum_of(limited, RawWaits{}).of(WaitCause::kThrottled) == number(WaitCause::kThrottled));
-  CHECK(to_ledger(difference(limited, RawWaits{}), {}).throttled_ns == number(WaitCause::kThrottled));
+  CHECK(to_ledger(difference(limited, RawWaits{}), {})->throttled_ns == number(WaitCause::kThrottled));
 }
 
 TEST_CASE("the peer of a sum is that of the longer wait, in either order; one that is not known counts for nothing") {

@@ -285,14 +285,3 @@ TEST_CASE("one that has ended meanwhile is dropped, and not asked for its share"
   CHECK(samples[0].process->pid == 3);
   CHECK(asking.asked == Pids{3, 3});
 }
-
-TEST_CASE("shares are told in a snapshot beside another, and in that one after it was put back") {
-  Asking asking;
-  const std::vector<Living> both = {{.pid = 1}, {.pid = 2, .parent = 1, .flags = kCopy}};
-  for (const Living& living : both) add(asking.table, living);
-  SampleTable aside = asking.table.set_aside();
-  CHECK(asking.take(both).at(2).pss_bytes == 5 * kMiB);
-  asking.table.put_back(std::move(aside));
-  CHECK(asking.take({}).at(2).pss_bytes == 5 * kMiB);
-  CHECK(asking.asked == Pids{1, 2, 1, 1, 2, 1});
-}

@@ -9,7 +9,10 @@
 
 #include <doctest/doctest.h>
 
+#include "builders.hpp"
+
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
@@ -29,12 +32,7 @@ struct Run {
 };
 
 std::shared_ptr<const Process> process_of(const Run& run) {
-  Process process;
-  process.pid = run.pid;
-  process.start_ns = run.start_ns;
-  process.parent_pid = run.parent;
-  process.tool = run.tool;
-  return std::make_shared<const Process>(process);
+  return build::process({.pid = run.pid, .start_ns = run.start_ns, .parent_pid = run.parent, .tool = run.tool});
 }
 
 void begin(Summary& summary, const Run& run) {
@@ -46,11 +44,11 @@ void begin(Summary& summary, const Run& run) {
 void end(Summary& summary, const Run& run) {
   ProcessExit exit;
   exit.process = process_of(run);
-  exit.program.tool = run.tool;
+  exit.program.program = exit.process->program;
   exit.program.start_ns = run.attached ? 1 : run.start_ns;
   if (run.attached) exit.attached_ns = run.start_ns;
   exit.program.end_ns = run.start_ns + 100 * kMs;
-  Ledger& ledger = exit.program.account.ledger;
+  Ledger& ledger = exit.program.account.ledger.emplace();
   ledger.wall_ns = run.threads * 100 * kMs;
   ledger.pipe_ns = run.waits_ns;
   if (run.reads_from) ledger.pipe_read_ns = run.waits_ns;

@@ -38,7 +38,7 @@ Progress second_of(const FileRecord& before, const FileRecord& now) {
   table.add(before);
   table.end_round();
   table.add(now);
-  return table.of(9, 1);
+  return table.of(9, 1).value();
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ TEST_CASE("progress is that in the largest file, in any order") {
     ProgressTable table;
     table.add(largest_first ? reads(50, 1000, 2) : reads(70, 100, 1));
     table.add(largest_first ? reads(70, 100, 1) : reads(50, 1000, 2));
-    const Progress progress = table.of(9, 1);
+    const Progress progress = table.of(9, 1).value();
     CHECK(progress.file == "of 2");
     CHECK(progress.position_bytes == 50);
     CHECK(progress.size_bytes == 1000);
@@ -64,15 +64,15 @@ TEST_CASE("files that are written, or not yet read from, show no progress") {
   FileRecord closed = reads(10, 100);
   closed.readable = false;
   for (const FileRecord& file : {written, closed, reads(0, 100)}) table.add(file);
-  CHECK_FALSE(table.of(9, 1).file.has_value());
+  CHECK_FALSE(table.of(9, 1).has_value());
 }
 
 TEST_CASE("progress is not that of an earlier process with the same pid") {
   ProgressTable table;
   table.add(reads(10, 100));
-  CHECK(table.of(9, 1).file.has_value());
-  CHECK_FALSE(table.of(9, 2).file.has_value());
-  CHECK_FALSE(table.of(8, 1).file.has_value());
+  CHECK(table.of(9, 1).has_value());
+  CHECK_FALSE(table.of(9, 2).has_value());
+  CHECK_FALSE(table.of(8, 1).has_value());
 }
 
 TEST_CASE("the rate since the round before tells the time that is left") {
@@ -102,32 +102,13 @@ TEST_CASE("a position beyond a file's end is its end") {
   CHECK(progress.time_left_ns == 0);
 }
 
-TEST_CASE("what is set aside is no base of a rate, and leaves the base before as it was") {
+TEST_CASE("what was cleared is no base of a rate, and leaves the base before as it was") {
   ProgressTable table;
   table.add(reads(100, 1000));
   table.end_round();
   table.add(later(reads(100, 1000), 700));
-  (void)table.set_aside();
-  CHECK_FALSE(table.of(9, 1).file.has_value());
+  table.clear();
+  CHECK_FALSE(table.of(9, 1).has_value());
   table.add(later(reads(100, 1000), 300));
-  CHECK(table.of(9, 1).bytes_per_s == 300);
-}
-
-TEST_CASE("what is put back takes the place of what came meanwhile, and becomes the base of the next rates") {
-  ProgressTable table;
-  table.add(reads(100, 1000));
-  table.end_round();
-  table.add(later(reads(100, 1000), 200));
-  ProgressTable aside = table.set_aside();
-  FileRecord meanwhile = later(reads(100, 1000), 700);
-  table.add(meanwhile);
-  meanwhile.pid = 10;
-  table.add(meanwhile);
-  CHECK(table.of(9, 1).bytes_per_s == 700);
-  table.put_back(std::move(aside));
-  CHECK(table.of(9, 1).bytes_per_s == 200);
-  CHECK_FALSE(table.of(10, 1).file.has_value());
-  table.end_round();
-  table.add(later(later(reads(100, 1000), 200), 50));
-  CHECK(table.of(9, 1).bytes_per_s == 50);
+  CHECK(table.of(9, 1)->bytes_per_s == 300);
 }

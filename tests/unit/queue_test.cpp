@@ -13,6 +13,7 @@
 #include "builders.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using internal::QueueState;
 using std::chrono::milliseconds;
 

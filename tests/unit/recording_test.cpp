@@ -26,6 +26,7 @@
 #include "temp_file.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
@@ -116,7 +117,8 @@ TEST_CASE("what is recorded comes back equal, absent fields and odd texts too") 
   CHECK_FALSE(reader.next().has_value());
   REQUIRE(back.size() == events.size());
   // JSON would not tell these apart.
-  CHECK((*back[0].get_if<ProcessStart>()).process->program->argv == (*events[0].get_if<ProcessStart>()).process->program->argv);
+  CHECK((*back[0].get_if<ProcessStart>()).process->program->argv ==
+        (*events[0].get_if<ProcessStart>()).process->program->argv);
   CHECK((*back[10].get_if<ProcessExit>()).process->program->cwd == "/with\nline end \x80\xc0\xaf");
   CHECK((*back[2].get_if<ProcessExit>()).start_ns == (*back[2].get_if<ProcessExit>()).process->start_ns);
 }

@@ -3,26 +3,25 @@
 
 #include <doctest/doctest.h>
 
+#include "builders.hpp"
 #include "collect.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
 std::shared_ptr<const Process> process(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t parent,
                                        std::uint64_t parent_start, std::string exe) {
-  Process p;
-  p.pid = pid;
-  p.start_ns = start_ns;
+  build::ProcessSpec spec{.pid = pid, .start_ns = start_ns, .uid = 1000};
   if (parent != 0) {
-    p.parent_pid = parent;
-    p.parent_start_ns = parent_start;
+    spec.parent_pid = parent;
+    spec.parent_start_ns = parent_start;
   }
-  p.uid = 1000;
-  p.exe = exe;
-  p.tool = exe.substr(exe.rfind('/') + 1);
-  p.argv = {{exe, "-x"}};
-  return std::make_shared<const Process>(std::move(p));
+  spec.tool = exe.substr(exe.rfind('/') + 1);
+  spec.argv = {{exe, "-x"}};
+  spec.exe = std::move(exe);
+  return build::process(std::move(spec));
 }
 
 Event start(const std::shared_ptr<const Process>& p) { return ProcessStart{p->start_ns, p, {}}; }
@@ -38,7 +37,16 @@ Event exit(const std::shared_ptr<const Process>& p) {
   return event;
 }
 
-ReplayFilter of(const Filter& filter) { return ReplayFilter(FilterEvaluator(filter, false)); }
+class Replay {
+ public:
+  explicit Replay(const Filter& filter, std::size_t max_processes = 100)
+      : filter_(FilterEvaluator(filter, false), max_processes) {}
+  bool keeps(Event event) { return filter_.apply(std::move(event)).has_value(); }
+  ReplayFilter& operator*() { return filter_; }
+
+ private:
+  ReplayFilter filter_;
+};
 
 const auto kBash = process(1, 10, 0, 0, "/bin/bash");
 const auto kFork = process(2, 20, 1, 10, "/bin/bash");
@@ -49,14 +57,14 @@ const auto kOther = process(4, 40, 1, 10, "/bin/cat");
 }  // namespace
 
 TEST_CASE("a replay without rules keeps everything") {
-  ReplayFilter filter = of({});
+  Replay filter{Filter()};
   for (const Event& event : {start(kBash), exec(kBwa), exit(kBwa), Event(Loss{}), Event(SessionEnd{}),
                              Event(ToolSample{}), Event(CgroupSample{})})
     CHECK(filter.keeps(event));
 }
 
 TEST_CASE("a replay keeps an included program and its descendants") {
-  ReplayFilter filter = of(Filter().include_exe("bwa"));
+  Replay filter(Filter().include_exe("bwa"));
   CHECK_FALSE(filter.keeps(start(kBash)));
   CHECK_FALSE(filter.keeps(start(kFork)));
   CHECK(filter.keeps(exec(kBwa)));
@@ -68,7 +76,7 @@ TEST_CASE("a replay keeps an included program and its descendants") {
 }
 
 TEST_CASE("a replay drops an excluded program and its descendants from its exec on") {
-  ReplayFilter filter = of(Filter().exclude_tool("bwa"));
+  Replay filter(Filter().exclude_tool("bwa"));
   CHECK(filter.keeps(start(kBash)));
   CHECK_FALSE(filter.keeps(exec(kBwa)));
   CHECK_FALSE(filter.keeps(start(kWorker)));
@@ -77,37 +85,53 @@ TEST_CASE("a replay drops an excluded program and its descendants from its exec 
 }
 
 TEST_CASE("a replay keeps a tree, a user and an argument") {
-  ReplayFilter tree = of(Filter().include_tree(2));
+  Replay tree(Filter().include_tree(2));
   CHECK_FALSE(tree.keeps(start(kBash)));
   CHECK(tree.keeps(start(kFork)));
   CHECK(tree.keeps(start(kWorker)));
   CHECK_FALSE(tree.keeps(start(kOther)));
-  CHECK(of(Filter().include_uid(1000)).keeps(start(kBash)));
-  CHECK_FALSE(of(Filter().include_uid(1)).keeps(start(kBash)));
-  CHECK(of(Filter().include_argument("-x")).keeps(start(kBash)));
+  CHECK(Replay(Filter().include_uid(1000)).keeps(start(kBash)));
+  CHECK_FALSE(Replay(Filter().include_uid(1)).keeps(start(kBash)));
+  CHECK(Replay(Filter().include_argument("-x")).keeps(start(kBash)));
 }
 
 TEST_CASE("in a replay a pid that comes back is another process") {
-  ReplayFilter filter = of(Filter().include_exe("bwa"));
+  Replay filter(Filter().include_exe("bwa"));
   CHECK(filter.keeps(exec(kBwa)));
   CHECK_FALSE(filter.keeps(start(process(2, 99, 0, 0, "/bin/cat"))));
 }
 
 TEST_CASE("in a replay a process whose start is not known is filtered, too") {
-  CHECK_FALSE(of(Filter().include_exe("bwa")).keeps(start(process(9, 0, 0, 0, "/bin/cat"))));
+  CHECK_FALSE(Replay(Filter().include_exe("bwa")).keeps(start(process(9, 0, 0, 0, "/bin/cat"))));
 }
 
 TEST_CASE("losses and the session's end pass every filter") {
-  ReplayFilter filter = of(Filter().include_uid(1));
-  CHECK(filter.keeps(Loss{1, "x", 2}));
+  Replay filter(Filter().include_uid(1));
+  CHECK(filter.keeps(Loss{}));
   CHECK(filter.keeps(SessionEnd{}));
 }
 
 TEST_CASE("with any rule a replay drops sums over processes, as they can't be taken apart") {
   for (const Filter& rule : {Filter().include_exe("bwa"), Filter().exclude_tool("bwa"), Filter().include_uid(1000),
                              Filter().exclude_uid(1)}) {
-    ReplayFilter filter = of(rule);
+    Replay filter(rule);
     CHECK_FALSE(filter.keeps(ToolSample{}));
     CHECK_FALSE(filter.keeps(CgroupSample{}));
   }
+}
+
+TEST_CASE("a replayed process has the labels of the rule that takes it in, and so have its descendants") {
+  Replay replay(Filter().include_tree(2, {.step = "align"}));
+  for (const Event& event : {start(kFork), start(kWorker)}) {
+    const auto kept = (*replay).apply(event);
+    REQUIRE(kept.has_value());
+    CHECK(kept->get_if<ProcessStart>()->process->context->step == "align");
+    CHECK(kept->get_if<ProcessStart>()->process->program == event.get_if<ProcessStart>()->process->program);
+  }
+}
+
+TEST_CASE("a replay remembers a bounded number of processes, and says how many it forgot") {
+  Replay replay(Filter().include_exe("sh"), 10);
+  for (std::uint32_t pid = 1; pid <= 25; ++pid) replay.keeps(start(process(pid, pid, 0, 0, "/bin/sh")));
+  CHECK((*replay).forgotten() == 20);
 }

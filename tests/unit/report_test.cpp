@@ -6,6 +6,7 @@
 #include "summed_events.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using namespace summed;
 
 namespace {
@@ -165,7 +166,7 @@ TEST_CASE("of exits that were lost nobody knows whether they were answers") {
 
 TEST_CASE("a ledger becomes shares, the largest first") {
   ProcessExit exit = (*(exit_of({.tool = "x"})).get_if<ProcessExit>());
-  Ledger& ledger = exit.program.account.ledger;
+  Ledger& ledger = exit.program.account.ledger.emplace();
   ledger.wall_ns = 1000;
   ledger.cpu_ns = 200;
   ledger.cpu_user_ns = 150;
@@ -189,7 +190,8 @@ TEST_CASE("a ledger becomes shares, the largest first") {
 TEST_CASE("each cause of waiting is in the shares") {
   Ledger ledger;
   ledger.wall_ns = 13;
-  ledger.cpu_ns = ledger.run_queue_ns = ledger.throttled_ns = ledger.disk_ns = ledger.pipe_ns = ledger.socket_ns = 1;
+  ledger.throttled_ns = 1;
+  ledger.cpu_ns = ledger.run_queue_ns = ledger.disk_ns = ledger.pipe_ns = ledger.socket_ns = 1;
   ledger.lock_ns = ledger.child_ns = ledger.sleep_ns = ledger.poll_ns = ledger.swap_ns = ledger.stopped_ns = 1;
   ledger.other_ns = 1;
   ProcessExit exit = (*(exit_of({.tool = "x"})).get_if<ProcessExit>());

@@ -10,6 +10,7 @@
 #include "collect.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using collect::Polled;
 using collect::push_life;
 using internal::Feed;
@@ -89,7 +90,7 @@ class CostlySource final : public wire::ControlledSource {
 }  // namespace
 
 TEST_CASE("living processes, their samples at the end and the sums of contexts come from the source") {
-  Session session(Source(std::make_unique<CountingSource>()), collect::polled());
+  Session session(tracer::Source(std::make_unique<CountingSource>()), collect::polled());
   std::vector<Event> events;
   const Subscription all = session.on_any([&](const Event& event) { events.push_back(event); });
   session.start();
@@ -116,7 +117,7 @@ TEST_CASE("living processes, their samples at the end and the sums of contexts c
 }
 
 TEST_CASE("a callback that asks what lives while a snapshot is taken does not disturb that") {
-  Session session(Source(std::make_unique<LivingSource>()), collect::polled());
+  Session session(tracer::Source(std::make_unique<LivingSource>()), collect::polled());
   std::vector<Event> events;
   std::vector<ProcessSample> living;
   const Subscription all = session.on_any([&](const Event& event) { events.push_back(event); });
@@ -149,7 +150,7 @@ TEST_CASE("a session's end tells what the session cost") {
 }
 
 TEST_CASE("a session's end tells what its source costs in the kernel, without what the reader's own visits do there") {
-  Session session(Source(std::make_unique<CostlySource>()), collect::polled());
+  Session session(tracer::Source(std::make_unique<CostlySource>()), collect::polled());
   std::optional<SessionEnd> end;
   const Subscription ends = session.on<SessionEnd>([&](const SessionEnd& event) { end = event; });
   session.start();
@@ -163,7 +164,7 @@ TEST_CASE("a session's end names the families that are not there, given up ones 
   for (const bool shed : {false, true}) {
     auto owned = std::make_unique<CostlySource>();
     CostlySource& source = *owned;
-    Session session(Source(std::move(owned)), collect::polled());
+    Session session(tracer::Source(std::move(owned)), collect::polled());
     std::optional<SessionEnd> end;
     const Subscription ends = session.on<SessionEnd>([&](const SessionEnd& event) { end = event; });
     session.start();
@@ -181,15 +182,16 @@ TEST_CASE("a tree that is taken in later gets its labels, of which there may be 
   SessionOptions options;
   options.reader = Reader::kPoll;
   options.max_contexts = 2;
-  Session session(Source(std::make_unique<CountingSource>(&tracked)), options);
+  Session session(tracer::Source(std::make_unique<CountingSource>(&tracked)), options);
   std::optional<Context> seen;
   const Subscription starts =
-      session.on<ProcessStart>([&](const ProcessStart& start) { seen = **start.process->context; });
+      session.on<ProcessStart>([&](const ProcessStart& start) { seen = *start.process->context; });
   session.start();
   Context labels;
   labels.step = "align";
   session.track(77, labels);
   CHECK(tracked.load() == 77);
+  session.poll(std::chrono::milliseconds(0));
   CHECK(seen == labels);
   labels.step = "another";
   CHECK_THROWS_AS(session.track(78, labels), Error);

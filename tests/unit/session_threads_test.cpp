@@ -22,6 +22,7 @@
 #include "builders.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 using std::chrono::milliseconds;
 using testing::FakeSource;
 using Clock = std::chrono::steady_clock;

@@ -15,6 +15,7 @@
 #include "temp_file.hpp"
 
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 

@@ -7,6 +7,7 @@
 
 using namespace summed;
 using namespace tracer;
+using namespace tracer::internal;
 
 TEST_CASE("a task's peak is the most that its processes held at one snapshot") {
   const Summary summary =
@@ -101,11 +102,8 @@ TEST_CASE("tasks of one step that run at once are peaks of their own, of which i
 
 TEST_CASE("tasks differ by any label") {
   const auto held = [](std::uint32_t pid, Context context) {
-    Process process;
-    process.pid = pid;
-    process.context = std::move(context);
     ProcessSample sample = sample_at(100, pid, 100);
-    sample.process = std::make_shared<const Process>(process);
+    sample.process = build::process({.pid = pid, .context = std::move(context)});
     return sample;
   };
   Context wgs;

@@ -8,6 +8,7 @@
 
 using namespace summed;
 using namespace tracer;
+using namespace tracer::internal;
 
 namespace {
 
@@ -28,9 +29,7 @@ using Pids = std::vector<std::uint32_t>;
 
 Event failure_of(std::uint32_t pid, std::string tool, std::int32_t status) {
   ProcessExit exit = (*(exit_of({.pid = pid, .tool = tool, .status = status})).get_if<ProcessExit>());
-  Process process = *exit.process;
-  process.tool = std::move(tool);
-  exit.process = std::make_shared<const Process>(process);
+  exit.process = build::process({.pid = pid, .tool = std::move(tool)});
   return exit;
 }
 
@@ -149,10 +148,9 @@ TEST_CASE("tasks of one step are rows of their own, each with its own sums and p
     ProcessExit exit =
         (*(exit_of({.step = "align", .start_ns = start_ns, .end_ns = start_ns + 10, .cpu_ns = start_ns, .peak = 1}))
               .get_if<ProcessExit>());
-    Process process = *exit.process;
-    process.context.sample = of;
-    exit.process = std::make_shared<const Process>(process);
-    exit.program.account.ledger.wall_ns = exit.program.account.ledger.disk_ns = start_ns;
+    exit.process = build::process({.context = {.step = "align", .sample = of}});
+    Ledger& ledger = exit.program.account.ledger.emplace();
+    ledger.wall_ns = ledger.disk_ns = start_ns;
     summary.add(sample_at(start_ns, 1, 1000 * start_ns, "align", of));
     summary.add(exit);
   }
@@ -164,10 +162,10 @@ TEST_CASE("tasks of one step are rows of their own, each with its own sums and p
   CHECK(rows[0].processes == 1);
   CHECK(rows[0].cpu_ns == 50);
   CHECK(rows[0].wall_ns == 10);
-  CHECK(rows[0].ledger.disk_ns == 50);
+  CHECK(rows[0].ledger->disk_ns == 50);
   CHECK(rows[0].task_peak_bytes == 50'000);
   CHECK(rows[1].task.sample == "s1");
-  CHECK(rows[1].ledger.disk_ns == 100);
+  CHECK(rows[1].ledger->disk_ns == 100);
   CHECK(summary.by_step().size() == 1);
 }
 
