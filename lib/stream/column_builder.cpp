@@ -38,23 +38,31 @@ class PresenceList {
 }  // namespace
 
 void ColumnBuilder::mark(std::size_t row) {
-  if (bits_.empty()) bits_ = set_bits(values_.size());
+  if (bits_.empty()) bits_ = set_bits(count_);
   bits_.resize(bytes_of_bits(row + 1));
   bits_[row / 8] |= static_cast<std::byte>(1u << (row % 8));
 }
 
 std::span<const std::byte> ColumnBuilder::presence(std::size_t rows) {
-  if (values_.size() == rows) return {};
-  if (bits_.empty()) bits_ = set_bits(values_.size());
+  if (count_ == rows) return {};
+  if (bits_.empty()) bits_ = set_bits(count_);
   bits_.resize(bytes_of_bits(rows));
   return bits_;
 }
 
 void ColumnBuilder::clear() noexcept {
-  values_.clear();
+  count_ = 0;
   bits_.clear();
   items_.clear();
   item_count_ = 0;
+}
+
+std::size_t SectionBuilder::add_row() {
+  if (rows == room_) {
+    room_ = std::max<std::size_t>(32, 2 * room_);
+    for (ColumnBuilder& column : columns) column.reserve(room_);
+  }
+  return rows++;
 }
 
 void SectionBuilder::clear() noexcept {

@@ -2,6 +2,7 @@
 /// The columns of a frame that is still open.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,14 +22,20 @@ namespace tracer::internal {
 /// One column. A row for which nothing was put is absent.
 class ColumnBuilder {
  public:
+  /// Room for this many rows; needed before put().
+  void reserve(std::size_t rows) {
+    if (rows > values_.size()) values_.resize(std::max(rows, 2 * values_.size()));
+  }
   void put(std::size_t row, std::uint64_t value) {
-    if (values_.size() != row) mark(row);
-    values_.push_back(value);
+    if (count_ != row) mark(row);
+    values_[count_++] = value;
   }
   void add_item(std::uint64_t item) { items_.push_back(item); }
   void add_items(std::size_t count) noexcept { item_count_ += count; }
 
-  std::span<const std::uint64_t> values() const noexcept { return values_; }  ///< Of the rows that have one.
+  std::span<const std::uint64_t> values() const noexcept {
+    return std::span(values_).first(count_);
+  }  ///< Of the rows that have one.
   std::span<const std::uint64_t> items() const noexcept { return items_; }
   /// Of the lists of structs so far.
   std::size_t item_count() const noexcept { return item_count_; }
@@ -39,7 +46,8 @@ class ColumnBuilder {
  private:
   void mark(std::size_t row);
 
-  std::vector<std::uint64_t> values_;
+  std::vector<std::uint64_t> values_;  ///< Made ahead, as growing in each put() would take most of its time.
+  std::size_t count_ = 0;
   Bytes bits_;  ///< Begins with the first gap.
   std::vector<std::uint64_t> items_;
   std::size_t item_count_ = 0;
@@ -50,7 +58,13 @@ struct SectionBuilder {
   std::size_t rows = 0;
   std::vector<ColumnBuilder> columns;
 
+  explicit SectionBuilder(std::size_t column_count) : columns(column_count) {}
+  /// The row that is written next.
+  std::size_t add_row();
   void clear() noexcept;
+
+ private:
+  std::size_t room_ = 0;
 };
 
 void put_section(Bytes& out, SectionBuilder& section, std::span<const ColumnSpec> specs);
@@ -79,7 +93,7 @@ template <Part T>
 struct PartTable {
   HashIndex index;
   std::vector<std::shared_ptr<const T>> parts;
-  SectionBuilder section{0, std::vector<ColumnBuilder>(column_count<T>())};
+  SectionBuilder section{column_count<T>()};
 
   void clear() noexcept {
     index.clear();
@@ -141,6 +155,7 @@ class RowBuilder {
   template <Described T>
   void put_list(const std::vector<T>& list) {
     next_->put(row_, list.size());
+    for (std::size_t i = 1; i <= column_count<T>(); ++i) next_[i].reserve(next_->item_count() + list.size());
     for (std::size_t i = 0; i < list.size(); ++i) RowBuilder(tables_, next_ + 1, next_->item_count() + i).put(list[i]);
     next_->add_items(list.size());
     tables_.item_cells += list.size() * column_count<T>();
@@ -171,7 +186,7 @@ std::uint32_t FrameTables::number_of(const std::shared_ptr<const T>& part) {
       table.index.find_or_make(address, [&](std::uint32_t number) { return table.parts[number] == part; });
   if (found.made) {
     table.parts.push_back(part);
-    RowBuilder(*this, table.section.columns.data(), table.section.rows++).put(*part);
+    RowBuilder(*this, table.section.columns.data(), table.section.add_row()).put(*part);
   }
   return found.number;
 }

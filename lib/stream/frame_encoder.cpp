@@ -28,7 +28,7 @@ ClockUpdate ClockUpdate::now() noexcept {
 }
 
 FrameEncoder::FrameEncoder() {
-  for (std::size_t place = 0; place < kKinds; ++place) kinds_[place].columns.resize(kKindSpecs[place].size());
+  for (const auto& specs : kKindSpecs) kinds_.emplace_back(specs.size());
 }
 
 std::size_t FrameEncoder::most_bytes() const noexcept {
@@ -46,8 +46,7 @@ bool FrameEncoder::has_room() const noexcept {
 template <EventType E>
 void FrameEncoder::append_row(const E& event) {
   SectionBuilder& section = kinds_[kPlaceOfKind<E>];
-  RowBuilder(tables_, section.columns.data(), section.rows).put(event);
-  ++section.rows;
+  RowBuilder(tables_, section.columns.data(), section.add_row()).put(event);
   cells_ += column_count<E>();
   order_.push_back(static_cast<std::uint8_t>(kPlaceOfKind<E>));
 }

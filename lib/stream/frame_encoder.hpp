@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -44,7 +43,7 @@ class FrameEncoder {
   void clear() noexcept;
 
   FrameTables tables_;
-  std::array<SectionBuilder, kKinds> kinds_;
+  std::vector<SectionBuilder> kinds_;
   std::vector<std::uint8_t> order_;  ///< For each event, its kind's place.
   std::size_t cells_ = 0;
 };

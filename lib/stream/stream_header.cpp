@@ -33,6 +33,13 @@ void pack_text(Packer& packer, std::string_view text) {
   packer.pack_str_body(text.data(), static_cast<std::uint32_t>(text.size()));
 }
 
+/// The numbers on the way to a field, 8 bits each, the last one lowest.
+std::uint64_t short_path(FieldId id) {
+  std::uint64_t path = id & 0xffff'ffff'ffff;
+  while (path != 0 && (path & 0xff) == 0) path >>= 8;
+  return path;
+}
+
 void pack_fields(Packer& packer) {
   packer.pack_map(kKinds);
   for (const EventKind kind : kKindNumbers) {
@@ -41,7 +48,7 @@ void pack_fields(Packer& packer) {
     packer.pack_array(static_cast<std::uint32_t>(fields.size()));
     for (const Leaf& leaf : fields) {
       packer.pack_array(5);
-      packer.pack(leaf.id);
+      packer.pack(short_path(leaf.id));
       pack_text(packer, leaf.name);
       pack_text(packer, to_string(leaf.type));
       pack_text(packer, to_string(leaf.unit));

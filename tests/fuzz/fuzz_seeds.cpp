@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes the fuzzers' first inputs: fuzz_seeds FOLDER makes FOLDER/fuzz_recording and FOLDER/fuzz_wire.
+/// Writes the fuzzers' first inputs: fuzz_seeds FOLDER makes a folder in it for each fuzzer.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <tracer/recording.hpp>
 #include <tracer/sink.hpp>
 
-#include "stream/recording_header.hpp"
+#include "stream/frame_encoder.hpp"
+#include "stream/stream_header.hpp"
 #include "sample_events.hpp"
 #include "temp_file.hpp"
 #include "wire_builder.hpp"
@@ -19,8 +21,12 @@ class Folder {
  public:
   explicit Folder(std::filesystem::path path) : path_(std::move(path)) { std::filesystem::create_directories(path_); }
   void add(std::uint8_t mode, std::span<const std::byte> bytes) {
+    std::vector<std::byte> all = {static_cast<std::byte>(mode)};
+    all.insert(all.end(), bytes.begin(), bytes.end());
+    add(all);
+  }
+  void add(std::span<const std::byte> bytes) {
     std::ofstream file(path_ / ("seed" + std::to_string(next_++)), std::ios::binary);
-    file.put(static_cast<char>(mode));
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
 
@@ -29,30 +35,34 @@ class Folder {
   int next_ = 0;
 };
 
-std::span<const std::byte> bytes_of(const msgpack::sbuffer& buffer) {
-  return std::as_bytes(std::span(buffer.data(), buffer.size()));
-}
-
-void recordings(Folder folder) {
+void recordings(Folder whole, Folder columns) {
   const TempFile file;
   {
     const auto sink = tracer::recording_sink(file.path(), tracer::HostInfo{});
-    for (const tracer::Event& event : sample_events::all()) {
-      sink->on_event(event);
-      msgpack::sbuffer packed;
-      tracer::pack_event(packed, event);
-      if (packed.size() < 1000) folder.add(2, bytes_of(packed));
-    }
+    sink->write(sample_events::all());
   }
-  folder.add(0, file.bytes());
-  msgpack::sbuffer header;
-  tracer::pack_header(header, {.host = {}, .events = tracer::event_schema()});
-  folder.add(1, bytes_of(header));
-  msgpack::sbuffer small;
-  tracer::pack_header(small, {.host = {}, .events = {{5, {"time_ns", "cause", "count"}}}});
-  wire::Bytes both(bytes_of(small).begin(), bytes_of(small).end());
-  wire::append_text(both, std::string("\0\0\x94\x05\x01\xa1x\x02", 8));
-  folder.add(1, both);
+  whole.add(0, file.bytes());
+  tracer::internal::Bytes header;
+  tracer::internal::put_header(header, {});
+  whole.add(1, header);
+  header.resize(header.size() + 2);
+  whole.add(1, header);
+
+  tracer::internal::FrameEncoder encoder;
+  const auto add = [&](std::span<const tracer::Event> events) {
+    for (const tracer::Event& event : events) encoder.append(event);
+    tracer::internal::Bytes payload;
+    encoder.close(payload, {});
+    whole.add(2, payload);
+    columns.add(payload);
+  };
+  const auto events = sample_events::all();
+  add(events);
+  for (const tracer::Event& event : events) {
+    const tracer::Event several[] = {event, event, event};
+    add({&event, 1});
+    add(several);
+  }
 }
 
 void records(Folder folder) {
@@ -90,7 +100,8 @@ int main(int argc, char** argv) {
     std::fputs("usage: fuzz_seeds FOLDER\n", stderr);
     return 2;
   }
-  recordings(Folder(std::filesystem::path(argv[1]) / "fuzz_recording"));
+  recordings(Folder(std::filesystem::path(argv[1]) / "fuzz_recording"),
+             Folder(std::filesystem::path(argv[1]) / "fuzz_columns"));
   records(Folder(std::filesystem::path(argv[1]) / "fuzz_wire"));
   return 0;
 }

@@ -30,9 +30,10 @@ Recording small_recording() {
   const TempFile file;
   const auto sink = recording_sink(file.path(), HostInfo{});
   recording.frame_ends.push_back(file.bytes().size());
-  const Event events[] = {Loss{1, "a", 2}, sample_events::bare<ProcessStart>(), Loss{3, "b", 4}, SessionEnd{}};
+  const Event events[] = {sample_events::loss(1, "a", 2), sample_events::bare<ProcessStart>(),
+                          sample_events::loss(3, "b", 4), SessionEnd{}};
   for (const Event& event : events) {
-    sink->on_event(event);
+    sink->write({&event, 1});
     sink->flush();
     recording.frame_ends.push_back(file.bytes().size());
     recording.events.push_back(to_json(event));
@@ -107,6 +108,7 @@ TEST_CASE("a recording with any one byte changed loses that frame and no other")
       others.erase(others.begin() + static_cast<std::ptrdiff_t>(hit));
       CHECK(result.events == others);
       CHECK(result.damage.skipped_bytes == recording.frame_ends[hit + 1] - recording.frame_ends[hit]);
+      CHECK(result.damage.missing_frames == (hit + 1 == recording.events.size() ? 0 : 1));
       CHECK(result.damage.truncated == (hit + 1 == recording.events.size()));
     }
   }
@@ -116,7 +118,7 @@ TEST_CASE("a recording with any one byte changed loses that frame and no other")
 TEST_CASE("bytes that were pushed in between frames are passed over and counted") {
   const Recording recording = small_recording();
   const TempFile file;
-  const std::string junk = "TRFM junk TRFM\xff\xff\xff";
+  const std::string junk = "TRF2 junk TRF2\xff\xff\xff";
   for (const std::size_t at : recording.frame_ends) {
     std::vector<std::byte> bytes = recording.bytes;
     const auto more = std::as_bytes(std::span(junk));
@@ -147,7 +149,7 @@ TEST_CASE("a file that is made of false beginnings is given up on") {
   Recording recording = small_recording();
   recording.bytes.resize(recording.frame_ends.front());
   // Each promises a megabyte that would have to be checked: terabytes in all.
-  const std::string_view beginning("TRFM\x00\x00\x10\x00\x00\x00\x10\x00----", 16);
+  const std::string_view beginning("TRF2\x00\x00\x10\x00\x00\x00\x10\x00----", 16);
   for (std::size_t i = 0; i < (4u << 20); ++i)
     recording.bytes.push_back(static_cast<std::byte>(beginning[i % beginning.size()]));
   const TempFile file;

@@ -2,100 +2,105 @@
 #include <tracer/sink.hpp>
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include <tracer/recording.hpp>
 
-#include "collect.hpp"
 #include "sample_events.hpp"
 #include "temp_file.hpp"
 
 using namespace tracer;
-using namespace tracer::internal;
 
 namespace {
 
-/// A session of three events and its end, with these sinks.
-std::vector<Event> run_with(std::vector<std::unique_ptr<Sink>> sinks,
-                            std::vector<std::optional<Problem>>* problems = nullptr) {
-  auto owned = std::make_unique<wire::WireSource>();
-  wire::WireSource& source = *owned;
-  Session session(Source(std::move(owned)), collect::polled());
+std::unique_ptr<Sink> make(bool json, const std::filesystem::path& file) {
+  return json ? json_sink(file, HostInfo{}) : recording_sink(file, HostInfo{});
+}
+
+std::vector<Event> many_losses(int count) {
   std::vector<Event> events;
-  const Subscription all = session.on_any([&](const Event& event) { events.push_back(event); });
-  std::vector<Sink*> kept;
-  for (auto& sink : sinks) kept.push_back(&session.add_sink(std::move(sink)));
-  session.start();
-  const wire::Who who{.pid = 42, .start_ns = 1000};
-  source.push(wire::start_record(who));
-  source.push(wire::exec_record(who, {.time_ns = 1001, .program_start_ns = 1000}));
-  source.push(wire::exit_record(who, {.time_ns = 1002, .program_start_ns = 1001}));
-  session.poll(std::chrono::milliseconds(0));
-  session.stop();
-  if (problems != nullptr)
-    for (const Sink* sink : kept) problems->push_back(sink->problem());
+  for (int i = 0; i < count; ++i)
+    events.emplace_back(sample_events::loss(1, std::to_string(i) + std::string(200, 'x'), 1));
   return events;
 }
 
-std::vector<std::unique_ptr<Sink>> one(std::unique_ptr<Sink> sink) {
-  std::vector<std::unique_ptr<Sink>> sinks;
-  sinks.push_back(std::move(sink));
-  return sinks;
+std::string lines_of(const std::vector<Event>& events) {
+  std::string lines = to_json(HostInfo{}) + '\n';
+  for (const Event& event : events) lines += to_json(event) + '\n';
+  return lines;
 }
 
 }  // namespace
 
-TEST_CASE("each sink gets every event") {
-  const TempFile recording;
-  const TempFile json;
-  std::vector<std::unique_ptr<Sink>> sinks;
-  sinks.push_back(recording_sink(recording.path(), HostInfo{}));
-  sinks.push_back(json_sink(json.path(), HostInfo{}));
-  std::vector<std::optional<Problem>> problems;
-  const auto events = run_with(std::move(sinks), &problems);
-  REQUIRE(events.size() == 4);
-  CHECK_FALSE(problems.at(0).has_value());
-  CHECK_FALSE(problems.at(1).has_value());
-
-  std::string lines = to_json(HostInfo{}) + '\n';
-  for (const Event& event : events) lines += to_json(event) + '\n';
-  CHECK(json.text() == lines);
-  RecordingReader reader(recording.path());
-  for (const Event& event : events) {
-    const auto back = reader.next();
-    REQUIRE(back.has_value());
-    CHECK(to_json(*back) == to_json(event));
-  }
-  CHECK_FALSE(reader.next().has_value());
-  CHECK_FALSE(reader.damage().any());
-}
-
-TEST_CASE("a sink on a full disk says so and the session goes on") {
-  for (const bool json : {false, true}) {
-    std::vector<std::optional<Problem>> problems;
-    const auto events =
-        run_with(one(json ? json_sink("/dev/full", HostInfo{}) : recording_sink("/dev/full", HostInfo{})), &problems);
-    CHECK(events.size() == 4);
-    CHECK(events.back().kind() == EventKind::kSessionEnd);
-    REQUIRE(problems.at(0).has_value());
-    CHECK(problems[0]->code == ErrorCode::kFileUnwritable);
-    CHECK(problems[0]->error_number == ENOSPC);
-    CHECK(problems[0]->what.find("/dev/full") != std::string::npos);
-    CHECK_FALSE(problems[0]->fix.empty());
-  }
-}
-
-TEST_CASE("a sink that failed stays quiet over many events") {
-  for (const bool json : {false, true}) {
-    const auto sink = json ? json_sink("/dev/full", HostInfo{}) : recording_sink("/dev/full", HostInfo{});
-    for (int i = 0; i < 3000; ++i) sink->on_event(Loss{1, std::string(200, 'x'), 1});
+TEST_CASE("JSON is one line for the host and one for each event") {
+  const TempFile file;
+  const auto events = sample_events::all();
+  {
+    const auto sink = json_sink(file.path(), HostInfo{});
+    sink->write(events);
     sink->flush();
-    CHECK(sink->problem()->error_number == ENOSPC);
+    CHECK(file.text() == lines_of(events));
+    CHECK_FALSE(sink->problem().has_value());
   }
+  CHECK(file.text() == lines_of(events));
+}
+
+TEST_CASE("a sink on a full disk says so, and stays quiet from then on") {
+  for (const bool json : {false, true}) {
+    const auto sink = make(json, "/dev/full");
+    sink->write(many_losses(3000));
+    sink->flush();
+    REQUIRE(sink->problem().has_value());
+    CHECK(sink->problem()->code == ErrorCode::kFileUnwritable);
+    CHECK(sink->problem()->error_number == ENOSPC);
+    CHECK(sink->problem()->what.find("/dev/full") != std::string::npos);
+    CHECK_FALSE(sink->problem()->fix.empty());
+  }
+}
+
+TEST_CASE("what a sink wrote before its disk was full is whole, and nothing comes after") {
+  const auto previous = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  for (const bool json : {false, true}) {
+    const TempFile file;
+    const auto events = many_losses(20'000);
+    const auto sink = make(json, file.path());
+    sink->write(std::span(events).first(100));
+    sink->flush();
+    const std::size_t whole = file.bytes().size();
+    rlimit limit = before;
+    limit.rlim_cur = whole + 10;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    sink->write(events);
+    sink->flush();
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    const std::size_t cut = file.bytes().size();
+    sink->write(events);
+    sink->flush();
+    CHECK(sink->problem()->error_number == EFBIG);
+    CHECK(file.bytes().size() == cut);
+    if (json) {
+      CHECK(file.text().starts_with(lines_of({events.begin(), events.begin() + 100})));
+    } else {
+      RecordingReader reader(file.path());
+      std::size_t back = 0;
+      while (reader.next()) ++back;
+      CHECK(back == 100);
+      CHECK(reader.damage().skipped_bytes == cut - whole);
+    }
+  }
+  ::signal(SIGXFSZ, previous);
 }
 
 TEST_CASE("a sink whose reader went away says so") {
@@ -111,15 +116,51 @@ TEST_CASE("a sink whose reader went away says so") {
   CHECK(sink->problem()->what.find("a pipe") != std::string::npos);
 }
 
-TEST_CASE("a file that can't be created is told at once") {
+TEST_CASE("a descriptor that does not block is waited for, not changed, and not spun on") {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+  const int kept = ::dup(ends[1]);
+  const auto events = many_losses(2000);  // more than a pipe holds
+  std::string read;
+  std::uint64_t cpu_ns = 0;
+  std::thread writer([&] {
+    {
+      const auto sink = json_sink(ends[1], "a pipe", HostInfo{});
+      sink->write(events);
+    }
+    CHECK((::fcntl(kept, F_GETFL) & O_NONBLOCK) != 0);
+    ::close(kept);
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    cpu_ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  char piece[4096];
+  for (;;) {
+    const ssize_t got = ::read(ends[0], piece, sizeof piece);
+    if (got > 0) read.append(piece, static_cast<std::size_t>(got));
+    if (got == 0) break;
+    if (got < 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  writer.join();
+  ::close(ends[0]);
+  CHECK(read == lines_of(events));
+  CHECK(cpu_ns < 450'000'000);
+}
+
+TEST_CASE("a problem can be asked for while the sink writes") {
+  const auto sink = recording_sink(std::filesystem::path("/dev/full"), HostInfo{});
+  std::thread writer([&] { sink->write(many_losses(5000)); });
+  while (!sink->problem().has_value()) std::this_thread::yield();
+  writer.join();
+  CHECK(sink->problem()->error_number == ENOSPC);
+}
+
+TEST_CASE("a file that can't be created is reported at once") {
   const TempFile file;
   for (const bool json : {false, true}) {
-    const auto make = [&] {
-      const auto path = file.folder() / "missing" / "file";
-      static_cast<void>(json ? json_sink(path, HostInfo{}) : recording_sink(path, HostInfo{}));
-    };
     try {
-      make();
+      static_cast<void>(make(json, file.folder() / "missing" / "file"));
       FAIL("created");
     } catch (const Error& error) {
       CHECK(error.code() == ErrorCode::kFileUnwritable);
@@ -131,9 +172,11 @@ TEST_CASE("a file that can't be created is told at once") {
 TEST_CASE("a flush makes what came before readable") {
   const TempFile file;
   const auto sink = recording_sink(file.path(), HostInfo{});
-  sink->on_event(Loss{1, "a", 1});
+  const Event event = sample_events::loss(1, "a", 1);
+  sink->write({&event, 1});
   sink->flush();
   RecordingReader reader(file.path());
   CHECK(reader.next().has_value());
   CHECK(reader.damage().skipped_bytes == 0);
+  CHECK(sink->flush_period() == std::chrono::seconds(3));
 }
