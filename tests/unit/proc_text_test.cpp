@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/kernel/proc_text.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "source/kernel/cgroup_files.hpp"
+
+using namespace tracer::internal;
+
+TEST_CASE("the words of a living process are read in /proc") {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const TextRecord record = proc_text(pid, 77, Hierarchy::kV2);
+  CHECK(record.pid == pid);
+  CHECK(record.start_ns == 77);
+  CHECK(record.text.exe == std::filesystem::read_symlink("/proc/self/exe").string());
+  CHECK(record.text.cwd == std::filesystem::current_path().string());
+  REQUIRE(record.text.argv.has_value());
+  CHECK_FALSE(record.text.argv->empty());
+  CHECK_FALSE(record.text.argv_cut_bytes.has_value());
+}
+
+TEST_CASE("a long command line is cut in the middle") {
+  const std::string head(4000, 'x');
+  const std::string tail(4000, 'y');
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::execl("/bin/sh", "sh", "-c", "kill -STOP $$; :", head.c_str(), tail.c_str(), nullptr);
+    ::_exit(1);
+  }
+  TextRecord record;
+  for (int n = 0; n < 5000 && (!record.text.argv || record.text.argv->size() != 5); ++n) {
+    ::usleep(1000);
+    record = proc_text(static_cast<std::uint32_t>(pid), 1, Hierarchy::kV2);
+  }
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  REQUIRE(record.text.argv.has_value());
+  const std::vector<std::string>& argv = *record.text.argv;
+  REQUIRE(argv.size() == 5);
+  CHECK(argv[2] == "kill -STOP $$; :");
+  CHECK(argv[3].ends_with("x…"));
+  CHECK(argv[4] == "…" + std::string(1023, 'y'));
+  CHECK(record.text.argv_cut_bytes == 3 + 3 + 17 + 4001 + 4001 - 4096);
+}
+
+TEST_CASE("of a process that is not there nothing is known") {
+  const TextRecord record = proc_text(0x7ffffff0, 1, Hierarchy::kV2);
+  CHECK_FALSE(record.text.exe.has_value());
+  CHECK_FALSE(record.text.cwd.has_value());
+  CHECK_FALSE(record.text.argv.has_value());
+  CHECK_FALSE(record.cgroup.has_value());
+}
+
+TEST_CASE("a walk through cgroups ends when it is told to") {
+  // Any folder will do.
+  const CgroupFolder top{1, Hierarchy::kV2, "/proc/self"};
+  int seen = 0;
+  CHECK_FALSE(walk_cgroups(top, [&](const CgroupFolder&) { return ++seen < 3; }));
+  CHECK(seen == 3);
+}
+
+TEST_CASE("a cgroup that is not there has no path") {
+  CHECK_FALSE(cgroup_path(Hierarchy::kV1Memory, 0xffff'ffff'ffffull).has_value());
+}
