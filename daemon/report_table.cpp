@@ -34,13 +34,14 @@ struct Layout {
 };
 
 /// From the widest to the narrowest.
-constexpr std::array<Layout, 9> kLayouts = {{
+constexpr std::array<Layout, 10> kLayouts = {{
     {},
     {24, 2},
     {24, 2, false},
     {20, 2, false},
     {20, 2, false, false},
     {20, 2, false, false, false},
+    {20, 1, false, false, false},
     {20, 1, false, false, false, true, false},
     {20, 1, false, false, false, true, false, false},
     {16, 1, false, false, false, false, false, false},

@@ -322,6 +322,7 @@ class Table(support.TestCase):
                 self.assertEqual([line for line in lines if len(line) > columns], [])
                 heads = next(line for line in lines if line.startswith("tool "))
                 self.assertEqual("written" in heads, columns >= 120, heads)
+                self.assertEqual("procs" in heads, columns >= 80, heads)
                 self.assertIn("failed", heads)
 
     def test_many_tools_are_folded_but_those_that_failed(self):
