@@ -138,7 +138,7 @@ std::size_t count_option_words(const CLI::App& run, const std::vector<std::strin
   std::size_t at = 0;
   while (at < words.size() && words[at].size() > 1 && words[at].front() == '-' && words[at] != "--") {
     const CLI::Option* option = run.get_option_no_throw(words[at]);
-    const bool value_follows = option != nullptr && option->get_type_size() != 0;
+    const bool value_follows = option != nullptr && option->get_items_expected_max() != 0;
     at = std::min(words.size(), at + (value_follows ? 2 : 1));
   }
   return at;

@@ -34,8 +34,8 @@ std::string format_share(double share) { return fmt::format("{:.0f} %", share * 
 
 std::string with_bound(tracer::Bound bound, const std::string& text) {
   switch (bound) {
-    case tracer::Bound::kAtLeast: return symbols().at_least + text;
-    case tracer::Bound::kAtMost: return symbols().at_most + text;
+    case tracer::Bound::kAtLeast: return fmt::format("{} {}", symbols().at_least, text);
+    case tracer::Bound::kAtMost: return fmt::format("{} {}", symbols().at_most, text);
     case tracer::Bound::kExact: break;
   }
   return text;

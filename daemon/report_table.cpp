@@ -34,14 +34,15 @@ struct Layout {
 };
 
 /// From the widest to the narrowest.
-constexpr std::array<Layout, 9> kLayouts = {{
+constexpr std::array<Layout, 10> kLayouts = {{
     {},
     {24, 2},
     {24, 2, false},
-    {24, 2, false, false},
-    {24, 2, false, false, false},
-    {24, 1, false, false, false},
-    {24, 1, false, false, false, true, false},
+    {20, 2, false},
+    {20, 2, false, false},
+    {20, 2, false, false, false},
+    {20, 1, false, false, false},
+    {20, 1, false, false, false, true, false},
     {20, 1, false, false, false, true, false, false},
     {16, 1, false, false, false, false, false, false},
 }};
@@ -101,7 +102,7 @@ class Table {
     grid_.add(choose([name](Column column) -> std::string {
       switch (column) {
         case Column::kName: return name;
-        case Column::kProcesses: return "processes";
+        case Column::kProcesses: return "procs";
         case Column::kWall: return "wall";
         case Column::kCpu: return "CPU";
         case Column::kUtilization: return "CPU/wall";
@@ -177,9 +178,9 @@ std::string format_tables(const tracer::Report& report, std::optional<std::size_
     }
   }
   if (text.find(symbols().at_least) != std::string::npos)
-    text += fmt::format("{}at least: of some of it the figure is not known\n", symbols().at_least);
+    text += fmt::format("{} at least: part of it is not known\n", symbols().at_least);
   if (text.find(symbols().at_most) != std::string::npos)
-    text += fmt::format("{}at most: an upper bound\n", symbols().at_most);
+    text += fmt::format("{} at most: the exact figure is not known\n", symbols().at_most);
   return text;
 }
 

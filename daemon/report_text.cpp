@@ -53,20 +53,20 @@ void append_with_command(std::string& out, const std::string& head, const tracer
   out += head + printable(command_of(process), std::min(room, kMostCommandWidth)) + '\n';
 }
 
+/// Where no stage stands out there is nothing to do about it.
 void append_pipelines(std::string& out, const tracer::Report& report) {
-  for (std::size_t i = 0; i < std::min(kMostPipelines, report.pipelines.size()); ++i) {
-    const tracer::Pipeline& pipeline = report.pipelines[i];
+  std::size_t shown = 0;
+  for (const tracer::Pipeline& pipeline : report.pipelines) {
+    if (pipeline.bottleneck.empty()) continue;
+    if (shown++ == kMostPipelines) break;
     std::string stages;
     for (const std::string& stage : pipeline.stages)
       stages += (stages.empty() ? "" : " | ") + printable(stage, kMostNameWidth);
-    out += fmt::format("{}pipe {}:\n", i == 0 ? "\n" : "", stages);
-    if (pipeline.bottleneck.empty()) {
-      out += "  no stage is the bottleneck\n";
-    } else {
-      out += fmt::format("  {} is the bottleneck: it spends {} of its time waiting on pipes, the other {} {}\n",
-                         printable(pipeline.bottleneck, kMostNameWidth), format_share(pipeline.bottleneck_share),
-                         pipeline.stages.size() > 2 ? "stages" : "stage", format_share(pipeline.others_share));
-    }
+    out +=
+        fmt::format("{}pipe {}:\n  {} is the bottleneck: it spends {} of its time waiting on pipes, the other {} {}\n",
+                    shown == 1 ? "\n" : "", stages, printable(pipeline.bottleneck, kMostNameWidth),
+                    format_share(pipeline.bottleneck_share), pipeline.stages.size() > 2 ? "stages" : "stage",
+                    format_share(pipeline.others_share));
   }
 }
 
@@ -136,8 +136,8 @@ std::string cost_of(const tracer::ReportCost& cost, bool in_full) {
   return text;
 }
 
-/// One line if all is well.
-void append_certificate(std::string& out, const tracer::Report& report) {
+/// One line if all is well and it fits.
+void append_certificate(std::string& out, const tracer::Report& report, std::optional<std::size_t> columns) {
   const tracer::Completeness& certificate = report.completeness;
   const bool notable = report.cost.cpu_share.value_or(0) > kNotableCost;
   out += fmt::format("\n{}complete: {} of {} ended processes seen", certificate.complete ? "" : "NOT ",
@@ -150,12 +150,14 @@ void append_certificate(std::string& out, const tracer::Report& report) {
                ? fmt::format(
                      "\nThe kernel added up the line 'total' besides: processes, CPU, read, written and failed "
                      "are whole there, unless marked {}, {} or -",
-                     *symbols().at_least == '>' ? ">=" : "≥", *symbols().at_most == '<' ? "<=" : "≤")
+                     symbols().at_least, symbols().at_most)
                : "\nThe line 'total' may lack what the lost processes consumed";
   }
   const bool all_well = certificate.complete && certificate.missing.empty() && !notable;
   if (all_well) {
-    out += "; " + cost_of(report.cost, false) + '\n';
+    const std::string cost = cost_of(report.cost, false);
+    const std::size_t line = width_of(out.substr(out.rfind('\n') + 1));
+    out += (columns && line + 2 + width_of(cost) > *columns ? "\n" : "; ") + cost + '\n';
     return;
   }
   out += '\n';
@@ -174,7 +176,7 @@ std::string format_report(const std::string& title, const tracer::Report& report
   append_cgroups(out, report);
   append_failures(out, report, columns);
   append_survivors(out, report, columns);
-  append_certificate(out, report);
+  append_certificate(out, report, columns);
   return out;
 }
 

@@ -26,8 +26,8 @@ bool locale_is_utf8() noexcept {
   return false;
 }
 
-constexpr Symbols kUtf8{"≥ ", "≤ ", "…", "█", "▒", "░"};
-constexpr Symbols kAscii{">= ", "<= ", "...", "#", "+", "."};
+constexpr Symbols kUtf8{"≥", "≤", "…", "█", "▒", "░"};
+constexpr Symbols kAscii{">=", "<=", "...", "#", "+", "."};
 
 }  // namespace
 

@@ -101,7 +101,7 @@ class Progress(support.TestCase):
                                     "import time, tty; tty.setcbreak(0); time.sleep(3.5)")
         terminal.read_until(None)
         self.assertEqual(terminal.exit_status(), 0)
-        self.assertNotIn("running", terminal.text)
+        self.assertNotRegex(terminal.text, r"\[\d+ running")
 
 
 class Folding(support.TestCase):
