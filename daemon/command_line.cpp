@@ -124,7 +124,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_flag(watch, "--host", "Every process (without root: only your own processes)");
   add_tracing_options(watch);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
-  add(dump, "FILE", "", "The recording");
+  add(dump, "FILE", "", "The recording; - is standard input");
   app->add_subcommand("check", kCheckDescription);
   // Last: a subcommand begins with the footer that there is.
   app->footer(kFooter);

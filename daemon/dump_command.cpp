@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 
@@ -17,22 +20,31 @@ void print_line(const std::string& line) {
   throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, "can't write to standard output", {}, {}});
 }
 
+/// "-" is standard input.
+tracer::RecordingReader open_recording(const std::string& file, const std::string& name) {
+  if (file != "-") return tracer::RecordingReader(file);
+  return tracer::RecordingReader(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), name);
+}
+
 }  // namespace
 
 int dump_command(const Options& options) {
-  tracer::RecordingReader reader(options.file);
+  const std::string name = options.file == "-" ? "standard input" : options.file;
+  tracer::RecordingReader reader = open_recording(options.file, name);
   print_line(to_json(reader.host()));
   while (const auto event = reader.next()) print_line(to_json(*event));
   if (std::fflush(stdout) != 0)
     throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, "can't write to standard output", {}, {}});
   const tracer::RecordingDamage& damage = reader.damage();
   if (damage.skipped_bytes != 0)
-    say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", options.file, damage.skipped_bytes);
+    say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", name, damage.skipped_bytes);
   if (damage.skipped_events != 0)
-    say("tracerd: {}: {} events are of unknown kinds: a newer libtracer may know them\n", options.file,
-        damage.skipped_events);
+    say("tracerd: {}: {} events are of unknown kinds: a newer libtracer may know them\n", name, damage.skipped_events);
+  if (damage.missing_frames != 0)
+    say("tracerd: {}: {} frames are missing: the writer could not write them, or the file was cut in between\n", name,
+        damage.missing_frames);
   if (damage.truncated)
-    say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", options.file);
+    say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", name);
   return 0;
 }
 

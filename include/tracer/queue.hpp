@@ -40,7 +40,8 @@ class TRACER_EXPORT Queue {
   /// Takes out the oldest events, at most out.size(), and does not wait. Returns how many.
   std::size_t read(std::span<Event> out);
   /// Waits for something to read, or the end. False: `timeout` passed. A negative timeout waits without a limit.
-  /// With Reader::kPoll it drives the session meanwhile, as Session::poll() does; throws what poll() throws.
+  /// With Reader::kPoll it drives the session meanwhile, as Session::poll() does. Throws Error(kInCallback) inside a
+  /// callback of its session, while which nothing would come.
   bool wait(std::chrono::milliseconds timeout);
   /// Readable while there is something to read, and from the end on. Owned by the queue; -1 never occurs.
   int fd() const noexcept;

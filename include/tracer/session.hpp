@@ -92,6 +92,7 @@ class TRACER_EXPORT Session {
   /// Asks for the end and does not wait: it comes on the session's thread, or with the next poll().
   void request_stop() noexcept;
   /// Takes in a living process and its descendants from now on; those that are followed already get the new labels.
+  /// Nothing happens for sources other than the kernel, and after the end.
   /// Throws Error: kFilterNamesNothing if it is not there, kInvalidArgument beyond max_contexts.
   void track(pid_t pid, const Context& context = {});
 

@@ -13,7 +13,7 @@
 namespace tracer {
 HostInfo this_host() {
   HostInfo host;
-  if (auto text = read_small_file("/proc/sys/kernel/random/boot_id")) host.boot_id = trim(*text);
+  if (auto text = internal::read_small_file("/proc/sys/kernel/random/boot_id")) host.boot_id = internal::trim(*text);
   utsname names{};
   if (::uname(&names) == 0) {
     host.host_name = names.nodename;

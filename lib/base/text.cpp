@@ -8,7 +8,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace tracer {
+namespace tracer::internal {
 
 namespace {
 
@@ -91,4 +91,4 @@ std::string_view trim(std::string_view text) noexcept {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tracer {
+namespace tracer::internal {
 
 /// Whether "[a-z]" in a glob is one of these bytes, or just these characters.
 enum class Brackets { kPlain, kClasses };
@@ -23,4 +23,4 @@ std::optional<std::string> read_small_file(const std::string& path, std::size_t 
 
 std::string_view trim(std::string_view text) noexcept;
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace tracer {
+namespace tracer::internal {
 
 /// Owns a file descriptor.
 class UniqueFd {
@@ -32,4 +32,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace tracer
+}  // namespace tracer::internal

@@ -27,7 +27,7 @@ std::shared_ptr<const Cgroup> CgroupTable::part(Hierarchy hierarchy, std::uint64
   if (found != cgroups_.end()) return found->second;
   if (find_path_)
     if (auto path = find_path_(hierarchy, id)) return set(hierarchy, id, std::move(*path));
-  if (has_forgotten_) forgotten_.add(1);
+  if (forgotten_keys_.erase({hierarchy, id}) != 0) forgotten_.add(1);
   if (cgroups_.size() >= room_until_) make_room();
   auto cgroup = std::make_shared<Cgroup>();
   cgroup->id = id;
@@ -37,7 +37,12 @@ std::shared_ptr<const Cgroup> CgroupTable::part(Hierarchy hierarchy, std::uint64
 
 /// Those that living processes or queued events hold stay: they are looked at again only after as many more have come.
 void CgroupTable::make_room() {
-  has_forgotten_ |= std::erase_if(cgroups_, [](const auto& entry) { return entry.second.use_count() == 1; }) != 0;
+  if (forgotten_keys_.size() > capacity_) forgotten_keys_.clear();
+  std::erase_if(cgroups_, [this](const auto& entry) {
+    if (entry.second.use_count() != 1) return false;
+    if (entry.second->path) forgotten_keys_.insert(entry.first);
+    return true;
+  });
   room_until_ = std::max(capacity_, cgroups_.size() * 2);
 }
 

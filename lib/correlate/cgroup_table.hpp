@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <tracer/process.hpp>
 
@@ -52,7 +53,7 @@ class CgroupTable {
   std::size_t capacity_;
   std::size_t room_until_;  ///< Entries until the next look for ones that nobody holds.
   std::unordered_map<Key, std::shared_ptr<const Cgroup>, Hash> cgroups_;
-  bool has_forgotten_ = false;
+  std::unordered_set<Key, Hash> forgotten_keys_;  ///< Whose paths were known once.
   Counter forgotten_;
 };
 

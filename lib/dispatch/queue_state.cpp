@@ -42,18 +42,22 @@ bool QueueState::wants(EventKind kind) const noexcept {
 void QueueState::push(std::span<const Event> events) {
   const std::lock_guard lock(mutex_);
   if (ended_) return;
-  bool added = false;
+  // Also where memory runs out in between: what is there can be read.
+  struct Announce {
+    QueueState& queue;
+    ~Announce() {
+      if (!queue.has_something()) return;
+      queue.set_readable(true);
+      queue.changed_.notify_all();
+    }
+  } announce{*this};
   for (const Event& event : events) {
     if (!wants(event.kind())) continue;
     events_.push_back(event);
     charged_bytes_ += event.charge_bytes();
-    added = true;
     // The last one stays, whatever its size: an end must come, and a gap must end before something.
     while (charged_bytes_ > options_.capacity_bytes && events_.size() > 1) drop_oldest();
   }
-  if (!added) return;
-  set_readable(true);
-  changed_.notify_all();
 }
 
 void QueueState::drop_oldest() {
@@ -137,9 +141,9 @@ std::uint64_t QueueState::dropped() const {
   return dropped_;
 }
 
-void QueueState::set_drive(std::shared_ptr<const Drive> drive) {
+void QueueState::set_drive(Drive drive) {
   const std::lock_guard lock(mutex_);
-  if (!ended_) drive_ = std::move(drive);
+  if (!ended_) drive_ = std::make_shared<const Drive>(std::move(drive));
 }
 
 void QueueState::set_readable(bool readable) noexcept {

@@ -42,10 +42,10 @@ class QueueState {
   int fd() const noexcept { return readable_.get(); }
   std::uint64_t dropped() const;
 
-  /// What drives a session that has no thread while wait() waits; it returns at the latest when queue_fd is readable.
-  /// Empty from the session's end on.
+  /// What wait() waits with: returns at the latest when queue_fd is readable, and may read for a session that has no
+  /// thread. Throws where waiting would never end. Empty from the session's end on.
   using Drive = std::function<void(std::chrono::milliseconds timeout, int queue_fd)>;
-  void set_drive(std::shared_ptr<const Drive> drive);
+  void set_drive(Drive drive);
 
  private:
   /// What was dropped before the oldest event that still waits.

@@ -43,7 +43,13 @@ void SinkRunner::write_until_the_end() noexcept {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_flush - Clock::now());
     queue_->wait(written ? std::max(left, std::chrono::milliseconds(0)) : std::chrono::milliseconds(-1));
     const CpuMeter meter(cpu_ns_);
-    const std::size_t count = queue_->read(events);
+    std::size_t count = 0;
+    try {
+      count = queue_->read(events);
+    } catch (...) {
+      out_of_memory_.store(true);
+      return;
+    }
     if (count != 0) {
       if (!written) next_flush = Clock::now() + sink_->flush_period();
       sink_->write(std::span(events).first(count));
@@ -73,6 +79,8 @@ void SinkRunner::finish(std::chrono::steady_clock::time_point until) noexcept {
 
 std::optional<Problem> SinkRunner::problem() const {
   if (auto problem = sink_->problem()) return problem;
+  if (out_of_memory_.load())
+    return Problem{ErrorCode::kNoMemory, 0, "no memory for a sink's events: it has stopped", {}, {}};
   if (!left_behind_.load()) return std::nullopt;
   return Problem{ErrorCode::kFileUnwritable,
                  0,

@@ -41,6 +41,7 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   std::shared_ptr<QueueState> queue_;
   Counter cpu_ns_;
   std::atomic<bool> left_behind_{false};
+  std::atomic<bool> out_of_memory_{false};
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -20,6 +20,9 @@
 extern char** environ;
 
 namespace tracer {
+
+using internal::UniqueFd;
+
 namespace {
 
 enum class Failed : int { kUser, kExec };
@@ -156,6 +159,8 @@ Command::Command(CommandOptions options) {
 
 Command::~Command() {
   if (channel_ < 0) return;
+  // Other children that were forked meanwhile may hold the descriptor, too.
+  ::shutdown(channel_, SHUT_RDWR);
   ::close(channel_);
   if (!reaped_) ::waitpid(pid_, nullptr, 0);
 }

@@ -15,6 +15,9 @@
 #include "run/user.hpp"
 
 namespace tracer {
+
+using internal::UniqueFd;
+
 namespace {
 
 constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC;

@@ -16,21 +16,31 @@
 
 namespace tracer::internal {
 
-Alarm::Alarm(int source_fd)
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Error({ErrorCode::kNoMemory,
+               errno,
+               "can't make the session's descriptors",
+               "raise the limit of open files (ulimit -n)",
+               {}});
+}
+
+void watch(const UniqueFd& epoll, int fd) {
+  epoll_event interest{};
+  interest.events = EPOLLIN;
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &interest) != 0) refuse();
+}
+
+}  // namespace
+
+Alarm::Alarm()
     : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  epoll_event interest{};
-  interest.events = EPOLLIN;
-  bool good = epoll_ && timer_ && bell_;
-  for (const int fd : {source_fd, timer_.get(), bell_.get()})
-    good = good && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &interest) == 0;
-  if (!good)
-    throw Error({ErrorCode::kNoMemory,
-                 errno,
-                 "can't make the session's descriptors",
-                 "raise the limit of open files (ulimit -n)",
-                 {}});
+  if (!epoll_ || !timer_ || !bell_) refuse();
+  watch(epoll_, timer_.get());
+  watch(epoll_, bell_.get());
 }
 
 void Alarm::ring() noexcept {
@@ -38,7 +48,8 @@ void Alarm::ring() noexcept {
   [[maybe_unused]] const ssize_t put = ::write(bell_.get(), &one, sizeof one);
 }
 
-void Alarm::start_timer(std::chrono::milliseconds period) noexcept {
+void Alarm::start(int source_fd, std::chrono::milliseconds period) {
+  watch(epoll_, source_fd);
   itimerspec times{};
   times.it_interval.tv_sec = static_cast<time_t>(period.count() / 1000);
   times.it_interval.tv_nsec = static_cast<long>(period.count() % 1000 * 1'000'000);
@@ -46,11 +57,14 @@ void Alarm::start_timer(std::chrono::milliseconds period) noexcept {
   ::timerfd_settime(timer_.get(), 0, &times, nullptr);
 }
 
-void Alarm::wait(std::chrono::milliseconds timeout, int other_fd) const noexcept {
-  // One that is negative is passed over.
-  pollfd ready[2] = {{epoll_.get(), POLLIN, 0}, {other_fd, POLLIN, 0}};
+void wait_for(int fd, std::chrono::milliseconds timeout, int other_fd) noexcept {
+  pollfd ready[2] = {{fd, POLLIN, 0}, {other_fd, POLLIN, 0}};
   const auto most = static_cast<std::chrono::milliseconds::rep>(std::numeric_limits<int>::max());
   ::poll(ready, 2, timeout.count() < 0 ? -1 : static_cast<int>(std::min(timeout.count(), most)));
+}
+
+void Alarm::wait(std::chrono::milliseconds timeout, int other_fd) const noexcept {
+  wait_for(epoll_.get(), timeout, other_fd);
 }
 
 void Alarm::reset() noexcept {

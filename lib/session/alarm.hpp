@@ -12,13 +12,13 @@ namespace tracer::internal {
 class Alarm {
  public:
   /// Throws Error(kNoMemory).
-  explicit Alarm(int source_fd);
+  Alarm();
 
   int fd() const noexcept { return epoll_.get(); }
   /// Wakes whoever waits, once; async-signal-safe.
   void ring() noexcept;
-  /// From now on also every `period`.
-  void start_timer(std::chrono::milliseconds period) noexcept;
+  /// From now on also when the source has something, and every `period`. Throws Error(kNoMemory).
+  void start(int source_fd, std::chrono::milliseconds period);
   /// Waits until it is readable, or `other_fd`, if that is not -1; a negative timeout waits without a limit.
   void wait(std::chrono::milliseconds timeout, int other_fd = -1) const noexcept;
   /// What it rang for is taken care of now.
@@ -29,5 +29,8 @@ class Alarm {
   UniqueFd timer_;
   UniqueFd bell_;
 };
+
+/// Waits until either is readable; -1 is none. A negative timeout waits without a limit.
+void wait_for(int fd, std::chrono::milliseconds timeout, int other_fd = -1) noexcept;
 
 }  // namespace tracer::internal

@@ -82,7 +82,7 @@ void Housekeeper::keep_to_budget() {
       cost.kernel_ns = at->second;
     }
   }
-  const auto family = budget_.check({boot_time_ns(), session_.cost().cpu_ns, std::move(families)});
+  const auto family = budget_.check({boot_time_ns(), session_.reader_cpu_ns(), std::move(families)});
   if (!family) return;
   control_->shed(*family, {ErrorCode::kOverBudget,
                            0,

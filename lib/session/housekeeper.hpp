@@ -28,6 +28,7 @@ class Housekeeper {
    public:
     virtual std::map<std::string, std::uint64_t> losses() const = 0;
     virtual OwnCost cost() const = 0;
+    virtual std::uint64_t reader_cpu_ns() const = 0;
 
    protected:
     ~View() = default;

@@ -27,7 +27,6 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       source_(std::move(source)),
       control_(source_->control()),
       contexts_(std::move(contexts)),
-      alarm_(source_->fd()),
       outlets_(options_.on_error),
       pipeline_(rules_of(options_), options_.filter, from_kernel, 4 * options_.max_processes,
                 from_kernel ? read_pss_bytes : SampleTable::ReadPss(), path_finder(control_)),
@@ -48,7 +47,7 @@ void Reader::start() {
     source_->start(pipeline_);
     housekeeper_.start(Housekeeper::Clock::now());
     const milliseconds period = source_->poll_period();
-    alarm_.start_timer(period.count() > 0 ? period : milliseconds(Housekeeper::kPeriod));
+    alarm_.start(source_->fd(), period.count() > 0 ? period : milliseconds(Housekeeper::kPeriod));
     state_.store(State::kRunning);
   }
   if (options_.reader != tracer::Reader::kOwnThread) return alarm_.ring();
@@ -95,28 +94,28 @@ std::size_t Reader::deliver_batch() noexcept {
 }
 
 std::size_t Reader::finish() noexcept {
-  std::unique_lock delivery(delivery_);
-  if (state_.exchange(State::kFinished) != State::kRunning) {
-    outlets_.end();
-    finished_.store(true);
-    return 0;
-  }
+  const std::lock_guard delivery(delivery_);
   {
     const std::lock_guard turn(turn_);
     const CpuMeter meter(cpu_ns_);
-    try {
-      source_->stop();
-      while (source_->drain(pipeline_, DrainLimit())) continue;
-      housekeeper_.finish();
-    } catch (...) {
-      pipeline_.out_of_memory();
-    }
+    if (state_.exchange(State::kFinished) == State::kRunning) finish_source();
     batch_ = pipeline_.take_batch(std::move(batch_));
   }
   const std::size_t count = deliver_batch();
   outlets_.end();
   finished_.store(true);
   return count;
+}
+
+/// With the turn.
+void Reader::finish_source() noexcept {
+  try {
+    source_->stop();
+    while (source_->drain(pipeline_, DrainLimit())) continue;
+    housekeeper_.finish();
+  } catch (...) {
+    pipeline_.out_of_memory();
+  }
 }
 
 void Reader::refuse_in_callback(const char* what) const {
@@ -172,11 +171,12 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
 
 void Reader::track(pid_t pid, const Context& context) {
   const std::lock_guard turn(turn_);
+  if (control_ == nullptr || state_.load() == State::kFinished) return;
   const std::size_t before = contexts_->size();
   const std::uint32_t number = contexts_->number_of(context);
   pipeline_.set_context(number, contexts_->at(number));
   try {
-    if (control_ != nullptr) control_->track(pid, number, pipeline_);
+    control_->track(pid, number, pipeline_);
   } catch (...) {
     if (contexts_->size() > before) contexts_->forget_newest(number);
     throw;
@@ -185,8 +185,8 @@ void Reader::track(pid_t pid, const Context& context) {
 }
 
 std::vector<ProcessSample> Reader::living() {
-  if (control_ == nullptr) return {};
   const std::lock_guard turn(turn_);
+  if (control_ == nullptr || state_.load() == State::kFinished) return {};
   pipeline_.begin_query();
   control_->snapshot(pipeline_, false);
   if (pipeline_.has_batch()) alarm_.ring();
@@ -195,13 +195,21 @@ std::vector<ProcessSample> Reader::living() {
 
 Queue Reader::queue(QueueOptions options) {
   auto state = std::make_shared<QueueState>(std::move(options));
-  if (options_.reader == tracer::Reader::kPoll)
-    state->set_drive(
-        std::make_shared<const QueueState::Drive>([weak = weak_from_this()](milliseconds timeout, int queue_fd) {
-          if (const auto reader = weak.lock()) reader->poll_beside(timeout, queue_fd);
-        }));
+  state->set_drive([weak = weak_from_this()](milliseconds timeout, int queue_fd) {
+    if (const auto reader = weak.lock()) reader->drive(timeout, queue_fd);
+  });
   outlets_.add(state);
   return Queue(std::move(state));
+}
+
+/// Waits for `queue_fd`, and reads meanwhile where nobody else does.
+void Reader::drive(milliseconds timeout, int queue_fd) {
+  refuse_in_callback("waiting for a queue");
+  if (options_.reader == tracer::Reader::kPoll) {
+    poll_beside(timeout, queue_fd);
+  } else {
+    wait_for(queue_fd, timeout);
+  }
 }
 
 SinkHandle Reader::add_sink(std::unique_ptr<Sink> sink, QueueOptions options) {

@@ -57,6 +57,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   Statistics statistics() const;
   std::map<std::string, std::uint64_t> losses() const override;
   OwnCost cost() const override;
+  std::uint64_t reader_cpu_ns() const override { return cpu_ns_.value(); }
   std::vector<ContextTotals> totals() const;
   std::vector<SignalState> signals() const;
   Dispatcher& dispatcher() noexcept { return outlets_.dispatcher(); }
@@ -69,6 +70,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void run() noexcept;
   std::size_t round();
   std::size_t finish() noexcept;
+  void finish_source() noexcept;
+  void drive(std::chrono::milliseconds timeout, int queue_fd);
   std::size_t deliver_batch() noexcept;
   bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }
   void refuse_in_callback(const char* what) const;

@@ -52,12 +52,15 @@ SinkHandle Session::add_sink(std::unique_ptr<Sink> sink, QueueOptions options) {
   return impl_->reader->add_sink(std::move(sink), std::move(options));
 }
 void Session::start() { impl_->reader->start(); }
-void Session::stop() { impl_->reader->stop(); }
+void Session::stop() {
+  const auto reader = impl_->reader;  // A callback may destroy the session.
+  reader->stop();
+}
 void Session::request_stop() noexcept { impl_->reader->request_stop(); }
 void Session::track(pid_t pid, const Context& context) { impl_->reader->track(pid, context); }
 int Session::fd() const noexcept { return impl_->reader->fd(); }
 std::size_t Session::poll(std::chrono::milliseconds timeout) {
-  const auto reader = impl_->reader;  // A callback may destroy the session.
+  const auto reader = impl_->reader;  // Likewise.
   return reader->poll(timeout);
 }
 bool Session::finished() const noexcept { return impl_->reader->finished(); }

@@ -19,6 +19,7 @@
 namespace tracer {
 
 using internal::StreamReader;
+using internal::UniqueFd;
 
 class RecordingReader::Impl {
  public:

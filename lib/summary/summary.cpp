@@ -154,6 +154,8 @@ void Summary::Impl::add(const Event& event) {
     memory_.add(*folded, *folded->context);
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
     cgroups.add(*cgroup);
+  } else if (const auto* whole = event.get_if<SnapshotEnd>()) {
+    begin_snapshot(whole->time_ns);
   } else if (const auto* loss = event.get_if<Loss>()) {
     losses[loss->cause] += loss->count;
   } else if (const auto* last = event.get_if<SessionEnd>()) {

@@ -97,6 +97,15 @@ TEST_CASE("a command that was never released leaves no process behind") {
   CHECK(::kill(pid, 0) == -1);
 }
 
+TEST_CASE("a command that was never released ends, though a later one's process holds its channel") {
+  CommandOptions options;
+  options.argv = {"true"};
+  auto first = std::make_unique<Command>(options);
+  const Command second(options);
+  first.reset();
+  CHECK(true);  // It would never have returned.
+}
+
 TEST_CASE("one that is killed before it is released does not take the caller with it") {
   Command command({{"true"}});
   command.signal(SIGKILL);

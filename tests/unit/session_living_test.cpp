@@ -10,7 +10,6 @@
 #include "collect.hpp"
 
 using namespace tracer;
-using namespace tracer::internal;
 using collect::Polled;
 using collect::push_life;
 using internal::Feed;

@@ -16,7 +16,6 @@
 #include "temp_file.hpp"
 
 using namespace tracer;
-using namespace tracer::internal;
 using collect::Polled;
 using collect::push_life;
 using wire::Who;

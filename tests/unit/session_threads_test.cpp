@@ -2,16 +2,9 @@
 /// Sessions that are used from everywhere at once.
 #include <tracer/session.hpp>
 
-#include <fcntl.h>
-#include <linux/capability.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -20,58 +13,15 @@
 #include <tracer/testing.hpp>
 
 #include "builders.hpp"
+#include "session_tools.hpp"
 
 using namespace tracer;
-using namespace tracer::internal;
+using namespace session_tools;
 using std::chrono::milliseconds;
 using testing::FakeSource;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-SessionOptions polled() {
-  SessionOptions options;
-  options.reader = Reader::kPoll;
-  return options;
-}
-
-/// A sink whose write() waits until it is let go, and which knows what it got.
-class HeldSink final : public Sink {
- public:
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool held = false;
-    bool in_write = false;
-    std::vector<EventKind> kinds;
-    std::uint64_t lost = 0;
-    void hold(bool now) {
-      const std::lock_guard lock(mutex);
-      held = now;
-      changed.notify_all();
-    }
-    void wait_for_write() {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [this] { return in_write; });
-    }
-  };
-  explicit HeldSink(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
-  void write(std::span<const Event> events) noexcept override {
-    std::unique_lock lock(shared_->mutex);
-    shared_->in_write = true;
-    shared_->changed.notify_all();
-    shared_->changed.wait(lock, [this] { return !shared_->held; });
-    for (const Event& event : events) {
-      shared_->kinds.push_back(event.kind());
-      if (const Loss* loss = event.get_if<Loss>()) shared_->lost += loss->count;
-    }
-  }
-  void flush() noexcept override {}
-  std::optional<Problem> problem() const override { return std::nullopt; }
-
- private:
-  std::shared_ptr<Shared> shared_;
-};
 
 template <class Function>
 ErrorCode code_of(Function function) {
@@ -83,104 +33,7 @@ ErrorCode code_of(Function function) {
   return ErrorCode{};
 }
 
-void wait_until(const std::function<bool()>& fact) {
-  while (!fact()) std::this_thread::sleep_for(milliseconds(1));
-}
-
 }  // namespace
-
-TEST_CASE("a stalled sink holds nobody up: others are whole, statistics answer, and the end leaves it behind") {
-  FakeSource source;
-  Session session(source.source(), {});
-  auto stalled = std::make_shared<HeldSink::Shared>();
-  auto quick = std::make_shared<HeldSink::Shared>();
-  stalled->hold(true);
-  const SinkHandle stalled_handle = session.add_sink(std::make_unique<HeldSink>(stalled), {.capacity_bytes = 50'000});
-  const SinkHandle quick_handle = session.add_sink(std::make_unique<HeldSink>(quick));
-  session.start();
-  source.push(build::exit(1));
-  stalled->wait_for_write();
-  for (std::uint32_t pid = 1; pid < 1000; ++pid) source.push(build::exit(pid));
-  wait_until([&] { return session.statistics().events == 1000; });
-  const auto begin = Clock::now();
-  session.stop();
-  CHECK(Clock::now() - begin < std::chrono::seconds(3));
-  CHECK(quick->kinds.size() == 1001);
-  CHECK(quick->kinds.back() == EventKind::kSessionEnd);
-  CHECK(quick_handle.dropped() == 0);
-  CHECK_FALSE(quick_handle.problem().has_value());
-  REQUIRE(stalled_handle.problem().has_value());
-  CHECK(stalled_handle.dropped() > 900);
-  stalled->hold(false);
-}
-
-TEST_CASE("a sink that was slow for a while knows what it missed") {
-  FakeSource source;
-  Session session(source.source(), {});
-  auto slow = std::make_shared<HeldSink::Shared>();
-  slow->hold(true);
-  const SinkHandle handle = session.add_sink(std::make_unique<HeldSink>(slow), {.capacity_bytes = 50'000});
-  session.start();
-  for (std::uint32_t pid = 1; pid <= 1000; ++pid) source.push(build::exit(pid));
-  wait_until([&] { return session.statistics().events == 1000; });
-  slow->hold(false);
-  session.stop();
-  const auto exits = std::count(slow->kinds.begin(), slow->kinds.end(), EventKind::kProcessExit);
-  CHECK(static_cast<std::uint64_t>(exits) + slow->lost == 1000);
-  CHECK(slow->lost == handle.dropped());
-  CHECK(slow->kinds.back() == EventKind::kSessionEnd);
-}
-
-TEST_CASE("a sink that comes late has what comes from then on; one that comes after the end has nothing") {
-  FakeSource source;
-  Session session(source.source(), polled());
-  session.start();
-  source.push(build::exit(1));
-  session.poll(milliseconds(0));
-  auto late = std::make_shared<HeldSink::Shared>();
-  session.add_sink(std::make_unique<HeldSink>(late));
-  source.push(build::exit(2));
-  session.poll(milliseconds(0));
-  session.stop();
-  CHECK(late->kinds == std::vector{EventKind::kProcessExit, EventKind::kSessionEnd});
-  auto after = std::make_shared<HeldSink::Shared>();
-  session.add_sink(std::make_unique<HeldSink>(after));
-  session.stop();
-  CHECK(after->kinds.empty());
-}
-
-TEST_CASE("a sink's thread has no capabilities, and no signal reaches it") {
-  class AskingSink final : public Sink {
-   public:
-    explicit AskingSink(std::atomic<bool>& asked, std::atomic<bool>& good) : asked_(asked), good_(good) {}
-    void write(std::span<const Event>) noexcept override {
-      __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-      __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {};
-      ::syscall(SYS_capget, &header, caps);
-      sigset_t blocked;
-      ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
-      good_ = caps[0].effective == 0 && caps[0].permitted == 0 && caps[1].permitted == 0 &&
-              ::sigismember(&blocked, SIGINT) == 1 && ::sigismember(&blocked, SIGCHLD) == 1;
-      asked_ = true;
-    }
-    void flush() noexcept override {}
-    std::optional<Problem> problem() const override { return std::nullopt; }
-
-   private:
-    std::atomic<bool>& asked_;
-    std::atomic<bool>& good_;
-  };
-  std::atomic<bool> asked{false};
-  std::atomic<bool> good{false};
-  FakeSource source;
-  Session session(source.source(), {});
-  session.add_sink(std::make_unique<AskingSink>(asked, good));
-  session.start();
-  source.push(build::exit(1));
-  session.stop();
-  CHECK(asked);
-  CHECK(good);
-}
 
 TEST_CASE("a callback may call every method; those that would wait for it say so") {
   for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
@@ -207,6 +60,7 @@ TEST_CASE("a callback may call every method; those that would wait for it say so
       CHECK(queue.fd() >= 0);
       CHECK(code_of([&] { session.stop(); }) == ErrorCode::kInCallback);
       CHECK(code_of([&] { session.poll(milliseconds(0)); }) == ErrorCode::kInCallback);
+      CHECK(code_of([&] { queue.wait(milliseconds(-1)); }) == ErrorCode::kInCallback);
       ++calls;
     });
     session.start();
@@ -444,16 +298,32 @@ TEST_CASE("poll() of a session that reads by itself is refused") {
   CHECK(code_of([&] { session.poll(milliseconds(0)); }) == ErrorCode::kContradiction);
 }
 
-TEST_CASE("a session that was never started ends its queues and sinks") {
-  FakeSource source;
-  auto sink = std::make_shared<HeldSink::Shared>();
-  auto session = std::make_unique<Session>(source.source(), SessionOptions());
-  Queue queue = session->queue();
-  session->add_sink(std::make_unique<HeldSink>(sink));
-  session->stop();
-  CHECK(queue.ended());
-  session->start();
-  CHECK(session->finished());
-  session.reset();
-  CHECK(sink->kinds.empty());
+TEST_CASE("a callback that is run by stop() may destroy the session") {
+  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+    FakeSource source;
+    SessionOptions options;
+    options.reader = reader;
+    auto session = std::make_unique<Session>(source.source(), options);
+    const Subscription end = session->on<SessionEnd>([&](const SessionEnd&) { session.reset(); });
+    session->start();
+    session->stop();
+    CHECK_FALSE(session);
+  }
+}
+
+TEST_CASE("a session that is stopped while it starts delivers nothing after stop() has returned") {
+  for (int round = 0; round < 200; ++round) {
+    FakeSource source;
+    source.push(build::exit(1));
+    Session session(source.source(), {});
+    std::atomic<bool> stopped{false};
+    std::atomic<bool> late{false};
+    const Subscription all = session.on_any([&](const Event&) { late = late || stopped; });
+    std::thread starter([&] { session.start(); });
+    session.stop();
+    stopped = true;
+    starter.join();
+    CHECK(session.finished());
+    CHECK_FALSE(late);
+  }
 }

@@ -152,3 +152,12 @@ TEST_CASE("what many processes hold that are told together counts for the peak")
   CHECK(summary.by_step().at(0).task_peak_bytes == 1100);
   CHECK_FALSE(summary_of({folded_at(100, {}), sample_at(100, 1, 5)}).total().task_peak_bytes.has_value());
 }
+
+TEST_CASE("after a snapshot without processes none is still running") {
+  Summary summary = summary_of({sample_at(100, 1, 10)});
+  CHECK(summary.survivors().size() == 1);
+  summary.add(SnapshotEnd{100, 1});
+  CHECK(summary.survivors().size() == 1);
+  summary.add(SnapshotEnd{200, 0});
+  CHECK(summary.survivors().empty());
+}

@@ -51,6 +51,7 @@ class RecordingSource final : public Source {
     };
     note("recording_damaged_bytes", skipped_bytes_);
     note("recording_unknown_events", skipped_events_);
+    note("recording_missing_frames", missing_frames_);
     note("recording_truncated", truncated_);
     return counters;
   }
@@ -60,6 +61,7 @@ class RecordingSource final : public Source {
     const RecordingDamage& damage = reader_.damage();
     skipped_bytes_.set(damage.skipped_bytes);
     skipped_events_.set(damage.skipped_events);
+    missing_frames_.set(damage.missing_frames);
     truncated_.set(damage.truncated ? 1 : 0);
   }
 
@@ -67,6 +69,7 @@ class RecordingSource final : public Source {
   Wakeup ready_;  ///< Until it is finished.
   Counter skipped_bytes_;
   Counter skipped_events_;
+  Counter missing_frames_;
   Counter truncated_;
   std::atomic<bool> finished_{false};
 };

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table that tracerd run prints at the end."""
+
+import os
+import subprocess
+
+import support
+from support import PYTHON, TRACERD
+
+
+class Table(support.TestCase):
+    BUSY = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 0.2"
+
+    def test_bars_and_words_say_where_time_went(self):
+        result = self.tracerd("run", "--", "sh", "-c", "exec sleep 0.3")
+        row = next(line for line in result.stderr.splitlines() if line.startswith("sleep "))
+        self.assertRegex(row, r" ░{8} sleep \d+ % ")
+        self.assertIn("█ running on a CPU", result.stderr)
+        busy = self.tracerd("run", "--", "sh", "-c", self.BUSY)
+        row = next(line for line in busy.stderr.splitlines() if line.startswith("sh -c  "))
+        self.assertIn("█", row)
+
+    def test_in_a_plain_locale_all_is_ascii(self):
+        for locale in ({"LC_ALL": "C"}, {"LC_ALL": "", "LANG": "C", "LC_CTYPE": ""}):
+            result = self.tracerd("run", "--", "sh", "-c", "exec sleep 0.3", "é", env=os.environ | locale)
+            self.assertTrue(result.stderr.isascii(), result.stderr)
+            row = next(line for line in result.stderr.splitlines() if line.startswith("sleep "))
+            self.assertRegex(row, r" \.{8} sleep \d+ % ")
+            self.assertIn("# running on a CPU", result.stderr)
+
+    def test_on_a_terminal_no_line_is_wider_than_it(self):
+        program = self.path("a-tool-with-a-name-that-is-rather-long")
+        shutil.copy(shutil.which("sleep"), program)
+        script = f"{program} 0.1; {self.BUSY}; sh -c 'exit 3' {'x' * 200}; true"
+        for columns in (140, 120, 80, 60):
+            with self.subTest(columns=columns):
+                terminal = support.Terminal(self, TRACERD, "run", "--no-live", "--", "sh", "-c", script, columns=columns)
+                terminal.read_until(None)
+                self.assertEqual(terminal.exit_status(), 0, terminal.text)
+                self.assertIn("total ", terminal.text)
+                lines = terminal.text.splitlines()
+                self.assertEqual([line for line in lines if len(line) > columns], [])
+                heads = next(line for line in lines if line.startswith("tool "))
+                self.assertEqual("written" in heads, columns >= 120, heads)
+                self.assertEqual("procs" in heads, columns >= 80, heads)
+                self.assertIn("failed", heads)
+
+    def test_many_tools_are_folded_but_those_that_failed(self):
+        for i in range(40):
+            shutil.copy(shutil.which("false" if i == 7 else "true"), self.path(f"tool{i:02}"))
+        result = self.tracerd("run", "--", "sh", "-c", f"for tool in {self.folder}/tool*; do $tool; done; true")
+        self.assertRegex(result.stderr, r"\n… \d+ more tools with less CPU each: \d+ processes, CPU \d+ .s\n")
+        rows = [line for line in result.stderr.splitlines() if line.startswith("tool")]
+        self.assertLess(len(rows), 25)
+        self.assertTrue(any(line.startswith("tool07 ") for line in rows), result.stderr)
+
+    def test_when_all_is_well_one_line_says_so(self):
+        result = self.tracerd("run", "--", "sleep", "1")
+        self.assertRegex(result.stderr.splitlines()[-1], r"^complete: 1 of 1 ended processes seen, nothing lost; "
+                         r"tracing cost: CPU \d+ .s \(\d+\.\d % of one\)$")
