@@ -20,11 +20,12 @@ def digest(path):
     """Of a file's content; of an object or program without its debug information, which any comment changes."""
     data = pathlib.Path(path).read_bytes()
     if data[:4] == b"\x7fELF" or data[:8] == b"!<arch>\n":
-        with tempfile.NamedTemporaryFile() as copy:
-            stripped = subprocess.run(["objcopy", "--strip-debug", "--enable-deterministic-archives", str(path), copy.name],
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "copy"
+            stripped = subprocess.run(["objcopy", "--strip-debug", "--enable-deterministic-archives", str(path), str(copy)],
                                       stderr=subprocess.DEVNULL, check=False)
-            # Of a BPF object objcopy may know nothing.
-            data = pathlib.Path(copy.name).read_bytes() if stripped.returncode == 0 else data
+            # objcopy may not know BPF objects.
+            data = copy.read_bytes() if stripped.returncode == 0 else data
     return hashlib.sha256(data).hexdigest()
 
 
