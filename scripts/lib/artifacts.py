@@ -17,10 +17,15 @@ def digests(root, paths):
     return {str(path.relative_to(root)): digest(path) for path in sorted(paths)}
 
 
+def compilations(build):
+    """All that this build compiles: source, object, command."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        yield entry["file"], re.search(r" -o (\S+)", entry["command"]).group(1), entry["command"]
+
+
 def objects_of(build, *prefixes):
-    """The objects that this build has by now; in the folder may lie those of sources that are gone."""
-    commands = json.loads((build / "compile_commands.json").read_text())
-    return [build / entry["output"] for entry in commands if entry["output"].startswith(prefixes)]
+    """Not what lies in the folder: that may be of sources that are gone."""
+    return [build / output for _, output, _ in compilations(build) if output.startswith(prefixes)]
 
 
 def cached_path(build, variable):

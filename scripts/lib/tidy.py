@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """clang-tidy on the library and the daemon: only on what changed since it was found clean on this machine."""
 import concurrent.futures
-import json
 import os
 import pathlib
 import subprocess
 import sys
 
-from artifacts import first_line_of
+from artifacts import compilations
 from stamps import Stamps, digest
 
 
@@ -22,8 +21,7 @@ def headers_by_source(build):
             files.append(os.path.realpath(os.path.join(build, line.strip())))
         elif ": #deps" in line:
             files = included.setdefault(line.split(": #deps")[0], [])
-    commands = json.loads((build / "compile_commands.json").read_text())
-    return {os.path.realpath(entry["file"]): (entry["command"], included.get(entry["output"])) for entry in commands}
+    return {os.path.realpath(source): (command, included.get(output)) for source, output, command in compilations(build)}
 
 
 def changed_sources(root, stamps):
@@ -31,14 +29,16 @@ def changed_sources(root, stamps):
     build = root / "build/dev"
     listed = subprocess.run(["git", "ls-files", "lib/*.cpp", "daemon/*.cpp"], cwd=root, stdout=subprocess.PIPE, text=True,
                             check=True).stdout.split()
-    common = {"rules": digest(root / ".clang-tidy"), "clang-tidy": "".join(filter(None, [first_line_of("clang-tidy", "--version")]))}
+    # Its first line names no version.
+    version = subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    common = {"rules": digest(root / ".clang-tidy"), "clang-tidy": version}
     known = headers_by_source(build)
     digests = {}
     changed = []
     for source in listed:
         path = str(root / source)
         command, included = known.get(os.path.realpath(path), ("", None))
-        parts = common | {"command": command.replace(str(root), "."), "source": digest(path)}
+        parts = common | {"command": command.replace(str(root), ".")}
         for file in included or []:
             if pathlib.Path(file).is_relative_to(root):
                 digests.setdefault(file, digest(file))
