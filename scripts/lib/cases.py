@@ -2,6 +2,7 @@
 """Runs test cases one process each: those that only wait beside each other, those that measure alone."""
 import concurrent.futures
 import dataclasses
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import unittest
 import xml.etree.ElementTree
 
 from report import COLOR, Outcome, skips_of
+from stamps import file_name
 
 BESIDE = 2 * (os.cpu_count() or 1)
 LIMIT_SECONDS = 600
@@ -60,15 +62,27 @@ def run_case(case, options):
     return status, text, time.monotonic() - begin
 
 
+def longest_first(cases, durations):
+    """By their last runs, so that none is left over at the end; those that never ran come first."""
+    try:
+        known = json.loads(durations.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    return sorted(cases, key=lambda case: -known.get(case.name, LIMIT_SECONDS)), known
+
+
 def run_cases(report, name, cases, before_alone, after, **options):
     """What fails is run once more, alone: of a shared machine the CPU may be taken away at any moment."""
     begin = time.monotonic()
+    durations = report.flakes.path.parent / f"durations-{file_name(name)}.json"
+    cases, known = longest_first(cases, durations)
     outcome = Outcome()
     with open(report.log_of(name), "w", encoding="utf-8") as log:
         def run(case, heading):
             status, text, seconds = run_case(case, options)
             log.write(f"== {heading}{case.name} ({seconds:.1f} s, status {status})\n{text}\n")
             log.flush()
+            known[case.name] = seconds
             return status, text
 
         def first_tries():
@@ -95,6 +109,7 @@ def run_cases(report, name, cases, before_alone, after, **options):
             else:
                 outcome.failed += 1
     after()
+    durations.write_text(json.dumps(known, indent=1, sort_keys=True), encoding="utf-8")
     report.add(name, outcome, time.monotonic() - begin)
     return outcome
 

@@ -60,7 +60,7 @@ Attached attach(const char* how, bool by_track) {
 
 }  // namespace
 
-TEST_CASE("the wall time of a program is the sum over its threads" * doctest::test_suite("waits")) {
+TEST_CASE("the wall time of a program is the sum over its threads") {
   const Capture capture = trace(truth::call("wait", {"threads", "300"}));
   expect::sound(capture);
   const std::uint64_t waited = told(capture)[0];

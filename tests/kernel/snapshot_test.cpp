@@ -4,11 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
+#include <string>
+#include <variant>
 
 #include <doctest/doctest.h>
 
@@ -31,6 +36,22 @@ tracer::SessionOptions every_100_ms() {
 
 /// An emulated machine takes as much longer for a snapshot, and the next one waits the longer.
 std::string hold_ms(int ms) { return std::to_string(::getenv("TRACER_EMULATED") != nullptr ? 3 * ms : ms); }
+
+std::size_t children_of(pid_t pid) {
+  const std::string name = std::to_string(pid);
+  std::ifstream file("/proc/" + name + "/task/" + name + "/children");
+  return static_cast<std::size_t>(std::distance(std::istream_iterator<pid_t>(file), {}));
+}
+
+/// Asks again and again; false: not within a minute.
+template <class Condition>
+bool comes_true(const Condition& condition) {
+  for (int round = 0; round < 6000; ++round) {
+    if (condition()) return true;
+    ::usleep(10'000);
+  }
+  return false;
+}
 
 double task_peak_bytes(const Capture& capture) {
   tracer::Summary summary;
@@ -102,17 +123,31 @@ TEST_CASE("memory that a grandchild shares past its parent's end is counted once
 }
 
 TEST_CASE("forks that lived before share, too" * doctest::test_suite("waits native")) {
+  int until[2];
+  REQUIRE(::pipe2(until, O_CLOEXEC) == 0);
   const pid_t pid = ::fork();
-  if (pid == 0) truth::execute(truth::call("hold_shared", {"200", "5", hold_ms(4000)}));
-  ::usleep(900'000);
+  if (pid == 0) {
+    ::dup2(until[0], STDIN_FILENO);
+    truth::execute(truth::call("hold_shared", {"200", "5", "until_told"}));
+  }
+  ::close(until[0]);
+  REQUIRE(comes_true([pid] { return children_of(pid) == 5; }));
   tracer::SessionOptions options = every_100_ms();
   options.filter.include_tree(pid);
   tracer::Session session(std::move(options));
   tracer::Summary summary;
-  const auto all = session.on_any([&](const tracer::Event& event) { summary.add(event); });
+  std::atomic<int> samples = 0;
+  const auto all = session.on_any([&](const tracer::Event& event) {
+    summary.add(event);
+    if (std::holds_alternative<tracer::ProcessSample>(event)) ++samples;
+  });
   session.start();
+  // Two snapshots of the six.
+  const bool sampled = comes_true([&samples] { return samples >= 12; });
+  ::close(until[1]);
   REQUIRE(::waitpid(pid, nullptr, 0) == pid);
   session.stop();
+  CHECK(sampled);
   REQUIRE(summary.total().task_peak_bytes.has_value());
   CHECK(std::abs(static_cast<double>(*summary.total().task_peak_bytes) - 200 * kMiB) <= 0.02 * 200 * kMiB);
 }

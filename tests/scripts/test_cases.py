@@ -6,7 +6,7 @@ import time
 import unittest
 
 import support
-from cases import Case, failed_cases, filter_of, run_cases, run_twice
+from cases import Case, failed_cases, filter_of, longest_first, run_cases, run_twice
 from flakes import Flakes
 from report import Report, outcome_of
 
@@ -41,6 +41,12 @@ class Runs(support.TestCase):
         outcome = self.run_all(self.case("measures", f"open({mark!r})"), waits)
         self.assertEqual((outcome.passed, outcome.again), (2, []))
         self.assertEqual(self.calls, ["quiet", "loud"])
+
+    def test_the_longest_of_the_last_run_begins_first(self):
+        cases = [self.case("short", ""), self.case("long", "import time; time.sleep(0.3)")]
+        self.run_all(*cases)
+        ordered, _ = longest_first([*cases, self.case("new", "")], self.folder / "durations-step.json")
+        self.assertEqual([case.name for case in ordered], ["new", "long", "short"])
 
     def test_a_second_try_passes_and_is_noted(self):
         outcome = self.run_all(self.case("moody", self.fails_once()))
