@@ -143,7 +143,8 @@ TEST_CASE("the kernel's sums are the sums of the events" * doctest::test_suite("
   CHECK(capture.totals[0].failed == 0);
 }
 
-TEST_CASE("a process that lived before carries the totals of its whole life" * doctest::test_suite("essential")) {
+TEST_CASE("a process that lived before carries the totals of its whole life" *
+          doctest::test_suite("essential sanitized")) {
   const Held held = start_held("60000");
   tracer::SessionOptions options;
   options.filter.include_tree(held.pid, {.step = "held"});
@@ -171,7 +172,7 @@ TEST_CASE("a process that lived before carries the totals of its whole life" * d
   CHECK((seen > told ? seen - told : told - seen) <= 50'000u);
 }
 
-TEST_CASE("what still lives at the end is sampled, and left alone" * doctest::test_suite("waits essential")) {
+TEST_CASE("what still lives at the end is sampled, and left alone" * doctest::test_suite("waits essential sanitized")) {
   const Held held = start_held("20000");
   tracer::SessionOptions options;
   options.filter.include_tree(held.pid);
@@ -222,7 +223,7 @@ TEST_CASE("a callback may ask what lives, and no event comes twice" * doctest::t
   for (const auto& [pid, count] : exits) CHECK(count == 1);
 }
 
-TEST_CASE("labels are inherited, and trees keep apart" * doctest::test_suite("waits essential")) {
+TEST_CASE("labels are inherited, and trees keep apart" * doctest::test_suite("waits essential sanitized")) {
   const Held first = start_held("0");
   const Held second = start_held("0");
   tracer::SessionOptions options;
@@ -240,7 +241,7 @@ TEST_CASE("labels are inherited, and trees keep apart" * doctest::test_suite("wa
   CHECK(session.totals().size() == 2);
 }
 
-TEST_CASE("record, then replay, gives the same events" * doctest::test_suite("waits native essential")) {
+TEST_CASE("record, then replay, gives the same events" * doctest::test_suite("waits native essential sanitized")) {
   const auto file = std::filesystem::temp_directory_path() / ("tracer_replay." + std::to_string(::getpid()));
   std::vector<std::string> live;
   {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import io
+import json
 import sys
-import time
 import unittest
 
 import support
@@ -30,10 +30,12 @@ class Runs(support.TestCase):
         return f"import os, sys; known = os.path.exists({mark!r}); open({mark!r}, 'w'); sys.exit(not known)"
 
     def test_cases_that_wait_do_so_beside_each_other(self):
-        begin = time.monotonic()
-        outcome = self.run_all(*(self.case(str(n), "import time; time.sleep(1.5)", beside=True) for n in range(2)))
-        self.assertEqual(outcome.passed, 2)
-        self.assertLess(time.monotonic() - begin, 3)
+        # Each ends when the other has begun.
+        folder = str(self.folder)
+        meet = (f"import os, time; os.chdir({folder!r}); open('%s', 'w')\n"
+                "while not os.path.exists('%s'): time.sleep(0.01)")
+        outcome = self.run_all(self.case("a", meet % ("a", "b"), beside=True), self.case("b", meet % ("b", "a"), beside=True))
+        self.assertEqual((outcome.passed, outcome.again), (2, []))
 
     def test_a_case_that_measures_begins_when_all_others_are_done(self):
         mark = str(self.folder / "done")
@@ -43,9 +45,12 @@ class Runs(support.TestCase):
         self.assertEqual(self.calls, ["quiet", "loud"])
 
     def test_the_longest_of_the_last_run_begins_first(self):
-        cases = [self.case("short", ""), self.case("long", "import time; time.sleep(0.3)")]
+        cases = [self.case("short", ""), self.case("long", "")]
         self.run_all(*cases)
-        ordered, _ = longest_first([*cases, self.case("new", "")], self.folder / "durations-step.json")
+        durations = self.folder / "durations-step.json"
+        self.assertEqual(json.loads(durations.read_text()).keys(), {"short", "long"})
+        durations.write_text('{"short": 1, "long": 2}')
+        ordered, _ = longest_first([*cases, self.case("new", "")], durations)
         self.assertEqual([case.name for case in ordered], ["new", "long", "short"])
 
     def test_a_second_try_passes_and_is_noted(self):
