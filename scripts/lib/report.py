@@ -27,10 +27,11 @@ def skips_of(text):
 
 
 def outcome_of(status, text):
-    """From doctest's own counts, over all its runs in a log; else one for the whole step."""
+    """From doctest's own counts, over all its runs in a log, or unittest's; else one for the whole step."""
     text = COLOR.sub("", text)
     counts = re.findall(r"^\[doctest\] test cases:.*?\| *(\d+) passed *\| *(\d+) failed", text, re.M)
-    passed = sum(int(good) for good, _ in counts) if counts else int(status == 0)
+    ran = re.search(r"^Ran (\d+) tests?", text, re.M)
+    passed = sum(int(good) for good, _ in counts) if counts else int(ran.group(1)) if ran and status == 0 else int(status == 0)
     failed = 0 if status == 0 else max(1, sum(int(bad) for _, bad in counts))
     skips = skips_of(text)
     again = re.findall(r"^SECOND TRY: (.*)", text, re.M) if status == 0 else []

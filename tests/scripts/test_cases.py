@@ -105,6 +105,9 @@ class Words(unittest.TestCase):
     def test_a_step_without_counts_is_one(self):
         self.assertEqual((outcome_of(0, "").passed, outcome_of(3, "").failed), (1, 1))
 
+    def test_the_tests_of_a_python_step_are_counted(self):
+        self.assertEqual(outcome_of(0, "....\nRan 4 tests in 1.0s\n\nOK\n").passed, 4)
+
     def test_names_are_safe_in_a_filter(self):
         self.assertEqual(filter_of(["a, b's", "c"]), "-tc=a??b?s,c")
 
