@@ -27,8 +27,8 @@ function(tracer_add_bpf NAME)
   endforeach()
   add_custom_command(
     OUTPUT ${skeleton}
-    COMMAND ${TRACER_CLANG} -target bpf -D__TARGET_ARCH_${TRACER_BPF_ARCH} -O2 -g -mcpu=v3 -Wall -Werror
-            -Wno-unknown-attributes ${include_flags} -c ${source} -o ${object}
+    COMMAND ${TRACER_COMPILER_LAUNCHER} ${TRACER_CLANG} -target bpf -D__TARGET_ARCH_${TRACER_BPF_ARCH} -O2 -g -mcpu=v3
+            -Wall -Werror -Wno-unknown-attributes ${TRACER_PREFIX_MAP} ${include_flags} -c ${source} -o ${object}
     COMMAND ${TRACER_BPFTOOL} gen skeleton ${object} name ${NAME}_bpf > ${skeleton}
     DEPENDS ${source} ${headers}
     COMMENT "BPF ${NAME}"

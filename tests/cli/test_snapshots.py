@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 import unittest
@@ -29,6 +30,7 @@ def position_of(pid, path):
 
 @unittest.skipUnless(shutil.which("gzip"), "there is no gzip")
 class Progress(support.TestCase):
+    ALONE = "what was read is compared at the same moment"
     SIZE = 300_000_000
 
     def setUp(self):
@@ -77,9 +79,14 @@ class Progress(support.TestCase):
                                     "sh", "-c", f"cat {self.file} {self.file} | gzip -c >/dev/null")
         terminal.read_until(" left")
         self.assertRegex(terminal.text, r"\[3 running: cat \d+ % of reads\.txt, [\d.]+ m?s left; gzip")
+        shell, = children_of(terminal.pid)
+        for pid in children_of(shell):
+            os.kill(pid, signal.SIGTERM)
         terminal.read_until(None)
-        self.assertEqual(terminal.exit_status(), 0)
+        self.assertEqual(terminal.exit_status(), 128 + signal.SIGTERM)
 
+
+class Line(support.TestCase):
     def test_that_line_leaves_what_the_command_prints_alone(self):
         script = "for i in $(seq 6); do echo line $i; sleep 0.5; done; printf half; sleep 0.5; echo ' and half'"
         terminal = support.Terminal(self, support.TRACERD, "run", "--interval", "200", "--", "sh", "-c", script)
@@ -119,6 +126,7 @@ class Folding(support.TestCase):
 
 
 class Cost(support.TestCase):
+    ALONE = "the cost is a share of the CPU time"
     STORM = ["sh", "-c", "end=$(($(date +%s) + 7)); while [ $(date +%s) -lt $end ]; do true; done"]
 
     def test_a_session_that_costs_too_much_gives_up_a_family_and_says_so(self):
@@ -128,6 +136,8 @@ class Cost(support.TestCase):
         self.assertIn("without ", result.stderr)
         self.assertEqual(support.of_kind(events, "loss"), [])
 
+
+class Shares(support.TestCase):
     def test_within_its_share_a_session_keeps_its_families(self):
         result, _ = self.trace("sleep", "5", options=("--max-cost", "50"))
         self.assertNotIn("without ", result.stderr)

@@ -250,6 +250,8 @@ class Cgroups(Watch):
 
 
 class Host(Watch):
+    ALONE = "it sees what the other tests start"
+
     def test_the_host_s_watch_sees_a_process_that_nobody_named(self):
         watch = self.start_watch("--host")
         subprocess.run(["/bin/echo", self.folder], stdout=subprocess.DEVNULL, check=True)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Usage: tests/fuzz/run.sh SECONDS [BUILD-FOLDER]
-# Builds the fuzzers with clang and runs each for SECONDS. Exits non-zero on a crash; the input is left in BUILD-FOLDER/found.
+# Builds the fuzzers with clang and runs each for SECONDS; 0: only builds. Exits non-zero on a crash; the input is left in BUILD-FOLDER/found.
 set -eu
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
   echo "usage: $0 SECONDS [BUILD-FOLDER]" >&2
@@ -14,6 +14,7 @@ build=${2:-$source/build/fuzz}
 CC=clang CXX=clang++ cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
   -DTRACER_DEVELOPER=ON -DTRACER_FUZZ=ON -DTRACER_STATIC_DAEMON=OFF
 cmake --build "$build" --target fuzzers -- -j2
+[ "$seconds" -gt 0 ] || exit 0
 mkdir -p "$build/found"
 "$build/tests/fuzz/fuzz_seeds" "$build/seeds"
 

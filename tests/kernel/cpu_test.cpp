@@ -29,7 +29,7 @@ TEST_CASE("CPU time is what the kernel tells the parent, within 50 us") {
   }
 }
 
-TEST_CASE("CPU time is what the program last read of its own clock, and its way out") {
+TEST_CASE("CPU time is what the program last read of its own clock, and its way out" * doctest::test_suite("native")) {
   const bool emulated = ::getenv("TRACER_EMULATED") != nullptr;
   for (const char* us : {"300", "5000", "40000", "250000"}) {
     CAPTURE(us);
@@ -63,7 +63,7 @@ TEST_CASE("threads are all in the sum, also where the kernel's own sum is short"
   CHECK(seen <= cpu_ns_of(capture.usage) + 5 * 10 * kMillisecond);
 }
 
-TEST_CASE("user and system time sum to the CPU time") {
+TEST_CASE("user and system time sum to the CPU time" * doctest::test_suite("waits")) {
   const auto account = trace(truth::call("cpu", {"250000"})).exit().account;
   REQUIRE(account.user_ns.has_value());
   REQUIRE(account.system_ns.has_value());
@@ -82,7 +82,7 @@ TEST_CASE("two that share a CPU wait for it about as long as they run") {
   CHECK(waited >= 200 * kMillisecond);
 }
 
-TEST_CASE("faults and switches are what the kernel tells the parent") {
+TEST_CASE("faults and switches are what the kernel tells the parent" * doctest::test_suite("waits")) {
   const Capture faults = trace(truth::call("fault", {"1000"}));
   CHECK(faults.exit().account.minor_faults >= 1000u);
   CHECK(faults.exit().account.minor_faults == static_cast<std::uint64_t>(faults.usage.ru_minflt));
@@ -93,7 +93,7 @@ TEST_CASE("faults and switches are what the kernel tells the parent") {
   CHECK(naps.exit().account.involuntary_switches == static_cast<std::uint64_t>(naps.usage.ru_nivcsw));
 }
 
-TEST_CASE("each program of an exec chain gets its own share of the CPU time") {
+TEST_CASE("each program of an exec chain gets its own share of the CPU time" * doctest::test_suite("essential")) {
   const Capture capture = trace(truth::call("chain", {"60000", "1", "20000", "1", "100000", "1"}));
   const auto execs = capture.all<tracer::ProcessExec>();
   REQUIRE(execs.size() == 3);

@@ -36,7 +36,7 @@ std::string read_all(const char* file) {
 
 }  // namespace
 
-TEST_CASE("a process is identified, and its words are those it was called with") {
+TEST_CASE("a process is identified, and its words are those it was called with" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("exit", {"0", "", "a b", "ü", "last"}));
   const tracer::Process process = process_of(capture);
   CHECK(process.pid == static_cast<std::uint32_t>(capture.pid));
@@ -51,7 +51,7 @@ TEST_CASE("a process is identified, and its words are those it was called with")
   CHECK(process.start_ns > 0);
 }
 
-TEST_CASE("the cgroup is the one of /proc") {
+TEST_CASE("the cgroup is the one of /proc" * doctest::test_suite("waits")) {
   const tracer::Process process = process_of(trace(truth::call("exit", {"0"})));
   REQUIRE(process.cgroup->path.has_value());
   REQUIRE(process.cgroup->hierarchy.has_value());
@@ -68,7 +68,8 @@ TEST_CASE("the cgroup is the one of /proc") {
   CHECK(found);
 }
 
-TEST_CASE("of a long vector the first 3 KiB and the last 1 KiB are kept, and the cut is marked") {
+TEST_CASE("of a long vector the first 3 KiB and the last 1 KiB are kept, and the cut is marked" *
+          doctest::test_suite("waits")) {
   const std::string longest(20000, 'x');
   const Capture capture = trace(truth::call("exit", {"0", longest, "the-end"}));
   const tracer::Process process = process_of(capture);
@@ -82,7 +83,7 @@ TEST_CASE("of a long vector the first 3 KiB and the last 1 KiB are kept, and the
   CHECK((*process.program->argv)[5].starts_with("…"));
 }
 
-TEST_CASE("vectors of just the size that is kept are whole") {
+TEST_CASE("vectors of just the size that is kept are whole" * doctest::test_suite("waits native")) {
   for (const std::size_t size : {3000u, 3050u, 4000u, 4066u}) {
     const auto words = truth::call("exit", {"0", std::string(size, 'y')});
     const tracer::Process process = process_of(trace(words));
@@ -91,7 +92,7 @@ TEST_CASE("vectors of just the size that is kept are whole") {
   }
 }
 
-TEST_CASE("a deep working folder is told whole") {
+TEST_CASE("a deep working folder is told whole" * doctest::test_suite("waits")) {
   const auto before = std::filesystem::current_path();
   auto folder = std::filesystem::temp_directory_path() / ("tracer_deep." + std::to_string(::getpid()));
   const auto top = folder;
@@ -104,7 +105,7 @@ TEST_CASE("a deep working folder is told whole") {
   CHECK(process.program->cwd == folder.string());
 }
 
-TEST_CASE("a child that only forked runs its parent's program") {
+TEST_CASE("a child that only forked runs its parent's program" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("many_forks", {"3"}));
   for (const auto& exit : capture.other_exits()) {
     CHECK(exit.process->parent_pid == static_cast<std::uint32_t>(capture.pid));

@@ -18,7 +18,8 @@ constexpr std::uint64_t kMiB = 1u << 20;
 
 }  // namespace
 
-TEST_CASE("bytes read and written by system calls are exact, and exec's own reads are not among them") {
+TEST_CASE("bytes read and written by system calls are exact, and exec's own reads are not among them" *
+          doctest::test_suite("waits")) {
   for (const auto& [read, written] : {std::pair(0ull, 0ull), std::pair(1ull, 0ull), std::pair(123456ull, 654321ull)}) {
     const auto exit = trace(truth::call("io", {std::to_string(read), std::to_string(written)})).exit();
     CHECK(exit.account.read_bytes == read);
@@ -28,7 +29,7 @@ TEST_CASE("bytes read and written by system calls are exact, and exec's own read
   }
 }
 
-TEST_CASE("a child's bytes are the child's only") {
+TEST_CASE("a child's bytes are the child's only" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("child_io"));
   CHECK(capture.exit().account.read_bytes == 0u);
   CHECK(capture.exit().account.written_bytes == 0u);
@@ -38,14 +39,14 @@ TEST_CASE("a child's bytes are the child's only") {
   CHECK(others[0].account.written_bytes == 2000000u);
 }
 
-TEST_CASE("bytes of all threads are summed, whichever ends first") {
+TEST_CASE("bytes of all threads are summed, whichever ends first" * doctest::test_suite("waits")) {
   const auto exit = trace(truth::call("threaded_io")).exit();
   CHECK(exit.threads == 3);
   CHECK(exit.account.read_bytes == 321000u);
   CHECK(exit.account.written_bytes == 32100u);
 }
 
-TEST_CASE("an exec chain's bytes are summed, and the last program's are its own") {
+TEST_CASE("an exec chain's bytes are summed, and the last program's are its own" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("chain", {"0", "1", "0", "1"}));
   const auto execs = capture.all<tracer::ProcessExec>();
   REQUIRE(execs.size() == 2);

@@ -120,7 +120,7 @@ TEST_CASE("a frozen cgroup's processes are stopped") {
   }
 }
 
-TEST_CASE("a process that is moved into a followed cgroup has a ledger from then on") {
+TEST_CASE("a process that is moved into a followed cgroup has a ledger from then on" * doctest::test_suite("waits")) {
   const auto cgroup = LimitedCgroup::make("memory");
   if (!cgroup) {
     MESSAGE("SKIP: no cgroup can be made here");

@@ -73,7 +73,7 @@ TEST_CASE("the wall time of a program is the sum over its threads") {
   CHECK(expect::distance(ledger.wall_ns, wall) <= expect::slack_ns(wall));
 }
 
-TEST_CASE("each program of an exec chain has its own share of the waits") {
+TEST_CASE("each program of an exec chain has its own share of the waits" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("wait", {"chain", "300", "100", "200"}));
   expect::sound(capture);
   const auto numbers = told(capture);
@@ -94,7 +94,7 @@ TEST_CASE("each program of an exec chain has its own share of the waits") {
   CHECK(slept == exit.account.ledger->sleep_ns);
 }
 
-TEST_CASE("an exec by a second thread loses nothing of either thread") {
+TEST_CASE("an exec by a second thread loses nothing of either thread" * doctest::test_suite("waits")) {
   // The first thread's last switch comes before the exec is seen, or after it.
   const int rounds = ::getenv("TRACER_EMULATED") != nullptr ? 2 : 5;
   for (int round = 0; round < rounds; ++round) {
@@ -113,7 +113,8 @@ TEST_CASE("an exec by a second thread loses nothing of either thread") {
   }
 }
 
-TEST_CASE("of a process that lived before, the ledger is that since it was taken in, its present wait included") {
+TEST_CASE("of a process that lived before, the ledger is that since it was taken in, its present wait included" *
+          doctest::test_suite("waits")) {
   for (const bool by_track : {false, true}) {
     CAPTURE(by_track);
     const Attached seen = attach("sleep", by_track);
@@ -139,7 +140,7 @@ TEST_CASE("what a process stood in the run queue before it was taken in is not i
   expect::waits(seen.sample->account.ledger, {});
 }
 
-TEST_CASE("each thread of a process that lived before is followed") {
+TEST_CASE("each thread of a process that lived before is followed" * doctest::test_suite("waits")) {
   const Attached seen = attach("threads", false);
   REQUIRE(seen.exit.has_value());
   const std::uint64_t followed = seen.exit->end_ns - *seen.exit->attached_ns;

@@ -70,7 +70,8 @@ Parts traced(const Names& names) {
 
 }  // namespace
 
-TEST_CASE("a wait has its own name in the ledger, and as long as the program measured") {
+TEST_CASE("a wait has its own name in the ledger, and as long as the program measured" *
+          doctest::test_suite("waits essential")) {
   const Names names = {{"sleep", "sleep"}, {"file_lock", "lock"},      {"semaphore", "lock"}, {"poll", "poll"},
                        {"select", "poll"}, {"epoll", "poll"},          {"event", "poll"},     {"child", "child"},
                        {"vfork", "child"}, {"sigsuspend", "child"},    {"sigwait", "child"},  {"spawn", "child"},
@@ -84,12 +85,12 @@ TEST_CASE("a wait has its own name in the ledger, and as long as the program mea
   }
 }
 
-TEST_CASE("the child that is waited for sleeps, in its own ledger") {
+TEST_CASE("the child that is waited for sleeps, in its own ledger" * doctest::test_suite("waits")) {
   const Parts parts = traced(Strings{"child", "vfork", "spawn"});
   for (const Part& part : parts.all) expect::waits(parts.child_of(part), {{"sleep", part.told[part.told.size() - 2]}});
 }
 
-TEST_CASE("a futex is a lock, and the other thread's sleep is in the sum") {
+TEST_CASE("a futex is a lock, and the other thread's sleep is in the sum" * doctest::test_suite("waits")) {
   const Parts parts = traced(Strings{"futex"});
   const Part& part = parts.all[0];
   REQUIRE(part.told.size() == 3);
@@ -97,7 +98,7 @@ TEST_CASE("a futex is a lock, and the other thread's sleep is in the sum") {
   CHECK(part.exit.threads == 2u);
 }
 
-TEST_CASE("a wait for a pipe names its direction, and who ended it") {
+TEST_CASE("a wait for a pipe names its direction, and who ended it" * doctest::test_suite("waits")) {
   const Strings hows = {"pipe_empty", "pipe_two_peers", "fifo_reader",      "fifo_writer",         "splice_from_empty",
                         "pipe_full",  "splice_to_full", "sendfile_to_full", "splice_file_to_full", "vmsplice_to_full"};
   constexpr std::size_t kReading = 5;
@@ -114,7 +115,7 @@ TEST_CASE("a wait for a pipe names its direction, and who ended it") {
   }
 }
 
-TEST_CASE("a wait for a file that another process serves is a disk's, not a pipe's") {
+TEST_CASE("a wait for a file that another process serves is a disk's, not a pipe's" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("wait", {"served_file", "200"}));
   const std::uint64_t waited = expect::told(capture).at(0);
   if (waited == 0) {
@@ -128,7 +129,7 @@ TEST_CASE("a wait for a file that another process serves is a disk's, not a pipe
   CHECK(ledger->pipe_read_ns == 0);
 }
 
-TEST_CASE("a stop by a signal is a stop, and what it interrupted keeps its name") {
+TEST_CASE("a stop by a signal is a stop, and what it interrupted keeps its name" * doctest::test_suite("waits")) {
   const Names names = {{"stopped", "stopped"}, {"stopped_in_sleep", "sleep"}, {"stopped_in_poll", "poll"}};
   const Parts parts = traced(names);
   expect::waits(parts.child_of(parts.all[0]), {{"stopped", parts.all[0].told[0]}});
@@ -160,7 +161,7 @@ TEST_CASE("four that want one CPU wait for it three quarters of the time") {
   CHECK(cpu_ns <= longest_ns + expect::slack_ns(longest_ns));
 }
 
-TEST_CASE("without the family there are no ledgers") {
+TEST_CASE("without the family there are no ledgers" * doctest::test_suite("waits native")) {
   tracer::SessionOptions options;
   options.families = {};
   const auto exit = trace(truth::call("wait", {"sleep", "10"}), std::move(options)).exit();

@@ -22,7 +22,8 @@ bool close_to(std::uint64_t seen, std::uint64_t truth) {
 
 }  // namespace
 
-TEST_CASE("peak memory is what was touched, also when it was given back before the end") {
+TEST_CASE("peak memory is what was touched, also when it was given back before the end" *
+          doctest::test_suite("waits")) {
   const std::uint64_t base = base_bytes();
   for (const std::uint64_t mib : {40u, 64u, 200u}) {
     for (const bool give_back : {false, true}) {
@@ -39,7 +40,8 @@ TEST_CASE("peak memory is what was touched, also when it was given back before t
   }
 }
 
-TEST_CASE("a small program spawned by a large one has its own small peak, or an honest bound") {
+TEST_CASE("a small program spawned by a large one has its own small peak, or an honest bound" *
+          doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("spawn_from_large", {"300"}));
   const auto others = capture.other_exits();
   REQUIRE(others.size() == 1);
@@ -54,7 +56,7 @@ TEST_CASE("a small program spawned by a large one has its own small peak, or an 
   }
 }
 
-TEST_CASE("the programs of an exec chain have peaks of their own") {
+TEST_CASE("the programs of an exec chain have peaks of their own" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("chain", {"0", "60", "0", "20", "0", "100"}));
   const auto execs = capture.all<tracer::ProcessExec>();
   REQUIRE(execs.size() == 3);
@@ -75,7 +77,7 @@ TEST_CASE("the programs of an exec chain have peaks of their own") {
   CHECK(close_to(*last.peak_rss_bytes, 100 * kMiB + base));
 }
 
-TEST_CASE("a child that borrows its parent's memory has no peak of its own") {
+TEST_CASE("a child that borrows its parent's memory has no peak of its own" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("vfork_without_exec", {"50"}));
   const auto others = capture.other_exits();
   REQUIRE(others.size() == 1);

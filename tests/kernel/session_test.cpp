@@ -58,13 +58,13 @@ rusage release(const Held& held) {
 
 }  // namespace
 
-TEST_CASE("this kernel can be traced") {
+TEST_CASE("this kernel can be traced" * doctest::test_suite("waits essential")) {
   const tracer::CheckReport report = tracer::check();
   for (const auto& item : report.items)
     if (item.required) CHECK_MESSAGE(item.available, item.name);
 }
 
-TEST_CASE("a storm of processes is seen whole") {
+TEST_CASE("a storm of processes is seen whole" * doctest::test_suite("native")) {
   const std::string count = emulated() ? "500" : "20000";
   const Capture capture = trace(truth::call("many_spawns", {count}));
   CHECK(capture.status == 0);
@@ -98,7 +98,7 @@ TEST_CASE("with a tiny ring events are lost and counted, and the sums are still 
   CHECK(told == capture.statistics.lost());
 }
 
-TEST_CASE("memory does not grow with the number of processes") {
+TEST_CASE("memory does not grow with the number of processes" * doctest::test_suite("native")) {
   const auto resident_pages = [] {
     std::ifstream file("/proc/self/statm");
     std::uint64_t total = 0;
@@ -130,7 +130,7 @@ TEST_CASE("memory does not grow with the number of processes") {
   CHECK(after <= before + before / 10);
 }
 
-TEST_CASE("the kernel's sums are the sums of the events") {
+TEST_CASE("the kernel's sums are the sums of the events" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("many_spawns", {"50"}));
   std::uint64_t cpu_ns = 0;
   std::uint64_t faults = 0;
@@ -144,7 +144,8 @@ TEST_CASE("the kernel's sums are the sums of the events") {
   CHECK(capture.totals[0].failed == 0);
 }
 
-TEST_CASE("a process that lived before carries the totals of its whole life") {
+TEST_CASE("a process that lived before carries the totals of its whole life" *
+          doctest::test_suite("essential sanitized")) {
   const Held held = start_held("60000");
   tracer::SessionOptions options;
   options.filter.include_tree(held.pid, {.step = "held"});
@@ -172,7 +173,7 @@ TEST_CASE("a process that lived before carries the totals of its whole life") {
   CHECK((seen > told ? seen - told : told - seen) <= 50'000u);
 }
 
-TEST_CASE("what still lives at the end is sampled, and left alone") {
+TEST_CASE("what still lives at the end is sampled, and left alone" * doctest::test_suite("waits essential sanitized")) {
   const Held held = start_held("20000");
   tracer::SessionOptions options;
   options.filter.include_tree(held.pid);
@@ -190,7 +191,7 @@ TEST_CASE("what still lives at the end is sampled, and left alone") {
   release(held);
 }
 
-TEST_CASE("a callback may ask what lives, and no event comes twice") {
+TEST_CASE("a callback may ask what lives, and no event comes twice" * doctest::test_suite("waits native")) {
   const Held held = start_held("1000");
   tracer::SessionOptions options;
   options.filter.include_tree(::getpid());
@@ -252,7 +253,7 @@ std::map<std::string, std::uint64_t> ended_by_step(const tracer::Session& sessio
 
 }  // namespace
 
-TEST_CASE("children inherit labels, and trees keep apart") {
+TEST_CASE("children inherit labels, and trees keep apart" * doctest::test_suite("waits essential sanitized")) {
   const Held first = start_held("0", "5");
   const Held second = start_held("0", "3");
   tracer::SessionOptions options;
@@ -270,7 +271,8 @@ TEST_CASE("children inherit labels, and trees keep apart") {
   CHECK(ended_by_step(session) == std::map<std::string, std::uint64_t>{{"one", 6}, {"two", 4}});
 }
 
-TEST_CASE("a tree that is tracked again has the new labels, its living descendants too, in events and totals") {
+TEST_CASE("a tree that is tracked again has the new labels, its living descendants too, in events and totals" *
+          doctest::test_suite("waits essential sanitized")) {
   const Held held = start_held("0", "2");
   const Held other = start_held("0");
   tracer::SessionOptions options;
@@ -292,7 +294,7 @@ TEST_CASE("a tree that is tracked again has the new labels, its living descendan
   CHECK(ended["own"] == 3);
 }
 
-TEST_CASE("record, then replay, gives the same events") {
+TEST_CASE("record, then replay, gives the same events" * doctest::test_suite("waits native essential sanitized")) {
   const auto file = std::filesystem::temp_directory_path() / ("tracer_replay." + std::to_string(::getpid()));
   std::vector<std::string> live;
   {

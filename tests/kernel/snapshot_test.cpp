@@ -4,11 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
+#include <string>
+#include <variant>
 
 #include <doctest/doctest.h>
 
@@ -32,6 +37,22 @@ tracer::SessionOptions every_100_ms() {
 /// An emulated machine takes as much longer for a snapshot, and the next one waits the longer.
 std::string hold_ms(int ms) { return std::to_string(::getenv("TRACER_EMULATED") != nullptr ? 3 * ms : ms); }
 
+std::size_t children_of(pid_t pid) {
+  const std::string name = std::to_string(pid);
+  std::ifstream file("/proc/" + name + "/task/" + name + "/children");
+  return static_cast<std::size_t>(std::distance(std::istream_iterator<pid_t>(file), {}));
+}
+
+/// Asks again and again; false: not within a minute.
+template <class Condition>
+bool comes_true(const Condition& condition) {
+  for (int round = 0; round < 6000; ++round) {
+    if (condition()) return true;
+    ::usleep(10'000);
+  }
+  return false;
+}
+
 double task_peak_bytes(const Capture& capture) {
   tracer::Summary summary;
   for (const tracer::Event& event : capture.events) summary.add(event);
@@ -41,7 +62,7 @@ double task_peak_bytes(const Capture& capture) {
 
 }  // namespace
 
-TEST_CASE("a snapshot tells what a process holds, and what it is at") {
+TEST_CASE("a snapshot tells what a process holds, and what it is at" * doctest::test_suite("waits essential")) {
   const Capture capture = trace(truth::call("hold_memory", {"64", hold_ms(3000)}), every_100_ms());
   std::size_t seen = 0;
   for (const auto& sample : capture.all<tracer::ProcessSample>()) {
@@ -58,7 +79,8 @@ TEST_CASE("a snapshot tells what a process holds, and what it is at") {
   CHECK(seen >= 2);
 }
 
-TEST_CASE("the ledger of a snapshot grows with the wall time, and names what it waits for just now") {
+TEST_CASE("the ledger of a snapshot grows with the wall time, and names what it waits for just now" *
+          doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("hold_memory", {"1", hold_ms(3000)}), every_100_ms());
   std::uint64_t before_ns = 0;
   bool asleep = false;
@@ -71,18 +93,19 @@ TEST_CASE("the ledger of a snapshot grows with the wall time, and names what it 
   CHECK(asleep);
 }
 
-TEST_CASE("a task's peak is what its processes hold at once") {
+TEST_CASE("a task's peak is what its processes hold at once" * doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("hold_in_two_children", {hold_ms(3000)}), every_100_ms());
   // Besides, each of the three holds a few pages of this program.
   CHECK(std::abs(task_peak_bytes(capture) - 250 * kMiB) <= 0.02 * 250 * kMiB);
 }
 
-TEST_CASE("memory that forks share is counted once") {
+TEST_CASE("memory that forks share is counted once" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("hold_shared", {"200", "5", hold_ms(3000)}), every_100_ms());
   CHECK(std::abs(task_peak_bytes(capture) - 200 * kMiB) <= 0.02 * 200 * kMiB);
 }
 
-TEST_CASE("memory that is mapped in common is counted once, by forks and by programs of their own") {
+TEST_CASE("memory that is mapped in common is counted once, by forks and by programs of their own" *
+          doctest::test_suite("waits")) {
   for (const char* how : {"", "exec"}) {
     CAPTURE(std::string(how));
     std::vector<std::string> arguments = {"60", "4", hold_ms(3000)};
@@ -92,28 +115,43 @@ TEST_CASE("memory that is mapped in common is counted once, by forks and by prog
   }
 }
 
-TEST_CASE("memory that a grandchild shares past its parent's end is counted once") {
+TEST_CASE("memory that a grandchild shares past its parent's end is counted once" *
+          doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("hold_past_child", {"200", hold_ms(3000)}), every_100_ms());
   CHECK(std::abs(task_peak_bytes(capture) - 200 * kMiB) <= 0.02 * 200 * kMiB);
 }
 
-TEST_CASE("forks that lived before share, too") {
+TEST_CASE("forks that lived before share, too" * doctest::test_suite("waits native")) {
+  int until[2];
+  REQUIRE(::pipe2(until, O_CLOEXEC) == 0);
   const pid_t pid = ::fork();
-  if (pid == 0) truth::execute(truth::call("hold_shared", {"200", "5", hold_ms(4000)}));
-  ::usleep(900'000);
+  if (pid == 0) {
+    ::dup2(until[0], STDIN_FILENO);
+    truth::execute(truth::call("hold_shared", {"200", "5", "until_told"}));
+  }
+  ::close(until[0]);
+  REQUIRE(comes_true([pid] { return children_of(pid) == 5; }));
   tracer::SessionOptions options = every_100_ms();
   options.filter.include_tree(pid);
   tracer::Session session(std::move(options));
   tracer::Summary summary;
-  const auto all = session.on_any([&](const tracer::Event& event) { summary.add(event); });
+  std::atomic<int> samples = 0;
+  const auto all = session.on_any([&](const tracer::Event& event) {
+    summary.add(event);
+    if (std::holds_alternative<tracer::ProcessSample>(event)) ++samples;
+  });
   session.start();
+  // Two snapshots of the six.
+  const bool sampled = comes_true([&samples] { return samples >= 12; });
+  ::close(until[1]);
   REQUIRE(::waitpid(pid, nullptr, 0) == pid);
   session.stop();
+  CHECK(sampled);
   REQUIRE(summary.total().task_peak_bytes.has_value());
   CHECK(std::abs(static_cast<double>(*summary.total().task_peak_bytes) - 200 * kMiB) <= 0.02 * 200 * kMiB);
 }
 
-TEST_CASE("what a first thread consumed that has ended is in the samples") {
+TEST_CASE("what a first thread consumed that has ended is in the samples" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("first_thread_gone", {hold_ms(4000)}), every_100_ms());
   std::size_t seen = 0;
   for (const auto& sample : capture.all<tracer::ProcessSample>()) {
@@ -129,7 +167,8 @@ TEST_CASE("what a first thread consumed that has ended is in the samples") {
   CHECK(seen >= 2);
 }
 
-TEST_CASE("many processes of one tool are told together, and one by one at the end") {
+TEST_CASE("many processes of one tool are told together, and one by one at the end" *
+          doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("sleep_in_children", {"100", hold_ms(5000)}), every_100_ms());
   std::size_t whole = 0;
   for (const auto& folded : capture.all<tracer::ToolSample>()) {
@@ -147,7 +186,8 @@ TEST_CASE("many processes of one tool are told together, and one by one at the e
   CHECK(whole >= 1);
 }
 
-TEST_CASE("what the kernel charges to a cgroup is explained by its processes, its page cache and the kernel") {
+TEST_CASE("what the kernel charges to a cgroup is explained by its processes, its page cache and the kernel" *
+          doctest::test_suite("waits")) {
   const auto cgroup = LimitedCgroup::make("memory");
   if (!cgroup) {
     MESSAGE("SKIP: no cgroup with a memory of its own can be made here");
@@ -173,7 +213,7 @@ TEST_CASE("what the kernel charges to a cgroup is explained by its processes, it
   CHECK(static_cast<double>(*found->highest.unexplained_bytes) <= 0.05 * 100 * kMiB);
 }
 
-TEST_CASE("a process that is moved is its new cgroup's from the next snapshot on") {
+TEST_CASE("a process that is moved is its new cgroup's from the next snapshot on" * doctest::test_suite("waits")) {
   const auto cgroup = LimitedCgroup::make("memory");
   if (!cgroup) {
     MESSAGE("SKIP: no cgroup with a memory of its own can be made here");
@@ -228,7 +268,7 @@ TEST_CASE("progress is where the program has come to") {
   CHECK(rated >= 2);
 }
 
-TEST_CASE("families that are not asked for are not there, the others are") {
+TEST_CASE("families that are not asked for are not there, the others are" * doctest::test_suite("waits")) {
   tracer::SessionOptions options;
   options.families = {};
   const Capture bare = trace(truth::call("hold_memory", {"1", "300"}), options);
@@ -242,7 +282,7 @@ TEST_CASE("families that are not asked for are not there, the others are") {
   CHECK_FALSE(snapshots.all<tracer::ProcessSample>().empty());
 }
 
-TEST_CASE("each family that was asked for says that it is there") {
+TEST_CASE("each family that was asked for says that it is there" * doctest::test_suite("waits")) {
   tracer::Session session{tracer::SessionOptions{}};
   const auto signals = session.signals();
   REQUIRE(signals.size() == 3);

@@ -31,7 +31,7 @@ void check_status(const Capture& capture) {
 
 }  // namespace
 
-TEST_CASE("each exit status is reported, and success as 0") {
+TEST_CASE("each exit status is reported, and success as 0" * doctest::test_suite("waits native")) {
   for (const int status : {0, 1, 7, 127, 128, 255}) {
     const Capture capture = trace(truth::call("exit", {std::to_string(status)}));
     CHECK(capture.exit().exit_code == status);
@@ -39,7 +39,7 @@ TEST_CASE("each exit status is reported, and success as 0") {
   }
 }
 
-TEST_CASE("a process killed by a signal has the signal and no status") {
+TEST_CASE("a process killed by a signal has the signal and no status" * doctest::test_suite("waits native")) {
   for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV,
                            SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGSYS, SIGRTMIN + 3}) {
     CAPTURE(number);
@@ -49,7 +49,8 @@ TEST_CASE("a process killed by a signal has the signal and no status") {
   }
 }
 
-TEST_CASE("when the leader ends first, the status is the group's, once, with all threads' time") {
+TEST_CASE("when the leader ends first, the status is the group's, once, with all threads' time" *
+          doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("leader_first", {"3", "9"}));
   CHECK(capture.exit().exit_code == 9);
   CHECK(capture.exit().threads == 2);
@@ -57,12 +58,13 @@ TEST_CASE("when the leader ends first, the status is the group's, once, with all
   check_status(capture);
 }
 
-TEST_CASE("when every thread ends by itself, the status is what the parent is told") {
+TEST_CASE("when every thread ends by itself, the status is what the parent is told" * doctest::test_suite("waits")) {
   check_status(trace(truth::call("plain_exits", {"3", "9"})));
   check_status(trace(truth::call("plain_exits", {"0", "0"})));
 }
 
-TEST_CASE("when a second thread executes, the process goes on: one exit, two execs, one pid") {
+TEST_CASE("when a second thread executes, the process goes on: one exit, two execs, one pid" *
+          doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("second_thread_execs", {"6"}));
   const auto execs = capture.all<tracer::ProcessExec>();
   CHECK(capture.exit().exit_code == 6);
@@ -76,14 +78,14 @@ TEST_CASE("when a second thread executes, the process goes on: one exit, two exe
   CHECK(exit.program.account.cpu_ns.value_or(0) < 25'000'000u);
 }
 
-TEST_CASE("a grandchild that was given away is still seen") {
+TEST_CASE("a grandchild that was given away is still seen" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("double_fork", {"11"}));
   const auto others = capture.other_exits();
   REQUIRE(others.size() == 2);
   CHECK(std::set{others[0].exit_code.value_or(-1), others[1].exit_code.value_or(-1)} == std::set{0, 11});
 }
 
-TEST_CASE("500 forks without an exec are 500 processes, each with its own status") {
+TEST_CASE("500 forks without an exec are 500 processes, each with its own status" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("many_forks", {"500"}));
   std::map<int, int> statuses;
   for (const auto& each : capture.other_exits()) ++statuses[each.exit_code.value_or(-1)];
@@ -92,7 +94,7 @@ TEST_CASE("500 forks without an exec are 500 processes, each with its own status
   CHECK(capture.statistics.lost() == 0);
 }
 
-TEST_CASE("every process has one start, before its exec and its exit") {
+TEST_CASE("every process has one start, before its exec and its exit" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("many_spawns", {"100"}));
   std::map<std::uint32_t, std::vector<tracer::EventKind>> lives;
   for (const tracer::Event& event : capture.events)
@@ -112,7 +114,7 @@ TEST_CASE("every process has one start, before its exec and its exit") {
   }
 }
 
-TEST_CASE("a thread that the kernel made for io_uring ends, and the process goes on") {
+TEST_CASE("a thread that the kernel made for io_uring ends, and the process goes on" * doctest::test_suite("waits")) {
   for (const char* kind : {"plain", "polling"}) {
     CAPTURE(kind);
     const Capture ends = trace(truth::call("io_uring_worker", {kind, "exit"}));
@@ -132,7 +134,7 @@ TEST_CASE("a thread that the kernel made for io_uring ends, and the process goes
   }
 }
 
-TEST_CASE("a dumped core is told, as the parent is told") {
+TEST_CASE("a dumped core is told, as the parent is told" * doctest::test_suite("waits")) {
   const auto folder = std::filesystem::temp_directory_path() / ("tracer_core." + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const Capture capture = trace(truth::call("dump_core", {folder.string()}));

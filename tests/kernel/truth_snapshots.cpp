@@ -62,6 +62,10 @@ int hold_shared(const std::vector<std::string>& arguments) {
   take(number(arguments.at(0)));
   for (long i = 0; i < number(arguments.at(1)); ++i) {
     if (::fork() != 0) continue;
+    if (arguments.at(2) == "until_told") {
+      char told = 0;
+      ::_exit(::read(STDIN_FILENO, &told, 1) == 0 ? 0 : 1);
+    }
     rest(number(arguments.at(2)));
     ::_exit(0);
   }

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the slow steps depend on: the parts of their stamps."""
+import json
+import pathlib
+import re
+import subprocess
+
+from stamps import digest
+
+
+def first_line_of(*command):
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    return result.stdout.split("\n")[0].strip() if result.returncode == 0 else None
+
+
+def digests(root, paths):
+    return {str(path.relative_to(root)): digest(path) for path in sorted(paths)}
+
+
+def compilations(build):
+    """All that this build compiles: source, object, command."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        yield entry["file"], re.search(r" -o (\S+)", entry["command"]).group(1), entry["command"]
+
+
+def objects_of(build, *prefixes):
+    """Not what lies in the folder: that may be of sources that are gone."""
+    return [build / output for _, output, _ in compilations(build) if output.startswith(prefixes)]
+
+
+def cached_path(build, variable):
+    found = re.search(rf"^{variable}:[A-Z]+=(.*)$", (build / "CMakeCache.txt").read_text(), re.M)
+    return pathlib.Path(found.group(1))
+
+
+def sources(root, *patterns):
+    return [path for pattern in patterns for path in root.glob(pattern) if path.is_file()]
+
+
+def of_any_kernel(root):
+    """What a kernel's tests depend on, whichever kernel."""
+    build = root / "build/dev"
+    parts = digests(build, (build / "bpf").glob("*.bpf.o"))
+    parts |= digests(build, objects_of(build, "lib/CMakeFiles/tracer_objects.dir/source/", "tests/kernel/"))
+    parts |= digests(root, sources(root, "tests/kernel/emulate", "tests/kernel/vmtest.sh"))
+    parts |= {name: digest(cached_path(build, name)) for name in ("LIBBPF_STATIC", "LIBELF_STATIC")}
+    return parts | {"qemu": first_line_of("qemu-system-x86_64", "--version")}
+
+
+def kernel_package(root, kernel):
+    """The newest package that KERNEL means today; None: nobody knows."""
+    return first_line_of(str(root / "tests/kernel/vmtest.sh"), "-p", kernel)
+
+
+def of_whole_kernel_tests(root):
+    """Any change of the library, also one that has nothing to do with kernels."""
+    return digests(root, [root / "build/dev/tests/kernel/kernel_tests"])
+
+
+def of_sanitizer(root, preset):
+    build = root / "build" / preset
+    tests = [build / f"tests/{name}/{name}_tests" for name in ("unit", "fault", "kernel")]
+    return digests(build, [*tests, *build.glob("lib/libtracer.so.*.*.*")]) | {"compiler": first_line_of("c++", "--version")}
+
+
+def of_fuzzing(root, seconds):
+    build = root / "build/fuzz"
+    programs = [build / "tests/fuzz" / name for name in ("fuzz_recording", "fuzz_wire", "fuzz_seeds")]
+    return digests(build, programs) | digests(root, [root / "tests/fuzz/run.sh"]) | {"seconds": str(seconds)}
+
+
+def of_package(root):
+    build = root / "build/dev"
+    parts = digests(build, [build / "tracerd", *build.glob("lib/libtracer.so.*.*.*"), *objects_of(build, "lib/")])
+    inputs = sources(root, "include/tracer/*", "rules/*.toml", "cmake/*", "CMakeLists.txt", "*/CMakeLists.txt",
+                     "tests/package/**/*")
+    return parts | digests(root, inputs) | {"compiler": first_line_of("c++", "--version"),
+                                            "cmake": first_line_of("cmake", "--version")}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the steps came to: a line for each, notes, and the sum."""
+import dataclasses
+import re
+import subprocess
+import sys
+import threading
+import time
+
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclasses.dataclass
+class Outcome:
+    passed: int = 0
+    failed: int = 0
+    skips: list = dataclasses.field(default_factory=list)  # What was skipped, and why.
+    again: list = dataclasses.field(default_factory=list)  # What passed at the second try only.
+
+    @property
+    def clean(self):
+        return self.failed == 0 and not self.again
+
+
+def skips_of(text):
+    return sorted(set(re.findall(r"SKIP: (.*)", text)) | set(re.findall(r"skipped ['\"](.*)['\"]$", text, re.M)))
+
+
+def outcome_of(status, text):
+    """From doctest's own counts, over all its runs in a log, or unittest's; else one for the whole step."""
+    text = COLOR.sub("", text)
+    counts = re.findall(r"^\[doctest\] test cases:.*?\| *(\d+) passed *\| *(\d+) failed", text, re.M)
+    ran = re.search(r"^Ran (\d+) tests?", text, re.M)
+    passed = sum(int(good) for good, _ in counts) if counts else int(ran.group(1)) if ran and status == 0 else int(status == 0)
+    failed = 0 if status == 0 else max(1, sum(int(bad) for _, bad in counts))
+    skips = skips_of(text)
+    again = re.findall(r"^SECOND TRY: (.*)", text, re.M) if status == 0 else []
+    return Outcome(max(0, passed - len(skips)), failed, skips, again)
+
+
+class Report:
+    def __init__(self, logs, flakes):
+        self.logs = logs
+        self.flakes = flakes
+        self.passed = self.failed = self.skipped = 0
+        self.notes = []
+        self.began = time.monotonic()
+        self.lock = threading.Lock()
+
+    def log_of(self, name):
+        return self.logs / (re.sub(r"[^a-zA-Z0-9.]", "_", name) + ".log")
+
+    def add(self, name, outcome, seconds):
+        with self.lock:
+            self.passed += outcome.passed
+            self.failed += outcome.failed
+            self.skipped += len(outcome.skips)
+            print(f"{name:<34} {outcome.passed:4d} passed {outcome.failed:3d} failed {seconds:6.0f} s", flush=True)
+            self.notes += [f"skipped in {name}: {skip}" for skip in outcome.skips]
+            self.notes += [f"failed once, then passed, in {name}: {again}" for again in outcome.again]
+            if outcome.failed:
+                log = self.log_of(name)
+                self.notes.append(f"FAILED: {name}, see {log}")
+                print("".join(f"    {line}\n" for line in log.read_text(errors="replace").split("\n")[-40:]), end="")
+            self.flakes.add(name, outcome)
+
+    def step(self, name, command, **options):
+        """Runs a command to its end, its output into a log, and adds what came of it."""
+        begin = time.monotonic()
+        with open(self.log_of(name), "w", encoding="utf-8") as log:
+            result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log,
+                                    stderr=subprocess.STDOUT, check=False, **options)
+        return self.finish(name, result.returncode, time.monotonic() - begin)
+
+    def finish(self, name, status, seconds):
+        """Adds what a step's log says."""
+        outcome = outcome_of(status, self.log_of(name).read_text(errors="replace"))
+        self.add(name, outcome, seconds)
+        return outcome
+
+    def as_passed(self, name, date):
+        print(f"{name:<34} as passed on {date}", flush=True)
+
+    def skip(self, name, why):
+        self.skipped += 1
+        self.notes.append(f"skipped: {name}: {why}")
+
+    def minutes(self):
+        return (time.monotonic() - self.began) / 60
+
+    def end(self):
+        """Prints the summary and ends the program."""
+        print("\n" + "".join(f"{note}\n" for note in self.notes), end="")
+        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+        sys.exit(self.failed != 0)

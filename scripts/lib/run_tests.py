@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of scripts/test, in their order. What passed on this machine with the same artifacts is not run again."""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+
+import artifacts
+import tidy
+from background import Background
+from cases import doctest_cases, run_cases, run_twice, unittest_cases
+from flakes import Flakes
+from report import Report
+from stamps import Stamps, cache_folder
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FUZZ_SECONDS = int(os.environ.get("TRACER_FUZZ_SECONDS", 20))
+KERNELS = os.environ.get("TRACER_KERNELS", "5.10 sid 6.1 6.12").split()
+MINUTES = int(os.environ.get("TRACER_TEST_MINUTES", 600))  # After which no further slow step is begun.
+
+# Words in the doctest suites of tests/kernel.
+ESSENTIAL = "-ts=*essential*"  # A way through the whole library.
+SANITIZED = "-ts=*sanitized*"
+NOT_NATIVE = "-tse=*native*"  # All but those in which one kernel is as good as another.
+
+
+class TestRun:
+    def __init__(self, arguments):
+        self.quick = arguments.what == "quick"
+        self.stamps = Stamps(ignore=arguments.all)
+        logs = ROOT / "build/test-logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        for old in logs.glob("*.log"):
+            old.unlink()
+        self.report = Report(logs, Flakes(cache_folder()))
+        self.background = Background(self.report)
+
+    def run(self):
+        self.build("dev")
+        try:
+            self.background.start(self.steps_that_need_no_quiet())
+            self.on_this_machine()
+            if not self.quick:
+                self.sanitizers()
+                self.fuzzing()
+                self.emulated_kernels()
+            self.background.collect()
+        finally:
+            self.background.end()
+        self.report.end()
+
+    def build(self, preset, *targets):
+        """A build that fails ends the run, as there is nothing to test."""
+        self.must_build(preset, ["cmake", "--preset", preset],
+                        ["cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else [])])
+
+    def must_build(self, what, *commands):
+        log = self.report.log_of(f"build_{what}")
+        with open(log, "w", encoding="utf-8") as file:
+            good = all(subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+                                      check=False).returncode == 0 for command in commands)
+        if not good:
+            print(f"building '{what}' failed; {log} ends:")
+            print("\n".join(log.read_text(errors="replace").split("\n")[-40:]))
+            self.report.failed += 1
+            self.report.end()
+
+    def steps_that_need_no_quiet(self):
+        steps = [("readme", [ROOT / "scripts/check_readme"], None), ("format", [ROOT / "scripts/check_format"], None)]
+        steps.append(("scripts", [sys.executable, "-m", "unittest", "discover", "-s", ROOT / "tests/scripts"], None))
+        parts = artifacts.of_package(ROOT)
+        if not self.as_passed("package", parts):
+            steps.append(("package", ["ctest", "--test-dir", ROOT / "build/dev", "-L", "package", "--output-on-failure"],
+                          lambda: self.stamps.record("package", parts)))
+        if tidy.changed_sources(ROOT, self.stamps):
+            steps.append(("clang-tidy", [ROOT / "scripts/check_tidy", *(["--all"] if self.stamps.ignore else [])], None))
+        else:
+            self.report.as_passed("clang-tidy", "an earlier run")
+        return steps
+
+    def on_this_machine(self):
+        dev = ROOT / "build/dev"
+        self.report.step("unit", [dev / "tests/unit/unit_tests"])
+        self.report.step("fault", [dev / "tests/fault/fault_tests"])
+        kernel = list(doctest_cases(dev / "tests/kernel/kernel_tests"))
+        line = unittest_cases(ROOT / "tests/cli")
+        if self.quick:
+            kernel = [case for case in kernel if "essential" in case.words]
+            line = [case for case in line if case.name.startswith("test_run.") and case.beside]
+        quiet = {"before_alone": self.background.pause, "after": self.background.resume}
+        run_cases(self.report, "kernel, ground truth", kernel, **quiet)
+        run_cases(self.report, "command line", line, **quiet, cwd=ROOT / "tests/cli",
+                  env=os.environ | {"TRACERD": str(dev / "tracerd"), "TRACERD_STATIC": "1", "PYTHONDONTWRITEBYTECODE": "1"})
+
+    def sanitizers(self):
+        for preset in ("asan", "tsan"):
+            if not self.in_time(preset):
+                continue
+            self.build(preset, "unit_tests", "fault_tests", "kernel_tests")
+            parts = artifacts.of_sanitizer(ROOT, preset)
+            if self.as_passed(preset, parts):
+                continue
+            tests = ROOT / "build" / preset / "tests"
+            outcomes = [self.report.step(f"{preset}: {name}", [tests / f"{name}/{name}_tests"]) for name in ("unit", "fault")]
+            # At its end the leak detector makes a process of its own, which these tests would see.
+            outcomes.append(run_twice(self.report, f"{preset}: kernel", [tests / "kernel/kernel_tests", SANITIZED],
+                                      env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}))
+            if all(outcome.clean for outcome in outcomes):
+                self.stamps.record(preset, parts)
+
+    def fuzzing(self):
+        name = f"fuzz, {FUZZ_SECONDS} s each"
+        if not self.in_time(name):
+            return
+        self.must_build("fuzz", [ROOT / "tests/fuzz/run.sh", "0"])
+        parts = artifacts.of_fuzzing(ROOT, FUZZ_SECONDS)
+        if not self.as_passed("fuzz", parts) and self.report.step(name, [ROOT / "tests/fuzz/run.sh", FUZZ_SECONDS]).clean:
+            self.stamps.record("fuzz", parts)
+
+    def emulated_kernels(self):
+        common = artifacts.of_any_kernel(ROOT)
+        whole = artifacts.of_whole_kernel_tests(ROOT)
+        outcomes = []
+        for kernel in KERNELS:
+            name = f"kernel {kernel} (emulated)"
+            package = artifacts.kernel_package(ROOT, kernel)
+            parts = common | {"kernel": package}
+            if package and self.as_passed(name, parts):
+                continue
+            if self.in_time(name):
+                outcome = self.emulate(name, kernel, NOT_NATIVE)
+                outcomes.append(outcome)
+                if outcome.clean and package:
+                    self.stamps.record(name, parts)
+        if any(outcome.clean for outcome in outcomes):
+            self.stamps.record("essential cases, emulated", whole)
+        elif KERNELS and not outcomes and not self.stamps.passed_on("essential cases, emulated", whole):
+            # The parts that kernels differ in are as they were; something else is not.
+            kernel = min(KERNELS, key=self.stamps.last_run)
+            name = f"kernel {kernel} (essential, emulated)"
+            if self.in_time(name) and self.emulate(name, kernel, ESSENTIAL).clean:
+                self.stamps.record("essential cases, emulated", whole)
+
+    def emulate(self, name, kernel, chosen):
+        self.stamps.note_run(kernel)
+        return run_twice(self.report, name, [ROOT / "tests/kernel/emulate", kernel,
+                                             ROOT / "build/dev/tests/kernel/kernel_tests", chosen])
+
+    def as_passed(self, name, parts):
+        date = self.stamps.passed_on(name, parts)
+        if date:
+            self.report.as_passed(name, date)
+        else:
+            self.report.notes.append(f"{name}: {self.stamps.why_not(name, parts)}")
+        return date
+
+    def in_time(self, name):
+        if self.report.minutes() < MINUTES:
+            return True
+        self.report.skip(name, f"{MINUTES} minutes were over")
+        return False
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/test", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=["quick"], help="without sanitizers, fuzzing and emulated kernels")
+    parser.add_argument("--all", action="store_true", help="also what has passed on this machine as it is")
+    parser.add_argument("--flakes", action="store_true", help="only report how often tests needed a second try here")
+    arguments = parser.parse_args()
+    if arguments.flakes:
+        print("\n".join(Flakes(cache_folder()).lines()) or "no test needed a second try on this machine")
+        return
+    TestRun(arguments).run()
+
+
+if __name__ == "__main__":
+    main()
