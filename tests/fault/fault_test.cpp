@@ -151,7 +151,7 @@ void check_account(const Account& account, const Sent& sent) {
 }
 
 void check_event(const Event& event, const Tree& tree) {
-  std::visit(
+  visit(
       [&](const auto& e) {
         if constexpr (requires { e.process; }) {
           REQUIRE(e.process != nullptr);
@@ -163,6 +163,8 @@ void check_event(const Event& event, const Tree& tree) {
   if (const auto* exit = event.get_if<ProcessExit>()) {
     const auto sent = tree.sent.find({exit->process->pid, exit->start_ns});
     REQUIRE(sent != tree.sent.end());
+    // An exit that comes through has the sums of the whole process, whatever was lost before it.
+    CHECK(exit->account.cpu_ns == sent->second.cpu_ns);
     check_account(exit->account, sent->second);
     check_account(exit->program.account, sent->second);
   }
@@ -182,7 +184,7 @@ void run_with_seed(std::uint64_t seed) {
   const bool all = options.filter.rules().empty();
   auto owned = std::make_unique<wire::WireSource>();
   wire::WireSource& source = *owned;
-  Session session(Source(std::move(owned)), options);
+  Session session(tracer::Source(std::move(owned)), options);
   std::vector<Event> events;
   const Subscription subscription = session.on_any([&](const Event& event) { events.push_back(event); });
   session.start();
@@ -229,7 +231,7 @@ TEST_CASE("records with random bytes changed never harm the session") {
     const Tree tree = make_tree(dice);
     auto owned = std::make_unique<wire::WireSource>();
     wire::WireSource& source = *owned;
-    Session session(Source(std::move(owned)), collect::polled());
+    Session session(tracer::Source(std::move(owned)), collect::polled());
     std::vector<Event> events;
     const Subscription subscription = session.on_any([&](const Event& event) { events.push_back(event); });
     session.start();

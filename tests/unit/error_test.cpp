@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 
 using namespace tracer;
-using namespace tracer::internal;
 
 TEST_CASE("the codes' numbers are fixed for ever") {
   const std::pair<ErrorCode, int> table[] = {

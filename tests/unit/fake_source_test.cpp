@@ -11,6 +11,8 @@
 
 #include <doctest/doctest.h>
 
+#include "builders.hpp"
+
 #include <tracer/session.hpp>
 
 #include "collect.hpp"
@@ -24,11 +26,8 @@ using testing::FakeSource;
 namespace {
 
 ProcessExit exit_of(std::uint32_t pid, std::optional<std::string> tool = {}) {
-  Process process;
-  process.pid = pid;
-  process.tool = std::move(tool);
   ProcessExit exit;
-  exit.process = std::make_shared<const Process>(process);
+  exit.process = build::process({.pid = pid, .tool = std::move(tool)});
   return exit;
 }
 
@@ -92,8 +91,8 @@ TEST_CASE("a fake source may be pushed to from any thread, and outlives its sess
 
 TEST_CASE("a source that was given away makes no session") {
   FakeSource fake;
-  Source source = fake.source();
-  const Source taken = std::move(source);
+  tracer::Source source = fake.source();
+  const tracer::Source taken = std::move(source);
   CHECK_THROWS_AS(Session(std::move(source), {}), Error);
 }
 

@@ -38,7 +38,9 @@ TEST_CASE("a recording yields no more than it may at a time, and is readable unt
   const std::size_t count = sample_events::all().size();
   {
     const auto sink = recording_sink(file.path(), HostInfo{});
-    for (const Event& event : sample_events::all()) sink->on_event(event);
+    const auto events = sample_events::all();
+    sink->write(events);
+    sink->flush();
   }
   const auto source = recording_source(file.path()).release();
   Counting feed;
@@ -59,7 +61,9 @@ TEST_CASE("a recording that is cut off counts that as a loss") {
   const TempFile file;
   {
     const auto sink = recording_sink(file.path(), HostInfo{});
-    sink->on_event(Loss{1, "cause", 2});
+    const Event loss = Loss{1, "cause", 2};
+    sink->write(std::span(&loss, 1));
+    sink->flush();
   }
   const auto source = recording_source(file.path()).release();
   Counting feed;

@@ -202,10 +202,7 @@ TEST_CASE("a file of another user is opened with that user's rights only") {
 TEST_CASE("a trace knows the command from the copy of its caller, and when it has ended") {
   CommandTrace trace(7);
   ProcessExec first;
-  first.process = summed::process_of({.pid = 7});
-  Process named = *first.process;
-  named.argv = {{"sleep", "1"}};
-  first.process = std::make_shared<const Process>(named);
+  first.process = build::process({.pid = 7, .argv = {{"sleep", "1"}}});
   ProcessExec other;
   other.process = summed::process_of({.pid = 8});
   CHECK(trace.saw(other));

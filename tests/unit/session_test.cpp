@@ -260,7 +260,9 @@ TEST_CASE("a recording's end may be awaited from another thread than the reader'
   const TempFile file;
   {
     const auto sink = recording_sink(file.path(), HostInfo{});
-    for (const Event& event : sample_events::all()) sink->on_event(event);
+    const auto events = sample_events::all();
+    sink->write(events);
+    sink->flush();
   }
   Session session(recording_source(file.path()), {});
   std::atomic<std::size_t> events{0};
