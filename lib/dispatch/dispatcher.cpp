@@ -56,16 +56,13 @@ Subscription Dispatcher::subscribe(std::optional<EventKind> kind, std::function<
   return Subscription(std::move(subscriber));
 }
 
-void Dispatcher::dispatch(std::span<const Event> events) noexcept {
-  for (const Event& event : events) {
-    // Anew for each: a callback may subscribe another.
-    std::shared_ptr<const Lists> lists;
-    {
-      const std::lock_guard lock(mutex_);
-      lists = lists_;
-    }
-    for (const auto& subscriber : lists->of(event.kind())) run(*subscriber, event);
+void Dispatcher::dispatch(const Event& event) noexcept {
+  std::shared_ptr<const Lists> lists;
+  {
+    const std::lock_guard lock(mutex_);
+    lists = lists_;
   }
+  for (const auto& subscriber : lists->of(event.kind())) run(*subscriber, event);
 }
 
 void Dispatcher::run(Subscriber& subscriber, const Event& event) noexcept {

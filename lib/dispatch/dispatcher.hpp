@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -43,7 +42,7 @@ class Dispatcher {
   /// From any thread. Without a kind: for all events.
   Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback);
   /// One thread at a time.
-  void dispatch(std::span<const Event> events) noexcept;
+  void dispatch(const Event& event) noexcept;
   std::uint64_t callback_errors() const noexcept { return callback_errors_.load(); }
 
  private:

@@ -42,8 +42,10 @@ std::size_t Outlets::deliver(std::span<const Event> events) noexcept {
   } catch (...) {
     ++failed;
   }
-  events_.add(events.size());
-  dispatcher_.dispatch(events);
+  for (const Event& event : events) {
+    events_.add(1);
+    dispatcher_.dispatch(event);
+  }
   return failed;
 }
 

@@ -74,7 +74,7 @@ TEST_CASE("a cgroup is found by hierarchy and id, and all who are in it share on
 }
 
 TEST_CASE("when room is needed, cgroups of living processes keep their names; only others are forgotten") {
-  CgroupTable table({}, 100);
+  CgroupTable table({}, 1000);
   std::vector<std::shared_ptr<const Cgroup>> held;
   for (std::uint64_t id = 0; id < 50; ++id) held.push_back(table.set(Hierarchy::kV2, id, "/held"));
   for (std::uint64_t id = 1000; id < 3000; ++id) table.set(Hierarchy::kV2, id, "/gone");

@@ -18,7 +18,7 @@ namespace {
 
 const Event kEvent = Loss{1, "test", 1};
 
-void dispatch(Dispatcher& dispatcher, const Event& event = kEvent) { dispatcher.dispatch(std::span(&event, 1)); }
+void dispatch(Dispatcher& dispatcher, const Event& event = kEvent) { dispatcher.dispatch(event); }
 
 }  // namespace
 

@@ -93,6 +93,7 @@ TEST_CASE("living processes, their samples at the end and the sums of contexts c
   std::vector<Event> events;
   const Subscription all = session.on_any([&](const Event& event) { events.push_back(event); });
   session.start();
+  session.poll(std::chrono::milliseconds(0));
   REQUIRE(events.size() == 1);
   CHECK((*events[0].get_if<ProcessStart>()).attached_ns == 5000);
   const auto living = session.living();
@@ -108,29 +109,33 @@ TEST_CASE("living processes, their samples at the end and the sums of contexts c
   CHECK(totals[0].account.read_bytes == 20);
   CHECK(totals[0].account.read_at_most_bytes == 30);
   session.stop();
-  REQUIRE(events.size() == 3);
+  REQUIRE(events.size() == 4);
   CHECK((*events[1].get_if<ProcessSample>()).account.cpu_ns == 200);
-  const auto end = (*events[2].get_if<SessionEnd>());
+  CHECK(events[2].get_if<SnapshotEnd>()->processes == 1);
+  const auto end = (*events[3].get_if<SessionEnd>());
   CHECK(end.processes_started == 15);
   CHECK(end.processes_ended == 10);
 }
 
-TEST_CASE("a callback that asks what lives while a snapshot is taken does not disturb that") {
+TEST_CASE("a callback that asks what lives takes a visit of its own, and disturbs no snapshot") {
   Session session(tracer::Source(std::make_unique<LivingSource>()), collect::polled());
   std::vector<Event> events;
   std::vector<ProcessSample> living;
   const Subscription all = session.on_any([&](const Event& event) { events.push_back(event); });
   const Subscription asks = session.on<ProcessStart>([&](const ProcessStart&) { living = session.living(); });
   session.start();
+  session.living();  // Takes in the first process, of which a callback is told.
+  session.poll(std::chrono::milliseconds(0));
   session.stop();
   REQUIRE(living.size() == 2);
   for (const ProcessSample& sample : living) CHECK(sample.account.cpu_ns == 200);
   using enum EventKind;
-  REQUIRE(collect::kinds_of(events) == std::vector{kProcessStart, kProcessSample, kProcessSample, kSessionEnd});
+  REQUIRE(collect::kinds_of(events) ==
+          std::vector{kProcessStart, kProcessSample, kProcessSample, kSnapshotEnd, kSessionEnd});
   const auto samples = collect::all_of<ProcessSample>(events);
   CHECK(samples[0].process->pid == 42);
   CHECK(samples[1].process->pid == 43);
-  for (const ProcessSample& sample : samples) CHECK(sample.account.cpu_ns == 100);
+  for (const ProcessSample& sample : samples) CHECK(sample.account.cpu_ns == 300);
 }
 
 TEST_CASE("a session's end tells what the session cost") {
@@ -140,8 +145,8 @@ TEST_CASE("a session's end tells what the session cost") {
   run.session->stop();
   const auto end = (*run.events.back().get_if<SessionEnd>());
   const OwnCost cost = run.session->statistics().cost;
-  CHECK(end.cost_cpu_ns == cost.cpu_ns);
   CHECK(end.cost_cpu_ns > 0);
+  CHECK(end.cost_cpu_ns <= cost.cpu_ns);  // Delivering the end costs something, too.
   CHECK(end.cost_memory_bytes > 0);
   CHECK_FALSE(end.cost_kernel_ns.has_value());
   CHECK_FALSE(end.cost_kernel_memory_bytes.has_value());

@@ -63,7 +63,7 @@ TEST_CASE("a session with its own thread tells the same") {
   while (exits.load() < 50) std::this_thread::yield();
   session.stop();
   REQUIRE(kinds.size() == 151);
-  for (std::size_t i = 0; i < 150; ++i) CHECK(static_cast<int>(kinds[i]) == static_cast<int>(i % 3) + 1);
+  for (std::size_t i = 0; i < 150; ++i) CHECK(static_cast<int>(kinds[i]) == 100 + static_cast<int>(i % 3));
   CHECK(kinds.back() == EventKind::kSessionEnd);
 }
 
@@ -114,7 +114,8 @@ TEST_CASE("a session that was stopped before its start does not start any more")
     const Subscription all = session.on_any([&](const Event&) { ++events; });
     session.stop();
     session.start();
-    CHECK(session.poll(std::chrono::milliseconds(0)) == 0);
+    if (reader == Reader::kPoll) CHECK(session.poll(std::chrono::milliseconds(0)) == 0);
+    CHECK(session.finished());
     CHECK(events.load() == 0);
   }
 }
