@@ -116,7 +116,7 @@ void Capture::finish(const std::string& title) {
     if (const std::uint64_t dropped = output.sink.dropped(); dropped != 0)
       say("tracerd: {}: {} events are missing, as it could not be written fast enough\n", output.name, dropped);
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
-  const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.signals(),
+  const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.families(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
   say("{}", format_report(title, tracer::make_report(summary_, figures), terminal_columns()));
 }

@@ -102,7 +102,7 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--run", "NAME", "... with a run of it");
   add(app, "--step", "NAME", "... with a step");
   add(app, "--sample", "NAME", "... with a sample");
-  add(app, "--families", "LIST", "Signals besides the lifecycle: waits,snapshots (default: both) or none");
+  add(app, "--families", "LIST", "Families besides the lifecycle: waits,snapshots (default: both) or none");
   add(app, "--interval", "MS", "Milliseconds between two snapshots, at least 100 (default: 1000)");
   add(app, "--max-cost", "PERCENT", "Disable the most expensive family above this share of one CPU (default: never)");
   add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");

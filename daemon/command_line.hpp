@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include <tracer/context.hpp>
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 
 namespace tracerd {
 

@@ -161,7 +161,7 @@ void append_certificate(std::string& out, const tracer::Report& report, std::opt
     return;
   }
   out += '\n';
-  for (const tracer::SignalState& state : certificate.missing)
+  for (const tracer::FamilyState& state : certificate.missing)
     out += fmt::format("{} {}: {} [{}]\n", state.active ? "not all of" : "without", to_string(state.family),
                        state.problem->what, to_string(state.problem->code));
   out += cost_of(report.cost, true) + '\n';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The typed facts that a session delivers. docs/signals.md gives the kernel source and the error of each field.
+/// The typed facts that a session delivers. docs/fields.md gives the kernel source and the error of each field.
 ///
 /// Everywhere: times are nanoseconds of the boot clock (CLOCK_BOOTTIME), sizes are bytes, and what is not known is
 /// absent (std::nullopt), never 0.

@@ -27,8 +27,8 @@ struct QueueOptions {
 
 /// A bounded queue of a session's events for one consumer. When it is full, the oldest event is dropped; where events
 /// are missing, one Loss with the cause "queue_full" stands, with counts by kind. The last event is SessionEnd, for
-/// which there is always room. May outlive the session, which ends it. Thread-safe, but events are split between
-/// threads that read at the same time.
+/// which there is always room; a session that was never started and a recording that was cut short have none. May
+/// outlive the session, which ends it. Thread-safe, but events are split between threads that read at the same time.
 class TRACER_EXPORT Queue {
  public:
   explicit Queue(std::shared_ptr<internal::QueueState> state) noexcept;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tracer/export.hpp>
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 #include <tracer/statistics.hpp>
 #include <tracer/summary.hpp>
 
@@ -83,7 +83,7 @@ struct Completeness {
   std::map<std::string, std::uint64_t> losses;  ///< By cause, as in Statistics::losses.
   /// The total was added up in the kernel, beside the events that were lost: it is whole where its bounds say so.
   bool total_is_whole = false;
-  std::vector<SignalState> missing;  ///< Families that were asked for, but are not there, or not all of them.
+  std::vector<FamilyState> missing;  ///< Families that were asked for, but are not there, or not all of them.
 };
 
 /// What the tracing cost.
@@ -111,7 +111,7 @@ struct Report {
 struct SessionFigures {
   std::vector<ContextTotals> totals = {};
   Statistics statistics = {};
-  std::vector<SignalState> signals = {};  ///< Empty: no kernel was traced.
+  std::vector<FamilyState> families = {};  ///< Empty: no kernel was traced.
   std::uint64_t elapsed_ns = 0;
   /// Processes were taken in that lived before: their CPU time is that of their whole lives.
   bool lived_before = false;

@@ -18,7 +18,7 @@
 #include <tracer/filter.hpp>
 #include <tracer/host.hpp>
 #include <tracer/queue.hpp>
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 #include <tracer/sink.hpp>
 #include <tracer/source.hpp>
 #include <tracer/statistics.hpp>
@@ -39,7 +39,7 @@ struct SessionOptions {
   std::size_t max_contexts = 256;     ///< Different labels in one session; about 0.2 KiB each and CPU.
   std::vector<Family> families = {Family::kWaits, Family::kSnapshots};  ///< Besides the lifecycle.
   std::chrono::milliseconds sample_interval{1000};                      ///< Family::kSnapshots: at least 100 ms.
-  /// Of one CPU. A session that costs more for three seconds disables its most expensive family; signals() then says
+  /// Of one CPU. A session that costs more for three seconds disables its most expensive family; families() then says
   /// so. To count its kernel side as well, the kernel's statistics of BPF programs are on while the session lives
   /// (BPF_ENABLE_STATS, about 50 ns for each run of a program of anybody); without CAP_SYS_ADMIN only the reader
   /// counts. Absent: never.
@@ -52,7 +52,8 @@ struct SessionOptions {
 
 /// A running capture. Thread-safe: any method may be called from any thread, callbacks included, except where it says
 /// otherwise; none waits for a callback or a slow subscriber, except where it says so.
-/// Destroying a Session stops it, as stop() does; inside a callback the end comes when the callback has returned.
+/// Destroying a Session stops it, as stop() does; inside a callback the end comes when the callback has returned, and
+/// nobody waits for its sinks.
 class TRACER_EXPORT Session {
  public:
   /// Loads and checks everything; delivers nothing before start().
@@ -114,7 +115,7 @@ class TRACER_EXPORT Session {
   /// What each rule of the filter does, and whether the kernel or user space decides it: one line each.
   std::vector<std::string> explain() const;
   /// The state of each requested family. Empty for sources other than the kernel.
-  std::vector<SignalState> signals() const;
+  std::vector<FamilyState> families() const;
   const HostInfo& host() const noexcept;
 
  private:

@@ -20,9 +20,9 @@ namespace internal {
 class SinkRunner;
 }  // namespace internal
 
-/// Writes events somewhere, on a thread of its own that the session gives it: all signals are blocked there, and it has
-/// no capabilities. Nothing may throw out of it: what goes wrong is kept in problem(), and the sink is quiet from then
-/// on; what it has written stays.
+/// Writes events somewhere, on a thread of its own that the session gives it: all signals are blocked there, and of
+/// capabilities it has CAP_SETUID and CAP_SETGID at most. Nothing may throw out of it: what goes wrong is kept in
+/// problem(), and the sink is quiet from then on; what it has written stays.
 class TRACER_EXPORT Sink {
  public:
   virtual ~Sink() = default;

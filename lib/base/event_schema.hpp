@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The one list of all fields of all events. Numbers and names are never changed or used again: recordings are read by
-/// them. tests/data/schema.golden holds what was published and may only grow; docs/signals.md is checked against it.
+/// them. tests/data/schema.golden holds what was published and may only grow; docs/fields.md is checked against it.
 #pragma once
 
 #include <tracer/event.hpp>

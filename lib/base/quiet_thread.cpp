@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <system_error>
 
 #include <tracer/error.hpp>
@@ -34,8 +35,14 @@ std::thread start_quiet_thread(std::function<void()> body) {
 
 void drop_capabilities_of_this_thread() noexcept {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  ::syscall(SYS_capset, &header, none);
+  __user_cap_data_struct kept[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capget, &header, kept) != 0) return;
+  constexpr std::uint32_t kOfUser = 1u << CAP_SETUID | 1u << CAP_SETGID;
+  kept[0].effective &= kOfUser;
+  kept[0].permitted &= kOfUser;
+  kept[0].inheritable = 0;
+  kept[1] = {};
+  ::syscall(SYS_capset, &header, kept);
 }
 
 }  // namespace tracer::internal

@@ -10,7 +10,8 @@ namespace tracer::internal {
 /// Throws Error(kNoMemory).
 std::thread start_quiet_thread(std::function<void()> body);
 
-/// Gives up all capabilities of the calling thread alone, as those of other threads stay.
+/// Gives up the capabilities of the calling thread alone, as those of other threads stay; but for CAP_SETUID and
+/// CAP_SETGID: when the program changes its user, libc does so in each thread, and aborts if it fails in one.
 void drop_capabilities_of_this_thread() noexcept;
 
 }  // namespace tracer::internal

@@ -63,7 +63,8 @@ void Correlator::fill(Process& process, const RecordIdentity& identity) {
 }
 
 std::shared_ptr<const Program> Correlator::program_of(ProgramText text, std::string comm) {
-  if (text.argv && rules_.mask_secrets) secrets_masked_.add(rules_.secrets.mask(*text.argv));
+  if (auto known = programs_.find(text, comm)) return known;
+  const std::uint64_t masked = text.argv && rules_.mask_secrets ? rules_.secrets.mask(*text.argv) : 0;
   auto program = std::make_shared<Program>();
   if (!comm.empty()) program->comm = std::move(comm);
   program->exe = std::move(text.exe);
@@ -74,6 +75,11 @@ std::shared_ptr<const Program> Correlator::program_of(ProgramText text, std::str
     program->tool =
         rules_.tools.name(program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>{},
                           program->comm.value_or(""));
+  if (masked != 0) {
+    secrets_masked_.add(masked);
+  } else {
+    programs_.add(program);
+  }
   return program;
 }
 

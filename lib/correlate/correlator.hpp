@@ -14,6 +14,7 @@
 #include "correlate/account.hpp"
 #include "correlate/cgroup_table.hpp"
 #include "correlate/filter_evaluator.hpp"
+#include "correlate/program_cache.hpp"
 #include "correlate/sample_table.hpp"
 #include "rules/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
@@ -94,6 +95,7 @@ class Correlator {
   std::size_t max_processes_;
   std::vector<std::shared_ptr<const Context>> contexts_;  ///< By id; null: not registered.
   CgroupTable cgroups_;
+  ProgramCache programs_;
   std::unordered_map<std::uint32_t, Entry> processes_;   ///< By pid; the start time tells whether it is still the same.
   std::unordered_map<std::uint32_t, TextRecord> texts_;  ///< Of processes that are about to be taken in.
   SampleTable samples_;

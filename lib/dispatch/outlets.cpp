@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/outlets.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace tracer::internal {
@@ -14,6 +15,7 @@ void Outlets::add(std::shared_ptr<QueueState> queue) {
   const std::lock_guard lock(mutex_);
   if (ended_) queue->end();
   queues_.push_back(std::move(queue));
+  ++added_;
 }
 
 void Outlets::add(std::shared_ptr<SinkRunner> sink) {
@@ -30,21 +32,32 @@ std::vector<std::shared_ptr<QueueState>> Outlets::queues() {
 }
 
 std::size_t Outlets::deliver(std::span<const Event> events) noexcept {
+  std::size_t failed = push(events, 0);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const std::uint64_t before = added_.load();
+    events_.add(1);
+    dispatcher_.dispatch(events[i]);
+    // Those that were added meanwhile have what comes from now on.
+    if (added_.load() != before) failed += push(events.subspan(i + 1), added_.load() - before);
+  }
+  return failed;
+}
+
+/// To all queues, or to the newest ones only. Returns how many had no memory for them.
+std::size_t Outlets::push(std::span<const Event> events, std::uint64_t newest) noexcept {
   std::size_t failed = 0;
   try {
-    for (const auto& queue : queues()) {
+    const auto all = queues();
+    const std::size_t first = newest == 0 ? 0 : all.size() - std::min<std::size_t>(all.size(), newest);
+    for (std::size_t i = first; i < all.size(); ++i) {
       try {
-        queue->push(events);
+        all[i]->push(events);
       } catch (...) {
         ++failed;
       }
     }
   } catch (...) {
     ++failed;
-  }
-  for (const Event& event : events) {
-    events_.add(1);
-    dispatcher_.dispatch(event);
   }
   return failed;
 }
@@ -56,20 +69,19 @@ void Outlets::end() noexcept {
 }
 
 void Outlets::finish_sinks() noexcept {
+  const std::lock_guard one_at_a_time(finishing_);
   std::vector<std::shared_ptr<SinkRunner>> sinks;
   {
     const std::lock_guard lock(mutex_);
-    sinks.swap(sinks_);
+    sinks = sinks_;
   }
   const auto until = std::chrono::steady_clock::now() + kMostWaitForSinks;
   for (const auto& sink : sinks) sink->finish(until);
-  const std::lock_guard lock(mutex_);
-  for (auto& sink : sinks) finished_cpu_ns_ += sink->cpu_ns();
 }
 
 std::uint64_t Outlets::sinks_cpu_ns() const {
   const std::lock_guard lock(mutex_);
-  std::uint64_t sum = finished_cpu_ns_;
+  std::uint64_t sum = 0;
   for (const auto& sink : sinks_) sum += sink->cpu_ns();
   return sum;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -44,13 +45,15 @@ class Outlets {
 
  private:
   std::vector<std::shared_ptr<QueueState>> queues();
+  std::size_t push(std::span<const Event> events, std::uint64_t newest) noexcept;
 
   Dispatcher dispatcher_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<QueueState>> queues_;  ///< Those of sinks, too.
   std::vector<std::shared_ptr<SinkRunner>> sinks_;
   bool ended_ = false;
-  std::uint64_t finished_cpu_ns_ = 0;
+  std::atomic<std::uint64_t> added_{0};
+  std::mutex finishing_;
   Counter events_;
 };
 

@@ -107,8 +107,9 @@ std::size_t QueueState::read(std::span<Event> out) {
 
 bool QueueState::wait(std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
-  const bool forever = timeout.count() < 0;
-  const auto until = Clock::now() + timeout;
+  constexpr auto kLongest = std::chrono::hours(24 * 365);
+  const bool forever = timeout.count() < 0 || timeout > kLongest;
+  const auto until = Clock::now() + (forever ? std::chrono::milliseconds(0) : timeout);
   std::unique_lock lock(mutex_);
   while (!has_something() && !ended_) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());

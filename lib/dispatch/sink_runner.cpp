@@ -28,6 +28,8 @@ SinkRunner::~SinkRunner() {
 void SinkRunner::run() noexcept {
   drop_capabilities_of_this_thread();
   write_until_the_end();
+  // Here, as the thread that lets go of the sink at last may be anybody's.
+  sink_->flush();
   const std::lock_guard lock(mutex_);
   done_ = true;
   changed_.notify_all();
@@ -48,6 +50,7 @@ void SinkRunner::write_until_the_end() noexcept {
       count = queue_->read(events);
     } catch (...) {
       out_of_memory_.store(true);
+      queue_->abandon();
       return;
     }
     if (count != 0) {

@@ -130,10 +130,12 @@ void SecretFinder::urls() {
 }
 
 void SecretFinder::shapes() {
-  std::vector<std::size_t> tried(rules_.shapes_.size(), 0);
+  std::vector<std::size_t> tried;
   for (std::size_t at = 0; at < text_.size(); ++at) {
+    if (!rules_.shape_begins_[static_cast<unsigned char>(text_[at])]) continue;
     const bool inside = at > 0 && (is_alnum(text_[at - 1]) || text_[at - 1] == '_');
     if (inside && !(at >= 3 && text_[at - 3] == '%')) continue;
+    tried.resize(rules_.shapes_.size(), 0);
     for (std::size_t i = 0; i < tried.size(); ++i) {
       const SecretRules::Shape& shape = rules_.shapes_[i];
       // What ran to here from an earlier start is longer and was no token, so this is none either.

@@ -61,6 +61,7 @@ class SecretRules {
   Names parts_, except_last_, except_first_;
   Names parameters_, headers_, schemes_, plain_urls_;
   std::vector<Shape> shapes_;
+  std::array<bool, 256> shape_begins_{};  ///< Which bytes a shape begins with: most words have none.
 };
 
 }  // namespace tracer::internal

@@ -103,6 +103,11 @@ class SecretRulesReader {
     for (const std::string& prefix : prefixes) {
       shape.prefix = prefix;
       rules_.shapes_.push_back(shape);
+      if (shape.prefix.empty()) {
+        rules_.shape_begins_.fill(true);
+      } else {
+        rules_.shape_begins_[static_cast<unsigned char>(shape.prefix.front())] = true;
+      }
     }
   }
 

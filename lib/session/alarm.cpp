@@ -57,6 +57,11 @@ void Alarm::start(int source_fd, std::chrono::milliseconds period) {
   ::timerfd_settime(timer_.get(), 0, &times, nullptr);
 }
 
+bool is_readable(int fd) noexcept {
+  pollfd ready{fd, POLLIN, 0};
+  return ::poll(&ready, 1, 0) == 1;
+}
+
 void wait_for(int fd, std::chrono::milliseconds timeout, int other_fd) noexcept {
   pollfd ready[2] = {{fd, POLLIN, 0}, {other_fd, POLLIN, 0}};
   const auto most = static_cast<std::chrono::milliseconds::rep>(std::numeric_limits<int>::max());

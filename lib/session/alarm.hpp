@@ -30,6 +30,9 @@ class Alarm {
   UniqueFd bell_;
 };
 
+/// Whether it is readable now.
+bool is_readable(int fd) noexcept;
+
 /// Waits until either is readable; -1 is none. A negative timeout waits without a limit.
 void wait_for(int fd, std::chrono::milliseconds timeout, int other_fd = -1) noexcept;
 

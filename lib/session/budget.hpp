@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 
 namespace tracer::internal {
 

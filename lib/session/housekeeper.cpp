@@ -36,7 +36,7 @@ void Housekeeper::work(Clock::time_point now) {
 }
 
 bool Housekeeper::active(Family family) const {
-  for (const SignalState& state : control_->signals())
+  for (const FamilyState& state : control_->families())
     if (state.family == family) return state.active;
   return false;
 }
@@ -72,7 +72,7 @@ void Housekeeper::keep_to_budget() {
   if (!has_budget_) return;
   const std::map<Family, std::uint64_t> kernel_ns = control_->kernel_ns();
   std::map<Family, Budget::Cost> families;
-  for (const SignalState& state : control_->signals()) {
+  for (const FamilyState& state : control_->families()) {
     if (!state.active) continue;
     Budget::Cost& cost = families[state.family];
     // What the iterators cost in the kernel is the reader's CPU time already.
@@ -99,6 +99,10 @@ void Housekeeper::finish() {
   if (control_ != nullptr) snapshot(Correlator::Folding::kNone);
   // What they wait for from now on is not seen.
   pipeline_.stop_ledgers();
+}
+
+void Housekeeper::end() {
+  if (source_.ends_itself()) return;
   report_losses();
   SessionEnd end;
   end.time_ns = boot_time_ns();
@@ -115,7 +119,7 @@ void Housekeeper::finish() {
       end.processes_started += totals.living + totals.ended;
       end.processes_ended += totals.ended;
     }
-    for (const SignalState& state : control_->signals())
+    for (const FamilyState& state : control_->families())
       if (!state.active) end.missing_families->emplace_back(to_string(state.family));
   }
   pipeline_.add(std::move(end));

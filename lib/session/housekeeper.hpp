@@ -39,8 +39,10 @@ class Housekeeper {
   void start(Clock::time_point now);
   /// To be called after each drain.
   void work(Clock::time_point now);
-  /// After the source has stopped and was drained: the last samples, what was lost, and SessionEnd.
+  /// After the source has stopped and was drained: the last samples.
   void finish();
+  /// What was lost, and SessionEnd.
+  void end();
 
   const Counter& snapshots_cpu_ns() const noexcept { return snapshots_cpu_ns_; }
 

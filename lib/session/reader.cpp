@@ -14,6 +14,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr auto kLongestWait = std::chrono::hours(24 * 365);
+
 CgroupTable::FindPath path_finder(Control* control) {
   if (control == nullptr) return {};
   return [control](Hierarchy hierarchy, std::uint64_t id) { return control->cgroup_path(hierarchy, id); };
@@ -59,6 +61,7 @@ void Reader::run() noexcept {
   while (!stop_requested_.load() && !source_->finished()) {
     alarm_.wait(milliseconds(-1));
     alarm_.reset();
+    const std::lock_guard delivery(delivery_);
     round();
   }
   finish();
@@ -66,7 +69,6 @@ void Reader::run() noexcept {
 
 /// Drains once, and delivers. Where the drain was cut short, the alarm rings at once for the next.
 std::size_t Reader::round() {
-  const std::lock_guard delivery(delivery_);
   {
     const std::lock_guard turn(turn_);
     const CpuMeter meter(cpu_ns_);
@@ -87,8 +89,8 @@ std::size_t Reader::deliver_batch() noexcept {
   if (count == 0) return 0;
   const CpuMeter meter(cpu_ns_);
   delivering_.store(std::this_thread::get_id());
+  // It is let go of with the next round: then consumers have mostly done so, and what this thread has made it frees.
   for (std::size_t failed = outlets_.deliver(batch_); failed != 0; --failed) pipeline_.out_of_memory();
-  batch_.clear();
   delivering_.store(std::thread::id());
   return count;
 }
@@ -113,6 +115,11 @@ void Reader::finish_source() noexcept {
     source_->stop();
     while (source_->drain(pipeline_, DrainLimit())) continue;
     housekeeper_.finish();
+  } catch (...) {
+    pipeline_.out_of_memory();
+  }
+  try {
+    housekeeper_.end();
   } catch (...) {
     pipeline_.out_of_memory();
   }
@@ -161,11 +168,26 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
                  "poll() of a session that reads on a thread of its own",
                  "make it with Reader::kPoll, or don't call poll()",
                  {}});
-  if (state_.load() == State::kFinished) return 0;
+  if (finished_.load()) return 0;
+  const auto until = Gate::Clock::now() + std::min(timeout, milliseconds(kLongestWait));
   alarm_.wait(timeout, other_fd);
+  if (other_fd >= 0 && is_readable(other_fd)) return 0;
+  std::unique_lock delivery(delivery_, std::defer_lock);
+  if (other_fd >= 0) {
+    // Whoever delivers now fills the queue before it runs callbacks.
+    if (!delivery.try_lock()) {
+      wait_for(other_fd, milliseconds(1));
+      return 0;
+    }
+  } else if (timeout.count() < 0) {
+    delivery.lock();
+  } else if (!delivery.try_lock_until(until)) {
+    return 0;
+  }
   alarm_.reset();
   if (state_.load() != State::kRunning) return 0;
   const std::size_t count = stop_requested_.load() ? 0 : round();
+  delivery.unlock();
   return stop_requested_.load() || source_->finished() ? count + finish() : count;
 }
 
@@ -186,7 +208,7 @@ void Reader::track(pid_t pid, const Context& context) {
 
 std::vector<ProcessSample> Reader::living() {
   const std::lock_guard turn(turn_);
-  if (control_ == nullptr || state_.load() == State::kFinished) return {};
+  if (control_ == nullptr || finished_.load()) return {};
   pipeline_.begin_query();
   control_->snapshot(pipeline_, false);
   if (pipeline_.has_batch()) alarm_.ring();
@@ -257,8 +279,8 @@ std::vector<ContextTotals> Reader::totals() const {
   return all;
 }
 
-std::vector<SignalState> Reader::signals() const {
-  return control_ == nullptr ? std::vector<SignalState>() : control_->signals();
+std::vector<FamilyState> Reader::families() const {
+  return control_ == nullptr ? std::vector<FamilyState>() : control_->families();
 }
 
 }  // namespace tracer::internal

@@ -17,6 +17,7 @@
 #include "session/context_table.hpp"
 #include "session/housekeeper.hpp"
 #include "session/pipeline.hpp"
+#include "session/gate.hpp"
 #include "session/turn.hpp"
 #include "source/source.hpp"
 
@@ -59,7 +60,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   OwnCost cost() const override;
   std::uint64_t reader_cpu_ns() const override { return cpu_ns_.value(); }
   std::vector<ContextTotals> totals() const;
-  std::vector<SignalState> signals() const;
+  std::vector<FamilyState> families() const;
   Dispatcher& dispatcher() noexcept { return outlets_.dispatcher(); }
 
  private:
@@ -68,6 +69,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// As poll(), but also returns when `other_fd` is readable.
   std::size_t poll_beside(std::chrono::milliseconds timeout, int other_fd);
   void run() noexcept;
+  /// With delivery held.
   std::size_t round();
   std::size_t finish() noexcept;
   void finish_source() noexcept;
@@ -87,8 +89,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   Pipeline pipeline_;
   Housekeeper housekeeper_;
 
-  std::mutex delivery_;
-  std::vector<Event> batch_;                   ///< The one that was delivered last, for its room.
+  Gate delivery_;
+  std::vector<Event> batch_;                   ///< The one that was delivered last.
   std::atomic<std::thread::id> delivering_{};  ///< Whose callbacks run.
 
   std::atomic<State> state_{State::kNew};

@@ -51,7 +51,10 @@ Queue Session::queue(QueueOptions options) { return impl_->reader->queue(std::mo
 SinkHandle Session::add_sink(std::unique_ptr<Sink> sink, QueueOptions options) {
   return impl_->reader->add_sink(std::move(sink), std::move(options));
 }
-void Session::start() { impl_->reader->start(); }
+void Session::start() {
+  const auto reader = impl_->reader;  // A callback may destroy the session meanwhile.
+  reader->start();
+}
 void Session::stop() {
   const auto reader = impl_->reader;  // A callback may destroy the session.
   reader->stop();
@@ -70,7 +73,7 @@ std::vector<ContextTotals> Session::totals() const { return impl_->reader->total
 std::vector<std::string> Session::explain() const {
   return internal::explain_filter(impl_->filter, impl_->from_kernel, ::geteuid() != 0);
 }
-std::vector<SignalState> Session::signals() const { return impl_->reader->signals(); }
+std::vector<FamilyState> Session::families() const { return impl_->reader->families(); }
 const HostInfo& Session::host() const noexcept { return impl_->host; }
 
 }  // namespace tracer

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <tracer/host.hpp>
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 
 #include "source/feed.hpp"
 
@@ -48,7 +48,7 @@ class Control {
 
   // From any thread, read on the calling one.
   virtual std::vector<RawTotals> totals() const = 0;
-  virtual std::vector<SignalState> signals() const = 0;
+  virtual std::vector<FamilyState> families() const = 0;
   /// Time of its programs in the kernel, by family; empty when it is not known.
   virtual std::map<Family, std::uint64_t> kernel_ns() const = 0;
   virtual std::optional<std::uint64_t> kernel_memory_bytes() const = 0;

@@ -16,6 +16,8 @@ namespace tracer::internal {
 inline constexpr std::size_t kMaxRows = 32768;          ///< Of events, and of each part.
 inline constexpr std::size_t kMaxItems = 128u << 10;    ///< Of the lists in one column; texts.
 inline constexpr std::size_t kMaxTextBytes = 4u << 20;  ///< Of all texts, each as often as a column refers to it.
+/// Of all events of a frame, as Event::charge_bytes() counts them: few stored bytes may refer to a large part often.
+inline constexpr std::size_t kMaxChargeBytes = 64u << 20;
 inline constexpr std::size_t kMaxSections = 256;
 inline constexpr std::size_t kMaxColumns = 1024;  ///< Of one section.
 

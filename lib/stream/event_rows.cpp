@@ -121,17 +121,23 @@ constexpr auto kMakeEvent = []<class... E>(TypeList<E...>) {
 }  // namespace
 
 void EventRows::open(const ColumnFrame& frame) {
-  frame_ = &frame;
-  row_ = 0;
+  frame_ = nullptr;
+  row_ = charged_bytes_ = refused_ = 0;
   row_of_kind_.fill(0);
   [&]<class... T>(TypeList<T...>) { (make_parts<T>(frame, parts_), ...); }(PartTypes());
+  frame_ = &frame;
 }
 
 Event EventRows::next() {
   while (frame_ != nullptr && row_ < frame_->rows()) {
     const std::size_t place = frame_->place_of_row(row_++);
     const std::size_t row = row_of_kind_[place]++;
-    if (place != kKinds) return kMakeEvent[place](*frame_, parts_, row);
+    if (place == kKinds) continue;
+    Event event = kMakeEvent[place](*frame_, parts_, row);
+    charged_bytes_ += event.charge_bytes();
+    if (charged_bytes_ <= kMaxChargeBytes) return event;
+    refused_ = frame_->rows() - row_ + 1;
+    row_ = frame_->rows();
   }
   return {};
 }

@@ -29,10 +29,14 @@ class EventRows {
   void open(const ColumnFrame& frame);
   /// The next event of a kind that is known; empty when there is none.
   Event next();
+  /// Events of the frame that were not made, as those before them take all that a frame's may.
+  std::size_t refused() const noexcept { return refused_; }
 
  private:
   const ColumnFrame* frame_ = nullptr;
   std::size_t row_ = 0;
+  std::size_t charged_bytes_ = 0;
+  std::size_t refused_ = 0;
   std::array<std::size_t, kKinds + 1> row_of_kind_{};
   SharedParts parts_;
 };

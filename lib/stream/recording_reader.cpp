@@ -39,8 +39,11 @@ class RecordingReader::Impl {
         ended_ = event.kind() == EventKind::kSessionEnd;
         return event;
       }
+      refused_events_ += rows_.refused();
+      rows_ = {};
       const StreamReader::Step step = next_step();
       damage_ = reader_.damage();
+      damage_.skipped_events += refused_events_;
       if (step != StreamReader::Step::kFrame) {
         damage_.truncated = !ended_;
         return {};
@@ -102,6 +105,7 @@ class RecordingReader::Impl {
   int read_error_ = 0;
   StreamReader reader_;
   internal::EventRows rows_;
+  std::uint64_t refused_events_ = 0;
   RecordingDamage damage_;
   bool ended_ = false;
 };

@@ -12,9 +12,7 @@ namespace {
 
 class RecordingSink final : public Sink {
  public:
-  RecordingSink(const HostInfo& host, auto&&... file) : file_(std::forward<decltype(file)>(file)...), stream_(host) {
-    write_ready();
-  }
+  RecordingSink(const HostInfo& host, auto&&... file) : file_(std::forward<decltype(file)>(file)...), stream_(host) {}
   ~RecordingSink() override { flush(); }
 
   void write(std::span<const Event> events) noexcept override {

@@ -29,12 +29,14 @@ void StreamWriter::append(const Event& event) {
     loss.count = 1;
     return append(loss);
   }
-  if (!encoder_.has_room()) close_frame();
+  if (!encoder_.has_room() || charged_bytes_ + event.charge_bytes() > kMaxChargeBytes / 2) close_frame();
+  charged_bytes_ += event.charge_bytes();
   encoder_.append(event);
 }
 
 void StreamWriter::close_frame() {
   if (encoder_.empty()) return;
+  charged_bytes_ = 0;
   payload_.clear();
   encoder_.close(payload_, ClockUpdate::now());
   frames_.append(ready_, payload_);

@@ -28,6 +28,7 @@ class StreamWriter {
 
  private:
   FrameWriter frames_;
+  std::size_t charged_bytes_ = 0;  ///< Of the events in the open frame.
   FrameEncoder encoder_;
   Bytes payload_;
   Bytes ready_;

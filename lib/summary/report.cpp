@@ -60,7 +60,7 @@ std::vector<ReportRow> rows_of(const std::vector<SummaryRow>& sums, Peak peak) {
 
 Completeness completeness_of(const Summary& summary, const SessionFigures& session) {
   Completeness certificate;
-  certificate.tier = session.signals.empty() ? Tier::kRecording : Tier::kKernel;
+  certificate.tier = session.families.empty() ? Tier::kRecording : Tier::kKernel;
   certificate.exits_seen = summary.exits();
   certificate.losses = summary.losses();
   for (const auto& [cause, count] : session.statistics.losses) {
@@ -77,7 +77,7 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
       certificate.complete ||
       (!session.totals.empty() && std::all_of(certificate.losses.begin(), certificate.losses.end(),
                                               [](const auto& loss) { return loss.first.starts_with("ring_full_"); }));
-  for (const SignalState& state : session.signals)
+  for (const FamilyState& state : session.families)
     if (state.problem) certificate.missing.push_back(state);
   return certificate;
 }
@@ -136,7 +136,7 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, bool c
 ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
   ReportCost cost{session.statistics.cost, std::nullopt};
   const auto& end = summary.end();
-  if (session.signals.empty() && end) {
+  if (session.families.empty() && end) {
     cost.own.cpu_ns = end->cost_cpu_ns.value_or(0);
     cost.own.kernel_ns = end->cost_kernel_ns;
     cost.own.memory_bytes = end->cost_memory_bytes;

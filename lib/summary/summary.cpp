@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 
 #include "base/sums.hpp"
 #include "correlate/account.hpp"

@@ -65,7 +65,7 @@ def of_sanitizer(root, preset):
 
 def of_fuzzing(root, seconds):
     build = root / "build/fuzz"
-    programs = [build / "tests/fuzz" / name for name in ("fuzz_recording", "fuzz_wire", "fuzz_seeds")]
+    programs = [build / "tests/fuzz" / name for name in ("fuzz_recording", "fuzz_columns", "fuzz_wire", "fuzz_seeds")]
     return digests(build, programs) | digests(root, [root / "tests/fuzz/run.sh"]) | {"seconds": str(seconds)}
 
 

@@ -107,3 +107,7 @@ class CommandLine(support.TestCase):
                 result = self.tracerd(*words)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 self.assertIn("tracerd", result.stdout)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -58,3 +58,7 @@ class Table(support.TestCase):
         result = self.tracerd("run", "--", "sleep", "1")
         self.assertRegex(result.stderr.splitlines()[-1], r"^complete: 1 of 1 ended processes seen, nothing lost; "
                          r"tracing cost: CPU \d+ .s \(\d+\.\d % of one\)$")
+
+
+if __name__ == "__main__":
+    support.main()

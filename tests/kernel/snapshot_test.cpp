@@ -138,7 +138,7 @@ TEST_CASE("forks that lived before share, too" * doctest::test_suite("waits nati
   std::atomic<int> samples = 0;
   const auto all = session.on_any([&](const tracer::Event& event) {
     summary.add(event);
-    if (std::holds_alternative<tracer::ProcessSample>(event)) ++samples;
+    if (event.kind() == tracer::EventKind::kProcessSample) ++samples;
   });
   session.start();
   // Two snapshots of the six.
@@ -284,9 +284,9 @@ TEST_CASE("families that are not asked for are not there, the others are" * doct
 
 TEST_CASE("each family that was asked for says that it is there" * doctest::test_suite("waits")) {
   tracer::Session session{tracer::SessionOptions{}};
-  const auto signals = session.signals();
-  REQUIRE(signals.size() == 3);
-  for (const tracer::SignalState& state : signals) {
+  const auto families = session.families();
+  REQUIRE(families.size() == 3);
+  for (const tracer::FamilyState& state : families) {
     CAPTURE(to_string(state.family));
     CAPTURE(state.problem.value_or(tracer::Problem{}).what);
     CAPTURE(state.problem.value_or(tracer::Problem{}).detail);

@@ -227,7 +227,7 @@ TEST_CASE("families are shed while other threads read what they cost") {
       while (!done) {
         static_cast<void>(source->control()->kernel_ns());
         static_cast<void>(source->control()->kernel_memory_bytes());
-        static_cast<void>(source->control()->signals());
+        static_cast<void>(source->control()->families());
         static_cast<void>(source->control()->totals());
         static_cast<void>(source->counters());
       }
@@ -246,11 +246,11 @@ TEST_CASE("families are shed while other threads read what they cost") {
   for (std::thread& reader : readers) reader.join();
   CHECK(kept.exits().size() == 60);
   CHECK(kept.all<FileRecord>().empty());
-  const auto signals = source->control()->signals();
-  REQUIRE(signals.size() == 3);
-  CHECK(signals[0].family == Family::kLifecycle);
-  CHECK(signals[0].active);
-  for (const auto& state : {signals[1], signals[2]}) {
+  const auto families = source->control()->families();
+  REQUIRE(families.size() == 3);
+  CHECK(families[0].family == Family::kLifecycle);
+  CHECK(families[0].active);
+  for (const auto& state : {families[1], families[2]}) {
     CHECK_FALSE(state.active);
     CHECK(state.problem.has_value());
   }

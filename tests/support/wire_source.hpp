@@ -104,7 +104,7 @@ class ControlledSource : public WireSource, public tracer::internal::Control {
   void shed(tracer::Family, const tracer::Problem&) override {}
   std::optional<std::string> cgroup_path(tracer::internal::Hierarchy, std::uint64_t) const override { return {}; }
   std::vector<tracer::internal::RawTotals> totals() const override { return {}; }
-  std::vector<tracer::SignalState> signals() const override { return {}; }
+  std::vector<tracer::FamilyState> families() const override { return {}; }
   std::map<tracer::Family, std::uint64_t> kernel_ns() const override { return {}; }
   std::optional<std::uint64_t> kernel_memory_bytes() const override { return {}; }
 };

@@ -65,7 +65,7 @@ TEST_CASE("a session tells the events that a fake source is given, filtered, the
   CHECK((*events[3].get_if<SessionEnd>()).losses == 3);
   CHECK(session.living().empty());
   CHECK(session.totals().empty());
-  CHECK(session.signals().empty());
+  CHECK(session.families().empty());
 }
 
 TEST_CASE("a fake source may be pushed to from any thread, and outlives its session") {

@@ -36,9 +36,9 @@ std::map<FieldId, std::string> lines() {
   return all;
 }
 
-/// Of docs/signals.md, by title, with what is below them.
+/// Of docs/fields.md, by title, with what is below them.
 std::map<std::string, std::string> documented_sections() {
-  std::ifstream file(TRACER_SOURCE_DIR "/docs/signals.md");
+  std::ifstream file(TRACER_SOURCE_DIR "/docs/fields.md");
   std::map<std::string, std::string> sections;
   std::string title;
   for (std::string line; std::getline(file, line);) {

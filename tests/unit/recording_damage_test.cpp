@@ -29,6 +29,7 @@ Recording small_recording() {
   Recording recording;
   const TempFile file;
   const auto sink = recording_sink(file.path(), HostInfo{});
+  sink->flush();
   recording.frame_ends.push_back(file.bytes().size());
   const Event events[] = {sample_events::loss(1, "a", 2), sample_events::bare<ProcessStart>(),
                           sample_events::loss(3, "b", 4), SessionEnd{}};

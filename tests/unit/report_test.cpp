@@ -15,7 +15,7 @@ namespace {
 SessionFigures session_of(ContextTotals totals) {
   SessionFigures session;
   session.totals = {std::move(totals)};
-  session.signals = {{Family::kLifecycle, true, "", {}}};
+  session.families = {{Family::kLifecycle, true, "", {}}};
   return session;
 }
 
@@ -216,8 +216,8 @@ TEST_CASE("the peak of a tool is its largest process's, that of a step is of all
 
 TEST_CASE("what is asked for and not there is in the certificate") {
   SessionFigures session = session_of({});
-  session.signals.push_back({Family::kWaits, false, "", Problem{ErrorCode::kOverBudget, 0, "too much", "", ""}});
-  session.signals.push_back({Family::kSnapshots, true, "", {}});
+  session.families.push_back({Family::kWaits, false, "", Problem{ErrorCode::kOverBudget, 0, "too much", "", ""}});
+  session.families.push_back({Family::kSnapshots, true, "", {}});
   const auto missing = make_report(Summary(), session).completeness.missing;
   REQUIRE(missing.size() == 1);
   CHECK(missing[0].family == Family::kWaits);

@@ -71,7 +71,7 @@ class LivingSource final : public wire::ControlledSource {
 /// A source that costs something in the kernel, and does not have all that was asked for.
 class CostlySource final : public wire::ControlledSource {
  public:
-  std::vector<SignalState> signals() const override {
+  std::vector<FamilyState> families() const override {
     return {{Family::kLifecycle, true, "a", {}},
             {Family::kWaits, false, "b", {}},
             {Family::kSnapshots, !shed_, "c", Problem{}}};

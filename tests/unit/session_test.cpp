@@ -279,3 +279,41 @@ TEST_CASE("rules that can't be read are told when the session is made") {
   options.tool_rules = "/nonexistent/tools.toml";
   CHECK_THROWS_AS(Session(Source(std::make_unique<WireSource>()), options), Error);
 }
+
+TEST_CASE("descendants keep the labels of the rule that took their tree in, where user space decides the filter") {
+  SessionOptions options;
+  options.filter.include_tree(1, {.step = "align"});
+  Polled run(options);
+  const Who parent{.pid = 1, .start_ns = 10};
+  const Who child = wire::child_of(parent, 2, 20);
+  run.push(wire::start_record(parent));
+  run.push(wire::start_record(child));
+  run.push(wire::exec_record(child, {.time_ns = 21, .program_start_ns = 20}));
+  run.push(wire::exit_record(child, {.time_ns = 22, .program_start_ns = 21}));
+  run.poll();
+  REQUIRE(run.events.size() == 4);
+  for (const Event& event : run.events)
+    visit(
+        [](const auto& body) {
+          if constexpr (requires { body.process; }) CHECK(body.process->context->step == "align");
+        },
+        event);
+}
+
+TEST_CASE("labels that a failed track() would have given take no room") {
+  class RefusingSource final : public wire::ControlledSource {
+   public:
+    void track(pid_t pid, std::uint32_t, internal::Feed&) override {
+      if (pid == 7) throw Error({ErrorCode::kFilterNamesNothing, 0, "no process 7", {}, {}});
+    }
+  };
+  SessionOptions options;
+  options.reader = Reader::kPoll;
+  options.max_contexts = 2;
+  Session session(Source(std::make_unique<RefusingSource>()), options);
+  session.start();
+  for (int n = 0; n < 5; ++n) CHECK_THROWS_AS(session.track(7, {.step = std::to_string(n)}), Error);
+  session.track(8, {.step = "there"});
+  session.track(9, {.step = "there"});
+  CHECK_THROWS_AS(session.track(10, {.step = "one too many"}), Error);
+}

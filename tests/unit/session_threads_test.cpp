@@ -50,7 +50,7 @@ TEST_CASE("a callback may call every method; those that would wait for it say so
       CHECK(session.living().empty());
       CHECK(session.statistics().events > 0);
       CHECK(session.totals().empty());
-      CHECK(session.signals().empty());
+      CHECK(session.families().empty());
       CHECK(session.explain().size() == 1);
       CHECK(session.host().cpu_count > 0);
       CHECK(session.fd() >= 0);
@@ -181,7 +181,7 @@ TEST_CASE("four threads call every method while events come") {
           session.living();
           session.statistics();
           session.totals();
-          session.signals();
+          session.families();
           session.explain();
           session.start();
           const Subscription mine = session.on<ProcessExit>([](const ProcessExit&) {});

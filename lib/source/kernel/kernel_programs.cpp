@@ -31,7 +31,7 @@ KernelPrograms::KernelPrograms(const KernelSourceOptions& options)
 /// it shares maps with, it is tried without them.
 void KernelPrograms::load_all(Families wanted) {
   for (auto& family : wanted) {
-    signals_.emplace(family->id(), SignalState{family->id(), true, family->mechanism(), {}});
+    states_.emplace(family->id(), FamilyState{family->id(), true, family->mechanism(), {}});
     try {
       family->load(setup_);
     } catch (const Error& error) {
@@ -53,8 +53,8 @@ void KernelPrograms::load_all(Families wanted) {
 }
 
 void KernelPrograms::leave_out(const KernelFamily& family, const Error& error) {
-  const std::lock_guard lock(signals_mutex_);
-  SignalState& state = signals_.at(family.id());
+  const std::lock_guard lock(states_mutex_);
+  FamilyState& state = states_.at(family.id());
   state.active = false;
   if (!error.problems().empty()) state.problem = error.problems().front();
 }
@@ -78,9 +78,9 @@ void KernelPrograms::end_events() noexcept {
 void KernelPrograms::shed(Family id, const Problem& problem) {
   for (const auto& family : loaded_)
     if (family->id() == id) family->detach();
-  const std::lock_guard lock(signals_mutex_);
-  const auto state = signals_.find(id);
-  if (state == signals_.end()) return;
+  const std::lock_guard lock(states_mutex_);
+  const auto state = states_.find(id);
+  if (state == states_.end()) return;
   state->second.active = false;
   state->second.problem = problem;
 }
@@ -91,15 +91,15 @@ void KernelPrograms::read(Decoder& decoder, Feed& feed) {
 }
 
 bool KernelPrograms::is_active(Family family) const {
-  const std::lock_guard lock(signals_mutex_);
-  const auto state = signals_.find(family);
-  return state != signals_.end() && state->second.active;
+  const std::lock_guard lock(states_mutex_);
+  const auto state = states_.find(family);
+  return state != states_.end() && state->second.active;
 }
 
-std::vector<SignalState> KernelPrograms::signals() const {
-  const std::lock_guard lock(signals_mutex_);
-  std::vector<SignalState> states;
-  for (const auto& [family, state] : signals_) states.push_back(state);
+std::vector<FamilyState> KernelPrograms::states() const {
+  const std::lock_guard lock(states_mutex_);
+  std::vector<FamilyState> states;
+  for (const auto& [family, state] : states_) states.push_back(state);
   return states;
 }
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 
 #include "base/unique_fd.hpp"
 #include "source/kernel/families/family.hpp"
@@ -23,7 +23,7 @@ namespace tracer::internal {
 class KernelPrograms {
  public:
   /// Throws Error with all that is missing, or kProgramRefused or kNoMemory for the lifecycle family; others that the
-  /// kernel refuses are left out, and signals() says why.
+  /// kernel refuses are left out, and states() says why.
   explicit KernelPrograms(const KernelSourceOptions& options);
 
   /// Throws Error(kProgramRefused).
@@ -37,7 +37,7 @@ class KernelPrograms {
 
   // From any thread.
   bool is_active(Family family) const;
-  std::vector<SignalState> signals() const;
+  std::vector<FamilyState> states() const;
   /// As Control::kernel_ns and kernel_memory_bytes.
   std::map<Family, std::uint64_t> kernel_ns() const;
   std::uint64_t memory_bytes() const;
@@ -53,8 +53,8 @@ class KernelPrograms {
   KernelTypes types_;
   FamilySetup setup_;
   Families loaded_;  ///< In the order of kernel_families(). Shed ones too: another thread may be reading them.
-  mutable std::mutex signals_mutex_;
-  std::map<Family, SignalState> signals_;
+  mutable std::mutex states_mutex_;
+  std::map<Family, FamilyState> states_;
   UniqueFd timing_;  ///< While it is open the kernel counts run times, at some 50 ns a run.
 };
 

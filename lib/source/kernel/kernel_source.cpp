@@ -122,7 +122,7 @@ class KernelSource final : public Source, public Control {
     return internal::cgroup_path(hierarchy, id);
   }
   std::vector<RawTotals> totals() const override { return counters_.totals(last_context_); }
-  std::vector<SignalState> signals() const override { return programs_.signals(); }
+  std::vector<FamilyState> families() const override { return programs_.states(); }
   std::map<Family, std::uint64_t> kernel_ns() const override { return programs_.kernel_ns(); }
   std::optional<std::uint64_t> kernel_memory_bytes() const override { return programs_.memory_bytes(); }
 

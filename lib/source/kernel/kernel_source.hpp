@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tracer/filter.hpp>
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 
 #include "source/source.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a family of signals is to the source that loads it.
+/// What a family of fields is to the source that loads it.
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tracer/check.hpp>
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 
 #include "source/kernel/decoder.hpp"
 #include "source/kernel/kernel_source.hpp"

@@ -10,7 +10,7 @@
 
 namespace tracer {
 
-/// Signals are loaded in families; when a kernel refuses one, the others work all the same.
+/// What a session can see is loaded in families; when a kernel refuses one, the others work all the same.
 enum class Family {
   kLifecycle,  ///< Starts, execs, exits and accounts. Always loaded.
   kWaits,      ///< Ledger.
@@ -21,7 +21,7 @@ enum class Family {
 TRACER_EXPORT std::string_view to_string(Family family) noexcept;
 
 /// The state of a family.
-struct SignalState {
+struct FamilyState {
   Family family = Family::kLifecycle;
   bool active = false;
   std::string mechanism;           ///< The kernel hooks it uses.

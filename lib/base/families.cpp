@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tracer/signals.hpp>
+#include <tracer/families.hpp>
 
 namespace tracer {
 
