@@ -2,6 +2,7 @@
 """The command line: what it refuses, in what words, and what help says."""
 
 import os
+import shutil
 
 import support
 from support import TRACERD, text_of

@@ -12,7 +12,8 @@ import support
 from support import PYTHON, TRACERD, of_kind, parse_lines, text_of
 
 MAGIC = b"TRACER\x1a\n"
-FRAME = b"TRFM"
+FRAME = b"TRF2"
+FRAME_HEADER_BYTES = 32
 
 # Starts as many processes as it is told, each with 3000 random characters, and exits with 17.
 MANY = r"""
@@ -27,8 +28,10 @@ sys.exit(17)
 def frame_of(payload):
     """A frame as in docs/recording-format.md; the payload is stored in one raw zstd block."""
     stored = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(payload)) + struct.pack("<I", 1 | len(payload) << 3)[:3] + payload
-    size = struct.pack("<I", len(payload))
-    return FRAME + struct.pack("<III", len(stored), len(payload), zlib.crc32(size + stored)) + stored
+    stream_and_sequence = struct.pack("<QQ", 1, 0)
+    sizes = struct.pack("<II", len(stored), len(payload))
+    checksum = struct.pack("<I", zlib.crc32(sizes + stream_and_sequence + stored))
+    return FRAME + sizes + checksum + stream_and_sequence + stored
 
 
 class Dump(support.TestCase):
@@ -91,7 +94,7 @@ class Damage(support.TestCase):
         while at < len(self.whole):
             self.assertEqual(self.whole[at:at + 4], FRAME)
             starts.append(at)
-            at += 16 + struct.unpack_from("<I", self.whole, at + 4)[0]
+            at += FRAME_HEADER_BYTES + struct.unpack_from("<I", self.whole, at + 4)[0]
         return starts
 
     def test_a_whole_recording_is_dumped_without_a_note(self):
@@ -115,7 +118,8 @@ class Damage(support.TestCase):
 
     def test_of_a_damaged_recording_all_but_the_damaged_frame_is_dumped(self):
         starts = self.frames()
-        for place, what in ((0, "magic"), (5, "length"), (9, "size"), (13, "checksum"), (16 + 40, "content")):
+        for place, what in ((0, "magic"), (5, "length"), (9, "size"), (13, "checksum"), (17, "stream"), (25, "sequence"),
+                            (FRAME_HEADER_BYTES + 40, "content")):
             with self.subTest(damaged=what):
                 data = bytearray(self.whole)
                 data[starts[1] + place] ^= 0x55
