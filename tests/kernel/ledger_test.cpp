@@ -71,7 +71,7 @@ Parts traced(const Names& names) {
 }  // namespace
 
 TEST_CASE("a wait has its own name in the ledger, and as long as the program measured" *
-          doctest::test_suite("waits essential")) {
+          doctest::test_suite("essential")) {
   const Names names = {{"sleep", "sleep"}, {"file_lock", "lock"},      {"semaphore", "lock"}, {"poll", "poll"},
                        {"select", "poll"}, {"epoll", "poll"},          {"event", "poll"},     {"child", "child"},
                        {"vfork", "child"}, {"sigsuspend", "child"},    {"sigwait", "child"},  {"spawn", "child"},

@@ -9,7 +9,7 @@ namespace truth {
 
 /// Two children that hold 100 and 150 MiB at once, for `MS`.
 int hold_in_two_children(const std::vector<std::string>& arguments);
-/// Holds `MIB`, which `CHILDREN` forks that execute nothing share, for `MS`, or "until_told" by the end of standard input.
+/// Holds `MIB`, which `CHILDREN` forks that execute nothing share, for `MS`, or "until_told": until its input ends.
 int hold_shared(const std::vector<std::string>& arguments);
 /// As above, but the memory is shared by MAP_SHARED; with "exec" each child is a program of its own that maps it.
 int hold_mapped(const std::vector<std::string>& arguments);
