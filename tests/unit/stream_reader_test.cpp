@@ -105,8 +105,8 @@ TEST_CASE("what can't be read says why, however often it is asked") {
 
 TEST_CASE("a header that is no map with a schema is refused") {
   for (const std::string& payload : {std::string(), std::string("\x2a"), std::string("\x80"), std::string("\x83"),
-                                    std::string("\x81\xa6schema\xa3one"), std::string("\x81\x01\x02"),
-                                    std::string("\xdf\xff\xff\xff\xff"), std::string("\xdd\x7f\xff\xff\xff")}) {
+                                     std::string("\x81\xa6schema\xa3one"), std::string("\x81\x01\x02"),
+                                     std::string("\xdf\xff\xff\xff\xff"), std::string("\xdd\x7f\xff\xff\xff")}) {
     CAPTURE(payload.size());
     CHECK(all_steps(stream_bytes::Stream::beginning_with(stream_bytes::bytes_of(payload)).bytes()) ==
           std::vector<Step>{Step::kBadHeader});
