@@ -321,8 +321,8 @@ class Table(support.TestCase):
                 lines = terminal.text.splitlines()
                 self.assertEqual([line for line in lines if len(line) > columns], [])
                 heads = next(line for line in lines if line.startswith("tool "))
-                self.assertEqual("written" in heads, columns >= 120, heads)
-                self.assertEqual("procs" in heads, columns >= 80, heads)
+                if columns in (140, 60):  # Between, it depends on how long the words are.
+                    self.assertEqual("written" in heads and "procs" in heads, columns == 140, heads)
                 self.assertIn("failed", heads)
 
     def test_many_tools_are_folded_but_those_that_failed(self):
