@@ -28,8 +28,8 @@
 #define TRACER_WIRE_PROCESS_EXEC 2
 #define TRACER_WIRE_PROCESS_EXIT 3
 #define TRACER_WIRE_CGROUP 4
-#define TRACER_WIRE_THREAD 5	    /* one living thread of a tracked process, from iter/task */
-#define TRACER_WIRE_FILE 7	    /* an open regular file of a tracked process, from iter/task_file */
+#define TRACER_WIRE_THREAD 5 /* one living thread of a tracked process, from iter/task */
+#define TRACER_WIRE_FILE 7   /* an open regular file of a tracked process, from iter/task_file */
 
 /* Which hierarchy a cgroup id belongs to. */
 #define TRACER_HIERARCHY_V2 0
