@@ -316,3 +316,17 @@ TEST_CASE("a child shares its parent's program until it executes; an exec change
   CHECK(exec.process->cgroup == shell->cgroup);
   CHECK(exec.process->context == shell->context);
 }
+
+TEST_CASE("programs with the same words are one object, whoever executes them; one with a masked secret is not kept") {
+  Stages stages;
+  const auto run = [&](std::uint32_t pid, std::vector<std::string> argv) {
+    const Who who{.pid = pid, .start_ns = pid};
+    stages.push(wire::start_record(who));
+    stages.push(wire::exec_record(who, {.time_ns = pid + 1, .program_start_ns = pid, .argv = std::move(argv)}));
+    return stages.last<ProcessExec>().process->program;
+  };
+  CHECK(run(10, {"samtools", "sort", "a.bam"}) == run(20, {"samtools", "sort", "a.bam"}));
+  CHECK(run(30, {"samtools", "sort", "a.bam"}) != run(40, {"samtools", "sort", "b.bam"}));
+  CHECK(run(50, {"mysql", "--password=hunter2"}) != run(60, {"mysql", "--password=hunter2"}));
+  CHECK(stages.correlator.secrets_masked() == 2);
+}
