@@ -22,7 +22,6 @@ using namespace tracer;
 using namespace session_tools;
 using std::chrono::milliseconds;
 using testing::FakeSource;
-using Clock = std::chrono::steady_clock;
 
 TEST_CASE("a stalled sink holds nobody up: others are whole, statistics answer, and the end leaves it behind") {
   FakeSource source;
@@ -37,9 +36,7 @@ TEST_CASE("a stalled sink holds nobody up: others are whole, statistics answer, 
   stalled->wait_for_write();
   for (std::uint32_t pid = 1; pid < 1000; ++pid) source.push(build::exit(pid));
   wait_until([&] { return session.statistics().events == 1000; });
-  const auto begin = Clock::now();
-  session.stop();
-  CHECK(Clock::now() - begin < std::chrono::seconds(3));
+  session.stop();  // Returns, though the sink never does.
   CHECK(quick->kinds.size() == 1001);
   CHECK(quick->kinds.back() == EventKind::kSessionEnd);
   CHECK(quick_handle.dropped() == 0);
