@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -199,11 +200,11 @@ TEST_CASE("a callback may ask what lives, and no event comes twice" * doctest::t
   tracer::Session session(std::move(options));
   std::map<std::uint32_t, int> starts;
   std::map<std::uint32_t, int> exits;
-  std::size_t most_living = 0;
+  std::atomic<std::size_t> most_living{0};
   const auto on_start = session.on<tracer::ProcessStart>([&](const auto& event) {
     ++starts[event.process->pid];
     CHECK(event.process->program->exe.has_value());
-    most_living = std::max(most_living, session.living().size());
+    most_living = std::max(most_living.load(), session.living().size());
   });
   const auto on_exit = session.on<tracer::ProcessExit>([&](const auto& event) {
     ++exits[event.process->pid];
@@ -215,6 +216,7 @@ TEST_CASE("a callback may ask what lives, and no event comes twice" * doctest::t
     if (pid == 0) ::_exit(0);
     REQUIRE(::waitpid(pid, nullptr, 0) == pid);
   }
+  while (most_living < 2) ::usleep(1000);  // This process and the held one live until then.
   release(held);
   session.stop();
   CHECK(session.statistics().lost() == 0);
