@@ -12,7 +12,7 @@
 #include <tracer/summary.hpp>
 
 #include "source/kernel/decoder.hpp"
-#include "stream/event_codec.hpp"
+#include "stream/stream_writer.hpp"
 #include "wire_builder.hpp"
 #include "wire_source.hpp"
 
@@ -28,14 +28,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   wire::WireSource& source = *owned;
   tracer::Session session(tracer::Source(std::move(owned)), options);
   tracer::Summary summary;
+  tracer::internal::StreamWriter stream(tracer::HostInfo{});
   bool ended = false;
   const tracer::Subscription all = session.on_any([&](const tracer::Event& event) {
     if (ended) __builtin_trap();
     ended = event.kind() == tracer::EventKind::kSessionEnd;
     summary.add(event);
     static_cast<void>(tracer::to_json(event));
-    msgpack::sbuffer packed;
-    tracer::pack_event(packed, event);
+    stream.append(event);
   });
   session.start();
   auto rest = std::as_bytes(std::span(data + 1, size - 1));
@@ -51,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   session.poll(std::chrono::milliseconds(0));
   static_cast<void>(session.living());
   session.stop();
+  stream.close_frame();
   static_cast<void>(summary.by_tool());
   static_cast<void>(summary.by_step());
   static_cast<void>(summary.total());
