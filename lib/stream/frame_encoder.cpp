@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/frame_encoder.hpp"
 
-#include <time.h>
-
 #include <algorithm>
+
+#include "base/clock.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -14,16 +14,10 @@ constexpr std::size_t kCloseBytes = 640u << 10;
 constexpr std::size_t kCloseTextBytes = 1u << 20;
 constexpr std::size_t kCloseRows = kMaxRows / 2;
 
-std::uint64_t clock_ns(clockid_t clock) noexcept {
-  timespec time{};
-  ::clock_gettime(clock, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
 }  // namespace
 
 ClockUpdate ClockUpdate::now() noexcept {
-  const std::uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME);
+  const std::uint64_t boot_ns = boot_time_ns();
   return {boot_ns, clock_ns(CLOCK_REALTIME) - boot_ns};
 }
 
