@@ -73,10 +73,8 @@ static __always_inline bool limits_known(void)
 TRACER_STATIC_ASSERT(TRACER_MAX_LIMITS == 3, "find_limits names each");
 
 /* Finds the cgroups, its own and those above, whose limits on CPU time hold for a thread. */
-static __noinline void find_limits(struct tracer_thread *thread, struct task_struct *task)
+static __noinline void find_limits(struct tracer_thread *thread, struct task_group *group)
 {
-	struct task_group *group = task->sched_task_group;
-
 	thread->group = (__u64)group;
 	__builtin_memset(thread->limited, 0, sizeof(thread->limited));
 #pragma clang loop unroll(disable)
@@ -111,13 +109,13 @@ static __noinline __u64 throttled_so_far(const struct tracer_thread *thread)
 	return sum_ns;
 }
 
-/* When a thread leaves the CPU. */
-static __always_inline void note_limit(struct tracer_thread *thread, struct task_struct *task)
+/* When a thread leaves the CPU. `group`: its task group. */
+static __always_inline void note_limit(struct tracer_thread *thread, struct task_group *group)
 {
 	if (!limits_known())
 		return;
-	if (thread->group != (__u64)task->sched_task_group)
-		find_limits(thread, task);
+	if (thread->group != (__u64)group)
+		find_limits(thread, group);
 	if (thread->limited[0])
 		thread->throttled_ns = throttled_so_far(thread);
 }
@@ -125,11 +123,11 @@ static __always_inline void note_limit(struct tracer_thread *thread, struct task
 #define LONG_QUEUE_NS 1000000
 
 /* What of the time in the queue since then it was throttled, at most. */
-static __always_inline __u64 throttled_of(struct tracer_thread *thread, struct task_struct *task, __u64 queued_ns)
+static __always_inline __u64 throttled_of(struct tracer_thread *thread, struct task_group *group, __u64 queued_ns)
 {
 	if (!limits_known())
 		return 0;
-	bool limited = thread->limited[0] && thread->group == (__u64)task->sched_task_group;
+	bool limited = thread->limited[0] && thread->group == (__u64)group;
 	/* Limits may be set at any time: where it matters, they are looked for again. */
 	if (queued_ns > LONG_QUEUE_NS)
 		thread->group = 0;
@@ -156,7 +154,7 @@ static __always_inline __u64 queued_of(struct tracer_thread *thread, __u64 run_d
 
 /* Books the time from out_ns to `in_ns`, by its run queue's clock. Idempotent: what is booked is so up to there.
  * `run_delay_ns`: its sched_info's. */
-static __always_inline void book(struct tracer_thread *thread, struct task_struct *task, __u64 in_ns,
+static __always_inline void book(struct tracer_thread *thread, struct task_group *group, __u64 in_ns,
 				 __u64 run_delay_ns)
 {
 	__u64 queued_ns = run_delay_ns - thread->run_delay_ns;
@@ -169,7 +167,7 @@ static __always_inline void book(struct tracer_thread *thread, struct task_struc
 		queued_ns = queued_of(thread, queued_ns, off_ns);
 	}
 	thread->run_delay_ns = run_delay_ns;
-	__u64 throttled_ns = throttled_of(thread, task, queued_ns);
+	__u64 throttled_ns = throttled_of(thread, group, queued_ns);
 	thread->run_queue_ns += queued_ns - throttled_ns;
 	thread->wait_ns[TRACER_WAIT_THROTTLED] += throttled_ns;
 	if (!off_ns)

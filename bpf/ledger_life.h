@@ -236,7 +236,7 @@ static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct 
 	/* Booked for good when it leaves the CPU, which it may do in the middle of this. */
 	if (!copy_thread(copy, &standing, thread, task))
 		copy_thread(copy, &standing, thread, task);
-	book(copy, task, standing.arrival_ns, standing.run_delay_ns);
+	book(copy, task->sched_task_group, standing.arrival_ns, standing.run_delay_ns);
 	add_ledger(to, copy, cpu_ns, now_ns);
 }
 
@@ -268,7 +268,7 @@ static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struc
 			until_ns = 0;
 		}
 	}
-	book(copy, task, until_ns, standing.run_delay_ns);
+	book(copy, task->sched_task_group, until_ns, standing.run_delay_ns);
 	add_ledger(to, copy, task->se.sum_exec_runtime, now_ns);
 }
 

@@ -91,6 +91,10 @@ struct tracer_exec_buffer {
 	 */
 	volatile __u32 used;
 	volatile __u32 limit;
+	/* Where a path's walk past mount points has come to. */
+	volatile __u64 entry;
+	volatile __u64 mount;
+	volatile __u64 mount_root;
 	__u8 bytes[EXEC_MASK + 1 + 4096];
 };
 struct {

@@ -47,26 +47,27 @@ static __noinline bool append_path(struct tracer_exec_buffer *to, struct dentry 
 	if (dentry != mount_root)
 		return false;
 
-	struct mount *m = (void *)mount - bpf_core_field_offset(struct mount, mnt);
-	struct mount *stop = (void *)root_mount - bpf_core_field_offset(struct mount, mnt);
-	__u64 d = (__u64)dentry;
-	__u64 mount_top = (__u64)mount_root;
+	__u64 stop = (__u64)root_mount - bpf_core_field_offset(struct mount, mnt);
+	to->mount = (__u64)mount - bpf_core_field_offset(struct mount, mnt);
+	to->mount_root = (__u64)mount_root;
+	to->entry = (__u64)dentry;
 	for (__u32 i = 0; i < MAX_COMPONENTS + MAX_MOUNTS; i++) {
-		if (m == stop && d == (__u64)root)
+		struct mount *within = (void *)to->mount;
+		struct dentry *entry = (void *)to->entry;
+		if ((__u64)within == stop && entry == root)
 			return true;
 		if (to->used >= to->limit)
 			break;
-		if (d == mount_top) {
-			struct mount *above = BPF_CORE_READ(m, mnt_parent);
-			if (above == m || !above)
+		if ((__u64)entry == to->mount_root) {
+			struct mount *above = BPF_CORE_READ(within, mnt_parent);
+			if (above == within || !above)
 				return true;
-			d = (__u64)BPF_CORE_READ(m, mnt_mountpoint);
-			m = above;
-			mount_top = (__u64)BPF_CORE_READ(m, mnt.mnt_root);
+			to->entry = (__u64)BPF_CORE_READ(within, mnt_mountpoint);
+			to->mount = (__u64)above;
+			to->mount_root = (__u64)BPF_CORE_READ(above, mnt.mnt_root);
 		} else {
-			struct dentry *entry = (void *)d;
 			append_name(to, BPF_CORE_READ(entry, d_name.name), BPF_CORE_READ(entry, d_name.len));
-			d = (__u64)BPF_CORE_READ(entry, d_parent);
+			to->entry = (__u64)BPF_CORE_READ(entry, d_parent);
 		}
 	}
 	return false;

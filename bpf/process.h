@@ -3,6 +3,11 @@
 #ifndef TRACER_PROCESS_H
 #define TRACER_PROCESS_H
 
+/*
+ * What is needed once in a process's life is read by BPF_CORE_READ: of each plain load of a pointer the verifier
+ * searches all types of the kernel by name, which takes it a millisecond.
+ */
+
 static __always_inline struct cgroup *v1_cgroup(struct task_struct *task, __u32 subsystem)
 {
 	struct css_set *set = task->cgroups;
@@ -34,18 +39,18 @@ static __always_inline struct kernfs_node *cgroup_node(struct task_struct *task,
 		}
 	}
 	*hierarchy = TRACER_HIERARCHY_V2;
-	return task->cgroups->dfl_cgrp->kn;
+	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
 }
 
 static __always_inline __u32 pid_namespace_of(struct task_struct *task)
 {
-	unsigned int level = task->thread_pid->level;
+	/* As a number: old verifiers refuse sums with a typed pointer. */
+	void *pid = BPF_CORE_READ(task, thread_pid);
+	unsigned int level = BPF_CORE_READ((struct pid *)pid, level);
 	struct pid_namespace *ns = NULL;
 
 	if (level == 0)
 		return PROC_PID_INIT_INO;
-	/* Read anew, as a number: old verifiers refuse sums with a typed pointer. */
-	void *pid = BPF_CORE_READ(task, thread_pid);
 	bpf_probe_read_kernel(&ns, sizeof(ns),
 			      pid + bpf_core_field_offset(struct pid, numbers) +
 				      level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, ns));
@@ -80,16 +85,16 @@ static __always_inline void fill_identity(struct tracer_wire_identity *identity,
 
 static __always_inline void fill_parent(struct tracer_wire_identity *identity, struct task_struct *task)
 {
-	struct task_struct *parent = task->group_leader->real_parent;
+	struct task_struct *parent = BPF_CORE_READ(task, group_leader, real_parent);
 
-	identity->parent_pid = parent->tgid;
-	identity->parent_start_ns = parent->group_leader->start_boottime;
+	identity->parent_pid = BPF_CORE_READ(parent, tgid);
+	identity->parent_start_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
 }
 
 static __always_inline void fill_namespaces(struct tracer_wire_identity *identity, struct task_struct *task)
 {
 	identity->pid_namespace = pid_namespace_of(task);
-	identity->mount_namespace = task->nsproxy->mnt_ns->ns.inum;
+	identity->mount_namespace = BPF_CORE_READ(task, nsproxy, mnt_ns, ns.inum);
 }
 
 static __always_inline void fill_comm(struct tracer_wire_identity *identity, struct task_struct *task)

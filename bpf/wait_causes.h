@@ -144,15 +144,16 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 {
 	switch (call) {
 	case TRACER_CALL_READS:
-		return cause_of_descriptor(descriptor_type(task, call_argument(registers, 0)), TRACER_WAIT_PIPE_READ);
 	case TRACER_CALL_WRITES:
-		return cause_of_descriptor(descriptor_type(task, call_argument(registers, 0)), TRACER_WAIT_PIPE_WRITE);
+		return cause_of_descriptor(descriptor_type(task, call_argument(registers, 0)),
+					   call == TRACER_CALL_READS ? TRACER_WAIT_PIPE_READ : TRACER_WAIT_PIPE_WRITE);
 	case TRACER_CALL_MOVES_0_1:
-		return cause_of_move(task, call_argument(registers, 0), call_argument(registers, 1));
 	case TRACER_CALL_MOVES_0_2:
-		return cause_of_move(task, call_argument(registers, 0), call_argument(registers, 2));
 	case TRACER_CALL_MOVES_1_0:
-		return cause_of_move(task, call_argument(registers, 1), call_argument(registers, 0));
+		return cause_of_move(task, call_argument(registers, call == TRACER_CALL_MOVES_1_0 ? 1 : 0),
+				     call_argument(registers, call == TRACER_CALL_MOVES_0_1   ? 1
+							      : call == TRACER_CALL_MOVES_0_2 ? 2
+											      : 0));
 	case TRACER_CALL_OPENS:
 		/* Of a FIFO, or of a file that a process serves, which is known when that wakes it. */
 		return (state & TASK_UNINTERRUPTIBLE) ? TRACER_WAIT_DISK : TRACER_WAIT_PIPE_READ;

@@ -23,17 +23,20 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt)
 		thread = thread_of_dead(task);
 	if (!thread)
 		return;
+	/* Read before any branch: the verifier takes a millisecond for each way that leads to such a load. */
+	struct task_group *group = task->sched_task_group;
+	__u64 now_ns = queue_clock(task);
 	bool waited_for_pipe = is_pipe(thread->cause);
 	thread->changes++;
 	barrier();
-	book(thread, task, task->sched_info.last_arrival, task->sched_info.run_delay);
-	thread->out_ns = queue_clock(task);
+	book(thread, group, task->sched_info.last_arrival, task->sched_info.run_delay);
+	thread->out_ns = now_ns;
 	thread->waker = 0;
 	if (preempt || !state)
 		thread->cause = TRACER_WAIT_NONE;
 	else
 		keep_cause(thread, cause_of_wait(task, state, thread->in_reclaim));
-	note_limit(thread, task);
+	note_limit(thread, group);
 	barrier();
 	thread->changes++;
 	bool waits_for_pipe = is_pipe(thread->cause);

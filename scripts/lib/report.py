@@ -16,6 +16,8 @@ class Outcome:
     failed: int = 0
     skips: list = dataclasses.field(default_factory=list)  # What was skipped, and why.
     again: list = dataclasses.field(default_factory=list)  # What passed at the second try only.
+    disturbed: list = dataclasses.field(default_factory=list)  # Likewise, but each time the host had taken CPU time away.
+    failures: dict = dataclasses.field(default_factory=dict)  # What was printed, by the names of failed cases.
 
     @property
     def clean(self):
@@ -58,10 +60,14 @@ class Report:
             print(f"{name:<34} {outcome.passed:4d} passed {outcome.failed:3d} failed {seconds:6.0f} s", flush=True)
             self.notes += [f"skipped in {name}: {skip}" for skip in outcome.skips]
             self.notes += [f"failed once, then passed, in {name}: {again}" for again in outcome.again]
+            self.notes += [f"failed while the host took CPU time away, then passed, in {name}: {case}"
+                           for case in outcome.disturbed]
             if outcome.failed:
                 log = self.log_of(name)
                 self.notes.append(f"FAILED: {name}, see {log}")
-                print("".join(f"    {line}\n" for line in log.read_text(errors="replace").split("\n")[-40:]), end="")
+                self.notes += [f"    {case}" for case in outcome.failures]
+                for text in outcome.failures.values() or [log.read_text(errors="replace")]:
+                    print("".join(f"    {line}\n" for line in text.rstrip().split("\n")[-40:]), end="")
             self.flakes.add(name, outcome)
 
     def step(self, name, command, **options):

@@ -30,37 +30,74 @@ std::vector<tracer::ProcessExit> Capture::other_exits() const {
   return others;
 }
 
-Capture trace(const std::vector<std::string>& words, tracer::SessionOptions options) {
-  int gate[2];
-  int output[2];
-  REQUIRE(::pipe2(gate, O_CLOEXEC) == 0);
-  REQUIRE(::pipe2(output, O_CLOEXEC) == 0);
+namespace {
 
-  Capture capture;
-  capture.pid = ::fork();
-  if (capture.pid == 0) {
-    char go = 0;
-    if (::read(gate[0], &go, 1) != 1) ::_exit(96);
-    ::dup2(output[1], STDOUT_FILENO);
-    truth::execute(words);
+/// A child that executes `words` as this executable once it may, and what it writes.
+class Gated {
+ public:
+  explicit Gated(const std::vector<std::string>& words) {
+    REQUIRE(::pipe2(gate_, O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(output_, O_CLOEXEC) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      char go = 0;
+      if (::read(gate_[0], &go, 1) != 1) ::_exit(96);
+      ::dup2(output_[1], STDOUT_FILENO);
+      truth::execute(words);
+    }
+    ::close(gate_[0]);
+    ::close(output_[1]);
   }
-  ::close(gate[0]);
-  ::close(output[1]);
-  options.filter.include_tree(capture.pid);
+
+  pid_t pid() const { return pid_; }
+
+  void run_into(Capture& capture) const {
+    capture.pid = pid_;
+    REQUIRE(::write(gate_[1], "g", 1) == 1);
+    ::close(gate_[1]);
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::read(output_[0], buffer, sizeof buffer)) > 0;)
+      capture.output.append(buffer, static_cast<std::size_t>(got));
+    ::close(output_[0]);
+    REQUIRE(::wait4(pid_, &capture.status, 0, &capture.usage) == pid_);
+  }
+
+ private:
+  int gate_[2];
+  int output_[2];
+  pid_t pid_;
+};
+
+}  // namespace
+
+Capture trace(const std::vector<std::string>& words, tracer::SessionOptions options) {
+  const Gated child(words);
+  Capture capture;
+  options.filter.include_tree(child.pid());
   tracer::Session session(std::move(options));
   const auto subscription = session.on_any([&](const tracer::Event& event) { capture.events.push_back(event); });
   session.start();
-  REQUIRE(::write(gate[1], "g", 1) == 1);
-  ::close(gate[1]);
-  char buffer[4096];
-  for (ssize_t got = 0; (got = ::read(output[0], buffer, sizeof buffer)) > 0;)
-    capture.output.append(buffer, static_cast<std::size_t>(got));
-  ::close(output[0]);
-  REQUIRE(::wait4(capture.pid, &capture.status, 0, &capture.usage) == capture.pid);
+  child.run_into(capture);
   session.stop();
   capture.totals = session.totals();
   capture.statistics = session.statistics();
   return capture;
+}
+
+std::vector<Capture> trace_each(const std::vector<std::vector<std::string>>& calls) {
+  std::vector<tracer::Event> events;
+  tracer::Session session{tracer::SessionOptions{}};
+  const auto subscription = session.on_any([&](const tracer::Event& event) { events.push_back(event); });
+  session.start();
+  std::vector<Capture> captures;
+  for (const auto& words : calls) {
+    const Gated child(words);
+    session.track(child.pid());
+    child.run_into(captures.emplace_back());
+  }
+  session.stop();
+  for (Capture& capture : captures) capture.events = events;
+  return captures;
 }
 
 std::uint64_t ns_of(const timeval& time) {

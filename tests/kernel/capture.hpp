@@ -36,6 +36,8 @@ struct Capture {
 
 /// Forks, takes the child in, lets it execute `words` as this executable, waits for it, and stops.
 Capture trace(const std::vector<std::string>& words, tracer::SessionOptions options = {});
+/// One session for all calls, one after the other. Each capture has the events of all.
+std::vector<Capture> trace_each(const std::vector<std::vector<std::string>>& calls);
 
 std::uint64_t ns_of(const timeval& time);
 /// CPU time of the child as the kernel told its parent.

@@ -29,23 +29,32 @@ void check_status(const Capture& capture) {
   }
 }
 
+/// The truth program `name`, called with each number.
+std::vector<std::vector<std::string>> calls_of(const std::string& name, const std::vector<int>& numbers) {
+  std::vector<std::vector<std::string>> calls;
+  for (const int number : numbers) calls.push_back(truth::call(name, {std::to_string(number)}));
+  return calls;
+}
+
 }  // namespace
 
 TEST_CASE("each exit status is reported, and success as 0" * doctest::test_suite("waits native")) {
-  for (const int status : {0, 1, 7, 127, 128, 255}) {
-    const Capture capture = trace(truth::call("exit", {std::to_string(status)}));
-    CHECK(capture.exit().exit_code == status);
-    check_status(capture);
+  const std::vector<int> statuses = {0, 1, 7, 127, 128, 255};
+  const auto captures = trace_each(calls_of("exit", statuses));
+  for (std::size_t n = 0; n < statuses.size(); ++n) {
+    CHECK(captures[n].exit().exit_code == statuses[n]);
+    check_status(captures[n]);
   }
 }
 
 TEST_CASE("a process killed by a signal has the signal and no status" * doctest::test_suite("waits native")) {
-  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV,
-                           SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGSYS, SIGRTMIN + 3}) {
-    CAPTURE(number);
-    const Capture capture = trace(truth::call("die_by", {std::to_string(number)}));
-    CHECK(capture.exit().exit_signal == number);
-    check_status(capture);
+  const std::vector<int> numbers = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL,
+                                    SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGSYS, SIGRTMIN + 3};
+  const auto captures = trace_each(calls_of("die_by", numbers));
+  for (std::size_t n = 0; n < numbers.size(); ++n) {
+    CAPTURE(numbers[n]);
+    CHECK(captures[n].exit().exit_signal == numbers[n]);
+    check_status(captures[n]);
   }
 }
 

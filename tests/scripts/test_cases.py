@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import io
+import itertools
 import json
 import sys
 import unittest
+import unittest.mock
 
+import cases as cases_module
 import support
 from cases import Case, failed_cases, filter_of, longest_first, run_cases, run_twice
 from flakes import Flakes
@@ -67,6 +70,21 @@ class Runs(support.TestCase):
             self.report.end()
         self.assertEqual(end.exception.code, True)
         self.assertTrue(output.getvalue().endswith("1 passed, 1 failed, 0 skipped\n"))
+
+    def test_what_a_failed_case_printed_is_shown(self):
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            run_cases(self.report, "step", [self.case("bad", "print('here it broke'); raise SystemExit(1)"),
+                                            self.case("good", "print('all is well')")], lambda: None, lambda: None)
+        self.assertIn("    here it broke\n", output.getvalue())
+        self.assertNotIn("all is well", output.getvalue())
+        self.assertIn("    bad", self.report.notes)
+
+    def test_while_the_host_takes_cpu_time_a_failed_case_has_more_tries_which_are_told_apart(self):
+        third = (f"import os; marks = [n for n in ('1', '2') if not os.path.exists({str(self.folder / 'try')!r} + n)]\n"
+                 f"if marks: open({str(self.folder / 'try')!r} + marks[0], 'w'); raise SystemExit(1)")
+        with unittest.mock.patch.object(cases_module, "stolen_ms", itertools.count(0, 30).__next__):
+            outcome = self.run_all(self.case("slow", third), self.case("bad", "raise SystemExit(1)"))
+        self.assertEqual((outcome.passed, outcome.failed, outcome.again, outcome.disturbed), (1, 1, [], ["slow"]))
 
     def test_a_skipped_case_has_not_passed(self):
         outcome = self.run_all(self.case("absent", "print('x.cpp:3: SKIP: no disk here')"))
