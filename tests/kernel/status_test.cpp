@@ -48,8 +48,9 @@ TEST_CASE("each exit status is reported, and success as 0" * doctest::test_suite
 }
 
 TEST_CASE("a process killed by a signal has the signal and no status" * doctest::test_suite("waits native")) {
-  const std::vector<int> numbers = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL,
-                                    SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGSYS, SIGRTMIN + 3};
+  const std::vector<int> numbers = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, SIGABRT,
+                                    SIGBUS,  SIGFPE,  SIGKILL, SIGUSR1, SIGSEGV, SIGUSR2,
+                                    SIGPIPE, SIGALRM, SIGTERM, SIGXCPU, SIGSYS,  SIGRTMIN + 3};
   const auto captures = trace_each(calls_of("die_by", numbers));
   for (std::size_t n = 0; n < numbers.size(); ++n) {
     CAPTURE(numbers[n]);

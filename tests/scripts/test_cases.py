@@ -7,8 +7,8 @@ import sys
 import unittest
 import unittest.mock
 
-import cases as cases_module
 import support
+import cases as cases_module
 from cases import Case, failed_cases, filter_of, longest_first, run_cases, run_twice
 from flakes import Flakes
 from report import Report, outcome_of
