@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures libtracer's overhead beside its peers: paired, interleaved, as ratios.
 
-usage: bench/run.py [--rounds N] [--only storm,dd,pipe,demo,cost,memory,living,million] [--tracers libtracer,psutil] [--json FILE]
+usage: bench/run.py [--rounds N] [--only storm,dd,pipe,demo,cost,memory,living,million] [--tracers libtracer,psutil]
+                    [--before TRACERD] [--json FILE]
 
 Needs root and build/release/tracerd. libtracer is measured with its lifecycle family only, beside the peers that see as much
 (bpftrace, execsnoop and exitsnoop of libbpf-tools, perf), and with all families, beside bpftrace summing the time off the CPU by
 command, offcputime of libbpf-tools and a poll of all processes by psutil every 0.1 s. Peers are measured where they are installed.
 Each round runs each workload untraced and under each tracer, in an order that changes from round to round; a ratio is formed
-within a round, and medians are told. Nothing else should run meanwhile.
+within a round, and medians are told. With --before, a tracerd of an earlier build takes part. Nothing else should run meanwhile.
 """
 import argparse
 import ctypes
@@ -72,10 +73,12 @@ def prepare():
                        stdout=subprocess.DEVNULL)
 
 
-def tracers(folder, wanted=None):
+def tracers(folder, wanted=None, before=None):
     """Name -> commands that trace the whole host until interrupted; those whose name begins with one that is wanted."""
-    watch = [str(TRACERD), "watch", "--host", "--record", f"{folder}/bench.tracer"]
-    found = {"libtracer, lifecycle": [[*watch, "--families", "none"]], "libtracer, all": [watch]}
+    watch = ["watch", "--host", "--record", f"{folder}/bench.tracer"]
+    found = {"libtracer, lifecycle": [[str(TRACERD), *watch, "--families", "none"]], "libtracer, all": [[str(TRACERD), *watch]]}
+    if before:
+        found["libtracer before, all"] = [[before, *watch]]
     if shutil.which("bpftrace"):
         found["bpftrace"] = [["bpftrace", "-e", BPFTRACE]]
         found["bpftrace, off-CPU"] = [["bpftrace", "-e", BPFTRACE_OFF_CPU]]
@@ -123,7 +126,9 @@ class Tracing:
             self.messages += (told or b"").decode(errors="replace")
 
     def cpu_ns(self):
-        return int(pathlib.Path(f"/proc/{self.children[0].pid}/schedstat").read_text().split()[0])
+        """Of all threads."""
+        return sum(int(each.read_text().split()[0])
+                   for each in pathlib.Path(f"/proc/{self.children[0].pid}/task").glob("*/schedstat"))
 
     def rss_kib(self):
         status = pathlib.Path(f"/proc/{self.children[0].pid}/status").read_text()
@@ -136,8 +141,8 @@ def wall_ns(workload):
     return int(result.stdout) if workload == "storm" else time.monotonic_ns() - begin
 
 
-def ratios(workload, rounds, folder, wanted):
-    contenders = {"untraced": [], **tracers(folder, wanted)}
+def ratios(workload, rounds, folder, wanted, before):
+    contenders = {"untraced": [], **tracers(folder, wanted, before)}
     names = list(contenders)
     seen = {name: [] for name in names if name != "untraced"}
     wall_ns(workload)
@@ -174,35 +179,42 @@ class BpfStatistics:
         return {p["id"]: (p.get("name", ""), p.get("run_cnt", 0), p.get("run_time_ns", 0)) for p in listed}
 
 
-def cost(count, rounds, folder, families):
-    """Kernel and daemon time per process lifetime; every program run counted."""
-    kernel, daemon, programs = [], [], {}
-    complete = ""
+def costs(count, rounds, folder, families, before):
+    """Kernel and daemon time per process lifetime, of this build and of the one before in turns."""
+    found = {name: ([], [], {}, []) for name in ("now", *(["before"] if before else []))}
     for _ in range(rounds):
-        old = set(BpfStatistics.programs())
-        with Tracing([[str(TRACERD), "watch", "--pid", str(os.getpid()), "--record", f"{folder}/cost.tracer",
-                       "--families", families]]) as tracing:
-            with BpfStatistics() as stats:
-                cpu_before, before = tracing.cpu_ns(), stats.programs()
-                subprocess.run([str(BUILD / "storm"), str(count), str(BUILD / "noop")], check=True, stdout=subprocess.DEVNULL)
-                time.sleep(0.5)
-                cpu_after, after = tracing.cpu_ns(), stats.programs()
-        mine = {i: v for i, v in after.items() if i not in old}
-        total = 0
-        for i, (name, runs, ns) in mine.items():
-            _, old_runs, old_ns = before.get(i, ("", 0, 0))
-            if runs > old_runs:
-                programs.setdefault(name, []).append(((runs - old_runs) / count, (ns - old_ns) / (runs - old_runs)))
-                total += ns - old_ns
-        kernel.append(total / count)
-        daemon.append((cpu_after - cpu_before) / count)
-        complete = [line for line in tracing.messages.splitlines() if "complete" in line]
-        print(f"  cost: kernel {kernel[-1]:.0f} ns, daemon {daemon[-1]:.0f} ns a lifetime", complete, file=sys.stderr)
-    return {"kernel_ns": {"median": statistics.median(kernel), "min": min(kernel), "max": max(kernel)},
-            "daemon_ns": {"median": statistics.median(daemon), "min": min(daemon), "max": max(daemon)},
-            "programs": {n: {"runs": statistics.median(r for r, _ in v), "ns": statistics.median(t for _, t in v)}
-                         for n, v in programs.items()},
-            "processes": count, "complete": complete}
+        for name, results in found.items():
+            cost(before if name == "before" else str(TRACERD), count, folder, families, *results)
+    def spread(values):
+        return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+    return {name: {"kernel_ns": spread(kernel), "daemon_ns": spread(daemon),
+                   "programs": {n: {"runs": statistics.median(r for r, _ in v), "ns": statistics.median(t for _, t in v)}
+                                for n, v in programs.items()},
+                   "processes": count, "complete": complete}
+            for name, (kernel, daemon, programs, complete) in found.items()}
+
+
+def cost(tracerd, count, folder, families, kernel, daemon, programs, complete):
+    """Adds one storm's; every program run counted."""
+    old = set(BpfStatistics.programs())
+    with Tracing([[tracerd, "watch", "--pid", str(os.getpid()), "--record", f"{folder}/cost.tracer",
+                   "--families", families]]) as tracing:
+        with BpfStatistics() as stats:
+            cpu_before, before = tracing.cpu_ns(), stats.programs()
+            subprocess.run([str(BUILD / "storm"), str(count), str(BUILD / "noop")], check=True, stdout=subprocess.DEVNULL)
+            time.sleep(0.5)
+            cpu_after, after = tracing.cpu_ns(), stats.programs()
+    mine = {i: v for i, v in after.items() if i not in old}
+    total = 0
+    for i, (name, runs, ns) in mine.items():
+        _, old_runs, old_ns = before.get(i, ("", 0, 0))
+        if runs > old_runs:
+            programs.setdefault(name, []).append(((runs - old_runs) / count, (ns - old_ns) / (runs - old_runs)))
+            total += ns - old_ns
+    kernel.append(total / count)
+    daemon.append((cpu_after - cpu_before) / count)
+    complete[:] = [line for line in tracing.messages.splitlines() if "complete" in line]
+    print(f"  cost: kernel {kernel[-1]:.0f} ns, daemon {daemon[-1]:.0f} ns a lifetime", complete, file=sys.stderr)
 
 
 def memory(folder, storms):
@@ -241,6 +253,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default=DEFAULT)
     parser.add_argument("--tracers", help="only those whose names begin so")
+    parser.add_argument("--before", help="the tracerd of an earlier build")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if os.geteuid() != 0:
@@ -255,10 +268,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name in options.only.split(","):
             if name in WORKLOADS:
-                results[name] = ratios(name, options.rounds, folder, wanted)
+                results[name] = ratios(name, options.rounds, folder, wanted, options.before)
             elif name == "cost":
                 for families in ("none", ALL_FAMILIES):
-                    results[f"cost, {families}"] = cost(20000, max(3, options.rounds // 3), folder, families)
+                    results[f"cost, {families}"] = costs(20000, max(3, options.rounds // 3), folder, families, options.before)
             elif name == "living":
                 results[name] = living(2000, folder)
             elif name == "memory":
@@ -267,8 +280,9 @@ def main():
                 results[name] = memory(folder, 50)
             else:
                 sys.exit(f"there is no benchmark '{name}'")
-    print("| workload | " + " | ".join(tracers("", wanted)) + " |")
-    print("|---|" + "---|" * len(tracers("", wanted)))
+    names = tracers("", wanted, options.before)
+    print("| workload | " + " | ".join(names) + " |")
+    print("|---|" + "---|" * len(names))
     for name in WORKLOADS:
         if name in results:
             print(f"| {name} | " + " | ".join("{median:.3f} ({min:.3f} to {max:.3f})".format(**v)

@@ -152,6 +152,17 @@ static __always_inline __u64 queued_of(struct tracer_thread *thread, __u64 run_d
 	return thread->cause != TRACER_WAIT_NONE && !queued_before && run_delay_ns > 2 * off_ns ? 0 : off_ns;
 }
 
+static __always_inline __u64 *wait_of(struct tracer_thread *thread, __u64 cause)
+{
+	/* In one piece: before 354e8f1970f8 (5.16) the verifier forgets the bound of a number that is spilled. */
+	barrier_var(cause);
+	if (cause >= TRACER_WAIT_CAUSES)
+		return NULL;
+	__u64 *wait_ns = &thread->wait_ns[cause];
+	barrier_var(wait_ns);
+	return wait_ns;
+}
+
 /* Books the time from out_ns to `in_ns`, by its run queue's clock. Idempotent: what is booked is so up to there.
  * `run_delay_ns`: its sched_info's. */
 static __always_inline void book(struct tracer_thread *thread, struct task_group *group, __u64 in_ns,
@@ -173,10 +184,11 @@ static __always_inline void book(struct tracer_thread *thread, struct task_group
 	if (!off_ns)
 		return;
 	thread->out_ns = in_ns;
-	if (off_ns <= queued_ns || cause >= TRACER_WAIT_CAUSES)
+	__u64 *wait_ns = wait_of(thread, cause);
+	if (off_ns <= queued_ns || !wait_ns)
 		return;
 	off_ns -= queued_ns;
-	thread->wait_ns[cause] += off_ns;
+	*wait_ns += off_ns;
 	if (thread->waker) {
 		if (cause == TRACER_WAIT_PIPE_READ)
 			vote(&thread->pipe_read_peer, &thread->read_lead_ns, thread->waker, off_ns);

@@ -4,8 +4,8 @@
 #define TRACER_PROCESS_H
 
 /*
- * What is needed once in a process's life is read by BPF_CORE_READ: of each plain load of a pointer the verifier
- * searches all types of the kernel by name, which takes it a millisecond.
+ * What is seldom needed is read by BPF_CORE_READ: for each plain load of a pointer the verifier searches all types of
+ * the kernel by name, which takes it a millisecond.
  */
 
 static __always_inline struct cgroup *v1_cgroup(struct task_struct *task, __u32 subsystem)
@@ -85,10 +85,10 @@ static __always_inline void fill_identity(struct tracer_wire_identity *identity,
 
 static __always_inline void fill_parent(struct tracer_wire_identity *identity, struct task_struct *task)
 {
-	struct task_struct *parent = BPF_CORE_READ(task, group_leader, real_parent);
+	struct task_struct *parent = task->group_leader->real_parent;
 
-	identity->parent_pid = BPF_CORE_READ(parent, tgid);
-	identity->parent_start_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
+	identity->parent_pid = parent->tgid;
+	identity->parent_start_ns = parent->group_leader->start_boottime;
 }
 
 static __always_inline void fill_namespaces(struct tracer_wire_identity *identity, struct task_struct *task)
