@@ -94,7 +94,7 @@ static __always_inline void fill_parent(struct tracer_wire_identity *identity, s
 static __always_inline void fill_namespaces(struct tracer_wire_identity *identity, struct task_struct *task)
 {
 	identity->pid_namespace = pid_namespace_of(task);
-	identity->mount_namespace = BPF_CORE_READ(task, nsproxy, mnt_ns, ns.inum);
+	identity->mount_namespace = task->nsproxy->mnt_ns->ns.inum;
 }
 
 static __always_inline void fill_comm(struct tracer_wire_identity *identity, struct task_struct *task)
