@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -43,7 +44,9 @@ int dump_command(const Options& options) {
   if (damage.missing_frames != 0)
     say("tracerd: {}: {} frames are missing: the writer could not write them, or the file was cut in between\n", name,
         damage.missing_frames);
-  if (damage.truncated)
+  if (damage.read_error != 0)
+    say("tracerd: {}: reading failed before the end: {}\n", name, std::strerror(damage.read_error));
+  else if (damage.truncated)
     say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", name);
   return 0;
 }

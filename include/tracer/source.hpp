@@ -28,7 +28,8 @@ class TRACER_EXPORT Source {
   std::unique_ptr<internal::Source> source_;
 };
 
-/// Replays a recording. Throws what RecordingReader throws.
+/// Replays a recording in a file or a pipe; of a pipe, the call waits for the header. Throws what RecordingReader
+/// throws.
 TRACER_EXPORT Source recording_source(const std::filesystem::path& file);
 
 }  // namespace tracer

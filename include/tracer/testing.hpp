@@ -23,7 +23,7 @@ class TRACER_EXPORT FakeSource {
 
   /// What to make the session with. Once: of two sessions each would get a part.
   Source source() const;
-  /// Events come in the order in which they are pushed; those pushed after the session's end never come.
+  /// Events come in the order in which they are pushed; what is pushed after finish() or the session's end never comes.
   void push(Event event);
   /// No more will come: the session is finished when it has had all.
   void finish();

@@ -13,8 +13,10 @@ namespace {
 constexpr std::uint32_t kFrameMagic = 0x32465254;  // "TRF2"
 constexpr std::size_t kChecksumAt = 12;
 
-/// Damage makes few false beginnings; a stream made of them would take hours.
-constexpr std::uint64_t kMostCheckedInVain = 256u << 20;
+/// Damage makes few false beginnings; a stream made of them would take hours. Of each skipped byte so many more may be
+/// checked.
+constexpr std::uint64_t kCheckedInVain = 256u << 20;
+constexpr std::uint64_t kCheckedPerSkippedByte = 16;
 
 /// Of the header too, so that a damaged size is never believed.
 std::uint32_t checksum_of(const FrameHeader& header, std::span<const std::byte> stored) noexcept {
@@ -123,7 +125,8 @@ std::optional<Frame> FrameFinder::next() {
   for (;;) {
     const auto rest = available();
     if (rest.size() < kFrameHeaderBytes) break;
-    const auto header = checked_in_vain_ < kMostCheckedInVain ? parse_header(rest) : std::nullopt;
+    const bool may_check = checked_in_vain_ < kCheckedInVain + skipped_bytes_ * kCheckedPerSkippedByte;
+    const auto header = may_check ? parse_header(rest) : std::nullopt;
     if (header) {
       const bool whole = rest.size() - kFrameHeaderBytes >= header->stored_bytes;
       if (!whole && !ended_) return std::nullopt;

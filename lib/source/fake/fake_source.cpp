@@ -82,6 +82,7 @@ Source FakeSource::source() const { return Source(std::make_unique<Stream>(state
 
 void FakeSource::push(Event event) {
   const std::lock_guard lock(state_->mutex);
+  if (state_->finishing) return;
   state_->events.push_back(std::move(event));
   state_->ready.set();
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tracer/recording.hpp>
 #include <tracer/source.hpp>
 
 #include <atomic>
@@ -9,6 +8,7 @@
 #include "base/counter.hpp"
 #include "source/source.hpp"
 #include "source/wakeup.hpp"
+#include "stream/recording_file.hpp"
 
 namespace tracer {
 namespace internal {
@@ -16,20 +16,23 @@ namespace {
 
 class RecordingSource final : public Source {
  public:
-  explicit RecordingSource(const std::filesystem::path& file) : reader_(file) { ready_.set(); }
+  explicit RecordingSource(const std::filesystem::path& file) : file_(file) { ready_.set(); }
 
-  HostInfo host() const override { return reader_.host(); }
-  int fd() const noexcept override { return ready_.fd(); }
+  HostInfo host() const override { return file_.host(); }
+  int fd() const noexcept override { return file_.pipe_fd() != -1 ? file_.pipe_fd() : ready_.fd(); }
   void start(Feed&) override {}
 
   bool drain(Feed& feed, const DrainLimit& limit) override {
     constexpr std::size_t kEventsPerLookAtTheClock = 64;
     const auto until = std::chrono::steady_clock::now() + limit.time;
     for (std::size_t count = 1; !finished_; ++count) {
-      std::optional<Event> event = reader_.next();
+      Event event = file_.next(RecordingFile::Wait::kNever);
       note_damage();
-      if (!event) break;
-      feed.event(std::move(*event));
+      if (event.kind() == EventKind::kNone) {
+        if (!file_.at_end()) return false;
+        break;
+      }
+      feed.event(std::move(event));
       if (count >= limit.records) return true;
       if (count % kEventsPerLookAtTheClock == 0 && std::chrono::steady_clock::now() >= until) return true;
     }
@@ -52,24 +55,27 @@ class RecordingSource final : public Source {
     note("recording_damaged_bytes", skipped_bytes_);
     note("recording_unknown_events", skipped_events_);
     note("recording_missing_frames", missing_frames_);
+    note("recording_read_errors", read_errors_);
     note("recording_truncated", truncated_);
     return counters;
   }
 
  private:
   void note_damage() noexcept {
-    const RecordingDamage& damage = reader_.damage();
+    const RecordingDamage& damage = file_.damage();
     skipped_bytes_.set(damage.skipped_bytes);
     skipped_events_.set(damage.skipped_events);
     missing_frames_.set(damage.missing_frames);
+    read_errors_.set(damage.read_error != 0 ? 1 : 0);
     truncated_.set(damage.truncated ? 1 : 0);
   }
 
-  RecordingReader reader_;
+  RecordingFile file_;
   Wakeup ready_;  ///< Until it is finished.
   Counter skipped_bytes_;
   Counter skipped_events_;
   Counter missing_frames_;
+  Counter read_errors_;
   Counter truncated_;
   std::atomic<bool> finished_{false};
 };

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+#include <tracer/event.hpp>
+#include <tracer/recording.hpp>
+
+#include "base/unique_fd.hpp"
+#include "stream/event_rows.hpp"
+#include "stream/stream_reader.hpp"
+
+namespace tracer::internal {
+
+/// The events of a recording in a file or a pipe.
+class RecordingFile {
+ public:
+  /// Both wait for the header of a pipe, and throw what RecordingReader throws.
+  explicit RecordingFile(const std::filesystem::path& file);
+  RecordingFile(int file_descriptor, std::string name);
+
+  enum class Wait { kForBytes, kNever };
+  /// The next event; empty at the end, or when it would have to wait: at_end() says which.
+  Event next(Wait wait);
+  bool at_end() const noexcept { return at_end_; }
+
+  const HostInfo& host() const noexcept { return reader_.header().host; }
+  const RecordingDamage& damage() const noexcept { return damage_; }
+  /// Readable when there are bytes; -1 for a file that always has.
+  int pipe_fd() const noexcept;
+
+ private:
+  [[noreturn]] void fail(ErrorCode code, int error_number, fmt::format_string<const std::string&> what,
+                         std::string fix) const;
+  StreamReader::Step next_step(Wait wait);
+  void read_header();
+  bool may_read(Wait wait) const;
+  void read_more();
+
+  UniqueFd fd_;
+  std::string name_;
+  bool is_pipe_ = false;  ///< Or whatever else can keep a reader waiting.
+  std::vector<std::byte> buffer_;
+  int read_error_ = 0;
+  StreamReader reader_;
+  EventRows rows_;
+  std::uint64_t refused_events_ = 0;
+  RecordingDamage damage_;
+  bool has_session_end_ = false;
+  bool at_end_ = false;
+};
+
+}  // namespace tracer::internal
