@@ -7,67 +7,7 @@
 #ifndef TRACER_KERNEL_TYPES_H
 #define TRACER_KERNEL_TYPES_H
 
-typedef unsigned char __u8;
-typedef signed int __s32;
-typedef unsigned short __u16;
-typedef unsigned int __u32;
-typedef signed long long __s64;
-typedef unsigned long long __u64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-typedef int pid_t;
-typedef _Bool bool;
-#define NULL ((void *)0)
-#define true 1
-#define false 0
-
-enum bpf_map_type {
-	BPF_MAP_TYPE_HASH = 1,
-	BPF_MAP_TYPE_ARRAY = 2,
-	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
-	BPF_MAP_TYPE_LRU_HASH = 9,
-	BPF_MAP_TYPE_RINGBUF = 27,
-};
-enum { BPF_ANY = 0 };
-enum { BPF_F_MMAPABLE = 1 << 10 };
-enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
-enum { BPF_RB_AVAIL_DATA = 0 };
-
-/* linux/sched.h, linux/sched/signal.h */
-#define TASK_INTERRUPTIBLE 0x1
-#define TASK_UNINTERRUPTIBLE 0x2
-#define TASK_STOPPED 0x4
-#define TASK_TRACED 0x8
-#define TASK_DEAD 0x80
-#define TASK_FROZEN 0x8000 /* since f5d39b020809 (6.1) */
-#define TS_COMPAT 0x2
-#define PF_IDLE 0x00000002
-#define PF_MEMALLOC 0x00000800
-#define PF_KTHREAD 0x00200000
-#define PF_FROZEN 0x00010000 /* until f5d39b020809 (6.1); then of kernel threads only */
-#define PF_IO_WORKER 0x00000010
-#define PF_USER_WORKER 0x00004000 /* since f9010dbdce91 (6.4); before, the bit meant something else */
-#define SIGNAL_GROUP_EXIT 0x4
-#define JOBCTL_PENDING ((1 << 17) | (1 << 19) | (1 << 20) | (1 << 23)) /* to stop, to be traced, to freeze */
-/* linux/proc_ns.h: the inode number of the initial pid namespace */
-#define PROC_PID_INIT_INO 0xEFFFFFFCU
-/* linux/magic.h */
-#define ANON_INODE_FS_MAGIC 0x09041934
-/* linux/sched/sysctl.h, kernel/sched/sched.h: no limit on CPU time */
-#define RUNTIME_INF (~0ULL)
-/* arch/arm64/include/asm/thread_info.h */
-#define TIF_32BIT_MASK (1u << 22)
-/* linux/fs.h */
-#define FMODE_READ 0x1
-#define FMODE_WRITE 0x2
-/* linux/stat.h */
-#define S_IFMT 0170000
-#define S_IFSOCK 0140000
-#define S_IFREG 0100000
-#define S_IFBLK 0060000
-#define S_IFDIR 0040000
-#define S_IFIFO 0010000
+#include "kernel_constants.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

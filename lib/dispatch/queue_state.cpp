@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dispatch/queue_state.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include <tracer/error.hpp>
@@ -13,19 +9,12 @@
 namespace tracer {
 namespace internal {
 
-QueueState::QueueState(QueueOptions options)
-    : options_(std::move(options)), readable_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+QueueState::QueueState(QueueOptions options) : options_(std::move(options)) {
   if (options_.capacity_bytes == 0)
     throw Error({ErrorCode::kInvalidArgument,
                  0,
                  "a queue of no bytes is not possible",
                  "set QueueOptions::capacity_bytes to 1 or more",
-                 {}});
-  if (!readable_)
-    throw Error({ErrorCode::kNoMemory,
-                 errno,
-                 "can't make a descriptor for the queue",
-                 "raise the limit of open files (ulimit -n)",
                  {}});
   for (const EventKind kind : options_.kinds)
     if (static_cast<std::size_t>(kind) < wanted_.size()) wanted_[static_cast<std::size_t>(kind)] = true;
@@ -116,7 +105,7 @@ bool QueueState::wait(std::chrono::milliseconds timeout) {
     if (!forever && left.count() <= 0) return false;
     if (const auto drive = drive_) {
       lock.unlock();
-      (*drive)(forever ? std::chrono::milliseconds(-1) : left, readable_.get());
+      (*drive)(forever ? std::chrono::milliseconds(-1) : left, readable_.fd());
       lock.lock();
     } else if (forever) {
       changed_.wait(lock);
@@ -150,12 +139,7 @@ void QueueState::set_drive(Drive drive) {
 void QueueState::set_readable(bool readable) noexcept {
   if (readable == is_readable_) return;
   is_readable_ = readable;
-  std::uint64_t count = 1;
-  if (readable) {
-    [[maybe_unused]] const ssize_t put = ::write(readable_.get(), &count, sizeof count);
-  } else {
-    [[maybe_unused]] const ssize_t got = ::read(readable_.get(), &count, sizeof count);
-  }
+  readable ? readable_.set() : readable_.clear();
 }
 
 }  // namespace internal

@@ -15,7 +15,7 @@
 
 #include <tracer/queue.hpp>
 
-#include "base/unique_fd.hpp"
+#include "base/wakeup.hpp"
 
 namespace tracer::internal {
 
@@ -39,7 +39,7 @@ class QueueState {
   /// True: read() would give something, or nothing will ever come.
   bool ready() const;
   bool ended() const;
-  int fd() const noexcept { return readable_.get(); }
+  int fd() const noexcept { return readable_.fd(); }
   std::uint64_t dropped() const;
 
   /// What wait() waits with: returns at the latest when queue_fd is readable, and may read for a session that has no
@@ -61,7 +61,7 @@ class QueueState {
 
   const QueueOptions options_;
   std::array<bool, 1024> wanted_{};  ///< By kind.
-  UniqueFd readable_;
+  Wakeup readable_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -35,18 +34,13 @@ void watch(const UniqueFd& epoll, int fd) {
 }  // namespace
 
 Alarm::Alarm()
-    : epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
-      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!epoll_ || !timer_ || !bell_) refuse();
+    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  if (!epoll_ || !timer_) refuse();
   watch(epoll_, timer_.get());
-  watch(epoll_, bell_.get());
+  watch(epoll_, bell_.fd());
 }
 
-void Alarm::ring() noexcept {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t put = ::write(bell_.get(), &one, sizeof one);
-}
+void Alarm::ring() noexcept { bell_.set(); }
 
 void Alarm::start(int source_fd, std::chrono::milliseconds period) {
   watch(epoll_, source_fd);
@@ -74,8 +68,8 @@ void Alarm::wait(std::chrono::milliseconds timeout, int other_fd) const noexcept
 
 void Alarm::reset() noexcept {
   std::uint64_t count = 0;
-  [[maybe_unused]] ssize_t got = ::read(timer_.get(), &count, sizeof count);
-  got = ::read(bell_.get(), &count, sizeof count);
+  [[maybe_unused]] const ssize_t got = ::read(timer_.get(), &count, sizeof count);
+  bell_.clear();
 }
 
 }  // namespace tracer::internal

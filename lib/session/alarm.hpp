@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/unique_fd.hpp"
+#include "base/wakeup.hpp"
 
 namespace tracer::internal {
 
@@ -27,7 +28,7 @@ class Alarm {
  private:
   UniqueFd epoll_;
   UniqueFd timer_;
-  UniqueFd bell_;
+  Wakeup bell_;
 };
 
 /// Whether it is readable now.

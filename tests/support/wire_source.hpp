@@ -17,7 +17,7 @@
 
 #include "source/kernel/decoder.hpp"
 #include "source/source.hpp"
-#include "source/wakeup.hpp"
+#include "base/wakeup.hpp"
 
 namespace wire {
 

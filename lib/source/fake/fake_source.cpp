@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "source/source.hpp"
-#include "source/wakeup.hpp"
+#include "base/wakeup.hpp"
 
 namespace tracer::testing {
 

@@ -7,7 +7,7 @@
 
 #include "base/counter.hpp"
 #include "source/source.hpp"
-#include "source/wakeup.hpp"
+#include "base/wakeup.hpp"
 #include "stream/recording_file.hpp"
 
 namespace tracer {

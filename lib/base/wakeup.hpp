@@ -13,13 +13,17 @@
 
 namespace tracer::internal {
 
-/// A descriptor that any thread can make readable.
+/// A descriptor that any thread, or a signal handler, can make readable.
 class Wakeup {
  public:
   /// Throws Error(kNoMemory).
   Wakeup() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!fd_)
-      throw Error({ErrorCode::kNoMemory, errno, "no descriptor to wait on could be made", "close some files", {}});
+      throw Error({ErrorCode::kNoMemory,
+                   errno,
+                   "can't make a descriptor to wait on",
+                   "raise the limit of open files (ulimit -n)",
+                   {}});
   }
 
   int fd() const noexcept { return fd_.get(); }
