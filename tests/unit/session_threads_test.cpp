@@ -14,6 +14,8 @@
 
 #include "builders.hpp"
 #include "session_tools.hpp"
+#include "wire_builder.hpp"
+#include "wire_source.hpp"
 
 using namespace tracer;
 using namespace session_tools;
@@ -31,6 +33,70 @@ ErrorCode code_of(Function function) {
     return error.code();
   }
   return ErrorCode{};
+}
+
+constexpr std::uint32_t kExits = 2000;
+
+/// Has a living process for each question.
+class AnsweringSource final : public wire::ControlledSource {
+ public:
+  void push_life(std::uint32_t pid) {
+    const wire::Who who{.pid = pid, .start_ns = 1000 + pid, .comm = "sh"};
+    push(wire::start_record(who));
+    push(wire::exit_record(who, {.time_ns = 5000 + pid, .program_start_ns = who.start_ns}));
+  }
+  void track(pid_t, std::uint32_t context_id, internal::Feed& feed) override {
+    ++tracked;
+    decoder().feed(wire::start_record({.pid = 1u << 20, .start_ns = 7, .context_id = context_id}), feed);
+  }
+  void snapshot(internal::Feed& feed, bool) override {
+    const wire::Who who{.pid = 1u << 20, .start_ns = 7};
+    decoder().feed(wire::thread_record(who, {.tid = who.pid, .own = wire::counted(1)}), feed);
+    feed.snapshot_end(6001);
+  }
+  std::vector<internal::RawTotals> totals() const override { return {internal::RawTotals{}}; }
+  std::vector<FamilyState> families() const override { return {{Family::kLifecycle, true, "a", {}}}; }
+
+  std::atomic<int> tracked{0};
+};
+
+template <class Push>
+void call_every_method(tracer::Source source, Reader reader, Push push) {
+  SessionOptions options;
+  options.reader = reader;
+  Session session(std::move(source), options);
+  std::atomic<std::uint64_t> seen{0};
+  const Subscription all = session.on<ProcessExit>([&](const ProcessExit&) { ++seen; });
+  session.start();
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int n = 0; n < 4; ++n)
+    threads.emplace_back([&, n] {
+      while (!done) {
+        session.track(::getpid(), {.step = std::to_string(n)});
+        session.living();
+        session.statistics();
+        session.totals();
+        session.families();
+        session.explain();
+        session.start();
+        const Subscription mine = session.on<ProcessExit>([](const ProcessExit&) {});
+        Queue queue = session.queue({.capacity_bytes = 1000});
+        std::array<Event, 2> events;
+        queue.read(events);
+        if (reader == Reader::kPoll) session.poll(milliseconds(0));
+      }
+    });
+  for (std::uint32_t pid = 1; pid <= kExits; ++pid) push(pid);
+  if (reader == Reader::kPoll) {
+    while (seen < kExits) session.poll(milliseconds(1));
+  } else {
+    wait_until([&] { return seen == kExits; });
+  }
+  done = true;
+  session.stop();
+  for (std::thread& thread : threads) thread.join();
+  CHECK(seen == kExits);
 }
 
 }  // namespace
@@ -166,41 +232,16 @@ TEST_CASE("a callback that sleeps delays no method") {
 TEST_CASE("four threads call every method while events come") {
   for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
     FakeSource source;
-    SessionOptions options;
-    options.reader = reader;
-    Session session(source.source(), options);
-    std::atomic<std::uint64_t> seen{0};
-    const Subscription all = session.on<ProcessExit>([&](const ProcessExit&) { ++seen; });
-    session.start();
-    std::atomic<bool> done{false};
-    std::vector<std::thread> threads;
-    for (int n = 0; n < 4; ++n)
-      threads.emplace_back([&, n] {
-        while (!done) {
-          session.track(::getpid(), {.step = std::to_string(n)});
-          session.living();
-          session.statistics();
-          session.totals();
-          session.families();
-          session.explain();
-          session.start();
-          const Subscription mine = session.on<ProcessExit>([](const ProcessExit&) {});
-          Queue queue = session.queue({.capacity_bytes = 1000});
-          std::array<Event, 2> events;
-          queue.read(events);
-          if (reader == Reader::kPoll) session.poll(milliseconds(0));
-        }
-      });
-    for (std::uint32_t pid = 1; pid <= 2000; ++pid) source.push(build::exit(pid));
-    if (reader == Reader::kPoll) {
-      while (seen < 2000) session.poll(milliseconds(1));
-    } else {
-      wait_until([&] { return seen == 2000; });
-    }
-    done = true;
-    session.stop();
-    for (std::thread& thread : threads) thread.join();
-    CHECK(seen == 2000);
+    call_every_method(source.source(), reader, [&](std::uint32_t pid) { source.push(build::exit(pid)); });
+  }
+}
+
+TEST_CASE("four threads call every method of a session whose source answers questions, while events come") {
+  for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
+    auto owned = std::make_unique<AnsweringSource>();
+    AnsweringSource& source = *owned;
+    call_every_method(tracer::Source(std::move(owned)), reader, [&](std::uint32_t pid) { source.push_life(pid); });
+    CHECK(source.tracked > 0);
   }
 }
 
