@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Prints how fast streams are written and read: stream_bench [RECORDING]. Without one it makes up lives of processes.
+#include <stdlib.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <tracer/recording.hpp>
+#include <tracer/session.hpp>
+#include <tracer/sink.hpp>
+#include <tracer/source.hpp>
 
 #include "stream/event_rows.hpp"
 #include "stream/stream_reader.hpp"
@@ -116,6 +123,22 @@ void read(const Bytes& bytes, OnFrame on_frame) {
   }
 }
 
+/// A session that replays a recording into a queue, and a reader that counts. Returns the events that came.
+std::uint64_t counted_by_a_reader(const std::filesystem::path& file, Reader by) {
+  SessionOptions options;
+  options.reader = by;
+  Session session(recording_source(file), options);
+  Queue queue = session.queue();
+  session.start();
+  std::array<Event, 256> events;
+  std::uint64_t count = 0;
+  while (!queue.ended()) {
+    queue.wait(std::chrono::milliseconds(-1));
+    count += queue.read(events);
+  }
+  return count;
+}
+
 /// The best of five: the machine has other things to do.
 double best_seconds(const std::function<void()>& work) {
   double best = 1e9;
@@ -128,7 +151,7 @@ double best_seconds(const std::function<void()>& work) {
 }
 
 void report(const char* what, std::size_t events, double seconds) {
-  std::printf("%-22s %8.2f M events/s  %6.0f ns/event\n", what, static_cast<double>(events) / seconds / 1e6,
+  std::printf("%-24s %8.2f M events/s  %6.0f ns/event\n", what, static_cast<double>(events) / seconds / 1e6,
               seconds * 1e9 / static_cast<double>(events));
 }
 
@@ -157,5 +180,22 @@ int main(int argc, char** argv) {
              while (rows.next().kind() != EventKind::kNone) ++checked;
            });
          }));
+  char folder[] = "/tmp/stream-bench-XXXXXX";
+  if (::mkdtemp(folder) == nullptr) return 1;
+  const std::filesystem::path file = std::filesystem::path(folder) / "recording";
+  {
+    const auto sink = recording_sink(file, HostInfo{});
+    sink->write(events);
+    const Event end = SessionEnd{};
+    sink->write({&end, 1});
+    sink->flush();
+  }
+  for (const Reader by : {Reader::kOwnThread, Reader::kPoll}) {
+    std::uint64_t came = 0;
+    report(by == Reader::kPoll ? "recording, queue, kPoll" : "recording, queue, own", events.size(),
+           best_seconds([&] { came = counted_by_a_reader(file, by); }));
+    std::printf("  %llu of %zu came\n", static_cast<unsigned long long>(came), events.size() + 1);
+  }
+  std::filesystem::remove_all(folder);
   return checked == 0 ? 1 : 0;
 }

@@ -28,8 +28,9 @@ class TRACER_EXPORT Source {
   std::unique_ptr<internal::Source> source_;
 };
 
-/// Replays a recording in a file or a pipe; of a pipe, the call waits for the header. Throws what RecordingReader
-/// throws.
+/// Replays a recording in a file or a pipe; of a pipe, the call waits for the header. It is read as fast as it can be:
+/// a queue or sink that is slower drops events, as in a live session. With Reader::kPoll, Queue::wait() drives the
+/// replay at the pace of whoever reads the queue. Throws what RecordingReader throws.
 TRACER_EXPORT Source recording_source(const std::filesystem::path& file);
 
 }  // namespace tracer
