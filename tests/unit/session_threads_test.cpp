@@ -40,13 +40,14 @@ constexpr std::uint32_t kExits = 2000;
 /// Has a living process for each question.
 class AnsweringSource final : public wire::ControlledSource {
  public:
+  explicit AnsweringSource(std::atomic<int>& tracked) : tracked_(tracked) {}
   void push_life(std::uint32_t pid) {
     const wire::Who who{.pid = pid, .start_ns = 1000 + pid, .comm = "sh"};
     push(wire::start_record(who));
     push(wire::exit_record(who, {.time_ns = 5000 + pid, .program_start_ns = who.start_ns}));
   }
   void track(pid_t, std::uint32_t context_id, internal::Feed& feed) override {
-    ++tracked;
+    ++tracked_;
     decoder().feed(wire::start_record({.pid = 1u << 20, .start_ns = 7, .context_id = context_id}), feed);
   }
   void snapshot(internal::Feed& feed, bool) override {
@@ -57,7 +58,8 @@ class AnsweringSource final : public wire::ControlledSource {
   std::vector<internal::RawTotals> totals() const override { return {internal::RawTotals{}}; }
   std::vector<FamilyState> families() const override { return {{Family::kLifecycle, true, "a", {}}}; }
 
-  std::atomic<int> tracked{0};
+ private:
+  std::atomic<int>& tracked_;
 };
 
 template <class Push>
@@ -238,10 +240,11 @@ TEST_CASE("four threads call every method while events come") {
 
 TEST_CASE("four threads call every method of a session whose source answers questions, while events come") {
   for (const Reader reader : {Reader::kOwnThread, Reader::kPoll}) {
-    auto owned = std::make_unique<AnsweringSource>();
+    std::atomic<int> tracked{0};
+    auto owned = std::make_unique<AnsweringSource>(tracked);
     AnsweringSource& source = *owned;
     call_every_method(tracer::Source(std::move(owned)), reader, [&](std::uint32_t pid) { source.push_life(pid); });
-    CHECK(source.tracked > 0);
+    CHECK(tracked > 0);
   }
 }
 
