@@ -9,7 +9,7 @@ import sys
 import artifacts
 import tidy
 from background import Background
-from cases import doctest_cases, run_cases, run_twice, unittest_cases
+from cases import doctest_cases, filter_of, run_cases, run_twice, unittest_cases
 from flakes import Flakes
 from report import Report
 from stamps import Stamps, cache_folder
@@ -18,6 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FUZZ_SECONDS = int(os.environ.get("TRACER_FUZZ_SECONDS", 20))
 KERNELS = os.environ.get("TRACER_KERNELS", "5.10 sid 6.1 6.12").split()
 MINUTES = int(os.environ.get("TRACER_TEST_MINUTES", 600))  # After which no further slow step is begun.
+
+MACHINE_DIED = "the emulated machine died"  # As tests/kernel/emulate says it.
 
 # Words in the doctest suites of tests/kernel.
 ESSENTIAL = "-ts=*essential*"  # A way through the whole library.
@@ -129,10 +131,12 @@ class TestRun:
             if package and self.as_passed(name, parts):
                 continue
             if self.in_time(name):
-                outcome = self.emulate(name, kernel, NOT_NATIVE)
+                left = self.stamps.left(name, parts)
+                outcome = self.emulate(name, kernel, filter_of(left) if left else NOT_NATIVE)
                 outcomes.append(outcome)
-                if outcome.clean and package:
-                    self.stamps.record(name, parts)
+                # A machine that died is no case that could be run alone.
+                if package and not outcome.failed and not any(MACHINE_DIED in each for each in outcome.again):
+                    self.stamps.record(name, parts, left=outcome.again)
         if any(outcome.clean for outcome in outcomes):
             self.stamps.record("essential cases, emulated", whole)
         elif KERNELS and not outcomes and not self.stamps.passed_on("essential cases, emulated", whole):

@@ -42,16 +42,19 @@ class Stamps:
 
     def passed_on(self, name, parts):
         """The date on which just these parts passed, or None."""
-        path = self._path(name, parts)
-        if self.ignore or not path.exists():
-            return None
-        os.utime(path)  # The oldest unused ones are forgotten first.
-        return json.loads(path.read_text())["date"]
+        stamp = self._stamp(name, parts)
+        return None if stamp is None or stamp["left"] else stamp["date"]
 
-    def record(self, name, parts):
+    def left(self, name, parts):
+        """The cases that needed a second try when all others passed at the first with just these parts; empty: any."""
+        stamp = self._stamp(name, parts)
+        return [] if stamp is None else stamp["left"]
+
+    def record(self, name, parts, left=()):
         path = self._path(name, parts)
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"date": time.strftime("%Y-%m-%d %H:%M"), "parts": parts}, indent=1, sort_keys=True)
+        text = json.dumps({"date": time.strftime("%Y-%m-%d %H:%M"), "left": list(left), "parts": parts}, indent=1,
+                          sort_keys=True)
         temporary = path.with_suffix(f".{os.getpid()}")
         temporary.write_text(text)
         temporary.rename(path)
@@ -63,6 +66,9 @@ class Stamps:
         newest = self._newest_first(name)
         if self.ignore or not newest:
             return "all was asked for" if self.ignore else "never passed here"
+        left = self.left(name, parts)
+        if left:
+            return f"{len(left)} needed a second try"
         before = json.loads(newest[0].read_text())["parts"]
         names = sorted(key for key in parts.keys() | before.keys() if parts.get(key) != before.get(key))
         more = f" and {len(names) - 2} more" if len(names) > 2 else ""
@@ -78,6 +84,13 @@ class Stamps:
         """In seconds since the epoch; 0: never."""
         path = self.folder / "runs" / file_name(name)
         return path.stat().st_mtime if path.exists() else 0
+
+    def _stamp(self, name, parts):
+        path = self._path(name, parts)
+        if self.ignore or not path.exists():
+            return None
+        os.utime(path)  # The oldest unused ones are forgotten first.
+        return {"left": []} | json.loads(path.read_text())
 
     def _newest_first(self, name):
         folder = self.folder / "passed" / file_name(name)

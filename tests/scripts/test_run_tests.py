@@ -29,7 +29,8 @@ class EmulatedKernels(support.TestCase):
         calls = []
 
         def run_twice(_report, _name, command):
-            calls.append((command[1], "essential" if command[3] == run_tests.ESSENTIAL else "all"))
+            chosen = {run_tests.ESSENTIAL: "essential", run_tests.NOT_NATIVE: "all"}
+            calls.append((command[1], chosen.get(command[3], command[3])))
             return self.outcome
 
         with (unittest.mock.patch.object(run_tests, "KERNELS", KERNELS),
@@ -67,10 +68,23 @@ class EmulatedKernels(support.TestCase):
             self.assertEqual(self.started(), [(kernel, "essential")])
             self.assertEqual(self.started(), [])
 
-    def test_what_needed_a_second_try_runs_again(self):
+    def test_only_what_needed_a_second_try_runs_again(self):
         self.outcome = Outcome(passed=3, again=["a case"])
         self.assertEqual(self.started(), self.ALL)
+        self.assertEqual(self.started(), [(kernel, "-tc=a?case") for kernel in KERNELS])
+        self.outcome = Outcome(passed=1)
+        self.assertEqual(self.started(), [(kernel, "-tc=a?case") for kernel in KERNELS])
+        self.assertEqual(self.started(), [])
+
+    def test_a_machine_that_died_runs_all_again(self):
+        self.outcome = Outcome(passed=3, again=["the emulated machine died or hung (124)"])
+        self.assertEqual(self.started(), self.ALL)
         self.outcome = Outcome(passed=3)
+        self.assertEqual(self.started(), self.ALL)
+
+    def test_what_failed_runs_all_again(self):
+        self.outcome = Outcome(passed=2, failed=1, again=["a case"])
+        self.assertEqual(self.started(), self.ALL)
         self.assertEqual(self.started(), self.ALL)
 
     def test_a_kernel_whose_package_nobody_knows_always_runs(self):

@@ -28,6 +28,15 @@ class Passes(support.TestCase):
         self.assertEqual(self.stamps.why_not("x", {"a": "1", "b": "2", "c": "1"}), "differs: b")
         self.assertEqual(self.stamps.why_not("x", {"a": "2", "d": "2"}), "differs: a, b and 2 more")
 
+    def test_what_is_left_has_not_passed(self):
+        self.stamps.record("x", {"a": "1"}, left=["a case"])
+        self.assertIsNone(self.stamps.passed_on("x", {"a": "1"}))
+        self.assertEqual(self.stamps.left("x", {"a": "1"}), ["a case"])
+        self.assertEqual(self.stamps.left("x", {"a": "2"}), [])
+        self.assertEqual(self.stamps.why_not("x", {"a": "1"}), "1 needed a second try")
+        self.stamps.record("x", {"a": "1"})
+        self.assertIsNotNone(self.stamps.passed_on("x", {"a": "1"}))
+
     def test_whoever_asks_for_all_gets_all_and_records_it(self):
         everything = Stamps(self.folder, ignore=True)
         everything.record("x", {"a": "1"})
