@@ -64,7 +64,7 @@ void Correlator::fill(Process& process, const RecordIdentity& identity) {
 
 std::shared_ptr<const Program> Correlator::program_of(ProgramText text, std::string comm) {
   if (auto known = programs_.find(text, comm)) return known;
-  const std::uint64_t masked = text.argv && rules_.mask_secrets ? rules_.secrets.mask(*text.argv) : 0;
+  const std::uint64_t masked = text.argv && rules_.mask_secrets ? rules_.secrets->mask(*text.argv) : 0;
   auto program = std::make_shared<Program>();
   if (!comm.empty()) program->comm = std::move(comm);
   program->exe = std::move(text.exe);
@@ -73,8 +73,8 @@ std::shared_ptr<const Program> Correlator::program_of(ProgramText text, std::str
   program->cwd = std::move(text.cwd);
   if (program->exe || program->argv)
     program->tool =
-        rules_.tools.name(program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>{},
-                          program->comm.value_or(""));
+        rules_.tools->name(program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>{},
+                           program->comm.value_or(""));
   if (masked != 0) {
     secrets_masked_.add(masked);
   } else {
@@ -235,7 +235,7 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
     event.exit_signal = record.exit_signal;
     event.core_dumped = record.core_dumped;
     event.status_is_answer = record.exit_code && process->program->tool &&
-                             rules_.tools.is_answer(*process->program->tool, *record.exit_code);
+                             rules_.tools->is_answer(*process->program->tool, *record.exit_code);
     event.threads = record.threads;
     event.account = process_account(record);
     event.program.start_ns = record.program_start_ns;

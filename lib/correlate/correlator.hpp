@@ -27,8 +27,8 @@ namespace tracer::internal {
 class Correlator {
  public:
   struct Rules {
-    internal::ToolRules tools;
-    internal::SecretRules secrets;
+    std::shared_ptr<const internal::ToolRules> tools;      ///< Never null.
+    std::shared_ptr<const internal::SecretRules> secrets;  ///< Never null.
     bool mask_secrets = true;
   };
   enum class Folding { kNone, kOfMany };  ///< Whether many processes of one tool are reported as one aggregate.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "correlate/account.hpp"
@@ -14,13 +16,17 @@ namespace {
 
 constexpr auto kLeastInterval = std::chrono::milliseconds(100);
 
+/// Of a file; of no name, the built-in ones, which all sessions share.
+template <class Rules>
+std::shared_ptr<const Rules> rules_in(const std::filesystem::path& file) {
+  if (file.empty()) return {std::shared_ptr<const Rules>(), &Rules::builtin()};
+  return std::make_shared<const Rules>(Rules::load(file));
+}
+
 }  // namespace
 
 Correlator::Rules rules_of(const SessionOptions& options) {
-  return {options.tool_rules.empty() ? internal::ToolRules::builtin() : internal::ToolRules::load(options.tool_rules),
-          options.secret_rules.empty() ? internal::SecretRules::builtin()
-                                       : internal::SecretRules::load(options.secret_rules),
-          options.mask_secrets};
+  return {rules_in<ToolRules>(options.tool_rules), rules_in<SecretRules>(options.secret_rules), options.mask_secrets};
 }
 
 bool wanted(const SessionOptions& options, Family family) {

@@ -15,6 +15,7 @@
 #include <tracer/source.hpp>
 
 #include "correlate/correlator.hpp"
+#include "session/session_setup.hpp"
 #include "source/kernel/decoder.hpp"
 #include "wire_builder.hpp"
 #include "wire_source.hpp"
@@ -55,7 +56,7 @@ class Stages {
  public:
   explicit Stages(const tracer::Filter& filter = {}, bool kernel_helps = false, std::size_t max_processes = 1000,
                   bool mask_secrets = true)
-      : correlator({tracer::internal::ToolRules::builtin(), tracer::internal::SecretRules::builtin(), mask_secrets},
+      : correlator(tracer::internal::rules_of({.mask_secrets = mask_secrets}),
                    tracer::internal::FilterEvaluator(filter, kernel_helps), max_processes) {}
 
   void push(std::span<const std::byte> bytes) {
