@@ -2,6 +2,7 @@
 #include "base/leaves.hpp"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -12,13 +13,14 @@
 #include <fmt/format.h>
 
 #include "base/event_schema.hpp"
+#include "in_repository.hpp"
 
 using namespace tracer;
 using namespace tracer::internal;
 
 namespace {
 
-const std::string kGolden = TRACER_SOURCE_DIR "/tests/data/schema.golden";
+std::filesystem::path golden_file() { return in_repository("tests/data/schema.golden"); }
 
 std::vector<EventKind> kinds() {
   std::vector<EventKind> all;
@@ -38,7 +40,7 @@ std::map<FieldId, std::string> lines() {
 
 /// Of docs/fields.md, by title, with what is below them.
 std::map<std::string, std::string> documented_sections() {
-  std::ifstream file(TRACER_SOURCE_DIR "/docs/fields.md");
+  std::ifstream file(in_repository("docs/fields.md"));
   std::map<std::string, std::string> sections;
   std::string title;
   for (std::string line; std::getline(file, line);) {
@@ -53,10 +55,10 @@ std::map<std::string, std::string> documented_sections() {
 TEST_CASE("fields keep their ids, names, types and units; new ones are added to the golden file") {
   // TRACER_UPDATE_GOLDEN=1 writes it. A line that changes or goes breaks every recording that has the field.
   if (std::getenv("TRACER_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream file(kGolden);
+    std::ofstream file(golden_file());
     for (const auto& [id, line] : lines()) file << line << '\n';
   }
-  std::ifstream file(kGolden);
+  std::ifstream file(golden_file());
   std::set<std::string> golden;
   const auto ours = lines();
   for (std::string line; std::getline(file, line);) {

@@ -21,6 +21,7 @@
 #include <tracer/error.hpp>
 #include <tracer/sink.hpp>
 
+#include "in_repository.hpp"
 #include "sample_events.hpp"
 #include "stream_bytes.hpp"
 #include "temp_file.hpp"
@@ -68,7 +69,7 @@ ErrorCode code_of(const std::filesystem::path& file, int* error_number = nullptr
 
 /// Of the table in docs/recording-format.md.
 std::map<std::string, unsigned> documented_kinds() {
-  std::ifstream file(TRACER_SOURCE_DIR "/docs/recording-format.md");
+  std::ifstream file(internal::in_repository("docs/recording-format.md"));
   std::map<std::string, unsigned> kinds;
   std::string line;
   while (std::getline(file, line) && line != "| kind | number |") continue;

@@ -13,8 +13,11 @@
 
 #include <tracer/error.hpp>
 
+#include "in_repository.hpp"
+
 using tracer::Error;
 using tracer::ErrorCode;
+using tracer::internal::in_repository;
 using tracer::internal::ToolRules;
 using Words = std::vector<std::string>;
 
@@ -232,7 +235,7 @@ answers = [1])",
 
 TEST_CASE("the rules that are built in are known by the names of their files") {
   for (const char* name : {"tools", "secrets"}) {
-    std::ifstream file(std::string(TRACER_SOURCE_DIR "/rules/") + name + ".toml");
+    std::ifstream file(in_repository(std::string("rules/") + name + ".toml"));
     std::ostringstream text;
     text << file.rdbuf();
     CHECK(text.str().size() > 1000);
