@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import artifacts
 import tidy
@@ -25,6 +26,8 @@ MACHINE_DIED = "the emulated machine died"  # As tests/kernel/emulate says it.
 ESSENTIAL = "-ts=*essential*"  # A way through the whole library.
 SANITIZED = "-ts=*sanitized*"
 NOT_NATIVE = "-tse=*native*"  # All but those in which one kernel is as good as another.
+# Those of tests/unit that take long and have no second thread say nothing to the thread sanitizer.
+WITH_THREADS = "-tse=*one_thread*"
 
 
 class TestRun:
@@ -96,20 +99,27 @@ class TestRun:
                   env=os.environ | {"TRACERD": str(dev / "tracerd"), "TRACERD_STATIC": "1", "PYTHONDONTWRITEBYTECODE": "1"})
 
     def sanitizers(self):
-        for preset in ("asan", "tsan"):
-            if not self.in_time(preset):
-                continue
-            self.build(preset, "unit_tests", "fault_tests", "kernel_tests")
-            parts = artifacts.of_sanitizer(ROOT, preset)
-            if self.as_passed(preset, parts):
-                continue
-            tests = ROOT / "build" / preset / "tests"
-            outcomes = [self.report.step(f"{preset}: {name}", [tests / f"{name}/{name}_tests"]) for name in ("unit", "fault")]
-            # At its end the leak detector makes a process of its own, which these tests would see.
-            outcomes.append(run_twice(self.report, f"{preset}: kernel", [tests / "kernel/kernel_tests", SANITIZED],
-                                      env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}))
-            if all(outcome.clean for outcome in outcomes):
-                self.stamps.record(preset, parts)
+        """The second is built while the first is tested."""
+        presets = [preset for preset in ("asan", "tsan") if self.in_time(preset)]
+        with ThreadPoolExecutor(1) as beside:
+            builds = [beside.submit(self.build, preset, "unit_tests", "fault_tests", "kernel_tests") for preset in presets]
+            for preset, build in zip(presets, builds):
+                build.result()
+                self.sanitized(preset)
+
+    def sanitized(self, preset):
+        parts = artifacts.of_sanitizer(ROOT, preset)
+        if self.as_passed(preset, parts):
+            return
+        tests = ROOT / "build" / preset / "tests"
+        chosen = {"unit": [WITH_THREADS] if preset == "tsan" else []}
+        outcomes = [self.report.step(f"{preset}: {name}", [tests / f"{name}/{name}_tests", *chosen.get(name, [])])
+                    for name in ("unit", "fault")]
+        # At its end the leak detector makes a process of its own, which these tests would see.
+        outcomes.append(run_twice(self.report, f"{preset}: kernel", [tests / "kernel/kernel_tests", SANITIZED],
+                                  env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}))
+        if all(outcome.clean for outcome in outcomes):
+            self.stamps.record(preset, parts)
 
     def fuzzing(self):
         name = f"fuzz, {FUZZ_SECONDS} s each"

@@ -166,7 +166,7 @@ TEST_CASE("a peer is who had the pid at the time, and nobody when two had it") {
   CHECK(summary.pipelines().size() == 1);
 }
 
-TEST_CASE("pipes whose processes ended long ago are still told") {
+TEST_CASE("pipes whose processes ended long ago are still told" * doctest::test_suite("one_thread")) {
   Summary summary;
   constexpr std::uint32_t kPipes = 20'000;
   for (std::uint32_t i = 0; i < kPipes; ++i) {

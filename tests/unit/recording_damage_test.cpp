@@ -65,7 +65,7 @@ Result read(const TempFile& file) {
 
 }  // namespace
 
-TEST_CASE("a recording cut at any byte gives back all whole frames before it") {
+TEST_CASE("a recording cut at any byte gives back all whole frames before it" * doctest::test_suite("one_thread")) {
   const Recording recording = small_recording();
   const TempFile file;
   file.write(recording.bytes);
@@ -88,7 +88,7 @@ TEST_CASE("a recording cut at any byte gives back all whole frames before it") {
   }
 }
 
-TEST_CASE("a recording with any one byte changed loses that frame and no other") {
+TEST_CASE("a recording with any one byte changed loses that frame and no other" * doctest::test_suite("one_thread")) {
   const Recording recording = small_recording();
   const TempFile file;
   file.write(recording.bytes);
@@ -146,7 +146,8 @@ TEST_CASE("frames that come twice or in another order are read as they come") {
   CHECK(result.damage.skipped_bytes == 0);
 }
 
-TEST_CASE("false beginnings are not all checked, and frames behind them are found") {
+TEST_CASE("false beginnings are not all checked, and frames behind them are found" *
+          doctest::test_suite("one_thread")) {
   Recording recording = small_recording();
   const std::vector<std::byte> frames(
       recording.bytes.begin() + static_cast<std::ptrdiff_t>(recording.frame_ends.front()), recording.bytes.end());

@@ -177,7 +177,7 @@ TEST_CASE("a private key is masked to the end of its word") {
   unchanged({"x", "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----"});
 }
 
-TEST_CASE("garbage is neither slow nor an error") {
+TEST_CASE("garbage is neither slow nor an error" * doctest::test_suite("one_thread")) {
   // Quadratic time would not come to an end here.
   for (const char* piece : {"\xff",
                             "\"",

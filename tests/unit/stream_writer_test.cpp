@@ -100,7 +100,7 @@ TEST_CASE("parts that are null and empty handles are no trouble") {
   CHECK(result.events[1].get_if<CgroupSample>()->cgroup == Process::unknown_cgroup());
 }
 
-TEST_CASE("frames close before they are too large, whatever is in them") {
+TEST_CASE("frames close before they are too large, whatever is in them" * doctest::test_suite("one_thread")) {
   std::vector<Event> events;
   SUBCASE("numbers that repeat nowhere") {
     std::uint64_t next = 1;
