@@ -18,7 +18,6 @@ from stamps import Stamps, cache_folder
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FUZZ_SECONDS = int(os.environ.get("TRACER_FUZZ_SECONDS", 20))
 KERNELS = os.environ.get("TRACER_KERNELS", "5.10 sid 6.1 6.12").split()
-MACHINES = min(os.cpu_count() or 1, len(KERNELS) or 1)  # Emulated at one time: each keeps one CPU busy, seldom more.
 MINUTES = int(os.environ.get("TRACER_TEST_MINUTES", 600))  # After which no further slow step is begun.
 
 MACHINE_DIED = "the emulated machine died"  # As tests/kernel/emulate says it.
@@ -134,9 +133,20 @@ class TestRun:
     def emulated_kernels(self):
         common = artifacts.of_any_kernel(ROOT)
         whole = artifacts.of_whole_kernel_tests(ROOT)
-        with ThreadPoolExecutor(MACHINES) as machines:
-            outcomes = [outcome for outcome in machines.map(lambda kernel: self.emulated_kernel(kernel, common), KERNELS)
-                        if outcome]
+        outcomes = []
+        for kernel in KERNELS:
+            name = f"kernel {kernel} (emulated)"
+            package = artifacts.kernel_package(ROOT, kernel)
+            parts = common | {"kernel": package}
+            if package and self.as_passed(name, parts):
+                continue
+            if self.in_time(name):
+                left = self.stamps.left(name, parts)
+                outcome = self.emulate(name, kernel, filter_of(left) if left else NOT_NATIVE)
+                outcomes.append(outcome)
+                # A machine that died is no case that could be run alone.
+                if package and not outcome.failed and not any(MACHINE_DIED in each for each in outcome.again):
+                    self.stamps.record(name, parts, left=outcome.again)
         if any(outcome.clean for outcome in outcomes):
             self.stamps.record("essential cases, emulated", whole)
         elif KERNELS and not outcomes and not self.stamps.passed_on("essential cases, emulated", whole):
@@ -145,20 +155,6 @@ class TestRun:
             name = f"kernel {kernel} (essential, emulated)"
             if self.in_time(name) and self.emulate(name, kernel, ESSENTIAL).clean:
                 self.stamps.record("essential cases, emulated", whole)
-
-    def emulated_kernel(self, kernel, common):
-        """None: it was not run."""
-        name = f"kernel {kernel} (emulated)"
-        package = artifacts.kernel_package(ROOT, kernel)
-        parts = common | {"kernel": package}
-        if (package and self.as_passed(name, parts)) or not self.in_time(name):
-            return None
-        left = self.stamps.left(name, parts)
-        outcome = self.emulate(name, kernel, filter_of(left) if left else NOT_NATIVE)
-        # A machine that died is no case that could be run alone.
-        if package and not outcome.failed and not any(MACHINE_DIED in each for each in outcome.again):
-            self.stamps.record(name, parts, left=outcome.again)
-        return outcome
 
     def emulate(self, name, kernel, chosen):
         self.stamps.note_run(kernel)

@@ -22,7 +22,7 @@ class EmulatedKernels(support.TestCase):
         self.packages = {kernel: f"{kernel}-1" for kernel in KERNELS}
         self.outcome = Outcome(passed=3)
 
-    def started(self, everything=False, machines=1):
+    def started(self, everything=False):
         test_run = run_tests.TestRun.__new__(run_tests.TestRun)
         test_run.stamps = Stamps(self.folder, ignore=everything)
         test_run.report = Report(self.folder, Flakes(self.folder))
@@ -34,7 +34,6 @@ class EmulatedKernels(support.TestCase):
             return self.outcome
 
         with (unittest.mock.patch.object(run_tests, "KERNELS", KERNELS),
-              unittest.mock.patch.object(run_tests, "MACHINES", machines),
               unittest.mock.patch.object(run_tests, "run_twice", run_twice),
               unittest.mock.patch.multiple(run_tests.artifacts, of_any_kernel=lambda _: dict(self.objects),
                                            of_whole_kernel_tests=lambda _: dict(self.whole),
@@ -56,12 +55,6 @@ class EmulatedKernels(support.TestCase):
         self.whole["kernel_tests"] = "2"
         self.assertEqual(self.started(), self.ALL)
         self.assertEqual(self.started(), [])
-
-    def test_several_at_once_are_the_same(self):
-        self.assertCountEqual(self.started(machines=3), self.ALL)
-        self.assertEqual(self.started(machines=3), [])
-        self.packages["sid"] = "sid-2"
-        self.assertEqual(self.started(machines=3), [("sid", "all")])
 
     def test_a_new_package_runs_its_kernel(self):
         self.started()
