@@ -17,7 +17,8 @@ from stamps import file_name
 BESIDE = 2 * (os.cpu_count() or 1)
 LIMIT_SECONDS = 600
 STOLEN_MS = 20  # Taken by the host from this machine: a measurement that failed meanwhile says nothing.
-MOST_TRIES = 5
+MOST_TRIES = 6
+QUIET_SECONDS = 10  # So long is waited at most for the host to leave the CPUs alone, before a further try.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +79,16 @@ def run_case(case, options):
     return Try(status, text, time.monotonic() - begin, stolen_ms() - stolen)
 
 
+def wait_for_quiet():
+    """Until the host has taken nothing worth mentioning for a second."""
+    until = time.monotonic() + QUIET_SECONDS
+    while time.monotonic() < until:
+        stolen = stolen_ms()
+        time.sleep(1)
+        if stolen_ms() - stolen < STOLEN_MS:
+            return
+
+
 def longest_first(cases, durations):
     """By their last runs, so that none is left over at the end; those that never ran come first."""
     try:
@@ -108,6 +119,8 @@ def run_cases(report, name, cases, before_alone, after, **options):
             tries = 1
             while tried.status != 0 and tries < MOST_TRIES and (tries == 1 or disturbed):
                 disturbed &= tried.stolen_ms >= STOLEN_MS
+                if disturbed:
+                    wait_for_quiet()
                 tried = run(case, f"try {tries + 1}: ")
                 tries += 1
             if tried.status != 0:

@@ -82,9 +82,19 @@ class Runs(support.TestCase):
     def test_while_the_host_takes_cpu_time_a_failed_case_has_more_tries_which_are_told_apart(self):
         third = (f"import os; marks = [n for n in ('1', '2') if not os.path.exists({str(self.folder / 'try')!r} + n)]\n"
                  f"if marks: open({str(self.folder / 'try')!r} + marks[0], 'w'); raise SystemExit(1)")
-        with unittest.mock.patch.object(cases_module, "stolen_ms", itertools.count(0, 30).__next__):
+        with (unittest.mock.patch.object(cases_module, "stolen_ms", itertools.count(0, 30).__next__),
+              unittest.mock.patch.object(cases_module, "wait_for_quiet") as waits):
             outcome = self.run_all(self.case("slow", third), self.case("bad", "raise SystemExit(1)"))
         self.assertEqual((outcome.passed, outcome.failed, outcome.again, outcome.disturbed), (1, 1, [], ["slow"]))
+        self.assertEqual(waits.call_count, 2 + cases_module.MOST_TRIES - 1)
+
+    def test_before_a_further_try_the_host_must_leave_the_cpus_alone_but_not_forever(self):
+        for taken, seconds in (([0, 100, 100, 150, 150, 150], 3), (range(0, 10**6, 30), cases_module.QUIET_SECONDS - 1)):
+            with (unittest.mock.patch.object(cases_module, "stolen_ms", iter(taken).__next__),
+                  unittest.mock.patch.object(cases_module, "time") as clock):
+                clock.monotonic.side_effect = itertools.count()
+                cases_module.wait_for_quiet()
+                self.assertEqual(clock.sleep.call_count, seconds)
 
     def test_a_skipped_case_has_not_passed(self):
         outcome = self.run_all(self.case("absent", "print('x.cpp:3: SKIP: no disk here')"))
