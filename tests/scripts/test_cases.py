@@ -20,6 +20,10 @@ class Runs(support.TestCase):
         self.flakes = Flakes(self.folder)
         self.report = Report(self.folder, self.flakes)
         self.calls = []
+        # Whatever the host does meanwhile.
+        nothing_stolen = unittest.mock.patch.object(cases_module, "stolen_ms", lambda: 0)
+        nothing_stolen.start()
+        self.addCleanup(nothing_stolen.stop)
 
     def case(self, name, code, beside=False):
         return Case(name, (sys.executable, "-c", code), beside)
