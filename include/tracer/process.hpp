@@ -20,7 +20,7 @@ struct Program {
   std::optional<std::string> comm = {};  ///< The kernel's short name: at most 15 bytes.
   std::optional<std::string> exe = {};   ///< Path of the executable, below the process's own root.
   std::optional<std::vector<std::string>> argv =
-      {};  ///< Secrets masked. A long vector keeps its first 3 KiB and its last 1 KiB.
+      {};  ///< Secrets masked. A long vector keeps its first 3 KiB and its last 1 KiB, "…" between.
   std::optional<std::uint64_t> argv_cut_bytes = {};  ///< What is missing in the middle; absent: nothing.
   std::optional<std::string> cwd = {};               ///< When the program began, below the process's own root.
   std::optional<std::string> tool = {};              ///< From rules/tools.toml, such as "samtools sort".

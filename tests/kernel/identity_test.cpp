@@ -79,8 +79,8 @@ TEST_CASE("of a long vector the first 3 KiB and the last 1 KiB are kept, and the
   CHECK(process.program->argv_cut_bytes == whole - 4096);
   CHECK(process.program->argv->front() == "kernel_tests");
   CHECK(process.program->argv->back() == "the-end");
-  CHECK((*process.program->argv)[4].ends_with("…"));
-  CHECK((*process.program->argv)[5].starts_with("…"));
+  CHECK((*process.program->argv)[4].starts_with("xx"));
+  CHECK((*process.program->argv)[4].find("x…x") != std::string::npos);
 }
 
 TEST_CASE("vectors of just the size that is kept are whole" * doctest::test_suite("waits native")) {
@@ -105,7 +105,7 @@ TEST_CASE("a deep working folder is told whole" * doctest::test_suite("waits")) 
   CHECK(process.program->cwd == folder.string());
 }
 
-TEST_CASE("a child that only forked runs its parent's program" * doctest::test_suite("waits")) {
+TEST_CASE("a child that only forked runs its parent's program" * doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("many_forks", {"3"}));
   for (const auto& exit : capture.other_exits()) {
     CHECK(exit.process->parent_pid == static_cast<std::uint32_t>(capture.pid));

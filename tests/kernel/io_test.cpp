@@ -29,7 +29,7 @@ TEST_CASE("bytes read and written by system calls are exact, and exec's own read
   }
 }
 
-TEST_CASE("a child's bytes are the child's only" * doctest::test_suite("waits")) {
+TEST_CASE("a child's bytes are the child's only" * doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("child_io"));
   CHECK(capture.exit().account.read_bytes == 0u);
   CHECK(capture.exit().account.written_bytes == 0u);
@@ -39,7 +39,7 @@ TEST_CASE("a child's bytes are the child's only" * doctest::test_suite("waits"))
   CHECK(others[0].account.written_bytes == 2000000u);
 }
 
-TEST_CASE("bytes of all threads are summed, whichever ends first" * doctest::test_suite("waits")) {
+TEST_CASE("bytes of all threads are summed, whichever ends first" * doctest::test_suite("waits native")) {
   const auto exit = trace(truth::call("threaded_io")).exit();
   CHECK(exit.threads == 3);
   CHECK(exit.account.read_bytes == 321000u);

@@ -52,7 +52,7 @@ TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itsel
   if (const auto ledger = expect::program_ledger(capture)) expect::throttled(*ledger, truth_ns);
 }
 
-TEST_CASE("a limit on a cgroup above throttles, too") {
+TEST_CASE("a limit on a cgroup above throttles, too" * doctest::test_suite("native")) {
   const auto cgroup = limited_cgroup();
   if (!cgroup) return;
   const auto below = cgroup->make_below("cpu");
@@ -64,7 +64,7 @@ TEST_CASE("a limit on a cgroup above throttles, too") {
   if (const auto ledger = expect::program_ledger(capture)) expect::throttled(*ledger, truth_ns);
 }
 
-TEST_CASE("of two limits, one above the other, each counts") {
+TEST_CASE("of two limits, one above the other, each counts" * doctest::test_suite("native")) {
   const auto cgroup = limited_cgroup();
   if (!cgroup) return;
   const auto below = cgroup->make_below("cpu");
@@ -79,7 +79,8 @@ TEST_CASE("of two limits, one above the other, each counts") {
   CHECK(ledger->throttled_ns.value_or(0) >= ledger->wall_ns / 2);
 }
 
-TEST_CASE("processes that begin while their cgroup is held back are throttled from the first") {
+TEST_CASE("processes that begin while their cgroup is held back are throttled from the first" *
+          doctest::test_suite("native")) {
   const auto cgroup = limited_cgroup();
   if (!cgroup) return;
   const Capture capture = trace(

@@ -60,7 +60,7 @@ Attached attach(const char* how, bool by_track) {
 
 }  // namespace
 
-TEST_CASE("the wall time of a program is the sum over its threads") {
+TEST_CASE("the wall time of a program is the sum over its threads" * doctest::test_suite("native")) {
   const Capture capture = trace(truth::call("wait", {"threads", "300"}));
   expect::sound(capture);
   const std::uint64_t waited = told(capture)[0];
@@ -73,7 +73,7 @@ TEST_CASE("the wall time of a program is the sum over its threads") {
   CHECK(expect::distance(ledger.wall_ns, wall) <= expect::slack_ns(wall));
 }
 
-TEST_CASE("each program of an exec chain has its own share of the waits" * doctest::test_suite("waits")) {
+TEST_CASE("each program of an exec chain has its own share of the waits" * doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("wait", {"chain", "300", "100", "200"}));
   expect::sound(capture);
   const auto numbers = told(capture);
@@ -114,7 +114,7 @@ TEST_CASE("an exec by a second thread loses nothing of either thread" * doctest:
 }
 
 TEST_CASE("of a process that lived before, the ledger is that since it was taken in, its present wait included" *
-          doctest::test_suite("waits")) {
+          doctest::test_suite("waits native")) {
   for (const bool by_track : {false, true}) {
     CAPTURE(by_track);
     const Attached seen = attach("sleep", by_track);
@@ -130,7 +130,8 @@ TEST_CASE("of a process that lived before, the ledger is that since it was taken
   }
 }
 
-TEST_CASE("what a process stood in the run queue before it was taken in is not in its ledger") {
+TEST_CASE("what a process stood in the run queue before it was taken in is not in its ledger" *
+          doctest::test_suite("native")) {
   const Attached seen = attach("queued", false);
   REQUIRE(seen.exit.has_value());
   const std::uint64_t followed = seen.exit->end_ns - *seen.exit->attached_ns;

@@ -141,7 +141,7 @@ TEST_CASE("a stop by a signal is a stop, and what it interrupted keeps its name"
   }
 }
 
-TEST_CASE("four that want one CPU wait for it three quarters of the time") {
+TEST_CASE("four that want one CPU wait for it three quarters of the time" * doctest::test_suite("native")) {
   const Capture capture = trace(truth::call("wait", {"spinners", "1000"}));
   expect::sound(capture);
   const auto others = capture.other_exits();

@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -24,19 +27,21 @@ bool close_to(std::uint64_t seen, std::uint64_t truth) {
 
 TEST_CASE("peak memory is what was touched, also when it was given back before the end" *
           doctest::test_suite("waits")) {
-  const std::uint64_t base = base_bytes();
-  for (const std::uint64_t mib : {40u, 64u, 200u}) {
-    for (const bool give_back : {false, true}) {
-      CAPTURE(mib);
-      CAPTURE(give_back);
-      std::vector<std::string> arguments = {std::to_string(mib)};
-      if (give_back) arguments.emplace_back("unmap");
-      const auto account = trace(truth::call("touch", arguments)).exit().account;
-      REQUIRE(account.peak_rss_bytes.has_value());
-      CAPTURE(*account.peak_rss_bytes);
-      CAPTURE(base);
-      CHECK(close_to(*account.peak_rss_bytes, mib * kMiB + base));
-    }
+  std::vector<std::vector<std::string>> calls = {truth::call("resident", {})};
+  for (const char* mib : {"40", "64", "200"}) {
+    calls.push_back(truth::call("touch", {mib}));
+    calls.push_back(truth::call("touch", {mib, "unmap"}));
+  }
+  const std::vector<Capture> captures = trace_each(calls);
+  const std::uint64_t base = captures[0].reported();
+  CAPTURE(base);
+  constexpr std::uint64_t kTouched[] = {40, 40, 64, 64, 200, 200};
+  for (std::size_t i = 0; i < std::size(kTouched); ++i) {
+    CAPTURE(kTouched[i]);
+    const auto account = captures[i + 1].exit().account;
+    REQUIRE(account.peak_rss_bytes.has_value());
+    CAPTURE(*account.peak_rss_bytes);
+    CHECK(close_to(*account.peak_rss_bytes, kTouched[i] * kMiB + base));
   }
 }
 

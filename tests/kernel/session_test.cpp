@@ -76,7 +76,8 @@ TEST_CASE("a storm of processes is seen whole" * doctest::test_suite("native")) 
   CHECK(capture.totals[0].living == 0);
 }
 
-TEST_CASE("with a tiny ring events are lost and counted, and the sums are still right") {
+TEST_CASE("with a tiny ring events are lost and counted, and the sums are still right" *
+          doctest::test_suite("native")) {
   tracer::SessionOptions options;
   options.ring_bytes = 4096;
   options.reader = tracer::Reader::kPoll;  // Nobody polls until the end.
@@ -174,7 +175,8 @@ TEST_CASE("a process that lived before carries the totals of its whole life" *
   CHECK((seen > told ? seen - told : told - seen) <= 50'000u);
 }
 
-TEST_CASE("what still lives at the end is sampled, and left alone" * doctest::test_suite("waits essential sanitized")) {
+TEST_CASE("what still lives at the end is sampled, and left alone" *
+          doctest::test_suite("waits native essential sanitized")) {
   const Held held = start_held("20000");
   tracer::SessionOptions options;
   options.filter.include_tree(held.pid);
@@ -255,7 +257,7 @@ std::map<std::string, std::uint64_t> ended_by_step(const tracer::Session& sessio
 
 }  // namespace
 
-TEST_CASE("children inherit labels, and trees keep apart" * doctest::test_suite("waits essential sanitized")) {
+TEST_CASE("children inherit labels, and trees keep apart" * doctest::test_suite("waits native essential sanitized")) {
   const Held first = start_held("0", "5");
   const Held second = start_held("0", "3");
   tracer::SessionOptions options;
@@ -274,7 +276,7 @@ TEST_CASE("children inherit labels, and trees keep apart" * doctest::test_suite(
 }
 
 TEST_CASE("a tree that is tracked again has the new labels, its living descendants too, in events and totals" *
-          doctest::test_suite("waits essential sanitized")) {
+          doctest::test_suite("waits native essential sanitized")) {
   const Held held = start_held("0", "2");
   const Held other = start_held("0");
   tracer::SessionOptions options;

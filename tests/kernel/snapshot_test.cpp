@@ -99,20 +99,19 @@ TEST_CASE("a task's peak is what its processes hold at once" * doctest::test_sui
   CHECK(std::abs(task_peak_bytes(capture) - 250 * kMiB) <= 0.02 * 250 * kMiB);
 }
 
-TEST_CASE("memory that forks share is counted once" * doctest::test_suite("waits")) {
+TEST_CASE("memory that forks share is counted once" * doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("hold_shared", {"200", "5", hold_ms(3000)}), every_100_ms());
   CHECK(std::abs(task_peak_bytes(capture) - 200 * kMiB) <= 0.02 * 200 * kMiB);
 }
 
-TEST_CASE("memory that is mapped in common is counted once, by forks and by programs of their own" *
-          doctest::test_suite("waits")) {
-  for (const char* how : {"", "exec"}) {
-    CAPTURE(std::string(how));
-    std::vector<std::string> arguments = {"60", "4", hold_ms(3000)};
-    if (*how != '\0') arguments.emplace_back(how);
-    const Capture capture = trace(truth::call("hold_mapped", arguments), every_100_ms());
-    CHECK(std::abs(task_peak_bytes(capture) - 60 * kMiB) <= 0.05 * 60 * kMiB);
-  }
+TEST_CASE("memory that is mapped in common is counted once, by forks" * doctest::test_suite("waits native")) {
+  const Capture capture = trace(truth::call("hold_mapped", {"60", "4", hold_ms(3000)}), every_100_ms());
+  CHECK(std::abs(task_peak_bytes(capture) - 60 * kMiB) <= 0.05 * 60 * kMiB);
+}
+
+TEST_CASE("memory that is mapped in common is counted once, by programs of their own" * doctest::test_suite("waits")) {
+  const Capture capture = trace(truth::call("hold_mapped", {"60", "4", hold_ms(3000), "exec"}), every_100_ms());
+  CHECK(std::abs(task_peak_bytes(capture) - 60 * kMiB) <= 0.05 * 60 * kMiB);
 }
 
 TEST_CASE("memory that a grandchild shares past its parent's end is counted once" *
@@ -151,7 +150,7 @@ TEST_CASE("forks that lived before share, too" * doctest::test_suite("waits nati
   CHECK(std::abs(static_cast<double>(*summary.total().task_peak_bytes) - 200 * kMiB) <= 0.02 * 200 * kMiB);
 }
 
-TEST_CASE("what a first thread consumed that has ended is in the samples" * doctest::test_suite("waits")) {
+TEST_CASE("what a first thread consumed that has ended is in the samples" * doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("first_thread_gone", {hold_ms(4000)}), every_100_ms());
   std::size_t seen = 0;
   for (const auto& sample : capture.all<tracer::ProcessSample>()) {
@@ -213,7 +212,8 @@ TEST_CASE("what the kernel charges to a cgroup is explained by its processes, it
   CHECK(static_cast<double>(*found->highest.unexplained_bytes) <= 0.05 * 100 * kMiB);
 }
 
-TEST_CASE("a process that is moved is its new cgroup's from the next snapshot on" * doctest::test_suite("waits")) {
+TEST_CASE("a process that is moved is its new cgroup's from the next snapshot on" *
+          doctest::test_suite("waits native")) {
   const auto cgroup = LimitedCgroup::make("memory");
   if (!cgroup) {
     MESSAGE("SKIP: no cgroup with a memory of its own can be made here");
@@ -268,7 +268,7 @@ TEST_CASE("progress is where the program has come to") {
   CHECK(rated >= 2);
 }
 
-TEST_CASE("families that are not asked for are not there, the others are" * doctest::test_suite("waits")) {
+TEST_CASE("families that are not asked for are not there, the others are" * doctest::test_suite("waits native")) {
   tracer::SessionOptions options;
   options.families = {};
   const Capture bare = trace(truth::call("hold_memory", {"1", "300"}), options);

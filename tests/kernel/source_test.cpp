@@ -151,7 +151,7 @@ TEST_CASE("a tree that is followed already gets a new context, with all its livi
   CHECK(ended == std::map<std::uint32_t, std::uint64_t>{{1, 4}, {2, 2}});
 }
 
-TEST_CASE("a drain stops at its limit and goes on where it stopped") {
+TEST_CASE("a drain stops at its limit and goes on where it stopped" * doctest::test_suite("native")) {
   KernelSourceOptions options;
   options.rules = {tree(::getpid(), 0)};
   const auto source = kernel_source(options);
@@ -173,7 +173,8 @@ TEST_CASE("a drain stops at its limit and goes on where it stopped") {
   CHECK_FALSE(source->drain(kept, {.time = std::chrono::nanoseconds(0)}));
 }
 
-TEST_CASE("a snapshot yields what ended before it, and ends even while processes come without end") {
+TEST_CASE("a snapshot yields what ended before it, and ends even while processes come without end" *
+          doctest::test_suite("native")) {
   KernelSourceOptions options;
   options.rules = {tree(::getpid(), 0)};
   options.families = {Family::kSnapshots};
@@ -197,7 +198,7 @@ TEST_CASE("a snapshot yields what ended before it, and ends even while processes
   ::waitpid(storm, nullptr, 0);
 }
 
-TEST_CASE("a stop waits until all that was reaped has been told of") {
+TEST_CASE("a stop waits until all that was reaped has been told of" * doctest::test_suite("native")) {
   for (int n = 0; n < 3; ++n) {
     KernelSourceOptions options;
     options.rules = {tree(::getpid(), 0)};
@@ -212,7 +213,7 @@ TEST_CASE("a stop waits until all that was reaped has been told of") {
   }
 }
 
-TEST_CASE("families are shed while other threads read what they cost") {
+TEST_CASE("families are shed while other threads read what they cost" * doctest::test_suite("native")) {
   KernelSourceOptions options;
   options.rules = {tree(::getpid(), 0)};
   options.families = {Family::kWaits, Family::kSnapshots};

@@ -88,14 +88,15 @@ TEST_CASE("when a second thread executes, the process goes on: one exit, two exe
   CHECK(exit.program.account.cpu_ns.value_or(0) < 25'000'000u);
 }
 
-TEST_CASE("a grandchild that was given away is still seen" * doctest::test_suite("waits")) {
+TEST_CASE("a grandchild that was given away is still seen" * doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("double_fork", {"11"}));
   const auto others = capture.other_exits();
   REQUIRE(others.size() == 2);
   CHECK(std::set{others[0].exit_code.value_or(-1), others[1].exit_code.value_or(-1)} == std::set{0, 11});
 }
 
-TEST_CASE("500 forks without an exec are 500 processes, each with its own status" * doctest::test_suite("waits")) {
+TEST_CASE("500 forks without an exec are 500 processes, each with its own status" *
+          doctest::test_suite("waits native")) {
   const Capture capture = trace(truth::call("many_forks", {"500"}));
   std::map<int, int> statuses;
   for (const auto& each : capture.other_exits()) ++statuses[each.exit_code.value_or(-1)];

@@ -159,18 +159,25 @@ TEST_CASE("a last argument without its end is taken whole") {
         std::vector<std::string>{"a", "bc"});
 }
 
-TEST_CASE("a long argument vector is marked at both ends of the cut") {
+TEST_CASE("a long argument vector is marked where it is cut, within the word that the cut is in") {
   std::string head = std::string("cat\0", 4) + std::string(TRACER_ARGV_HEAD_BYTES - 4, 'x');
   std::string tail = std::string(TRACER_ARGV_TAIL_BYTES - 5, 'y') + std::string("\0end\0", 5);
   const auto record = as<ExecRecord>(wire::exec_record(kWho, {.argv_total = 10'000}, head + tail));
   REQUIRE(record.text.argv.has_value());
   const std::vector<std::string>& argv = *record.text.argv;
-  REQUIRE(argv.size() == 4);
+  REQUIRE(argv.size() == 3);
   CHECK(argv[0] == "cat");
-  CHECK(argv[1] == std::string(TRACER_ARGV_HEAD_BYTES - 4, 'x') + "…");
-  CHECK(argv[2] == "…" + std::string(TRACER_ARGV_TAIL_BYTES - 5, 'y'));
-  CHECK(argv[3] == "end");
+  CHECK(argv[1] == std::string(TRACER_ARGV_HEAD_BYTES - 4, 'x') + "…" + std::string(TRACER_ARGV_TAIL_BYTES - 5, 'y'));
+  CHECK(argv[2] == "end");
   CHECK(record.text.argv_cut_bytes == 10'000 - 4096);
+}
+
+TEST_CASE("a cut between two words is marked in front of what follows it") {
+  const std::string head = std::string(TRACER_ARGV_HEAD_BYTES - 1, 'x') + '\0';
+  const std::string tail = std::string(TRACER_ARGV_TAIL_BYTES - 1, 'y') + '\0';
+  const auto record = as<ExecRecord>(wire::exec_record(kWho, {.argv_total = 10'000}, head + tail));
+  CHECK(record.text.argv == std::vector<std::string>{std::string(TRACER_ARGV_HEAD_BYTES - 1, 'x'),
+                                                     "…" + std::string(TRACER_ARGV_TAIL_BYTES - 1, 'y')});
 }
 
 TEST_CASE("a vector of just the most bytes is not cut") {

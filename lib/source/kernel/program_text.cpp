@@ -23,11 +23,19 @@ std::vector<std::string> split_argv(std::string_view bytes, std::uint64_t total)
     add(bytes);
     return argv;
   }
-  add(bytes.substr(0, TRACER_ARGV_HEAD_BYTES));
-  if (!argv.empty()) argv.back() += "…";
+  const std::string_view head = bytes.substr(0, TRACER_ARGV_HEAD_BYTES);
+  add(head);
+  // What is missing may end in the word in which it began, so that the rest is a class path's or a secret's.
+  std::string cut = head.empty() || head.back() == '\0' || argv.empty() ? std::string() : std::move(argv.back());
+  if (!cut.empty()) argv.pop_back();
   const std::size_t first_of_tail = argv.size();
   add(bytes.substr(TRACER_ARGV_HEAD_BYTES));
-  if (argv.size() > first_of_tail) argv[first_of_tail].insert(0, "…");
+  cut += "…";
+  if (argv.size() > first_of_tail) {
+    argv[first_of_tail].insert(0, cut);
+  } else {
+    argv.push_back(std::move(cut));
+  }
   return argv;
 }
 
