@@ -61,8 +61,9 @@ class Background:
             begin = time.monotonic()
             with open(self.report.log_of(name), "w", encoding="utf-8") as log:
                 with self.lock:
+                    # No session of its own: the kernel may give each session an equal share, whatever its priority.
                     self.process = subprocess.Popen([*IDLE, *map(str, command)], stdin=subprocess.DEVNULL, stdout=log,
-                                                    stderr=subprocess.STDOUT, start_new_session=True)
+                                                    stderr=subprocess.STDOUT, process_group=0)
                     if not self.may_run.is_set():
                         self._signal(signal.SIGSTOP)
                 status = self.process.wait()

@@ -47,9 +47,12 @@ class TestRun:
             self.background.start(self.steps_that_need_no_quiet())
             self.on_this_machine()
             if not self.quick:
-                self.sanitizers()
-                self.fuzzing()
-                self.emulated_kernels()
+                # An emulated machine keeps less than one CPU busy: what needs no quiet is built and run beside it.
+                with ThreadPoolExecutor(1) as beside:
+                    kernels = beside.submit(self.emulated_kernels)
+                    self.sanitizers()
+                    self.fuzzing()
+                    kernels.result()
             self.background.collect()
         finally:
             self.background.end()
@@ -62,8 +65,9 @@ class TestRun:
 
     def must_build(self, what, *commands):
         log = self.report.log_of(f"build_{what}")
+        politely = [] if what == "dev" else ["nice", "-n", "19"]
         with open(log, "w", encoding="utf-8") as file:
-            good = all(subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+            good = all(subprocess.run([*politely, *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                       check=False).returncode == 0 for command in commands)
         if not good:
             print(f"building '{what}' failed; {log} ends:")
