@@ -10,33 +10,23 @@
 namespace tracer::internal {
 namespace {
 
-std::vector<std::string> split_argv(std::string_view bytes, std::uint64_t total) {
+std::vector<std::string> split(std::string_view bytes) {
   std::vector<std::string> argv;
-  const auto add = [&argv](std::string_view part) {
-    while (!part.empty()) {
-      const std::size_t end = std::min(part.find('\0'), part.size());
-      argv.emplace_back(part.substr(0, end));
-      part.remove_prefix(std::min(end + 1, part.size()));
-    }
-  };
-  if (total <= bytes.size() || bytes.size() <= TRACER_ARGV_HEAD_BYTES) {
-    add(bytes);
-    return argv;
-  }
-  const std::string_view head = bytes.substr(0, TRACER_ARGV_HEAD_BYTES);
-  add(head);
-  // What is missing may end in the word in which it began, so that the rest is a class path's or a secret's.
-  std::string cut = head.empty() || head.back() == '\0' || argv.empty() ? std::string() : std::move(argv.back());
-  if (!cut.empty()) argv.pop_back();
-  const std::size_t first_of_tail = argv.size();
-  add(bytes.substr(TRACER_ARGV_HEAD_BYTES));
-  cut += "…";
-  if (argv.size() > first_of_tail) {
-    argv[first_of_tail].insert(0, cut);
-  } else {
-    argv.push_back(std::move(cut));
+  while (!bytes.empty()) {
+    const std::size_t end = std::min(bytes.find('\0'), bytes.size());
+    argv.emplace_back(bytes.substr(0, end));
+    bytes.remove_prefix(std::min(end + 1, bytes.size()));
   }
   return argv;
+}
+
+/// What is missing may end in the word in which it began, so that the rest is a class path's or a secret's: they stay
+/// one.
+std::vector<std::string> split_argv(std::string_view bytes, std::uint64_t total) {
+  if (total <= bytes.size() || bytes.size() <= TRACER_ARGV_HEAD_BYTES) return split(bytes);
+  std::string marked(bytes);
+  marked.insert(TRACER_ARGV_HEAD_BYTES, "…");
+  return split(marked);
 }
 
 }  // namespace
