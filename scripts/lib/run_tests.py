@@ -67,8 +67,8 @@ class TestRun:
         log = self.report.log_of(f"build_{what}")
         politely = [] if what == "dev" else ["nice", "-n", "19"]
         with open(log, "w", encoding="utf-8") as file:
-            good = all(subprocess.run([*politely, *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                      check=False).returncode == 0 for command in commands)
+            good = all(subprocess.run([*politely, *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=file,
+                                      stderr=subprocess.STDOUT, check=False).returncode == 0 for command in commands)
         if not good:
             print(f"building '{what}' failed; {log} ends:")
             print("\n".join(log.read_text(errors="replace").split("\n")[-40:]))
