@@ -104,24 +104,19 @@ static __always_inline __u64 least_ahead(__u64 known_ns, __u64 seen_ns, __u64 si
 }
 
 /*
- * Run time of the current thread is booked at ticks and switches only. To know it in between, the scheduler's clock
- * must be known now: the boot clock less what it is ahead, which each CPU notes at some switches. `next` was put on the
- * CPU a moment ago, at next->se.exec_start of the scheduler's clock; how long ago varies.
+ * Run time of the current thread is booked at ticks and switches only. To know it in between, the run queue's clock
+ * must be known now: the boot clock less what it is ahead, which each CPU notes at some switches. The kernel looked at
+ * its clock a moment before a switch; how long before varies.
  */
 static __noinline void note_clock(struct task_struct *next, __u64 now_ns)
 {
 	struct tracer_cpu *cpu = this_cpu();
-	__u64 now = next->se.exec_start;
+	__u64 now = queue_clock(next);
 	__s64 since = now - cpu->seen_ns;
 
-	/* Negative for an idle task on kernels that do not keep its exec_start. */
 	if (since <= 0)
 		return;
-	if (!cpu->seen_ns)
-		since = 0;
-	cpu->ahead_ns = least_ahead(cpu->ahead_ns, now_ns - now, since);
-	if (keep_ledgers)
-		cpu->queue_ahead_ns = least_ahead(cpu->queue_ahead_ns, now_ns - queue_clock(next), since);
+	cpu->ahead_ns = least_ahead(cpu->ahead_ns, now_ns - now, cpu->seen_ns ? since : 0);
 	cpu->seen_ns = now;
 }
 
@@ -131,7 +126,7 @@ static __always_inline __u64 queue_clock_now(__u64 now_ns)
 	struct task_struct *current = (void *)bpf_get_current_task();
 	__u64 last = BPF_CORE_READ(current, se.cfs_rq, rq, clock);
 	struct tracer_cpu *cpu = this_cpu();
-	__u64 since = now_ns - cpu->queue_ahead_ns - last;
+	__u64 since = now_ns - cpu->ahead_ns - last;
 
 	/* Longer: not seen since a suspend. */
 	return cpu->seen_ns && since < SUSPEND_NS ? last + since : last;
@@ -146,13 +141,11 @@ static __always_inline __u64 queue_clock_now(__u64 now_ns)
  */
 static __always_inline bool time_to_note_clock(struct task_struct *prev, struct task_struct *next)
 {
-	__u64 now = next->se.exec_start;
-
-	if ((now & (15 << 10)) == 0)
+	if ((next->se.exec_start & (15 << 10)) == 0)
 		return true;
 	if (!(prev->flags & PF_IDLE))
 		return false;
-	return now - this_cpu()->seen_ns > CLOCK_FRESH_NS;
+	return queue_clock(next) - this_cpu()->seen_ns > CLOCK_FRESH_NS;
 }
 
 #define LONGEST_TICK_NS 100000000
@@ -162,20 +155,26 @@ static __always_inline bool time_to_note_clock(struct task_struct *prev, struct 
 static __always_inline bool exact_run_time(struct task_struct *current, __u64 now_ns, __u64 *run_time_ns)
 {
 	struct tracer_cpu *cpu = this_cpu();
-	__u64 now = now_ns - cpu->ahead_ns;
-	__s64 since_booked = now - current->se.exec_start;
+	struct queue_clocks clocks;
 
 	*run_time_ns = current->se.sum_exec_runtime;
-	if (!cpu->seen_ns || now - cpu->seen_ns > CLOCK_KNOWN_NS)
+	if (!read_queue_clocks(&clocks, current) && !read_queue_clocks(&clocks, current))
+		return false;
+	__s64 since_booked = clocks.task_ns - current->se.exec_start;
+	__s64 since_looked = now_ns - cpu->ahead_ns - clocks.now_ns;
+	if (!cpu->seen_ns || clocks.now_ns + since_looked - cpu->seen_ns > CLOCK_KNOWN_NS)
 		return false;
 	/* Longer than any tick, or far off: its clock is not known here. */
-	if (since_booked > LONGEST_TICK_NS || since_booked < -CLOCK_UNSURE_NS)
+	if (since_booked < 0 || since_booked > LONGEST_TICK_NS)
 		return false;
-	/* Booked a moment ago by a clock that is not so far behind as was thought. */
-	if (since_booked < 0)
-		cpu->ahead_ns += since_booked;
-	else
-		*run_time_ns += since_booked;
+	if (since_looked < -CLOCK_UNSURE_NS || since_looked > LONGEST_TICK_NS)
+		return false;
+	/* Looked at a moment ago, so it is not so far behind as was thought. */
+	if (since_looked < 0) {
+		cpu->ahead_ns += since_looked;
+		since_looked = 0;
+	}
+	*run_time_ns += since_booked + since_looked;
 	return true;
 }
 

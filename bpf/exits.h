@@ -23,17 +23,43 @@ static __always_inline __u32 exit_status(struct task_struct *last, const struct 
 	return last->pid == last->tgid ? own : leader;
 }
 
+static __always_inline bool doubtful_read(__u32 flags, __u64 read_before_exec_bytes)
+{
+	return flags & TRACER_FLAG_EXECUTED ? read_before_exec_bytes > TRACER_MOST_EXEC_READ_BYTES
+					    : flags & TRACER_FLAG_ADOPTED_LIFE;
+}
+
+/* One for all CPUs, as there may be many of them. */
+static __noinline void add_to_more_totals(__u32 context_id, const struct tracer_wire_account *total,
+					  __u64 read_before_exec_bytes, __u32 flags, __u32 status)
+{
+	struct tracer_context_totals *sums = bpf_map_lookup_elem(&more_totals, &context_id);
+
+	if (!sums || !total)
+		return;
+	add_account_atomic(&sums->account, total);
+	__sync_fetch_and_add(&sums->read_before_exec_bytes, read_before_exec_bytes);
+	if (doubtful_read(flags, read_before_exec_bytes))
+		__sync_fetch_and_add(&sums->doubtful_reads, 1);
+	if (flags & TRACER_FLAG_LOST_THREADS)
+		__sync_fetch_and_add(&sums->lost_threads, 1);
+	__sync_fetch_and_add(&sums->ended, 1);
+	if (status)
+		__sync_fetch_and_add(&sums->failed, 1);
+}
+
 static __always_inline void add_to_totals(__u32 context_id, const struct tracer_wire_account *total,
 					  __u64 read_before_exec_bytes, __u32 flags, __u32 status)
 {
 	struct tracer_context_totals *sums = bpf_map_lookup_elem(&totals, &context_id);
 
-	if (!sums)
+	if (!sums) {
+		add_to_more_totals(context_id, total, read_before_exec_bytes, flags, status);
 		return;
+	}
 	add_account(&sums->account, total);
 	sums->read_before_exec_bytes += read_before_exec_bytes;
-	if (flags & TRACER_FLAG_EXECUTED ? read_before_exec_bytes > TRACER_MOST_EXEC_READ_BYTES
-					 : flags & TRACER_FLAG_ADOPTED_LIFE)
+	if (doubtful_read(flags, read_before_exec_bytes))
 		sums->doubtful_reads++;
 	if (flags & TRACER_FLAG_LOST_THREADS)
 		sums->lost_threads++;

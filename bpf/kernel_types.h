@@ -188,6 +188,7 @@ struct sched_info {
 
 struct rq {
 	__u64 clock;
+	__u64 clock_task;
 };
 
 struct cfs_rq {

@@ -15,6 +15,7 @@
 #include "ledger_life.h"
 #include "process.h"
 #include "arguments.h"
+#include "labels.h"
 #include "exits.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -29,6 +30,8 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	__u32 pid = child->tgid;
 
 	if (child->pid != child->tgid) {
+		if (labels_in_use)
+			inherit_label(child, parent);
 		if (!origin)
 			return 0;
 		__sync_fetch_and_add(&origin->threads, 1);
@@ -52,6 +55,13 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		return 0;
 	} else if (track_all || use_cgroup_rules || use_uid_rules) {
 		action = rule_for(child, &context_id);
+	}
+	/* What a labeled thread makes is followed, whatever the filter takes in. */
+	__u32 label = 0;
+	if (labels_in_use && action != TRACER_RULE_EXCLUDE && label_of(parent, &label)) {
+		action = TRACER_RULE_INCLUDE;
+		if (label)
+			context_id = label;
 	}
 	if (!action || (!origin && action == TRACER_RULE_EXCLUDE))
 		return 0;
@@ -121,6 +131,11 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	struct tracer_process *process = process_of(task);
 	__u32 slot = 0;
 
+	/* The labels of its maker's scope are in its context id by now; what its threads have said ends here. */
+	if (labels_in_use) {
+		forget_label(task->pid);
+		forget_label(old_tid);
+	}
 	if (!process) {
 		__u32 context_id;
 		if (!track_all && !use_cgroup_rules && !use_uid_rules)
@@ -234,6 +249,8 @@ int BPF_PROG(process_exit, struct task_struct *task)
 {
 	struct tracer_process *process = process_of(task);
 
+	if (labels_in_use)
+		forget_label(task->pid);
 	if (!process)
 		return 0;
 	/* Counted now, before it is dead; one that was there when the process was taken in has been counted then. */

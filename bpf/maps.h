@@ -32,6 +32,15 @@ struct {
 	__type(value, struct tracer_context_totals);
 } totals SEC(".maps");
 
+/* Of context ids beyond those; user space makes the entries. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_context_totals);
+} more_totals SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, TRACER_LOSS_CAUSES);

@@ -230,7 +230,7 @@ struct tracer_wire_file {
 	char name[TRACER_FILE_NAME_SIZE]; /* the last component; cut when longer */
 };
 
-/* Sums of all processes that ended in a context; per CPU, in the map `totals`. */
+/* Sums of all processes that ended in a context: per CPU in the map `totals`, or one in `more_totals`. */
 struct tracer_context_totals {
 	struct tracer_wire_account account;
 	__u64 ended;
@@ -251,7 +251,8 @@ struct tracer_context_totals {
 #define TRACER_LOSS_THREAD_TABLE 5  /* a process whose ended threads could not be summed */
 #define TRACER_LOSS_CGROUP_TABLE 6  /* a new cgroup of a rule's subtree that could not be noted */
 #define TRACER_LOSS_LEDGER_TABLE 7  /* a thread whose waits could not be followed */
-#define TRACER_LOSS_CAUSES 8
+#define TRACER_LOSS_LABEL_TABLE 8   /* a new thread that could not be given the label of its maker */
+#define TRACER_LOSS_CAUSES 9
 
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1
@@ -299,11 +300,10 @@ struct tracer_slot {
 
 /* What is known of a CPU. One cache line each. */
 struct tracer_cpu {
-	__u64 ahead_ns; /* the boot clock, of the clock in which the scheduler accounts run time here, when last seen */
-	__u64 seen_ns;	/* when, in the scheduler's clock; 0: never */
+	__u64 ahead_ns; /* the boot clock, of the clock of its run queue, when last seen */
+	__u64 seen_ns;	/* when, in the run queue's clock; 0: never */
 	__u64 offset;	/* of its per-CPU memory */
-	__u64 queue_ahead_ns; /* as ahead_ns, of the clock of its run queue, in which waits are told */
-	__u64 reserved[4];
+	__u64 reserved[5];
 };
 
 #define TRACER_MAX_LIMITS 3

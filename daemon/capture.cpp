@@ -12,6 +12,7 @@
 #include <tracer/error.hpp>
 #include <tracer/report.hpp>
 
+#include "commands.hpp"
 #include "report_text.hpp"
 #include "say.hpp"
 #include "screen.hpp"
@@ -28,6 +29,8 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   if (given.families) options.families = *given.families;
   if (given.interval) options.sample_interval = *given.interval;
   options.max_cost_share = given.max_cost_share;
+  options.engine_rules = given.engine_rules.value_or("");
+  options.read_engine_notes = given.read_engine_notes;
   return options;
 }
 
@@ -40,6 +43,7 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
   if (options.json)
     outputs.json_fd =
         *options.json == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : tracer::open_as(user, *options.json);
+  if (options.trace) outputs.trace_fd = tracer::open_as(user, *options.trace);
   struct stat record {};
   struct stat json {};
   if (outputs.record_fd && outputs.json_fd && ::fstat(*outputs.record_fd, &record) == 0 &&
@@ -51,8 +55,12 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
 }
 
 Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs, std::optional<pid_t> command)
-    : session_(session_options(std::move(filter), options)), live_(options.live) {
+    : session_(session_options(std::move(filter), options)), live_(options.live), by_(options.by) {
   if (command) command_.emplace(*command);
+  trace_fd_ = outputs.trace_fd;
+  trace_name_ = options.trace.value_or("");
+  for (const tracer::Problem& problem : session_.rule_problems())
+    say("tracerd: a rule is left out: {}\n", problem.what);
   const auto add = [this](const std::string& name, std::unique_ptr<tracer::Sink> sink) {
     outputs_.push_back({name, session_.add_sink(std::move(sink))});
   };
@@ -71,6 +79,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
 void Capture::on_event(const tracer::Event& event) {
   if (command_ && !command_->saw(event)) return;
   summary_.add(event);
+  if (trace_fd_) tasks_.add(event);
   if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
   if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
 }
@@ -108,9 +117,21 @@ void Capture::report_problems() {
   }
 }
 
+void Capture::write_trace() {
+  if (!trace_fd_) return;
+  try {
+    if (::ftruncate(*trace_fd_, 0) != 0) errno = 0;
+    write_text(*trace_fd_, tasks_.trace(session_.host().wall_offset_ns), trace_name_);
+  } catch (const tracer::Error& error) {
+    say("tracerd: {}\n", error.what());
+  }
+  ::close(*trace_fd_);
+}
+
 void Capture::finish(const std::string& title) {
   session_.stop();
   live_.clear();
+  write_trace();
   report_problems();
   for (const Output& output : outputs_)
     if (const std::uint64_t dropped = output.sink.dropped(); dropped != 0)
@@ -118,7 +139,7 @@ void Capture::finish(const std::string& title) {
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.families(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
-  say("{}", format_report(title, tracer::make_report(summary_, figures), terminal_columns()));
+  say("{}", format_report(title, tracer::make_report(summary_, figures), by_, terminal_columns()));
 }
 
 }  // namespace tracerd

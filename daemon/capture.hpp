@@ -15,6 +15,7 @@
 #include "command_line.hpp"
 #include "live_line.hpp"
 #include "signals.hpp"
+#include "task_files.hpp"
 
 namespace tracerd {
 
@@ -22,6 +23,7 @@ namespace tracerd {
 struct Outputs {
   std::optional<int> record_fd;
   std::optional<int> json_fd;
+  std::optional<int> trace_fd;  ///< Written at the end.
 };
 /// Throws tracer::Error(kFileUnwritable). With the rights of `user`, if there is one.
 Outputs open_outputs(const Options& options, const std::optional<tracer::User>& user);
@@ -54,6 +56,7 @@ class Capture {
  private:
   void on_event(const tracer::Event& event);
   void report_problems();
+  void write_trace();
 
   tracer::Session session_;
   tracer::Summary summary_;
@@ -65,7 +68,11 @@ class Capture {
     bool reported = false;
   };
   std::vector<Output> outputs_;
+  std::optional<int> trace_fd_;
+  std::string trace_name_;
+  TaskFiles tasks_;
   tracer::Subscription subscription_;
+  const std::optional<By> by_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 

@@ -10,7 +10,12 @@
 
 namespace tracerd {
 
-int check_command() {
+int check_command(const Options& options) {
+  if (options.rules) {
+    tracer::check_engine_rules(*options.rules);
+    fmt::print("{}: no mistakes\n", *options.rules);
+    return 0;
+  }
   const tracer::HostInfo host = tracer::this_host();
   const tracer::CheckReport report = tracer::check();
   fmt::print("Linux {} on {}, {} CPUs\n\n", host.kernel_release, host.architecture, host.cpu_count);

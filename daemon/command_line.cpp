@@ -35,10 +35,13 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string) const override {
     if (app->get_parent() == nullptr) return "usage: tracerd COMMAND [OPTIONS] | --help | --version\n";
     const std::string& name = app->get_name();
-    const char* words = name == "run"     ? "[OPTIONS] [--] COMMAND [ARGUMENT ...]"
-                        : name == "watch" ? "--pid N | --cgroup PATH | --host [OPTIONS]"
-                        : name == "dump"  ? "FILE"
-                                          : "";
+    const char* words = name == "run"       ? "[OPTIONS] [--] COMMAND [ARGUMENT ...]"
+                        : name == "watch"   ? "--pid N | --cgroup PATH | --host [OPTIONS]"
+                        : name == "dump"    ? "[--explain] FILE"
+                        : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE"
+                        : name == "explain" ? "PID"
+                        : name == "check"   ? "[--rules FILE]"
+                                            : "";
     return fmt::format("usage: tracerd {}{}{}\n", name, *words == '\0' ? "" : " ", words);
   }
   std::string make_subcommand(const CLI::App* sub) const override {
@@ -79,10 +82,24 @@ The first line is the host and its clock; each other line is an event, with `kin
 boot clock: add the host's wall_offset_ns for Unix time. What is not known is null. Damage is reported on standard
 error.)";
 
+constexpr const char* kExportDescription = R"(Write figures of tasks, from a recording, in files that other tools read.
+
+--trace writes a table like that of 'nextflow run -with-trace', --benchmark a file for each task like Snakemake's. The
+values are those of all processes of a task: exact CPU time and bytes, and the most memory that they held at once. What is
+not known is '-' or 'NA'.)";
+
+constexpr const char* kExplainDescription = R"(Explain which run and task a living process belongs to.
+
+Reads the process and its ancestors in /proc, and prints each field of its context with the rule that gives it and what
+that rule asks for. What was labeled or announced in a session is not known here: see 'tracerd dump --explain'.)";
+
 constexpr const char* kCheckDescription = R"(Report what this machine allows.
 
 Lists what tracing needs and what you are permitted, each with its error code and how to fix it. Loads and changes
-nothing. Exit status: 0: tracing works; 1: something required is missing.)";
+nothing. Exit status: 0: tracing works; 1: something required is missing.
+
+With --rules a file of rules for engines is checked instead: all mistakes are reported with their lines, and its
+examples are tried. Exit status: 0: it is right; 1: it is not.)";
 
 CLI::Option* add(CLI::App& app, const std::string& name, const char* value, const char* description) {
   return app.add_option(name, CLI::callback_t{}, description)
@@ -95,6 +112,11 @@ void add_flag(CLI::App& app, const std::string& name, const std::string& descrip
       name, [](std::int64_t) {}, description);
 }
 
+void add_rules_options(CLI::App& app) {
+  add(app, "--engine-rules", "FILE", "Your own rules for engines, in front of the built-in ones");
+  add_flag(app, "--no-engine-notes", "Don't read names in files that engines have written");
+}
+
 void add_tracing_options(CLI::App& app) {
   add(app, "--record", "FILE", "Write a recording (see tracerd dump)");
   add(app, "--json", "FILE", "Write events as JSON lines while they happen; '-': standard output");
@@ -105,6 +127,9 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--families", "LIST", "Families besides the lifecycle: waits,snapshots (default: both) or none");
   add(app, "--interval", "MS", "Milliseconds between two snapshots, at least 100 (default: 1000)");
   add(app, "--max-cost", "PERCENT", "Disable the most expensive family above this share of one CPU (default: never)");
+  add(app, "--by", "ROWS", "Rows of the table: run, step, task, tool or process (default: all levels of the runs)");
+  add(app, "--trace", "FILE", "At the end, write the tasks in the form of Nextflow's trace (see tracerd export)");
+  add_rules_options(app);
   add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");
 }
 
@@ -124,8 +149,18 @@ std::unique_ptr<CLI::App> make_app() {
   add_flag(watch, "--host", "Every process (without root: only your own processes)");
   add_tracing_options(watch);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
+  add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that says each field");
+  add(dump, "--engine-rules", "FILE", "Your own rules for engines, with which it was recorded");
   add(dump, "FILE", "", "The recording; - is standard input");
-  app->add_subcommand("check", kCheckDescription);
+  CLI::App& exports = *app->add_subcommand("export", kExportDescription);
+  add(exports, "--trace", "FILE", "A table in Nextflow's form; '-': standard output");
+  add(exports, "--benchmark", "FOLDER", "A file for each task in Snakemake's form");
+  add(exports, "FILE", "", "The recording");
+  CLI::App& explain = *app->add_subcommand("explain", kExplainDescription);
+  add_rules_options(explain);
+  add(explain, "PID", "", "The process");
+  CLI::App& check = *app->add_subcommand("check", kCheckDescription);
+  add(check, "--rules", "FILE", "Check a file of rules for engines");
   // Last: a subcommand begins with the footer that there is.
   app->footer(kFooter);
   for (CLI::App* each : app->get_subcommands({})) each->group("Commands");
@@ -168,10 +203,11 @@ std::optional<Number> number_of(std::string_view text, Number least, Number most
 }
 
 std::optional<pid_t> pid_of(const CLI::App& app) {
-  const auto text = value_of(app, "--pid");
+  const std::string name = app.get_name() == "explain" ? "PID" : "--pid";
+  const auto text = value_of(app, name);
   if (!text) return std::nullopt;
   const auto pid = number_of<pid_t>(*text, 1, std::numeric_limits<pid_t>::max());
-  if (!pid) wrong(fmt::format("--pid {}: not a process id", *text), app.get_name());
+  if (!pid) wrong(fmt::format("{} {}: not a process id", name, *text), app.get_name());
   return pid;
 }
 
@@ -213,6 +249,16 @@ std::optional<std::vector<tracer::Family>> families_of(const CLI::App& app) {
   return families;
 }
 
+std::optional<By> by_of(const CLI::App& app) {
+  const auto text = value_of(app, "--by");
+  if (!text) return std::nullopt;
+  constexpr std::pair<std::string_view, By> kNames[] = {
+      {"run", By::kRun}, {"step", By::kStep}, {"task", By::kTask}, {"tool", By::kTool}, {"process", By::kProcess}};
+  for (const auto& [name, by] : kNames)
+    if (*text == name) return by;
+  wrong(fmt::format("--by {}: not one of run, step, task, tool, process", *text), app.get_name());
+}
+
 bool has_flag(const CLI::App& app, const char* name) {
   const CLI::Option* option = app.get_option_no_throw(name);
   return option != nullptr && option->count() != 0;
@@ -232,15 +278,24 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.record = value_of(app, "--record");
   options.json = value_of(app, "--json");
   options.user = value_of(app, "--user");
-  options.context = {value_of(app, "--pipeline"), value_of(app, "--run"), value_of(app, "--step"),
-                     value_of(app, "--sample")};
+  options.context = {.pipeline = value_of(app, "--pipeline"),
+                     .run = value_of(app, "--run"),
+                     .step = value_of(app, "--step"),
+                     .sample = value_of(app, "--sample")};
   options.interval = interval_of(app);
   options.families = families_of(app);
   options.max_cost_share = max_cost_of(app);
+  options.by = by_of(app);
   options.live = !has_flag(app, "--no-live");
   options.pid = pid_of(app);
   options.cgroup = value_of(app, "--cgroup");
   options.host = has_flag(app, "--host");
+  options.engine_rules = value_of(app, "--engine-rules");
+  options.read_engine_notes = !has_flag(app, "--no-engine-notes");
+  options.explain = has_flag(app, "--explain");
+  options.rules = value_of(app, "--rules");
+  options.trace = value_of(app, "--trace");
+  options.benchmark = value_of(app, "--benchmark");
   if (options.record && options.json && *options.record == *options.json)
     wrong("--record and --json name the same file", app.get_name(), ErrorCode::kContradiction);
   return options;
@@ -250,6 +305,8 @@ Options::Command command_of(const std::string& name) {
   if (name == "run") return Options::Command::kRun;
   if (name == "watch") return Options::Command::kWatch;
   if (name == "dump") return Options::Command::kDump;
+  if (name == "export") return Options::Command::kExport;
+  if (name == "explain") return Options::Command::kExplain;
   return Options::Command::kCheck;
 }
 
@@ -266,7 +323,7 @@ Options::Command command_of(const std::string& name) {
     wrong(word.starts_with('-') ? fmt::format("unknown option {}", word) : fmt::format("unexpected word '{}'", word),
           topic);
   }
-  wrong(sub == nullptr ? "a command is missing: run, watch, dump or check" : error.what(), topic);
+  wrong(sub == nullptr ? "a command is missing: run, watch, dump, export, explain or check" : error.what(), topic);
 }
 
 const CLI::App* find_subcommand(const CLI::App& app, const std::string& name) {
@@ -276,7 +333,7 @@ const CLI::App* find_subcommand(const CLI::App& app, const std::string& name) {
 }
 
 Options parse(CLI::App& app, std::vector<std::string> words) {
-  if (words.empty()) wrong("a command is missing: run, watch, dump or check", "");
+  if (words.empty()) wrong("a command is missing: run, watch, dump, export, explain or check", "");
   if (words.front() == "help") words.front() = "--help";
   const CLI::App* sub = find_subcommand(app, words.front());
   if (sub == nullptr && app.get_option_no_throw(words.front()) == nullptr)
@@ -309,9 +366,12 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
   options.words = std::move(command_words);
   if (options.command == Options::Command::kRun && options.words.empty()) wrong("the command to run is missing", "run");
   if (options.command == Options::Command::kWatch) check_watch(options);
-  if (options.command == Options::Command::kDump) {
+  if (options.command == Options::Command::kExplain && !options.pid) wrong("name a process", "explain");
+  if (options.command == Options::Command::kExport && !options.trace && !options.benchmark)
+    wrong("what to write is missing: --trace FILE or --benchmark FOLDER", "export");
+  if (options.command == Options::Command::kDump || options.command == Options::Command::kExport) {
     const auto file = value_of(*sub, "FILE");
-    if (!file) wrong("name one recording", "dump");
+    if (!file) wrong("name one recording", sub->get_name());
     options.file = *file;
   }
   return options;

@@ -11,11 +11,13 @@
 #include <tracer/context.hpp>
 #include <tracer/families.hpp>
 
+#include "report_table.hpp"
+
 namespace tracerd {
 
 /// What was asked for on the command line.
 struct Options {
-  enum class Command { kHelp, kVersion, kRun, kWatch, kDump, kCheck };
+  enum class Command { kHelp, kVersion, kRun, kWatch, kDump, kExport, kExplain, kCheck };
   Command command = Command::kHelp;
   std::string help;  ///< The text that was asked for.
   std::optional<std::string> record;
@@ -26,9 +28,16 @@ struct Options {
   std::optional<std::vector<tracer::Family>> families;
   std::optional<double> max_cost_share;
   bool live = true;
+  std::optional<By> by;  ///< The rows of the table; absent: by the tree of runs, if there is one.
   std::optional<pid_t> pid;
   std::optional<std::string> cgroup;
   bool host = false;
+  std::optional<std::string> engine_rules;  ///< In front of the built-in ones.
+  bool read_engine_notes = true;
+  bool explain = false;                  ///< Of dump: reasons instead of events.
+  std::optional<std::string> trace;      ///< Files of the tasks that ended.
+  std::optional<std::string> benchmark;  ///< A folder.
+  std::optional<std::string> rules;      ///< Of check: a file of rules for engines.
   std::string file;
   std::vector<std::string> words;  ///< The command to run.
 };

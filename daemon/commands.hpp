@@ -2,6 +2,9 @@
 /// One function a command; each returns tracerd's exit status and throws tracer::Error.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include <tracer/error.hpp>
 
 #include "command_line.hpp"
@@ -11,7 +14,11 @@ namespace tracerd {
 int run_command(const Options& options);
 int watch_command(const Options& options);
 int dump_command(const Options& options);
-int check_command();
+int explain_command(const Options& options);
+int export_command(const Options& options);
+/// Throws tracer::Error(kFileUnwritable).
+void write_text(int fd, std::string_view text, const std::string& name);
+int check_command(const Options& options);
 
 /// Of a `run` that failed before the command ran.
 int exit_status_of(const tracer::Error& error);

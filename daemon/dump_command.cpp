@@ -5,12 +5,17 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <set>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <tracer/recording.hpp>
 
 #include "commands.hpp"
+#include "explanation.hpp"
+#include "printable.hpp"
 #include "say.hpp"
 
 namespace tracerd {
@@ -27,13 +32,56 @@ tracer::RecordingReader open_recording(const std::string& file, const std::strin
   return tracer::RecordingReader(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), name);
 }
 
+/// Each context once, in the order in which they came.
+class Explained {
+ public:
+  void add(const tracer::Event& event) {
+    tracer::visit(
+        [this](const auto& one) {
+          if constexpr (requires { one.process->context; }) add(one.process);
+        },
+        event);
+  }
+  void print(const std::string& engine_rules) const {
+    std::vector<tracer::Context> contexts;
+    for (const auto& process : order_) contexts.push_back(*process->context);
+    const auto reasons = tracer::explain(contexts, engine_rules);
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const auto& process = order_[i];
+      print_line(fmt::format("pid {}  {}{}, and others", process->pid,
+                             printable(process->program->tool.value_or("?"), kMostTool),
+                             process->context->engine_own ? ": the engine's own work" : ""));
+      const std::string text = explanation_of(reasons[i]);
+      print_line(text.substr(0, text.size() - 1));
+    }
+  }
+
+ private:
+  void add(const std::shared_ptr<const tracer::Process>& process) {
+    if (process->context == last_) return;
+    last_ = process->context;
+    if (seen_.insert(*last_).second) order_.push_back(process);
+  }
+
+  static constexpr std::size_t kMostTool = 60;
+  std::shared_ptr<const tracer::Context> last_;
+  std::set<tracer::Context> seen_;
+  std::vector<std::shared_ptr<const tracer::Process>> order_;
+};
+
 }  // namespace
 
 int dump_command(const Options& options) {
   const std::string name = options.file == "-" ? "standard input" : options.file;
   tracer::RecordingReader reader = open_recording(options.file, name);
-  print_line(to_json(reader.host()));
-  while (const auto event = reader.next()) print_line(to_json(*event));
+  if (options.explain) {
+    Explained explained;
+    while (const auto event = reader.next()) explained.add(*event);
+    explained.print(options.engine_rules.value_or(""));
+  } else {
+    print_line(to_json(reader.host()));
+    while (const auto event = reader.next()) print_line(to_json(*event));
+  }
   if (std::fflush(stdout) != 0)
     throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, "can't write to standard output", {}, {}});
   const tracer::RecordingDamage& damage = reader.damage();

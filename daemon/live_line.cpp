@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -59,6 +60,16 @@ bool prints_lines() {
 
 }  // namespace
 
+namespace {
+
+std::string task_of(const tracer::Context& context) {
+  if (context.task) return printable(*context.task, kMostNameWidth);
+  if (context.task_id) return printable(context.step.value_or(*context.task_id), kMostNameWidth);
+  return {};
+}
+
+}  // namespace
+
 std::string describe(const tracer::ProcessSample& sample) {
   const tracer::Program& program = *sample.process->program;
   std::string text = printable(program.tool.value_or(program.comm.value_or("?")), kMostNameWidth);
@@ -75,13 +86,16 @@ std::string describe(const tracer::ProcessSample& sample) {
 LiveLine::LiveLine(bool wanted) : on_terminal_(wanted && can_place_cursor()) {}
 
 void LiveLine::saw(const tracer::ProcessSample& sample) {
-  add(sample.time_ns, 1, {describe(sample), sample.account.cpu_ns.value_or(0), sample.progress.has_value()});
+  const tracer::Context& context = *sample.process->context;
+  add(sample.time_ns, 1,
+      {context.engine_own ? std::string() : describe(sample), task_of(context), sample.account.cpu_ns.value_or(0),
+       sample.progress.has_value()});
 }
 
 void LiveLine::saw(const tracer::ToolSample& sample) {
   add(sample.time_ns, sample.processes,
       {fmt::format("{} x {}", sample.processes, printable(sample.tool.value_or("?"), kMostNameWidth)),
-       sample.account.cpu_ns.value_or(0), false});
+       task_of(*sample.context), sample.account.cpu_ns.value_or(0), false});
 }
 
 void LiveLine::add(std::uint64_t snapshot_ns, std::uint64_t processes, Running running) {
@@ -101,8 +115,15 @@ std::string LiveLine::line(std::size_t columns) const {
   std::stable_sort(all.begin(), all.end(), [](const Running& a, const Running& b) {
     return a.has_progress != b.has_progress ? a.has_progress : a.cpu_ns > b.cpu_ns;
   });
-  std::string text = fmt::format("[{} running", processes_);
-  for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i) text += (i == 0 ? ": " : "; ") + all[i].text;
+  // Of each task what stands for it.
+  std::set<std::string> tasks;
+  std::erase_if(all, [&](const Running& one) {
+    return one.text.empty() || (!one.task.empty() && !tasks.insert(one.task).second);
+  });
+  std::string text = tasks.empty() ? fmt::format("[{} running", processes_)
+                                   : fmt::format("[{} tasks, {} processes", tasks.size(), processes_);
+  for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i)
+    text += (i == 0 ? ": " : "; ") + (all[i].task.empty() ? "" : all[i].task + ": ") + all[i].text;
   if (all.size() > kMostShown) text += fmt::format("; {}", symbols().ellipsis);
   return printable(text + "]", columns - 2);
 }

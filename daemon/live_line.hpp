@@ -10,8 +10,8 @@
 
 namespace tracerd {
 
-/// The terminal's last row shows what is running, its progress and the time left; what the command prints scrolls above
-/// it. Only on a terminal on which lines are printed, and not in the first seconds.
+/// The terminal's last row shows which tasks and tools are running, their progress and the time left; what the command
+/// prints scrolls above it. Only on a terminal on which lines are printed, and not in the first seconds.
 class LiveLine {
  public:
   explicit LiveLine(bool wanted);
@@ -27,7 +27,8 @@ class LiveLine {
 
  private:
   struct Running {
-    std::string text;
+    std::string text;  ///< Empty: it is only counted.
+    std::string task;  ///< Empty: it is in none that has a name.
     std::uint64_t cpu_ns = 0;
     bool has_progress = false;
   };

@@ -25,7 +25,9 @@ int run(const tracerd::Options& options) {
     case Command::kRun: return tracerd::run_command(options);
     case Command::kWatch: return tracerd::watch_command(options);
     case Command::kDump: return tracerd::dump_command(options);
-    case Command::kCheck: return tracerd::check_command();
+    case Command::kExport: return tracerd::export_command(options);
+    case Command::kExplain: return tracerd::explain_command(options);
+    case Command::kCheck: return tracerd::check_command(options);
   }
   return kUsageError;
 }

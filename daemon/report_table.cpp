@@ -20,6 +20,8 @@ using tracer::ReportRow;
 
 /// Of tools; those with failures are shown besides.
 constexpr std::size_t kMostRows = 20;
+/// Of the nodes below one node of the tree; likewise.
+constexpr std::size_t kMostBelow = 12;
 
 /// What a table shows; the narrower it must be, the less.
 struct Layout {
@@ -49,12 +51,16 @@ constexpr std::array<Layout, 10> kLayouts = {{
 
 class Table {
  public:
-  Table(const tracer::Report& report, const Layout& layout)
+  Table(const tracer::Report& report, std::optional<By> by, const Layout& layout)
       : layout_(layout), failures_(report.total.failed.value != 0), grid_(columns()) {
-    add_heads("tool");
-    add_tools(report.tools);
+    if (!by && !report.tree.empty()) {
+      add_heads("run, step, task, tool");
+      add_nodes(report.tree, 0);
+    } else {
+      add_rows(report, by.value_or(By::kTool));
+    }
     add(report.total);
-    if (!says_more(report)) return;
+    if (by || !report.tree.empty() || !says_more(report)) return;
     grid_.add({});
     add_heads("step");
     for (const ReportRow& step : report.steps) add(step);
@@ -129,9 +135,13 @@ class Table {
         case Column::kWall: return format_duration(row.wall_ns);
         case Column::kCpu: return format_figure(row.cpu_ns, format_duration);
         case Column::kUtilization:
-          return row.cpu_utilization ? with_bound(row.cpu_ns->bound, format_share(*row.cpu_utilization)) : kUnknown;
+          return (row.cpu_utilization ? with_bound(row.cpu_ns->bound, format_share(*row.cpu_utilization)) : kUnknown) +
+                 (row.requested.millicpus ? " of " + format_share(static_cast<double>(*row.requested.millicpus) / 1000)
+                                          : "");
         case Column::kWhere: return where(row);
-        case Column::kMemory: return format_figure(row.peak_bytes, format_bytes);
+        case Column::kMemory:
+          return format_figure(row.peak_bytes, format_bytes) +
+                 (row.requested.memory_bytes ? " of " + format_bytes(*row.requested.memory_bytes) : "");
         case Column::kRead: return format_figure(row.read_bytes, format_bytes);
         case Column::kWritten: return format_figure(row.written_bytes, format_bytes);
         case Column::kFailed:
@@ -142,7 +152,59 @@ class Table {
   }
   void add(const ReportRow& row) { grid_.add(cells_of(row)); }
 
-  void add_tools(const std::vector<ReportRow>& tools) {
+  void add_rows(const tracer::Report& report, By by) {
+    switch (by) {
+      case By::kRun: return add_level(report, tracer::SummaryLevel::kRun, "run");
+      case By::kStep: return add_level(report, tracer::SummaryLevel::kStep, "step");
+      case By::kTask: return add_level(report, tracer::SummaryLevel::kTask, "task");
+      case By::kProcess: add_heads("process"); break;
+      case By::kTool: add_heads("tool"); break;
+    }
+    add_tools(by == By::kProcess ? report.processes : report.tools, by == By::kProcess ? "processes" : "tools");
+  }
+
+  /// All nodes of one level, the slowest first.
+  void add_level(const tracer::Report& report, tracer::SummaryLevel level, const char* head) {
+    add_heads(head);
+    std::vector<ReportRow> rows;
+    collect(report.tree, level, rows);
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.wall_ns > b.wall_ns; });
+    for (const ReportRow& row : rows) add(row);
+  }
+
+  static void collect(const std::vector<tracer::ReportNode>& nodes, tracer::SummaryLevel level,
+                      std::vector<ReportRow>& rows) {
+    for (const tracer::ReportNode& node : nodes) {
+      if (node.level == level) rows.push_back(node.row);
+      collect(node.below, level, rows);
+    }
+  }
+
+  /// Behind the first ones only those with failures are shown.
+  void add_nodes(const std::vector<tracer::ReportNode>& nodes, std::size_t depth) {
+    const std::string indent(2 * depth, ' ');
+    std::size_t folded = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t cpu_ns = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const tracer::ReportNode& node = nodes[i];
+      if (depth != 0 && i >= kMostBelow && node.row.failed.value == 0) {
+        ++folded;
+        processes += node.row.processes;
+        if (node.row.cpu_ns) cpu_ns += node.row.cpu_ns->value;
+        continue;
+      }
+      ReportRow row = node.row;
+      row.name = indent + row.name;
+      add(row);
+      add_nodes(node.below, depth + 1);
+    }
+    if (folded != 0)
+      grid_.add({fmt::format("{}{} {} more like these: {} processes, CPU {}", indent, symbols().ellipsis, folded,
+                             processes, format_duration(cpu_ns))});
+  }
+
+  void add_tools(const std::vector<ReportRow>& tools, const char* what) {
     std::size_t folded = 0;
     std::uint64_t processes = 0;
     std::uint64_t cpu_ns = 0;
@@ -156,7 +218,7 @@ class Table {
       if (tools[i].cpu_ns) cpu_ns += tools[i].cpu_ns->value;
     }
     if (folded == 0) return;
-    grid_.add({fmt::format("{} {} more tools with less CPU each: {} processes, CPU {}", symbols().ellipsis, folded,
+    grid_.add({fmt::format("{} {} more {} with less CPU each: {} processes, CPU {}", symbols().ellipsis, folded, what,
                            processes, format_duration(cpu_ns))});
   }
 
@@ -167,10 +229,10 @@ class Table {
 
 }  // namespace
 
-std::string format_tables(const tracer::Report& report, std::optional<std::size_t> columns) {
+std::string format_tables(const tracer::Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
   std::string text;
   for (const Layout& layout : kLayouts) {
-    const Table table(report, layout);
+    const Table table(report, by, layout);
     text = table.grid().text();
     if (!columns || table.grid().width() <= *columns) {
       if (layout.bar && !report.total.time.empty()) text += '\n' + time_bar_legend() + '\n';

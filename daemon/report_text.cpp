@@ -15,6 +15,7 @@
 namespace tracerd {
 namespace {
 
+constexpr double kNotableEngine = 0.05;
 constexpr std::size_t kMostNameWidth = 32;
 constexpr std::size_t kMostCommandWidth = 100;
 constexpr std::size_t kMostTitleWidth = 200;
@@ -86,6 +87,25 @@ void append_cgroups(std::string& out, const tracer::Report& report) {
                       at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknown,
                       format_share(static_cast<double>(*at.unexplained_bytes) / static_cast<double>(*at.memory_bytes)));
     out += '\n';
+  }
+}
+
+std::uint64_t engine_cpu_ns(const std::vector<tracer::ReportNode>& nodes) {
+  std::uint64_t sum = 0;
+  for (const tracer::ReportNode& node : nodes)
+    sum += node.level == tracer::SummaryLevel::kEngine && node.row.cpu_ns ? node.row.cpu_ns->value
+                                                                          : engine_cpu_ns(node.below);
+  return sum;
+}
+
+/// Where an engine's wrappers and pollers cost a notable part of a run.
+void append_engines(std::string& out, const tracer::Report& report) {
+  for (const tracer::ReportNode& run : report.tree) {
+    if (run.level != tracer::SummaryLevel::kRun || !run.row.cpu_ns || run.row.cpu_ns->value == 0) continue;
+    const double share = static_cast<double>(engine_cpu_ns(run.below)) / static_cast<double>(run.row.cpu_ns->value);
+    if (share >= kNotableEngine)
+      out += fmt::format("\nThe engine's own work took {} of the CPU time of {}.\n", format_share(share),
+                         printable(run.row.name, kMostNameWidth));
   }
 }
 
@@ -169,11 +189,13 @@ void append_certificate(std::string& out, const tracer::Report& report, std::opt
 
 }  // namespace
 
-std::string format_report(const std::string& title, const tracer::Report& report, std::optional<std::size_t> columns) {
+std::string format_report(const std::string& title, const tracer::Report& report, std::optional<By> by,
+                          std::optional<std::size_t> columns) {
   std::string out = fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth));
-  out += format_tables(report, columns);
+  out += format_tables(report, by, columns);
   append_pipelines(out, report);
   append_cgroups(out, report);
+  append_engines(out, report);
   append_failures(out, report, columns);
   append_survivors(out, report, columns);
   append_certificate(out, report, columns);

@@ -7,9 +7,12 @@
 
 #include <tracer/report.hpp>
 
+#include "report_table.hpp"
+
 namespace tracerd {
 
 /// What is printed at the end of run and watch; lines as long as they come where `columns` is absent.
-std::string format_report(const std::string& title, const tracer::Report& report, std::optional<std::size_t> columns);
+std::string format_report(const std::string& title, const tracer::Report& report, std::optional<By> by,
+                          std::optional<std::size_t> columns);
 
 }  // namespace tracerd

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,5 +32,9 @@ struct CheckReport {
 };
 
 TRACER_EXPORT CheckReport check();
+
+/// Checks a file of your own rules for engines (SessionOptions::engine_rules), and tries its examples. Throws Error
+/// with all mistakes, each with its line: kInvalidRules, kFileUnreadable.
+TRACER_EXPORT void check_engine_rules(const std::filesystem::path& file);
 
 }  // namespace tracer

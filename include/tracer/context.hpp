@@ -1,19 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where a process belongs, as far as somebody has said so.
+/// Where a process belongs: in which run, step and task of which pipeline, and how that is known.
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include <tracer/export.hpp>
 
 namespace tracer {
 
-/// The labels of a process tree. Inherited in the kernel from parent to child; a label that nobody gave is absent.
+/// How a field of a Context is known, the weakest first: a stronger one wins, and of equals the later.
+enum class Provenance : std::uint8_t {
+  kInferred = 1,    ///< Derived from something that need not mean it.
+  kCgroup = 2,      ///< The path of the process's cgroup.
+  kEngineRule = 3,  ///< rules/engines.toml: what the engine itself has written into arguments, paths or its own files.
+  kLabel = 4,       ///< Session::track(), a filter, or Session::label_thread(): the process's ancestor was labeled.
+  kAnnounced = 5,   ///< Session::announce().
+};
+
+/// "inferred", "cgroup", "engine rule", "label", "announced". Empty for an unknown value.
+TRACER_EXPORT std::string_view to_string(Provenance provenance) noexcept;
+
+/// A name and a value that a pipeline uses for its own purposes, such as a wildcard.
+struct Label {
+  std::string name;
+  std::string value;
+
+  auto operator<=>(const Label&) const = default;
+};
+
+/// A value that a stronger source has overruled.
+struct Overruled {
+  std::string field;  ///< "sample", "task" …
+  std::string value;
+  Provenance provenance = Provenance::kInferred;
+
+  auto operator<=>(const Overruled&) const = default;
+};
+
+/// How each field of a Context is known; absent where the field is.
+struct ContextProvenance {
+  std::optional<Provenance> pipeline = {};
+  std::optional<Provenance> run = {};
+  std::optional<Provenance> step = {};
+  std::optional<Provenance> task = {};
+  std::optional<Provenance> task_id = {};
+  std::optional<Provenance> attempt = {};
+  std::optional<Provenance> sample = {};
+  std::optional<Provenance> engine = {};
+  std::optional<Provenance> labels = {};  ///< The weakest of them.
+
+  auto operator<=>(const ContextProvenance&) const = default;
+};
+
+/// Inherited from parent to child. What nobody has said, and no rule knows, is absent.
 struct Context {
-  std::optional<std::string> pipeline = std::nullopt;
-  std::optional<std::string> run = std::nullopt;
-  std::optional<std::string> step = std::nullopt;
-  std::optional<std::string> sample = std::nullopt;
+  std::optional<std::string> pipeline = {};  ///< What is executed: "nf-core/rnaseq", "main.nf", "Snakefile".
+  std::optional<std::string> run = {};       ///< One execution of it: "happy_curie", "r42".
+  std::optional<std::string> step = {};      ///< A Nextflow process, a Snakemake rule, a CWL step.
+  std::optional<std::string> sample = {};
+  std::optional<std::string> task = {};       ///< One execution of a step, by the engine's own name: "ALIGN (S1)".
+  std::optional<std::string> task_id = {};    ///< Its hash or job id: unique within its run. A task always has one.
+  std::optional<std::uint32_t> attempt = {};  ///< From 1.
+  std::optional<std::string> engine = {};     ///< Who runs the task, or the run: "nextflow", "slurm", "make".
+  std::optional<std::string> run_id = {};     ///< Unique on this host. A run that an engine rule has found has one.
+  std::optional<std::string> within = {};     ///< Of a run inside a task of another: "run_id/task_id" of that task.
+  bool engine_own = false;         ///< The engine's own work, such as a wrapper or a poller; no tool of the task.
+  std::vector<Label> labels = {};  ///< By name, each once.
+  ContextProvenance provenance = {};
+  std::vector<Overruled> overruled = {};  ///< What else was said of the fields above, the strongest first.
+  std::vector<std::string> rules = {};    ///< Of rules/engines.toml: those that have said something, outermost first.
 
   auto operator<=>(const Context&) const = default;
 };

@@ -18,6 +18,7 @@
 #include <tracer/export.hpp>
 #include <tracer/process.hpp>
 #include <tracer/sample.hpp>
+#include <tracer/task.hpp>
 
 namespace tracer {
 
@@ -97,7 +98,7 @@ template <class... E>
 struct TypeList {};
 /// The types of all events, the frequent ones first.
 using EventTypes = TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample,
-                            SnapshotEnd, Loss, SessionEnd>;
+                            SnapshotEnd, Loss, SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

@@ -8,8 +8,8 @@
 
 namespace tracer {
 
-/// The kinds of events, in ranges by family: 1 to 99 the session itself, 100 processes; 200 is kept for files, 300 for
-/// the network. Part of the stream format: a number is never reused.
+/// The kinds of events, in ranges by family: 1 to 99 the session itself, 100 processes, runs and tasks; 200 is kept for
+/// files, 300 for the network. Part of the stream format: a number is never reused.
 enum class EventKind : std::uint16_t {
   kNone = 0,  ///< An empty handle.
   kLoss = 1,
@@ -21,6 +21,11 @@ enum class EventKind : std::uint16_t {
   kProcessSample = 103,
   kToolSample = 104,
   kCgroupSample = 105,
+  kRunStart = 110,
+  kRunFinish = 111,
+  kTaskStart = 112,
+  kTaskFinish = 113,
+  kContextChange = 114,
 };
 
 /// "process_start", "process_exec" … as in dumps. Empty for an unknown value.

@@ -82,6 +82,7 @@ struct ProgramAccount {
   std::optional<std::uint64_t> end_ns;
   std::shared_ptr<const Program> program = Process::unknown_program();  ///< Never null.
   Account account;
+  bool engine_own = false;  ///< It did the engine's own work, as Context::engine_own says of the last program.
 };
 
 }  // namespace tracer

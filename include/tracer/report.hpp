@@ -55,17 +55,26 @@ struct TimeShare {
 
 struct ReportRow {
   std::string name;
-  Context task;  ///< By task only: its labels.
+  Context task;  ///< By task only: its identity.
   std::uint64_t processes = 0;
   Figure failed;
   std::uint64_t wall_ns = 0;
   std::optional<Figure> cpu_ns;
   std::optional<double> cpu_utilization;  ///< cpu_ns / wall_ns, with the bound of cpu_ns.
-  /// By tool: of its largest process. By step and in total: of all that lived at once.
+  /// By tool: of its largest process. By task, run and in total: of all that lived at once. By step: of its largest
+  /// task.
   std::optional<Figure> peak_bytes;
   std::optional<Figure> read_bytes;
   std::optional<Figure> written_bytes;
   std::vector<TimeShare> time;  ///< The largest first, none of 0. Empty: not known.
+  Requested requested;          ///< Of a task that was announced.
+};
+
+/// As SummaryNode.
+struct ReportNode {
+  SummaryLevel level = SummaryLevel::kTool;
+  ReportRow row;
+  std::vector<ReportNode> below;
 };
 
 /// Where the events come from.
@@ -96,6 +105,8 @@ struct Report {
   std::vector<ReportRow> tools;  ///< Most CPU first.
   std::vector<ReportRow> steps;  ///< In order of their first start, as the tasks.
   std::vector<ReportRow> tasks;
+  std::vector<ReportNode> tree;      ///< Of runs, steps, tasks and tools; empty: nothing belongs to any.
+  std::vector<ReportRow> processes;  ///< Those that consumed most CPU.
   ReportRow total;
   std::uint64_t answers = 0;  ///< Statuses other than 0 that are answers, not failures.
   std::vector<Failure> failures;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <tracer/announcement.hpp>
 #include <tracer/error.hpp>
 #include <tracer/event.hpp>
 #include <tracer/export.hpp>
@@ -23,6 +24,7 @@
 #include <tracer/source.hpp>
 #include <tracer/statistics.hpp>
 #include <tracer/subscription.hpp>
+#include <tracer/thread_label.hpp>
 
 namespace tracer {
 
@@ -36,7 +38,10 @@ struct SessionOptions {
   Reader reader = Reader::kOwnThread;
   std::size_t ring_bytes = 1u << 20;  ///< Between kernel and reader. A power of two times the page size.
   std::size_t max_processes = 32768;  ///< Tracked at one time; more are counted as lost. About 0.8 KiB each.
-  std::size_t max_contexts = 256;     ///< Different labels in one session; about 0.2 KiB each and CPU.
+  /// Different labels in one session. About 0.2 KiB each, for the first 256 of them for each CPU.
+  std::size_t max_contexts = 16384;
+  std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each.
+  std::size_t max_announcements = 1u << 17;  ///< At one time; about 0.5 KiB each.
   std::vector<Family> families = {Family::kWaits, Family::kSnapshots};  ///< Besides the lifecycle.
   std::chrono::milliseconds sample_interval{1000};                      ///< Family::kSnapshots: at least 100 ms.
   /// Of one CPU. A session that costs more for three seconds disables its most expensive family; families() then says
@@ -47,6 +52,10 @@ struct SessionOptions {
   bool mask_secrets = true;                 ///< In arguments, by rules/secrets.toml.
   std::filesystem::path tool_rules = {};    ///< Instead of the built-in rules/tools.toml; empty: built-in.
   std::filesystem::path secret_rules = {};  ///< Likewise, rules/secrets.toml.
+  std::filesystem::path engine_rules = {};  ///< In front of the built-in rules/engines.toml; empty: built-in only.
+  /// Rules for engines may read names from files that an engine has written for others, such as the first lines of
+  /// Nextflow's .command.run. False: none is read.
+  bool read_engine_notes = true;
   std::function<void(std::exception_ptr)> on_error = {};  ///< What a callback threw; on the dispatching thread.
 };
 
@@ -97,6 +106,24 @@ class TRACER_EXPORT Session {
   /// Throws Error: kFilterNamesNothing if it is not there, kInvalidArgument beyond max_contexts.
   void track(pid_t pid, const Context& context = {});
 
+  /// What the calling thread forks from now on has these labels, until what is returned ends; so have the threads that
+  /// it makes, for what they fork, and all that comes of them. Decided in the kernel at the fork, so that many threads
+  /// can run different tasks at once. Such processes are followed whatever the filter takes in, but for those that it
+  /// excludes. Within another label's scope this one counts; an empty context stands for the labels of the calling
+  /// process. Two scopes with equal contexts are one task: give a task_id to tell them apart. Costs a few system calls.
+  /// Nothing happens for sources other than the kernel, before start(), and after the end.
+  /// Throws Error(kInvalidArgument) beyond max_contexts or max_labeled_threads.
+  [[nodiscard]] ThreadLabel label_thread(const Context& context);
+
+  /// Says which run or task processes are in, before they begin or while they live: what is known of those already is
+  /// said again, by ContextChange. Waits for nobody, but without root for the file system that is asked whose folder it
+  /// is; what it costs does not depend on how much lives. One with the same key adds to the earlier one, and wins over
+  /// it. What no process meets expires, and is counted, as is what is announced beyond max_announcements. Nothing
+  /// happens with recordings, and after the end. Throws Error: kInvalidArgument (a key that matches everything, nothing
+  /// said, more than 64 KiB or 64 labels), kFilterNamesNothing (the process is gone), kPermission (without root:
+  /// another user's folder or process).
+  void announce(const Announcement& announcement);
+
   /// Readable when poll() has something to do, which includes what is due by time: no timeout is needed. Owned by the
   /// session; -1 never occurs.
   int fd() const noexcept;
@@ -117,6 +144,8 @@ class TRACER_EXPORT Session {
   /// The state of each requested family. Empty for sources other than the kernel.
   std::vector<FamilyState> families() const;
   const HostInfo& host() const noexcept;
+  /// The mistakes in SessionOptions::engine_rules: a rule that has one is left out, and the others hold.
+  const std::vector<Problem>& rule_problems() const noexcept;
 
  private:
   Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback);

@@ -30,6 +30,9 @@ struct Statistics {
   std::uint64_t events = 0;           ///< Events dispatched.
   std::uint64_t callback_errors = 0;  ///< Callbacks that threw; no event was lost to the others.
   std::uint64_t secrets_masked = 0;
+  std::uint64_t announcements_met = 0;      ///< That at least one process was found for.
+  std::uint64_t announcements_expired = 0;  ///< Whose time was over before.
+  std::uint64_t announcements_refused = 0;  ///< Beyond max_announcements.
   OwnCost cost;
   std::map<std::string, std::uint64_t> losses;  ///< By cause; only those that occurred.
 

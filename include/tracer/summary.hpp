@@ -29,6 +29,7 @@ struct SummaryRow {
   std::uint64_t written_bytes = 0;       ///< Of those for which it is known.
   std::uint64_t unknown_writes = 0;      ///< For which it is not: written_bytes is too small.
   std::uint64_t failed = 0;
+  std::uint64_t engine_failures = 0;            ///< Of the engine's own processes; they are not in `failed`.
   std::uint64_t answers = 0;                    ///< Ended with ProcessExit::status_is_answer; they are not in `failed`.
   std::optional<std::uint64_t> peak_rss_bytes;  ///< Of the largest single program.
   std::uint64_t first_start_ns = 0;
@@ -41,7 +42,23 @@ struct SummaryRow {
   /// Only a lower bound: the largest process's own peak exceeds every snapshot, or snapshots were not taken to the end.
   bool task_peak_is_floor = false;
   std::uint64_t unknown_snapshots = 0;  ///< At which it was not known: task_peak_bytes may be too small.
+  Requested requested;                  ///< Of a task that was announced.
   std::optional<Ledger> ledger;  ///< Summed over those for which it is known; peers are absent. Absent: of none it is.
+};
+
+/// The tree of runs, steps, tasks and tools.
+enum class SummaryLevel {
+  kRun,
+  kStep,
+  kTask,
+  kTool,
+  kEngine,  ///< What the engine itself did in the run or task above.
+};
+
+struct SummaryNode {
+  SummaryLevel level = SummaryLevel::kTool;
+  SummaryRow row;
+  std::vector<SummaryNode> below;  ///< The slowest first; tools with the most CPU first.
 };
 
 /// Processes of one tool that failed in the same way.
@@ -69,12 +86,14 @@ struct CgroupMemory {
   bool followed_wholly = true;   ///< At each snapshot all processes in it were followed.
 };
 
-/// Not thread-safe. Its memory grows with the number of different tools, steps and tasks, and with the number of
+/// Not thread-safe. Its memory grows with the number of different tools and steps, of tasks up to kMostTasks, and of
 /// processes that live at once, not with how many have lived. What it keeps besides is bounded: kMaxFailures failures,
 /// 256 cgroups, and 65,536 processes that pipes may join.
 class TRACER_EXPORT Summary {
  public:
   static constexpr std::size_t kMaxFailures = 100;  ///< Different ones.
+  static constexpr std::size_t kMostProcesses = 200;
+  static constexpr std::size_t kMostTasks = 20000;  ///< Told apart; those after them are one task of their step.
 
   Summary();
   ~Summary();
@@ -86,7 +105,11 @@ class TRACER_EXPORT Summary {
   std::vector<SummaryRow> by_tool() const;  ///< Most CPU first.
   std::vector<SummaryRow> by_step() const;  ///< In order of their first start; empty if nothing has a step.
   std::vector<SummaryRow> by_task() const;  ///< Those with the same labels, in the same order; empty without labels.
-  SummaryRow total() const;                 ///< wall_ns: from first start to last end.
+  /// Of what belongs to runs or tasks; levels that nothing is known of are left out.
+  std::vector<SummaryNode> tree() const;
+  /// Those that consumed most CPU, at most kMostProcesses, as rows of one process each, named by their tools.
+  std::vector<SummaryRow> largest_processes() const;
+  SummaryRow total() const;                               ///< wall_ns: from first start to last end.
   const std::vector<Failure>& failures() const noexcept;  ///< In order of their first; at most kMaxFailures.
   std::uint64_t failed() const noexcept;                  ///< All of them.
   /// The last samples of processes that have not ended.

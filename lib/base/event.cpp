@@ -71,6 +71,22 @@ std::string_view to_string(EventKind kind) noexcept {
     case EventKind::kProcessSample: return "process_sample";
     case EventKind::kToolSample: return "tool_sample";
     case EventKind::kCgroupSample: return "cgroup_sample";
+    case EventKind::kRunStart: return "run_start";
+    case EventKind::kRunFinish: return "run_finish";
+    case EventKind::kTaskStart: return "task_start";
+    case EventKind::kTaskFinish: return "task_finish";
+    case EventKind::kContextChange: return "context_change";
+  }
+  return {};
+}
+
+std::string_view to_string(Provenance provenance) noexcept {
+  switch (provenance) {
+    case Provenance::kInferred: return "inferred";
+    case Provenance::kCgroup: return "cgroup";
+    case Provenance::kEngineRule: return "engine rule";
+    case Provenance::kLabel: return "label";
+    case Provenance::kAnnounced: return "announced";
   }
   return {};
 }
@@ -89,6 +105,11 @@ template TRACER_EXPORT Event::Event(ProcessExit);
 template TRACER_EXPORT Event::Event(ProcessSample);
 template TRACER_EXPORT Event::Event(ToolSample);
 template TRACER_EXPORT Event::Event(CgroupSample);
+template TRACER_EXPORT Event::Event(RunStart);
+template TRACER_EXPORT Event::Event(RunFinish);
+template TRACER_EXPORT Event::Event(TaskStart);
+template TRACER_EXPORT Event::Event(TaskFinish);
+template TRACER_EXPORT Event::Event(ContextChange);
 
 std::size_t Event::charge_bytes() const noexcept {
   std::size_t bytes = 0;

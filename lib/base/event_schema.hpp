@@ -6,6 +6,7 @@
 #include <tracer/event.hpp>
 
 #include "base/process_schema.hpp"
+#include "base/task_schema.hpp"
 
 namespace tracer::internal {
 
@@ -66,7 +67,7 @@ template <>
 struct Schema<ToolSample> {
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &ToolSample::time_ns, Unit::kNs), field(2, "tool", &ToolSample::tool),
-      group(3, "context", &ToolSample::context, Shape::kFlat),
+      group(3, "context", &ToolSample::context, Shape::kNested),
       field(4, "processes", &ToolSample::processes, Unit::kCount),
       field(5, "running", &ToolSample::running, Unit::kCount), field(6, "threads", &ToolSample::threads, Unit::kCount),
       field(7, "rss_anonymous_bytes", &ToolSample::rss_anonymous_bytes, Unit::kBytes),
@@ -131,8 +132,9 @@ consteval bool all_have_sound_numbers(TypeList<T...>) {
   return (has_sound_numbers<T>() && ...);
 }
 static_assert(all_have_sound_numbers(EventTypes()) &&
-              all_have_sound_numbers(TypeList<Context, Program, Cgroup, Process, Ledger, Account, ProgramAccount,
-                                              Progress, KindCount, HostInfo>()));
+              all_have_sound_numbers(
+                  TypeList<FailedProcess, TaskTotals, Requested, Label, Overruled, ContextProvenance, Context, Program,
+                           Cgroup, Process, Ledger, Account, ProgramAccount, Progress, KindCount, HostInfo>()));
 
 /// True for the events that are about one process.
 template <class E>

@@ -24,7 +24,7 @@ class JsonWriter {
       if (shape == Shape::kBrief && !is_brief(described.name)) return;
       const auto& member = value.*described.member;
       if constexpr (Described<Inner<decltype(member)>>) {
-        put_group(described, member);
+        if (described.shape != Shape::kBeside) put_group(described, member);
       } else {
         key(described.name);
         put(member);
@@ -46,15 +46,35 @@ class JsonWriter {
       }
       out_ += ']';
     } else if (described.shape == Shape::kNested) {
-      key(described.name);
-      if (const auto* inner = group_of(member)) {
-        put_object(*inner);
-      } else {
-        out_ += "null";
-      }
+      const auto* inner = group_of(member);
+      put_object_or_null(described.name, inner);
+      using T = Inner<M>;
+      each_field<T>([&](const auto& other) {
+        using Other = std::remove_cvref_t<decltype(std::declval<T>().*other.member)>;
+        if constexpr (Described<Other>)
+          if (other.shape == Shape::kBeside)
+            put_object_or_null(beside_name(described.name) + other.name,
+                               inner != nullptr ? &(inner->*other.member) : nullptr);
+      });
     } else if (const auto* inner = group_of(member)) {
       fields(*inner, described.shape);
     }
+  }
+
+  template <Described T>
+  void put_object_or_null(std::string_view name, const T* value) {
+    key(name);
+    if (value != nullptr && says_something(*value)) {
+      put_object(*value);
+    } else {
+      out_ += "null";
+    }
+  }
+  /// What belongs to no run has no empty object in each line.
+  template <class T>
+  static bool says_something(const T& value) {
+    if constexpr (std::same_as<T, Context> || std::same_as<T, ContextProvenance>) return value != T{};
+    return true;
   }
 
   template <Described T>
@@ -64,7 +84,7 @@ class JsonWriter {
     out_ += '}';
   }
 
-  void key(const char* name) {
+  void key(std::string_view name) {
     if (!first_) out_ += ',';
     first_ = false;
     out_ += '"';
@@ -86,6 +106,7 @@ class JsonWriter {
     }
   }
   void put(EventKind kind) { put(to_string(kind)); }
+  void put(Provenance provenance) { put(to_string(provenance)); }
   void put(const std::vector<std::string>& values) {
     out_ += '[';
     bool first = true;

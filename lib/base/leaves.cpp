@@ -15,6 +15,7 @@ struct Place {
   FieldId id = 0;
   unsigned level = 0;
   std::string prefix;
+  std::string prefix_beside;  ///< Of a group that stands beside this one.
   bool nullable = false;
   bool dictionary = false;
   bool list = false;
@@ -29,10 +30,13 @@ void collect(std::vector<Leaf>& out, const Place& place) {
       Place below{id,
                   place.level + 1,
                   place.prefix,
+                  place.prefix + beside_name(described.name),
                   place.nullable || kIsOptional<Member>,
                   place.dictionary || Part<Inner<Member>>,
                   place.list || kIsListOfStructs<Member>};
-      if (described.shape == Shape::kNested) below.prefix += std::string(described.name) + '.';
+      if (described.shape == Shape::kBeside) below.prefix = place.prefix_beside;
+      if (described.shape == Shape::kNested || described.shape == Shape::kBeside)
+        below.prefix += std::string(described.name) + '.';
       collect<Inner<Member>>(out, below);
     } else {
       out.push_back({id, place.prefix + described.name, type_of<Member>(), described.unit,
@@ -44,7 +48,7 @@ void collect(std::vector<Leaf>& out, const Place& place) {
 template <class E>
 std::vector<Leaf> leaves_of() {
   std::vector<Leaf> all;
-  collect<E>(all, {.id = field_id_of_kind(static_cast<std::uint16_t>(E::kKind)), .prefix = {}});
+  collect<E>(all, {.id = field_id_of_kind(static_cast<std::uint16_t>(E::kKind)), .prefix = {}, .prefix_beside = {}});
   return all;
 }
 
@@ -68,7 +72,7 @@ std::span<const Leaf> leaves(EventKind kind) {
 }
 
 std::string_view to_string(Type type) noexcept {
-  constexpr std::string_view kNames[] = {"bool", "i32", "u32", "u64", "kind", "text", "texts"};
+  constexpr std::string_view kNames[] = {"bool", "i32", "u32", "u64", "kind", "text", "texts", "provenance"};
   return kNames[static_cast<std::size_t>(type)];
 }
 

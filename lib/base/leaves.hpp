@@ -15,7 +15,7 @@
 
 namespace tracer::internal {
 
-enum class Type : std::uint8_t { kBool, kI32, kU32, kU64, kKind, kText, kTexts };
+enum class Type : std::uint8_t { kBool, kI32, kU32, kU64, kKind, kText, kTexts, kProvenance };
 
 /// Of a member, or of what its optional holds.
 template <class M>
@@ -31,6 +31,8 @@ constexpr Type type_of() {
     return Type::kU64;
   } else if constexpr (std::same_as<T, EventKind>) {
     return Type::kKind;
+  } else if constexpr (std::same_as<T, Provenance>) {
+    return Type::kProvenance;
   } else if constexpr (std::same_as<T, std::string>) {
     return Type::kText;
   } else {

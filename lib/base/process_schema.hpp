@@ -10,10 +10,37 @@
 namespace tracer::internal {
 
 template <>
+struct Schema<Label> {
+  static constexpr auto fields = std::tuple(field(1, "name", &Label::name), field(2, "value", &Label::value));
+};
+
+template <>
+struct Schema<Overruled> {
+  static constexpr auto fields = std::tuple(field(1, "field", &Overruled::field), field(2, "value", &Overruled::value),
+                                            field(3, "provenance", &Overruled::provenance));
+};
+
+template <>
+struct Schema<ContextProvenance> {
+  static constexpr auto fields =
+      std::tuple(field(1, "pipeline", &ContextProvenance::pipeline), field(2, "run", &ContextProvenance::run),
+                 field(3, "step", &ContextProvenance::step), field(4, "sample", &ContextProvenance::sample),
+                 field(5, "task", &ContextProvenance::task), field(6, "task_id", &ContextProvenance::task_id),
+                 field(7, "attempt", &ContextProvenance::attempt), field(8, "engine", &ContextProvenance::engine),
+                 field(9, "labels", &ContextProvenance::labels));
+};
+
+template <>
 struct Schema<Context> {
   static constexpr bool kPart = true;
-  static constexpr auto fields = std::tuple(field(1, "pipeline", &Context::pipeline), field(2, "run", &Context::run),
-                                            field(3, "step", &Context::step), field(4, "sample", &Context::sample));
+  static constexpr auto fields = std::tuple(
+      field(1, "pipeline", &Context::pipeline), field(2, "run", &Context::run), field(3, "step", &Context::step),
+      field(4, "sample", &Context::sample), field(5, "task", &Context::task), field(6, "task_id", &Context::task_id),
+      field(7, "attempt", &Context::attempt), field(8, "engine", &Context::engine),
+      field(9, "run_id", &Context::run_id), field(10, "within", &Context::within),
+      field(11, "engine_own", &Context::engine_own), group(12, "labels", &Context::labels, Shape::kNested),
+      group(13, "provenance", &Context::provenance, Shape::kBeside),
+      group(14, "overruled", &Context::overruled, Shape::kNested), field(15, "rules", &Context::rules));
 };
 
 template <>
@@ -40,7 +67,7 @@ struct Schema<Process> {
       field(3, "parent_pid", &Process::parent_pid), field(4, "parent_start_ns", &Process::parent_start_ns, Unit::kNs),
       field(5, "uid", &Process::uid), field(6, "pid_namespace", &Process::pid_namespace),
       field(7, "mount_namespace", &Process::mount_namespace), group(8, "program", &Process::program, Shape::kFlat),
-      group(9, "cgroup", &Process::cgroup, Shape::kFlat), group(10, "context", &Process::context, Shape::kFlat));
+      group(9, "cgroup", &Process::cgroup, Shape::kFlat), group(10, "context", &Process::context, Shape::kNested));
 };
 
 template <>
@@ -90,7 +117,8 @@ struct Schema<ProgramAccount> {
   static constexpr auto fields = std::tuple(field(1, "start_ns", &ProgramAccount::start_ns, Unit::kNs),
                                             field(2, "end_ns", &ProgramAccount::end_ns, Unit::kNs),
                                             group(3, "program", &ProgramAccount::program, Shape::kBrief),
-                                            group(4, "account", &ProgramAccount::account, Shape::kFlat));
+                                            group(4, "account", &ProgramAccount::account, Shape::kFlat),
+                                            field(5, "engine_own", &ProgramAccount::engine_own));
 };
 
 template <>

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -23,6 +25,8 @@ enum class Shape : std::uint8_t {
   kValue,   ///< It is no struct.
   kNested,  ///< An object of its own.
   kFlat,    ///< Its fields stand among those around it: cpu_ns, not account.cpu_ns.
+  kBeside,  ///< An object of its own, beside the object that it is in: context and provenance, after and
+            ///< after_provenance.
   kBrief,   ///< Flat, and only what a Program is known by: exe and tool.
 };
 
@@ -103,6 +107,11 @@ const T* group_of(const std::optional<T>& value) {
 template <Described T>
 const T* group_of(const std::shared_ptr<const T>& value) {
   return value.get();
+}
+
+/// What stands in front of the name of a group that is beside this one.
+inline std::string beside_name(std::string_view group) {
+  return group == "context" ? std::string() : std::string(group) + '_';
 }
 
 /// Calls f(field) for each field of T, in the order of their description.

@@ -31,6 +31,10 @@ bool class_matches(std::string_view glob, std::size_t& at, char c) noexcept {
 }  // namespace
 
 bool glob_matches(std::string_view glob, std::string_view text, Brackets brackets) noexcept {
+  // Most texts differ in the first or the last character.
+  const auto differ = [](char g, char t) { return g != t && g != '*' && g != '?' && g != '[' && g != ']'; };
+  if (!glob.empty() && !text.empty() && (differ(glob.front(), text.front()) || differ(glob.back(), text.back())))
+    return false;
   std::size_t g = 0;
   std::size_t t = 0;
   std::size_t star = std::string_view::npos;

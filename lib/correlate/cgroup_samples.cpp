@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "correlate/held_memory.hpp"
+#include "context/held_memory.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -14,6 +14,8 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
     : rules_(std::move(rules)),
       filter_(std::move(filter)),
       max_processes_(max_processes),
+      resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements),
+      facts_(resolver_),
       cgroups_(std::move(find_path)),
       samples_(std::move(read_pss)) {}
 
@@ -36,7 +38,17 @@ void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vecto
   std::vector<ProcessSample> samples = samples_.take();
   samples_.end_round();
   const SnapshotEnd end{time_ns, samples.size()};
-  for (ProcessSample& sample : samples) sample.time_ns = time_ns;
+  add_changes(time_ns, events);
+  for (ProcessSample& sample : samples) {
+    sample.time_ns = time_ns;
+    const auto entry = processes_.find(sample.process->pid);
+    if (entry == processes_.end()) continue;
+    if (entry->second.announced && entry->second.entered != entry->second.place.scope) {
+      facts_.move(entry->second.entered, entry->second.place, *sample.process, time_ns, events);
+    }
+    facts_.add(entry->second.entered, sample);
+  }
+  facts_.end_round();
   std::vector<CgroupSample> cgroups = cgroup_samples(cgroup_memory_, samples, cgroups_, filter_.selects_all());
   cgroup_memory_.clear();
   events.reserve(events.size() + samples.size() + cgroups.size() + 1);
@@ -83,31 +95,56 @@ std::shared_ptr<const Program> Correlator::program_of(ProgramText text, std::str
   return program;
 }
 
-std::shared_ptr<const Context> Correlator::labels_of(std::uint32_t context_id) const {
+std::shared_ptr<const Context> Correlator::labels_of(std::uint32_t context_id) {
+  if (context_id == 0) return nullptr;
+  const bool known = context_id < contexts_.size() && contexts_[context_id];
+  if (!known && rules_.find_context)
+    if (auto found = rules_.find_context(context_id)) set_context(context_id, std::move(found));
   return context_id < contexts_.size() ? contexts_[context_id] : nullptr;
 }
 
 /// The kernel follows it under other labels than before.
-void Correlator::relabel(Entry& entry, std::uint32_t context_id) const {
+void Correlator::relabel(Entry& entry, std::uint32_t context_id) {
   if (entry.context_id == context_id) return;
   entry.context_id = context_id;
-  auto labels = labels_of(context_id);
-  if (!labels) return;
-  auto changed = std::make_shared<Process>(*entry.process);
-  changed->context = std::move(labels);
+  if (const auto labels = labels_of(context_id)) resolver_.label(entry.place, labels);
+}
+
+/// More may be known by now of the run or task that it is in, or it is in another.
+void Correlator::refresh_context(Entry& entry, std::uint32_t context_id) {
+  const std::shared_ptr<Scope> scope = entry.place.scope;
+  relabel(entry, context_id);
+  auto context = resolver_.context_of(entry.place, *entry.process);
+  if (context == entry.process->context) return;
+  const Process& process = *entry.process;
+  if (entry.announced && scope != entry.place.scope)
+    relabeled_.push_back({0, process.context, context, process.pid, process.start_ns});
+  auto changed = std::make_shared<Process>(process);
+  changed->context = std::move(context);
   entry.process = std::move(changed);
 }
 
+/// Takes it out of the runs and tasks that it is in.
+void Correlator::leave_scopes(Entry& entry, std::uint64_t time_ns, std::vector<Event>& events) {
+  if (!entry.entered) return;
+  add_changes(time_ns, events);
+  facts_.forget(entry.entered, *entry.process, time_ns, events);
+}
+
 /// Finds the process of a record, or makes it from what the record says.
-Correlator::Entry& Correlator::entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns) {
+Correlator::Entry& Correlator::entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
+                                        std::vector<Event>& events) {
   const auto found = processes_.find(identity.pid);
   if (found != processes_.end() && found->second.process->start_ns == identity.start_ns) {
-    relabel(found->second, identity.context_id);
+    refresh_context(found->second, identity.context_id);
     return found->second;
   }
   if (processes_.size() >= max_processes_) {
     forgotten_.add(processes_.size());
+    for (auto& [pid, entry] : processes_) leave_scopes(entry, identity.time_ns, events);
     processes_.clear();
+  } else if (found != processes_.end()) {
+    leave_scopes(found->second, identity.time_ns, events);
   }
   return processes_.insert_or_assign(identity.pid, made_from(identity, attached_ns)).first->second;
 }
@@ -123,13 +160,13 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
   if (parent != processes_.end() && parent->second.process->start_ns == identity.parent_start_ns) {
     const Process& above = *parent->second.process;
     entry.selection = parent->second.selection;
-    process->context = above.context;
+    entry.place = resolver_.child_of(parent->second.place, parent->second.process);
     if (parent->second.context_id == identity.context_id) labels = nullptr;  // Said of the parent, perhaps better.
     process->pid_namespace = above.pid_namespace;
     process->mount_namespace = above.mount_namespace;
     if (!attached_ns) process->program = above.program;
   }
-  if (labels) process->context = std::move(labels);
+  if (labels) resolver_.label(entry.place, labels);
   fill(*process, identity);
   const auto text = texts_.find(identity.pid);
   if (text != texts_.end()) {
@@ -137,12 +174,14 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
       if (text->second.cgroup && !process->cgroup->path)
         process->cgroup = cgroups_.set(identity.hierarchy, identity.cgroup_id, std::move(*text->second.cgroup));
       process->program = program_of(std::move(text->second.text), identity.comm);
+      resolver_.executes(entry.place, process);
     }
     texts_.erase(text);
   } else if (!identity.comm.empty() && !process->program->comm) {
     process->program = program_of({}, identity.comm);
   }
   decide(entry, *process);
+  process->context = resolver_.context_of(entry.place, *process);
   entry.attached_ns = attached_ns;
   entry.program_start_ns = identity.start_ns;
   entry.started_ns = attached_ns.value_or(identity.start_ns);
@@ -151,10 +190,10 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
 }
 
 /// Decides the user space part of the filter; a rule that takes the process in may label it.
-void Correlator::decide(Entry& entry, Process& process) const {
+void Correlator::decide(Entry& entry, Process& process) {
   const FilterEvaluator::Decision decision = filter_.decide(entry.selection, process);
   entry.selection = decision.selection;
-  if (decision.labels) process.context = decision.labels;
+  if (decision.labels) resolver_.label(entry.place, decision.labels);
 }
 
 /// False: the exec that began this program was lost, and what is known is of an earlier one.
@@ -165,27 +204,36 @@ bool Correlator::same_program(const Entry& entry, std::uint64_t program_start_ns
 void Correlator::announce(Entry& entry, std::vector<Event>& events) {
   if (entry.announced) return;
   entry.announced = true;
+  add_changes(entry.started_ns, events);
+  facts_.move(entry.entered, entry.place, *entry.process, entry.started_ns, events);
   events.emplace_back(ProcessStart{entry.started_ns, entry.process, entry.attached_ns});
 }
 
 void Correlator::on(StartRecord record, std::vector<Event>& events) {
   if (record.excluded) {
-    processes_.erase(record.identity.pid);
+    const auto known = processes_.find(record.identity.pid);
+    if (known == processes_.end()) return;
+    leave_scopes(known->second, record.identity.time_ns, events);
+    processes_.erase(known);
     return;
   }
-  Entry& entry = entry_of(record.identity, record.attached_ns);
+  Entry& entry = entry_of(record.identity, record.attached_ns, events);
   entry.started_ns = record.identity.time_ns;
   if (entry.selection == Selection::kSelected && !filter_.may_exclude_late()) announce(entry, events);
 }
 
 void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   if (!ledgers_) record.waits = {};
-  Entry& entry = entry_of(record.identity, std::nullopt);
+  Entry& entry = entry_of(record.identity, std::nullopt, events);
   const std::shared_ptr<const Process> before = entry.process;
   auto process = std::make_shared<Process>(*before);
   fill(*process, record.identity);
   process->program = program_of(std::move(record.text), std::move(record.identity.comm));
   decide(entry, *process);
+  const bool ended_own = entry.place.own;
+  resolver_.executes(entry.place, process);
+  process->context = resolver_.context_of(entry.place, *process);
+  add_changes(record.identity.time_ns, events);
 
   ProcessExec event;
   event.time_ns = record.identity.time_ns;
@@ -193,6 +241,7 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   event.attached_ns = entry.attached_ns;
   event.ended.start_ns = record.ended_start_ns;
   event.ended.end_ns = record.identity.time_ns;
+  event.ended.engine_own = ended_own;
   if (same_program(entry, record.ended_start_ns)) {
     event.ended.program = before->program;
     if (!entry.threads_pending) event.ended.account = ended_account(record, entry.program_base);
@@ -209,13 +258,31 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   entry.program_base = {record.total, record.waits};
   entry.base_cpu_known = !record.flags.cpu_stale;
   entry.threads_pending = record.flags.threads_pending;
-  if (entry.selection == Selection::kSelected) events.emplace_back(std::move(event));
+  if (entry.selection != Selection::kSelected) return leave_scopes(entry, event.time_ns, events);
+  facts_.move(entry.entered, entry.place, *entry.process, event.time_ns, events);
+  events.emplace_back(std::move(event));
+}
+
+/// What became known of runs and tasks whose start was reported.
+void Correlator::add_changes(std::uint64_t time_ns, std::vector<Event>& events) {
+  if (const auto moves = resolver_.take_moves(); !moves.empty()) facts_.absorb(moves, time_ns, events);
+  const auto add = [&](std::vector<ContextChange> changes) {
+    for (ContextChange& change : changes) {
+      change.time_ns = time_ns;
+      events.emplace_back(std::move(change));
+    }
+  };
+  add(resolver_.take_changes());
+  add(std::exchange(relabeled_, {}));
 }
 
 void Correlator::on(ExitRecord record, std::vector<Event>& events) {
   if (!ledgers_) record.waits = {};
   samples_.drop(record.identity.pid);
-  Entry& entry = entry_of(record.identity, record.attached_ns);
+  Entry& entry = entry_of(record.identity, record.attached_ns, events);
+  resolver_.read_again(entry.place, *entry.process);
+  refresh_context(entry, entry.context_id);
+  add_changes(record.identity.time_ns, events);
   std::shared_ptr<const Process> process = entry.process;
   const bool same = same_program(entry, record.program_start_ns);
   if (!same || !in_cgroup(*process->cgroup, record.identity.hierarchy, record.identity.cgroup_id)) {
@@ -241,11 +308,18 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
     event.program.start_ns = record.program_start_ns;
     event.program.end_ns = record.identity.time_ns;
     event.program.program = process->program;
+    event.program.engine_own = process->context->engine_own;
     if (same) event.program.account = last_program_account(record, entry.program_base);
     if (!entry.base_cpu_known) forget_cpu(event.program.account);
     event.process = std::move(process);
+    facts_.move(entry.entered, entry.place, *event.process, event.time_ns, events);
+    const ProcessExit exit = event;
     events.emplace_back(std::move(event));
+    facts_.leave(entry.entered, entry.place, exit, events);
+  } else {
+    leave_scopes(entry, record.identity.time_ns, events);
   }
+  resolver_.ended(entry.place, *entry.process, record.exit_code, record.exit_signal);
   processes_.erase(record.identity.pid);
 }
 
@@ -255,7 +329,7 @@ void Correlator::on(CgroupRecord record, std::vector<Event>&) {
 
 void Correlator::on(ThreadRecord record, std::vector<Event>& events) {
   if (!ledgers_) record.waits = {};
-  Entry& entry = entry_of(record.identity, record.attached_ns);
+  Entry& entry = entry_of(record.identity, record.attached_ns, events);
   if (!in_cgroup(*entry.process->cgroup, record.identity.hierarchy, record.identity.cgroup_id)) {
     auto moved = std::make_shared<Process>(*entry.process);
     moved->cgroup = cgroups_.part(record.identity.hierarchy, record.identity.cgroup_id);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -11,6 +12,8 @@
 #include <tracer/filter.hpp>
 
 #include "base/counter.hpp"
+#include "context/context_resolver.hpp"
+#include "context/task_facts.hpp"
 #include "correlate/account.hpp"
 #include "correlate/cgroup_table.hpp"
 #include "correlate/filter_evaluator.hpp"
@@ -29,7 +32,12 @@ class Correlator {
   struct Rules {
     std::shared_ptr<const internal::ToolRules> tools;      ///< Never null.
     std::shared_ptr<const internal::SecretRules> secrets;  ///< Never null.
+    std::shared_ptr<const internal::EngineRules> engines;  ///< Never null.
+    ContextResolver::AskNotes ask_notes = {};              ///< Empty: engines' own files are not read.
     bool mask_secrets = true;
+    std::size_t most_announcements = 1u << 17;
+    /// The labels of a context id that set_context() has not said; null: not known. Empty: there are no others.
+    std::function<std::shared_ptr<const Context>(std::uint32_t id)> find_context = {};
   };
   enum class Folding { kNone, kOfMany };  ///< Whether many processes of one tool are reported as one aggregate.
 
@@ -40,6 +48,11 @@ class Correlator {
   void set_context(std::uint32_t id, std::shared_ptr<const Context> context);
   /// Appends the events that follow from `record`.
   void on_record(Record record, std::vector<Event>& events);
+
+  /// From now on, and of what lives already. False: there are too many.
+  bool announce(Announced announced, std::uint64_t now_ns) { return resolver_.announce(std::move(announced), now_ns); }
+  void expire_announcements(std::uint64_t now_ns) { resolver_.announcements().expire(now_ns); }
+  const Announcements& announcements() const noexcept { return resolver_.announcements(); }
 
   /// Forgets what came since the last snapshot, as when processes are taken in.
   void begin_snapshot();
@@ -62,6 +75,8 @@ class Correlator {
     std::shared_ptr<const Process> process;
     Selection selection = Selection::kSelected;
     std::uint32_t context_id = 0;  ///< The kernel's, as of the last record.
+    ContextPlace place;
+    std::shared_ptr<Scope> entered;  ///< Where it counts as living; null: nowhere.
     std::optional<std::uint64_t> attached_ns;
     std::uint64_t program_start_ns = 0;
     ProgramBase program_base;      ///< The process's sums when its program began.
@@ -80,26 +95,33 @@ class Correlator {
   void on(TextRecord record, std::vector<Event>& events);
   void on(CgroupMemoryRecord record, std::vector<Event>& events);
 
-  Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
+  Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns, std::vector<Event>& events);
+  void leave_scopes(Entry& entry, std::uint64_t time_ns, std::vector<Event>& events);
   Entry made_from(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
-  void relabel(Entry& entry, std::uint32_t context_id) const;
-  std::shared_ptr<const Context> labels_of(std::uint32_t context_id) const;
-  void decide(Entry& entry, Process& process) const;
+  void relabel(Entry& entry, std::uint32_t context_id);
+  void refresh_context(Entry& entry, std::uint32_t context_id);
+  /// What has changed of runs and tasks; before any process is moved between them.
+  void add_changes(std::uint64_t time_ns, std::vector<Event>& events);
+  std::shared_ptr<const Context> labels_of(std::uint32_t context_id);
+  void decide(Entry& entry, Process& process);
   void fill(Process& process, const RecordIdentity& identity);
   std::shared_ptr<const Program> program_of(ProgramText text, std::string comm);
   static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
-  static void announce(Entry& entry, std::vector<Event>& events);
+  void announce(Entry& entry, std::vector<Event>& events);
 
   Rules rules_;
   FilterEvaluator filter_;
   std::size_t max_processes_;
   std::vector<std::shared_ptr<const Context>> contexts_;  ///< By id; null: not registered.
+  ContextResolver resolver_;
+  TaskFacts facts_;
   CgroupTable cgroups_;
   ProgramCache programs_;
   std::unordered_map<std::uint32_t, Entry> processes_;   ///< By pid; the start time tells whether it is still the same.
   std::unordered_map<std::uint32_t, TextRecord> texts_;  ///< Of processes that are about to be taken in.
   SampleTable samples_;
   std::vector<CgroupMemoryRecord> cgroup_memory_;  ///< Of the snapshot that is being taken.
+  std::vector<ContextChange> relabeled_;           ///< Processes, since changes were reported.
   bool ledgers_ = true;
   Counter secrets_masked_;
   Counter forgotten_;

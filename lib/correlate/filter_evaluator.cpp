@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "context/layers.hpp"
 #include "source/kernel/cgroup_files.hpp"
 
 namespace tracer::internal {
@@ -32,6 +33,13 @@ bool matches(const Filter::Rule& rule, const Process& process) {
   return false;
 }
 
+std::shared_ptr<const Context> labels_of(const Context& given) {
+  if (given == Context{}) return nullptr;
+  Context labels = given;
+  stamp(labels, Provenance::kLabel);
+  return std::make_shared<const Context>(std::move(labels));
+}
+
 }  // namespace
 
 bool decided_in_user_space(Filter::Subject subject) noexcept {
@@ -45,8 +53,7 @@ FilterEvaluator::FilterEvaluator(const Filter& filter, bool kernel_helps) {
   });
   for (Filter::Rule rule : rules) {
     if (rule.subject == Filter::Subject::kCgroup) rule.text = path_in_hierarchy(std::move(rule.text));
-    if (rule.include && includes_here)
-      includes_.push_back({rule, rule.context == Context{} ? nullptr : std::make_shared<const Context>(rule.context)});
+    if (rule.include && includes_here) includes_.push_back({rule, labels_of(rule.context)});
     if (!rule.include && (!kernel_helps || decided_in_user_space(rule.subject))) excludes_.push_back(rule);
   }
 }

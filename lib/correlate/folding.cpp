@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/sums.hpp"
-#include "correlate/held_memory.hpp"
+#include "context/held_memory.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -15,8 +15,8 @@ std::optional<Event> ReplayFilter::apply(Event event) {
         using E = std::remove_cvref_t<decltype(body)>;
         if constexpr (ProcessEvent<E>) {
           kept = apply_to_process(body, event);
-        } else if constexpr (!std::same_as<E, ToolSample> && !std::same_as<E, CgroupSample>) {
-          kept = event;  // Aggregates can't be taken apart again.
+        } else if constexpr (E::kKind < EventKind::kProcessStart) {
+          kept = event;  // Of the session. Aggregates, and sums of tasks, can't be taken apart again.
         }
       },
       event);

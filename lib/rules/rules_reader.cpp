@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -63,6 +64,11 @@ void RuleMistakes::add(std::size_t line, std::string_view what) {
 
 void RuleMistakes::throw_if_any() {
   if (!problems_.empty()) throw Error(std::move(problems_));
+}
+
+void RuleMistakes::move_to(std::vector<Problem>& problems) {
+  problems.insert(problems.end(), std::make_move_iterator(problems_.begin()), std::make_move_iterator(problems_.end()));
+  problems_.clear();
 }
 
 std::size_t line_of(const toml::node& node) { return static_cast<std::size_t>(node.source().begin.line); }

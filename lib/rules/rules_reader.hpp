@@ -16,6 +16,8 @@
 
 #include <tracer/error.hpp>
 
+#include "rules/rules_file.hpp"
+
 namespace tracer::internal {
 
 /// Collects the mistakes of one rules file, so that all of them are reported at once.
@@ -25,6 +27,9 @@ class RuleMistakes {
 
   void add(std::size_t line, std::string_view what);
   void throw_if_any();
+  std::size_t count() const noexcept { return problems_.size(); }
+  /// Hands them over: they are no errors any more.
+  void move_to(std::vector<Problem>& problems);
 
  private:
   std::string origin_;
@@ -55,8 +60,5 @@ std::vector<std::int64_t> read_integers(const toml::table& table, std::string_vi
 /// Calls `visit` with each table of an array of tables; nothing where the key is absent.
 void for_each_table(const toml::table& table, std::string_view key, RuleMistakes& mistakes,
                     const std::function<void(const toml::table&)>& visit);
-
-/// Throws Error(kFileUnreadable) with errno.
-std::string read_rules_file(const std::filesystem::path& file);
 
 }  // namespace tracer::internal

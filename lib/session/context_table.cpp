@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/context_table.hpp"
 
+#include <utility>
+
 #include <tracer/error.hpp>
+
+#include "context/layers.hpp"
 
 namespace tracer::internal {
 
@@ -17,7 +21,9 @@ std::uint32_t ContextTable::number_of(const Context& context) {
                  "raise SessionOptions::max_contexts",
                  {}});
   const auto number = static_cast<std::uint32_t>(contexts_.size());
-  contexts_.push_back(std::make_shared<const Context>(context));
+  Context stamped = context;
+  stamp(stamped, Provenance::kLabel);
+  contexts_.push_back(std::make_shared<const Context>(std::move(stamped)));
   numbers_.emplace(context, number);
   return number;
 }
@@ -31,7 +37,7 @@ void ContextTable::forget_newest(std::uint32_t number) noexcept {
 
 std::shared_ptr<const Context> ContextTable::at(std::uint32_t number) const {
   const std::lock_guard lock(mutex_);
-  return number < contexts_.size() ? contexts_[number] : Process::no_context();
+  return number < contexts_.size() ? contexts_[number] : nullptr;
 }
 
 std::size_t ContextTable::size() const {

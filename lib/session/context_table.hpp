@@ -22,7 +22,7 @@ class ContextTable {
   std::uint32_t number_of(const Context& context);
   /// Takes the newest number back, if it is this one: what it was made for has failed.
   void forget_newest(std::uint32_t number) noexcept;
-  /// Never null; no labels for a number that was not given.
+  /// Null for a number that was not given. A number that was taken back may mean something else later.
   std::shared_ptr<const Context> at(std::uint32_t number) const;
   std::size_t size() const;
 

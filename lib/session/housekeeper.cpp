@@ -31,6 +31,7 @@ void Housekeeper::work(Clock::time_point now) {
   take_snapshot(now);
   if (now < next_) return;
   next_ = now + kPeriod;
+  pipeline_.expire_announcements();
   report_losses();
   keep_to_budget();
 }

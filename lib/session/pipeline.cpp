@@ -1,19 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/pipeline.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <utility>
+
+#include "base/clock.hpp"
 
 namespace tracer::internal {
 
+void Pipeline::announce(Announced announced) {
+  const std::lock_guard lock(announced_mutex_);
+  announced_.push_back(std::move(announced));
+  any_announced_.store(true, std::memory_order_release);
+}
+
+void Pipeline::take_announced() {
+  if (!any_announced_.load(std::memory_order_acquire)) return;
+  std::vector<Announced> taken;
+  {
+    const std::lock_guard lock(announced_mutex_);
+    taken.swap(announced_);
+    any_announced_.store(false, std::memory_order_relaxed);
+  }
+  const std::uint64_t now_ns = boot_time_ns();
+  for (Announced& each : taken)
+    if (!correlator_.announce(std::move(each), now_ns)) announcements_refused_.add(1);
+}
+
+void Pipeline::expire_announcements() {
+  take_announced();
+  correlator_.expire_announcements(boot_time_ns());
+}
+
 void Pipeline::record(Record&& record) {
   const bool ended = std::holds_alternative<ExitRecord>(record);
-  const std::size_t before = batch_.size();
+  const auto before = static_cast<std::ptrdiff_t>(batch_.size());
   try {
+    take_announced();
     correlator_.on_record(std::move(record), batch_);
   } catch (...) {
     out_of_memory();
   }
-  if (ended && batch_.size() > before && batch_.back().kind() == EventKind::kProcessExit) exits_.add(1);
+  if (ended && std::any_of(batch_.begin() + before, batch_.end(),
+                           [](const Event& event) { return event.kind() == EventKind::kProcessExit; }))
+    exits_.add(1);
 }
 
 void Pipeline::event(Event event) {

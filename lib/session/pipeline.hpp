@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,9 +39,9 @@ class Pipeline final : public Feed {
   /// What the source yields from now on is a snapshot for take_samples() alone.
   void begin_query();
   std::vector<ProcessSample> take_samples() { return correlator_.take_samples(); }
-  void set_context(std::uint32_t id, std::shared_ptr<const Context> context) {
-    correlator_.set_context(id, std::move(context));
-  }
+  /// From any thread. What it is about is known of every record that the kernel makes after this returns.
+  void announce(Announced announced);
+  void expire_announcements();
   void stop_ledgers() { correlator_.stop_ledgers(); }
 
   bool has_batch() const noexcept { return !batch_.empty(); }
@@ -49,6 +51,9 @@ class Pipeline final : public Feed {
   // From any thread.
   std::uint64_t exits() const noexcept { return exits_.value(); }
   std::uint64_t secrets_masked() const noexcept { return correlator_.secrets_masked(); }
+  std::uint64_t announcements_met() const noexcept { return correlator_.announcements().met(); }
+  std::uint64_t announcements_expired() const noexcept { return correlator_.announcements().expired(); }
+  std::uint64_t announcements_refused() const noexcept { return announcements_refused_.value(); }
   void out_of_memory() noexcept { out_of_memory_.add(1); }
   /// Adds what was lost here, by cause.
   void count_losses(std::map<std::string, std::uint64_t>& losses) const;
@@ -56,7 +61,13 @@ class Pipeline final : public Feed {
  private:
   enum class Snapshot { kNone, kEvents, kQuery };
 
+  void take_announced();
+
   Correlator correlator_;
+  std::atomic<bool> any_announced_{false};
+  std::mutex announced_mutex_;
+  std::vector<Announced> announced_;  ///< Not taken yet.
+  Counter announcements_refused_;
   ReplayFilter replay_filter_;
   std::vector<Event> batch_;
   Snapshot snapshot_ = Snapshot::kNone;

@@ -30,12 +30,9 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       control_(source_->control()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
-      pipeline_(rules_of(options_), options_.filter, from_kernel, 4 * options_.max_processes,
+      pipeline_(rules_of(options_, contexts_, rule_problems_), options_.filter, from_kernel, 4 * options_.max_processes,
                 from_kernel ? read_pss_bytes : SampleTable::ReadPss(), path_finder(control_)),
-      housekeeper_(options_, *source_, pipeline_, *this) {
-  for (std::uint32_t number = 1; number < contexts_->size(); ++number)
-    pipeline_.set_context(number, contexts_->at(number));
-}
+      housekeeper_(options_, *source_, pipeline_, *this) {}
 
 /// Where the thread still runs, it has let go of the last reference itself.
 Reader::~Reader() {
@@ -196,7 +193,6 @@ void Reader::track(pid_t pid, const Context& context) {
   if (control_ == nullptr || state_.load() == State::kFinished) return;
   const std::size_t before = contexts_->size();
   const std::uint32_t number = contexts_->number_of(context);
-  pipeline_.set_context(number, contexts_->at(number));
   try {
     control_->track(pid, number, pipeline_);
   } catch (...) {
@@ -204,6 +200,24 @@ void Reader::track(pid_t pid, const Context& context) {
     throw;
   }
   if (pipeline_.has_batch()) alarm_.ring();
+}
+
+std::optional<Reader::OpenLabel> Reader::open_label(const Context& context) {
+  if (control_ == nullptr || state_.load() != State::kRunning) return std::nullopt;
+  const std::uint32_t number = contexts_->number_of(context);
+  const pid_t tid = ::gettid();
+  const std::uint64_t outer = control_->label_of(tid);
+  return OpenLabel{tid, control_->open_label(tid, number), outer};
+}
+
+void Reader::close_label(const OpenLabel& label) noexcept {
+  control_->close_label(label.tid, label.serial, label.outer);
+}
+
+void Reader::announce(const Announcement& announcement) {
+  Announced announced = checked(announcement);
+  if (state_.load() == State::kFinished) return;
+  pipeline_.announce(std::move(announced));
 }
 
 std::vector<ProcessSample> Reader::living() {
@@ -266,6 +280,9 @@ Statistics Reader::statistics() const {
   statistics.events = outlets_.events();
   statistics.callback_errors = outlets_.dispatcher().callback_errors();
   statistics.secrets_masked = pipeline_.secrets_masked();
+  statistics.announcements_met = pipeline_.announcements_met();
+  statistics.announcements_expired = pipeline_.announcements_expired();
+  statistics.announcements_refused = pipeline_.announcements_refused();
   statistics.cost = cost();
   statistics.losses = counters.losses;
   pipeline_.count_losses(statistics.losses);
@@ -275,7 +292,10 @@ Statistics Reader::statistics() const {
 std::vector<ContextTotals> Reader::totals() const {
   std::vector<ContextTotals> all;
   if (control_ == nullptr) return all;
-  for (const RawTotals& raw : control_->totals()) all.push_back(totals_of(raw, *contexts_->at(raw.context_id)));
+  for (const RawTotals& raw : control_->totals()) {
+    const auto context = contexts_->at(raw.context_id);
+    all.push_back(totals_of(raw, context ? *context : Context{}));
+  }
   return all;
 }
 

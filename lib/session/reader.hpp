@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -47,6 +48,15 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::size_t poll(std::chrono::milliseconds timeout) { return poll_beside(timeout, -1); }
 
   void track(pid_t pid, const Context& context);
+  void announce(const Announcement& announcement);
+  struct OpenLabel {
+    pid_t tid = 0;
+    std::uint64_t serial = 0;
+    std::uint64_t outer = 0;  ///< The serial of the scope around it; 0: none.
+  };
+  /// Of the calling thread. Absent: there is no kernel to ask, or not now.
+  std::optional<OpenLabel> open_label(const Context& context);
+  void close_label(const OpenLabel& label) noexcept;
   std::vector<ProcessSample> living();
   Queue queue(QueueOptions options);
   SinkHandle add_sink(std::unique_ptr<Sink> sink, QueueOptions options);
@@ -61,6 +71,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::uint64_t reader_cpu_ns() const override { return cpu_ns_.value(); }
   std::vector<ContextTotals> totals() const;
   std::vector<FamilyState> families() const;
+  const std::vector<Problem>& rule_problems() const noexcept { return rule_problems_; }
   Dispatcher& dispatcher() noexcept { return outlets_.dispatcher(); }
 
  private:
@@ -85,7 +96,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   Alarm alarm_;
   Outlets outlets_;
 
-  Turn turn_;  ///< At the next two and at source_, but for what these offer to any thread.
+  Turn turn_;                           ///< At the next two and at source_, but for what these offer to any thread.
+  std::vector<Problem> rule_problems_;  ///< Of rules for engines that were left out.
   Pipeline pipeline_;
   Housekeeper housekeeper_;
 

@@ -61,6 +61,31 @@ void Session::stop() {
 }
 void Session::request_stop() noexcept { impl_->reader->request_stop(); }
 void Session::track(pid_t pid, const Context& context) { impl_->reader->track(pid, context); }
+class ThreadLabel::Impl {
+ public:
+  Impl(std::weak_ptr<internal::Reader> reader, internal::Reader::OpenLabel label)
+      : reader_(std::move(reader)), label_(label) {}
+  ~Impl() {
+    if (const auto reader = reader_.lock()) reader->close_label(label_);
+  }
+
+ private:
+  const std::weak_ptr<internal::Reader> reader_;
+  const internal::Reader::OpenLabel label_;
+};
+
+ThreadLabel::ThreadLabel() noexcept = default;
+ThreadLabel::ThreadLabel(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+ThreadLabel::ThreadLabel(ThreadLabel&& other) noexcept = default;
+ThreadLabel& ThreadLabel::operator=(ThreadLabel&& other) noexcept = default;
+ThreadLabel::~ThreadLabel() = default;
+void ThreadLabel::end() noexcept { impl_.reset(); }
+
+ThreadLabel Session::label_thread(const Context& context) {
+  auto label = impl_->reader->open_label(context);
+  return label ? ThreadLabel(std::make_unique<ThreadLabel::Impl>(impl_->reader, *label)) : ThreadLabel();
+}
+void Session::announce(const Announcement& announcement) { impl_->reader->announce(announcement); }
 int Session::fd() const noexcept { return impl_->reader->fd(); }
 std::size_t Session::poll(std::chrono::milliseconds timeout) {
   const auto reader = impl_->reader;  // Likewise.
@@ -74,6 +99,7 @@ std::vector<std::string> Session::explain() const {
   return internal::explain_filter(impl_->filter, impl_->from_kernel, ::geteuid() != 0);
 }
 std::vector<FamilyState> Session::families() const { return impl_->reader->families(); }
+const std::vector<Problem>& Session::rule_problems() const noexcept { return impl_->reader->rule_problems(); }
 const HostInfo& Session::host() const noexcept { return impl_->host; }
 
 }  // namespace tracer

@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "context/note_thread.hpp"
 #include "correlate/account.hpp"
 
 namespace tracer::internal {
@@ -25,8 +26,24 @@ std::shared_ptr<const Rules> rules_in(const std::filesystem::path& file) {
 
 }  // namespace
 
-Correlator::Rules rules_of(const SessionOptions& options) {
-  return {rules_in<ToolRules>(options.tool_rules), rules_in<SecretRules>(options.secret_rules), options.mask_secrets};
+Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts,
+                           std::vector<Problem>& skipped) {
+  Correlator::Rules rules;
+  rules.tools = rules_in<ToolRules>(options.tool_rules);
+  rules.secrets = rules_in<SecretRules>(options.secret_rules);
+  rules.engines =
+      options.engine_rules.empty()
+          ? std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin())
+          : std::make_shared<const EngineRules>(EngineRules::load(options.engine_rules, &skipped));
+  if (options.read_engine_notes)
+    rules.ask_notes = [thread = std::make_shared<NoteThread>()](std::string_view asker, const NoteRequest& request,
+                                                                const Process& process) {
+      return thread->ask(asker, request, process);
+    };
+  rules.mask_secrets = options.mask_secrets;
+  rules.most_announcements = options.max_announcements;
+  if (contexts) rules.find_context = [contexts](std::uint32_t id) { return contexts->at(id); };
+  return rules;
 }
 
 bool wanted(const SessionOptions& options, Family family) {
@@ -39,6 +56,7 @@ KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& 
   kernel.ring_bytes = options.ring_bytes;
   kernel.max_processes = options.max_processes;
   kernel.max_contexts = options.max_contexts;
+  kernel.max_labeled_threads = options.max_labeled_threads;
   kernel.families = options.families;
   kernel.time_programs = options.max_cost_share.has_value();
   kernel.own_uid_only = ::geteuid() != 0;

@@ -2,6 +2,8 @@
 /// From a session's options to those of its stages.
 #pragma once
 
+#include <memory>
+
 #include <tracer/session.hpp>
 
 #include "correlate/correlator.hpp"
@@ -11,7 +13,10 @@
 
 namespace tracer::internal {
 
-Correlator::Rules rules_of(const SessionOptions& options);
+/// `contexts`: those behind the records' context ids; null: there are none. Mistakes in rules for engines are added to
+/// `skipped`. Throws Error: kInvalidRules, kFileUnreadable.
+Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts,
+                           std::vector<Problem>& skipped);
 bool wanted(const SessionOptions& options, Family family);
 
 /// The kernel's part of a filter; its contexts get numbers. Throws Error(kInvalidArgument).

@@ -46,6 +46,14 @@ class Control {
   /// The path of a cgroup that exists, within its hierarchy. May walk all cgroups.
   virtual std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const = 0;
 
+  // From any thread.
+  /// What a thread forks from now on has this context, whatever the filter takes in. Returns the serial of the label.
+  /// Throws Error(kInvalidArgument).
+  virtual std::uint64_t open_label(pid_t tid, std::uint32_t context_id) = 0;
+  /// The label is over; the thread has the outer one again, 0 for none.
+  virtual void close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept = 0;
+  virtual std::uint64_t label_of(pid_t tid) const noexcept = 0;
+
   // From any thread, read on the calling one.
   virtual std::vector<RawTotals> totals() const = 0;
   virtual std::vector<FamilyState> families() const = 0;

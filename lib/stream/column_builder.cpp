@@ -20,19 +20,24 @@ Bytes set_bits(std::size_t count) {
 /// Columns of one group are absent together: what they have in common is stored once.
 class PresenceList {
  public:
-  void put(Bytes& out, std::span<const std::byte> presence) {
-    if (presence.empty()) return put_varint(out, 0);
-    const auto found = std::find_if(stored_.begin(), stored_.end(), [presence](std::span<const std::byte> other) {
-      return std::equal(presence.begin(), presence.end(), other.begin(), other.end());
+  void put(Bytes& out, std::span<const std::byte> bits, std::size_t rows) {
+    if (bits.empty()) return put_varint(out, 0);
+    // The same bytes can stand for another number of rows.
+    const auto found = std::find_if(stored_.begin(), stored_.end(), [bits, rows](const Stored& other) {
+      return other.rows == rows && std::equal(bits.begin(), bits.end(), other.bits.begin(), other.bits.end());
     });
     put_varint(out, static_cast<std::uint64_t>(found - stored_.begin()) + 1);
     if (found != stored_.end()) return;
-    stored_.push_back(presence);
-    put_bytes(out, presence);
+    stored_.push_back({bits, rows});
+    put_bytes(out, bits);
   }
 
  private:
-  std::vector<std::span<const std::byte>> stored_;
+  struct Stored {
+    std::span<const std::byte> bits;
+    std::size_t rows;
+  };
+  std::vector<Stored> stored_;
 };
 
 }  // namespace
@@ -85,7 +90,7 @@ void put_section(Bytes& out, SectionBuilder& section, std::span<const ColumnSpec
     const std::size_t rows =
         spec.list < 0 ? section.rows : section.columns[static_cast<std::size_t>(spec.list)].item_count();
     body.clear();
-    presences.put(body, column.presence(rows));
+    presences.put(body, column.presence(rows), rows);
     put_numbers(body, column.values());
     put_numbers(body, column.items());
     for (unsigned level = 0; level < spec.depth; ++level)

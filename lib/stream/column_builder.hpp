@@ -166,6 +166,7 @@ class RowBuilder {
   void put_value(std::uint32_t value) { next_->put(row_, value); }
   void put_value(std::uint64_t value) { next_->put(row_, value); }
   void put_value(EventKind value) { next_->put(row_, static_cast<std::uint64_t>(value)); }
+  void put_value(Provenance value) { next_->put(row_, static_cast<std::uint64_t>(value)); }
   void put_value(const std::string& text) { next_->put(row_, tables_.texts.number_of(text)); }
   void put_value(const std::vector<std::string>& texts) {
     next_->put(row_, texts.size());

@@ -72,6 +72,7 @@ class RowReader {
     value = static_cast<T>(next_->values[row_]);
   }
   void read_value(EventKind& value) { value = static_cast<EventKind>(number()); }
+  void read_value(Provenance& value) { value = static_cast<Provenance>(number()); }
   void read_value(std::string& text) { text = frame_.texts()[number()]; }
   void read_value(std::vector<std::string>& texts) {
     const std::size_t begin = number();

@@ -158,6 +158,7 @@ bool SectionDecoder::check(const ColumnSpec& spec, std::span<std::uint64_t> valu
     case Type::kTexts: return true;
     case Type::kBool: return all_bits(values) <= 1;
     case Type::kKind: return all_bits(values) <= std::numeric_limits<std::uint16_t>::max();
+    case Type::kProvenance: return all_bits(values) <= std::numeric_limits<std::uint8_t>::max();
     case Type::kU32: return all_bits(values) <= std::numeric_limits<std::uint32_t>::max();
     case Type::kI32:
       if (all_bits(values) > std::numeric_limits<std::uint32_t>::max()) return false;

@@ -8,7 +8,8 @@
 
 #include <tracer/sample.hpp>
 
-#include "correlate/held_memory.hpp"
+#include "context/held_memory.hpp"
+#include "context/layers.hpp"
 
 namespace tracer::internal {
 
@@ -30,14 +31,12 @@ class MemoryRounds {
     any_ = true;
     all_.add(sample);
     if (context != Context{}) round_[context].add(sample);
+    if (is_run(context)) run_round_[run_key(context)].add(sample);
   }
   MemoryPeak peak() const { return any_ ? with(peak_, all_) : peak_; }
-  MemoryPeak peak_of_task(const Context& task) const {
-    const auto before = tasks_.find(task);
-    const MemoryPeak peak = before == tasks_.end() ? MemoryPeak{} : before->second;
-    const auto now = round_.find(task);
-    return now == round_.end() ? peak : with(peak, now->second);
-  }
+  MemoryPeak peak_of_task(const Context& task) const { return peak_in(tasks_, round_, task); }
+  /// Of all its processes together.
+  MemoryPeak peak_of_run(const Context& run) const { return peak_in(runs_, run_round_, run_key(run)); }
   /// Of each step's largest task.
   std::map<std::string, MemoryPeak> peaks_of_steps() const {
     std::map<std::string, MemoryPeak> peaks = steps_;
@@ -46,6 +45,14 @@ class MemoryRounds {
   }
 
  private:
+  template <class Key>
+  static MemoryPeak peak_in(const std::map<Key, MemoryPeak>& peaks, const std::map<Key, HeldMemory>& round,
+                            const Key& key) {
+    const auto before = peaks.find(key);
+    const MemoryPeak peak = before == peaks.end() ? MemoryPeak{} : before->second;
+    const auto now = round.find(key);
+    return now == round.end() ? peak : with(peak, now->second);
+  }
   static MemoryPeak with(MemoryPeak peak, const HeldMemory& held) {
     const auto bytes = held.bytes();
     peak.bytes = std::max(peak.bytes, bytes.value_or(0));
@@ -65,6 +72,8 @@ class MemoryRounds {
       peak = with(peak, held);
       raise(steps_, task, peak);
     }
+    for (const auto& [run, held] : run_round_) runs_[run] = with(runs_[run], held);
+    run_round_.clear();
     all_ = {};
     any_ = false;
     round_.clear();
@@ -76,6 +85,8 @@ class MemoryRounds {
   std::map<Context, HeldMemory> round_;
   MemoryPeak peak_;  ///< Of all rounds before.
   std::map<Context, MemoryPeak> tasks_;
+  std::map<std::string, HeldMemory> run_round_;
+  std::map<std::string, MemoryPeak> runs_;
   std::map<std::string, MemoryPeak> steps_;
 };
 

@@ -49,6 +49,7 @@ ReportRow row_of(const SummaryRow& sums, Peak peak) {
   row.read_bytes = read_of(sums);
   row.written_bytes = at_least(sums.unknown_writes, sums.written_bytes);
   row.time = time_shares(sums.ledger);
+  row.requested = sums.requested;
   return row;
 }
 
@@ -56,6 +57,13 @@ std::vector<ReportRow> rows_of(const std::vector<SummaryRow>& sums, Peak peak) {
   std::vector<ReportRow> rows;
   for (const SummaryRow& each : sums) rows.push_back(row_of(each, peak));
   return rows;
+}
+
+ReportNode node_of(const SummaryNode& sums) {
+  const bool is_tool = sums.level >= SummaryLevel::kTool;
+  ReportNode node{sums.level, row_of(sums.row, is_tool ? Peak::kOfLargestProcess : Peak::kOfAllAtOnce), {}};
+  for (const SummaryNode& each : sums.below) node.below.push_back(node_of(each));
+  return node;
 }
 
 Completeness completeness_of(const Summary& summary, const SessionFigures& session) {
@@ -102,9 +110,9 @@ void set_io(SummaryRow& row, const std::vector<ContextTotals>& contexts) {
   }
 }
 
-/// The kernel counts statuses; only the events tell which of them are answers.
+/// The kernel counts statuses; only the events tell which of them are answers, or the engine's own.
 Figure failed_of(std::uint64_t kernel_failed, const SummaryRow& seen) {
-  const std::uint64_t failed = kernel_failed - std::min(kernel_failed, seen.answers);
+  const std::uint64_t failed = kernel_failed - std::min(kernel_failed, seen.answers + seen.engine_failures);
   return {std::max(failed, seen.failed), failed > seen.failed ? Bound::kAtMost : Bound::kExact};
 }
 
@@ -155,6 +163,8 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.tools = rows_of(summary.by_tool(), Peak::kOfLargestProcess);
   report.steps = rows_of(summary.by_step(), Peak::kOfAllAtOnce);
   report.tasks = rows_of(summary.by_task(), Peak::kOfAllAtOnce);
+  for (const SummaryNode& node : summary.tree()) report.tree.push_back(node_of(node));
+  report.processes = rows_of(summary.largest_processes(), Peak::kOfLargestProcess);
   report.total = total_of(summary, session, report.completeness.complete);
   report.answers = summary.total().answers;
   report.failures = summary.failures();

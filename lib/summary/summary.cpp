@@ -2,67 +2,32 @@
 #include <tracer/summary.hpp>
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include <tracer/families.hpp>
 
 #include "base/sums.hpp"
+#include "context/layers.hpp"
 #include "correlate/account.hpp"
 #include "summary/cgroup_peaks.hpp"
 #include "summary/failures.hpp"
 #include "summary/memory_rounds.hpp"
 #include "summary/pipe_graph.hpp"
+#include "summary/rows.hpp"
+#include "summary/task_tree.hpp"
 
 namespace tracer {
 namespace {
 
-constexpr const char* kNoTool = "(unknown)";
-
 bool all_ended(const SessionEnd& end) { return end.processes_started == end.processes_ended; }
-
-void add_reads(SummaryRow& row, const Account& account) {
-  row.read_bytes += account.read_bytes.value_or(0);
-  const std::optional<std::uint64_t> bound = account.read_bytes ? account.read_bytes : account.read_at_most_bytes;
-  row.read_at_most_bytes += bound.value_or(0);
-  if (!bound) {
-    ++row.unbounded_reads;
-  } else if (!account.read_bytes && *bound > internal::kMostExecReadBytes) {
-    ++row.unknown_reads;
-  }
-}
-
-void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
-  const Account& account = program.account;
-  row.cpu_ns += account.cpu_ns.value_or(0);
-  if (!account.cpu_ns) ++row.unknown_cpus;
-  add_reads(row, account);
-  row.written_bytes += account.written_bytes.value_or(0);
-  if (!account.written_bytes) ++row.unknown_writes;
-  if (account.ledger) {
-    if (!row.ledger) row.ledger.emplace();
-    internal::add_figures(*row.ledger, *account.ledger, internal::Unknown::kIsPassed);
-  }
-  if (account.peak_rss_bytes) {
-    row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);
-  } else if (peak_matters) {
-    ++row.unknown_peaks;
-  }
-  if (!program.start_ns || !program.end_ns) return;
-  if (row.first_start_ns == 0 || *program.start_ns < row.first_start_ns) row.first_start_ns = *program.start_ns;
-  row.last_end_ns = std::max(row.last_end_ns, *program.end_ns);
-}
-
-/// Of a row that spans time: from its first start to its last end.
-SummaryRow spanned(SummaryRow row) {
-  row.wall_ns = row.last_end_ns - std::min(row.first_start_ns, row.last_end_ns);
-  return row;
-}
 
 /// In order of their first start; `describe` says what else belongs into the row of a key.
 template <class Key, class Describe>
 std::vector<SummaryRow> rows_by_start(const std::map<Key, SummaryRow>& sums, Describe describe) {
   std::vector<SummaryRow> rows;
   for (const auto& [key, row] : sums) {
-    rows.push_back(spanned(row));
+    rows.push_back(internal::spanned(row));
     describe(rows.back(), key);
   }
   std::stable_sort(rows.begin(), rows.end(),
@@ -78,6 +43,8 @@ class Summary::Impl {
   std::vector<SummaryRow> by_tool() const;
   std::vector<SummaryRow> by_step() const;
   std::vector<SummaryRow> by_task() const;
+  std::vector<SummaryNode> tree() const;
+  std::vector<SummaryRow> largest_processes() const;
   SummaryRow total() const;
   std::vector<ProcessSample> survivors() const;
 
@@ -90,17 +57,22 @@ class Summary::Impl {
 
  private:
   template <class Visit>
-  void for_each_whole(const Context& context, Visit visit);
+  void for_each_whole(const std::shared_ptr<const Context>& context, Visit visit);
   void add_program(const Process& process, const ProgramAccount& program, bool peak_matters);
   void add_exit(const ProcessExit& exit);
   void begin_snapshot(std::uint64_t time_ns);
   void set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const;
   bool snapshots_were_taken() const;
+  const Context& identity_of(const std::shared_ptr<const Context>& context);
+  void add_to_largest(const ProcessExit& exit);
 
   std::map<std::string, SummaryRow> tools_;
   std::map<std::string, SummaryRow> steps_;
   std::map<Context, SummaryRow> tasks_;
   SummaryRow total_;
+  internal::TaskTree tree_;
+  std::multimap<std::uint64_t, SummaryRow> largest_;  ///< By CPU time.
+  std::unordered_map<const Context*, std::pair<std::shared_ptr<const Context>, Context>> identities_;
   std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
   std::uint64_t snapshot_ns_ = 0;
   internal::MemoryRounds memory_;
@@ -108,39 +80,73 @@ class Summary::Impl {
 
 /// The total, and the rows by step and task that these labels belong to.
 template <class Visit>
-void Summary::Impl::for_each_whole(const Context& context, Visit visit) {
+void Summary::Impl::for_each_whole(const std::shared_ptr<const Context>& context, Visit visit) {
   visit(total_);
-  if (context.step) visit(steps_[*context.step]);
-  if (context != Context{}) visit(tasks_[context]);
+  const Context& identity = identity_of(context);
+  if (identity.step) visit(steps_[*identity.step]);
+  if (identity != Context{}) visit(tasks_[identity]);
+}
+
+const Context& Summary::Impl::identity_of(const std::shared_ptr<const Context>& context) {
+  constexpr std::size_t kMostIdentities = 4096;
+  const auto known = identities_.find(context.get());
+  if (known != identities_.end()) return known->second.second;
+  if (identities_.size() >= kMostIdentities) identities_.clear();
+  Context identity = internal::identity_of(*context);
+  if (internal::is_task(identity) && tasks_.size() >= kMostTasks && !tasks_.contains(identity))
+    identity = internal::others_of(identity);
+  return identities_.emplace(context.get(), std::pair(context, std::move(identity))).first->second.second;
+}
+
+void Summary::Impl::add_to_largest(const ProcessExit& exit) {
+  const std::uint64_t cpu_ns = exit.account.cpu_ns.value_or(0);
+  if (largest_.size() >= kMostProcesses && cpu_ns <= largest_.begin()->first) return;
+  SummaryRow row;
+  row.name = exit.process->program->tool.value_or(internal::kNoTool);
+  row.task = identity_of(exit.process->context);
+  internal::add_with_wall(row, {exit.start_ns, exit.end_ns, exit.process->program, exit.account}, true);
+  internal::count_process(row, exit);
+  largest_.emplace(cpu_ns, std::move(row));
+  if (largest_.size() > kMostProcesses) largest_.erase(largest_.begin());
+}
+
+std::vector<SummaryRow> Summary::Impl::largest_processes() const {
+  std::vector<SummaryRow> rows;
+  for (auto each = largest_.rbegin(); each != largest_.rend(); ++each) rows.push_back(each->second);
+  return rows;
+}
+
+std::vector<SummaryNode> Summary::Impl::tree() const {
+  return tree_.nodes([this](SummaryNode& node) {
+    const Context& identity = node.row.task;
+    const bool is_run = node.level == SummaryLevel::kRun;
+    set_task_peak(node.row, is_run ? memory_.peak_of_run(identity) : memory_.peak_of_task(identity));
+  });
 }
 
 void Summary::Impl::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
-  SummaryRow& by_tool = tools_[program.program->tool.value_or(kNoTool)];
-  add_to(by_tool, program, peak_matters);
-  if (program.start_ns && program.end_ns && *program.end_ns > *program.start_ns)
-    by_tool.wall_ns += *program.end_ns - *program.start_ns;
-  for_each_whole(*process.context, [&](SummaryRow& row) { add_to(row, program, peak_matters); });
+  internal::add_with_wall(tools_[internal::counted_as(*process.context, program)], program, peak_matters);
+  for_each_whole(process.context, [&](SummaryRow& row) { internal::add_to(row, program, peak_matters); });
+  tree_.add(process, program, peak_matters);
 }
 
 void Summary::Impl::add_exit(const ProcessExit& exit) {
   ++exits;
   living_.erase(exit.process->pid);
-  pipes.ended(exit);
+  if (!exit.process->context->engine_own) pipes.ended(exit);
   add_program(*exit.process, exit.program, true);
-  const bool failed = exit.failed();
-  const auto count = [&](SummaryRow& row) {
-    ++row.processes;
-    if (failed) ++row.failed;
-    if (exit.status_is_answer) ++row.answers;
-  };
-  count(tools_[exit.program.program->tool.value_or(kNoTool)]);
-  for_each_whole(*exit.process->context, count);
-  if (failed) failures.add(exit);
+  const bool own = exit.process->context->engine_own;
+  const auto count = [&](SummaryRow& row) { internal::count_process(row, exit); };
+  count(tools_[internal::counted_as(*exit.process->context, exit.program)]);
+  for_each_whole(exit.process->context, count);
+  tree_.count(exit);
+  if (exit.failed() && !own) failures.add(exit);
+  add_to_largest(exit);
 }
 
 void Summary::Impl::add(const Event& event) {
   if (const auto* exec = event.get_if<ProcessExec>()) {
-    pipes.saw(*exec->process);
+    if (!exec->process->context->engine_own) pipes.saw(*exec->process);
     // Nobody asks for the peak of a mere copy of the parent, before its first exec.
     add_program(*exec->process, exec->ended, exec->ended.start_ns != exec->process->start_ns);
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
@@ -148,10 +154,14 @@ void Summary::Impl::add(const Event& event) {
   } else if (const auto* sample = event.get_if<ProcessSample>()) {
     begin_snapshot(sample->time_ns);
     living_.insert_or_assign(sample->process->pid, *sample);
-    memory_.add(*sample, *sample->process->context);
+    memory_.add(*sample, identity_of(sample->process->context));
   } else if (const auto* folded = event.get_if<ToolSample>()) {
     begin_snapshot(folded->time_ns);
-    memory_.add(*folded, *folded->context);
+    memory_.add(*folded, identity_of(folded->context));
+  } else if (const auto* task = event.get_if<TaskStart>()) {
+    tree_.request(task->context, task->requested);
+  } else if (const auto* finish = event.get_if<TaskFinish>()) {
+    tree_.request(finish->context, finish->requested);
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
     cgroups.add(*cgroup);
   } else if (const auto* whole = event.get_if<SnapshotEnd>()) {
@@ -223,7 +233,7 @@ bool Summary::Impl::snapshots_were_taken() const {
 }
 
 SummaryRow Summary::Impl::total() const {
-  SummaryRow row = spanned(total_);
+  SummaryRow row = internal::spanned(total_);
   row.name = "total";
   set_task_peak(row, memory_.peak());
   return row;
@@ -238,6 +248,8 @@ void Summary::add(const Event& event) { impl_->add(event); }
 std::vector<SummaryRow> Summary::by_tool() const { return impl_->by_tool(); }
 std::vector<SummaryRow> Summary::by_step() const { return impl_->by_step(); }
 std::vector<SummaryRow> Summary::by_task() const { return impl_->by_task(); }
+std::vector<SummaryNode> Summary::tree() const { return impl_->tree(); }
+std::vector<SummaryRow> Summary::largest_processes() const { return impl_->largest_processes(); }
 SummaryRow Summary::total() const { return impl_->total(); }
 const std::vector<Failure>& Summary::failures() const noexcept { return impl_->failures.different(); }
 std::uint64_t Summary::failed() const noexcept { return impl_->failures.count(); }

@@ -65,8 +65,17 @@ def of_sanitizer(root, preset):
 
 def of_fuzzing(root, seconds):
     build = root / "build/fuzz"
-    programs = [build / "tests/fuzz" / name for name in ("fuzz_recording", "fuzz_columns", "fuzz_wire", "fuzz_seeds")]
+    names = ("fuzz_recording", "fuzz_columns", "fuzz_rules", "fuzz_wire", "fuzz_seeds")
+    programs = [build / "tests/fuzz" / name for name in names]
     return digests(build, programs) | digests(root, [root / "tests/fuzz/run.sh"]) | {"seconds": str(seconds)}
+
+
+def of_engines(root):
+    build = root / "build/dev"
+    parts = digests(build, (build / "bpf").glob("*.bpf.o"))
+    parts |= digests(build, objects_of(build, *(f"lib/CMakeFiles/tracer_objects.dir/{folder}/"
+                                                for folder in ("context", "correlate", "rules", "source", "summary"))))
+    return parts | digests(root, sources(root, "rules/*.toml", "tests/engines/**/*"))
 
 
 def of_package(root):

@@ -52,6 +52,7 @@ class TestRun:
                     kernels = beside.submit(self.emulated_kernels)
                     self.sanitizers()
                     self.fuzzing()
+                    self.engines()
                     kernels.result()
             self.background.collect()
         finally:
@@ -133,6 +134,18 @@ class TestRun:
         parts = artifacts.of_fuzzing(ROOT, FUZZ_SECONDS)
         if not self.as_passed("fuzz", parts) and self.report.step(name, [ROOT / "tests/fuzz/run.sh", FUZZ_SECONDS]).clean:
             self.stamps.record("fuzz", parts)
+
+    def engines(self):
+        """Real workflow engines under the daemon. Each test says why it is skipped where its engine can't be had."""
+        parts = artifacts.of_engines(ROOT)
+        if not self.in_time("engines") or self.as_passed("engines", parts):
+            return
+        environment = os.environ | {"TRACERD": str(ROOT / "build/dev/tracerd"), "PYTHONDONTWRITEBYTECODE": "1"}
+        outcomes = [self.report.step(f"engines: {path.stem.removeprefix('test_')}",
+                                     [sys.executable, "-m", "unittest", path.name], cwd=path.parent, env=environment)
+                    for path in sorted((ROOT / "tests/engines").glob("test_*.py"))]
+        if all(outcome.clean for outcome in outcomes):
+            self.stamps.record("engines", parts)
 
     def emulated_kernels(self):
         common = artifacts.of_any_kernel(ROOT)

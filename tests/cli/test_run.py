@@ -130,9 +130,9 @@ class Outputs(support.TestCase):
         result, events = self.trace("sh", "-c", "true & wait", options=[
             "--pipeline", "p1", "--run", "r2", "--step", "align", "--sample", "s4"])
         for event in events[1:-1]:
-            if event["kind"] == "snapshot_end":
+            if "context" not in event:
                 continue
-            labels = [event[name] for name in ("pipeline", "run", "step", "sample")]
+            labels = [event["context"][name] for name in ("pipeline", "run", "step", "sample")]
             self.assertEqual(labels, ["p1", "r2", "align", "s4"], event["kind"])
         self.assertIn("\np1 / r2 / align / s4: sh -c", result.stderr)
 

@@ -133,7 +133,7 @@ class Trees(Watch):
         watch = self.start_watch("--pid", str(shell.pid), "--step", "align")
         self.tell(shell, "/bin/echo x", "x\n")
         self.end_watch(watch)
-        self.assertEqual({event["step"] for event in self.events() if "pid" in event}, {"align"})
+        self.assertEqual({event["context"]["step"] for event in self.events() if "context" in event}, {"align"})
 
     def test_two_watches_of_one_tree_both_see_everything(self):
         shell = self.start_shell()

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Writes the fuzzers' first inputs: fuzz_seeds FOLDER makes a folder in it for each fuzzer.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tracer/recording.hpp>
 #include <tracer/sink.hpp>
 
+#include "rules/builtin_rules.hpp"
 #include "stream/frame_encoder.hpp"
 #include "stream/stream_header.hpp"
 #include "sample_events.hpp"
@@ -93,6 +96,20 @@ void records(Folder folder) {
   for (const std::uint8_t filters : {std::uint8_t{0}, std::uint8_t{3}, std::uint8_t{7}}) folder.add(filters, all);
 }
 
+/// Each built-in rule as a file of its own.
+void rules(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  const std::string_view text = tracer::internal::builtin_rules("engines");
+  constexpr std::string_view kRule = "\n[[rule]]\n";
+  int number = 0;
+  for (std::size_t at = text.find(kRule); at != std::string_view::npos;) {
+    const std::size_t next = text.find(kRule, at + 1);
+    std::ofstream file(folder / std::to_string(number++), std::ios::binary);
+    file << "schema = 1\n" << text.substr(at, next - std::min(at, next)) << '\0' << "bash" << '\0' << ".command.run";
+    at = next;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -103,5 +120,6 @@ int main(int argc, char** argv) {
   recordings(Folder(std::filesystem::path(argv[1]) / "fuzz_recording"),
              Folder(std::filesystem::path(argv[1]) / "fuzz_columns"));
   records(Folder(std::filesystem::path(argv[1]) / "fuzz_wire"));
+  rules(std::filesystem::path(argv[1]) / "fuzz_rules");
   return 0;
 }

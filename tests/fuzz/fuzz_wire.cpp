@@ -21,6 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   tracer::SessionOptions options;
   options.reader = tracer::Reader::kPoll;
   options.max_processes = 8;
+  options.read_engine_notes = false;
+  options.max_announcements = 4;
   if ((data[0] & 1) != 0) options.filter.include_exe("*a*");
   if ((data[0] & 2) != 0) options.filter.exclude_tool("*b*c");
   if ((data[0] & 4) != 0) options.filter.include_argument("?*");
@@ -38,6 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     stream.append(event);
   });
   session.start();
+  tracer::Context said;
+  said.task = "a";
+  if ((data[0] & 8) != 0) session.announce({tracer::InWorkDir{"/a"}, said});
+  if ((data[0] & 16) != 0) session.announce({tracer::BelowProcess{{1, 1}, {"a*", "..."}}, said});
   auto rest = std::as_bytes(std::span(data + 1, size - 1));
   tracer::internal::Decoder decoder;
   while (rest.size() >= 2) {

@@ -128,3 +128,20 @@ TEST_CASE("CPU time before an exec is known to less than a tick") {
     CHECK(*before >= 1400 * kMicrosecond);
   }
 }
+
+TEST_CASE("no program of one thread has more CPU time than it lasted, whatever the host takes") {
+  // Time that a hypervisor takes is no run time, and must not become any at the next exec.
+  const std::uint64_t most_beyond = (::getenv("TRACER_EMULATED") != nullptr ? 2000 : 100) * kMicrosecond;
+  const std::vector<std::vector<std::string>> rounds(40, truth::call("chain", {"500", "0", "500", "0"}));
+  std::size_t known = 0;
+  const auto check = [&](const tracer::ProgramAccount& program) {
+    if (!program.account.cpu_ns || !program.start_ns || !program.end_ns) return;
+    ++known;
+    CHECK(*program.account.cpu_ns <= *program.end_ns - *program.start_ns + most_beyond);
+  };
+  for (const Capture& capture : trace_each(rounds)) {
+    for (const tracer::ProcessExec& exec : capture.all<tracer::ProcessExec>()) check(exec.ended);
+    check(capture.exit().program);
+  }
+  CHECK(known > rounds.size());
+}

@@ -14,6 +14,7 @@
 #include <tracer/session.hpp>
 #include <tracer/source.hpp>
 
+#include "context/layers.hpp"
 #include "correlate/correlator.hpp"
 #include "session/session_setup.hpp"
 #include "source/kernel/decoder.hpp"
@@ -51,13 +52,23 @@ inline void push_life(wire::WireSource& source, std::uint32_t pid) {
   source.push(wire::exit_record(who, {.time_ns = who.start_ns + 2, .program_start_ns = who.start_ns + 1}));
 }
 
+/// As a session keeps what it was given as labels.
+inline tracer::Context labeled(tracer::Context context) {
+  tracer::internal::stamp(context, tracer::Provenance::kLabel);
+  return context;
+}
+
+inline tracer::internal::Correlator::Rules rules_with(bool mask_secrets) {
+  std::vector<tracer::Problem> skipped;
+  return tracer::internal::rules_of({.mask_secrets = mask_secrets}, nullptr, skipped);
+}
+
 /// Decoder and correlator, without a session.
 class Stages {
  public:
   explicit Stages(const tracer::Filter& filter = {}, bool kernel_helps = false, std::size_t max_processes = 1000,
                   bool mask_secrets = true)
-      : correlator(tracer::internal::rules_of({.mask_secrets = mask_secrets}),
-                   tracer::internal::FilterEvaluator(filter, kernel_helps), max_processes) {}
+      : correlator(rules_with(mask_secrets), tracer::internal::FilterEvaluator(filter, kernel_helps), max_processes) {}
 
   void push(std::span<const std::byte> bytes) {
     const wire::Exact exact(bytes);
@@ -66,7 +77,7 @@ class Stages {
   void push(tracer::internal::Record record) { correlator.on_record(std::move(record), events); }
   /// The labels behind a context id.
   void set_context(std::uint32_t id, const tracer::Context& context) {
-    correlator.set_context(id, std::make_shared<const tracer::Context>(context));
+    correlator.set_context(id, std::make_shared<const tracer::Context>(labeled(context)));
   }
   /// Samples of what these records report.
   std::vector<tracer::ProcessSample> sample(std::initializer_list<wire::Bytes> records) {

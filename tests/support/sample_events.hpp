@@ -48,6 +48,7 @@ class Filler {
     value = static_cast<T>(++next_);
   }
   void set(const char*, tracer::EventKind& value) { value = tracer::EventKind::kProcessExit; }
+  void set(const char*, tracer::Provenance& value) { value = tracer::Provenance::kLabel; }
   void set(const char* name, std::string& value) { value = std::string(name) + std::to_string(++next_); }
   void set(const char*, std::vector<std::string>& value) {
     value = {"plain", "", "\xff\xfe not utf-8", "ünï", std::string("quote\" \\ \n \x01", 13), std::string(5000, 'x')};
@@ -60,7 +61,7 @@ template <tracer::EventType E>
 E full() {
   E event;
   Filler().fill(event);
-  if constexpr (requires { event.start_ns; }) event.start_ns = event.process->start_ns;
+  if constexpr (std::same_as<E, tracer::ProcessExit>) event.start_ns = event.process->start_ns;
   return event;
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("what is absent is null, and what is empty is empty") {
   CHECK(has(json, R"("exe":"")"));
   CHECK(has(json, R"("argv":[])"));
   CHECK(has(json, R"("cwd":null)"));
-  CHECK(has(json, R"("step":null)"));
+  CHECK(has(json, R"("context":null,"provenance":null)"));
   CHECK(has(json, R"("attached_ns":null)"));
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("a program's account is an object of its own") {
   const std::string json = to_json(exit);
   CHECK(has(json, R"("core_dumped":false)"));
   CHECK(has(json, R"("program":{"start_ns":null,"end_ns":null,"exe":null,"tool":"bwa mem","cpu_ns":7,)"));
-  CHECK(has(json, R"("ledger":null},"status_is_answer":false})"));
+  CHECK(has(json, R"("ledger":null,"engine_own":false},"status_is_answer":false})"));
 }
 
 TEST_CASE("a session's end tells what it cost and what was missing") {

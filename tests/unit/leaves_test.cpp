@@ -108,7 +108,8 @@ TEST_CASE("a leaf knows the groups that it is in") {
 TEST_CASE("each field is documented in the section of its kind, or of what kinds have in common") {
   const auto sections = documented_sections();
   std::string common;
-  for (const char* title : {"In every event", "The process", "A program", "Accounts"}) common += sections.at(title);
+  for (const char* title : {"In every event", "The process", "A program", "Accounts", "Runs and tasks"})
+    common += sections.at(title);
   for (const EventKind kind : kinds()) {
     const std::string docs = sections.at(fmt::format("`{}`", to_string(kind))) + common;
     for (const Leaf& leaf : leaves(kind)) {

@@ -291,7 +291,8 @@ TEST_CASE("descendants keep the labels of the rule that took their tree in, wher
   run.push(wire::exec_record(child, {.time_ns = 21, .program_start_ns = 20}));
   run.push(wire::exit_record(child, {.time_ns = 22, .program_start_ns = 21}));
   run.poll();
-  REQUIRE(run.events.size() == 4);
+  REQUIRE(run.events.size() == 5);
+  CHECK(run.events.front().kind() == EventKind::kTaskStart);
   for (const Event& event : run.events)
     visit(
         [](const auto& body) {

@@ -88,6 +88,22 @@ TEST_CASE("a group that is absent stays absent beside one whose figures are 0") 
   CHECK(result.events[2].get_if<ProcessExit>()->account.ledger.has_value());
 }
 
+TEST_CASE("what is absent in lists and in rows is told apart, though the same bits tell it") {
+  TaskFinish finish;
+  finish.totals.failures.resize(2);
+  finish.totals.failures[0].exit_code = 3;
+  finish.totals.account.user_ns = 7;
+  TaskFinish without;
+  const Read result = written_and_read({finish, without, without});
+  REQUIRE(result.events.size() == 3);
+  const TaskFinish& read = *result.events[0].get_if<TaskFinish>();
+  REQUIRE(read.totals.failures.size() == 2);
+  CHECK(read.totals.failures[0].exit_code == 3);
+  CHECK_FALSE(read.totals.failures[1].exit_code.has_value());
+  CHECK(read.totals.account.user_ns == 7);
+  CHECK_FALSE(result.events[1].get_if<TaskFinish>()->totals.account.user_ns.has_value());
+}
+
 TEST_CASE("parts that are null and empty handles are no trouble") {
   ProcessExit exit;
   exit.program.program = nullptr;

@@ -16,8 +16,9 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::array<const char*, TRACER_LOSS_CAUSES> kLossNames = {
-    "ring_full_process_start", "ring_full_process_exec", "ring_full_process_exit", "ring_full_cgroup",
-    "process_table_full",      "thread_table_full",      "cgroup_table_full",      "ledger_table_full"};
+    "ring_full_process_start", "ring_full_process_exec", "ring_full_process_exit",
+    "ring_full_cgroup",        "process_table_full",     "thread_table_full",
+    "cgroup_table_full",       "ledger_table_full",      "label_table_full"};
 
 template <class Value, class Function>
 void for_each_cpu_value(int map, std::uint32_t key, Function function) {
@@ -42,6 +43,7 @@ KernelCounters::KernelCounters(const bpf_object& object) {
   const auto map_of = [&object](const char* name) { return ::bpf_object__find_map_by_name(&object, name); };
   losses_map_ = ::bpf_map__fd(map_of("losses"));
   totals_map_ = ::bpf_map__fd(map_of("totals"));
+  more_totals_map_ = ::bpf_map__fd(map_of("more_totals"));
   displaced_map_ = ::bpf_map__fd(map_of("displaced_processes"));
   contexts_ = ::bpf_map__max_entries(map_of("totals"));
   places_ = ::bpf_map__max_entries(map_of("processes"));
@@ -54,6 +56,11 @@ KernelCounters::KernelCounters(const bpf_object& object) {
 
 void KernelCounters::Unmapper::operator()(const tracer_slot* slots) const noexcept {
   ::munmap(const_cast<tracer_slot*>(slots), bytes);
+}
+
+void KernelCounters::add_context(std::uint32_t id) const {
+  const tracer_context_totals none{};
+  if (id >= contexts_) ::bpf_map_update_elem(more_totals_map_, &id, &none, BPF_NOEXIST);
 }
 
 std::map<std::string, std::uint64_t> KernelCounters::losses() const {
@@ -70,10 +77,14 @@ std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const 
   std::vector<RawTotals> all;
   std::map<std::uint32_t, std::uint64_t> living;
   for_each_tracked([&living](std::uint32_t, const tracer_process& process) { ++living[process.context_id]; });
-  for (std::uint32_t id = 0; id < contexts_ && id <= last_context; ++id) {
+  for (std::uint32_t id = 0; id <= last_context; ++id) {
     tracer_context_totals sum{};
-    for_each_cpu_value<tracer_context_totals>(totals_map_, id,
-                                              [&](const tracer_context_totals& value) { add_words(sum, value); });
+    if (id >= contexts_) {
+      if (::bpf_map_lookup_elem(more_totals_map_, &id, &sum) != 0) continue;
+    } else {
+      for_each_cpu_value<tracer_context_totals>(totals_map_, id,
+                                                [&](const tracer_context_totals& value) { add_words(sum, value); });
+    }
     if (sum.ended == 0 && living[id] == 0) continue;
     RawTotals totals;
     totals.context_id = id;

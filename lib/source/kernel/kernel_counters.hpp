@@ -21,6 +21,8 @@ class KernelCounters {
   /// Of the loaded lifecycle family, which must outlive this. Throws std::system_error when a map can't be mapped.
   explicit KernelCounters(const bpf_object& lifecycle);
 
+  /// Makes room for the sums of a context.
+  void add_context(std::uint32_t id) const;
   std::map<std::string, std::uint64_t> losses() const;
   /// Of the contexts up to this one.
   std::vector<RawTotals> totals(std::uint32_t last_context) const;
@@ -39,6 +41,7 @@ class KernelCounters {
 
   int losses_map_ = -1;
   int totals_map_ = -1;
+  int more_totals_map_ = -1;  ///< Of contexts from contexts_ on.
   int displaced_map_ = -1;
   std::uint32_t contexts_ = 0;
   std::uint32_t places_ = 0;

@@ -24,6 +24,7 @@
 #include "source/kernel/iterator.hpp"
 #include "source/kernel/kernel_counters.hpp"
 #include "source/kernel/kernel_programs.hpp"
+#include "source/kernel/labels.hpp"
 #include "source/kernel/libbpf_log.hpp"
 #include "source/kernel/living_tree.hpp"
 #include "source/kernel/proc_text.hpp"
@@ -44,6 +45,7 @@ class KernelSource final : public Source, public Control {
         skeleton_(programs_.lifecycle()),
         rules_(skeleton_),
         counters_(counters_of(skeleton_)),
+        labels_(skeleton_),
         ring_(*skeleton_.maps.events) {}
 
   HostInfo host() const override { return this_host(); }
@@ -117,6 +119,15 @@ class KernelSource final : public Source, public Control {
     feed.snapshot_end(time_ns);
   }
 
+  std::uint64_t open_label(pid_t tid, std::uint32_t context_id) override {
+    note_context(context_id);
+    return labels_.open(tid, context_id);
+  }
+  void close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept override {
+    labels_.close(tid, serial, outer);
+  }
+  std::uint64_t label_of(pid_t tid) const noexcept override { return labels_.current(tid); }
+
   void shed(Family family, const Problem& problem) override { programs_.shed(family, problem); }
   std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
     return internal::cgroup_path(hierarchy, id);
@@ -166,8 +177,12 @@ class KernelSource final : public Source, public Control {
                    fmt::format("a ring of {} bytes is not possible", options.ring_bytes),
                    "use a power of two of at least a page",
                    {}});
-    if (options.max_processes == 0 || options.max_contexts == 0)
-      throw Error({ErrorCode::kInvalidArgument, 0, "max_processes and max_contexts must be at least 1", {}, {}});
+    if (options.max_processes == 0 || options.max_contexts == 0 || options.max_labeled_threads == 0)
+      throw Error({ErrorCode::kInvalidArgument,
+                   0,
+                   "max_processes, max_contexts and max_labeled_threads must be at least 1",
+                   {},
+                   {}});
     return options;
   }
 
@@ -185,7 +200,9 @@ class KernelSource final : public Source, public Control {
   }
 
   void note_context(std::uint32_t id) {
-    if (id > last_context_) last_context_ = id;
+    counters_.add_context(id);
+    std::uint32_t last = last_context_.load();
+    while (id > last && !last_context_.compare_exchange_weak(last, id)) continue;
   }
 
   /// A record for each living thread, in the order of time; adopts while there is an Adopting.
@@ -244,6 +261,7 @@ class KernelSource final : public Source, public Control {
   lifecycle_bpf& skeleton_;
   KernelRules rules_;
   const KernelCounters counters_;
+  KernelLabels labels_;
   Ring ring_;
   Decoder decoder_;
   CgroupMemoryReader cgroup_memory_;

@@ -22,6 +22,8 @@
 namespace tracer::internal {
 namespace {
 
+constexpr std::uint32_t kContextsPerCpu = 256;
+
 constexpr const char* kMapsOfWaits[] = {"threads", "displaced_threads", "pipe_waiters"};
 
 }  // namespace
@@ -113,7 +115,13 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
     ::bpf_map__set_max_entries(skeleton_->maps.threads, places);
     ::bpf_map__set_max_entries(skeleton_->maps.displaced_threads, places / 4 + 1);
   }
-  ::bpf_map__set_max_entries(skeleton_->maps.totals, static_cast<std::uint32_t>(options.max_contexts));
+  // A place for each CPU is the fastest, and is dear where there are many CPUs.
+  const auto contexts = static_cast<std::uint32_t>(options.max_contexts);
+  ::bpf_map__set_max_entries(skeleton_->maps.totals, std::min(contexts, kContextsPerCpu));
+  ::bpf_map__set_max_entries(skeleton_->maps.more_totals, std::max(contexts, kContextsPerCpu + 1) - kContextsPerCpu);
+  const auto labels = static_cast<std::uint32_t>(options.max_labeled_threads);
+  for (bpf_map* map : {skeleton_->maps.thread_labels, skeleton_->maps.inherited_labels, skeleton_->maps.open_labels})
+    ::bpf_map__set_max_entries(map, labels);
 
   const auto only_if = [](bool wanted, bpf_program* program) { ::bpf_program__set_autoload(program, wanted); };
   only_if(setup.types.has_tracepoint("sched_prepare_exec"), skeleton_->progs.process_prepare_exec);

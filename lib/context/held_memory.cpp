@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "correlate/held_memory.hpp"
+#include "context/held_memory.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <tracer/explain.hpp>
+
+#include "commands.hpp"
+#include "explanation.hpp"
+#include "printable.hpp"
+
+namespace tracerd {
+
+int explain_command(const Options& options) {
+  const std::filesystem::path rules = options.engine_rules.value_or("");
+  const tracer::Process process = tracer::resolve_process(*options.pid, rules, options.read_engine_notes);
+  fmt::print("pid {}  {}{}\n", process.pid, printable(process.program->tool.value_or("?"), 60),
+             process.context->engine_own ? ": the engine's own work" : "");
+  fmt::print("{}", explanation_of(tracer::explain(*process.context, rules)));
+  return 0;
+}
+
+}  // namespace tracerd

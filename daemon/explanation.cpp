@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explanation.hpp"
+
+#include <cstddef>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "printable.hpp"
+
+namespace tracerd {
+namespace {
+
+constexpr std::size_t kWidth = 48;
+constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+
+std::string source_of(const tracer::ContextReason& reason) {
+  if (!reason.provenance) return "follows from the process that began it";
+  std::string text(to_string(*reason.provenance));
+  if (!reason.rule.empty()) text += fmt::format(", {}: {}", reason.rule, reason.condition);
+  return text;
+}
+
+}  // namespace
+
+std::string explanation_of(const std::vector<tracer::ContextReason>& reasons) {
+  if (reasons.empty()) return "  no run and no task: no rule, label or announcement is about it\n";
+  std::string text;
+  for (const tracer::ContextReason& reason : reasons)
+    text += fmt::format("  {:<10} {:<{}}  {}{}\n", printable(reason.field, 40), printable(reason.value, kWidth), kWidth,
+                        reason.overruled ? "overruled: " : "", printable(source_of(reason), kMost));
+  return text;
+}
+
+}  // namespace tracerd

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace tracer::internal {
+
+struct ProcStat {
+  std::uint32_t parent_pid = 0;  ///< 0: it has none.
+  /// Process::start_ns lies between these: /proc tells a tick.
+  std::uint64_t started_from_ns = 0;
+  std::uint64_t started_until_ns = 0;
+};
+
+/// Of /proc/PID/stat; absent: it does not live, or must not be seen.
+std::optional<ProcStat> read_proc_stat(pid_t pid);
+
+}  // namespace tracer::internal

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/announced_scopes.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "context/layers.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostRuns = 1u << 14;
+
+Begins begins_of(const Context& context) {
+  return is_task(context) ? Begins::kTask : is_run(context) ? Begins::kRun : Begins::kPlace;
+}
+
+bool at_or_below(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+enum class Held { kNot, kInside, kExactly };
+
+/// Whether the scope's own leader is what the key speaks of.
+Held held_by(const Scope& scope, std::string_view key, const Process& process) {
+  const std::string_view name = key.substr(1);
+  const auto held = [](bool exactly) { return exactly ? Held::kExactly : Held::kInside; };
+  switch (key.front()) {
+    case 'd':
+      if (!scope.leader_program->cwd || !at_or_below(*scope.leader_program->cwd, name)) return Held::kNot;
+      return held(*scope.leader_program->cwd == name);
+    case 'c':
+      if (!scope.leader_cgroup->path || !at_or_below(*scope.leader_cgroup->path, name)) return Held::kNot;
+      return held(*scope.leader_cgroup->path == name);
+    case 'i':
+      return scope.leader_cgroup->container_id && scope.leader_cgroup->container_id->starts_with(name) ? Held::kExactly
+                                                                                                       : Held::kNot;
+    case 'l':
+      return std::any_of(scope.said.labels.begin(), scope.said.labels.end(),
+                         [&](const Label& label) { return label.name + "=" + label.value == name; })
+                 ? Held::kInside
+                 : Held::kNot;
+    default: break;
+  }
+  return scope.leader_pid == process.pid && scope.leader_start_ns == process.start_ns ? Held::kExactly : Held::kNot;
+}
+
+void lead(Scope& scope, const Process& process) {
+  scope.leader_pid = process.pid;
+  scope.leader_start_ns = process.start_ns;
+  scope.leader_program = process.program;
+  scope.leader_cgroup = process.cgroup;
+}
+
+bool says_run(const Context& context) { return context.run || context.pipeline; }
+
+/// It is known by another name.
+bool is_another_run(const Context& run, const Context& said) { return run.run && said.run && *run.run != *said.run; }
+
+/// The outermost scope around a process that is not around `announced` as well.
+Scope& outermost_beside(const std::shared_ptr<Scope>& scope, const Scope& announced) {
+  Scope* outermost = scope.get();
+  while (outermost->outer && !is_in(&announced, outermost->outer.get())) outermost = outermost->outer.get();
+  return *outermost;
+}
+
+/// The run or labels, around the scope, that say of which run it is.
+Scope* run_said_around(Scope& scope) {
+  for (Scope* each = scope.outer.get(); each != nullptr; each = each->outer.get())
+    if (each->begins == Begins::kRun || (each->begins == Begins::kNothing && is_run(each->said))) return each;
+  return nullptr;
+}
+
+}  // namespace
+
+void AnnouncedScopes::look(ContextPlace& place, const Process& process) {
+  if (place.looked_at == announcements_.epoch()) return;
+  place.looked_at = announcements_.epoch();
+  if (place.elsewhere) return;
+  const std::shared_ptr<Scope> before = place.scope;
+  compare(place.scope, place.above, process, false);
+  if (place.self && before != place.scope) place.self->scope = place.self->announced = place.scope;
+}
+
+void AnnouncedScopes::look(Lineage& lineage) {
+  if (lineage.looked_at == announcements_.epoch()) return;
+  lineage.looked_at = announcements_.epoch();
+  const std::shared_ptr<Scope> before = lineage.scope;
+  compare(lineage.scope, lineage.up, *lineage.process, lineage.ended);
+  if (before != lineage.scope) lineage.announced = lineage.scope;
+}
+
+void AnnouncedScopes::compare(std::shared_ptr<Scope>& scope, const std::shared_ptr<Lineage>& above,
+                              const Process& process, bool ended) {
+  if (above) {
+    look(*above);
+    follow(scope, *above);
+  }
+  const auto found = [&](Announcements::Known& known, std::string_view key) {
+    meet(known, key, scope, process, ended);
+  };
+  // What is found changes what the scope says.
+  std::vector<Label> labels;
+  if (scope && announcements_.any_of_labels()) labels = contexts_.of(*scope).labels;
+  announcements_.find(process, labels, found);
+  if (!announcements_.any_below()) return;
+  for (const Lineage* each = above.get(); each != nullptr; each = each->up.get())
+    announcements_.find_below(*each->process, process, found);
+}
+
+/// An ancestor was put into an announced scope when this process, or the scope that it is in, had begun.
+void AnnouncedScopes::follow(std::shared_ptr<Scope>& scope, const Lineage& above) {
+  if (!above.announced) return;
+  if (scope && !is_in(above.announced.get(), scope.get())) {
+    const Scope& outermost = outermost_beside(scope, *above.announced);
+    // What began before its ancestor was somewhere else, and still is.
+    if (!outermost.outer && outermost.leader_start_ns < above.process->start_ns) return;
+  }
+  join(scope, above.announced);
+}
+
+/// Has a process in `scope` be in `announced`.
+void AnnouncedScopes::join(std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& announced) {
+  if (is_in(scope.get(), announced.get())) return;
+  if (!scope || is_in(announced.get(), scope.get())) {
+    scope = announced;
+  } else {
+    put(outermost_beside(scope, *announced).shared_from_this(), announced);
+  }
+}
+
+void AnnouncedScopes::put(const std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& outer) {
+  if (scope->outer == outer || is_in(outer.get(), scope.get())) return;
+  ScopeMove move{scope, {}};
+  for (std::shared_ptr<Scope> each = outer; each; each = each->outer)
+    if (!is_in(scope.get(), each.get())) move.gained.push_back(each);
+  std::reverse(move.gained.begin(), move.gained.end());
+  moves_.push_back(std::move(move));
+  scope->outer = outer;
+  contexts_.changed(*scope);
+}
+
+void AnnouncedScopes::keep(const std::shared_ptr<Scope>& scope) {
+  kept_.push_back(scope);
+  if (kept_.size() > kMostKept) kept_.pop_front();
+}
+
+void AnnouncedScopes::meet(Announcements::Known& known, std::string_view key, std::shared_ptr<Scope>& scope,
+                           const Process& process, bool ended) {
+  auto announced = known.scope.lock();
+  if (!announced) {
+    const Context context = known.context();
+    announced = made(context, key, scope, process, ended);
+    known.scope = announced;
+    known.said = true;
+    say(*announced, context, known.requested(), process);
+  } else if (!known.said) {
+    known.said = true;
+    say(*announced, known.context(), known.requested(), process);
+  }
+  join(scope, announced);
+}
+
+/// The scope that it speaks of, if a rule has begun that already; otherwise a new one, around all scopes that it holds.
+std::shared_ptr<Scope> AnnouncedScopes::made(const Context& context, std::string_view key,
+                                             const std::shared_ptr<Scope>& scope, const Process& process, bool ended) {
+  const Begins begins = begins_of(context);
+  std::shared_ptr<Scope> held;
+  for (std::shared_ptr<Scope> each = scope; each; each = each->outer) {
+    if (each->begins == Begins::kNothing) continue;
+    const Held how = held_by(*each, key, process);
+    if (how == Held::kExactly && each->begins == begins) return each;
+    if (how != Held::kNot) held = each;
+  }
+  auto announced = new_scope();
+  announced->begins = begins;
+  announced->outer = held ? held->outer : scope;
+  lead(*announced, process);
+  if (held) {
+    announced->leader_pid = held->leader_pid;
+    announced->leader_start_ns = held->leader_start_ns;
+  }
+  if (const Scope* outer = announced->outer.get()) {
+    announced->rules = outer->rules;
+    announced->in_run = outer->in_run;
+    announced->in_task = outer->in_task && begins != Begins::kRun;
+  }
+  announced->in_run = announced->in_run || begins != Begins::kPlace;
+  announced->in_task = announced->in_task || begins == Begins::kTask;
+  // Its status was not seen.
+  announced->tally.leader_ended = ended;
+  if (begins == Begins::kRun)
+    announced->said.run_id = fmt::format("{}-{:x}", announced->leader_pid, announced->leader_start_ns);
+  if (held) put(held, announced);
+  keep(announced);
+  return announced;
+}
+
+void AnnouncedScopes::say(Scope& scope, const Context& context, const Requested& requested, const Process& process) {
+  Context own = context;
+  if (scope.begins == Begins::kTask && says_run(context)) {
+    Scope* run = run_said_around(scope);
+    if (run == nullptr || (run->begins == Begins::kRun && is_another_run(contexts_.of(*run), context))) {
+      give_run(scope, context, process);
+      run = run_said_around(scope);
+    }
+    if (run != nullptr && run->begins == Begins::kRun) {
+      Context of_run;
+      of_run.pipeline = std::exchange(own.pipeline, std::nullopt);
+      of_run.run = std::exchange(own.run, std::nullopt);
+      stamp(of_run, Provenance::kAnnounced);
+      overlay(run->said, of_run);
+      contexts_.changed(*run);
+    }
+  }
+  if (scope.begins == Begins::kTask && !own.task_id && !scope.said.task_id)
+    internal::say(scope.said, "task_id", fmt::format("{}-{:x}", scope.leader_pid, scope.leader_start_ns),
+                  Provenance::kInferred);
+  overlay(scope.said, own);
+  if (requested != Requested{}) scope.requested = requested;
+  contexts_.changed(scope);
+}
+
+/// A run that no rule has found: all tasks that were announced of it are in it. Jobs and containers that hold the task
+/// are in it as well; what was labeled is around it.
+void AnnouncedScopes::give_run(Scope& scope, const Context& context, const Process& process) {
+  std::shared_ptr<Scope> top = scope.shared_from_this();
+  // What is in another run already stays there: others may be in it, too.
+  if (run_said_around(scope) == nullptr)
+    while (top->outer && (top->outer->begins == Begins::kTask || top->outer->begins == Begins::kPlace))
+      top = top->outer;
+  std::weak_ptr<Scope>& known =
+      runs_[{top->outer.get(), context.pipeline.value_or("") + '\0' + context.run.value_or("")}];
+  auto run = known.lock();
+  if (!run) {
+    run = new_scope();
+    run->outer = top->outer;
+    run->begins = Begins::kRun;
+    run->in_run = true;
+    if (top->outer) run->rules = top->outer->rules;
+    lead(*run, process);
+    run->said.run_id = fmt::format("{}-{:x}", process.pid, process.start_ns);
+    known = run;
+    keep(run);
+    if (runs_.size() > kMostRuns) std::erase_if(runs_, [](const auto& one) { return one.second.expired(); });
+  }
+  put(top, run);
+}
+
+}  // namespace tracer::internal

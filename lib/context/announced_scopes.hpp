@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "context/announcements.hpp"
+#include "context/context_place.hpp"
+#include "context/scope.hpp"
+
+namespace tracer::internal {
+
+/// A scope that was put into others after processes had come to it.
+struct ScopeMove {
+  std::shared_ptr<Scope> scope;
+  std::vector<std::shared_ptr<Scope>> gained;  ///< That are around it since this move, the outermost first.
+};
+
+/// Puts processes into the runs and tasks that were announced. One thread at a time.
+class AnnouncedScopes {
+ public:
+  AnnouncedScopes(ScopeContexts& contexts, std::size_t most_announcements)
+      : contexts_(contexts), announcements_(most_announcements) {}
+
+  Announcements& announcements() noexcept { return announcements_; }
+  const Announcements& announcements() const noexcept { return announcements_; }
+
+  /// Compares a process, and those that it comes from, with what was announced since the last time.
+  void look(ContextPlace& place, const Process& process);
+  std::vector<ScopeMove> take_moves() { return std::exchange(moves_, {}); }
+  /// Has `scope` in `outer` from now on.
+  void put(const std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& outer);
+
+ private:
+  static constexpr std::size_t kMostKept = 16384;  ///< Scopes without processes that may still be joined.
+
+  void look(Lineage& lineage);
+  void compare(std::shared_ptr<Scope>& scope, const std::shared_ptr<Lineage>& above, const Process& process,
+               bool ended);
+  void follow(std::shared_ptr<Scope>& scope, const Lineage& above);
+  void meet(Announcements::Known& known, std::string_view key, std::shared_ptr<Scope>& scope, const Process& process,
+            bool ended);
+  std::shared_ptr<Scope> made(const Context& context, std::string_view key, const std::shared_ptr<Scope>& scope,
+                              const Process& process, bool ended);
+  void keep(const std::shared_ptr<Scope>& scope);
+  void say(Scope& scope, const Context& context, const Requested& requested, const Process& process);
+  void give_run(Scope& scope, const Context& context, const Process& process);
+  void join(std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& announced);
+
+  ScopeContexts& contexts_;
+  Announcements announcements_;
+  /// That only announcements speak of, by what is around them and their names.
+  std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> runs_;
+  std::deque<std::shared_ptr<Scope>> kept_;  ///< The newest last.
+  std::vector<ScopeMove> moves_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/announcements.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <msgpack.hpp>
+
+#include "base/context_fields.hpp"
+#include "context/layers.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// The fields of a packed announcement; those of Context follow by their place in kContextFields.
+enum Packed : std::uint8_t { kAttempt, kLabel, kMillicpus, kMemory, kTime, kContainer, kTag, kFirstField };
+
+/// Calls take(number, value) for each field that was packed.
+template <class Take>
+void unpack(const std::string& packed, Take take) {
+  std::size_t offset = 0;
+  while (offset < packed.size()) {
+    const auto number = msgpack::unpack(packed.data(), packed.size(), offset);
+    const auto value = msgpack::unpack(packed.data(), packed.size(), offset);
+    take(number.get().as<std::uint8_t>(), value.get());
+  }
+}
+
+constexpr std::uint64_t kDropPeriodNs = 1'000'000'000;
+constexpr std::uint64_t kLookAgainNs = 600ull * 1'000'000'000;
+
+bool is_absolute_below_root(std::string_view path) { return path.size() > 1 && path.front() == '/'; }
+
+}  // namespace
+
+std::string packed(const Context& context, const Requested& requested) {
+  msgpack::sbuffer buffer;
+  msgpack::packer<msgpack::sbuffer> packer(buffer);
+  const auto pack = [&](std::uint8_t number, const auto& value) {
+    if (!value) return;
+    packer.pack(number);
+    packer.pack(*value);
+  };
+  pack(kAttempt, context.attempt);
+  for (const Label& label : context.labels) {
+    packer.pack(static_cast<std::uint8_t>(kLabel));
+    packer.pack_array(2);
+    packer.pack(label.name);
+    packer.pack(label.value);
+  }
+  for (std::size_t i = 0; i < kContextFields.size(); ++i)
+    pack(static_cast<std::uint8_t>(kFirstField + i), context.*kContextFields[i].value);
+  pack(kMillicpus, requested.millicpus);
+  pack(kMemory, requested.memory_bytes);
+  pack(kTime, requested.time_ns);
+  pack(kContainer, requested.container);
+  pack(kTag, requested.tag);
+  return {buffer.data(), buffer.size()};
+}
+
+Context Announcements::Known::context() const {
+  Context context;
+  unpack(packed, [&](std::uint8_t number, const msgpack::object& value) {
+    if (number == kAttempt) {
+      say(context, "attempt", std::to_string(value.as<std::uint32_t>()), Provenance::kAnnounced);
+    } else if (number == kLabel) {
+      const auto label = value.as<std::vector<std::string>>();
+      say_label(context, label.at(0), label.at(1), Provenance::kAnnounced);
+    } else if (number >= kFirstField && number < kFirstField + kContextFields.size()) {
+      say(context, kContextFields[number - kFirstField].name, value.as<std::string>(), Provenance::kAnnounced);
+    }
+  });
+  return context;
+}
+
+Requested Announcements::Known::requested() const {
+  Requested requested;
+  unpack(packed, [&](std::uint8_t number, const msgpack::object& value) {
+    if (number == kMillicpus) requested.millicpus = value.as<std::uint64_t>();
+    if (number == kMemory) requested.memory_bytes = value.as<std::uint64_t>();
+    if (number == kTime) requested.time_ns = value.as<std::uint64_t>();
+    if (number == kContainer) requested.container = value.as<std::string>();
+    if (number == kTag) requested.tag = value.as<std::string>();
+  });
+  return requested;
+}
+
+template <class Done>
+void Announcements::drop_if(Done done) {
+  for (auto each = known_.begin(); each != known_.end();) {
+    if (!done(each->second)) {
+      ++each;
+      continue;
+    }
+    --of_kind_[static_cast<unsigned char>(each->first.front())];
+    each = known_.erase(each);
+  }
+  for (auto each = below_.begin(); each != below_.end();) each = done(each->second.known) ? below_.erase(each) : ++each;
+}
+
+/// Whose task is over: nobody joins it any more.
+void Announcements::drop_done(std::uint64_t now_ns) {
+  if (now_ns < next_drop_ns_) return;
+  next_drop_ns_ = now_ns + kDropPeriodNs;
+  const auto done = [](const Known& known) { return known.met && known.scope.expired(); };
+  drop_if(done);
+}
+
+bool Announcements::add(Announced announced, std::uint64_t now_ns) {
+  if (size() >= capacity_) drop_done(now_ns);
+  Known known;
+  known.packed = std::move(announced.packed);
+  known.started_from_ns = announced.started_from_ns;
+  known.started_until_ns = announced.started_until_ns;
+  known.expires_ns = now_ns + std::min(announced.expires_after_ns, ~std::uint64_t{0} - now_ns);
+  next_expiry_ns_ = std::min(next_expiry_ns_, known.expires_ns);
+  if (announced.argv) {
+    const auto pid = static_cast<std::uint32_t>(std::stoul(announced.key.substr(1)));
+    const auto [begin, end] = below_.equal_range(pid);
+    const auto same = std::find_if(begin, end, [&](const auto& one) {
+      return one.second.key == announced.key && one.second.known.started_from_ns == known.started_from_ns;
+    });
+    if (same == end) {
+      if (size() >= capacity_) return false;
+      below_.emplace(pid, Below{std::move(*announced.argv), std::move(known), std::move(announced.key)});
+    } else {
+      known.scope = same->second.known.scope;
+      known.met = same->second.known.met;
+      same->second.known = std::move(known);
+    }
+  } else {
+    const auto same = known_.find(announced.key);
+    if (same == known_.end()) {
+      if (size() >= capacity_) return false;
+      ++of_kind_[static_cast<unsigned char>(announced.key.front())];
+      known_.emplace(std::move(announced.key), std::move(known));
+    } else {
+      known.scope = same->second.scope;
+      known.met = same->second.met;
+      same->second = std::move(known);
+    }
+  }
+  ++epoch_;
+  return true;
+}
+
+void Announcements::meet(Known& known, std::string_view key, const Found& found) {
+  if (!known.met) {
+    known.met = true;
+    met_.add(1);
+  }
+  found(known, key);
+}
+
+void Announcements::found_in(const std::string& key, std::uint64_t start_ns, const Found& found) {
+  const auto known = known_.find(key);
+  if (known == known_.end() || start_ns < known->second.started_from_ns || start_ns > known->second.started_until_ns)
+    return;
+  meet(known->second, known->first, found);
+}
+
+/// Each folder on the way to `path`, itself included.
+void Announcements::found_along(char kind, std::string_view path, std::uint64_t start_ns, const Found& found) {
+  if (of_kind_[static_cast<unsigned char>(kind)] == 0 || !is_absolute_below_root(path)) return;
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    found_in(scratch_.assign(1, kind).append(path.substr(0, end)), start_ns, found);
+    if (end == std::string_view::npos) return;
+  }
+}
+
+void Announcements::find(const Process& process, const std::vector<Label>& labels, const Found& found) {
+  if (known_.empty()) return;
+  const std::uint64_t start_ns = process.start_ns;
+  if (process.cgroup->path) found_along('c', *process.cgroup->path, start_ns, found);
+  if (of_kind_['i'] != 0 && process.cgroup->container_id) {
+    const std::string& id = *process.cgroup->container_id;
+    // By its whole id or a part of it.
+    for (std::size_t size = 12; size <= id.size(); ++size) {
+      found_in(scratch_.assign("i").append(id, 0, size), start_ns, found);
+    }
+  }
+  if (of_kind_['l'] != 0)
+    for (const Label& label : labels)
+      found_in(scratch_.assign("l").append(label.name).append("=").append(label.value), start_ns, found);
+  if (process.program->cwd) found_along('d', *process.program->cwd, start_ns, found);
+  if (of_kind_['p'] != 0) found_in(scratch_.assign("p").append(std::to_string(process.pid)), start_ns, found);
+}
+
+void Announcements::find_below(const Process& ancestor, const Process& process, const Found& found) {
+  if (!process.program->argv) return;
+  const auto [begin, end] = below_.equal_range(ancestor.pid);
+  for (auto each = begin; each != end; ++each) {
+    Below& below = each->second;
+    Captures unused;
+    if (ancestor.start_ns >= below.known.started_from_ns && ancestor.start_ns <= below.known.started_until_ns &&
+        below.argv.matches(*process.program->argv, unused))
+      meet(below.known, below.key, found);
+  }
+}
+
+void Announcements::ended(const Process& process) {
+  if (of_kind_['p'] == 0) return;
+  const auto known = known_.find(scratch_.assign("p").append(std::to_string(process.pid)));
+  if (known == known_.end() || process.start_ns < known->second.started_from_ns ||
+      process.start_ns > known->second.started_until_ns)
+    return;
+  --of_kind_['p'];
+  known_.erase(known);
+}
+
+void Announcements::expire(std::uint64_t now_ns) {
+  if (now_ns < next_expiry_ns_) return;
+  next_expiry_ns_ = ~std::uint64_t{0};
+  drop_if([&](Known& known) {
+    // Others may still come to what lives.
+    if (now_ns >= known.expires_ns && known.met && !known.scope.expired()) known.expires_ns = now_ns + kLookAgainNs;
+    if (now_ns < known.expires_ns) {
+      next_expiry_ns_ = std::min(next_expiry_ns_, known.expires_ns);
+      return false;
+    }
+    if (!known.met) expired_.add(1);
+    return true;
+  });
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tracer/announcement.hpp>
+#include <tracer/process.hpp>
+
+#include "base/counter.hpp"
+#include "context/scope.hpp"
+#include "rules/pattern.hpp"
+
+namespace tracer::internal {
+
+/// An announcement that was checked, as it is kept: small, as there may be many.
+struct Announced {
+  std::string key = {};     ///< See Announcements.
+  std::string packed = {};  ///< Context and Requested.
+  std::optional<WordsPattern> argv = {};
+  std::uint64_t started_from_ns = 0;  ///< Of the process that the key names.
+  std::uint64_t started_until_ns = ~std::uint64_t{0};
+  std::uint64_t expires_after_ns = 0;
+};
+
+std::string packed(const Context& context, const Requested& requested);
+
+/// Throws Error: kInvalidArgument; kFilterNamesNothing for a process that is gone; kPermission for another user's
+/// folder or process without root.
+Announced checked(const Announcement& announcement);
+
+/// What was announced. Each key is one word: what it is about, and its path, number or name: "d/work/ab/cdef" of a work
+/// directory, "c/slurm/job_1" of a cgroup, "i…" of a container, "lslurm_job=1" of a label, "p12" of a process, "b12…"
+/// of descendants of one. One thread at a time, but for the counters.
+class Announcements {
+ public:
+  struct Known {
+    std::string packed = {};
+    std::weak_ptr<Scope> scope = {};  ///< That it was said of.
+    std::uint64_t started_from_ns = 0;
+    std::uint64_t started_until_ns = ~std::uint64_t{0};
+    std::uint64_t expires_ns = 0;
+    bool met = false;
+    bool said = false;  ///< `packed`, of `scope`.
+
+    Context context() const;
+    Requested requested() const;
+  };
+
+  explicit Announcements(std::size_t capacity) : capacity_(capacity) {}
+
+  /// Replaces one of the same key. False: there are too many.
+  bool add(Announced announced, std::uint64_t now_ns);
+  /// Changes with each add().
+  std::uint64_t epoch() const noexcept { return epoch_; }
+  bool empty() const noexcept { return known_.empty(); }
+
+  using Found = std::function<void(Known&, std::string_view key)>;
+  /// Calls found for each that is about a process which runs this program, the widest first.
+  void find(const Process& process, const std::vector<Label>& labels, const Found& found);
+  /// Likewise for those about descendants of `ancestor`.
+  void find_below(const Process& ancestor, const Process& process, const Found& found);
+  bool any_below() const noexcept { return !below_.empty(); }
+  bool any_of_labels() const noexcept { return of_kind_['l'] != 0; }
+
+  /// The process has ended; what named it alone is of no use any more.
+  void ended(const Process& process);
+  /// Drops those whose time is over, unless the scope that they were said of lives.
+  void expire(std::uint64_t now_ns);
+
+  // From any thread.
+  std::uint64_t met() const noexcept { return met_.value(); }
+  std::uint64_t expired() const noexcept { return expired_.value(); }
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  using Map = std::unordered_map<std::string, Known, Hash, std::equal_to<>>;
+  struct Below {
+    WordsPattern argv;
+    Known known;
+    std::string key;
+  };
+
+  template <class Done>
+  void drop_if(Done done);
+  void drop_done(std::uint64_t now_ns);
+  void found_in(const std::string& key, std::uint64_t start_ns, const Found& found);
+  void found_along(char kind, std::string_view path, std::uint64_t start_ns, const Found& found);
+  void meet(Known& known, std::string_view key, const Found& found);
+  std::size_t size() const noexcept { return known_.size() + below_.size(); }
+
+  std::size_t capacity_;
+  Map known_;
+  std::unordered_multimap<std::uint32_t, Below> below_;  ///< By the pid of the ancestor.
+  std::uint64_t epoch_ = 0;
+  std::uint64_t next_drop_ns_ = 0;
+  std::uint64_t next_expiry_ns_ = ~std::uint64_t{0};
+  std::size_t of_kind_[256] = {};  ///< How many there are in known_, by the kind of the key.
+  std::string scratch_;
+  Counter met_;
+  Counter expired_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/context_resolver.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "context/layers.hpp"
+#include "context/notes.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostPrograms = 2048;
+constexpr std::size_t kMostScopeKeys = 1u << 17;
+constexpr std::size_t kMostLineage = 64;  ///< Longer ones are shortened.
+constexpr std::size_t kMostAncestors = 1024;
+constexpr std::size_t kMostNested = 64;  ///< Scopes that rules begin inside each other.
+
+void add_process(Captures& captures, const Process& process) {
+  captures.insert_or_assign("pid", std::to_string(process.pid));
+  captures.insert_or_assign("start", fmt::format("{:x}", process.start_ns));
+  if (process.program->cwd) captures.insert_or_assign("cwd", *process.program->cwd);
+  if (process.program->exe) captures.insert_or_assign("exe", std::string(base_name(*process.program->exe)));
+  if (process.program->tool) captures.insert_or_assign("tool", *process.program->tool);
+}
+
+/// Those that begin each other forever are no chain without an end: ended ones go, and what is beyond a bound.
+void shorten(Lineage& lineage) {
+  std::size_t depth = 0;
+  for (Lineage* each = &lineage; each->up && depth < kMostAncestors;) {
+    if (each->up->ended && !each->up->announced) {
+      each->up = each->up->up;
+    } else {
+      each = each->up.get();
+      if (++depth == kMostAncestors) each->up.reset();
+    }
+  }
+  lineage.depth = depth;
+}
+
+}  // namespace
+
+ContextResolver::ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes,
+                                 std::size_t most_announcements)
+    : rules_(std::move(rules)), ask_notes_(std::move(ask_notes)), announced_(contexts_, most_announcements) {}
+
+ContextPlace ContextResolver::child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process) {
+  if (!parent.self) {
+    parent.self = std::make_shared<Lineage>();
+    parent.self->up = parent.above;
+    parent.self->process = parent_process;
+    parent.self->scope = parent.scope;
+    parent.self->looked_at = parent.looked_at;
+    if (parent.above) parent.self->depth = parent.above->depth + 1;
+    if (parent.self->depth > kMostLineage) shorten(*parent.self);
+  }
+  ContextPlace place;
+  place.scope = parent.scope;
+  place.rule = parent.rule;
+  place.parent_rule = parent.rule;
+  place.own = parent.own;
+  place.own_tree = parent.own_tree;
+  place.elsewhere = parent.elsewhere;
+  place.cgroup = parent.cgroup;
+  place.above = parent.self;
+  if (announcements().empty()) place.looked_at = parent.looked_at;
+  return place;
+}
+
+const EngineRules::Candidates& ContextResolver::candidates_of(const std::shared_ptr<const Program>& program,
+                                                              bool has_place) {
+  auto known = candidates_.find(program.get());
+  if (known == candidates_.end()) {
+    if (candidates_.size() >= kMostPrograms) candidates_.clear();
+    known = candidates_.emplace(program.get(), Known{program, {}}).first;
+  }
+  std::optional<EngineRules::Candidates>& candidates = known->second.candidates[has_place ? 1 : 0];
+  if (!candidates) candidates = rules_->candidates(*program, has_place);
+  return *candidates;
+}
+
+void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const Process>& executing) {
+  const Process& process = *executing;
+  if (!place.cgroup || place.cgroup->path != process.cgroup->path) enters_cgroup(place, process);
+  place.own = place.own_tree;
+  place.elsewhere = false;
+  place.rule.reset();
+  read_again(place, process);
+  match(place, process);
+  place.looked_at = 0;
+  if (place.self) {
+    place.self->process = executing;
+    place.self->scope = place.scope;
+  }
+}
+
+void ContextResolver::match(ContextPlace& place, const Process& process) {
+  EngineSubject subject;
+  subject.program = process.program.get();
+  if (process.cgroup->path) subject.cgroup = *process.cgroup->path;
+  subject.parent = place.parent_rule;
+  if (place.scope) {
+    subject.within = place.scope->rules;
+    subject.in_run = place.scope->in_run && !place.scope->in_task;
+  }
+  const EngineRules::Candidates& candidates = candidates_of(process.program, subject.has_place());
+  if (const auto match = rules_->match(subject, candidates)) apply(place, *match, process);
+}
+
+void ContextResolver::enters_cgroup(ContextPlace& place, const Process& process) {
+  place.cgroup = process.cgroup;
+  if (!process.cgroup->path) return;
+  if (const auto match = rules_->match_cgroup(*process.cgroup->path)) {
+    const std::optional<std::size_t> rule = place.rule;
+    apply(place, *match, process);
+    place.rule = rule;
+  }
+}
+
+void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match, const Process& process) {
+  const EngineRule& rule = rules_->rules()[match.rule];
+  place.rule = match.rule;
+  place.elsewhere = rule.elsewhere;
+  if (rule.again && place.scope) {
+    place.again = true;
+    place.scope = next_attempt(place, process);
+  }
+  if (rule.begins != Begins::kNothing) {
+    place.scope = scope_of(place, rule, match.rule, match.captures, process);
+    place.own = place.own_tree = false;
+  } else if (place.scope && !(rule.gives.empty() && rule.pairs.empty())) {
+    say_all(*place.scope, rule, match.captures, process);
+  }
+  if (rule.own == EngineOwn::kInherited) return;
+  place.own = rule.own != EngineOwn::kWork;
+  place.own_tree = rule.own == EngineOwn::kTree;
+}
+
+/// The scope with the rule's key, or a new one in the scope that the process is in.
+std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
+                                                 Captures captures, const Process& process) {
+  add_process(captures, process);
+  std::string key = rule.key ? rule.key->fill(captures) : std::string();
+  const bool shared = !key.empty();
+  if (!shared) key = captures.at("pid") + "-" + captures.at("start");
+  key = fmt::format("{} {} {}", rule.engine, static_cast<int>(rule.begins), key);
+  if (place.scope && place.scope->rules.size() >= kMostNested) return place.scope;
+  if (auto known = by_key_[key].lock()) return is_in(place.scope.get(), known.get()) ? place.scope : known;
+
+  auto scope = new_scope();
+  scope->outer = place.scope;
+  scope->begins = rule.begins;
+  scope->leader_pid = process.pid;
+  scope->leader_start_ns = process.start_ns;
+  scope->leader_program = process.program;
+  scope->leader_cgroup = process.cgroup;
+  if (rule.served_by) serve(scope, rule.served_by->fill(captures));
+  if (const Scope* outer = scope->outer.get()) {
+    scope->rules = outer->rules;
+    scope->in_run = outer->in_run;
+    scope->in_task = outer->in_task && rule.begins != Begins::kRun;
+  }
+  scope->rules.push_back(index);
+  scope->in_run = scope->in_run || rule.begins == Begins::kRun;
+  scope->in_task = scope->in_task || (rule.begins == Begins::kTask && !rule.in_run);
+  const std::string id = captures.at("pid") + "-" + captures.at("start");
+  if (rule.begins == Begins::kRun) {
+    scope->said.run_id = id;
+    if (rule.serves) scope->serves = rule.serves->fill(captures);
+    if (!scope->serves.empty()) serving_.emplace(scope->serves, scope);
+  } else if (rule.begins == Begins::kTask) {
+    // It is found by this where the engine has no id for it, or a weaker one.
+    say(scope->said, "task_id", id, Provenance::kInferred);
+  }
+  say(scope->said, "engine", rule.engine, Provenance::kEngineRule);
+  scope->key = key;
+  by_key_[key] = scope;
+  keep(scope);
+  say_all(*scope, rule, std::move(captures), process);
+  return scope;
+}
+
+/// Has the outermost scope around the task, or the task itself, be in the run that serves it.
+void ContextResolver::serve(const std::shared_ptr<Scope>& scope, const std::string& served_by) {
+  if (served_by.empty()) return;
+  std::shared_ptr<Scope> outermost = scope;
+  for (; outermost->outer; outermost = outermost->outer)
+    if (outermost->outer->begins == Begins::kRun) return;
+  if (outermost == scope) {
+    scope->outer = run_serving(served_by);
+  } else if (const auto run = run_serving(served_by)) {
+    announced_.put(outermost, run);
+  }
+}
+
+/// The task again, as its next attempt, where a process that may be tried again has failed in it.
+std::shared_ptr<Scope> ContextResolver::next_attempt(const ContextPlace& place, const Process& process) {
+  std::shared_ptr<Scope> last = place.scope->last_attempt.lock();
+  if (!last) last = place.scope;
+  if (!last->again_failed || last->begins != Begins::kTask) return last;
+  auto scope = new_scope();
+  scope->outer = last->outer;
+  scope->begins = Begins::kTask;
+  scope->rules = last->rules;
+  scope->in_run = last->in_run;
+  scope->in_task = last->in_task;
+  scope->said = last->said;
+  scope->requested = last->requested;
+  scope->leader_pid = process.pid;
+  scope->leader_start_ns = process.start_ns;
+  scope->leader_program = process.program;
+  scope->leader_cgroup = process.cgroup;
+  const std::uint32_t attempt = contexts_.of(*last).attempt.value_or(1) + 1;
+  scope->said.attempt.reset();
+  say(scope->said, "attempt", std::to_string(attempt), Provenance::kInferred);
+  place.scope->last_attempt = scope;
+  keep(scope);
+  return scope;
+}
+
+void ContextResolver::say_all(Scope& scope, const EngineRule& rule, Captures captures, const Process& process) {
+  add_process(captures, process);
+  if (std::find(scope.said.rules.begin(), scope.said.rules.end(), rule.name) == scope.said.rules.end())
+    scope.said.rules.push_back(rule.name);
+  const Captures unread = captures;
+  scope.unread_rule = nullptr;
+  const Notes notes = read_notes(scope, rule, captures, process);
+  scope.note_pending = notes == Notes::kPending;
+  if (notes != Notes::kRead) {
+    scope.unread_rule = &rule;
+    scope.unread_captures = unread;
+  }
+  say_captured(scope, rule, std::move(captures));
+}
+
+void ContextResolver::say_captured(Scope& scope, const EngineRule& rule, Captures captures) {
+  for (const Split& split : rule.splits) {
+    const std::string text = split.text.fill(captures);
+    if (text.empty()) continue;
+    for (const Pattern& pattern : split.patterns)
+      if (pattern.matches(text, captures)) break;
+  }
+  const std::optional<std::string> made_up =
+      scope.said.provenance.task_id == Provenance::kInferred ? scope.said.task_id : std::optional<std::string>();
+  for (const GivenField& given : rule.gives) {
+    std::string text;
+    for (auto each = given.texts.begin(); each != given.texts.end() && text.empty(); ++each)
+      text = trim(each->fill(captures));
+    if (given.is_label) {
+      say_label(scope.said, given.field, text, given.provenance);
+    } else {
+      say(scope.said, given.field, text, given.provenance);
+    }
+  }
+  if (made_up) std::erase_if(scope.said.overruled, [&](const Overruled& one) { return one.value == *made_up; });
+  for (const LabelPairs& pairs : rule.pairs) {
+    const std::string text = pairs.text.fill(captures);
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::string_view pair = rest.substr(0, rest.find(pairs.between));
+      rest.remove_prefix(std::min(rest.size(), pair.size() + pairs.between.size()));
+      const std::size_t equals = pair.find('=');
+      if (equals == std::string_view::npos) continue;
+      const std::string_view name = pair.substr(0, equals);
+      const std::string_view value = pair.substr(equals + 1);
+      say_label(scope.said, name, value, pairs.provenance);
+      if (name == "sample") say(scope.said, "sample", value, pairs.provenance);
+    }
+  }
+  contexts_.changed(scope);
+  count_attempt(scope);
+}
+
+/// An engine may write its notes a moment after it has begun the task.
+void ContextResolver::read_again(const ContextPlace& place, const Process& process) {
+  Scope* scope = place.scope.get();
+  if (scope == nullptr || scope->unread_rule == nullptr) return;
+  if (!scope->note_pending && ++scope->reads > kMostReads) return;
+  Captures captures = scope->unread_captures;
+  add_process(captures, process);
+  const Notes notes = read_notes(*scope, *scope->unread_rule, captures, process);
+  scope->note_pending = notes == Notes::kPending;
+  if (notes != Notes::kRead) return;
+  say_captured(*scope, *std::exchange(scope->unread_rule, nullptr), std::move(captures));
+}
+
+/// A task of the same name, whose predecessor has failed, is that task's next attempt.
+void ContextResolver::count_attempt(Scope& scope) {
+  if (scope.begins != Begins::kTask) return;
+  const Context& context = contexts_.of(scope);
+  // What a task is called for want of a name is no reason to take it for another's next attempt.
+  if (!context.task || context.attempt || context.provenance.task < Provenance::kEngineRule) return;
+  Scope* run = run_around(scope);
+  if (run == nullptr) return;
+  std::weak_ptr<Scope>& last = run->tasks[*context.task];
+  const auto before = last.lock();
+  std::uint32_t attempt = 1;
+  if (before && before.get() != &scope && before->leader_failed.value_or(false))
+    attempt = contexts_.of(*before).attempt.value_or(0) + 1;
+  last = scope.weak_from_this();
+  if (run->tasks.size() > kMostScopeKeys)
+    std::erase_if(run->tasks, [](const auto& one) { return one.second.expired(); });
+  say(scope.said, "attempt", std::to_string(attempt), Provenance::kInferred);
+  contexts_.changed(scope);
+}
+
+ContextResolver::Notes ContextResolver::read_notes(const Scope& scope, const EngineRule& rule, Captures& captures,
+                                                   const Process& process) {
+  if (!rule.notes || !ask_notes_) return Notes::kRead;
+  const NoteFile& notes = *rule.notes;
+  const std::string path = notes.path.fill(captures);
+  NoteAnswer answer;
+  const std::string asker = fmt::format("{} {}", scope.leader_pid, scope.leader_start_ns);
+  if (!path.empty()) answer = ask_notes_(asker, {path, notes.most_lines, !notes.begins.empty()}, process);
+  if (answer.pending) return Notes::kPending;
+  if (match_notes(notes, answer, captures)) return Notes::kRead;
+  ++notes_missing_;
+  return Notes::kMissing;
+}
+
+void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Context>& labels) {
+  std::shared_ptr<Scope> outer = place.scope;
+  // What the labels replace, and the same labels once more, are no outer scope.
+  while (outer && outer->begins == Begins::kNothing) outer = outer->outer;
+  std::weak_ptr<Scope>& known = by_labels_[{outer.get(), labels.get()}];
+  if (auto scope = known.lock()) {
+    place.scope = std::move(scope);
+    return;
+  }
+  auto scope = new_scope();
+  scope->outer = outer;
+  scope->begins = Begins::kNothing;
+  scope->said = *labels;
+  if (outer) {
+    scope->rules = outer->rules;
+    scope->in_run = outer->in_run;
+    scope->in_task = outer->in_task;
+  }
+  scope->in_run = scope->in_run || is_run(*labels) || is_task(*labels);
+  scope->in_task = scope->in_task || is_task(*labels);
+  known = scope;
+  keep(scope);
+  if (by_labels_.size() > kMostScopeKeys)
+    std::erase_if(by_labels_, [](const auto& one) { return one.second.expired(); });
+  place.scope = std::move(scope);
+}
+
+void ContextResolver::ended(const ContextPlace& place, const Process& process, std::optional<std::int32_t> exit_code,
+                            std::optional<std::int32_t> exit_signal) {
+  const bool failed = exit_signal || exit_code.value_or(0) != 0;
+  for (Scope* each = place.scope.get(); each != nullptr; each = each->outer.get())
+    if (each->leader_pid == process.pid && each->leader_start_ns == process.start_ns) each->leader_failed = failed;
+  if (place.scope && place.again) {
+    place.scope->again_failed = failed;
+    place.scope->again_exit_code = exit_code;
+    place.scope->again_exit_signal = exit_signal;
+  }
+  if (place.self) place.self->ended = true;
+  announcements().ended(process);
+}
+
+std::shared_ptr<const Context> ContextResolver::context_of(ContextPlace& place, const Process& process) {
+  if (place.scope && place.scope->note_pending) read_again(place, process);
+  announced_.look(place, process);
+  return place.scope ? contexts_.shared(*place.scope, place.own) : Process::no_context();
+}
+
+/// The one run that serves this and whose leader lives; null where there is none, or more than one.
+std::shared_ptr<Scope> ContextResolver::run_serving(const std::string& served_by) {
+  std::shared_ptr<Scope> found;
+  const auto [begin, end] = serving_.equal_range(served_by);
+  for (auto each = begin; each != end;) {
+    const auto run = each->second.lock();
+    if (!run) {
+      each = serving_.erase(each);
+      continue;
+    }
+    ++each;
+    if (run->leader_failed) continue;
+    if (found) return nullptr;
+    found = run;
+  }
+  return found;
+}
+
+void ContextResolver::keep(const std::shared_ptr<Scope>& scope) {
+  kept_.push_back(scope);
+  if (kept_.size() > kMostKept) kept_.pop_front();
+  if (by_key_.size() > kMostScopeKeys) std::erase_if(by_key_, [](const auto& one) { return one.second.expired(); });
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <array>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tracer/process.hpp>
+#include <tracer/task.hpp>
+
+#include "context/announced_scopes.hpp"
+#include "context/context_place.hpp"
+#include "context/note_thread.hpp"
+#include "context/scope.hpp"
+#include "rules/engine_rules.hpp"
+
+namespace tracer::internal {
+
+/// Finds the Context of processes: from what they execute, by rules; from their cgroup; from labels; and from what was
+/// announced. One thread at a time.
+class ContextResolver {
+ public:
+  /// Lines of a file that an engine has written.
+  using AskNotes =
+      std::function<NoteAnswer(std::string_view asker, const NoteRequest& request, const Process& process)>;
+  static constexpr int kMostReads = 8;             ///< Of the notes of one task.
+  static constexpr std::size_t kMostKept = 16384;  ///< Scopes without processes that may still be joined.
+
+  /// `ask_notes`: empty: no engine's files are read.
+  ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements);
+
+  /// A process begins: with what its parent has.
+  ContextPlace child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process);
+  /// The process executes a program, or was taken in while it ran one.
+  void executes(ContextPlace& place, const std::shared_ptr<const Process>& process);
+  /// It was labeled: what the same source said before no longer holds.
+  void label(ContextPlace& place, const std::shared_ptr<const Context>& labels);
+  /// What was not known of the process's scope before may be by now. An engine writes some notes when a process of it
+  /// has begun or ended something.
+  void read_again(const ContextPlace& place, const Process& process);
+  void ended(const ContextPlace& place, const Process& process, std::optional<std::int32_t> exit_code,
+             std::optional<std::int32_t> exit_signal);
+  /// False: there are too many.
+  bool announce(Announced announced, std::uint64_t now_ns) {
+    return announced_.announcements().add(std::move(announced), now_ns);
+  }
+  Announcements& announcements() noexcept { return announced_.announcements(); }
+  const Announcements& announcements() const noexcept { return announced_.announcements(); }
+
+  /// With what was announced since it was asked for last.
+  std::shared_ptr<const Context> context_of(ContextPlace& place, const Process& process);
+  std::shared_ptr<const Context> work_context_of(Scope& scope) { return contexts_.shared(scope, false); }
+  /// See ScopeContexts and AnnouncedScopes.
+  std::vector<ContextChange> take_changes() { return contexts_.take_changes(); }
+  std::vector<ScopeMove> take_moves() { return announced_.take_moves(); }
+
+  /// Notes that could not be read, or held nothing that was looked for.
+  std::uint64_t notes_missing() const noexcept { return notes_missing_; }
+
+ private:
+  using Labels = std::pair<const Scope*, const Context*>;
+
+  const EngineRules::Candidates& candidates_of(const std::shared_ptr<const Program>& program, bool has_place);
+  void enters_cgroup(ContextPlace& place, const Process& process);
+  void match(ContextPlace& place, const Process& process);
+  void apply(ContextPlace& place, const EngineRules::Match& match, const Process& process);
+  std::shared_ptr<Scope> scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
+                                  Captures captures, const Process& process);
+  std::shared_ptr<Scope> next_attempt(const ContextPlace& place, const Process& process);
+  void serve(const std::shared_ptr<Scope>& scope, const std::string& served_by);
+  void say_all(Scope& scope, const EngineRule& rule, Captures captures, const Process& process);
+  void say_captured(Scope& scope, const EngineRule& rule, Captures captures);
+  void count_attempt(Scope& scope);
+  enum class Notes { kRead, kMissing, kPending };
+  Notes read_notes(const Scope& scope, const EngineRule& rule, Captures& captures, const Process& process);
+  void keep(const std::shared_ptr<Scope>& scope);
+  std::shared_ptr<Scope> run_serving(const std::string& served_by);
+
+  std::shared_ptr<const EngineRules> rules_;
+  AskNotes ask_notes_;
+  ScopeContexts contexts_;
+  AnnouncedScopes announced_;
+  struct Known {
+    std::shared_ptr<const Program> program;                            ///< Keeps the address its own.
+    std::array<std::optional<EngineRules::Candidates>, 2> candidates;  ///< Without a place, and with one.
+  };
+  std::unordered_map<const Program*, Known> candidates_;
+  std::unordered_map<std::string, std::weak_ptr<Scope>> by_key_;
+  std::multimap<std::string, std::weak_ptr<Scope>> serving_;  ///< Runs, by what they serve.
+  std::map<Labels, std::weak_ptr<Scope>> by_labels_;
+  std::deque<std::shared_ptr<Scope>> kept_;  ///< The newest last.
+  std::uint64_t notes_missing_ = 0;
+};
+
+}  // namespace tracer::internal

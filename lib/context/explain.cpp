@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tracer/explain.hpp>
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+#include "base/context_fields.hpp"
+#include "base/proc_stat.hpp"
+#include "context/context_resolver.hpp"
+#include "context/note_reader.hpp"
+#include "rules/engine_rules.hpp"
+#include "rules/secret_rules.hpp"
+#include "rules/tool_rules.hpp"
+#include "source/kernel/proc_text.hpp"
+
+namespace tracer {
+namespace {
+
+using internal::EngineRule;
+using internal::EngineRules;
+
+constexpr int kMostAncestors = 4096;
+
+std::shared_ptr<const EngineRules> rules_in(const std::filesystem::path& file) {
+  if (file.empty()) return {std::shared_ptr<const EngineRules>(), &EngineRules::builtin()};
+  return std::make_shared<const EngineRules>(EngineRules::load(file));
+}
+
+bool gives(const EngineRule& rule, std::string_view field) {
+  const bool is_label = field.starts_with("label.");
+  const std::string_view name = is_label ? field.substr(6) : field;
+  if (std::any_of(rule.gives.begin(), rule.gives.end(),
+                  [&](const auto& given) { return given.is_label == is_label && given.field == name; }))
+    return true;
+  if (field == "engine") return rule.begins != internal::Begins::kNothing;
+  // Names of label pairs are not known before.
+  return (is_label || field == "sample") && !rule.pairs.empty();
+}
+
+/// The innermost of the rules that give the field.
+const EngineRule* rule_giving(const EngineRules& rules, const Context& context, std::string_view field) {
+  for (auto name = context.rules.rbegin(); name != context.rules.rend(); ++name) {
+    const auto found = std::find_if(rules.rules().begin(), rules.rules().end(),
+                                    [&](const EngineRule& rule) { return rule.name == *name; });
+    if (found != rules.rules().end() && gives(*found, field)) return &*found;
+  }
+  return nullptr;
+}
+
+internal::NoteAnswer read_now(std::string_view, const internal::NoteRequest& request, const Process& process) {
+  return {false, internal::read_note_lines(request, process)};
+}
+
+bool is_by_rule(Provenance provenance) { return provenance <= Provenance::kEngineRule; }
+
+std::shared_ptr<const Process> read_process(std::uint32_t pid) {
+  const auto stat = internal::read_proc_stat(static_cast<pid_t>(pid));
+  if (!stat) return nullptr;
+  auto process = std::make_shared<Process>();
+  process->pid = pid;
+  process->start_ns = stat->started_from_ns;
+  process->parent_pid = stat->parent_pid;
+  struct stat folder {};
+  if (::stat(fmt::format("/proc/{}", pid).c_str(), &folder) == 0) process->uid = folder.st_uid;
+  internal::TextRecord record = internal::proc_text(pid, process->start_ns, internal::Hierarchy::kV2);
+  auto program = std::make_shared<Program>();
+  program->exe = std::move(record.text.exe);
+  program->argv = std::move(record.text.argv);
+  if (program->argv) internal::SecretRules::builtin().mask(*program->argv);
+  program->argv_cut_bytes = record.text.argv_cut_bytes;
+  program->cwd = std::move(record.text.cwd);
+  if (program->exe || program->argv)
+    program->tool = internal::ToolRules::builtin().name(
+        program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>(), "");
+  process->program = std::move(program);
+  auto cgroup = std::make_shared<Cgroup>();
+  cgroup->path = std::move(record.cgroup);
+  process->cgroup = std::move(cgroup);
+  return process;
+}
+
+std::vector<ContextReason> reasons_of(const Context& context, const EngineRules& rules) {
+  std::vector<ContextReason> reasons;
+  const auto add = [&](std::string field, std::string value, std::optional<Provenance> provenance, bool overruled) {
+    ContextReason reason{std::move(field), std::move(value), provenance, {}, {}, overruled};
+    const EngineRule* rule =
+        provenance && is_by_rule(*provenance) ? rule_giving(rules, context, reason.field) : nullptr;
+    if (rule != nullptr) {
+      reason.rule = rule->name;
+      reason.condition = rule->condition;
+    }
+    reasons.push_back(std::move(reason));
+  };
+  for (const internal::ContextField& field : internal::kContextFields)
+    if (context.*field.value)
+      add(std::string(field.name), *(context.*field.value), context.provenance.*field.provenance, false);
+  if (context.attempt) add("attempt", std::to_string(*context.attempt), context.provenance.attempt, false);
+  for (const Label& label : context.labels) add("label." + label.name, label.value, context.provenance.labels, false);
+  if (context.run_id) add("run_id", *context.run_id, std::nullopt, false);
+  if (context.within) add("within", *context.within, std::nullopt, false);
+  for (const Overruled& one : context.overruled) add(one.field, one.value, one.provenance, true);
+  return reasons;
+}
+
+}  // namespace
+
+std::vector<ContextReason> explain(const Context& context, const std::filesystem::path& engine_rules) {
+  return reasons_of(context, *rules_in(engine_rules));
+}
+
+std::vector<std::vector<ContextReason>> explain(const std::vector<Context>& contexts,
+                                                const std::filesystem::path& engine_rules) {
+  const auto rules = rules_in(engine_rules);
+  std::vector<std::vector<ContextReason>> all;
+  for (const Context& context : contexts) all.push_back(reasons_of(context, *rules));
+  return all;
+}
+
+Process resolve_process(pid_t pid, const std::filesystem::path& engine_rules, bool read_engine_notes) {
+  std::vector<std::shared_ptr<const Process>> chain;
+  for (auto next = static_cast<std::uint32_t>(std::max(pid, 0)); next != 0 && chain.size() < kMostAncestors;) {
+    auto process = read_process(next);
+    if (!process) break;
+    next = process->parent_pid.value_or(0);
+    chain.push_back(std::move(process));
+  }
+  if (chain.empty())
+    throw Error({ErrorCode::kFilterNamesNothing,
+                 0,
+                 fmt::format("no process {} lives", pid),
+                 "name one that does, as ps shows them",
+                 {}});
+  internal::ContextResolver resolver(rules_in(engine_rules),
+                                     read_engine_notes ? internal::ContextResolver::AskNotes(read_now) : nullptr, 1);
+  internal::ContextPlace place;
+  for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
+    if (each != chain.rbegin()) place = resolver.child_of(place, *std::prev(each));
+    resolver.executes(place, *each);
+  }
+  Process resolved = *chain.front();
+  resolved.context = resolver.context_of(place, resolved);
+  return resolved;
+}
+
+}  // namespace tracer

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/layers.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/context_fields.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// The value in place, its provenance, and what is said now: the stronger stays, the other is noted.
+void weigh(Context& context, std::string_view field, std::string& value, Provenance& provenance, std::string said,
+           Provenance by) {
+  if (value == said) {
+    provenance = std::max(provenance, by);
+    return;
+  }
+  Overruled loser{std::string(field), std::move(said), by};
+  if (by >= provenance) {
+    std::swap(loser.value, value);
+    std::swap(loser.provenance, provenance);
+  }
+  std::erase_if(context.overruled, [&](const Overruled& one) {
+    return one.field == field && (one.value == loser.value || one.value == value);
+  });
+  const auto place = std::find_if(context.overruled.begin(), context.overruled.end(),
+                                  [&](const Overruled& one) { return one.provenance < loser.provenance; });
+  context.overruled.insert(place, std::move(loser));
+  if (context.overruled.size() > kMostOverruled) context.overruled.pop_back();
+}
+
+void forget(Context& context, const ContextField& field) {
+  (context.*field.value).reset();
+  (context.provenance.*field.provenance).reset();
+  std::erase_if(context.overruled, [&](const Overruled& one) { return one.field == field.name; });
+}
+
+void forget_task(Context& context) {
+  for (const ContextField& field : kContextFields)
+    if (field.of_task) forget(context, field);
+  context.attempt.reset();
+  context.provenance.attempt.reset();
+  std::erase_if(context.overruled, [](const Overruled& one) { return one.field == "attempt"; });
+  context.engine_own = false;
+}
+
+void forget_engine(Context& context) {
+  for (const ContextField& field : kContextFields)
+    if (field.name == "engine") forget(context, field);
+}
+
+std::string bounded(std::string_view text) { return std::string(text.substr(0, kMostValueBytes)); }
+
+std::optional<std::uint32_t> number_in(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number == 0) return std::nullopt;
+  return number;
+}
+
+void say_attempt(Context& context, std::uint32_t attempt, Provenance provenance) {
+  if (!context.attempt) {
+    context.attempt = attempt;
+    context.provenance.attempt = provenance;
+    return;
+  }
+  std::string value = std::to_string(*context.attempt);
+  Provenance known = context.provenance.attempt.value_or(provenance);
+  weigh(context, "attempt", value, known, std::to_string(attempt), provenance);
+  context.attempt = number_in(value);
+  context.provenance.attempt = known;
+}
+
+}  // namespace
+
+void stamp(Context& context, Provenance provenance) {
+  for (const ContextField& field : kContextFields)
+    if (context.*field.value && !(context.provenance.*field.provenance))
+      context.provenance.*field.provenance = provenance;
+  if (context.attempt && !context.provenance.attempt) context.provenance.attempt = provenance;
+  if (!context.labels.empty() && !context.provenance.labels) context.provenance.labels = provenance;
+  std::sort(context.labels.begin(), context.labels.end());
+}
+
+void say(Context& context, std::string_view field, std::string_view value, Provenance provenance) {
+  if (value.empty()) return;
+  if (field == "attempt") {
+    if (const auto attempt = number_in(value)) say_attempt(context, *attempt, provenance);
+    return;
+  }
+  for (const ContextField& known : kContextFields) {
+    if (known.name != field) continue;
+    std::optional<std::string>& place = context.*known.value;
+    std::optional<Provenance>& by = context.provenance.*known.provenance;
+    if (!place) {
+      place = bounded(value);
+      by = provenance;
+    } else {
+      Provenance before = by.value_or(Provenance::kInferred);
+      weigh(context, field, *place, before, bounded(value), provenance);
+      by = before;
+    }
+    return;
+  }
+}
+
+void say_label(Context& context, std::string_view name, std::string_view value, Provenance provenance) {
+  if (name.empty() || value.empty()) return;
+  const Label label{bounded(name), bounded(value)};
+  const auto place = std::lower_bound(context.labels.begin(), context.labels.end(), label,
+                                      [](const Label& a, const Label& b) { return a.name < b.name; });
+  if (place != context.labels.end() && place->name == label.name) {
+    place->value = label.value;
+  } else if (context.labels.size() < kMostLabels) {
+    context.labels.insert(place, label);
+  }
+  context.provenance.labels = std::min(context.provenance.labels.value_or(provenance), provenance);
+}
+
+void forget_said(Context& context, Provenance provenance) {
+  std::erase_if(context.overruled, [&](const Overruled& one) { return one.provenance == provenance; });
+  const auto restore = [&context](std::string_view field) {
+    const auto next = std::find_if(context.overruled.begin(), context.overruled.end(),
+                                   [&](const Overruled& one) { return one.field == field; });
+    if (next == context.overruled.end()) return;
+    const Overruled said = *next;
+    context.overruled.erase(next);
+    say(context, said.field, said.value, said.provenance);
+  };
+  for (const ContextField& field : kContextFields) {
+    if (context.provenance.*field.provenance != provenance) continue;
+    (context.*field.value).reset();
+    (context.provenance.*field.provenance).reset();
+    restore(field.name);
+  }
+  if (context.provenance.attempt == provenance) {
+    context.attempt.reset();
+    context.provenance.attempt.reset();
+    restore("attempt");
+  }
+  if (context.provenance.labels == provenance) {
+    context.labels.clear();
+    context.provenance.labels.reset();
+  }
+}
+
+void overlay(Context& context, const Context& said) {
+  for (auto each = said.overruled.rbegin(); each != said.overruled.rend(); ++each)
+    say(context, each->field, each->value, each->provenance);
+  for (const ContextField& field : kContextFields)
+    if (said.*field.value)
+      say(context, field.name, *(said.*field.value),
+          (said.provenance.*field.provenance).value_or(Provenance::kInferred));
+  if (said.attempt) say_attempt(context, *said.attempt, said.provenance.attempt.value_or(Provenance::kInferred));
+  for (const Label& label : said.labels)
+    say_label(context, label.name, label.value, said.provenance.labels.value_or(Provenance::kInferred));
+  for (const std::string& rule : said.rules)
+    if (std::find(context.rules.begin(), context.rules.end(), rule) == context.rules.end())
+      context.rules.push_back(rule);
+  if (said.run_id) context.run_id = said.run_id;
+  if (said.within) context.within = said.within;
+}
+
+Context inherited_by_run(const Context& context) {
+  Context inner = context;
+  if (is_task(context)) {
+    inner.within = context.run_id.value_or(context.run.value_or("")) + "/" +
+                   context.task_id.value_or(context.task.value_or(context.step.value_or("")));
+    // Another pipeline begins; who said what the outer one is called did not mean it.
+    for (const ContextField& field : kContextFields)
+      if (field.name == "pipeline" || field.name == "run") forget(inner, field);
+  }
+  forget_task(inner);
+  forget_engine(inner);
+  inner.run_id.reset();
+  return inner;
+}
+
+Context inherited_by_task(const Context& context) {
+  Context inner = context;
+  forget_task(inner);
+  forget_engine(inner);
+  return inner;
+}
+
+Context inherited_by_place(const Context& context) {
+  Context inner = context;
+  forget_engine(inner);
+  return inner;
+}
+
+Context identity_of(const Context& context) {
+  Context identity;
+  for (const ContextField& field : kContextFields) identity.*field.value = context.*field.value;
+  identity.attempt = context.attempt;
+  identity.run_id = context.run_id;
+  identity.within = context.within;
+  return identity;
+}
+
+Context run_of(const Context& context) {
+  Context run;
+  run.pipeline = context.pipeline;
+  run.run = context.run;
+  run.run_id = context.run_id;
+  run.within = context.within;
+  return run;
+}
+
+std::string run_key(const Context& context) {
+  if (context.run_id) return *context.run_id;
+  return is_run(context) ? context.pipeline.value_or("") + '\n' + context.run.value_or("") : std::string();
+}
+
+Context others_of(const Context& identity) {
+  Context others = run_of(identity);
+  others.step = identity.step;
+  others.task = "(other tasks)";
+  return others;
+}
+
+bool is_task(const Context& context) noexcept { return context.task_id || context.task || context.step; }
+
+bool is_run(const Context& context) noexcept { return context.run_id || context.run || context.pipeline; }
+
+}  // namespace tracer::internal

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "context/note_reader.hpp"
+
+namespace tracer::internal {
+
+struct NoteAnswer {
+  bool pending = false;  ///< It is not known yet: ask again.
+  std::optional<std::vector<std::string>> lines = {};
+  bool in_time =
+      true;  ///< The process that they were read for was still there, so they tell nothing of what came later.
+};
+
+/// Reads notes on a thread of its own: a file system that hangs must not hold up the events. Asked by one thread.
+class NoteThread {
+ public:
+  using Read = std::function<std::optional<std::vector<std::string>>(const NoteRequest&, const Process&)>;
+  static constexpr std::size_t kMostRequests = 1024;  ///< At one time; more are answered with nothing.
+  static constexpr std::chrono::milliseconds kPatience{5};
+
+  explicit NoteThread(Read read = read_note_lines);
+  /// Waits for a read, but not for one that hangs: its thread ends when that does.
+  ~NoteThread();
+  NoteThread(const NoteThread&) = delete;
+  NoteThread& operator=(const NoteThread&) = delete;
+
+  /// Waits for a moment, unless the thread is busy with something else. `asker`: whoever gets the answer, by the same
+  /// request, also for another of its processes.
+  NoteAnswer ask(std::string_view asker, const NoteRequest& request, const Process& process);
+
+ private:
+  struct State;
+  static void work(const std::shared_ptr<State>& state);
+
+  std::shared_ptr<State> state_;
+  std::thread thread_;  ///< Since the first question.
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "context/note_thread.hpp"
+#include "rules/engine_rules.hpp"
+
+namespace tracer::internal {
+
+/// Adds what the lines of an engine's notes give. False: what is looked for is not among them, or not clearly.
+bool match_notes(const NoteFile& notes, const NoteAnswer& answer, Captures& captures);
+
+}  // namespace tracer::internal

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/scope.hpp"
+
+#include <utility>
+
+#include "context/layers.hpp"
+
+namespace tracer::internal {
+namespace {
+
+Context inherited(const Scope& scope) {
+  if (!scope.outer) return {};
+  const Context& outer = scope.outer->context;
+  switch (scope.begins) {
+    case Begins::kRun: return inherited_by_run(outer);
+    case Begins::kTask: return inherited_by_task(outer);
+    case Begins::kPlace: return inherited_by_place(outer);
+    case Begins::kNothing: break;
+  }
+  Context context = outer;
+  forget_said(context, Provenance::kLabel);
+  return context;
+}
+
+}  // namespace
+
+const Context& ScopeContexts::of(Scope& scope) {
+  if (scope.made_at == epoch_) return scope.context;
+  scope.made_at = epoch_;
+  std::uint64_t outer_version = 0;
+  if (scope.outer) {
+    of(*scope.outer);
+    outer_version = scope.outer->version;
+  }
+  if (std::exchange(scope.said_changed, false) || outer_version != scope.outer_version) {
+    scope.outer_version = outer_version;
+    make(scope);
+  }
+  return scope.context;
+}
+
+void ScopeContexts::make(Scope& scope) {
+  Context context = inherited(scope);
+  overlay(context, scope.said);
+  if (scope.version != 0 && context == scope.context) return;
+  const auto before = std::exchange(scope.work, nullptr);
+  scope.engine_own.reset();
+  std::swap(scope.context, context);
+  scope.version = ++versions_;
+  if (!scope.tally.begun) return;
+  changes_.push_back(
+      {0, before ? before : std::make_shared<const Context>(std::move(context)), shared(scope, false), {}, {}});
+}
+
+std::shared_ptr<const Context> ScopeContexts::shared(Scope& scope, bool own) {
+  of(scope);
+  std::shared_ptr<const Context>& made = own ? scope.engine_own : scope.work;
+  if (!made) {
+    auto context = std::make_shared<Context>(scope.context);
+    context->engine_own = own;
+    made = std::move(context);
+  }
+  return made;
+}
+
+Scope* run_around(const Scope& scope) noexcept {
+  for (Scope* each = scope.outer.get(); each != nullptr; each = each->outer.get())
+    if (each->begins == Begins::kRun) return each;
+  return nullptr;
+}
+
+bool is_in(const Scope* scope, const Scope* wanted) noexcept {
+  for (const Scope* each = scope; each != nullptr; each = each->outer.get())
+    if (each == wanted) return true;
+  return false;
+}
+
+}  // namespace tracer::internal

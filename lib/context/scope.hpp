@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tracer/announcement.hpp>
+#include <tracer/process.hpp>
+#include <tracer/task.hpp>
+
+#include "context/held_memory.hpp"
+#include "rules/engine_rules.hpp"
+
+namespace tracer::internal {
+
+/// What has come of a scope's processes.
+struct ScopeTally {
+  bool begun = false;
+  bool finished = false;
+  bool leader_ended = false;
+  bool holds_tasks = false;  ///< Of a task: others are in it.
+  std::uint64_t living = 0;
+  std::uint64_t last_end_ns = 0;
+  std::uint64_t tasks = 0;  ///< Of a run: that finished.
+  std::uint64_t failed_tasks = 0;
+  std::optional<std::int32_t> exit_code = {};  ///< The leader's.
+  std::optional<std::int32_t> exit_signal = {};
+  TaskTotals totals = {};
+  std::unique_ptr<HeldMemory> round = {};  ///< Of the snapshot that is being taken.
+};
+
+/// A run or a task that processes are in: a node of the tree of runs within tasks within runs.
+struct Scope : std::enable_shared_from_this<Scope> {
+  std::shared_ptr<Scope> outer = {};  ///< Null: none.
+  Begins begins = Begins::kTask;
+  std::string key = {};                 ///< By which processes elsewhere join it; empty: none can.
+  std::vector<std::size_t> rules = {};  ///< That began the outer ones and this, the outermost first.
+  bool in_run = false;
+  bool in_task = false;          ///< In a task of this run, other than those that launchers begin.
+  Context said = {};             ///< Of this scope itself; change it by ScopeContexts::changed() alone.
+  Requested requested = {};      ///< By whoever announced it.
+  std::string serves = {};       ///< Of a run: see EngineRule::serves.
+  std::uint32_t leader_pid = 0;  ///< The process that it began with.
+  std::uint64_t leader_start_ns = 0;
+  std::shared_ptr<const Program> leader_program = Process::unknown_program();  ///< As it was then. Never null.
+  std::shared_ptr<const Cgroup> leader_cgroup = Process::unknown_cgroup();     ///< Likewise.
+  std::optional<bool> leader_failed = {};  ///< Absent: it lives, or its status is not known.
+  ScopeTally tally = {};
+  const EngineRule* unread_rule = nullptr;  ///< Whose notes were not found yet.
+  Captures unread_captures = {};
+  int reads = 0;
+  bool note_pending = false;                         ///< They are being read.
+  bool again_failed = false;                         ///< The last of its processes that a rule says are tried again.
+  std::optional<std::int32_t> again_exit_code = {};  ///< Likewise.
+  std::optional<std::int32_t> again_exit_signal = {};
+  std::weak_ptr<Scope> last_attempt = {};  ///< Of those that were tried again inside of it.
+  /// Of a run: the last task of each name.
+  std::map<std::string, std::weak_ptr<Scope>, std::less<>> tasks = {};
+
+  // What ScopeContexts has made of `said` and of the outer scope.
+  Context context = {};
+  std::shared_ptr<const Context> work = {};        ///< Of processes that do its work; made when asked for.
+  std::shared_ptr<const Context> engine_own = {};  ///< Of those that do the engine's.
+  std::uint64_t made_at = 0;                       ///< The epoch of the last look.
+  std::uint64_t version = 0;                       ///< Of `context`.
+  std::uint64_t outer_version = 0;                 ///< For which it was made.
+  bool said_changed = true;
+};
+
+/// Its memory goes with the last who uses it: those that only remember it keep a few words.
+inline std::shared_ptr<Scope> new_scope() { return std::make_unique<Scope>(); }
+
+/// The contexts of scopes: what is said of the outer ones, and above it of the scope itself. What is said later of an
+/// outer one reaches the inner ones when they are asked for.
+class ScopeContexts {
+ public:
+  /// Its `said` or its outer scope was changed.
+  void changed(Scope& scope) noexcept {
+    scope.said_changed = true;
+    ++epoch_;
+  }
+  const Context& of(Scope& scope);
+  /// Shared by all processes in it.
+  std::shared_ptr<const Context> shared(Scope& scope, bool own);
+  /// Of scopes whose start was reported, since the last call; without a time.
+  std::vector<ContextChange> take_changes() { return std::exchange(changes_, {}); }
+
+ private:
+  void make(Scope& scope);
+
+  std::uint64_t epoch_ = 1;
+  std::uint64_t versions_ = 0;
+  std::vector<ContextChange> changes_;
+};
+
+/// The innermost run around the scope; null: none.
+Scope* run_around(const Scope& scope) noexcept;
+/// True: `wanted` is `scope`, or around it.
+bool is_in(const Scope* scope, const Scope* wanted) noexcept;
+
+}  // namespace tracer::internal

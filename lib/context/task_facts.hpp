@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "context/context_resolver.hpp"
+
+namespace tracer::internal {
+
+/// Makes RunStart, TaskStart, TaskFinish and RunFinish of the processes that come to scopes and leave them.
+class TaskFacts {
+ public:
+  explicit TaskFacts(ContextResolver& resolver) : resolver_(resolver) {}
+
+  /// The process is in the scope of `place` from now on; `entered` is where it was, and then where it is.
+  void move(std::shared_ptr<Scope>& entered, const ContextPlace& place, const Process& process, std::uint64_t time_ns,
+            std::vector<Event>& events);
+  /// It is not followed any more, or its end was lost: what becomes of it is not known.
+  void forget(std::shared_ptr<Scope>& entered, const Process& process, std::uint64_t time_ns,
+              std::vector<Event>& events);
+  /// Scopes were put into others: what is in them counts there, too.
+  void absorb(const std::vector<ScopeMove>& moves, std::uint64_t time_ns, std::vector<Event>& events);
+  /// It has ended, in the scope of `place`.
+  void leave(std::shared_ptr<Scope>& entered, const ContextPlace& place, const ProcessExit& exit,
+             std::vector<Event>& events);
+
+  /// A snapshot: what its living processes hold.
+  void add(const std::shared_ptr<Scope>& entered, const ProcessSample& sample);
+  void end_round();
+
+ private:
+  void begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
+  void finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
+  std::shared_ptr<const Context> context_of(Scope& scope);
+
+  ContextResolver& resolver_;
+  std::vector<std::shared_ptr<Scope>> sampled_;  ///< In this round.
+};
+
+}  // namespace tracer::internal

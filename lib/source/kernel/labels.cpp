@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/kernel/labels.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <cerrno>
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+#include "wire.h"
+
+#include "lifecycle.skel.h"
+
+namespace tracer::internal {
+
+KernelLabels::KernelLabels(lifecycle_bpf& skeleton) noexcept
+    : skeleton_(skeleton),
+      threads_map_(::bpf_map__fd(skeleton.maps.thread_labels)),
+      open_map_(::bpf_map__fd(skeleton.maps.open_labels)) {}
+
+std::uint64_t KernelLabels::current(pid_t tid) const noexcept {
+  std::uint64_t serial = 0;
+  return ::bpf_map_lookup_elem(threads_map_, &tid, &serial) == 0 ? serial : 0;
+}
+
+std::uint64_t KernelLabels::open(pid_t tid, std::uint32_t context_id) {
+  const std::uint64_t serial = ++last_serial_;
+  skeleton_.bss->labels_in_use = 1;
+  int error = -::bpf_map_update_elem(open_map_, &serial, &context_id, BPF_ANY);
+  if (error == 0) {
+    error = -::bpf_map_update_elem(threads_map_, &tid, &serial, BPF_ANY);
+    if (error != 0) ::bpf_map_delete_elem(open_map_, &serial);
+  }
+  if (error == 0) return serial;
+  throw Error({ErrorCode::kInvalidArgument,
+               error,
+               fmt::format("no room for the label of thread {}", tid),
+               error == E2BIG ? "raise SessionOptions::max_labeled_threads" : "",
+               {}});
+}
+
+void KernelLabels::close(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept {
+  // Before the thread's: in between, nothing may get a label that is over.
+  ::bpf_map_delete_elem(open_map_, &serial);
+  // A thread that ended has none any more, and another may have its id by now.
+  if (current(tid) != serial) return;
+  if (outer != 0) {
+    ::bpf_map_update_elem(threads_map_, &tid, &outer, BPF_EXIST);
+  } else {
+    ::bpf_map_delete_elem(threads_map_, &tid);
+  }
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "summary/task_tree.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+#include "context/layers.hpp"
+#include "summary/rows.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostKnown = 4096;
+
+std::string run_name(const Context& context) {
+  std::string name = context.pipeline.value_or("");
+  // Of a file its name is enough; owner/project is no path.
+  if (name.starts_with('/')) name = base_name(name);
+  if (context.run) name += (name.empty() ? "" : " ") + *context.run;
+  if (name.empty() && context.engine && context.run_id) name = *context.engine + " " + *context.run_id;
+  return name;
+}
+
+std::string task_name(const Context& context) {
+  std::string name = context.task.value_or("");
+  if (name.empty()) name = context.sample.value_or("");
+  if (name.empty()) name = context.task_id.value_or("");
+  if (context.attempt.value_or(1) > 1) name += " (attempt " + std::to_string(*context.attempt) + ")";
+  return name;
+}
+
+/// Of a step: what the largest of its tasks held.
+void take_largest_peak(SummaryNode& step) {
+  for (const SummaryNode& task : step.below) {
+    if (task.level != SummaryLevel::kTask) continue;
+    const auto& peak = task.row.task_peak_bytes ? task.row.task_peak_bytes : task.row.peak_rss_bytes;
+    step.row.task_peak_is_floor |= !task.row.task_peak_bytes || task.row.task_peak_is_floor;
+    step.row.unknown_snapshots = std::max(step.row.unknown_snapshots, task.row.unknown_snapshots);
+    if (peak) step.row.task_peak_bytes = std::max(step.row.task_peak_bytes.value_or(0), *peak);
+  }
+}
+
+/// Tools by CPU, all else by duration.
+bool comes_before(const SummaryNode& a, const SummaryNode& b) {
+  const bool tools = a.level >= SummaryLevel::kTool;
+  if (tools != (b.level >= SummaryLevel::kTool)) return !tools;
+  return tools ? a.row.cpu_ns > b.row.cpu_ns : a.row.wall_ns > b.row.wall_ns;
+}
+
+}  // namespace
+
+std::string counted_as(const Context& context, const ProgramAccount& program) {
+  if (!program.engine_own) return program.program->tool.value_or(kNoTool);
+  return "(" + context.engine.value_or("engine") + " itself)";
+}
+
+TaskTree::Node& TaskTree::below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
+                                const std::string& name) {
+  // Levels that are left out put nodes of different levels side by side.
+  Node& node = nodes[std::to_string(static_cast<int>(level)) + key];
+  node.level = level;
+  if (!name.empty()) node.name = name;
+  return node;
+}
+
+bool TaskTree::has_task(const std::vector<Node*>& path, const std::string& key) const {
+  return (path.empty() ? runs_ : path.back()->below)
+      .contains(std::to_string(static_cast<int>(SummaryLevel::kTask)) + key);
+}
+
+const std::vector<TaskTree::Node*>& TaskTree::path_of(const std::shared_ptr<const Context>& shared) {
+  const auto known = known_.find(shared.get());
+  if (known != known_.end()) return known->second.path;
+  if (known_.size() >= kMostKnown) known_.clear();
+  std::vector<Node*> path;
+  const Context& context = *shared;
+  const auto descend = [&](SummaryLevel level, const std::string& key, const std::string& name) {
+    auto& nodes = path.empty() ? runs_ : path.back()->below;
+    path.push_back(&below(nodes, level, key, name));
+  };
+  if (is_run(context)) {
+    descend(SummaryLevel::kRun, run_key(context), run_name(context));
+    path.back()->identity = run_of(context);
+  }
+  if (context.step) descend(SummaryLevel::kStep, *context.step, *context.step);
+  if (context.task_id || context.task || (context.step && context.sample)) {
+    Context identity = identity_of(context);
+    // Its name may come later than its id.
+    std::string key =
+        context.task_id ? *context.task_id + '\n' + std::to_string(context.attempt.value_or(1)) : task_name(context);
+    if (tasks_ >= Summary::kMostTasks && !has_task(path, key)) {
+      identity = others_of(identity);
+      key.clear();
+    }
+    descend(SummaryLevel::kTask, key, task_name(identity));
+    if (path.back()->identity == Context{}) ++tasks_;
+    path.back()->identity = std::move(identity);
+  } else if (context.step) {
+    // What is in no task is one with all of the step that isn't.
+    path.back()->identity = identity_of(context);
+  }
+  return known_.emplace(shared.get(), Known{shared, std::move(path)}).first->second.path;
+}
+
+TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, const Context& context,
+                                  const ProgramAccount& program) {
+  const std::string name = counted_as(context, program);
+  return below(path.back()->below, program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool, name, name);
+}
+
+void TaskTree::add(const Process& process, const ProgramAccount& program, bool peak_matters) {
+  const auto& path = path_of(process.context);
+  if (path.empty()) return;
+  for (Node* node : path) add_to(node->row, program, peak_matters);
+  add_with_wall(tool_of(path, *process.context, program).row, program, peak_matters);
+}
+
+void TaskTree::count(const ProcessExit& exit) {
+  const Context& context = *exit.process->context;
+  const auto& path = path_of(exit.process->context);
+  if (path.empty()) return;
+  for (Node* node : path) count_process(node->row, exit);
+  count_process(tool_of(path, context, exit.program).row, exit);
+}
+
+void TaskTree::request(const std::shared_ptr<const Context>& task, const Requested& requested) {
+  if (requested == Requested{}) return;
+  const auto& path = path_of(task);
+  if (!path.empty() && path.back()->level == SummaryLevel::kTask) path.back()->row.requested = requested;
+}
+
+SummaryNode TaskTree::shown(const Node& node, const Describe& describe) {
+  SummaryNode shown_node;
+  shown_node.level = node.level;
+  shown_node.row = node.level >= SummaryLevel::kTool ? node.row : spanned(node.row);
+  shown_node.row.name = node.name;
+  if (node.identity != Context{}) {
+    shown_node.row.task = node.identity;
+    describe(shown_node);
+  }
+  for (const auto& [key, each] : node.below) shown_node.below.push_back(shown(each, describe));
+  if (node.level == SummaryLevel::kStep) take_largest_peak(shown_node);
+  std::stable_sort(shown_node.below.begin(), shown_node.below.end(), comes_before);
+  return shown_node;
+}
+
+std::vector<SummaryNode> TaskTree::nodes(const Describe& describe) const {
+  std::vector<SummaryNode> all;
+  for (const auto& [key, each] : runs_) all.push_back(shown(each, describe));
+  std::stable_sort(all.begin(), all.end(), comes_before);
+  return all;
+}
+
+}  // namespace tracer::internal

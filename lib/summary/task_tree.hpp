@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <tracer/summary.hpp>
+
+namespace tracer::internal {
+
+/// Adds programs up by run, step, task and tool.
+class TaskTree {
+ public:
+  void add(const Process& process, const ProgramAccount& program, bool peak_matters);
+  void count(const ProcessExit& exit);
+  void request(const std::shared_ptr<const Context>& task, const Requested& requested);
+  /// Called with each run and task; `row.task` is its identity.
+  using Describe = std::function<void(SummaryNode&)>;
+  std::vector<SummaryNode> nodes(const Describe& describe) const;
+
+ private:
+  struct Node {
+    SummaryLevel level = SummaryLevel::kRun;
+    std::string name = {};
+    Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task.
+    SummaryRow row = {};
+    std::map<std::string, Node> below = {};  ///< By what makes them different.
+  };
+  /// The nodes that a context belongs to, the outermost first.
+  struct Known {
+    std::shared_ptr<const Context> context;  ///< Keeps the address its own.
+    std::vector<Node*> path;
+  };
+
+  const std::vector<Node*>& path_of(const std::shared_ptr<const Context>& context);
+  bool has_task(const std::vector<Node*>& path, const std::string& key) const;
+  static Node& below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
+                     const std::string& name);
+  Node& tool_of(const std::vector<Node*>& path, const Context& context, const ProgramAccount& program);
+  static SummaryNode shown(const Node& node, const Describe& describe);
+
+  std::size_t tasks_ = 0;  ///< Of all runs.
+  std::map<std::string, Node> runs_;
+  std::unordered_map<const Context*, Known> known_;
+};
+
+/// What a program is counted as: its tool, or the engine whose own work it did.
+std::string counted_as(const Context& context, const ProgramAccount& program);
+
+}  // namespace tracer::internal

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs, tasks and rules on the command line. Engines themselves: tests/engines."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import textwrap
+import unittest
+
+import support
+
+CONFIGURE = """\
+#!/bin/sh
+for what in cc make sed; do command -v $what >/dev/null || : ; done
+for n in 1 2 3 4 5; do echo "int main(void) { return $n; }" > conftest.c; cat conftest.c | grep -c main >/dev/null; done
+rm -f conftest.c
+cat > Makefile <<'X'
+all: a.o b.o check
+a.o: ; @sh -c 'sleep 0.01; echo a > a.o'
+b.o: ; @cp Makefile b.o && sort b.o > /dev/null
+check: a.o b.o ; @for t in t1 t2 t3; do sh ./test.sh $$t; done; find . -name '*.o' -exec cat {} + | xargs -n 1 echo > /dev/null
+X
+"""
+
+
+class Contexts(support.TestCase):
+    def script(self, name, text):
+        path = pathlib.Path(self.folder, name)
+        path.write_text(text)
+        path.chmod(0o755)
+        return str(path)
+
+    def events(self, *words, options=()):
+        result, events = self.trace(*words, options=options, cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return events
+
+    def test_a_build_with_its_tests_invents_no_run_and_no_task(self):
+        self.script("configure", CONFIGURE)
+        self.script("test.sh", "#!/bin/sh\ntrue | cat\npython3 -c pass\n")
+        self.script("all.sh", "#!/bin/sh\n./configure && make -j2\n")
+        events = self.events("./all.sh")
+        ended = support.of_kind(events, "process_exit")
+        self.assertGreater(len(ended), 30)
+        self.assertEqual([event for event in events if event["kind"] in ("run_start", "task_start")], [])
+        self.assertEqual({event["context"] and event["context"]["run"] for event in ended}, {None})
+
+    def test_an_interactive_shell_invents_nothing(self):
+        typed = "ls | head -1\nfor n in 1 2 3; do date > /dev/null; done\nbash -c 'sort /etc/passwd | uniq -c | tail -1'\nexit\n"
+        pathlib.Path(self.folder, "typed").write_text(typed)
+        events = self.events("script", "-qec", "bash --norc -i < typed", "/dev/null")
+        self.assertGreater(len(support.of_kind(events, "process_exit")), 8)
+        self.assertEqual([event for event in events if event["kind"] in ("run_start", "task_start")], [])
+
+    def test_jobs_of_make_in_a_labeled_run_are_tasks_of_it(self):
+        self.script("configure", CONFIGURE)
+        self.script("test.sh", "#!/bin/sh\ntrue\n")
+        self.script("all.sh", "#!/bin/sh\n./configure && make -j2\n")
+        events = self.events("./all.sh", options=("--run", "r1"))
+        tasks = support.of_kind(events, "task_start")
+        self.assertGreaterEqual(len(tasks), 2)
+        self.assertEqual({event["context"]["run"] for event in tasks}, {"r1"})
+
+    def test_own_rules_come_first_and_are_explained(self):
+        rules = self.script("mine.toml", textwrap.dedent("""\
+            schema = 1
+            [[rule]]
+            name = "mine.job"
+            argv = [["*sh", "*/job-{sample}.sh"]]
+            begins = "task"
+            gives = { step = "job", sample = "{sample}" }
+            [[rule.test]]
+            processes = [{ exe = "/bin/sh", argv = ["sh", "/w/job-S1.sh"] }]
+            expect = { step = "job", sample = "S1" }
+            """))
+        job = self.script("job-S7.sh", "#!/bin/sh\nsort /etc/passwd > /dev/null\n")
+        recording = self.path("x.tracer")
+        events = self.events("sh", job, options=("--engine-rules", rules, "--record", recording))
+        sort = [event for event in support.of_kind(events, "process_exit") if event["tool"] == "sort"]
+        self.assertEqual(sort[0]["context"]["sample"], "S7")
+        self.assertEqual(sort[0]["provenance"]["sample"], "engine rule")
+        self.assertEqual(sort[0]["context"]["rules"], ["mine.job"])
+        check = self.tracerd("check", "--rules", rules)
+        self.assertEqual((check.returncode, check.stdout), (0, f"{rules}: no mistakes\n"))
+        why = self.tracerd("dump", "--explain", "--engine-rules", rules, recording)
+        self.assertEqual(why.returncode, 0, why.stderr)
+        self.assertRegex(why.stdout, r"sample +S7 +engine rule, mine\.job: argv = \[")
+
+    def test_a_living_process_is_explained(self):
+        folder = pathlib.Path(self.folder, "work/ab/0123456789abcdef0123456789abcd")
+        folder.mkdir(parents=True)
+        folder.joinpath(".command.run").write_text("#!/bin/bash\n### ---\n### name: 'ALIGN (S1)'\nsleep 30 & echo; wait\n")
+        with subprocess.Popen(["bash", "-ue", ".command.run"], cwd=folder, stdout=subprocess.PIPE) as wrapper:
+            wrapper.stdout.readline()
+            why = self.tracerd("explain", str(wrapper.pid))
+            blind = self.tracerd("explain", "--no-engine-notes", str(wrapper.pid))
+            for child in support.text_of(f"/proc/{wrapper.pid}/task/{wrapper.pid}/children").split():
+                os.kill(int(child), 15)
+        self.assertEqual(why.returncode, 0, why.stderr)
+        self.assertRegex(why.stdout, r"task +ALIGN \(S1\) +engine rule, nextflow\.task: argv")
+        self.assertRegex(why.stdout, r"sample +S1 +inferred, nextflow\.task")
+        self.assertNotIn("ALIGN", blind.stdout)
+        self.assertIn("ab/0123456789abcdef0123456789abcd", blind.stdout)
+
+    def task(self, tag, command):
+        folder = pathlib.Path(self.folder, "work", tag, "0" * 30)
+        folder.mkdir(parents=True)
+        folder.joinpath(".command.run").write_text(f"#!/bin/bash\n### ---\n### name: 'COUNT ({tag})'\nbash -ue .command.sh\n")
+        folder.joinpath(".command.sh").write_text(command)
+        return f"(cd {folder} && bash -ue .command.run)"
+
+    def test_the_table_shows_runs_steps_tasks_and_tools(self):
+        commands = "; ".join([self.task("ab", "head -c 3000000 /dev/urandom | gzip | wc -c"), self.task("cd", "seq 100 | sort -n; exit 3")])
+        result = self.tracerd("run", "--run", "r1", "--", "bash", "-c", commands + "; true")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line.split("  ")[0] if line[:1] != " " else line.rstrip() for line in result.stderr.splitlines()]
+        text = result.stderr
+        for name in ("r1", "  COUNT", "    COUNT (ab)", "      gzip", "    COUNT (cd)", "      sort"):
+            self.assertRegex(text, rf"(?m)^{re.escape(name)} ", lines)
+        self.assertRegex(text, r"(?m)^      \(nextflow itself\) ")
+        for level, expected in [("step", "COUNT"), ("task", "COUNT (ab)"), ("tool", "gzip"), ("process", "gzip"), ("run", "r1")]:
+            with self.subTest(by=level):
+                for folder in ("ab", "cd"):
+                    shutil.rmtree(os.path.join(self.folder, "work", folder), True)
+                commands = "; ".join([self.task("ab", "seq 10000 | gzip | wc -c"), self.task("cd", "exit 3")])
+                result = self.tracerd("run", "--run", "r1", "--by", level, "--", "bash", "-c", commands + "; true")
+                self.assertRegex(result.stderr, rf"(?m)^{re.escape(expected)} ")
+
+    def test_wrong_words_for_explain_and_check(self):
+        for words, text in [(["explain"], "name a process"), (["explain", "x"], "PID x: not a process id"),
+                            (["explain", "2147483632"], "no process 2147483632 lives")]:
+            result = self.tracerd(*words)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(text, result.stderr)
+        bad = self.script("bad.toml", 'schema = 1\n[[rule]]\nname = "a.b"\nexe = ["*"]\nbogus = 1\n')
+        result = self.tracerd("check", "--rules", bad)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f'{bad}:5: rule: unknown key "bogus"', result.stderr)
+        self.assertIn('"a.b" matches every process', result.stderr)
+        result = self.tracerd("run", "--engine-rules", bad, "--", "true")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("a rule is left out", result.stderr)
+        result = self.tracerd("run", "--engine-rules", "/no/such/file", "--", "true")
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("TRC110", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
