@@ -92,7 +92,7 @@ void Announcements::drop_if(Done done) {
       ++each;
       continue;
     }
-    --of_kind_[static_cast<unsigned char>(each->first.front())];
+    --count_of(each->first.front());
     each = known_.erase(each);
   }
   for (auto each = below_.begin(); each != below_.end();) each = done(each->second.known) ? below_.erase(each) : ++each;
@@ -132,7 +132,7 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
     const auto same = known_.find(announced.key);
     if (same == known_.end()) {
       if (size() >= capacity_) return false;
-      ++of_kind_[static_cast<unsigned char>(announced.key.front())];
+      ++count_of(announced.key.front());
       known_.emplace(std::move(announced.key), std::move(known));
     } else {
       known.scope = same->second.scope;
@@ -161,7 +161,7 @@ void Announcements::found_in(const std::string& key, std::uint64_t start_ns, con
 
 /// Each folder on the way to `path`, itself included.
 void Announcements::found_along(char kind, std::string_view path, std::uint64_t start_ns, const Found& found) {
-  if (of_kind_[static_cast<unsigned char>(kind)] == 0 || !is_absolute_below_root(path)) return;
+  if (!has(kind) || !is_absolute_below_root(path)) return;
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     found_in(scratch_.assign(1, kind).append(path.substr(0, end)), start_ns, found);
     if (end == std::string_view::npos) return;
@@ -172,18 +172,18 @@ void Announcements::find(const Process& process, const std::vector<Label>& label
   if (known_.empty()) return;
   const std::uint64_t start_ns = process.start_ns;
   if (process.cgroup->path) found_along('c', *process.cgroup->path, start_ns, found);
-  if (of_kind_['i'] != 0 && process.cgroup->container_id) {
+  if (has('i') && process.cgroup->container_id) {
     const std::string& id = *process.cgroup->container_id;
     // By its whole id or a part of it.
     for (std::size_t size = 12; size <= id.size(); ++size) {
       found_in(scratch_.assign("i").append(id, 0, size), start_ns, found);
     }
   }
-  if (of_kind_['l'] != 0)
+  if (has('l'))
     for (const Label& label : labels)
       found_in(scratch_.assign("l").append(label.name).append("=").append(label.value), start_ns, found);
   if (process.program->cwd) found_along('d', *process.program->cwd, start_ns, found);
-  if (of_kind_['p'] != 0) found_in(scratch_.assign("p").append(std::to_string(process.pid)), start_ns, found);
+  if (has('p')) found_in(scratch_.assign("p").append(std::to_string(process.pid)), start_ns, found);
 }
 
 void Announcements::find_below(const Process& ancestor, const Process& process, const Found& found) {
@@ -199,12 +199,12 @@ void Announcements::find_below(const Process& ancestor, const Process& process, 
 }
 
 void Announcements::ended(const Process& process) {
-  if (of_kind_['p'] == 0) return;
+  if (!has('p')) return;
   const auto known = known_.find(scratch_.assign("p").append(std::to_string(process.pid)));
   if (known == known_.end() || process.start_ns < known->second.started_from_ns ||
       process.start_ns > known->second.started_until_ns)
     return;
-  --of_kind_['p'];
+  --count_of('p');
   known_.erase(known);
 }
 

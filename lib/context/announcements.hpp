@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -68,7 +69,7 @@ class Announcements {
   /// Likewise for those about descendants of `ancestor`.
   void find_below(const Process& ancestor, const Process& process, const Found& found);
   bool any_below() const noexcept { return !below_.empty(); }
-  bool any_of_labels() const noexcept { return of_kind_['l'] != 0; }
+  bool any_of_labels() const noexcept { return has('l'); }
 
   /// The process has ended; what named it alone is of no use any more.
   void ended(const Process& process);
@@ -97,6 +98,8 @@ class Announcements {
   void found_along(char kind, std::string_view path, std::uint64_t start_ns, const Found& found);
   void meet(Known& known, std::string_view key, const Found& found);
   std::size_t size() const noexcept { return known_.size() + below_.size(); }
+  std::size_t& count_of(char kind) noexcept { return of_kind_[static_cast<unsigned char>(kind)]; }
+  bool has(char kind) const noexcept { return of_kind_[static_cast<unsigned char>(kind)] != 0; }
 
   std::size_t capacity_;
   Map known_;
@@ -104,7 +107,7 @@ class Announcements {
   std::uint64_t epoch_ = 0;
   std::uint64_t next_drop_ns_ = 0;
   std::uint64_t next_expiry_ns_ = ~std::uint64_t{0};
-  std::size_t of_kind_[256] = {};  ///< How many there are in known_, by the kind of the key.
+  std::array<std::size_t, 256> of_kind_{};  ///< How many there are in known_, by the kind of the key.
   std::string scratch_;
   Counter met_;
   Counter expired_;

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "rules/plain_toml.hpp"
+
 namespace tracer::internal {
 namespace {
 
@@ -76,6 +78,10 @@ std::size_t line_of(const toml::node& node) { return static_cast<std::size_t>(no
 void read_rules(std::string_view text, std::string_view origin,
                 const std::function<void(const toml::table& root, RuleMistakes& mistakes)>& read) {
   RuleMistakes mistakes(origin);
+  if (const auto line = line_of_foreign_character(text)) {
+    mistakes.add(*line, "a character that is not ASCII stands outside of strings and comments");
+    mistakes.throw_if_any();
+  }
   try {
     const toml::table root = toml::parse(text);
     check_schema(root, mistakes);
