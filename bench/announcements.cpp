@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
     tracer::Context context;
     context.task = "TASK " + std::to_string(n);
     const auto begin = Clock::now();
-    session.announce({tracer::InWorkDir{"/work/" + std::to_string(n)}, context});
+    session.announce({tracer::InWorkDir{"/data/" + std::to_string(n)}, context});
     calls.push_back(us_since(begin));
     // A process that has nothing to do with it ends, and so takes it in.
     const auto round = Clock::now();

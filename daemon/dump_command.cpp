@@ -9,13 +9,10 @@
 #include <set>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include <tracer/recording.hpp>
 
 #include "commands.hpp"
 #include "explanation.hpp"
-#include "printable.hpp"
 #include "say.hpp"
 
 namespace tracerd {
@@ -47,10 +44,7 @@ class Explained {
     for (const auto& process : order_) contexts.push_back(*process->context);
     const auto reasons = tracer::explain(contexts, engine_rules);
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      const auto& process = order_[i];
-      print_line(fmt::format("pid {}  {}{}, and others", process->pid,
-                             printable(process->program->tool.value_or("?"), kMostTool),
-                             process->context->engine_own ? ": the engine's own work" : ""));
+      print_line(subject_of(*order_[i]) + ", and others");
       const std::string text = explanation_of(reasons[i]);
       print_line(text.substr(0, text.size() - 1));
     }
@@ -63,7 +57,6 @@ class Explained {
     if (seen_.insert(*last_).second) order_.push_back(process);
   }
 
-  static constexpr std::size_t kMostTool = 60;
   std::shared_ptr<const tracer::Context> last_;
   std::set<tracer::Context> seen_;
   std::vector<std::shared_ptr<const tracer::Process>> order_;

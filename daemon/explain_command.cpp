@@ -9,16 +9,13 @@
 
 #include "commands.hpp"
 #include "explanation.hpp"
-#include "printable.hpp"
 
 namespace tracerd {
 
 int explain_command(const Options& options) {
   const std::filesystem::path rules = options.engine_rules.value_or("");
   const tracer::Process process = tracer::resolve_process(*options.pid, rules, options.read_engine_notes);
-  fmt::print("pid {}  {}{}\n", process.pid, printable(process.program->tool.value_or("?"), 60),
-             process.context->engine_own ? ": the engine's own work" : "");
-  fmt::print("{}", explanation_of(tracer::explain(*process.context, rules)));
+  fmt::print("{}\n{}", subject_of(process), explanation_of(tracer::explain(*process.context, rules)));
   return 0;
 }
 

@@ -11,6 +11,7 @@
 namespace tracerd {
 namespace {
 
+constexpr std::size_t kMostTool = 60;
 constexpr std::size_t kWidth = 48;
 constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
 
@@ -22,6 +23,11 @@ std::string source_of(const tracer::ContextReason& reason) {
 }
 
 }  // namespace
+
+std::string subject_of(const tracer::Process& process) {
+  return fmt::format("pid {}  {}{}", process.pid, printable(process.program->tool.value_or("?"), kMostTool),
+                     process.context->engine_own ? ": the engine's own work" : "");
+}
 
 std::string explanation_of(const std::vector<tracer::ContextReason>& reasons) {
   if (reasons.empty()) return "  no run and no task: no rule, label or announcement is about it\n";

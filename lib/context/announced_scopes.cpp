@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "context/layers.hpp"
 
 namespace tracer::internal {
@@ -43,14 +41,7 @@ Held held_by(const Scope& scope, std::string_view key, const Process& process) {
                  : Held::kNot;
     default: break;
   }
-  return scope.leader_pid == process.pid && scope.leader_start_ns == process.start_ns ? Held::kExactly : Held::kNot;
-}
-
-void lead(Scope& scope, const Process& process) {
-  scope.leader_pid = process.pid;
-  scope.leader_start_ns = process.start_ns;
-  scope.leader_program = process.program;
-  scope.leader_cgroup = process.cgroup;
+  return is_leader(scope, process) ? Held::kExactly : Held::kNot;
 }
 
 bool says_run(const Context& context) { return context.run || context.pipeline; }
@@ -67,9 +58,9 @@ Scope& outermost_beside(const std::shared_ptr<Scope>& scope, const Scope& announ
 
 /// The run or labels, around the scope, that say of which run it is.
 Scope* run_said_around(Scope& scope) {
-  for (Scope* each = scope.outer.get(); each != nullptr; each = each->outer.get())
-    if (each->begins == Begins::kRun || (each->begins == Begins::kNothing && is_run(each->said))) return each;
-  return nullptr;
+  return first_around(scope, [](const Scope& each) {
+    return each.begins == Begins::kRun || (each.begins == Begins::kNothing && is_run(each.said));
+  });
 }
 
 }  // namespace
@@ -141,11 +132,6 @@ void AnnouncedScopes::put(const std::shared_ptr<Scope>& scope, const std::shared
   contexts_.changed(*scope);
 }
 
-void AnnouncedScopes::keep(const std::shared_ptr<Scope>& scope) {
-  kept_.push_back(scope);
-  if (kept_.size() > kMostKept) kept_.pop_front();
-}
-
 void AnnouncedScopes::meet(Announcements::Known& known, std::string_view key, std::shared_ptr<Scope>& scope,
                            const Process& process, bool ended) {
   auto announced = known.scope.lock();
@@ -173,27 +159,19 @@ std::shared_ptr<Scope> AnnouncedScopes::made(const Context& context, std::string
     if (how == Held::kExactly && each->begins == begins) return each;
     if (how != Held::kNot) held = each;
   }
-  auto announced = new_scope();
-  announced->begins = begins;
-  announced->outer = held ? held->outer : scope;
+  auto announced = new_scope(held ? held->outer : scope, begins);
   lead(*announced, process);
   if (held) {
     announced->leader_pid = held->leader_pid;
     announced->leader_start_ns = held->leader_start_ns;
   }
-  if (const Scope* outer = announced->outer.get()) {
-    announced->rules = outer->rules;
-    announced->in_run = outer->in_run;
-    announced->in_task = outer->in_task && begins != Begins::kRun;
-  }
   announced->in_run = announced->in_run || begins != Begins::kPlace;
   announced->in_task = announced->in_task || begins == Begins::kTask;
   // Its status was not seen.
   announced->tally.leader_ended = ended;
-  if (begins == Begins::kRun)
-    announced->said.run_id = fmt::format("{}-{:x}", announced->leader_pid, announced->leader_start_ns);
+  if (begins == Begins::kRun) announced->said.run_id = leader_id(*announced);
   if (held) put(held, announced);
-  keep(announced);
+  kept_.keep(announced);
   return announced;
 }
 
@@ -215,8 +193,7 @@ void AnnouncedScopes::say(Scope& scope, const Context& context, const Requested&
     }
   }
   if (scope.begins == Begins::kTask && !own.task_id && !scope.said.task_id)
-    internal::say(scope.said, "task_id", fmt::format("{}-{:x}", scope.leader_pid, scope.leader_start_ns),
-                  Provenance::kInferred);
+    internal::say(scope.said, "task_id", leader_id(scope), Provenance::kInferred);
   overlay(scope.said, own);
   if (requested != Requested{}) scope.requested = requested;
   contexts_.changed(scope);
@@ -234,15 +211,11 @@ void AnnouncedScopes::give_run(Scope& scope, const Context& context, const Proce
       runs_[{top->outer.get(), context.pipeline.value_or("") + '\0' + context.run.value_or("")}];
   auto run = known.lock();
   if (!run) {
-    run = new_scope();
-    run->outer = top->outer;
-    run->begins = Begins::kRun;
-    run->in_run = true;
-    if (top->outer) run->rules = top->outer->rules;
+    run = new_scope(top->outer, Begins::kRun);
     lead(*run, process);
-    run->said.run_id = fmt::format("{}-{:x}", process.pid, process.start_ns);
+    run->said.run_id = leader_id(*run);
     known = run;
-    keep(run);
+    kept_.keep(run);
     if (runs_.size() > kMostRuns) std::erase_if(runs_, [](const auto& one) { return one.second.expired(); });
   }
   put(top, run);

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,8 +38,6 @@ class AnnouncedScopes {
   void put(const std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& outer);
 
  private:
-  static constexpr std::size_t kMostKept = 16384;  ///< Scopes without processes that may still be joined.
-
   void look(Lineage& lineage);
   void compare(std::shared_ptr<Scope>& scope, const std::shared_ptr<Lineage>& above, const Process& process,
                bool ended);
@@ -49,7 +46,6 @@ class AnnouncedScopes {
             bool ended);
   std::shared_ptr<Scope> made(const Context& context, std::string_view key, const std::shared_ptr<Scope>& scope,
                               const Process& process, bool ended);
-  void keep(const std::shared_ptr<Scope>& scope);
   void say(Scope& scope, const Context& context, const Requested& requested, const Process& process);
   void give_run(Scope& scope, const Context& context, const Process& process);
   void join(std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& announced);
@@ -58,7 +54,7 @@ class AnnouncedScopes {
   Announcements announcements_;
   /// That only announcements speak of, by what is around them and their names.
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> runs_;
-  std::deque<std::shared_ptr<Scope>> kept_;  ///< The newest last.
+  KeptScopes kept_;
   std::vector<ScopeMove> moves_;
 };
 

@@ -37,7 +37,7 @@ std::string packed(const Context& context, const Requested& requested);
 /// folder or process without root.
 Announced checked(const Announcement& announcement);
 
-/// What was announced. Each key is one word: what it is about, and its path, number or name: "d/work/ab/cdef" of a work
+/// What was announced. Each key is one word: what it is about, and its path, number or name: "d/data/ab/cdef" of a work
 /// directory, "c/slurm/job_1" of a cgroup, "i…" of a container, "lslurm_job=1" of a label, "p12" of a process, "b12…"
 /// of descendants of one. One thread at a time, but for the counters.
 class Announcements {
@@ -61,7 +61,7 @@ class Announcements {
   bool add(Announced announced, std::uint64_t now_ns);
   /// Changes with each add().
   std::uint64_t epoch() const noexcept { return epoch_; }
-  bool empty() const noexcept { return known_.empty(); }
+  bool empty() const noexcept { return size() == 0; }
 
   using Found = std::function<void(Known&, std::string_view key)>;
   /// Calls found for each that is about a process which runs this program, the widest first.

@@ -150,30 +150,18 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   if (place.scope && place.scope->rules.size() >= kMostNested) return place.scope;
   if (auto known = by_key_[key].lock()) return is_in(place.scope.get(), known.get()) ? place.scope : known;
 
-  auto scope = new_scope();
-  scope->outer = place.scope;
-  scope->begins = rule.begins;
-  scope->leader_pid = process.pid;
-  scope->leader_start_ns = process.start_ns;
-  scope->leader_program = process.program;
-  scope->leader_cgroup = process.cgroup;
-  if (rule.served_by) serve(scope, rule.served_by->fill(captures));
-  if (const Scope* outer = scope->outer.get()) {
-    scope->rules = outer->rules;
-    scope->in_run = outer->in_run;
-    scope->in_task = outer->in_task && rule.begins != Begins::kRun;
-  }
+  auto scope =
+      new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures)) : place.scope, rule.begins);
+  lead(*scope, process);
   scope->rules.push_back(index);
-  scope->in_run = scope->in_run || rule.begins == Begins::kRun;
   scope->in_task = scope->in_task || (rule.begins == Begins::kTask && !rule.in_run);
-  const std::string id = captures.at("pid") + "-" + captures.at("start");
   if (rule.begins == Begins::kRun) {
-    scope->said.run_id = id;
+    scope->said.run_id = leader_id(*scope);
     if (rule.serves) scope->serves = rule.serves->fill(captures);
     if (!scope->serves.empty()) serving_.emplace(scope->serves, scope);
   } else if (rule.begins == Begins::kTask) {
     // It is found by this where the engine has no id for it, or a weaker one.
-    say(scope->said, "task_id", id, Provenance::kInferred);
+    say(scope->said, "task_id", leader_id(*scope), Provenance::kInferred);
   }
   say(scope->said, "engine", rule.engine, Provenance::kEngineRule);
   scope->key = key;
@@ -183,17 +171,18 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   return scope;
 }
 
-/// Has the outermost scope around the task, or the task itself, be in the run that serves it.
-void ContextResolver::serve(const std::shared_ptr<Scope>& scope, const std::string& served_by) {
-  if (served_by.empty()) return;
-  std::shared_ptr<Scope> outermost = scope;
-  for (; outermost->outer; outermost = outermost->outer)
-    if (outermost->outer->begins == Begins::kRun) return;
-  if (outermost == scope) {
-    scope->outer = run_serving(served_by);
-  } else if (const auto run = run_serving(served_by)) {
-    announced_.put(outermost, run);
+/// What is around a task that begins in `outer`: has the outermost scope there, or the task itself, be in the run that
+/// serves it.
+std::shared_ptr<Scope> ContextResolver::served(std::shared_ptr<Scope> outer, const std::string& served_by) {
+  if (served_by.empty()) return outer;
+  if (!outer) return run_serving(served_by);
+  std::shared_ptr<Scope> outermost;
+  for (std::shared_ptr<Scope> each = outer; each; each = each->outer) {
+    if (each->begins == Begins::kRun) return outer;
+    outermost = each;
   }
+  if (const auto run = run_serving(served_by)) announced_.put(outermost, run);
+  return outer;
 }
 
 /// The task again, as its next attempt, where a process that may be tried again has failed in it.
@@ -201,18 +190,13 @@ std::shared_ptr<Scope> ContextResolver::next_attempt(const ContextPlace& place, 
   std::shared_ptr<Scope> last = place.scope->last_attempt.lock();
   if (!last) last = place.scope;
   if (!last->again_failed || last->begins != Begins::kTask) return last;
-  auto scope = new_scope();
-  scope->outer = last->outer;
-  scope->begins = Begins::kTask;
+  auto scope = new_scope(last->outer, Begins::kTask);
   scope->rules = last->rules;
   scope->in_run = last->in_run;
   scope->in_task = last->in_task;
   scope->said = last->said;
   scope->requested = last->requested;
-  scope->leader_pid = process.pid;
-  scope->leader_start_ns = process.start_ns;
-  scope->leader_program = process.program;
-  scope->leader_cgroup = process.cgroup;
+  lead(*scope, process);
   const std::uint32_t attempt = contexts_.of(*last).attempt.value_or(1) + 1;
   scope->said.attempt.reset();
   say(scope->said, "attempt", std::to_string(attempt), Provenance::kInferred);
@@ -292,7 +276,7 @@ void ContextResolver::count_attempt(Scope& scope) {
   const Context& context = contexts_.of(scope);
   // What a task is called for want of a name is no reason to take it for another's next attempt.
   if (!context.task || context.attempt || context.provenance.task < Provenance::kEngineRule) return;
-  Scope* run = run_around(scope);
+  Scope* run = first_around(scope, [](const Scope& each) { return each.begins == Begins::kRun; });
   if (run == nullptr) return;
   std::weak_ptr<Scope>& last = run->tasks[*context.task];
   const auto before = last.lock();
@@ -329,15 +313,8 @@ void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Con
     place.scope = std::move(scope);
     return;
   }
-  auto scope = new_scope();
-  scope->outer = outer;
-  scope->begins = Begins::kNothing;
+  auto scope = new_scope(outer, Begins::kNothing);
   scope->said = *labels;
-  if (outer) {
-    scope->rules = outer->rules;
-    scope->in_run = outer->in_run;
-    scope->in_task = outer->in_task;
-  }
   scope->in_run = scope->in_run || is_run(*labels) || is_task(*labels);
   scope->in_task = scope->in_task || is_task(*labels);
   known = scope;
@@ -351,7 +328,7 @@ void ContextResolver::ended(const ContextPlace& place, const Process& process, s
                             std::optional<std::int32_t> exit_signal) {
   const bool failed = exit_signal || exit_code.value_or(0) != 0;
   for (Scope* each = place.scope.get(); each != nullptr; each = each->outer.get())
-    if (each->leader_pid == process.pid && each->leader_start_ns == process.start_ns) each->leader_failed = failed;
+    if (is_leader(*each, process)) each->leader_failed = failed;
   if (place.scope && place.again) {
     place.scope->again_failed = failed;
     place.scope->again_exit_code = exit_code;
@@ -386,8 +363,7 @@ std::shared_ptr<Scope> ContextResolver::run_serving(const std::string& served_by
 }
 
 void ContextResolver::keep(const std::shared_ptr<Scope>& scope) {
-  kept_.push_back(scope);
-  if (kept_.size() > kMostKept) kept_.pop_front();
+  kept_.keep(scope);
   if (by_key_.size() > kMostScopeKeys) std::erase_if(by_key_, [](const auto& one) { return one.second.expired(); });
 }
 

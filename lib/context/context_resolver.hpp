@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <array>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,8 +32,7 @@ class ContextResolver {
   /// Lines of a file that an engine has written.
   using AskNotes =
       std::function<NoteAnswer(std::string_view asker, const NoteRequest& request, const Process& process)>;
-  static constexpr int kMostReads = 8;             ///< Of the notes of one task.
-  static constexpr std::size_t kMostKept = 16384;  ///< Scopes without processes that may still be joined.
+  static constexpr int kMostReads = 8;  ///< Of the notes of one task.
 
   /// `ask_notes`: empty: no engine's files are read.
   ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements);
@@ -77,7 +75,7 @@ class ContextResolver {
   std::shared_ptr<Scope> scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
                                   Captures captures, const Process& process);
   std::shared_ptr<Scope> next_attempt(const ContextPlace& place, const Process& process);
-  void serve(const std::shared_ptr<Scope>& scope, const std::string& served_by);
+  std::shared_ptr<Scope> served(std::shared_ptr<Scope> outer, const std::string& served_by);
   void say_all(Scope& scope, const EngineRule& rule, Captures captures, const Process& process);
   void say_captured(Scope& scope, const EngineRule& rule, Captures captures);
   void count_attempt(Scope& scope);
@@ -98,7 +96,7 @@ class ContextResolver {
   std::unordered_map<std::string, std::weak_ptr<Scope>> by_key_;
   std::multimap<std::string, std::weak_ptr<Scope>> serving_;  ///< Runs, by what they serve.
   std::map<Labels, std::weak_ptr<Scope>> by_labels_;
-  std::deque<std::shared_ptr<Scope>> kept_;  ///< The newest last.
+  KeptScopes kept_;
   std::uint64_t notes_missing_ = 0;
 };
 

@@ -18,6 +18,7 @@
 #include "context/context_resolver.hpp"
 #include "context/note_reader.hpp"
 #include "rules/engine_rules.hpp"
+#include "rules/rules_file.hpp"
 #include "rules/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
 #include "source/kernel/proc_text.hpp"
@@ -27,13 +28,9 @@ namespace {
 
 using internal::EngineRule;
 using internal::EngineRules;
+using internal::rules_in;
 
 constexpr int kMostAncestors = 4096;
-
-std::shared_ptr<const EngineRules> rules_in(const std::filesystem::path& file) {
-  if (file.empty()) return {std::shared_ptr<const EngineRules>(), &EngineRules::builtin()};
-  return std::make_shared<const EngineRules>(EngineRules::load(file));
-}
 
 bool gives(const EngineRule& rule, std::string_view field) {
   const bool is_label = field.starts_with("label.");
@@ -114,12 +111,12 @@ std::vector<ContextReason> reasons_of(const Context& context, const EngineRules&
 }  // namespace
 
 std::vector<ContextReason> explain(const Context& context, const std::filesystem::path& engine_rules) {
-  return reasons_of(context, *rules_in(engine_rules));
+  return reasons_of(context, *rules_in<EngineRules>(engine_rules));
 }
 
 std::vector<std::vector<ContextReason>> explain(const std::vector<Context>& contexts,
                                                 const std::filesystem::path& engine_rules) {
-  const auto rules = rules_in(engine_rules);
+  const auto rules = rules_in<EngineRules>(engine_rules);
   std::vector<std::vector<ContextReason>> all;
   for (const Context& context : contexts) all.push_back(reasons_of(context, *rules));
   return all;
@@ -139,7 +136,7 @@ Process resolve_process(pid_t pid, const std::filesystem::path& engine_rules, bo
                  fmt::format("no process {} lives", pid),
                  "name one that does, as ps shows them",
                  {}});
-  internal::ContextResolver resolver(rules_in(engine_rules),
+  internal::ContextResolver resolver(rules_in<EngineRules>(engine_rules),
                                      read_engine_notes ? internal::ContextResolver::AskNotes(read_now) : nullptr, 1);
   internal::ContextPlace place;
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {

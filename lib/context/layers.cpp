@@ -37,6 +37,11 @@ void forget(Context& context, const ContextField& field) {
   std::erase_if(context.overruled, [&](const Overruled& one) { return one.field == field.name; });
 }
 
+void forget(Context& context, std::string_view name) {
+  for (const ContextField& field : kContextFields)
+    if (field.name == name) forget(context, field);
+}
+
 void forget_task(Context& context) {
   for (const ContextField& field : kContextFields)
     if (field.of_task) forget(context, field);
@@ -44,11 +49,6 @@ void forget_task(Context& context) {
   context.provenance.attempt.reset();
   std::erase_if(context.overruled, [](const Overruled& one) { return one.field == "attempt"; });
   context.engine_own = false;
-}
-
-void forget_engine(Context& context) {
-  for (const ContextField& field : kContextFields)
-    if (field.name == "engine") forget(context, field);
 }
 
 std::string bounded(std::string_view text) { return std::string(text.substr(0, kMostValueBytes)); }
@@ -169,11 +169,11 @@ Context inherited_by_run(const Context& context) {
     inner.within = context.run_id.value_or(context.run.value_or("")) + "/" +
                    context.task_id.value_or(context.task.value_or(context.step.value_or("")));
     // Another pipeline begins; who said what the outer one is called did not mean it.
-    for (const ContextField& field : kContextFields)
-      if (field.name == "pipeline" || field.name == "run") forget(inner, field);
+    forget(inner, "pipeline");
+    forget(inner, "run");
   }
   forget_task(inner);
-  forget_engine(inner);
+  forget(inner, "engine");
   inner.run_id.reset();
   return inner;
 }
@@ -181,13 +181,13 @@ Context inherited_by_run(const Context& context) {
 Context inherited_by_task(const Context& context) {
   Context inner = context;
   forget_task(inner);
-  forget_engine(inner);
+  forget(inner, "engine");
   return inner;
 }
 
 Context inherited_by_place(const Context& context) {
   Context inner = context;
-  forget_engine(inner);
+  forget(inner, "engine");
   return inner;
 }
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "context/layers.hpp"
 
 namespace tracer::internal {
@@ -23,6 +25,32 @@ Context inherited(const Scope& scope) {
 }
 
 }  // namespace
+
+std::shared_ptr<Scope> new_scope(std::shared_ptr<Scope> outer, Begins begins) {
+  std::shared_ptr<Scope> scope = std::make_unique<Scope>();
+  scope->begins = begins;
+  scope->in_run = begins == Begins::kRun;
+  if (outer) {
+    scope->rules = outer->rules;
+    scope->in_run = scope->in_run || outer->in_run;
+    scope->in_task = outer->in_task && begins != Begins::kRun;
+  }
+  scope->outer = std::move(outer);
+  return scope;
+}
+
+void lead(Scope& scope, const Process& process) {
+  scope.leader_pid = process.pid;
+  scope.leader_start_ns = process.start_ns;
+  scope.leader_program = process.program;
+  scope.leader_cgroup = process.cgroup;
+}
+
+bool is_leader(const Scope& scope, const Process& process) noexcept {
+  return scope.leader_pid == process.pid && scope.leader_start_ns == process.start_ns;
+}
+
+std::string leader_id(const Scope& scope) { return fmt::format("{}-{:x}", scope.leader_pid, scope.leader_start_ns); }
 
 const Context& ScopeContexts::of(Scope& scope) {
   if (scope.made_at == epoch_) return scope.context;
@@ -61,12 +89,6 @@ std::shared_ptr<const Context> ScopeContexts::shared(Scope& scope, bool own) {
     made = std::move(context);
   }
   return made;
-}
-
-Scope* run_around(const Scope& scope) noexcept {
-  for (Scope* each = scope.outer.get(); each != nullptr; each = each->outer.get())
-    if (each->begins == Begins::kRun) return each;
-  return nullptr;
 }
 
 bool is_in(const Scope* scope, const Scope* wanted) noexcept {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,8 +74,27 @@ struct Scope : std::enable_shared_from_this<Scope> {
   bool said_changed = true;
 };
 
-/// Its memory goes with the last who uses it: those that only remember it keep a few words.
-inline std::shared_ptr<Scope> new_scope() { return std::make_unique<Scope>(); }
+/// A new one in `outer`, which may be null. Its memory goes with the last who uses it: those that only remember it keep
+/// a few words.
+std::shared_ptr<Scope> new_scope(std::shared_ptr<Scope> outer, Begins begins);
+/// It begins with this process.
+void lead(Scope& scope, const Process& process);
+bool is_leader(const Scope& scope, const Process& process) noexcept;
+/// Of the leader, "12-3e8": unique on this host.
+std::string leader_id(const Scope& scope);
+
+/// Holds scopes that have no process, but may still be joined; the oldest go first.
+class KeptScopes {
+ public:
+  void keep(std::shared_ptr<Scope> scope) {
+    kept_.push_back(std::move(scope));
+    if (kept_.size() > kMost) kept_.pop_front();
+  }
+
+ private:
+  static constexpr std::size_t kMost = 16384;
+  std::deque<std::shared_ptr<Scope>> kept_;  ///< The newest last.
+};
 
 /// The contexts of scopes: what is said of the outer ones, and above it of the scope itself. What is said later of an
 /// outer one reaches the inner ones when they are asked for.
@@ -99,8 +119,13 @@ class ScopeContexts {
   std::vector<ContextChange> changes_;
 };
 
-/// The innermost run around the scope; null: none.
-Scope* run_around(const Scope& scope) noexcept;
+/// The innermost scope around this one that is what is asked for; null: none.
+template <class Is>
+Scope* first_around(const Scope& scope, Is is) {
+  for (Scope* each = scope.outer.get(); each != nullptr; each = each->outer.get())
+    if (is(*each)) return each;
+  return nullptr;
+}
 /// True: `wanted` is `scope`, or around it.
 bool is_in(const Scope* scope, const Scope* wanted) noexcept;
 

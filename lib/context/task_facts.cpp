@@ -35,61 +35,59 @@ bool holds(const std::vector<Scope*>& chain, const Scope* scope) {
 }
 
 Scope* enclosing_run(const Scope& scope) noexcept {
-  for (Scope* each = scope.outer.get(); each != nullptr; each = each->outer.get())
-    if (fact_of(*each) == Fact::kRun) return each;
-  return nullptr;
+  return first_around(scope, [](const Scope& each) { return fact_of(each) == Fact::kRun; });
 }
 
 /// Within the same run.
 Scope* enclosing_task(const Scope& scope) noexcept {
-  for (Scope* each = scope.outer.get(); each != nullptr; each = each->outer.get()) {
-    if (fact_of(*each) == Fact::kTask) return each;
-    if (fact_of(*each) == Fact::kRun) return nullptr;
+  Scope* found = first_around(scope, [](const Scope& each) { return fact_of(each) != Fact::kNone; });
+  return found != nullptr && fact_of(*found) == Fact::kTask ? found : nullptr;
+}
+
+void raise_peak(TaskTotals& totals, std::optional<std::uint64_t> bytes) {
+  if (bytes) totals.peak_bytes = std::max(totals.peak_bytes.value_or(0), *bytes);
+}
+
+/// Before its processes are counted: the first account is taken as it is, with what is unknown in it.
+void add_account(TaskTotals& totals, const Account& account) {
+  if (totals.processes == 0) {
+    totals.account = account;
+  } else {
+    add_figures(totals.account, account, Unknown::kSpreads);
   }
-  return nullptr;
+}
+
+void add_failure(TaskTotals& totals, const FailedProcess& failure) {
+  if (totals.failures.size() < TaskTotals::kMostFailures) totals.failures.push_back(failure);
 }
 
 void add_exit(ScopeTally& tally, const ProcessExit& exit, bool own) {
   TaskTotals& totals = tally.totals;
-  const Unknown unknown = Unknown::kSpreads;
   Account account = exit.account;
-  const auto peak = std::exchange(account.peak_rss_bytes, std::nullopt);
+  raise_peak(totals, std::exchange(account.peak_rss_bytes, std::nullopt));
   account.peak_rss_at_most_bytes.reset();
-  if (totals.processes == 0) {
-    totals.account = account;
-    if (totals.account.ledger)
-      totals.account.ledger->pipe_read_peer_pid.reset(), totals.account.ledger->pipe_write_peer_pid.reset();
-  } else {
-    add_figures(totals.account, account, unknown);
-  }
+  if (account.ledger) account.ledger->pipe_read_peer_pid.reset(), account.ledger->pipe_write_peer_pid.reset();
+  add_account(totals, account);
   ++totals.processes;
-  if (peak) totals.peak_bytes = std::max(totals.peak_bytes.value_or(0), *peak);
   if (own) {
     ++totals.engine_processes;
-    add_figure(totals.engine_cpu_ns, account.cpu_ns, unknown);
+    add_figure(totals.engine_cpu_ns, account.cpu_ns, Unknown::kSpreads);
   } else if (exit.failed()) {
     ++totals.failed;
-    if (totals.failures.size() < TaskTotals::kMostFailures)
-      totals.failures.push_back({exit.process->pid, exit.process->program->tool, exit.exit_code, exit.exit_signal});
+    add_failure(totals, {exit.process->pid, exit.process->program->tool, exit.exit_code, exit.exit_signal});
   }
 }
 
 /// What the processes of a scope had done before it was put into another.
 void add_totals(TaskTotals& totals, const TaskTotals& inner) {
-  const Unknown unknown = Unknown::kSpreads;
-  if (inner.peak_bytes) totals.peak_bytes = std::max(totals.peak_bytes.value_or(0), *inner.peak_bytes);
+  raise_peak(totals, inner.peak_bytes);
   if (inner.processes == 0) return;
-  if (totals.processes == 0) {
-    totals.account = inner.account;
-  } else {
-    add_figures(totals.account, inner.account, unknown);
-  }
+  add_account(totals, inner.account);
   totals.processes += inner.processes;
   totals.engine_processes += inner.engine_processes;
   totals.failed += inner.failed;
-  add_figure(totals.engine_cpu_ns, inner.engine_cpu_ns, unknown);
-  for (const FailedProcess& each : inner.failures)
-    if (totals.failures.size() < TaskTotals::kMostFailures) totals.failures.push_back(each);
+  add_figure(totals.engine_cpu_ns, inner.engine_cpu_ns, Unknown::kSpreads);
+  for (const FailedProcess& each : inner.failures) add_failure(totals, each);
 }
 
 template <class Finish>
@@ -186,7 +184,7 @@ void TaskFacts::leave(std::shared_ptr<Scope>& entered, const ContextPlace& place
     add_exit(tally, exit, place.own);
     --tally.living;
     tally.last_end_ns = std::max(tally.last_end_ns, exit.end_ns);
-    if (scope.leader_pid == exit.process->pid && scope.leader_start_ns == exit.process->start_ns) {
+    if (is_leader(scope, *exit.process)) {
       tally.leader_ended = true;
       tally.exit_code = exit.exit_code;
       tally.exit_signal = exit.exit_signal;
@@ -202,7 +200,7 @@ void TaskFacts::forget(std::shared_ptr<Scope>& entered, const Process& process, 
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
     Scope& scope = **each;
     --scope.tally.living;
-    if (scope.leader_pid == process.pid && scope.leader_start_ns == process.start_ns) scope.tally.leader_ended = true;
+    if (is_leader(scope, process)) scope.tally.leader_ended = true;
     finish_if_over(scope, time_ns, events);
   }
   entered.reset();
@@ -243,8 +241,7 @@ void TaskFacts::add(const std::shared_ptr<Scope>& entered, const ProcessSample& 
 void TaskFacts::end_round() {
   for (const auto& scope : sampled_) {
     ScopeTally& tally = scope->tally;
-    const auto bytes = tally.round->bytes();
-    if (bytes && *bytes != 0) tally.totals.peak_bytes = std::max(tally.totals.peak_bytes.value_or(0), *bytes);
+    if (const auto bytes = tally.round->bytes(); bytes && *bytes != 0) raise_peak(tally.totals, bytes);
     tally.round.reset();
   }
   sampled_.clear();

@@ -43,9 +43,8 @@ void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vecto
     sample.time_ns = time_ns;
     const auto entry = processes_.find(sample.process->pid);
     if (entry == processes_.end()) continue;
-    if (entry->second.announced && entry->second.entered != entry->second.place.scope) {
+    if (entry->second.announced)
       facts_.move(entry->second.entered, entry->second.place, *sample.process, time_ns, events);
-    }
     facts_.add(entry->second.entered, sample);
   }
   facts_.end_round();
@@ -313,9 +312,9 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
     if (!entry.base_cpu_known) forget_cpu(event.program.account);
     event.process = std::move(process);
     facts_.move(entry.entered, entry.place, *event.process, event.time_ns, events);
-    const ProcessExit exit = event;
-    events.emplace_back(std::move(event));
-    facts_.leave(entry.entered, entry.place, exit, events);
+    // A handle of its own, as what follows may move the events.
+    const Event exit = events.emplace_back(std::move(event));
+    facts_.leave(entry.entered, entry.place, *exit.get_if<ProcessExit>(), events);
   } else {
     leave_scopes(entry, record.identity.time_ns, events);
   }

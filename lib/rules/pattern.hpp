@@ -18,9 +18,8 @@ using Captures = std::map<std::string, std::string, std::less<>>;
 ///   *             any run of characters, the shortest first
 ///   ?             one character
 ///   {name}        one or more characters other than '/', the shortest that fits
-///   {name:class}  of a class: "digits", "number" (digits without a 0 in front), "hex", "word" (letters, digits, '_',
-///   '.',
-///                 '-'), "plain" (does not begin with '-'), "any"; "hex8": so many of them
+///   {name:class}  of a class: "digits", "number" (digits without a 0 in front), "hex", "word" (letters, digits, and
+///                 _ . -), "plain" (does not begin with '-'), "any"; "hex8": so many of them
 ///   \             the next character itself
 /// Matching takes at most the pattern's length times the text's. Immutable.
 class Pattern {

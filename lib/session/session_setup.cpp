@@ -5,24 +5,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "context/note_thread.hpp"
 #include "correlate/account.hpp"
+#include "rules/rules_file.hpp"
 
 namespace tracer::internal {
 namespace {
 
 constexpr auto kLeastInterval = std::chrono::milliseconds(100);
-
-/// Of a file; of no name, the built-in ones, which all sessions share.
-template <class Rules>
-std::shared_ptr<const Rules> rules_in(const std::filesystem::path& file) {
-  if (file.empty()) return {std::shared_ptr<const Rules>(), &Rules::builtin()};
-  return std::make_shared<const Rules>(Rules::load(file));
-}
 
 }  // namespace
 
@@ -31,10 +24,7 @@ Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<Contex
   Correlator::Rules rules;
   rules.tools = rules_in<ToolRules>(options.tool_rules);
   rules.secrets = rules_in<SecretRules>(options.secret_rules);
-  rules.engines =
-      options.engine_rules.empty()
-          ? std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin())
-          : std::make_shared<const EngineRules>(EngineRules::load(options.engine_rules, &skipped));
+  rules.engines = rules_in<EngineRules>(options.engine_rules, &skipped);
   if (options.read_engine_notes)
     rules.ask_notes = [thread = std::make_shared<NoteThread>()](std::string_view asker, const NoteRequest& request,
                                                                 const Process& process) {

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import installed
+import support
 
 SLURM_CONF = """
 ClusterName={cluster}
@@ -123,12 +124,7 @@ class Cluster:
         if len(self.processes) == 3:
             self.output("scancel", "-u", "root")
         for process in reversed(self.processes):
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            support.end(process, signal.SIGTERM, 20)
         self.processes = []
         until = time.monotonic() + 10
         while time.monotonic() < until and not self.remove_cgroups():

@@ -1,98 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <tracer/announcement.hpp>
+#include "announced_run.hpp"
 
-#include <malloc.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <doctest/doctest.h>
 
 #include <tracer/error.hpp>
 
-#include "context/announcements.hpp"
-#include "shell_records.hpp"
-
 using namespace tracer;
-using namespace tracer::shell_records;
-using collect::all_of;
-using collect::Polled;
-using wire::Who;
-
-namespace {
-
-Context task_named(const std::string& task) {
-  Context context;
-  context.pipeline = "rnaseq";
-  context.run = "r1";
-  context.task = task;
-  return context;
-}
-
-/// Announced, and met with the records that follow.
-struct Announced : Polled {
-  explicit Announced(SessionOptions options = {}) : Polled(std::move(options)) {}
-
-  void say(AnnouncementKey key, Context context, Requested requested = {}) {
-    session->announce({std::move(key), std::move(context), std::move(requested)});
-  }
-  void start(const Who& who) { push(wire::start_record(who)); }
-  void exec(const Who& who, const std::string& cwd, std::vector<std::string> argv = {"sort", "x"}) {
-    push(wire::exec_record(who, {.time_ns = who.start_ns + 10,
-                                 .program_start_ns = who.start_ns,
-                                 .exe = "/usr/bin/" + argv[0],
-                                 .cwd = cwd,
-                                 .argv = argv}));
-  }
-  void exit(const Who& who, std::uint64_t program_start_ns, std::uint32_t status = 0) {
-    push(wire::exit_record(
-        who, {.time_ns = 1'000'000 + who.pid, .program_start_ns = program_start_ns, .exit_code = status << 8}));
-  }
-  void drain() {
-    while (poll() != 0) continue;
-  }
-  std::shared_ptr<const Context> context_at_exit(std::uint32_t pid) {
-    drain();
-    for (const ProcessExit& exit : all_of<ProcessExit>(events))
-      if (exit.process->pid == pid) return exit.process->context;
-    FAIL("it has not ended");
-    return nullptr;
-  }
-};
-
-const Who kInner = wire::child_of(kChild, 102, 3000);
-
-ErrorCode code_of(const Announcement& announcement) {
-  Polled polled;
-  try {
-    polled.session->announce(announcement);
-  } catch (const Error& error) {
-    return error.code();
-  }
-  FAIL("it was taken");
-  return ErrorCode::kInvalidArgument;
-}
-
-}  // namespace
+using namespace tracer::announced_run;
 
 TEST_CASE("what is announced of a folder before is known of whatever executes there, and below") {
   Announced run;
   Requested requested;
   requested.millicpus = 2000;
   requested.tag = "S1";
-  run.say(InWorkDir{"/work/ab/"}, task_named("ALIGN (S1)"), requested);
+  run.say(InWorkDir{"/data/ab/"}, task_named("ALIGN (S1)"), requested);
   run.start(kShell);
   run.exec(kShell, "/launch", {"bash"});
   run.start(kChild);
-  run.exec(kChild, "/work/ab", {"bash", "task.sh"});
+  run.exec(kChild, "/data/ab", {"bash", "task.sh"});
   run.start(kInner);
-  run.exec(kInner, "/work/ab/tmp");
+  run.exec(kInner, "/data/ab/tmp");
   run.exit(kInner, 3010);
   run.exit(kChild, 2010, 3);
   run.exit(kShell, 1010);
@@ -123,9 +50,9 @@ TEST_CASE("what is announced of a folder before is known of whatever executes th
 
 TEST_CASE("a folder whose name only begins the same is another") {
   Announced run;
-  run.say(InWorkDir{"/work/ab"}, task_named("A"));
+  run.say(InWorkDir{"/data/ab"}, task_named("A"));
   run.start(kShell);
-  run.exec(kShell, "/work/abc");
+  run.exec(kShell, "/data/abc");
   run.exit(kShell, 1010);
   CHECK(*run.context_at_exit(100) == Context());
   CHECK(run.session->statistics().announcements_met == 0);
@@ -136,11 +63,11 @@ TEST_CASE("what is announced late is said again of what lives, and of what began
   run.start(kShell);
   run.exec(kShell, "/launch", {"bash"});
   run.start(kChild);
-  run.exec(kChild, "/work/ab", {"bash", "task.sh"});
+  run.exec(kChild, "/data/ab", {"bash", "task.sh"});
   run.start(kInner);
   run.exec(kInner, "/elsewhere");
   run.drain();
-  SUBCASE("by its folder") { run.say(InWorkDir{"/work/ab"}, task_named("LATE")); }
+  SUBCASE("by its folder") { run.say(InWorkDir{"/data/ab"}, task_named("LATE")); }
   SUBCASE("by its pid") { run.say(OfProcess{101, 2000}, task_named("LATE")); }
   SUBCASE("by its arguments") { run.say(BelowProcess{{100, 1000}, {"bash", "task.*"}}, task_named("LATE")); }
   run.exit(kInner, 3010);
@@ -162,6 +89,18 @@ TEST_CASE("what is announced late is said again of what lives, and of what began
   CHECK(all_of<TaskFinish>(run.events)[0].totals.processes == 2);
 }
 
+TEST_CASE("a copy of the named process runs its program as well, and is below it") {
+  Announced run;
+  run.say(BelowProcess{{100, 1000}, {"server", "..."}}, task_named("SERVE"));
+  run.start(kShell);
+  run.exec(kShell, "/launch", {"server", "--workers"});
+  run.start(kChild);
+  run.exit(kChild, 2000);
+  CHECK(run.context_at_exit(101)->task == "SERVE");
+  run.exit(kShell, 1010);
+  CHECK_FALSE(run.context_at_exit(100)->task.has_value());
+}
+
 TEST_CASE("another process that has the pid is not meant") {
   Announced run;
   run.say(OfProcess{100, 999}, task_named("A"));
@@ -173,14 +112,14 @@ TEST_CASE("another process that has the pid is not meant") {
 
 TEST_CASE("of two announcements of one task the later wins, and the other is kept") {
   Announced run;
-  run.say(InWorkDir{"/work/ab"}, task_named("FIRST"));
+  run.say(InWorkDir{"/data/ab"}, task_named("FIRST"));
   run.start(kShell);
-  run.exec(kShell, "/work/ab");
+  run.exec(kShell, "/data/ab");
   run.drain();
   Context second;
   second.task = "SECOND";
   second.sample = "S1";
-  run.say(InWorkDir{"/work/ab"}, second);
+  run.say(InWorkDir{"/data/ab"}, second);
   run.exit(kShell, 1010);
   const auto context = run.context_at_exit(100);
   CHECK(context->task == "SECOND");
@@ -214,13 +153,13 @@ TEST_CASE("what is announced wins over what a rule has found, and the rule's tas
 
 TEST_CASE("tasks of one run that was only announced are in one run") {
   Announced run;
-  run.say(InWorkDir{"/work/a"}, task_named("A"));
-  run.say(InWorkDir{"/work/b"}, task_named("B"));
+  run.say(InWorkDir{"/data/a"}, task_named("A"));
+  run.say(InWorkDir{"/data/b"}, task_named("B"));
   const Who other{.pid = 200, .start_ns = 5000};
   run.start(kShell);
   run.start(other);
-  run.exec(kShell, "/work/a");
-  run.exec(other, "/work/b");
+  run.exec(kShell, "/data/a");
+  run.exec(other, "/data/b");
   run.exit(kShell, 1010);
   run.exit(other, 5010, 1);
   run.drain();
@@ -273,9 +212,9 @@ TEST_CASE("a task that is announced around a run that lives holds that, with wha
 
 TEST_CASE("commands one after the other in one announced folder are one task, and so are tasks of one run") {
   Announced run;
-  run.say(InWorkDir{"/work/a"}, task_named("A"));
-  run.say(InWorkDir{"/work/b"}, task_named("B"));
-  for (const auto& [pid, folder] : {std::pair{300u, "/work/a"}, {301u, "/work/a"}, {302u, "/work/b"}}) {
+  run.say(InWorkDir{"/data/a"}, task_named("A"));
+  run.say(InWorkDir{"/data/b"}, task_named("B"));
+  for (const auto& [pid, folder] : {std::pair{300u, "/data/a"}, {301u, "/data/a"}, {302u, "/data/b"}}) {
     const Who who{.pid = pid, .start_ns = pid * 10ull};
     run.start(who);
     run.exec(who, folder);
@@ -300,9 +239,9 @@ TEST_CASE("tasks of two runs in one notebook keep their runs, and the notebook i
     const Who who = wire::child_of(kShell, pid, pid * 10ull);
     Context context = task_named(std::string("T") + name);
     context.run = name;
-    run.say(InWorkDir{std::string("/work/") + name}, context);
+    run.say(InWorkDir{std::string("/data/") + name}, context);
     run.start(who);
-    run.exec(who, std::string("/work/") + name);
+    run.exec(who, std::string("/data/") + name);
   }
   for (const std::uint32_t pid : {300u, 301u}) run.exit(wire::child_of(kShell, pid, pid * 10ull), pid * 10ull + 10);
   run.exit(kShell, 1010);
@@ -347,11 +286,11 @@ TEST_CASE("what contradicts itself ends all the same") {
   run.start(kShell);
   run.exec(kShell, "/launch", {"bash"});
   run.start(kChild);
-  run.exec(kChild, "/work/d");
+  run.exec(kChild, "/data/d");
   run.drain();
   Context inner = task_named("T2");
   inner.run = "r42";
-  run.say(InWorkDir{"/work/d"}, inner);
+  run.say(InWorkDir{"/data/d"}, inner);
   Context main;
   main.task = "main";
   run.say(OfProcess{100, 1000}, main);
@@ -367,11 +306,11 @@ TEST_CASE("what contradicts itself ends all the same") {
 
 TEST_CASE("a launcher in an announced task is a tool of the task, and so is what it starts") {
   Announced run;
-  run.say(InWorkDir{"/work/a"}, task_named("A"));
+  run.say(InWorkDir{"/data/a"}, task_named("A"));
   run.start(kShell);
-  run.exec(kShell, "/work/a", {"xargs", "gzip"});
+  run.exec(kShell, "/data/a", {"xargs", "gzip"});
   run.start(kChild);
-  run.exec(kChild, "/work/a", {"gzip", "x"});
+  run.exec(kChild, "/data/a", {"gzip", "x"});
   run.exit(kChild, 2010);
   run.exit(kShell, 1010);
   CHECK(run.context_at_exit(101)->task == "A");
@@ -381,9 +320,9 @@ TEST_CASE("a launcher in an announced task is a tool of the task, and so is what
 
 TEST_CASE("a process that another takes the pid of, its end lost, has left its task") {
   Announced run;
-  run.say(InWorkDir{"/work/a"}, task_named("A"));
+  run.say(InWorkDir{"/data/a"}, task_named("A"));
   run.start(kShell);
-  run.exec(kShell, "/work/a");
+  run.exec(kShell, "/data/a");
   run.start(Who{.pid = 100, .start_ns = 9000});
   run.drain();
   REQUIRE(all_of<TaskFinish>(run.events).size() == 1);
@@ -392,7 +331,7 @@ TEST_CASE("a process that another takes the pid of, its end lost, has left its t
 
 TEST_CASE("processes that begin each other forever are no chain without an end") {
   Announced run;
-  run.say(InWorkDir{"/work/a"}, task_named("A"));
+  run.say(InWorkDir{"/data/a"}, task_named("A"));
   Who parent{.pid = 1000, .start_ns = 1000};
   run.start(parent);
   for (std::uint32_t n = 1; n < 100'000; ++n) {
@@ -405,118 +344,7 @@ TEST_CASE("processes that begin each other forever are no chain without an end")
     if (n % 1000 == 0) run.drain();
     parent = child;
   }
-  run.exec(parent, "/work/a");
+  run.exec(parent, "/data/a");
   run.drain();
   CHECK(all_of<TaskStart>(run.events).size() == 1);
-}
-
-TEST_CASE("an announcement that nobody meets expires, and is counted") {
-  Announced run;
-  run.session->announce({InWorkDir{"/work/ab"}, task_named("A"), {}, std::chrono::milliseconds(0)});
-  run.session->announce({InWorkDir{"/work/cd"}, task_named("B")});
-  run.start(kShell);
-  run.drain();
-  // Looked after once in 100 ms.
-  for (int n = 0; n < 5000 && run.session->statistics().announcements_expired == 0; ++n) {
-    ::usleep(1000);
-    run.session->poll(std::chrono::milliseconds(1));
-  }
-  CHECK(run.session->statistics().announcements_expired == 1);
-  run.exec(kShell, "/work/ab");
-  run.exit(kShell, 1010);
-  CHECK(*run.context_at_exit(100) == Context());
-}
-
-TEST_CASE("beyond the most announcements more are counted, and those before still hold") {
-  SessionOptions options;
-  options.max_announcements = 2;
-  Announced run(options);
-  for (const char* folder : {"/a", "/b", "/c"}) run.say(InWorkDir{folder}, task_named(folder));
-  run.say(InWorkDir{"/a"}, task_named("again"));
-  run.start(kShell);
-  run.exec(kShell, "/a");
-  run.exit(kShell, 1010);
-  CHECK(run.context_at_exit(100)->task == "again");
-  CHECK(run.session->statistics().announcements_refused == 1);
-}
-
-TEST_CASE("with 10,000 living processes each gets what was announced of their parent, once") {
-  Announced run;
-  run.start(kShell);
-  run.exec(kShell, "/launch", {"bash"});
-  for (std::uint32_t n = 0; n < 10'000; ++n) run.start(wire::child_of(kShell, 1000 + n, 2000 + n));
-  run.drain();
-  run.say(OfProcess{100, 1000}, task_named("A"));
-  for (std::uint32_t n = 0; n < 10'000; ++n) run.exit(wire::child_of(kShell, 1000 + n, 2000 + n), 2000 + n);
-  run.exit(kShell, 1010);
-  run.drain();
-  std::size_t right = 0;
-  for (const ProcessExit& exit : all_of<ProcessExit>(run.events)) right += exit.process->context->task == "A" ? 1 : 0;
-  CHECK(right == 10'001);
-  REQUIRE(all_of<TaskFinish>(run.events).size() == 1);
-  CHECK(all_of<TaskFinish>(run.events)[0].totals.processes == 10'001);
-}
-
-TEST_CASE("100,000 announcements fit in 64 MiB") {
-  internal::Announcements announcements(1u << 17);
-  const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
-  for (int n = 0; n < 100'000; ++n) {
-    Announcement announcement{
-        InWorkDir{"/scratch/project/user/work/ab/0123456789abcdef012345" + std::to_string(n)},
-        task_named("NFCORE_RNASEQ:RNASEQ:ALIGN_STAR:SAMTOOLS_SORT (SAMPLE_" + std::to_string(n) + ")")};
-    announcement.context.sample = "SAMPLE_" + std::to_string(n);
-    announcement.context.labels = {{"tag", "SAMPLE_" + std::to_string(n)}};
-    announcement.requested.memory_bytes = 1u << 30;
-    announcement.requested.container = "quay.io/biocontainers/star:2.7.10b";
-    REQUIRE(announcements.add(internal::checked(announcement), 1));
-  }
-  const std::size_t bytes = ::mallinfo2().uordblks + ::mallinfo2().hblkhd - before;
-  CAPTURE(bytes);
-  // Under a sanitizer malloc is another, and says nothing.
-  CHECK(bytes <= (64u << 20));
-}
-
-TEST_CASE("announcements that match everything, say nothing or too much are refused") {
-  const Context task = task_named("A");
-  CHECK(code_of({InWorkDir{"/"}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({InWorkDir{"/work/.."}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({InWorkDir{"work/ab"}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({InWorkDir{""}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({InWorkDir{"/" + std::string(5000, 'x')}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({InCgroup{"/"}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({InContainer{"abc"}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({InContainer{std::string(64, 'x')}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({InSlurmJob{"12; rm"}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({OfProcess{0}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({OfProcess{0x7ffffff0}, task}) == ErrorCode::kFilterNamesNothing);
-  CHECK(code_of({BelowProcess{{100, 1000}, {"..."}}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({BelowProcess{{100, 1000}, {"...", "*", "..."}}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({BelowProcess{{100, 1000}, {"{a"}}, task}) == ErrorCode::kInvalidArgument);
-  CHECK(code_of({InWorkDir{"/work/ab"}, {}}) == ErrorCode::kInvalidArgument);
-  Context large = task;
-  large.labels = {{"a", std::string(1u << 20, 'x')}};
-  CHECK(code_of({InWorkDir{"/work/ab"}, large}) == ErrorCode::kInvalidArgument);
-  Context many = task;
-  for (int n = 0; n < 65; ++n) many.labels.push_back({"l" + std::to_string(n), "x"});
-  CHECK(code_of({InWorkDir{"/work/ab"}, many}) == ErrorCode::kInvalidArgument);
-}
-
-TEST_CASE("a process that lives is meant by its pid alone") {
-  Polled polled;
-  CHECK_NOTHROW(polled.session->announce({OfProcess{::getpid()}, task_named("A")}));
-}
-
-TEST_CASE("without root another user's folder and process are refused") {
-  if (::geteuid() != 0) return;
-  constexpr uid_t kNobody = 65534;
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    if (::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(2);
-    const bool refused = code_of({InWorkDir{"/etc"}, task_named("A")}) == ErrorCode::kPermission &&
-                         code_of({OfProcess{1}, task_named("A")}) == ErrorCode::kPermission;
-    ::_exit(refused ? 0 : 1);
-  }
-  int status = -1;
-  ::waitpid(pid, &status, 0);
-  CHECK(status == 0);
 }

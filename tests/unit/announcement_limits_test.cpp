@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "announced_run.hpp"
+
+#include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include <tracer/error.hpp>
+
+#include "context/announcements.hpp"
+
+using namespace tracer;
+using namespace tracer::announced_run;
+
+namespace {
+
+ErrorCode code_of(const Announcement& announcement) {
+  Polled polled;
+  try {
+    polled.session->announce(announcement);
+  } catch (const Error& error) {
+    return error.code();
+  }
+  FAIL("it was taken");
+  return ErrorCode::kInvalidArgument;
+}
+
+}  // namespace
+
+TEST_CASE("an announcement that nobody meets expires, and is counted") {
+  Announced run;
+  run.session->announce({InWorkDir{"/data/ab"}, task_named("A"), {}, std::chrono::milliseconds(0)});
+  run.session->announce({InWorkDir{"/data/cd"}, task_named("B")});
+  run.start(kShell);
+  run.drain();
+  // Looked after once in 100 ms.
+  for (int n = 0; n < 5000 && run.session->statistics().announcements_expired == 0; ++n) {
+    ::usleep(1000);
+    run.session->poll(std::chrono::milliseconds(1));
+  }
+  CHECK(run.session->statistics().announcements_expired == 1);
+  run.exec(kShell, "/data/ab");
+  run.exit(kShell, 1010);
+  CHECK(*run.context_at_exit(100) == Context());
+}
+
+TEST_CASE("beyond the most announcements more are counted, and those before still hold") {
+  SessionOptions options;
+  options.max_announcements = 2;
+  Announced run(options);
+  for (const char* folder : {"/a", "/b", "/c"}) run.say(InWorkDir{folder}, task_named(folder));
+  run.say(InWorkDir{"/a"}, task_named("again"));
+  run.start(kShell);
+  run.exec(kShell, "/a");
+  run.exit(kShell, 1010);
+  CHECK(run.context_at_exit(100)->task == "again");
+  CHECK(run.session->statistics().announcements_refused == 1);
+}
+
+TEST_CASE("with 10,000 living processes each gets what was announced of their parent, once") {
+  Announced run;
+  run.start(kShell);
+  run.exec(kShell, "/launch", {"bash"});
+  for (std::uint32_t n = 0; n < 10'000; ++n) run.start(wire::child_of(kShell, 1000 + n, 2000 + n));
+  run.drain();
+  run.say(OfProcess{100, 1000}, task_named("A"));
+  for (std::uint32_t n = 0; n < 10'000; ++n) run.exit(wire::child_of(kShell, 1000 + n, 2000 + n), 2000 + n);
+  run.exit(kShell, 1010);
+  run.drain();
+  std::size_t right = 0;
+  for (const ProcessExit& exit : all_of<ProcessExit>(run.events)) right += exit.process->context->task == "A" ? 1 : 0;
+  CHECK(right == 10'001);
+  REQUIRE(all_of<TaskFinish>(run.events).size() == 1);
+  CHECK(all_of<TaskFinish>(run.events)[0].totals.processes == 10'001);
+}
+
+TEST_CASE("100,000 announcements fit in 64 MiB") {
+  internal::Announcements announcements(1u << 17);
+  const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
+  for (int n = 0; n < 100'000; ++n) {
+    Announcement announcement{
+        InWorkDir{"/scratch/project/user/work/ab/0123456789abcdef012345" + std::to_string(n)},
+        task_named("NFCORE_RNASEQ:RNASEQ:ALIGN_STAR:SAMTOOLS_SORT (SAMPLE_" + std::to_string(n) + ")")};
+    announcement.context.sample = "SAMPLE_" + std::to_string(n);
+    announcement.context.labels = {{"tag", "SAMPLE_" + std::to_string(n)}};
+    announcement.requested.memory_bytes = 1u << 30;
+    announcement.requested.container = "quay.io/biocontainers/star:2.7.10b";
+    REQUIRE(announcements.add(internal::checked(announcement), 1));
+  }
+  const std::size_t bytes = ::mallinfo2().uordblks + ::mallinfo2().hblkhd - before;
+  CAPTURE(bytes);
+  // Under a sanitizer malloc is another, and says nothing.
+  CHECK(bytes <= (64u << 20));
+}
+
+TEST_CASE("announcements that match everything, say nothing or too much are refused") {
+  const Context task = task_named("A");
+  CHECK(code_of({InWorkDir{"/"}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({InWorkDir{"/data/.."}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({InWorkDir{"work/ab"}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({InWorkDir{""}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({InWorkDir{"/" + std::string(5000, 'x')}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({InCgroup{"/"}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({InContainer{"abc"}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({InContainer{std::string(64, 'x')}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({InSlurmJob{"12; rm"}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({OfProcess{0}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({OfProcess{0x7ffffff0}, task}) == ErrorCode::kFilterNamesNothing);
+  CHECK(code_of({BelowProcess{{100, 1000}, {"..."}}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({BelowProcess{{100, 1000}, {"...", "*", "..."}}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({BelowProcess{{100, 1000}, {"{a"}}, task}) == ErrorCode::kInvalidArgument);
+  CHECK(code_of({InWorkDir{"/data/ab"}, {}}) == ErrorCode::kInvalidArgument);
+  Context large = task;
+  large.labels = {{"a", std::string(1u << 20, 'x')}};
+  CHECK(code_of({InWorkDir{"/data/ab"}, large}) == ErrorCode::kInvalidArgument);
+  Context many = task;
+  for (int n = 0; n < 65; ++n) many.labels.push_back({"l" + std::to_string(n), "x"});
+  CHECK(code_of({InWorkDir{"/data/ab"}, many}) == ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("a process that lives is meant by its pid alone") {
+  Polled polled;
+  CHECK_NOTHROW(polled.session->announce({OfProcess{::getpid()}, task_named("A")}));
+}
+
+TEST_CASE("without root another user's folder and process are refused") {
+  if (::geteuid() != 0) return;
+  constexpr uid_t kNobody = 65534;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(2);
+    const bool refused = code_of({InWorkDir{"/etc"}, task_named("A")}) == ErrorCode::kPermission &&
+                         code_of({OfProcess{1}, task_named("A")}) == ErrorCode::kPermission;
+    ::_exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(pid, &status, 0);
+  CHECK(status == 0);
+}
