@@ -18,7 +18,8 @@ namespace tracer::announced_run {
 
 using collect::all_of;
 using collect::Polled;
-using namespace shell_records;
+using shell_records::kChild;
+using shell_records::kShell;
 using wire::Who;
 
 inline Context task_named(const std::string& task) {
