@@ -38,11 +38,11 @@ TRACER_EXPORT int open_as(const std::optional<User>& user, const std::filesystem
 struct CommandOptions {
   std::vector<std::string> argv;  ///< Not empty. The first word is looked up in PATH, unless it has a '/'.
   std::optional<User> user = {};  ///< Absent: who the caller is. With USER, LOGNAME and HOME of that user.
-  /// "NAME=value" each; its PATH is the one that counts. Absent: the caller's environment.
-  std::optional<std::vector<std::string>> environment = {};
   /// Called in the new process before it executes the command, as that user: to change its folder, its descriptors or
   /// its signals. Only what is async-signal-safe; must not throw.
   std::function<void()> prepare = {};
+  /// "NAME=value" each; its PATH is the one that counts. Absent: the caller's environment.
+  std::optional<std::vector<std::string>> environment = {};
 };
 
 /// A command that waits to be executed until release(), so that a session can be started on its pid before.

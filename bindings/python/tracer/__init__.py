@@ -58,14 +58,19 @@ _MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in na
 
 __all__ = sorted(_MODULE_OF)
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module 'tracer' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"tracer.{module}"), name)
+    def __getattr__(name: str) -> Any:
+        module = _MODULE_OF.get(name)
+        if module is None:
+            raise AttributeError(f"module 'tracer' has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"tracer.{module}"), name)
+        globals()[name] = value
+        return value
+
+
     globals()[name] = value
-    return value
+        return value
 
 
 def __dir__() -> list[str]:
