@@ -69,10 +69,6 @@ if not TYPE_CHECKING:
         return value
 
 
-    globals()[name] = value
-        return value
-
-
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULE_OF})
 
