@@ -17,7 +17,8 @@ class TableBuilder::Impl {
  public:
   explicit Impl(Table table) : layout_(internal::layout_of(table)) {}
 
-  void add(const Event& event) {
+  void add(const Event& given) {
+    const Event event = internal::FrameEncoder::fitting(given);
     const bool ends = keeps_living() && event.kind() == EventKind::kSessionEnd;
     try {
       if (ends) {
