@@ -19,7 +19,7 @@ static void names(void) {
 /* All problems, not just the first; and room for a caller that knows more, or less. */
 static void errors(void) {
   tracer_error error = TRACER_ERROR_INIT;
-  tracer_recording *recording = NULL;
+  tracer_recording* recording = NULL;
   CHECK(tracer_recording_open(tracer_string_of("/no/such/file"), &recording, &error) == TRACER_ERROR_FILE_UNREADABLE);
   CHECK(recording == NULL);
   CHECK(error.status == TRACER_ERROR_FILE_UNREADABLE && error.error_number == ENOENT && error.problem_count == 1);

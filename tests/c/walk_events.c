@@ -2,15 +2,15 @@
 #include "walk.h"
 
 /* Of the recorded command: the caller frees it. */
-static tracer_event *recorded(tracer_event_kind kind) {
+static tracer_event* recorded(tracer_event_kind kind) {
   tracer_error error = TRACER_ERROR_INIT;
-  tracer_recording *recording = NULL;
+  tracer_recording* recording = NULL;
   REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
-  tracer_event_buffer *buffer = tracer_event_buffer_new(4);
-  tracer_event *kept = NULL;
+  tracer_event_buffer* buffer = tracer_event_buffer_new(4);
+  tracer_event* kept = NULL;
   while (tracer_recording_read(recording, buffer, 0, &error) > 0)
     for (size_t i = 0; i < tracer_event_buffer_count(buffer); ++i) {
-      const tracer_event *event = tracer_event_buffer_get(buffer, i);
+      const tracer_event* event = tracer_event_buffer_get(buffer, i);
       if (kept == NULL && tracer_event_get_kind(event) == kind) kept = tracer_event_copy(event);
     }
   tracer_event_buffer_free(buffer);
@@ -19,7 +19,7 @@ static tracer_event *recorded(tracer_event_kind kind) {
   return kept;
 }
 
-static void typed(const tracer_event *exit) {
+static void typed(const tracer_event* exit) {
   uint64_t number = 9;
   int64_t code = 9;
   uint8_t flag = 9;
@@ -48,7 +48,7 @@ static void typed(const tracer_event *exit) {
 }
 
 /* Misuse is told, and what is stored is never garbage. */
-static void misused(const tracer_event *exit) {
+static void misused(const tracer_event* exit) {
   uint64_t number = 9;
   int64_t code = 9;
   uint8_t flag = 9;
@@ -66,14 +66,19 @@ static void misused(const tracer_event *exit) {
   CHECK(tracer_event_get_count(exit, TRACER_FIELD_PROCESS_EXIT_PID, &count) == TRACER_WRONG_TYPE && count == 0);
   CHECK(tracer_event_get_u64_at(exit, TRACER_FIELD_LOSS_BY_KIND_COUNT, 0, &number) == TRACER_WRONG_KIND);
   CHECK(tracer_event_get_i64_at(exit, TRACER_FIELD_TASK_FINISH_FAILURES_EXIT_CODE, 0, &code) == TRACER_WRONG_KIND);
-  static const tracer_field nowhere[] = {0, 1, UINT64_MAX, UINT64_C(0x0066000000000000), UINT64_C(0x0066ff0000000000),
-                                         UINT64_C(0x0066010100000000), UINT64_C(0x0066020000000000)};
+  static const tracer_field nowhere[] = {0,
+                                         1,
+                                         UINT64_MAX,
+                                         UINT64_C(0x0066000000000000),
+                                         UINT64_C(0x0066ff0000000000),
+                                         UINT64_C(0x0066010100000000),
+                                         UINT64_C(0x0066020000000000)};
   for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; ++i)
     CHECK(tracer_event_get_u64(exit, nowhere[i], &number) == TRACER_NO_SUCH_FIELD);
 }
 
 /* Each field of each kind, by the list of them: the getter of its type is the only one that reads it. */
-static void described(const tracer_event *event) {
+static void described(const tracer_event* event) {
   const tracer_event_kind kind = tracer_event_get_kind(event);
   CHECK(tracer_field_count(kind) > 4);
   for (size_t i = 0; i < tracer_field_count(kind); ++i) {
@@ -88,12 +93,13 @@ static void described(const tracer_event *event) {
     tracer_string text = {NULL, 0};
     int right = 0;
     const tracer_status statuses[] = {
-        tracer_event_get_u64(event, info.field, &number),           tracer_event_get_i64(event, info.field, &code),
-        tracer_event_get_bool(event, info.field, &flag),            tracer_event_get_string(event, info.field, &text),
+        tracer_event_get_u64(event, info.field, &number),  tracer_event_get_i64(event, info.field, &code),
+        tracer_event_get_bool(event, info.field, &flag),   tracer_event_get_string(event, info.field, &text),
         tracer_event_get_count(event, info.field, &count),
     };
     for (size_t j = 0; j < sizeof statuses / sizeof *statuses; ++j) {
-      CHECK(statuses[j] == TRACER_OK || statuses[j] == TRACER_WRONG_TYPE || (statuses[j] == TRACER_ABSENT && info.nullable));
+      CHECK(statuses[j] == TRACER_OK || statuses[j] == TRACER_WRONG_TYPE ||
+            (statuses[j] == TRACER_ABSENT && info.nullable));
       if (statuses[j] != TRACER_WRONG_TYPE) ++right;
     }
     CHECK(right == 1);
@@ -105,7 +111,7 @@ static void described(const tracer_event *event) {
   CHECK(tracer_field_count(999) == 0);
 }
 
-static void flat(const tracer_event *exit) {
+static void flat(const tracer_event* exit) {
   tracer_event_flat flat;
   memset(&flat, 0xff, sizeof flat);
   flat.size = sizeof flat;
@@ -122,16 +128,17 @@ static void flat(const tracer_event *exit) {
   CHECK(tracer_event_get_flat(exit, &flat) == TRACER_WRONG_SIZE);
 }
 
-static void as_text(const tracer_event *exit) {
+static void as_text(const tracer_event* exit) {
   tracer_error error = TRACER_ERROR_INIT;
-  tracer_text *json = NULL;
+  tracer_text* json = NULL;
   REQUIRE_OK(tracer_event_to_json(exit, &json, &error));
-  CHECK(string_has(tracer_text_get(json), "{\"kind\":\"process_exit\"") && string_has(tracer_text_get(json), "\"walk\""));
+  CHECK(string_has(tracer_text_get(json), "{\"kind\":\"process_exit\"") &&
+        string_has(tracer_text_get(json), "\"walk\""));
   tracer_text_free(json);
   CHECK(tracer_text_get(NULL).data == NULL);
 }
 
-static void failures_of(const tracer_event *finish) {
+static void failures_of(const tracer_event* finish) {
   size_t count = 0;
   int64_t code = 0;
   uint64_t pid = 0;
@@ -145,18 +152,18 @@ static void failures_of(const tracer_event *finish) {
 }
 
 void walk_events(void) {
-  tracer_event *exit = recorded(TRACER_EVENT_PROCESS_EXIT);
+  tracer_event* exit = recorded(TRACER_EVENT_PROCESS_EXIT);
   typed(exit);
   misused(exit);
   flat(exit);
   as_text(exit);
   described(exit);
   tracer_event_free(exit);
-  tracer_event *finish = recorded(TRACER_EVENT_TASK_FINISH);
+  tracer_event* finish = recorded(TRACER_EVENT_TASK_FINISH);
   failures_of(finish);
   described(finish);
   tracer_event_free(finish);
-  tracer_event *end = recorded(TRACER_EVENT_SESSION_END);
+  tracer_event* end = recorded(TRACER_EVENT_SESSION_END);
   described(end);
   tracer_event_free(end);
 }

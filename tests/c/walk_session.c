@@ -6,14 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int32_t pass_on(void *trace, const tracer_event *event) {
+static int32_t pass_on(void* trace, const tracer_event* event) {
   tracer_command_trace_saw(trace, event);
   return 0;
 }
 
-static void set_variable(void *value) { setenv("TRACER_WALK", value, 1); }
+static void set_variable(void* value) { setenv("TRACER_WALK", value, 1); }
 
-static tracer_command *new_command(void) {
+static tracer_command* new_command(void) {
   tracer_error error = TRACER_ERROR_INIT;
   const tracer_string argv[] = {tracer_string_of("sh"), tracer_string_of("-c"),
                                 tracer_string_of("test \"$TRACER_WALK\" = set && exit 7; exit 8")};
@@ -22,12 +22,12 @@ static tracer_command *new_command(void) {
   options.argc = 3;
   options.prepare = set_variable;
   options.prepare_data = "set";
-  tracer_command *command = NULL;
+  tracer_command* command = NULL;
   REQUIRE_OK(tracer_command_new(&options, &command, &error));
   return command;
 }
 
-static tracer_session *session_on(int32_t pid) {
+static tracer_session* session_on(int32_t pid) {
   tracer_error error = TRACER_ERROR_INIT;
   const tracer_name_value label = {tracer_string_of("lane"), tracer_string_of("3")};
   tracer_context context = TRACER_CONTEXT_INIT;
@@ -52,21 +52,22 @@ static tracer_session *session_on(int32_t pid) {
   options.families = TRACER_FAMILY_LIFECYCLE | TRACER_FAMILY_WAITS;
   options.ring_bytes = 1u << 20;
   options.max_processes = 4096;
-  tracer_session *session = NULL;
+  tracer_session* session = NULL;
   REQUIRE_OK(tracer_session_new(&options, &session, &error));
   return session;
 }
 
-static void check_exit(tracer_queue *queue, int32_t pid) {
-  tracer_event_buffer *buffer = tracer_event_buffer_new(16);
+static void check_exit(tracer_queue* queue, int32_t pid) {
+  tracer_event_buffer* buffer = tracer_event_buffer_new(16);
   int exits = 0;
   int64_t count = 0;
   while ((count = tracer_queue_read(queue, buffer, 0)) > 0) {
     CHECK((size_t)count == tracer_event_buffer_count(buffer));
     for (size_t i = 0; i < (size_t)count; ++i) {
-      const tracer_event *event = tracer_event_buffer_get(buffer, i);
+      const tracer_event* event = tracer_event_buffer_get(buffer, i);
       uint64_t own = 0;
-      if (tracer_event_get_u64(event, TRACER_FIELD_PROCESS_EXIT_PID, &own) != TRACER_OK || own != (uint64_t)pid) continue;
+      if (tracer_event_get_u64(event, TRACER_FIELD_PROCESS_EXIT_PID, &own) != TRACER_OK || own != (uint64_t)pid)
+        continue;
       int64_t status = -1;
       CHECK(tracer_event_get_i64(event, TRACER_FIELD_PROCESS_EXIT_EXIT_CODE, &status) == TRACER_OK);
       CHECK(status == RECORDED_STATUS);
@@ -79,9 +80,9 @@ static void check_exit(tracer_queue *queue, int32_t pid) {
   tracer_event_buffer_free(buffer);
 }
 
-static void check_argv(const tracer_command_trace *trace) {
+static void check_argv(const tracer_command_trace* trace) {
   tracer_error error = TRACER_ERROR_INIT;
-  tracer_list *argv = NULL;
+  tracer_list* argv = NULL;
   REQUIRE_OK(tracer_command_trace_argv(trace, &argv, &error));
   tracer_string word = {NULL, 0};
   CHECK(tracer_list_count(argv) == 3);
@@ -90,23 +91,23 @@ static void check_argv(const tracer_command_trace *trace) {
   tracer_list_free(argv);
 }
 
-static void check_sinks(tracer_sink *recording, tracer_sink *json) {
+static void check_sinks(tracer_sink* recording, tracer_sink* json) {
   tracer_error error = TRACER_ERROR_INIT;
   CHECK(tracer_sink_problem(recording, &error) == TRACER_OK && error.problem_count == 0);
   CHECK(tracer_sink_problem(json, &error) == TRACER_OK);
   uint64_t dropped = 1;
   CHECK(tracer_sink_dropped(recording, &dropped) == TRACER_OK && dropped == 0);
   size_t size = 0;
-  char *text = read_file(path_in_folder("events.json"), &size);
+  char* text = read_file(path_in_folder("events.json"), &size);
   CHECK(strncmp(text, "{\"kind\":\"host\"", 14) == 0);
   CHECK(strstr(text, "\"kind\":\"process_exit\"") != NULL && strstr(text, "\"kind\":\"session_end\"") != NULL);
   free(text);
 }
 
 /* What the kernel added up is what `sh` was: one process that failed. */
-static void check_totals(const tracer_session *session) {
+static void check_totals(const tracer_session* session) {
   tracer_error error = TRACER_ERROR_INIT;
-  tracer_list *totals = NULL;
+  tracer_list* totals = NULL;
   REQUIRE_OK(tracer_session_totals(session, &totals, &error));
   int found = 0;
   for (size_t i = 0; i < tracer_list_count(totals); ++i) {
@@ -124,17 +125,17 @@ static void check_totals(const tracer_session *session) {
 
 void walk_session(void) {
   tracer_error error = TRACER_ERROR_INIT;
-  tracer_command *command = new_command();
+  tracer_command* command = new_command();
   recorded_pid = tracer_command_pid(command);
-  tracer_session *session = session_on(recorded_pid);
-  tracer_command_trace *trace = tracer_command_trace_new(recorded_pid);
-  tracer_subscription *subscription = NULL;
+  tracer_session* session = session_on(recorded_pid);
+  tracer_command_trace* trace = tracer_command_trace_new(recorded_pid);
+  tracer_subscription* subscription = NULL;
   REQUIRE_OK(tracer_session_subscribe(session, TRACER_EVENT_NONE, pass_on, trace, NULL, &subscription, &error));
-  tracer_queue *queue = NULL;
+  tracer_queue* queue = NULL;
   REQUIRE_OK(tracer_session_queue(session, NULL, &queue, &error));
-  tracer_sink *recording = NULL;
+  tracer_sink* recording = NULL;
   REQUIRE_OK(tracer_session_record(session, tracer_string_of(recorded_file()), NULL, &recording, &error));
-  tracer_sink *json = NULL;
+  tracer_sink* json = NULL;
   REQUIRE_OK(tracer_session_write_json(session, tracer_string_of(path_in_folder("events.json")), NULL, &json, &error));
   REQUIRE_OK(tracer_session_start(session, &error));
   REQUIRE_OK(tracer_session_start(session, &error));
