@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What each file of this folder adds to the module.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace tracer::python {
+
+void bind_errors(pybind11::module_& module);
+
+}  // namespace tracer::python

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The module tracer._core: thin classes, which the package's typed Python wraps.
+#include <pybind11/pybind11.h>
+
+#include <tracer/version.hpp>
+
+#include "binders.hpp"
+
+// Without per-interpreter state: a sub-interpreter is refused with ImportError.
+PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
+  module.doc() = "The binary part of the package; use the package's own names.";
+  module.attr("version") = TRACER_VERSION;
+  tracer::python::bind_errors(module);
+}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the package raises: one class for each family of error codes (docs/errors.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
+    "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError", "Problem",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is missing or wrong."""
+
+    code: str
+    """"TRC102": fixed forever; docs/errors.md explains each."""
+    errno: int | None
+    """Of the system call that failed; None where none did."""
+    what: str
+    """What was tried and how it failed."""
+    fix: str
+    """How to fix it; may be empty."""
+    detail: str
+    """More, such as the end of the verifier's log; may be empty."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.code}: {self.what}"]
+        if self.fix:
+            lines.append(f"  Fix: {self.fix}")
+        if self.detail:
+            lines.append(self.detail)
+        return "\n".join(lines)
+
+
+class TracerError(Exception):
+    """Base of all. Carries everything that is missing, not just the first."""
+
+    def __init__(self, problems: tuple[Problem, ...] | list[Problem] | str) -> None:
+        if isinstance(problems, str):
+            problems = (Problem(self._default_code, None, problems, "", ""),)
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    _default_code = "TRC101"
+
+    @property
+    def code(self) -> str:
+        """Of the first problem: "TRC102"."""
+        return self.problems[0].code
+
+    @property
+    def fix(self) -> str:
+        """Of the first problem; may be empty."""
+        return self.problems[0].fix
+
+    @property
+    def errno(self) -> int | None:
+        """Of the first problem."""
+        return self.problems[0].errno
+
+    def __reduce__(self) -> tuple[type[TracerError], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)
+
+
+class InternalError(TracerError):
+    """A defect in libtracer (TRC100)."""
+
+
+class InvalidArgumentError(TracerError, ValueError):
+    """An option or an argument that is not valid, or that contradicts another (TRC101, TRC106, TRC107, TRC122)."""
+
+
+class NotPermittedError(TracerError, PermissionError):
+    """A capability is missing (TRC102)."""
+
+
+class UnsupportedKernelError(TracerError):
+    """The kernel lacks something, or refused a program (TRC103 to TRC105)."""
+
+
+class OutOfMemoryError(TracerError, MemoryError):
+    """Memory was refused (TRC108)."""
+
+
+class RecordingError(TracerError):
+    """A file that can't be read or written, or is no recording (TRC110 to TRC114, TRC117)."""
+
+
+class RulesError(TracerError, ValueError):
+    """A rules file has a mistake (TRC115)."""
+
+
+class CallbackError(TracerError):
+    """What waits for callbacks was called inside one (TRC116)."""
+
+
+class CommandError(TracerError):
+    """The command does not exist, or can't be executed (TRC120, TRC121)."""
+
+
+class SessionClosedError(TracerError):
+    """The session has ended, or belongs to another process: it was made before a fork."""
+
+
+_BY_NUMBER: dict[int, type[TracerError]] = {
+    100: InternalError,
+    101: InvalidArgumentError,
+    102: NotPermittedError,
+    103: UnsupportedKernelError,
+    104: UnsupportedKernelError,
+    105: UnsupportedKernelError,
+    106: InvalidArgumentError,
+    107: InvalidArgumentError,
+    108: OutOfMemoryError,
+    110: RecordingError,
+    111: RecordingError,
+    112: RecordingError,
+    113: RecordingError,
+    114: RecordingError,
+    115: RulesError,
+    116: CallbackError,
+    117: RecordingError,
+    120: CommandError,
+    121: CommandError,
+    122: InvalidArgumentError,
+}
+
+
+def error_of(parts: list[tuple[int, int, str, str, str]]) -> TracerError:
+    """The exception for what the library has thrown; the first problem gives the class."""
+    problems = tuple(
+        Problem(f"TRC{number}", errno or None, what, fix, detail) for number, errno, what, fix, detail in parts
+    )
+    return _BY_NUMBER.get(parts[0][0], TracerError)(problems)
