@@ -36,5 +36,6 @@
 #include <tracer/queue.h>
 #include <tracer/recording.h>
 #include <tracer/session.h>
+#include <tracer/table.h>
 
 #endif

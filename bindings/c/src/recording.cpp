@@ -147,13 +147,6 @@ int64_t tracer_recording_read(tracer_recording* recording, tracer_event_buffer* 
 tracer_status tracer_recording_damage(const tracer_recording* recording, tracer_damage* out) {
   return guard(nullptr, [&] {
     const RecordingDamage& damage = need(recording, "recording").reader.damage();
-    tracer_damage value{};
-    value.skipped_bytes = damage.skipped_bytes;
-    value.skipped_events = damage.skipped_events;
-    value.missing_frames = damage.missing_frames;
-    value.read_error = damage.read_error;
-    value.truncated = damage.truncated ? 1 : 0;
-    value.any = damage.any() ? 1 : 0;
-    give(out, value, "out");
+    give(out, damage_in_c(damage), "out");
   });
 }
