@@ -72,6 +72,11 @@ void write_labels(const std::shared_ptr<TaskScope>& innermost, Surety surety) {
 
 std::shared_ptr<TaskScope> innermost_task() { return first_that_counts(scope_of_context()); }
 
+std::shared_ptr<TaskScope> task_of_thread() {
+  auto innermost = innermost_task();
+  return innermost ? innermost : first_that_counts(thread_base);
+}
+
 void sync_labels(Surety surety) noexcept {
   if (!tasks_in_use()) return;
   try {

@@ -168,6 +168,7 @@ void bind_labels(py::module_& module) {
   module.def("begin_task", &begin_task);
   module.def("end_task", &end_task);
   module.def("innermost_task", &innermost_task);
+  module.def("task_of_thread", &task_of_thread);
   module.def("enter_task", &enter_task);
   module.def("leave_task", &leave_task);
 

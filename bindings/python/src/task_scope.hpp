@@ -102,6 +102,8 @@ void sync_labels_for(PyObject* python_context) noexcept;
 void unlabel_thread() noexcept;
 /// The innermost task of the context that is open and counts here; null: nothing is known. Needs the GIL.
 std::shared_ptr<TaskScope> innermost_task();
+/// As innermost_task(); where nothing is known, that in which the thread was made.
+std::shared_ptr<TaskScope> task_of_thread();
 /// Where the calling thread was made.
 void set_thread_base(std::shared_ptr<TaskScope> scope) noexcept;
 /// While it is held, what the calling thread forks is not known to belong to its task alone.

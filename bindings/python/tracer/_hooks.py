@@ -49,7 +49,7 @@ def install() -> None:
     """What is there already is left; another thread's work is waited for, but not across a fork."""
     with _locks.setdefault(os.getpid(), threading.Lock()):
         if "callbacks" not in _fork_callbacks:
-            os.register_at_fork(before=_core.sync_labels, after_in_parent=_core.settle_labels)
+            os.register_at_fork(before=_core.sync_labels, after_in_parent=_after_fork)
             _fork_callbacks.add("callbacks")
         _add_audit_hook()
         _wrap_fork_exec()
@@ -67,6 +67,27 @@ def catch_up() -> None:
         _wrap_thread_pool(modules["multiprocessing.pool"])
     if "asyncio.base_events" in modules:
         _wrap_event_loop(modules["asyncio.base_events"])
+
+
+def alone_on_thread() -> bool:
+    """False: others may run on this thread before its label is set again, unseen."""
+    modules = sys.modules
+    events = modules.get("asyncio.events")
+    loop = None if events is None else events._get_running_loop()
+    if loop is not None:
+        base = modules.get("asyncio.base_events")
+        return base is not None and isinstance(loop, base.BaseEventLoop)
+    greenlet = modules.get("greenlet")
+    if greenlet is not None and greenlet.getcurrent().parent is not None:
+        return False
+    trio = modules.get("trio")
+    in_trio: Callable[[], bool] | None = getattr(getattr(trio, "lowlevel", None), "in_trio_run", None)
+    return in_trio is None or not in_trio()
+
+
+def _after_fork() -> None:
+    if _core.tasks_in_use() and not alone_on_thread():
+        _core.loosen_labels()
 
 
 def _wrap(owner: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> None:

@@ -122,14 +122,14 @@ class Task:
         fields = self._fields
         if fields["task_id"] is None:
             fields = {**fields, "task_id": f"{os.getpid()}.{next(_numbers)}"}
-        self._scope, problems = _core.begin_task(self._session, fields, _generator_of(frame), _alone())
+        self._scope, problems = _core.begin_task(self._session, fields, _generator_of(frame), _hooks.alone_on_thread())
         for problem in problems:
             warnings.warn(f"the task {self.name!r} has no label: {problem}", RuntimeWarning, stacklevel=3)
 
     def _end(self) -> None:
         scope, self._scope = self._scope, None
         if scope is not None:
-            _core.end_task(scope, _alone())
+            _core.end_task(scope, _hooks.alone_on_thread())
 
 
 def task(
@@ -184,22 +184,6 @@ def _generator_of(frame: FrameType | None) -> FrameType | None:
         return None
     driver = frame.f_back
     return None if driver is not None and driver.f_globals.get("__name__") in _MANAGERS else frame
-
-
-def _alone() -> bool:
-    """False: others may run on this thread before its label is set again, unseen."""
-    modules = sys.modules
-    events = modules.get("asyncio.events")
-    loop = None if events is None else events._get_running_loop()
-    if loop is not None:
-        base = modules.get("asyncio.base_events")
-        return base is not None and isinstance(loop, base.BaseEventLoop)
-    greenlet = modules.get("greenlet")
-    if greenlet is not None and greenlet.getcurrent().parent is not None:
-        return False
-    trio = modules.get("trio")
-    in_trio: Callable[[], bool] | None = getattr(getattr(trio, "lowlevel", None), "in_trio_run", None)
-    return in_trio is None or not in_trio()
 
 
 def _function(decorator: Task, function: Callable[..., Any]) -> Callable[..., Any]:
