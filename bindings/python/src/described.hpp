@@ -105,8 +105,8 @@ constexpr bool kNoneIfEmpty = std::is_same_v<T, Context> || std::is_same_v<T, Co
 
 constexpr bool is_brief(std::string_view name) { return name == "exe" || name == "tool"; }
 
-/// Walks the slots of T in their order. `visitor.leaf(name, member, field)` for a value; `visitor.part<U>(name, group,
-/// optional)` for an object or None, of a pointer that may be null; `visitor.list<U>(name, vector)`.
+/// Walks the slots of T in their order. `visitor.leaf(name, member, unit)` for a value; `visitor.part(name, group,
+/// optional)` for an object or None, of a pointer that may be null; `visitor.list(name, vector)`.
 /// `value` may be null: then all are None.
 template <Described T, class Visitor>
 void walk(const T* value, Visitor& visitor, Shape shape = Shape::kFlat) {
@@ -123,10 +123,10 @@ void walk(const T* value, Visitor& visitor, Shape shape = Shape::kFlat) {
       if constexpr (!kIsPart<U>) {
         walk(inner, visitor, described.shape);
       } else {
-        visitor.part(described.name, inner);
+        visitor.part(described.name, inner, internal::kIsOptional<M>);
         if constexpr (std::is_same_v<U, Context>)
           visitor.part(internal::beside_name(described.name) + "provenance",
-                       inner != nullptr ? &inner->provenance : nullptr);
+                       inner != nullptr ? &inner->provenance : nullptr, true);
       }
     } else {
       visitor.leaf(described.name, member, described.unit);

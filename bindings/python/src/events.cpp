@@ -71,7 +71,7 @@ class Filler {
     put(member != nullptr ? new_value(*member) : none());
   }
   template <class U>
-  void part(std::string_view, const U* inner) {
+  void part(std::string_view, const U* inner, bool) {
     put(inner != nullptr && says_something(*inner) ? new_part(*inner).release().ptr() : none());
   }
   template <class U>
@@ -145,8 +145,8 @@ class Describer {
     add(name, internal::to_string(type), "", internal::to_string(unit), internal::kIsOptional<M>);
   }
   template <class U>
-  void part(std::string_view name, const U*) {
-    add(name, "part", class_name<U>(), "", true);
+  void part(std::string_view name, const U*, bool optional) {
+    add(name, "part", class_name<U>(), "", optional || kNoneIfEmpty<U>);
   }
   template <class U>
   void list(std::string_view name, const std::vector<U>*) {

@@ -53,6 +53,14 @@ std::vector<EventKind> kinds_of(const py::object& names) {
 }
 
 void bind_queue(py::module_& module) {
+  module.def(
+      "check_kinds",
+      [](const py::object& names) {
+        py::set known;
+        for (const EventKind kind : kinds_of(names)) known.add(text_of(to_string(kind)));
+        return known;
+      },
+      py::arg("kinds"));
   py::class_<HeldQueue>(module, "Queue")
       .def(
           "read",

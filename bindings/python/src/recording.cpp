@@ -41,6 +41,9 @@ void bind_recording(py::module_& module) {
             return ObjectMaker().events(events);
           },
           py::arg("most"))
+      .def(
+          "skip", [](HeldReader& reader, std::size_t most) { return reader.read(most).size(); }, py::arg("most"),
+          py::call_guard<py::gil_scoped_release>())
       .def("damage", [](const HeldReader& reader) {
         const RecordingDamage damage = reader.damage();
         return py::make_tuple(damage.skipped_bytes, damage.skipped_events, damage.missing_frames, damage.read_error,
