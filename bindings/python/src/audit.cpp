@@ -16,14 +16,8 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 constexpr std::array kForks = {
-    "os.fork"sv,
-    "os.forkpty"sv,
-    "os.posix_spawn"sv,
-    "os.system"sv,
-    "pty.spawn"sv,
-    "subprocess.Popen"sv,
-    "_thread.start_new_thread"sv,
-    "_thread.start_joinable_thread"sv,
+    "os.fork"sv,   "os.forkpty"sv,       "os.posix_spawn"sv,           "os.system"sv,
+    "pty.spawn"sv, "subprocess.Popen"sv, "_thread.start_new_thread"sv, "_thread.start_joinable_thread"sv,
 };
 constexpr std::string_view kProbe = "tracer.probe";
 

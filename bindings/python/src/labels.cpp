@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <pybind11/stl.h>
+
 #include "binders.hpp"
 #include "context.hpp"
 #include "context/layers.hpp"
@@ -45,8 +47,8 @@ Context merged(const TaskSession& session, const Scope& outer, const Context& ow
   context.task_id = own.task_id;
   context.attempt = own.attempt;
   for (const Label& label : own.labels) {
-    const auto same =
-        std::find_if(context.labels.begin(), context.labels.end(), [&](const Label& a) { return a.name == label.name; });
+    const auto same = std::find_if(context.labels.begin(), context.labels.end(),
+                                   [&](const Label& a) { return a.name == label.name; });
     if (same == context.labels.end()) {
       context.labels.push_back(label);
     } else {

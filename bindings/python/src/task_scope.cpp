@@ -155,8 +155,8 @@ std::shared_ptr<TaskScope> TaskScope::outer() {
 bool TaskScope::resume(const TaskSession& session, Surety surety) noexcept {
   if (!open()) return false;
   const std::lock_guard lock(mutex_);
-  const auto known = std::find_if(labels_.begin(), labels_.end(),
-                                  [&](const Labels& each) { return each.session_id == session.id; });
+  const auto known =
+      std::find_if(labels_.begin(), labels_.end(), [&](const Labels& each) { return each.session_id == session.id; });
   if (known == labels_.end()) return false;
   auto& label = surety == Surety::kSure ? known->sure : known->unsure;
   if (label) {

@@ -26,6 +26,8 @@ _MODULE_OF = {
     "SessionClosedError": "_errors",
     "InternalError": "_errors",
     "Problem": "_errors",
+    "Task": "_task",
+    "task": "_task",
 }
 
 __all__ = sorted(_MODULE_OF)

@@ -76,7 +76,8 @@ def alone_on_thread() -> bool:
     loop = None if events is None else events._get_running_loop()
     if loop is not None:
         base = modules.get("asyncio.base_events")
-        return base is not None and isinstance(loop, base.BaseEventLoop)
+        # A factory of tasks may run their first step at once, inside another's.
+        return base is not None and isinstance(loop, base.BaseEventLoop) and loop.get_task_factory() is None
     greenlet = modules.get("greenlet")
     if greenlet is not None and greenlet.getcurrent().parent is not None:
         return False
