@@ -15,5 +15,6 @@ void bind_recording(pybind11::module_& module);
 void bind_run(pybind11::module_& module);
 void bind_check(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);
+void bind_labels(pybind11::module_& module);
 
 }  // namespace tracer::python

@@ -53,6 +53,21 @@ _NAMES_IN = {
     "_session": "Session session",
     "_state": "Damage FamilyState Statistics",
     "_streams": "Batches EventStream",
+_MODULE_OF = {
+    "TracerError": "_errors",
+    "InvalidArgumentError": "_errors",
+    "NotPermittedError": "_errors",
+    "UnsupportedKernelError": "_errors",
+    "OutOfMemoryError": "_errors",
+    "RecordingError": "_errors",
+    "RulesError": "_errors",
+    "CallbackError": "_errors",
+    "CommandError": "_errors",
+    "SessionClosedError": "_errors",
+    "InternalError": "_errors",
+    "Problem": "_errors",
+    "Task": "_task",
+    "task": "_task",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 
