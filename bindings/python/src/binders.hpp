@@ -7,5 +7,6 @@
 namespace tracer::python {
 
 void bind_errors(pybind11::module_& module);
+void bind_report(pybind11::module_& module);
 
 }  // namespace tracer::python

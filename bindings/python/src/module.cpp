@@ -11,4 +11,5 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   module.doc() = "The binary part of the package; use the package's own names.";
   module.attr("version") = TRACER_VERSION;
   tracer::python::bind_errors(module);
+  tracer::python::bind_report(module);
 }
