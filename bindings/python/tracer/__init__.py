@@ -25,7 +25,10 @@ _MODULE_OF = {
     "CommandError": "_errors",
     "SessionClosedError": "_errors",
     "InternalError": "_errors",
+    "MissingPackageError": "_errors",
     "Problem": "_errors",
+    "Batch": "_tables",
+    "Table": "_tables",
 }
 
 __all__ = sorted(_MODULE_OF)
