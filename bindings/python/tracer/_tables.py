@@ -7,18 +7,19 @@ docs/tables.md lists the columns. An unknown value is null, never 0. No package 
 from __future__ import annotations
 
 import html
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tracer import _core
-from tracer._errors import MissingPackageError, Problem
+from . import _core
+from ._errors import MissingPackageError, Problem
 
 if TYPE_CHECKING:
     import duckdb
     import pandas
     import polars
     import pyarrow
+
+    from ._source import Source
 
 __all__ = ["Batch", "NAMES", "Table", "sql"]
 
@@ -28,10 +29,6 @@ _ROWS_PER_BATCH = 65536
 _ROWS_SHOWN = 10
 _COLUMNS_SHOWN = 24
 
-# What opens a stream of a table, with so many rows in a batch: the capsule, and what tells why it failed.
-Opener = Callable[[str, int], tuple[object, _core.StreamStatus]]
-
-
 class Table:
     """One table of a recording or of a live session.
 
@@ -40,24 +37,13 @@ class Table:
     recording's `damage`). May be used by several threads at once.
     """
 
-    __slots__ = ("_name", "_open", "_origin")
+    __slots__ = ("_name", "_open_reader")
 
-    def __init__(self, name: str, open_stream: Opener, origin: str) -> None:
-        """For the package's own use: take tables from a recording or a session."""
+    def __init__(self, open_reader: Callable[[], _core.RecordingReader], name: str) -> None:
+        """Of what `open_reader` gives, a new reader each time. Recordings and sessions make these."""
         _core.table_columns(name)
+        self._open_reader = open_reader
         self._name = name
-        self._open = open_stream
-        self._origin = origin
-
-    @classmethod
-    def of_file(cls, name: str, file: str | os.PathLike[str]) -> Table:
-        """A table of the recording `file`, which is opened at each read."""
-        path = os.fspath(file)
-
-        def open_stream(table: str, rows_per_batch: int) -> tuple[object, _core.StreamStatus]:
-            return _core.table_stream(path, table, rows_per_batch)
-
-        return cls(name, open_stream, os.path.basename(path))
 
     @property
     def name(self) -> str:
@@ -83,7 +69,7 @@ class Table:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """A capsule of a fresh stream, which reads from the beginning. `requested_schema` is not followed."""
-        return self._open(self._name, _ROWS_PER_BATCH)[0]
+        return self._stream()[0]
 
     def count_rows(self) -> int:
         """How many rows it has. Reads all of it."""
@@ -123,7 +109,7 @@ class Table:
         return self._read(lambda stream: polars.DataFrame(stream))
 
     def __repr__(self) -> str:
-        return f"<tracer.Table {self._name!r} of {self._origin!r}: {len(self.columns)} columns>"
+        return f"<tracer.{type(self).__name__} {self._name}: {len(self.columns)} columns>"
 
     def _repr_html_(self) -> str:
         """The first rows, with those columns that have values there."""
@@ -139,20 +125,23 @@ class Table:
         cell = _cell_of
         head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
         body = "".join("<tr>" + "".join(f"<td>{cell(row[name])}</td>" for name in shown) + "</tr>" for row in first)
-        about = f"{html.escape(self._name)} of {html.escape(self._origin)}"
         rest = f"the first {_ROWS_SHOWN} rows" if more else f"{len(first)} row{'' if len(first) == 1 else 's'}"
         hidden = len(self.columns) - len(shown)
         return (
-            f"<table><caption>{about}: {rest}; {hidden} columns not shown</caption>"
+            f"<table><caption>{self._name}: {rest}; {hidden} columns not shown</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
     def _batches(self, rows_per_batch: int = _ROWS_PER_BATCH) -> _core.BatchReader:
-        return _core.BatchReader(*self._open(self._name, rows_per_batch))
+        return _core.BatchReader(*self._stream(rows_per_batch))
+
+    def _stream(self, rows_per_batch: int = _ROWS_PER_BATCH) -> tuple[object, _core.StreamStatus]:
+        """A capsule, and what tells why its stream has failed."""
+        return _core.table_stream(self._open_reader(), self._name, rows_per_batch)
 
     def _read(self, by: Callable[[_Stream], Any]) -> Any:
         """Has `by` read a stream, and raises what the library says when that fails."""
-        capsule, status = self._open(self._name, _ROWS_PER_BATCH)
+        capsule, status = self._stream()
         try:
             return by(_Stream(capsule))
         except Exception:
@@ -167,12 +156,11 @@ class Batch(Table):
 
     def __init__(self, held: _core.HeldBatch) -> None:
         """For the package's own use: take batches from a session."""
-
-        def open_stream(_table: str, _rows_per_batch: int) -> tuple[object, _core.StreamStatus]:
-            return held.stream()
-
-        super().__init__(held.table, open_stream, "a live session")
+        self._name = held.table
         self._held = held
+
+    def _stream(self, rows_per_batch: int = _ROWS_PER_BATCH) -> tuple[object, _core.StreamStatus]:
+        return self._held.stream()
 
     def __len__(self) -> int:
         return self._held.rows
@@ -186,15 +174,14 @@ class Batch(Table):
         return _core.table_schema(self._name), self._held.array()
 
 
-def sql(query: str, tables: Mapping[str, Table]) -> duckdb.DuckDBPyRelation:
-    """What duckdb answers to `query`, in which `tables` go by their names.
+def sql(source: Source, query: str) -> duckdb.DuckDBPyRelation:
+    """What duckdb answers to `query`, in which the tables of `source` go by their names.
 
     A relation: .df(), .pl(), .fetchall() …; it is run when that is called. Needs duckdb. Raises duckdb's own errors.
     """
-    package = _package("duckdb")
-    connection = package.connect(":memory:")
-    for name, table in tables.items():
-        connection.register(name, table)
+    connection = _package("duckdb").connect(":memory:")
+    for name in NAMES:
+        connection.register(name, source.table(name))
     return connection.sql(query)
 
 
