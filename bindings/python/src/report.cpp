@@ -7,13 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <span>
+#include <memory>
 #include <string>
 
 #include "binders.hpp"
 #include "figures.hpp"
+#include "recording.hpp"
 #include "report_text.hpp"
 #include "screen.hpp"
+#include "session.hpp"
 #include "text.hpp"
 #include "time_bar.hpp"
 #include "timeline.hpp"
@@ -28,6 +30,24 @@ using Columns = std::optional<std::size_t>;
 /// Events between two looks for signals: some milliseconds.
 constexpr std::size_t kEventsAtOnce = 4096;
 
+std::uint64_t ended(const SessionFigures& session) {
+  std::uint64_t sum = 0;
+  for (const ContextTotals& totals : session.totals) sum += totals.ended;
+  return sum;
+}
+
+SessionFigures figures_of(const HeldSession& held) {
+  SessionState state = held.state();
+  return {std::move(state.totals), std::move(state.statistics), std::move(state.families), state.elapsed_ns, true};
+}
+
+/// Processes end while a living session is read: what had ended before, and what has ended after, bound what was read.
+void meet_living(ReportOptions& options, std::uint64_t exits, const HeldSession& held) {
+  const std::uint64_t before = ended(options.session);
+  if (exits <= before || options.session.totals.empty() || exits > ended(figures_of(held))) return;
+  options.session.totals.front().ended += exits - before;
+}
+
 class Reading {
  public:
   explicit Reading(const ReportOptions& options) : listed_(options.most_processes) {}
@@ -41,7 +61,8 @@ class Reading {
     if (const auto* exit = event.get_if<ProcessExit>()) listed_.add(*exit);
   }
 
-  NativeReport finish(const RecordingReader& reader, const ReportOptions& options) {
+  NativeReport finish(const RecordingReader& reader, ReportOptions options) {
+    if (options.held != nullptr) meet_living(options, summary_.exits(), *options.held);
     native_.report = make_report(summary_, options.session);
     native_.host = reader.host();
     native_.damage = reader.damage();
@@ -60,21 +81,31 @@ class Reading {
   ProcessList listed_;
 };
 
-NativeReport report_of_reader(RecordingReader reader, std::size_t most_processes) {
+NativeReport report_of_reader(HeldReader& held_reader, const std::shared_ptr<HeldSession>& session,
+                              const std::optional<SessionFigures>& figures, std::size_t most_processes) {
   ReportOptions options;
   options.most_processes = most_processes;
+  options.held = session.get();
+  if (figures) options.session = *figures;
+  RecordingReader reader = held_reader.take();
   return read_report(reader, options);
 }
 
 NativeReport report_of_file(const py::object& path, std::size_t most_processes) {
-  return report_of_reader(RecordingReader(std::filesystem::path(bytes_of(path))), most_processes);
+  ReportOptions options;
+  options.most_processes = most_processes;
+  RecordingReader reader(std::filesystem::path(bytes_of(path)));
+  return read_report(reader, options);
 }
 
 /// The descriptor stays the caller's.
 NativeReport report_of_descriptor(int descriptor, const std::string& name, std::size_t most_processes) {
   const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
   if (copy < 0) throw Error({ErrorCode::kFileUnreadable, errno, "can't read " + name, "name a file that is open", {}});
-  return report_of_reader(RecordingReader(copy, name), most_processes);
+  ReportOptions options;
+  options.most_processes = most_processes;
+  RecordingReader reader(copy, name);
+  return read_report(reader, options);
 }
 
 std::optional<tracerd::By> by_of(const std::optional<std::string>& name) {
@@ -151,6 +182,10 @@ void bind_report(py::module_& module) {
       .def("format", &format, py::arg("title"), py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("table", &table, py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("notes", &notes, py::arg("columns"), py::arg("utf8"));
+  py::class_<SessionFigures>(module, "SessionFigures");
+  module.def("session_figures", &figures_of, py::arg("session"), py::call_guard<py::gil_scoped_release>());
+  module.def("report_of_reader", &report_of_reader, py::arg("reader"), py::arg("session"), py::arg("figures"),
+             py::arg("most_processes"));
   module.def("report_of_file", &report_of_file, py::arg("path"), py::arg("most_processes"));
   module.def("report_of_descriptor", &report_of_descriptor, py::arg("descriptor"), py::arg("name"),
              py::arg("most_processes"));

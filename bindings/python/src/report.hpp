@@ -30,8 +30,11 @@ struct NativeReport {
   std::vector<ListedProcess> processes;
 };
 
+class HeldSession;
+
 struct ReportOptions {
-  SessionFigures session = {};
+  SessionFigures session = {};        ///< As it was before the events were written that are to be read.
+  const HeldSession* held = nullptr;  ///< It still may live; null: the events are a recording's.
   std::size_t most_processes = 2000;
   std::size_t most_rows = 30;
 };

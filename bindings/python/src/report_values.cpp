@@ -196,7 +196,7 @@ py::dict value_of(const Completeness& certificate, const RecordingDamage& damage
   lost["skipped_bytes"] = damage.skipped_bytes;
   lost["skipped_events"] = damage.skipped_events;
   lost["missing_frames"] = damage.missing_frames;
-  lost["read_error"] = damage.read_error == 0 ? py::object(py::none()) : py::object(py::int_(damage.read_error));
+  lost["read_error"] = damage.read_error;
   lost["truncated"] = damage.truncated;
   py::dict fields;
   fields["tier"] = certificate.tier == Tier::kKernel ? "kernel" : "recording";

@@ -2,9 +2,7 @@
 #include "tables.hpp"
 
 #include <pybind11/stl.h>
-#include <pybind11/stl/filesystem.h>
 
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +15,7 @@
 #include "arrow_columns.hpp"
 #include "binders.hpp"
 #include "errors.hpp"
+#include "recording.hpp"
 #include "streams.hpp"
 
 namespace py = pybind11;
@@ -110,14 +109,13 @@ py::capsule schema_capsule(std::string_view table) {
   return capsule_of(schema);
 }
 
-template <class... File>
-py::tuple stream_capsule(std::string_view name, std::size_t rows_per_batch, File... file) {
+py::tuple stream_capsule(HeldReader& reader, std::string_view name, std::size_t rows_per_batch) {
   const Table table = table_named(name);
   auto status = std::make_shared<StreamStatus>();
   ArrowArrayStream stream{};
   {
     const py::gil_scoped_release released;
-    export_table(RecordingReader(std::move(file)...), table, &stream, {.rows_per_batch = rows_per_batch});
+    export_table(reader.take(), table, &stream, {.rows_per_batch = rows_per_batch});
     stream = watched(stream, status);
   }
   return py::make_tuple(capsule_of(stream), status);
@@ -189,19 +187,8 @@ void bind_tables(py::module_& module) {
       .def("stream", &HeldBatch::stream);
   module.def("table_schema", &schema_capsule, py::arg("table"));
   module.def("table_columns", &columns_of, py::arg("table"));
-  module.def(
-      "table_stream",
-      [](const std::filesystem::path& file, std::string_view table, std::size_t rows_per_batch) {
-        return stream_capsule(table, rows_per_batch, file);
-      },
-      py::arg("file"), py::arg("table"), py::arg("rows_per_batch") = TableOptions().rows_per_batch);
-  module.def(
-      "table_stream_of_descriptor",
-      [](int descriptor, std::string name, std::string_view table, std::size_t rows_per_batch) {
-        return stream_capsule(table, rows_per_batch, descriptor, std::move(name));
-      },
-      py::arg("descriptor"), py::arg("name"), py::arg("table"),
-      py::arg("rows_per_batch") = TableOptions().rows_per_batch);
+  module.def("table_stream", &stream_capsule, py::arg("reader"), py::arg("table"),
+             py::arg("rows_per_batch") = TableOptions().rows_per_batch);
 }
 
 }  // namespace tracer::python

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tracer._core import format_bytes as bytes_text
-from tracer._core import format_duration as duration_text
-from tracer._core import format_share as share_text
+from ._core import format_bytes as bytes_text
+from ._core import format_duration as duration_text
+from ._core import format_share as share_text
 
 if TYPE_CHECKING:
-    from tracer._report import Figure, ReportRow, TimeShare
+    from ._report import Figure, ReportRow, TimeShare
 
 __all__ = [
     "UNKNOWN", "bytes_text", "duration_text", "share_text", "figure_text", "bounded", "utilization_text",

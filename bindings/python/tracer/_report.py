@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tracer import _core
-from tracer._show import Shown
+from . import _core
+from ._state import Damage
+
+if TYPE_CHECKING:
+    from ._source import Source
 
 __all__ = [
     "Report", "ReportRow", "ReportNode", "Figure", "TimeShare", "Requested", "Labels", "Failure", "Survivor",
@@ -194,36 +197,6 @@ class MissingFamily:
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
-    """What a recording could not give back."""
-
-    skipped_bytes: int
-    skipped_events: int
-    """Of kinds of a newer libtracer."""
-    missing_frames: int
-    read_error: int | None
-    """errno of the read that failed: nothing after it was read."""
-    truncated: bool
-    """The recording has no end: it is still being written, or was cut short."""
-
-    def lines(self) -> list[str]:
-        """In words; empty: all is there."""
-        lines = []
-        if self.skipped_bytes:
-            lines.append(f"{self.skipped_bytes} bytes are damaged or cut off; everything else was read")
-        if self.skipped_events:
-            lines.append(f"{self.skipped_events} events are of unknown kinds: a newer libtracer may know them")
-        if self.missing_frames:
-            lines.append(f"{self.missing_frames} frames are missing: the writer could not write them, or the file was "
-                         "cut in between")
-        if self.read_error is not None:
-            lines.append(f"reading failed before the end: {os.strerror(self.read_error)}")
-        elif self.truncated:
-            lines.append("the recording has no end: it is still being written, or was cut short")
-        return lines
-
-
-@dataclass(frozen=True, slots=True)
 class Certificate:
     """How complete a report is: what is there, what is missing, and what is right all the same."""
 
@@ -305,7 +278,7 @@ class Timeline:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Report(Shown):
+class Report:
     """What a session or a recording has: made once, never changed. Times are nanoseconds of the boot clock."""
 
     title: str
@@ -337,8 +310,31 @@ class Report(Shown):
     _listed: Mapping[str, list[Any]]
     _native: _core.NativeReport
 
-    def _shown_report(self) -> Report:
+    @property
+    def report(self) -> Report:
+        """Itself: it is shown as what it was made of."""
         return self
+
+    def __repr__(self) -> str:
+        from ._show import text_of
+
+        return text_of(self)
+
+    def __rich__(self) -> Any:
+        from ._show import rich_of
+
+        return rich_of(self)
+
+    def _repr_html_(self) -> str:
+        from ._show import html_of
+
+        return html_of(self)
+
+    def _repr_mimebundle_(self, include: Iterable[str] | None = None,
+                          exclude: Iterable[str] | None = None) -> dict[str, str]:
+        from ._show import mimebundle_of
+
+        return mimebundle_of(self, include, exclude)
 
     def text(self, by: str | None = None, columns: int | None = None) -> str:
         """The tables as tracerd prints them. by: "run", "step", "task", "tool" or "process"; None: the tree, or tools
@@ -347,7 +343,7 @@ class Report(Shown):
 
     def html(self) -> str:
         """One page that needs nothing else: no network, no other file."""
-        from tracer import _html
+        from . import _html
 
         return _html.page_of(self)
 
@@ -446,6 +442,25 @@ def _report(native: _core.NativeReport, title: str) -> Report:
         _listed=parts["listed"],
         _native=native,
     )
+
+
+def title_of(source: Source) -> str:
+    """Its labels, or the name of its file."""
+    context = getattr(source, "_context", None) or {}
+    labels = [str(context[name]) for name in ("pipeline", "run", "step", "sample") if context.get(name)]
+    path = getattr(source, "path", None)
+    if path is not None:
+        labels.append(os.path.basename(os.fsdecode(path)))
+    return " / ".join(labels) or "tracer"
+
+
+def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
+    """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
+    session = getattr(source, "_core", None)
+    figures = _core.session_figures(session) if session is not None and session.from_kernel else None
+    reader = source.open_reader()
+    native = _core.report_of_reader(reader, session if figures is not None else None, figures, most_processes)
+    return _report(native, title_of(source))
 
 
 def report_of_path(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], title: str | None = None,

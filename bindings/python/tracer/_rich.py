@@ -11,10 +11,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tracer._format import visible
+from ._format import visible
 
 if TYPE_CHECKING:
-    from tracer._report import Report
+    from ._report import Report
 
 __all__ = ["parts_of"]
 

@@ -9,12 +9,22 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ._errors import TracerError
+
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from tracer._report import Report
+    from ._report import Report
 
-__all__ = ["Shown", "text_of", "frame_of"]
+    class Shown(Protocol):
+        """A session, run, recording, or a report itself."""
+
+        @property
+        def report(self) -> Report: ...
+
+__all__ = ["html_of", "mimebundle_of", "rich_of", "text_of"]
 
 _FRAME_HEIGHT = 720
 
@@ -34,16 +44,24 @@ def _shows_utf8() -> bool:
     return encoding.lower().replace("_", "-").startswith("utf")
 
 
-def text_of(report: Report, columns: int | None = None, utf8: bool = True) -> str:
-    """Aligned plain text, without line ends before and after."""
+def text_of(shown: Shown) -> str:
+    """Aligned plain text, as wide as the terminal. Where there is no report, it says why: it never raises TracerError,
+    as a repr() should not."""
+    try:
+        return report_text(shown.report, columns_of_stdout(), _shows_utf8())
+    except TracerError as error:
+        return f"<tracer.{type(shown).__name__}: {error}>"
+
+
+def report_text(report: Report, columns: int | None = None, utf8: bool = True) -> str:
+    """Without line ends before and after."""
     text = report._native.format(report.title, None, columns, utf8).strip("\n")
-    damage = report.certificate.damage.lines()
-    return "\n".join([text, *damage])
+    return "\n".join([text, *report.certificate.damage.lines()])
 
 
-def frame_of(report: Report) -> str:
-    """The page in a frame of its own, which can't reach what is around it."""
-    page = html.escape(report.html(), quote=True)
+def html_of(shown: Shown) -> str:
+    """The report's page in a frame of its own, which can't reach what is around it. Raises TracerError."""
+    page = html.escape(shown.report.html(), quote=True)
     return (f'<iframe srcdoc="{page}" sandbox="allow-scripts" width="100%" height="{_FRAME_HEIGHT}" '
             f'style="border:0;width:100%;height:{_FRAME_HEIGHT}px" title="tracer report"></iframe>')
 
@@ -55,50 +73,52 @@ def _in_terminal_ipython() -> bool:
     return formatter is not None and "text/html" not in formatter.active_types
 
 
-class Shown:
-    """Shows its report: the table where text is read, the page in a notebook."""
+class _WithReport:
+    """Its report is read once for all forms."""
 
-    __slots__ = ()
+    def __init__(self, report: Report) -> None:
+        self.report = report
 
-    def _shown_report(self) -> Report:
-        """May raise: then the text says so."""
-        raise NotImplementedError
 
-    def __str__(self) -> str:
-        return text_of(self._shown_report(), columns_of_stdout(), _shows_utf8())
-
-    def __repr__(self) -> str:
-        from tracer._errors import TracerError
-
-        try:
-            return str(self)
-        except TracerError as error:
-            name = type(self).__name__.lstrip("_")
-            return f"<tracer.{name}: {error}>"
-
-    def _repr_html_(self) -> str:
-        return frame_of(self._shown_report())
-
-    def _repr_mimebundle_(self, include: Iterable[str] | None = None,
-                          exclude: Iterable[str] | None = None) -> dict[str, str]:
-        wanted = {"text/plain", "text/html"}
-        if include is not None:
-            wanted &= set(include)
-        elif _in_terminal_ipython():
-            wanted.discard("text/html")
-        if exclude is not None:
-            wanted -= set(exclude)
-        if not wanted:
-            return {}
-        report = self._shown_report()
-        bundle: dict[str, str] = {}
-        if "text/plain" in wanted:
-            bundle["text/plain"] = text_of(report, columns_of_stdout())
-        if "text/html" in wanted:
-            bundle["text/html"] = frame_of(report)
+def mimebundle_of(shown: Shown, include: Iterable[str] | None = None,
+                  exclude: Iterable[str] | None = None) -> dict[str, str]:
+    """Plain text and the page, as a notebook asks for them. Never raises TracerError: then the text says so."""
+    wanted = {"text/plain", "text/html"}
+    if include is not None:
+        wanted &= set(include)
+    elif _in_terminal_ipython():
+        wanted.discard("text/html")
+    if exclude is not None:
+        wanted -= set(exclude)
+    bundle: dict[str, str] = {}
+    if not wanted:
         return bundle
+    try:
+        once = _WithReport(shown.report)
+    except TracerError:
+        return {"text/plain": text_of(shown)} if "text/plain" in wanted else bundle
+    if "text/plain" in wanted:
+        bundle["text/plain"] = text_of(once)
+    if "text/html" in wanted:
+        bundle["text/html"] = html_of(once)
+    return bundle
+
+
+class _Rich:
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from tracer import _rich
+        from . import _rich
 
-        yield from _rich.parts_of(self._shown_report(), options.max_width, options.encoding.startswith("utf"))
+        try:
+            report = self._shown.report
+        except TracerError:
+            yield text_of(self._shown)
+            return
+        yield from _rich.parts_of(report, options.max_width, options.encoding.startswith("utf"))
+
+
+def rich_of(shown: Shown) -> _Rich:
+    """What rich's print() and Console.print() show."""
+    return _Rich(shown)
