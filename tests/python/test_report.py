@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import unittest
 
 import recordings
@@ -321,6 +322,66 @@ class Real(TestCase):
         python = next(row for row in report.tools if row.written_bytes and row.written_bytes.value >= 5_000_000)
         self.assertGreaterEqual(python.peak_bytes.value, 64 << 20)
         self.assertEqual(report.host.kernel_release, os.uname().release)
+
+
+@unittest.skipIf(recordings.why_no_tracing(), recordings.why_no_tracing())
+class Living(unittest.TestCase):
+    """Sessions that go on while their reports are made."""
+
+    def test_a_session_before_and_after_its_end(self):
+        with tracer.session(pipeline="demo", sample="S1") as session:
+            for _ in range(5):
+                subprocess.run(["/bin/true"], check=True)
+            living = session.report
+            subprocess.run(["/bin/false"], check=False)
+            later = session.report
+        ended = session.report
+        for report, processes, failed in ((living, 5, 0), (later, 6, 1), (ended, 6, 1)):
+            self.assertEqual((report.total.processes, report.total.failed.value), (processes, failed))
+            self.assertTrue(report.certificate.complete, str(report.certificate))
+            self.assertEqual(report.certificate.tier, "kernel")
+            self.assertFalse(report.certificate.damage)
+            self.assertEqual(report.title, "demo / S1")
+            self.assertIsNotNone(report.cost.cpu_share)
+        self.assertIn("complete: 6 of 6", repr(session))
+        self.assertIn("srcdoc", session._repr_html_())
+
+    def test_while_processes_come_and_go_each_report_is_complete(self):
+        stop = threading.Event()
+
+        def work():
+            while not stop.is_set():
+                subprocess.run(["/bin/true"], check=True)
+
+        with tracer.session() as session:
+            worker = threading.Thread(target=work)
+            worker.start()
+            try:
+                seen = [session.report for _ in range(10)]
+            finally:
+                stop.set()
+                worker.join()
+        for report in seen:
+            self.assertTrue(report.certificate.complete, str(report.certificate))
+        counts = [report.total.processes for report in seen]
+        self.assertEqual(counts, sorted(counts))
+
+    def test_a_command(self):
+        result = tracer.run(["/bin/sh", "-c", "/bin/true; /bin/false; exit 0"])
+        report = result.report
+        self.assertEqual((report.total.processes, report.total.failed.value), (3, 1))
+        self.assertTrue(report.certificate.complete, str(report.certificate))
+        self.assertEqual(report.command[:2], ("/bin/sh", "-c"))
+        self.assertIn("/bin/sh -c", report.title)
+        self.assertIn("complete: 3 of 3", repr(result))
+
+    def test_a_command_among_others(self):
+        with tracer.session() as session:
+            subprocess.run(["/bin/true"], check=True)
+            report = session.run(["/bin/sh", "-c", "/bin/true; /bin/true"]).report
+            self.assertEqual(report.total.processes, 3)
+            self.assertTrue(report.certificate.complete, str(report.certificate))
+            self.assertEqual(session.report.total.processes, 4)
 
 
 if __name__ == "__main__":

@@ -36,16 +36,29 @@ std::uint64_t ended(const SessionFigures& session) {
   return sum;
 }
 
-SessionFigures figures_of(const HeldSession& held) {
+SessionFigures figures_of(const HeldSession& held, bool lived_before) {
   SessionState state = held.state();
-  return {std::move(state.totals), std::move(state.statistics), std::move(state.families), state.elapsed_ns, true};
+  return {std::move(state.totals), std::move(state.statistics), std::move(state.families), state.elapsed_ns,
+          lived_before};
 }
 
 /// Processes end while a living session is read: what had ended before, and what has ended after, bound what was read.
-void meet_living(ReportOptions& options, std::uint64_t exits, const HeldSession& held) {
-  const std::uint64_t before = ended(options.session);
-  if (exits <= before || options.session.totals.empty() || exits > ended(figures_of(held))) return;
-  options.session.totals.front().ended += exits - before;
+void meet_living(SessionFigures& session, std::uint64_t exits, const HeldSession& held) {
+  const std::uint64_t before = ended(session);
+  if (exits <= before || session.totals.empty() || exits > ended(figures_of(held, false))) return;
+  session.totals.front().ended += exits - before;
+}
+
+/// Of one command there are no sums of the kernel; where the session has lost nothing, neither has the command.
+void meet_part(SessionFigures& session, std::uint64_t exits) {
+  session.totals.clear();
+  session.elapsed_ns = 0;
+  session.lived_before = false;
+  if (session.statistics.losses.empty()) {
+    session.totals.emplace_back().ended = exits;
+  } else {
+    session.families.clear();
+  }
 }
 
 class Reading {
@@ -58,11 +71,17 @@ class Reading {
     native_.last_ns = std::max(native_.last_ns, event.time_ns());
     summary_.add(event);
     timeline_.add(event);
+    if (const auto* exec = event.get_if<ProcessExec>(); exec != nullptr && !native_.command)
+      native_.command = exec->process->program;
     if (const auto* exit = event.get_if<ProcessExit>()) listed_.add(*exit);
   }
 
   NativeReport finish(const RecordingReader& reader, ReportOptions options) {
-    if (options.held != nullptr) meet_living(options, summary_.exits(), *options.held);
+    if (options.extent == Extent::kPart) {
+      meet_part(options.session, summary_.exits());
+    } else if (options.held != nullptr) {
+      meet_living(options.session, summary_.exits(), *options.held);
+    }
     native_.report = make_report(summary_, options.session);
     native_.host = reader.host();
     native_.damage = reader.damage();
@@ -82,8 +101,9 @@ class Reading {
 };
 
 NativeReport report_of_reader(HeldReader& held_reader, const std::shared_ptr<HeldSession>& session,
-                              const std::optional<SessionFigures>& figures, std::size_t most_processes) {
+                              const std::optional<SessionFigures>& figures, bool part, std::size_t most_processes) {
   ReportOptions options;
+  options.extent = part ? Extent::kPart : Extent::kWhole;
   options.most_processes = most_processes;
   options.held = session.get();
   if (figures) options.session = *figures;
@@ -183,9 +203,10 @@ void bind_report(py::module_& module) {
       .def("table", &table, py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("notes", &notes, py::arg("columns"), py::arg("utf8"));
   py::class_<SessionFigures>(module, "SessionFigures");
-  module.def("session_figures", &figures_of, py::arg("session"), py::call_guard<py::gil_scoped_release>());
+  module.def("session_figures", &figures_of, py::arg("session"), py::arg("lived_before"),
+             py::call_guard<py::gil_scoped_release>());
   module.def("report_of_reader", &report_of_reader, py::arg("reader"), py::arg("session"), py::arg("figures"),
-             py::arg("most_processes"));
+             py::arg("part"), py::arg("most_processes"));
   module.def("report_of_file", &report_of_file, py::arg("path"), py::arg("most_processes"));
   module.def("report_of_descriptor", &report_of_descriptor, py::arg("descriptor"), py::arg("name"),
              py::arg("most_processes"));

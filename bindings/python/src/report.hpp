@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct NativeReport {
   Report report;
   HostInfo host;
   RecordingDamage damage;
-  std::uint64_t first_ns = 0;  ///< Of all events; 0: there are none.
+  std::shared_ptr<const Program> command = nullptr;  ///< The first that was executed; null: none was.
+  std::uint64_t first_ns = 0;                        ///< Of all events; 0: there are none.
   std::uint64_t last_ns = 0;
   std::uint64_t part_ns = 0;  ///< Of the time series.
   std::size_t parts = 0;
@@ -32,9 +34,16 @@ struct NativeReport {
 
 class HeldSession;
 
+/// How much of a session the events are.
+enum class Extent {
+  kWhole,
+  kPart,  ///< Those of one command among others.
+};
+
 struct ReportOptions {
   SessionFigures session = {};        ///< As it was before the events were written that are to be read.
-  const HeldSession* held = nullptr;  ///< It still may live; null: the events are a recording's.
+  const HeldSession* held = nullptr;  ///< It may still live; null: the events are a recording's.
+  Extent extent = Extent::kWhole;
   std::size_t most_processes = 2000;
   std::size_t most_rows = 30;
 };

@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "events.hpp"
 #include "report.hpp"
 #include "report_text.hpp"
 #include "summary/time_shares.hpp"
@@ -54,35 +55,16 @@ py::list list_of(const std::vector<TimeShare>& time) {
   return shares;
 }
 
-py::dict value_of(const Context& context) {
-  py::dict fields;
-  fields["pipeline"] = maybe_text(context.pipeline);
-  fields["run"] = maybe_text(context.run);
-  fields["run_id"] = maybe_text(context.run_id);
-  fields["step"] = maybe_text(context.step);
-  fields["task"] = maybe_text(context.task);
-  fields["task_id"] = maybe_text(context.task_id);
-  fields["attempt"] = maybe(context.attempt);
-  fields["sample"] = maybe_text(context.sample);
-  fields["engine"] = maybe_text(context.engine);
-  return fields;
-}
-
 py::object value_of(const Requested& requested) {
   if (requested == Requested{}) return py::none();
-  py::dict fields;
-  fields["millicpus"] = maybe(requested.millicpus);
-  fields["memory_bytes"] = maybe(requested.memory_bytes);
-  fields["time_ns"] = maybe(requested.time_ns);
-  fields["container"] = maybe_text(requested.container);
-  fields["tag"] = maybe_text(requested.tag);
-  return fields;
+  return py::make_tuple(maybe(requested.millicpus), maybe(requested.memory_bytes), maybe(requested.time_ns),
+                        maybe_text(requested.container), maybe_text(requested.tag));
 }
 
-py::dict value_of(const ReportRow& row) {
+py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
   py::dict fields;
   fields["name"] = text_of(row.name);
-  fields["context"] = row.task == Context{} ? py::object(py::none()) : py::object(value_of(row.task));
+  fields["context"] = maker.context(row.task);
   fields["processes"] = row.processes;
   fields["failed"] = value_of(row.failed);
   fields["wall_ns"] = row.wall_ns;
@@ -96,17 +78,17 @@ py::dict value_of(const ReportRow& row) {
   return fields;
 }
 
-py::list list_of(const std::vector<ReportRow>& rows) {
+py::list list_of(const std::vector<ReportRow>& rows, ObjectMaker& maker) {
   py::list list;
-  for (const ReportRow& row : rows) list.append(value_of(row));
+  for (const ReportRow& row : rows) list.append(value_of(row, maker));
   return list;
 }
 
 /// (level, row, nodes below)
-py::list list_of(const std::vector<ReportNode>& nodes) {
+py::list list_of(const std::vector<ReportNode>& nodes, ObjectMaker& maker) {
   py::list list;
   for (const ReportNode& node : nodes)
-    list.append(py::make_tuple(name_of(node.level), value_of(node.row), list_of(node.below)));
+    list.append(py::make_tuple(name_of(node.level), value_of(node.row, maker), list_of(node.below, maker)));
   return list;
 }
 
@@ -126,11 +108,10 @@ void put_program(py::dict& fields, const Process& process) {
   fields["argv"] = argv_of(program);
 }
 
-py::dict value_of(const Failure& failure) {
+py::dict value_of(const Failure& failure, ObjectMaker& maker) {
   py::dict fields;
   put_program(fields, *failure.process);
-  fields["context"] =
-      *failure.process->context == Context{} ? py::object(py::none()) : py::object(value_of(*failure.process->context));
+  fields["context"] = maker.context(*failure.process->context);
   fields["exit_code"] = maybe(failure.exit_code);
   fields["exit_signal"] = maybe(failure.exit_signal);
   fields["core_dumped"] = failure.core_dumped;
@@ -139,15 +120,7 @@ py::dict value_of(const Failure& failure) {
   return fields;
 }
 
-py::dict value_of(const ProcessSample& sample) {
-  py::dict fields;
-  put_program(fields, *sample.process);
-  fields["sample_ns"] = sample.time_ns;
-  fields["cpu_ns"] = maybe(sample.account.cpu_ns);
-  fields["read_bytes"] = maybe(sample.account.read_bytes);
-  fields["written_bytes"] = maybe(sample.account.written_bytes);
-  return fields;
-}
+py::object value_of(const ProcessSample& sample, ObjectMaker& maker) { return maker.event(Event(sample)); }
 
 py::dict value_of(const Pipeline& pipeline) {
   py::list stages;
@@ -221,19 +194,6 @@ py::dict value_of(const ReportCost& cost) {
   return fields;
 }
 
-py::dict value_of(const HostInfo& host) {
-  py::dict fields;
-  fields["host_name"] = text_of(host.host_name);
-  fields["kernel_release"] = text_of(host.kernel_release);
-  fields["architecture"] = text_of(host.architecture);
-  fields["cpu_count"] = host.cpu_count;
-  fields["memory_bytes"] = host.memory_bytes;
-  fields["boot_id"] = text_of(host.boot_id);
-  fields["wall_offset_ns"] = host.wall_offset_ns;
-  fields["tracer_version"] = text_of(host.tracer_version);
-  return fields;
-}
-
 py::list list_of(const std::vector<std::uint64_t>& numbers) {
   py::list list(numbers.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) list[i] = py::int_(numbers[i]);
@@ -253,10 +213,10 @@ py::list list_of(const std::vector<Series>& rows) {
   return list;
 }
 
-template <class T>
-py::list list_of(const std::vector<T>& values) {
+template <class T, class... Maker>
+py::list list_of(const std::vector<T>& values, Maker&... maker) {
   py::list list;
-  for (const T& each : values) list.append(value_of(each));
+  for (const T& each : values) list.append(value_of(each, maker...));
   return list;
 }
 
@@ -295,22 +255,24 @@ py::dict values_of(const NativeReport& native) {
   timeline["parts"] = native.parts;
   timeline["tools"] = list_of(native.tools_over_time);
   timeline["tasks"] = list_of(native.tasks_over_time);
+  ObjectMaker maker;
   py::dict fields;
-  fields["tools"] = list_of(report.tools);
-  fields["steps"] = list_of(report.steps);
-  fields["tasks"] = list_of(report.tasks);
-  fields["tree"] = list_of(report.tree);
-  fields["processes"] = list_of(report.processes);
-  fields["total"] = value_of(report.total);
+  fields["tools"] = list_of(report.tools, maker);
+  fields["steps"] = list_of(report.steps, maker);
+  fields["tasks"] = list_of(report.tasks, maker);
+  fields["tree"] = list_of(report.tree, maker);
+  fields["processes"] = list_of(report.processes, maker);
+  fields["total"] = value_of(report.total, maker);
   fields["answers"] = report.answers;
-  fields["failures"] = list_of(report.failures);
+  fields["failures"] = list_of(report.failures, maker);
   fields["failures_seen"] = report.failures_seen;
-  fields["survivors"] = list_of(report.survivors);
+  fields["survivors"] = list_of(report.survivors, maker);
   fields["pipelines"] = list_of(report.pipelines);
   fields["cgroups"] = list_of(report.cgroups);
   fields["certificate"] = value_of(report.completeness, native.damage);
   fields["cost"] = value_of(report.cost);
-  fields["host"] = value_of(native.host);
+  fields["host"] = object_of(native.host);
+  fields["command"] = native.command ? argv_of(*native.command) : py::object(py::none());
   fields["first_ns"] = native.first_ns;
   fields["last_ns"] = native.last_ns;
   fields["timeline"] = timeline;

@@ -35,6 +35,11 @@ if TYPE_CHECKING:
         SnapshotEnd as SnapshotEnd, TaskFinish as TaskFinish, TaskStart as TaskStart, ToolSample as ToolSample,
     )
     from ._recording import Recording as Recording, read as read
+    from ._report import (
+        CgroupMemory as CgroupMemory, Certificate as Certificate, Failure as Failure, Figure as Figure,
+        MissingFamily as MissingFamily, Pipeline as Pipeline, Report as Report, ReportCost as ReportCost,
+        ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Timeline as Timeline, TimeShare as TimeShare,
+    )
     from ._run import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage, run as run
     from ._session import Session as Session, session as session
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
@@ -52,6 +57,8 @@ _NAMES_IN = {
     "Ledger Loss Overruled ProcessExec ProcessExit ProcessSample ProcessStart ProgramAccount Progress Provenance "
     "Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
     "_recording": "Recording read",
+    "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "
+    "TimeShare Timeline",
     "_run": "CommandFailedError RunResult Usage run",
     "_session": "Session session",
     "_state": "Damage FamilyState Statistics",

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._events import Context, Host, ProcessSample, Requested
+from ._facts import rebuilt
 from ._state import Damage
 
 if TYPE_CHECKING:
     from ._source import Source
 
 __all__ = [
-    "Report", "ReportRow", "ReportNode", "Figure", "TimeShare", "Requested", "Labels", "Failure", "Survivor",
-    "Pipeline", "CgroupMemory", "Certificate", "MissingFamily", "Damage", "ReportCost", "Host", "Timeline", "Series",
-    "report_of",
+    "CgroupMemory", "Certificate", "Failure", "Figure", "MissingFamily", "Pipeline", "Report", "ReportCost", "ReportNode",
+    "ReportRow", "Series", "TimeShare", "Timeline", "report_of", "report_of_descriptor", "report_of_path",
 ]
 
 MOST_PROCESSES = 2000
@@ -52,38 +53,11 @@ class TimeShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
-    """What was asked for, by whoever announced a task; None where nothing was said."""
-
-    millicpus: int | None
-    """1000 are one CPU."""
-    memory_bytes: int | None
-    time_ns: int | None
-    container: str | None
-    tag: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Where something belongs; None where nobody has said, and no rule knows."""
-
-    pipeline: str | None
-    run: str | None
-    run_id: str | None
-    step: str | None
-    task: str | None
-    task_id: str | None
-    attempt: int | None
-    sample: str | None
-    engine: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class ReportRow:
     """Sums of one tool, step, task, process, or of all."""
 
     name: str
-    context: Labels | None
+    context: Context | None
     """By task only: its identity."""
     processes: int
     failed: Figure
@@ -125,29 +99,13 @@ class Failure:
     exe: str | None
     argv: tuple[str, ...] | None
     """Secrets masked."""
-    context: Labels | None
+    context: Context | None
     exit_code: int | None
     exit_signal: int | None
     core_dumped: bool
     count: int
     status: str
     """"status 1", "signal 9 (KILL)"."""
-
-
-@dataclass(frozen=True, slots=True)
-class Survivor:
-    """A process that has not ended, as its last sample saw it."""
-
-    tool: str | None
-    pid: int
-    start_ns: int
-    exe: str | None
-    argv: tuple[str, ...] | None
-    sample_ns: int
-    """When it was seen."""
-    cpu_ns: int | None
-    read_bytes: int | None
-    written_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,21 +196,6 @@ class ReportCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """The machine, and its clocks, that the events come from."""
-
-    host_name: str
-    kernel_release: str
-    architecture: str
-    cpu_count: int
-    memory_bytes: int
-    boot_id: str
-    wall_offset_ns: int
-    """Add it to a time of the boot clock for Unix time."""
-    tracer_version: str
-
-
-@dataclass(frozen=True, slots=True)
 class Series:
     """A tool or task over time; each list has a value for each part of the time."""
 
@@ -297,12 +240,15 @@ class Report:
     failures: tuple[Failure, ...]
     failures_seen: int
     """Of all kinds."""
-    survivors: tuple[Survivor, ...]
+    survivors: tuple[ProcessSample, ...]
+    """Processes that have not ended, as their last samples saw them."""
     pipelines: tuple[Pipeline, ...]
     cgroups: tuple[CgroupMemory, ...]
     certificate: Certificate
     cost: ReportCost
     host: Host
+    command: tuple[str, ...] | None
+    """The words of the first program that was executed, secrets masked; None: none was, or it is not known."""
     first_ns: int
     """Of all events; 0: there are none."""
     last_ns: int
@@ -353,33 +299,23 @@ def _figure(parts: tuple[int, str] | None) -> Figure | None:
 
 
 def _row(parts: dict[str, Any]) -> ReportRow:
-    parts["context"] = _labels(parts["context"])
     parts["failed"] = Figure(*parts["failed"])
     for name in ("cpu_ns", "peak_bytes", "read_bytes", "written_bytes"):
         parts[name] = _figure(parts[name])
     parts["time"] = tuple(TimeShare(*each) for each in parts["time"])
     if parts["requested"] is not None:
-        parts["requested"] = Requested(**parts["requested"])
+        parts["requested"] = rebuilt(Requested, parts["requested"])
     return ReportRow(**parts)
-
-
-def _labels(parts: dict[str, Any] | None) -> Labels | None:
-    return None if parts is None else Labels(**parts)
 
 
 def _nodes(parts: list[tuple[str, dict[str, Any], list[Any]]]) -> tuple[ReportNode, ...]:
     return tuple(ReportNode(level, _row(row), _nodes(below)) for level, row, below in parts)
 
 
-def _with_words(parts: dict[str, Any]) -> dict[str, Any]:
+def _failure(parts: dict[str, Any]) -> Failure:
     if parts["argv"] is not None:
         parts["argv"] = tuple(parts["argv"])
-    return parts
-
-
-def _failure(parts: dict[str, Any]) -> Failure:
-    parts["context"] = _labels(parts["context"])
-    return Failure(**_with_words(parts))
+    return Failure(**parts)
 
 
 def _series(parts: list[dict[str, Any]]) -> tuple[Series, ...]:
@@ -407,8 +343,14 @@ def _cannot_tell(total: ReportRow, certificate: dict[str, Any], parts: dict[str,
     return tuple(unknown)
 
 
-def _report(native: _core.NativeReport, title: str) -> Report:
+def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = True) -> Report:
     parts = native.values()
+    damage = Damage(**parts["certificate"]["damage"])
+    if not has_end:
+        damage = replace(damage, truncated=False)
+    command = None if parts["command"] is None else tuple(parts["command"])
+    if title is None:
+        title = " ".join(command or ()) or "tracer"
     total = _row(parts["total"])
     certificate = parts["certificate"]
     cannot_tell = _cannot_tell(total, certificate, parts)
@@ -424,17 +366,18 @@ def _report(native: _core.NativeReport, title: str) -> Report:
         answers=parts["answers"],
         failures=tuple(map(_failure, parts["failures"])),
         failures_seen=parts["failures_seen"],
-        survivors=tuple(Survivor(**_with_words(each)) for each in parts["survivors"]),
+        survivors=tuple(parts["survivors"]),
         pipelines=tuple(Pipeline(**each | {"stages": tuple(each["stages"])}) for each in parts["pipelines"]),
         cgroups=tuple(CgroupMemory(**each) for each in parts["cgroups"]),
         certificate=Certificate(**certificate | {
             "missing": tuple(MissingFamily(**each) for each in certificate["missing"]),
-            "damage": Damage(**certificate["damage"]),
+            "damage": damage,
             "cannot_tell": cannot_tell,
             "text": native.notes(None, True)["certificate"].strip("\n"),
         }),
         cost=ReportCost(**parts["cost"]),
-        host=Host(**parts["host"]),
+        host=parts["host"],
+        command=command,
         first_ns=parts["first_ns"],
         last_ns=parts["last_ns"],
         timeline=Timeline(timeline["begin_ns"], timeline["part_ns"], timeline["parts"], _series(timeline["tools"]),
@@ -444,23 +387,31 @@ def _report(native: _core.NativeReport, title: str) -> Report:
     )
 
 
-def title_of(source: Source) -> str:
+def _title_of(source: Source) -> str | None:
     """Its labels, or the name of its file."""
-    context = getattr(source, "_context", None) or {}
+    session = getattr(source, "_session", source)
+    context = getattr(session, "_context", None) or {}
     labels = [str(context[name]) for name in ("pipeline", "run", "step", "sample") if context.get(name)]
     path = getattr(source, "path", None)
     if path is not None:
         labels.append(os.path.basename(os.fsdecode(path)))
-    return " / ".join(labels) or "tracer"
+    return " / ".join(labels) or None
 
 
 def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
-    session = getattr(source, "_core", None)
-    figures = _core.session_figures(session) if session is not None and session.from_kernel else None
-    reader = source.open_reader()
-    native = _core.report_of_reader(reader, session if figures is not None else None, figures, most_processes)
-    return _report(native, title_of(source))
+    from ._run import RunResult
+
+    is_run = isinstance(source, RunResult)
+    session = source._session._core if is_run else getattr(source, "_core", None)
+    if session is None or not session.from_kernel:
+        native = _core.report_of_reader(source.open_reader(), None, None, False, most_processes)
+        return _report(native, _title_of(source))
+    # Of before, as more ends while it is read.
+    figures = _core.session_figures(session, not is_run)
+    part = is_run and source.figures is None
+    native = _core.report_of_reader(source.open_reader(), session, figures, part, most_processes)
+    return _report(native, _title_of(source), has_end=False)
 
 
 def report_of_path(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], title: str | None = None,

@@ -247,7 +247,7 @@ def _sections(report: Report) -> list[dict[str, Any]]:
         if report.failures_seen > shown:
             parts[-1]["text"] = f"… {report.failures_seen - shown} more"
     if report.survivors:
-        rows = [[visible(one.tool or UNKNOWN, _MOST_NAME), str(one.pid), duration_text(max(0, one.sample_ns - one.start_ns)),
+        rows = [[visible(one.tool or UNKNOWN, _MOST_NAME), str(one.pid), duration_text(max(0, one.time_ns - one.start_ns)),
                  figure_text(one.cpu_ns, duration_text), figure_text(one.read_bytes, bytes_text),
                  figure_text(one.written_bytes, bytes_text), _command(one.argv, one.exe)]
                 for one in report.survivors[:200]]
