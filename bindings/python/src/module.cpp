@@ -11,4 +11,14 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   module.doc() = "The binary part of the package; use the package's own names.";
   module.attr("version") = TRACER_VERSION;
   tracer::python::bind_errors(module);
+  tracer::python::bind_events(module);
+  tracer::python::bind_queue(module);
+  tracer::python::bind_callback(module);
+  tracer::python::bind_session(module);
+  tracer::python::bind_recording(module);
+  tracer::python::bind_run(module);
+  tracer::python::bind_check(module);
+  tracer::python::bind_tables(module);
+  tracer::python::bind_labels(module);
+  tracer::python::bind_report(module);
 }
