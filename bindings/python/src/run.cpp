@@ -106,6 +106,7 @@ void bind_run(py::module_& module) {
             return wait_interruptibly(timeout, [&](std::chrono::milliseconds slice) { return run.wait(slice); });
           },
           py::arg("timeout") = py::none())
+      .def_property_readonly("running", &CommandRun::running)
       .def_property_readonly("status", &CommandRun::status)
       .def("signal", &CommandRun::signal, py::arg("number"))
       .def(
