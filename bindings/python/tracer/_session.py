@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _core, _hooks
 from ._errors import InvalidArgumentError, Problem, SessionClosedError
 from ._options import context_fields, filter_rules
 from ._source import Source
@@ -99,6 +99,7 @@ class Session(Source):
         except BaseException:
             self._core.close()
             raise
+        self._tasks = _hooks.session_opened(self._core, context) if self._core.from_kernel else 0
         with _open_lock:
             _open.add(self)
 
@@ -122,6 +123,7 @@ class Session(Source):
         if self._core.forked:
             raise SessionClosedError(True)
         was_open = self._core.open
+        _hooks.session_closed(self._tasks)
         self._core.close()
         self._forget()
         problem = self._core.recording_problem() if was_open else None
@@ -146,6 +148,7 @@ class Session(Source):
         core = getattr(self, "_core", None)
         if core is not None and core.open:
             warnings.warn(f"unclosed {self.__class__.__name__}", ResourceWarning, source=self, stacklevel=2)
+            _hooks.session_closed(getattr(self, "_tasks", 0))
             core.close()
 
     @property
@@ -225,10 +228,14 @@ class Session(Source):
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> Task:
-        """A scope: what this thread starts in it, forks and execs included, belongs to this task."""
+        """A scope: what is started in it belongs to this task, by this thread and by what it hands work to. See Task.
+
+        In a child made by fork it does nothing."""
         from ._task import Task
 
-        return Task(self, name, sample=sample, step=step, attempt=attempt, task_id=task_id, labels=labels)
+        if not self._core.forked:
+            self._require_open()
+        return Task(name, session=self._tasks, sample=sample, step=step, attempt=attempt, task_id=task_id, labels=labels)
 
     def run(self, argv: Collection[Path], **options: Any) -> RunResult:
         """Runs a command in this session, as tracer.run() does in one of its own."""
