@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ._run import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage, run as run
     from ._session import Session as Session, session as session
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
-    from ._streams import Batches as Batches, EventStream as EventStream
+    from ._streams import Batches as Batches, EventStream as EventStream, TableBatches as TableBatches
     from ._tables import Batch as Batch, Table as Table
     from ._task import Task as Task, task as task
 
@@ -62,7 +62,7 @@ _NAMES_IN = {
     "_run": "CommandFailedError RunResult Usage run",
     "_session": "Session session",
     "_state": "Damage FamilyState Statistics",
-    "_streams": "Batches EventStream",
+    "_streams": "Batches EventStream TableBatches",
     "_tables": "Batch Table",
     "_task": "Task task",
 }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._events import ContextTotals, Event, Host, ProcessSample
     from ._run import RunResult
     from ._state import FamilyState, Statistics
-    from ._streams import Batches, EventStream
+    from ._streams import Batches, EventStream, TableBatches
     from ._task import Task
 
 __all__ = ["Session", "open_sessions", "session"]
@@ -263,6 +263,16 @@ class Session(Source):
         from ._streams import Batches
 
         return Batches(self._core.queue(kinds, capacity_bytes), timeout, most)
+
+    def table_batches(
+        self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
+        most: int = 65536, capacity_bytes: int = 64 << 20,
+    ) -> TableBatches:
+        """Likewise as rows of a table, for pandas, polars, pyarrow or duckdb: of at most `most` events at a time. Costs
+        least for each."""
+        from ._streams import TableBatches
+
+        return TableBatches(self._core.queue(kinds, capacity_bytes), timeout, most, table)
 
     def on(self, kind: str | None, callback: Callable[[Event], object]) -> _core.Subscription:
         """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread. For quick work
