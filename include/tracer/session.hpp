@@ -130,6 +130,14 @@ class TRACER_EXPORT Session {
   /// Reader::kPoll: delivers what is there, after waiting for it at most `timeout`; a negative one waits without a
   /// limit. Returns the number of events. Throws Error: kInCallback; kContradiction with Reader::kOwnThread.
   std::size_t poll(std::chrono::milliseconds timeout);
+  /// Waits until all that happened before the call was delivered: to callbacks, which have returned, to queues, and to
+  /// the queues of sinks. A process that was waited for has had its ProcessExit then. A recording was read to where it
+  /// ends now. With Reader::kPoll it drives the session itself, as poll() does. Before start() and after the end there
+  /// is nothing to wait for. False: `timeout` passed, or `go_on` said so; a negative timeout waits without a limit.
+  /// `go_on` is asked on the calling thread, with no lock held, at least every 50 ms but for the time of callbacks that
+  /// this thread runs; what it throws comes out. Ask in it for signals: many short calls may see the end move away
+  /// forever. Throws Error(kInCallback) inside a callback.
+  bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on = {});
   /// All was delivered: after stop(), or when the source has ended (recordings).
   bool finished() const noexcept;
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,7 +29,7 @@ class TRACER_EXPORT Sink {
   virtual ~Sink() = default;
   /// The next events, in their order. May block: other subscribers don't wait for it.
   virtual void write(std::span<const Event> events) noexcept = 0;
-  /// Called every flush_period() while there is something new, and at the end.
+  /// Called at the start, every flush_period() while there is something new, for SinkHandle::flush(), and at the end.
   virtual void flush() noexcept = 0;
   virtual std::chrono::milliseconds flush_period() const noexcept { return std::chrono::seconds(1); }
   /// What stopped it, such as a full disk; absent while all is well. From any thread.
@@ -43,6 +44,12 @@ class TRACER_EXPORT SinkHandle {
   /// What stopped the sink, or that it was left behind: Session::stop() waits for it for two seconds at most. Absent
   /// while all is well.
   std::optional<Problem> problem() const;
+  /// Waits until the sink has written and flushed all that was delivered before the call, and what its file begins
+  /// with; Session::flush() comes first where it should be all that happened. False: the sink has a problem(),
+  /// `timeout` passed, or `go_on` said so; a negative timeout waits without a limit. `go_on` is asked on the calling
+  /// thread, with no lock held, every 50 ms at least; what it throws comes out. Throws Error(kInCallback) on the sink's
+  /// own thread.
+  bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on = {});
   /// Events that it did not get, as its queue was full; a Loss with the cause "queue_full" stands where they are
   /// missing.
   std::uint64_t dropped() const noexcept;

@@ -43,6 +43,7 @@ void QueueState::push(std::span<const Event> events) {
   for (const Event& event : events) {
     if (!wants(event.kind())) continue;
     events_.push_back(event);
+    ++pushed_;
     charged_bytes_ += event.charge_bytes();
     // The last one stays, whatever its size: an end must come, and a gap must end before something.
     while (charged_bytes_ > options_.capacity_bytes && events_.size() > 1) drop_oldest();
@@ -81,7 +82,7 @@ void QueueState::end() noexcept {
   changed_.notify_all();
 }
 
-std::size_t QueueState::read(std::span<Event> out) {
+std::size_t QueueState::read(std::span<Event> out, std::uint64_t* left) {
   const std::lock_guard lock(mutex_);
   std::size_t count = 0;
   if (!out.empty() && !gap_.by_kind.empty()) out[count++] = take_gap();
@@ -90,6 +91,7 @@ std::size_t QueueState::read(std::span<Event> out) {
     out[count++] = std::move(events_.front());
     events_.pop_front();
   }
+  if (left != nullptr) *left = pushed_ - events_.size();
   if (!has_something() && !ended_) set_readable(false);
   return count;
 }
@@ -101,6 +103,7 @@ bool QueueState::wait(std::chrono::milliseconds timeout) {
   const auto until = Clock::now() + (forever ? std::chrono::milliseconds(0) : timeout);
   std::unique_lock lock(mutex_);
   while (!has_something() && !ended_) {
+    if (std::exchange(nudged_, false)) return false;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
     if (!forever && left.count() <= 0) return false;
     if (const auto drive = drive_) {
@@ -113,7 +116,19 @@ bool QueueState::wait(std::chrono::milliseconds timeout) {
       changed_.wait_until(lock, until);
     }
   }
+  nudged_ = false;
   return true;
+}
+
+void QueueState::nudge() noexcept {
+  const std::lock_guard lock(mutex_);
+  nudged_ = true;
+  changed_.notify_all();
+}
+
+std::uint64_t QueueState::pushed() const {
+  const std::lock_guard lock(mutex_);
+  return pushed_;
 }
 
 bool QueueState::ready() const {

@@ -34,7 +34,15 @@ class QueueState {
   void abandon() noexcept { abandoned_.store(true, std::memory_order_relaxed); }
   bool abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
 
-  std::size_t read(std::span<Event> out);
+  std::size_t read(std::span<Event> out) { return read(out, nullptr); }
+  /// Also says how many of those that were pushed have left it by now, `out` included: read, or dropped and read as a
+  /// Loss.
+  std::size_t read(std::span<Event> out, std::uint64_t* left);
+  /// How many events that it wants have come.
+  std::uint64_t pushed() const;
+  /// Has a wait() return, or the next one.
+  void nudge() noexcept;
+  /// False: it was nudged, or `timeout` passed.
   bool wait(std::chrono::milliseconds timeout);
   /// True: read() would give something, or nothing will ever come.
   bool ready() const;
@@ -66,6 +74,8 @@ class QueueState {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Event> events_;
+  std::uint64_t pushed_ = 0;
+  bool nudged_ = false;
   std::size_t charged_bytes_ = 0;
   Gap gap_;
   std::uint64_t dropped_ = 0;

@@ -26,10 +26,15 @@ SinkRunner::~SinkRunner() {
 }
 
 void SinkRunner::run() noexcept {
+  own_thread_.store(std::this_thread::get_id());
   drop_capabilities_of_this_thread();
+  // What its file begins with is there at once.
+  sink_->flush();
+  flushed_.reach(1);
   write_until_the_end();
   // Here, as the thread that lets go of the sink at last may be anybody's.
   sink_->flush();
+  flushed_.end();
   const std::lock_guard lock(mutex_);
   done_ = true;
   changed_.notify_all();
@@ -46,8 +51,9 @@ void SinkRunner::write_until_the_end() noexcept {
     queue_->wait(written ? std::max(left, std::chrono::milliseconds(0)) : std::chrono::milliseconds(-1));
     const CpuMeter meter(cpu_ns_);
     std::size_t count = 0;
+    std::uint64_t left_queue = 0;
     try {
-      count = queue_->read(events);
+      count = queue_->read(events, &left_queue);
     } catch (...) {
       out_of_memory_.store(true);
       queue_->abandon();
@@ -60,11 +66,57 @@ void SinkRunner::write_until_the_end() noexcept {
       written = true;
     }
     const bool ended = queue_->ended();
-    if (written && (ended || Clock::now() >= next_flush)) {
+    const std::uint64_t position = left_queue + 1;
+    if (written && (ended || Clock::now() >= next_flush || is_wanted(position))) {
       sink_->flush();
       written = false;
     }
+    if (!written) flushed_.reach(position);
     if (ended) return;
+  }
+}
+
+/// While it lives, the sink flushes as soon as it has come there.
+class SinkRunner::Wanted {
+ public:
+  Wanted(SinkRunner& runner, std::uint64_t position) : runner_(runner) {
+    const std::lock_guard lock(runner_.mutex_);
+    at_ = runner_.wanted_.insert(position);
+  }
+  ~Wanted() {
+    const std::lock_guard lock(runner_.mutex_);
+    runner_.wanted_.erase(at_);
+  }
+  Wanted(const Wanted&) = delete;
+  Wanted& operator=(const Wanted&) = delete;
+
+ private:
+  SinkRunner& runner_;
+  std::multiset<std::uint64_t>::iterator at_;
+};
+
+/// Whether somebody waits for this place, or one before it.
+bool SinkRunner::is_wanted(std::uint64_t position) {
+  const std::lock_guard lock(mutex_);
+  return !wanted_.empty() && *wanted_.begin() <= position;
+}
+
+bool SinkRunner::flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on) {
+  if (own_thread_.load() == std::this_thread::get_id())
+    throw Error({ErrorCode::kInCallback,
+                 0,
+                 "flush() of a sink on its own thread would wait for itself",
+                 "call it on another thread",
+                 {}});
+  const Deadline until(timeout);
+  const std::uint64_t position = queue_->pushed() + 1;
+  const Wanted wanted(*this, position);
+  queue_->nudge();
+  for (Pause pause;;) {
+    const bool there = flushed_.wait(position, until.within(pause.next()));
+    if (problem()) return false;
+    if (there) return true;
+    if (until.passed() || (go_on && !go_on())) return false;
   }
 }
 
@@ -96,6 +148,9 @@ std::optional<Problem> SinkRunner::problem() const {
 
 SinkHandle::SinkHandle(std::shared_ptr<internal::SinkRunner> runner) noexcept : runner_(std::move(runner)) {}
 std::optional<Problem> SinkHandle::problem() const { return runner_->problem(); }
+bool SinkHandle::flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on) {
+  return runner_->flush(timeout, go_on);
+}
 std::uint64_t SinkHandle::dropped() const noexcept { return runner_->queue()->dropped(); }
 
 }  // namespace tracer

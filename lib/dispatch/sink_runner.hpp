@@ -4,13 +4,18 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 
 #include <tracer/sink.hpp>
 
 #include "base/counter.hpp"
+#include "base/reached.hpp"
 #include "dispatch/queue_state.hpp"
 
 namespace tracer::internal {
@@ -29,13 +34,17 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   const std::shared_ptr<QueueState>& queue() const noexcept { return queue_; }
   /// Waits until all of the ended queue is written, at most until then; then leaves the thread behind.
   void finish(std::chrono::steady_clock::time_point until) noexcept;
+  /// Throws Error(kInCallback) on its own thread, and what `go_on` throws.
+  bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on);
   std::optional<Problem> problem() const;
   /// CPU time of its thread.
   std::uint64_t cpu_ns() const noexcept { return cpu_ns_.value(); }
 
  private:
+  class Wanted;
   void run() noexcept;
   void write_until_the_end() noexcept;
+  bool is_wanted(std::uint64_t position);
 
   std::unique_ptr<Sink> sink_;
   std::shared_ptr<QueueState> queue_;
@@ -43,7 +52,10 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   std::atomic<bool> left_behind_{false};
   std::atomic<bool> out_of_memory_{false};
 
+  Reached flushed_;  ///< By what has left the queue, and one for the beginning.
+  std::atomic<std::thread::id> own_thread_{};
   std::mutex mutex_;
+  std::multiset<std::uint64_t> wanted_;  ///< What those who flush wait for.
   std::condition_variable changed_;
   bool done_ = false;
   std::thread thread_;

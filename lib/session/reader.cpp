@@ -66,6 +66,7 @@ void Reader::run() noexcept {
 
 /// Drains once, and delivers. Where the drain was cut short, the alarm rings at once for the next.
 std::size_t Reader::round() {
+  std::uint64_t position = 0;
   {
     const std::lock_guard turn(turn_);
     const CpuMeter meter(cpu_ns_);
@@ -75,9 +76,12 @@ std::size_t Reader::round() {
     } catch (...) {
       pipeline_.out_of_memory();
     }
+    position = source_->position();
     batch_ = pipeline_.take_batch(std::move(batch_));
   }
-  return deliver_batch();
+  const std::size_t count = deliver_batch();
+  delivered_.reach(position);
+  return count;
 }
 
 /// With delivery held, and without the turn.
@@ -103,6 +107,7 @@ std::size_t Reader::finish() noexcept {
   const std::size_t count = deliver_batch();
   outlets_.end();
   finished_.store(true);
+  delivered_.end();
   return count;
 }
 
@@ -181,11 +186,34 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
   } else if (!delivery.try_lock_until(until)) {
     return 0;
   }
+  return take_turn(std::move(delivery));
+}
+
+std::size_t Reader::take_turn(std::unique_lock<Gate> delivery) {
   alarm_.reset();
   if (state_.load() != State::kRunning) return 0;
   const std::size_t count = stop_requested_.load() ? 0 : round();
   delivery.unlock();
   return stop_requested_.load() || source_->finished() ? count + finish() : count;
+}
+
+bool Reader::flush(milliseconds timeout, const std::function<bool()>& go_on) {
+  refuse_in_callback("flush()");
+  if (state_.load() == State::kNew) return true;
+  const Deadline until(timeout);
+  source_->settle(timeout.count() < 0 ? milliseconds::max() : timeout);
+  const std::uint64_t end = source_->end_position();
+  for (Pause pause;;) {
+    if (options_.reader == tracer::Reader::kPoll) {
+      std::unique_lock delivery(delivery_, std::defer_lock);
+      if (delivery.try_lock_until(until.within(pause.next())) && take_turn(std::move(delivery)) != 0) pause = Pause();
+    } else {
+      // Again and again: a record before the end may not be whole yet when it is read.
+      alarm_.ring();
+    }
+    if (delivered_.wait(end, until.within(pause.next()))) return true;
+    if (until.passed() || (go_on && !go_on())) return false;
+  }
 }
 
 void Reader::track(pid_t pid, const Context& context) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <tracer/session.hpp>
 
 #include "base/counter.hpp"
+#include "base/reached.hpp"
 #include "dispatch/outlets.hpp"
 #include "session/alarm.hpp"
 #include "session/context_table.hpp"
@@ -47,6 +49,9 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// Throws Error: kInCallback, kContradiction where the reader has its own thread.
   std::size_t poll(std::chrono::milliseconds timeout) { return poll_beside(timeout, -1); }
 
+  /// Throws Error(kInCallback), and what `go_on` throws.
+  bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on);
+
   void track(pid_t pid, const Context& context);
   void announce(const Announcement& announcement);
   struct OpenLabel {
@@ -79,6 +84,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
 
   /// As poll(), but also returns when `other_fd` is readable.
   std::size_t poll_beside(std::chrono::milliseconds timeout, int other_fd);
+  /// Reads, and delivers. Takes delivery over.
+  std::size_t take_turn(std::unique_lock<Gate> delivery);
   void run() noexcept;
   /// With delivery held.
   std::size_t round();
@@ -105,6 +112,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::vector<Event> batch_;                   ///< The one that was delivered last.
   std::atomic<std::thread::id> delivering_{};  ///< Whose callbacks run.
 
+  Reached delivered_;  ///< By the source's positions.
   std::atomic<State> state_{State::kNew};
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> finished_{false};

@@ -91,6 +91,10 @@ std::size_t Session::poll(std::chrono::milliseconds timeout) {
   const auto reader = impl_->reader;  // Likewise.
   return reader->poll(timeout);
 }
+bool Session::flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on) {
+  const auto reader = impl_->reader;  // Likewise.
+  return reader->flush(timeout, go_on);
+}
 bool Session::finished() const noexcept { return impl_->reader->finished(); }
 std::vector<ProcessSample> Session::living() { return impl_->reader->living(); }
 Statistics Session::statistics() const { return impl_->reader->statistics(); }

@@ -79,6 +79,12 @@ class Source {
   virtual void start(Feed& feed) = 0;
   /// Yields what is there, without waiting. True: the limit stopped it, and more may be there.
   virtual bool drain(Feed& feed, const DrainLimit& limit) = 0;
+  /// Waits, so long at most, until what has happened by now was noticed. From any thread.
+  virtual void settle(std::chrono::milliseconds) {}
+  /// Where what was noticed by now ends, as position() counts. From any thread.
+  virtual std::uint64_t end_position() const noexcept = 0;
+  /// How much was yielded.
+  virtual std::uint64_t position() const noexcept = 0;
   /// Detaches; what happened before is still yielded by drain(). May wait for up to 100 ms.
   virtual void stop() = 0;
   /// No more will come. From any thread.

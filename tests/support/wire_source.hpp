@@ -51,6 +51,14 @@ class WireSource : public tracer::internal::Source {
     }
     return true;
   }
+  std::uint64_t end_position() const noexcept override {
+    const std::lock_guard lock(mutex_);
+    return count_;
+  }
+  std::uint64_t position() const noexcept override {
+    const std::lock_guard lock(mutex_);
+    return count_ - pushed_.size();
+  }
   void stop() override { finish(); }
   bool finished() const noexcept override {
     const std::lock_guard lock(mutex_);
@@ -74,6 +82,7 @@ class WireSource : public tracer::internal::Source {
   void add(Pushed pushed) {
     const std::lock_guard lock(mutex_);
     pushed_.push_back(std::move(pushed));
+    ++count_;
     ready_.set();
   }
   std::optional<Pushed> take() {
@@ -90,6 +99,7 @@ class WireSource : public tracer::internal::Source {
   tracer::internal::Wakeup ready_;
   mutable std::mutex mutex_;
   std::deque<Pushed> pushed_;
+  std::uint64_t count_ = 0;
   std::map<std::string, std::uint64_t> losses_;
   bool finishing_ = false;
   tracer::internal::Decoder decoder_;

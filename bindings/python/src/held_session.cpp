@@ -11,19 +11,6 @@ namespace py = pybind11;
 
 namespace tracer::python {
 
-namespace {
-
-template <class T>
-bool flushed(T& what, std::chrono::milliseconds timeout) {
-  if constexpr (requires { what.flush(timeout); }) {
-    return what.flush(timeout);
-  } else {
-    return false;
-  }
-}
-
-}  // namespace
-
 HeldSession::HeldSession(SessionOptions options) : HeldSession(std::make_shared<Session>(std::move(options)), true) {}
 
 HeldSession::HeldSession(Source source, SessionOptions options)
@@ -106,10 +93,9 @@ bool HeldSession::flush(std::chrono::milliseconds timeout) {
     recording = held().recording;
   }
   const auto until = std::chrono::steady_clock::now() + timeout;
-  if (!flushed(*session, timeout)) return false;
+  if (!session->flush(timeout)) return false;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-  return !recording ||
-         flushed(*recording, timeout.count() < 0 ? timeout : std::max(left, std::chrono::milliseconds(0)));
+  return !recording || recording->flush(timeout.count() < 0 ? timeout : std::max(left, std::chrono::milliseconds(0)));
 }
 
 std::optional<Problem> HeldSession::recording_problem() const {

@@ -16,17 +16,17 @@ namespace py = pybind11;
 namespace tracer::python {
 
 void bind_recording(py::module_& module) {
-  py::class_<HeldReader>(module, "RecordingReader")
+  py::class_<HeldReader, std::shared_ptr<HeldReader>>(module, "RecordingReader")
       .def(py::init([](const py::object& file) {
              const std::string path = bytes_of(file);
              const py::gil_scoped_release released;
-             return std::make_unique<HeldReader>(RecordingReader(std::filesystem::path(path)));
+             return std::make_shared<HeldReader>(RecordingReader(std::filesystem::path(path)));
            }),
            py::arg("file"))
       .def(py::init([](int fd, const py::str& name) {
              std::string text = bytes_of(name);
              const py::gil_scoped_release released;
-             return std::make_unique<HeldReader>(RecordingReader(fd, std::move(text)));
+             return std::make_shared<HeldReader>(RecordingReader(fd, std::move(text)));
            }),
            py::arg("fd"), py::arg("name"))
       .def("host", [](const HeldReader& reader) { return object_of(reader.host()); })

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <vector>
 #include <optional>
 #include <utility>
 

@@ -52,9 +52,25 @@ def _close_all() -> None:
 atexit.register(_close_all)
 
 
+def _kernel_descriptors() -> set[int]:
+    """Those of programs, maps and links."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{name}").startswith("anon_inode:bpf"):
+                found.add(int(name))
+        except OSError:
+            continue
+    return found
+
+
 def _after_fork_in_child() -> None:
     global _open_lock
     _open_lock = threading.Lock()
+    # Else the parent's close() would not end them in the kernel while this child lives.
+    ours = set().union(*(each._kernel for each in _open))
+    for fd in ours & _kernel_descriptors() if ours else ():
+        os.close(fd)
     _open.clear()
 
 
@@ -74,10 +90,12 @@ class Session(Source):
         self._follows = follows
         self._subscriptions: list[_core.Subscription] = []
         self._spool = Spool(record)
+        others = _kernel_descriptors()
         self._core = _core.Session(options, recording)
         try:
             self._core.record(self._spool.writer(), self._spool.name)
             self._core.start()
+            self._kernel = _kernel_descriptors() - others
         except BaseException:
             self._core.close()
             raise
@@ -115,7 +133,8 @@ class Session(Source):
             raise RecordingError((problem,))
 
     def _forget(self) -> None:
-        self._subscriptions.clear()
+        while self._subscriptions:
+            self._subscriptions.pop().cancel()
         with _open_lock:
             _open.discard(self)
 

@@ -16,6 +16,7 @@ struct FakeSource::State {
   internal::Wakeup ready;  ///< While there is something to do.
   std::mutex mutex;
   std::deque<Event> events;
+  std::uint64_t pushed = 0;  ///< Those that were taken included.
   std::map<std::string, std::uint64_t> losses;
   bool finishing = false;  ///< No more will be pushed.
 
@@ -57,6 +58,14 @@ class FakeSource::Stream final : public internal::Source {
     }
     return true;
   }
+  std::uint64_t end_position() const noexcept override {
+    const std::lock_guard lock(state_->mutex);
+    return state_->pushed;
+  }
+  std::uint64_t position() const noexcept override {
+    const std::lock_guard lock(state_->mutex);
+    return state_->pushed - state_->events.size();
+  }
   void stop() override { state_->finish(); }
   bool finished() const noexcept override {
     const std::lock_guard lock(state_->mutex);
@@ -84,6 +93,7 @@ void FakeSource::push(Event event) {
   const std::lock_guard lock(state_->mutex);
   if (state_->finishing) return;
   state_->events.push_back(std::move(event));
+  ++state_->pushed;
   state_->ready.set();
 }
 

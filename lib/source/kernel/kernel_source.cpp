@@ -81,8 +81,12 @@ class KernelSource final : public Source, public Control {
     });
   }
 
+  void settle(std::chrono::milliseconds most) override { let_ending_end(counters_, std::min(most, kMostSettling)); }
+  std::uint64_t end_position() const noexcept override { return ring_.produced(); }
+  std::uint64_t position() const noexcept override { return ring_.consumed(); }
+
   void stop() override {
-    let_ending_end(counters_, std::chrono::milliseconds(100));
+    let_ending_end(counters_, kMostSettling);
     programs_.end_events();
     stopped_ = true;
   }
@@ -149,6 +153,7 @@ class KernelSource final : public Source, public Control {
  private:
   using Threads = std::vector<tracer_wire_thread>;
   static constexpr int kMostPasses = 16;
+  static constexpr std::chrono::milliseconds kMostSettling{100};
 
   /// While it lives the iterator takes in what the rules name.
   class Adopting {

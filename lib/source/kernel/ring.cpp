@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/kernel/ring.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <utility>
 
@@ -8,7 +11,15 @@
 
 namespace tracer::internal {
 
-Ring::Ring(const bpf_map& map) {
+Ring::Page::Page(int map, off_t offset)
+    : address_(::mmap(nullptr, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), PROT_READ, MAP_SHARED, map, offset)) {
+  if (address_ == MAP_FAILED) refuse("map the ring's positions", errno, LibbpfLog());
+}
+
+Ring::Page::~Page() { ::munmap(address_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))); }
+
+Ring::Ring(const bpf_map& map)
+    : consumer_(::bpf_map__fd(&map), 0), producer_(::bpf_map__fd(&map), ::sysconf(_SC_PAGESIZE)) {
   const LibbpfLog log;
   ring_.reset(::ring_buffer__new(::bpf_map__fd(&map), &Ring::on_record, this, nullptr));
   if (!ring_) refuse("map the ring", errno, log);

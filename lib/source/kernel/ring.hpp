@@ -2,8 +2,11 @@
 #pragma once
 
 #include <bpf/libbpf.h>
+#include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -24,13 +27,31 @@ class Ring {
   int fd() const noexcept;
   /// Gives what is there, without waiting. True: `take` stopped it. Throws what it throws, behind that record.
   bool consume(const Take& take);
+  /// How many bytes were put into it, and taken out of it, since it was made. From any thread.
+  std::uint64_t produced() const noexcept { return producer_->load(std::memory_order_acquire); }
+  std::uint64_t consumed() const noexcept { return consumer_->load(std::memory_order_acquire); }
 
  private:
+  using Position = const std::atomic<unsigned long>;
+  /// A page of the kernel's, as bpf_ringbuf_map() in the kernel lays them out.
+  class Page {
+   public:
+    Page(int map, off_t offset);
+    ~Page();
+    Page(const Page&) = delete;
+    Page& operator=(const Page&) = delete;
+    Position* operator->() const noexcept { return static_cast<Position*>(address_); }
+
+   private:
+    void* address_;
+  };
   struct Closer {
     void operator()(ring_buffer* ring) const noexcept { ::ring_buffer__free(ring); }
   };
   static int on_record(void* self, void* data, std::size_t size);
 
+  Page consumer_;
+  Page producer_;
   std::unique_ptr<ring_buffer, Closer> ring_;
   const Take* take_ = nullptr;  ///< While it is being consumed.
   bool stopped_ = false;

@@ -23,23 +23,15 @@ class RecordingSource final : public Source {
   void start(Feed&) override {}
 
   bool drain(Feed& feed, const DrainLimit& limit) override {
-    constexpr std::size_t kEventsPerLookAtTheClock = 64;
-    const auto until = std::chrono::steady_clock::now() + limit.time;
-    for (std::size_t count = 1; !finished_; ++count) {
-      Event event = file_.next(RecordingFile::Wait::kNever);
-      note_damage();
-      if (event.kind() == EventKind::kNone) {
-        if (!file_.at_end()) return false;
-        break;
-      }
-      feed.event(std::move(event));
-      if (count >= limit.records) return true;
-      if (count % kEventsPerLookAtTheClock == 0 && std::chrono::steady_clock::now() >= until) return true;
-    }
-    stop();
-    return false;
+    drains_.add(1);
+    const bool more = read(feed, limit);
+    if (!more) last_whole_drain_.set(drains_.value());
+    return more;
   }
 
+  /// Nobody knows how much a pipe still has: what is there now was read when a later drain finds no more.
+  std::uint64_t end_position() const noexcept override { return drains_.value() + 1; }
+  std::uint64_t position() const noexcept override { return last_whole_drain_.value(); }
   void stop() override {
     finished_ = true;
     ready_.clear();
@@ -61,6 +53,23 @@ class RecordingSource final : public Source {
   }
 
  private:
+  bool read(Feed& feed, const DrainLimit& limit) {
+    constexpr std::size_t kEventsPerLookAtTheClock = 64;
+    const auto until = std::chrono::steady_clock::now() + limit.time;
+    for (std::size_t count = 1; !finished_; ++count) {
+      Event event = file_.next(RecordingFile::Wait::kNever);
+      note_damage();
+      if (event.kind() == EventKind::kNone) {
+        if (!file_.at_end()) return false;
+        break;
+      }
+      feed.event(std::move(event));
+      if (count >= limit.records) return true;
+      if (count % kEventsPerLookAtTheClock == 0 && std::chrono::steady_clock::now() >= until) return true;
+    }
+    stop();
+    return false;
+  }
   void note_damage() noexcept {
     const RecordingDamage& damage = file_.damage();
     skipped_bytes_.set(damage.skipped_bytes);
@@ -71,7 +80,9 @@ class RecordingSource final : public Source {
   }
 
   RecordingFile file_;
-  Wakeup ready_;  ///< Until it is finished.
+  Wakeup ready_;    ///< Until it is finished.
+  Counter drains_;  ///< That began.
+  Counter last_whole_drain_;
   Counter skipped_bytes_;
   Counter skipped_events_;
   Counter missing_frames_;
