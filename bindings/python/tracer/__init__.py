@@ -38,23 +38,9 @@ if TYPE_CHECKING:
     from ._session import Session as Session, session as session
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
     from ._streams import Batches as Batches, EventStream as EventStream
+    from ._task import Task as Task, task as task
 
 # Where each public name is: a module is imported when a name of it is used first.
-_MODULE_OF = {
-    "TracerError": "_errors",
-    "InvalidArgumentError": "_errors",
-    "NotPermittedError": "_errors",
-    "UnsupportedKernelError": "_errors",
-    "OutOfMemoryError": "_errors",
-    "RecordingError": "_errors",
-    "RulesError": "_errors",
-    "CallbackError": "_errors",
-    "CommandError": "_errors",
-    "SessionClosedError": "_errors",
-    "InternalError": "_errors",
-    "Problem": "_errors",
-    "Task": "_task",
-    "task": "_task",
 _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
@@ -68,6 +54,7 @@ _NAMES_IN = {
     "_session": "Session session",
     "_state": "Damage FamilyState Statistics",
     "_streams": "Batches EventStream",
+    "_task": "Task task",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 
