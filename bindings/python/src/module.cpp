@@ -21,5 +21,7 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   tracer::python::bind_recording(module);
   tracer::python::bind_run(module);
   tracer::python::bind_check(module);
+  tracer::python::bind_tables(module);
   tracer::python::bind_labels(module);
+  tracer::python::bind_report(module);
 }

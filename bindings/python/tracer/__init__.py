@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ._check import check_engine_rules as check_engine_rules
     from ._errors import (
         CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
-        InvalidArgumentError as InvalidArgumentError, NotPermittedError as NotPermittedError,
+        InvalidArgumentError as InvalidArgumentError,
+        MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
         RulesError as RulesError, SessionClosedError as SessionClosedError, TracerError as TracerError,
         UnsupportedKernelError as UnsupportedKernelError,
@@ -34,9 +35,16 @@ if TYPE_CHECKING:
         SnapshotEnd as SnapshotEnd, TaskFinish as TaskFinish, TaskStart as TaskStart, ToolSample as ToolSample,
     )
     from ._recording import Recording as Recording, read as read
+    from ._report import (
+        CgroupMemory as CgroupMemory, Certificate as Certificate, Failure as Failure, Figure as Figure,
+        MissingFamily as MissingFamily, Pipeline as Pipeline, Report as Report, ReportCost as ReportCost,
+        ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Timeline as Timeline, TimeShare as TimeShare,
+    )
     from ._run import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage, run as run
     from ._session import Session as Session, session as session
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
+    from ._streams import Batches as Batches, EventStream as EventStream, TableBatches as TableBatches
+    from ._tables import Batch as Batch, Table as Table
     from ._streams import Batches as Batches, EventStream as EventStream
     from ._task import Task as Task, task as task
 
@@ -44,15 +52,19 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
-    "_errors": "CallbackError CommandError InternalError InvalidArgumentError NotPermittedError OutOfMemoryError Problem "
-    "RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
+    "_errors": "CallbackError CommandError InternalError InvalidArgumentError MissingPackageError NotPermittedError "
+    "OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
     "_events": "EVENT_KINDS CgroupSample Context ContextChange ContextTotals Event FailedProcess Host KindCount Label "
     "Ledger Loss Overruled ProcessExec ProcessExit ProcessSample ProcessStart ProgramAccount Progress Provenance "
     "Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
     "_recording": "Recording read",
+    "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "
+    "TimeShare Timeline",
     "_run": "CommandFailedError RunResult Usage run",
     "_session": "Session session",
     "_state": "Damage FamilyState Statistics",
+    "_streams": "Batches EventStream TableBatches",
+    "_tables": "Batch Table",
     "_streams": "Batches EventStream",
     "_task": "Task task",
 }

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from . import _core
 
-__all__ = ["Event", "Fact", "register"]
+__all__ = ["Event", "Fact", "rebuilt", "register"]
 
 
 class Fact:
@@ -38,7 +38,7 @@ class Fact:
         return f"{type(self).__name__}({said})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), self._values())
+        return rebuilt, (type(self), self._values())
 
     def __copy__(self) -> Fact:
         return self
@@ -72,7 +72,7 @@ def _plain(value: object) -> object:
     return value
 
 
-def _rebuilt(fact_type: type[Fact], values: tuple[Any, ...]) -> Fact:
+def rebuilt(fact_type: type[Fact], values: tuple[Any, ...]) -> Fact:
     fact = fact_type.__new__(fact_type)
     for name, value in zip(fact_type.__slots__, values, strict=True):
         object.__setattr__(fact, name, value)

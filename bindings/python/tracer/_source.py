@@ -93,4 +93,4 @@ class Source:
     def _repr_mimebundle_(self, include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> dict[str, str]:
         from ._show import mimebundle_of
 
-        return mimebundle_of(self)
+        return mimebundle_of(self, include, exclude)

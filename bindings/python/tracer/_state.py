@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -80,3 +81,21 @@ class Damage:
         return bool(
             self.skipped_bytes or self.skipped_events or self.missing_frames or self.read_error or self.truncated
         )
+
+    def lines(self) -> list[str]:
+        """In words; empty: all is there."""
+        lines = []
+        if self.skipped_bytes:
+            lines.append(f"{self.skipped_bytes} bytes are damaged or cut off; everything else was read")
+        if self.skipped_events:
+            lines.append(f"{self.skipped_events} events are of unknown kinds: a newer libtracer may know them")
+        if self.missing_frames:
+            lines.append(
+                f"{self.missing_frames} frames are missing: the writer could not write them, or the file was cut in "
+                "between"
+            )
+        if self.read_error:
+            lines.append(f"reading failed before the end: {os.strerror(self.read_error)}")
+        elif self.truncated:
+            lines.append("the recording has no end: it is still being written, or was cut short")
+        return lines
