@@ -16,6 +16,10 @@
 
 namespace tracer {
 
+namespace internal {
+struct RecordingAccess;
+}  // namespace internal
+
 /// What a recording could not give back.
 struct RecordingDamage {
   std::uint64_t skipped_bytes = 0;   ///< In frames that are cut, fail their checksum or break a rule of the format.
@@ -49,6 +53,7 @@ class TRACER_EXPORT RecordingReader {
   const RecordingDamage& damage() const noexcept;
 
  private:
+  friend internal::RecordingAccess;
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

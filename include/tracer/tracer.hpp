@@ -17,4 +17,5 @@
 #include <tracer/statistics.hpp>
 #include <tracer/subscription.hpp>
 #include <tracer/summary.hpp>
+#include <tracer/table.hpp>
 #include <tracer/version.hpp>

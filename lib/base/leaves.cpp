@@ -19,7 +19,17 @@ struct Place {
   bool nullable = false;
   bool dictionary = false;
   bool list = false;
+  FieldId optional_group = 0;
 };
+
+template <class T>
+std::uint64_t initial_of(const T& value) {
+  if constexpr (std::is_enum_v<T> || std::integral<T>) {
+    return static_cast<std::uint64_t>(value);
+  } else {
+    return 0;
+  }
+}
 
 template <Described T>
 void collect(std::vector<Leaf>& out, const Place& place) {
@@ -33,22 +43,24 @@ void collect(std::vector<Leaf>& out, const Place& place) {
                   place.prefix + beside_name(described.name),
                   place.nullable || kIsOptional<Member>,
                   place.dictionary || Part<Inner<Member>>,
-                  place.list || kIsListOfStructs<Member>};
+                  place.list || kIsListOfStructs<Member>,
+                  kIsOptional<Member> ? id : place.optional_group};
       if (described.shape == Shape::kBeside) below.prefix = place.prefix_beside;
       if (described.shape == Shape::kNested || described.shape == Shape::kBeside)
         below.prefix += std::string(described.name) + '.';
       collect<Inner<Member>>(out, below);
     } else {
       out.push_back({id, place.prefix + described.name, type_of<Member>(), described.unit,
-                     place.nullable || kIsOptional<Member>, place.dictionary, place.list});
+                     place.nullable || kIsOptional<Member>, place.dictionary, place.list,
+                     kIsOptional<Member> ? 0 : place.optional_group, initial_of(T().*described.member)});
     }
   });
 }
 
-template <class E>
-std::vector<Leaf> leaves_of() {
+template <class T>
+std::vector<Leaf> leaves_of(EventKind kind) {
   std::vector<Leaf> all;
-  collect<E>(all, {.id = field_id_of_kind(static_cast<std::uint16_t>(E::kKind)), .prefix = {}, .prefix_beside = {}});
+  collect<T>(all, {.id = field_id_of_kind(static_cast<std::uint16_t>(kind)), .prefix = {}, .prefix_beside = {}});
   return all;
 }
 
@@ -59,7 +71,7 @@ struct KindLeaves {
 
 template <class... E>
 std::array<KindLeaves, sizeof...(E)> all_leaves(TypeList<E...>) {
-  return {KindLeaves{E::kKind, leaves_of<E>()}...};
+  return {KindLeaves{E::kKind, leaves_of<E>(E::kKind)}...};
 }
 
 }  // namespace
@@ -69,6 +81,11 @@ std::span<const Leaf> leaves(EventKind kind) {
   for (const KindLeaves& each : all)
     if (each.kind == kind) return each.leaves;
   return {};
+}
+
+std::span<const Leaf> host_leaves() {
+  static const auto all = leaves_of<HostInfo>(EventKind::kNone);
+  return all;
 }
 
 std::string_view to_string(Type type) noexcept {

@@ -50,10 +50,16 @@ struct Leaf {
   bool nullable = false;    ///< It, or a group that it is in, can be absent.
   bool dictionary = false;  ///< In a part that events share.
   bool list = false;        ///< In a list of structs: any number of values in one event.
+  /// Of a field that is never absent by itself: the optional group that it is there with; 0 if it is in none.
+  FieldId present_with = 0;
+  std::uint64_t initial = 0;  ///< What such a field is where a stream has no value: as its struct begins.
 };
 
 /// In the order of their description. Empty for an unknown kind.
 std::span<const Leaf> leaves(EventKind kind);
+
+/// The same for HostInfo; of no kind.
+std::span<const Leaf> host_leaves();
 
 std::string_view to_string(Type type) noexcept;  ///< "u64", "text" …
 std::string_view to_string(Unit unit) noexcept;  ///< "ns", "bytes" …; "" for none.

@@ -8,7 +8,7 @@
 namespace tracer::internal {
 namespace {
 
-/// Reads one struct from a row, field by field. What has no column keeps what its struct begins with.
+/// Reads one struct from a row, field by field. What has no value is absent, or as its struct begins.
 class RowReader {
  public:
   RowReader(const ColumnFrame& frame, const SharedParts& parts, const Column* first, std::size_t row) noexcept
@@ -41,7 +41,11 @@ class RowReader {
     } else if constexpr (Described<M>) {
       read(member);
     } else {
-      if (next_->present(row_)) read_value(value_in(member));
+      if (next_->present(row_)) {
+        read_value(value_in(member));
+      } else if constexpr (kIsOptional<M>) {
+        member.reset();
+      }
       ++next_;
     }
   }
@@ -142,5 +146,7 @@ Event EventRows::next() {
   }
   return {};
 }
+
+Event EventRows::event(std::size_t place, std::size_t row) const { return kMakeEvent[place](*frame_, parts_, row); }
 
 }  // namespace tracer::internal

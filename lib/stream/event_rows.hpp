@@ -29,6 +29,10 @@ class EventRows {
   void open(const ColumnFrame& frame);
   /// The next event of a kind that is known; empty when there is none.
   Event next();
+  /// The event of a row of the kind at `place`, wherever next() is. Only while a frame is open.
+  Event event(std::size_t place, std::size_t row) const;
+  /// How many rows next() is done with.
+  std::size_t position() const noexcept { return row_; }
   /// Events of the frame that were not made, as those before them take all that a frame's may.
   std::size_t refused() const noexcept { return refused_; }
 

@@ -25,6 +25,15 @@ FrameEncoder::FrameEncoder() {
   for (const auto& specs : kKindSpecs) kinds_.emplace_back(specs.size());
 }
 
+Event FrameEncoder::fitting(const Event& event) {
+  if (event.charge_bytes() <= kMaxEventBytes) return event;
+  Loss loss;
+  loss.time_ns = event.time_ns();
+  loss.cause = "event_too_large";
+  loss.count = 1;
+  return loss;
+}
+
 std::size_t FrameEncoder::most_bytes() const noexcept {
   std::size_t cells = cells_ + tables_.item_cells + tables_.texts.size();
   std::apply(

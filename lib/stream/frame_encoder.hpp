@@ -26,6 +26,8 @@ class FrameEncoder {
   static constexpr std::size_t kMaxEventBytes = 256u << 10;
 
   FrameEncoder();
+  /// `event`, or in the place of one that is too large a Loss with the cause "event_too_large".
+  static Event fitting(const Event& event);
 
   bool empty() const noexcept { return order_.empty(); }
   /// False: close it first.

@@ -41,20 +41,40 @@ Event RecordingFile::next(Wait wait) {
       has_session_end_ = event.kind() == EventKind::kSessionEnd;
       return event;
     }
-    refused_events_ += rows_.refused();
+    note_refused(rows_.refused());
     rows_ = {};
-    const StreamReader::Step step = next_step(wait);
-    damage_ = reader_.damage();
-    damage_.skipped_events += refused_events_;
-    damage_.read_error = read_error_;
-    if (step == StreamReader::Step::kNeedsBytes) return {};
-    if (step != StreamReader::Step::kFrame) {
-      damage_.truncated = !has_session_end_;
-      at_end_ = true;
-      return {};
-    }
+    if (!open_frame(wait)) return {};
     rows_.open(reader_.frame());
   }
+}
+
+RecordingFile::FrameRest RecordingFile::next_frame(Wait wait) {
+  std::size_t first = rows_.position();
+  rows_ = {};
+  if (first == 0 || first >= reader_.frame().rows()) {
+    first = 0;
+    if (!open_frame(wait)) return {};
+  }
+  const ColumnFrame& frame = reader_.frame();
+  if (frame.rows() != 0) has_session_end_ = frame.place_of_row(frame.rows() - 1) == kPlaceOfKind<SessionEnd>;
+  return {&frame, first};
+}
+
+void RecordingFile::note_refused(std::size_t events) noexcept {
+  refused_events_ += events;
+  damage_.skipped_events += events;
+}
+
+bool RecordingFile::open_frame(Wait wait) {
+  const StreamReader::Step step = next_step(wait);
+  damage_ = reader_.damage();
+  damage_.skipped_events += refused_events_;
+  damage_.read_error = read_error_;
+  if (step == StreamReader::Step::kNeedsBytes) return false;
+  if (step == StreamReader::Step::kFrame) return true;
+  damage_.truncated = !has_session_end_;
+  at_end_ = true;
+  return false;
 }
 
 void RecordingFile::fail(ErrorCode code, int error_number, fmt::format_string<const std::string&> what,

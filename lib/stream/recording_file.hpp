@@ -29,15 +29,27 @@ class RecordingFile {
   /// The next event; empty at the end, or when it would have to wait: at_end() says which.
   Event next(Wait wait);
   bool at_end() const noexcept { return at_end_; }
+  /// The rows that next() has not given yet.
+  struct FrameRest {
+    const ColumnFrame* frame = nullptr;  ///< Valid until the next call of anything.
+    std::size_t first_row = 0;
+  };
+  /// For readers of columns. No frame: as next().
+  FrameRest next_frame(Wait wait);
+  /// Events that a reader of columns has refused for their size.
+  void note_refused(std::size_t events) noexcept;
 
   const HostInfo& host() const noexcept { return reader_.header().host; }
   const RecordingDamage& damage() const noexcept { return damage_; }
   /// Readable when there are bytes; -1 for a file that always has.
   int pipe_fd() const noexcept;
+  const std::string& name() const noexcept { return name_; }
 
  private:
   [[noreturn]] void fail(ErrorCode code, int error_number, fmt::format_string<const std::string&> what,
                          std::string fix) const;
+  /// False: at the end, or it would have to wait.
+  bool open_frame(Wait wait);
   StreamReader::Step next_step(Wait wait);
   void read_header();
   bool may_read(Wait wait) const;
@@ -54,6 +66,12 @@ class RecordingFile {
   RecordingDamage damage_;
   bool has_session_end_ = false;
   bool at_end_ = false;
+};
+
+/// What is behind a RecordingReader, for the tables.
+struct RecordingAccess {
+  /// Null: the reader was moved from.
+  static RecordingFile* file(RecordingReader& reader) noexcept;
 };
 
 }  // namespace tracer::internal

@@ -22,13 +22,7 @@ StreamWriter::StreamWriter(const HostInfo& host) : frames_(random_id()) {
 }
 
 void StreamWriter::append(const Event& event) {
-  if (event.charge_bytes() > FrameEncoder::kMaxEventBytes) {
-    Loss loss;
-    loss.time_ns = event.time_ns();
-    loss.cause = "event_too_large";
-    loss.count = 1;
-    return append(loss);
-  }
+  if (event.charge_bytes() > FrameEncoder::kMaxEventBytes) return append(FrameEncoder::fitting(event));
   if (!encoder_.has_room() || charged_bytes_ + event.charge_bytes() > kMaxChargeBytes / 2) close_frame();
   charged_bytes_ += event.charge_bytes();
   encoder_.append(event);

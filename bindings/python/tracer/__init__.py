@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ._check import check_engine_rules as check_engine_rules
     from ._errors import (
         CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
-        InvalidArgumentError as InvalidArgumentError, NotPermittedError as NotPermittedError,
+        InvalidArgumentError as InvalidArgumentError,
+        MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
         RulesError as RulesError, SessionClosedError as SessionClosedError, TracerError as TracerError,
         UnsupportedKernelError as UnsupportedKernelError,
@@ -43,13 +44,15 @@ if TYPE_CHECKING:
     from ._session import Session as Session, session as session
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
     from ._streams import Batches as Batches, EventStream as EventStream
+    from ._tables import Batch as Batch, Table as Table
+    from ._task import Task as Task, task as task
 
 # Where each public name is: a module is imported when a name of it is used first.
 _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
-    "_errors": "CallbackError CommandError InternalError InvalidArgumentError NotPermittedError OutOfMemoryError Problem "
-    "RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
+    "_errors": "CallbackError CommandError InternalError InvalidArgumentError MissingPackageError NotPermittedError "
+    "OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
     "_events": "EVENT_KINDS CgroupSample Context ContextChange ContextTotals Event FailedProcess Host KindCount Label "
     "Ledger Loss Overruled ProcessExec ProcessExit ProcessSample ProcessStart ProgramAccount Progress Provenance "
     "Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
@@ -60,6 +63,8 @@ _NAMES_IN = {
     "_session": "Session session",
     "_state": "Damage FamilyState Statistics",
     "_streams": "Batches EventStream",
+    "_tables": "Batch Table",
+    "_task": "Task task",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 

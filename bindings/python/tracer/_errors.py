@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
-    "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError", "Problem",
+    "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError",
+    "MissingPackageError", "Problem",
 ]
 
 
@@ -68,6 +69,10 @@ class TracerError(Exception):
 
     def __reduce__(self) -> tuple[type[TracerError], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)
+
+
+class MissingPackageError(TracerError, ImportError):
+    """A package that libtracer can do without is needed here (TRC101)."""
 
 
 class InternalError(TracerError):

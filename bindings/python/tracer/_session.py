@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _core, _hooks
 from ._errors import InvalidArgumentError, Problem, SessionClosedError
 from ._options import context_fields, filter_rules
 from ._source import Source
@@ -52,9 +52,25 @@ def _close_all() -> None:
 atexit.register(_close_all)
 
 
+def _kernel_descriptors() -> set[int]:
+    """Those of programs, maps and links."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{name}").startswith("anon_inode:bpf"):
+                found.add(int(name))
+        except OSError:
+            continue
+    return found
+
+
 def _after_fork_in_child() -> None:
     global _open_lock
     _open_lock = threading.Lock()
+    # Else the parent's close() would not end them in the kernel while this child lives.
+    ours = set().union(*(each._kernel for each in _open))
+    for fd in ours & _kernel_descriptors() if ours else ():
+        os.close(fd)
     _open.clear()
 
 
@@ -74,13 +90,16 @@ class Session(Source):
         self._follows = follows
         self._subscriptions: list[_core.Subscription] = []
         self._spool = Spool(record)
+        others = _kernel_descriptors()
         self._core = _core.Session(options, recording)
         try:
             self._core.record(self._spool.writer(), self._spool.name)
             self._core.start()
+            self._kernel = _kernel_descriptors() - others
         except BaseException:
             self._core.close()
             raise
+        self._tasks = _hooks.session_opened(self._core, context) if self._core.from_kernel else 0
         with _open_lock:
             _open.add(self)
 
@@ -104,6 +123,7 @@ class Session(Source):
         if self._core.forked:
             raise SessionClosedError(True)
         was_open = self._core.open
+        _hooks.session_closed(self._tasks)
         self._core.close()
         self._forget()
         problem = self._core.recording_problem() if was_open else None
@@ -113,7 +133,8 @@ class Session(Source):
             raise RecordingError((problem,))
 
     def _forget(self) -> None:
-        self._subscriptions.clear()
+        while self._subscriptions:
+            self._subscriptions.pop().cancel()
         with _open_lock:
             _open.discard(self)
 
@@ -127,6 +148,7 @@ class Session(Source):
         core = getattr(self, "_core", None)
         if core is not None and core.open:
             warnings.warn(f"unclosed {self.__class__.__name__}", ResourceWarning, source=self, stacklevel=2)
+            _hooks.session_closed(getattr(self, "_tasks", 0))
             core.close()
 
     @property
@@ -206,10 +228,14 @@ class Session(Source):
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> Task:
-        """A scope: what this thread starts in it, forks and execs included, belongs to this task."""
+        """A scope: what is started in it belongs to this task, by this thread and by what it hands work to. See Task.
+
+        In a child made by fork it does nothing."""
         from ._task import Task
 
-        return Task(self, name, sample=sample, step=step, attempt=attempt, task_id=task_id, labels=labels)
+        if not self._core.forked:
+            self._require_open()
+        return Task(name, session=self._tasks, sample=sample, step=step, attempt=attempt, task_id=task_id, labels=labels)
 
     def run(self, argv: Collection[Path], **options: Any) -> RunResult:
         """Runs a command in this session, as tracer.run() does in one of its own."""

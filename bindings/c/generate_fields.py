@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes include/tracer/fields.h from tests/data/schema.golden, which the unit tests compare with the schema."""
+import argparse
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+GOLDEN = HERE.parent.parent / "tests/data/schema.golden"
+HEADER = HERE / "include/tracer/fields.h"
+
+HEAD = """\
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers of all fields of all events, with their types and units. Made by generate_fields.py. */
+#ifndef TRACER_FIELDS_H
+#define TRACER_FIELDS_H
+
+#include <stdint.h>
+
+"""
+
+
+def constant(name):
+    return "TRACER_FIELD_" + name.upper().replace(".", "_")
+
+
+def text():
+    lines = []
+    seen = set()
+    for line in GOLDEN.read_text(encoding="utf-8").splitlines():
+        number, name, kind, unit, *null = line.split()
+        if constant(name) in seen:
+            sys.exit(f"two fields would be {constant(name)}")
+        seen.add(constant(name))
+        note = ", ".join([kind, *([unit] if unit != "-" else []), *(["can be absent"] if null else [])])
+        lines.append(f"#define {constant(name)} UINT64_C(0x{number}) /* {note} */\n")
+    return HEAD + "".join(lines) + "\n#endif\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only compare")
+    if parser.parse_args().check:
+        if HEADER.read_text(encoding="utf-8") != text():
+            sys.exit(f"{HEADER} is not what tests/data/schema.golden asks for: run {HERE.name}/generate_fields.py")
+    else:
+        HEADER.write_text(text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

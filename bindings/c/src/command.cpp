@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include <tracer/run.hpp>
+
+#include "event_handle.hpp"
+#include "list_handle.hpp"
+#include "session_state.hpp"
+#include "sizes.hpp"
+
+using namespace tracer;
+using namespace tracer::c;
+
+struct tracer_command {
+  explicit tracer_command(CommandOptions options) : command(std::move(options)) {}
+
+  Owner owner = {};
+  Command command;
+  bool released = false;
+};
+
+struct tracer_command_trace {
+  CommandTrace trace;
+};
+
+tracer_status tracer_command_new(const tracer_command_options* options, tracer_command** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    const tracer_command_options given = take(options, "options");
+    CommandOptions own;
+    if (given.argc != 0) need(given.argv, "options->argv");
+    for (std::size_t i = 0; i < given.argc; ++i)
+      own.argv.push_back(text_or_empty(given.argv[i], "a word of options->argv"));
+    if (const auto user = optional_text(given.user, "options->user")) own.user = find_user(*user);
+    if (given.prepare != nullptr) own.prepare = [prepare = given.prepare, data = given.prepare_data] { prepare(data); };
+    return new tracer_command(std::move(own));
+  });
+}
+
+void tracer_command_free(tracer_command* command) { free_own(command); }
+
+int32_t tracer_command_pid(const tracer_command* command) { return command == nullptr ? 0 : command->command.pid(); }
+
+tracer_status tracer_command_release(tracer_command* command, tracer_error* error) {
+  return guard(error, [&] {
+    tracer_command& own = need_own(command, "command");
+    if (own.released) throw Refusal{TRACER_ENDED, "the command was released before"};
+    own.released = true;
+    own.command.release();
+  });
+}
+
+tracer_status tracer_command_ended(tracer_command* command, int* wait_status) {
+  if (wait_status != nullptr) *wait_status = 0;
+  return guard(nullptr, [&]() -> tracer_status {
+    Command& own = need_own(command, "command").command;
+    int& out = need(wait_status, "wait_status");
+    const auto ended = own.ended();
+    if (!ended) return TRACER_ABSENT;
+    out = *ended;
+    return TRACER_OK;
+  });
+}
+
+tracer_status tracer_command_signal(const tracer_command* command, int number) {
+  return guard(nullptr, [&] { need_own(command, "command").command.signal(number); });
+}
+
+tracer_command_trace* tracer_command_trace_new(int32_t pid) {
+  tracer_command_trace* trace = nullptr;
+  static_cast<void>(guard_make(&trace, nullptr, [&] { return new tracer_command_trace{CommandTrace(pid)}; }));
+  return trace;
+}
+
+void tracer_command_trace_free(tracer_command_trace* trace) { delete trace; }
+
+uint8_t tracer_command_trace_saw(tracer_command_trace* trace, const tracer_event* event) {
+  bool saw = false;
+  static_cast<void>(guard(nullptr, [&] { saw = need(trace, "trace").trace.saw(event_of(need(event, "event"))); }));
+  return saw ? 1 : 0;
+}
+
+uint8_t tracer_command_trace_ended(const tracer_command_trace* trace) {
+  return trace != nullptr && trace->trace.ended() ? 1 : 0;
+}
+
+tracer_status tracer_command_trace_argv(const tracer_command_trace* trace, tracer_list** out, tracer_error* error) {
+  return guard_make(out, error, [&] { return new tracer_list{need(trace, "trace").trace.argv()}; });
+}
+
+tracer_status tracer_session_dispatch_until_ended(tracer_session* session, const tracer_command_trace* trace,
+                                                  int64_t timeout_ms, tracer_error* error) {
+  return guard(error, [&]() -> tracer_status {
+    const auto state = need_own(session, "session").state;
+    state->refuse_in_callback("tracer_session_dispatch_until_ended()");
+    const CommandTrace& followed = need(trace, "trace").trace;
+    const auto limit = timeout_ms < 0 ? std::chrono::hours(24 * 365) : limit_of(timeout_ms);
+    return poll_until_ended(state->session(), followed, limit) ? TRACER_OK : TRACER_TIMED_OUT;
+  });
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a session, a machine or an event is asked for.
+#include <tracer/check.hpp>
+#include <tracer/explain.hpp>
+
+#include "account_fields.hpp"
+#include "base/clock.hpp"
+#include "event_handle.hpp"
+#include "list_handle.hpp"
+#include "session_state.hpp"
+#include "sizes.hpp"
+
+using namespace tracer;
+using namespace tracer::c;
+
+namespace {
+
+Session& session_of(const tracer_session* session) { return need_own(session, "session").state->session(); }
+
+/// The context of an event; null: it has none.
+const Context* context_in(const Event& event) {
+  const Context* found = nullptr;
+  visit(
+      [&](const auto& body) {
+        if constexpr (requires { *body.process; }) found = body.process->context.get();
+        if constexpr (requires { *body.context; }) found = body.context.get();
+        if constexpr (requires { *body.after; }) found = body.after.get();
+      },
+      event);
+  return found;
+}
+
+}  // namespace
+
+tracer_status tracer_session_families(const tracer_session* session, tracer_list** out, tracer_error* error) {
+  return guard_make(out, error, [&] { return new tracer_list{session_of(session).families()}; });
+}
+
+tracer_status tracer_session_totals(const tracer_session* session, tracer_list** out, tracer_error* error) {
+  return guard_make(out, error, [&] { return new tracer_list{session_of(session).totals()}; });
+}
+
+tracer_status tracer_session_explain(const tracer_session* session, tracer_list** out, tracer_error* error) {
+  return guard_make(out, error, [&] { return new tracer_list{session_of(session).explain()}; });
+}
+
+tracer_status tracer_session_rule_problems(const tracer_session* session, tracer_list** out, tracer_error* error) {
+  return guard_make(out, error, [&] { return new tracer_list{session_of(session).rule_problems()}; });
+}
+
+tracer_status tracer_session_losses(const tracer_session* session, tracer_list** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    std::vector<LossCount> losses;
+    for (const auto& [cause, count] : session_of(session).statistics().losses) losses.push_back({cause, count});
+    return new tracer_list{std::move(losses)};
+  });
+}
+
+tracer_status tracer_session_statistics(const tracer_session* session, tracer_statistics* out, tracer_error* error) {
+  return guard(error, [&] {
+    const Statistics own = session_of(session).statistics();
+    tracer_statistics value{};
+    value.records = own.records;
+    value.record_bytes = own.record_bytes;
+    value.events = own.events;
+    value.callback_errors = own.callback_errors;
+    value.secrets_masked = own.secrets_masked;
+    value.announcements_met = own.announcements_met;
+    value.announcements_expired = own.announcements_expired;
+    value.announcements_refused = own.announcements_refused;
+    value.lost = own.lost();
+    value.cost_cpu_ns = own.cost.cpu_ns;
+    value.cost_snapshots_cpu_ns = own.cost.snapshots_cpu_ns;
+    put(value, value.cost_kernel_ns, TRACER_HAS_COST_KERNEL_NS, own.cost.kernel_ns);
+    put(value, value.cost_memory_bytes, TRACER_HAS_COST_MEMORY_BYTES, own.cost.memory_bytes);
+    put(value, value.cost_kernel_memory_bytes, TRACER_HAS_COST_KERNEL_MEMORY_BYTES, own.cost.kernel_memory_bytes);
+    give(out, value, "out");
+  });
+}
+
+tracer_status tracer_check(tracer_list** out, tracer_error* error) {
+  return guard_make(out, error, [&] { return new tracer_list{check().items}; });
+}
+
+tracer_status tracer_check_engine_rules(tracer_string path, tracer_error* error) {
+  return guard(error, [&] { check_engine_rules(text_or_empty(path, "path")); });
+}
+
+tracer_status tracer_event_explain(const tracer_event* event, tracer_string engine_rules, tracer_list** out,
+                                   tracer_error* error) {
+  return guard_make(out, error, [&] {
+    const Context* context = context_in(event_of(need(event, "event")));
+    if (context == nullptr) throw Refusal{TRACER_ABSENT, "events of this kind have no context"};
+    return new tracer_list{explain(*context, text_or_empty(engine_rules, "engine_rules"))};
+  });
+}
+
+tracer_status tracer_resolve_process(int32_t pid, tracer_string engine_rules, tracer_event** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    ProcessStart start{};
+    start.time_ns = internal::boot_time_ns();
+    start.process = std::make_shared<const Process>(resolve_process(pid, text_or_empty(engine_rules, "engine_rules")));
+    start.attached_ns = start.time_ns;
+    return new_handle(Event(std::move(start)));
+  });
+}

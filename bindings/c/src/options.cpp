@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <limits>
+#include <memory>
+
+#include "session_state.hpp"
+#include "sizes.hpp"
+
+namespace tracer::c {
+namespace {
+
+struct CallbackFailed {
+  std::int32_t result;
+};
+
+[[noreturn]] void refuse(std::string what) { throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, std::move(what)}; }
+
+void set_size(std::size_t& option, std::uint64_t given) {
+  if (given != 0) option = static_cast<std::size_t>(given);
+}
+
+pid_t pid_of(std::uint64_t number) {
+  if (number > static_cast<std::uint64_t>(std::numeric_limits<pid_t>::max())) refuse("no process has such a pid");
+  return static_cast<pid_t>(number);
+}
+
+uid_t uid_of(std::uint64_t number) {
+  if (number > std::numeric_limits<uid_t>::max()) refuse("no user has such a uid");
+  return static_cast<uid_t>(number);
+}
+
+void add_rule(Filter& filter, const tracer_filter_rule& rule) {
+  const bool include = rule.exclude == 0;
+  Context context = context_of(rule.context);
+  std::string text = text_or_empty(rule.text, "rule.text");
+  switch (rule.subject) {
+    case TRACER_FILTER_TREE:
+      include ? filter.include_tree(pid_of(rule.number), std::move(context)) : filter.exclude_tree(pid_of(rule.number));
+      return;
+    case TRACER_FILTER_CGROUP:
+      include ? filter.include_cgroup(std::move(text), std::move(context)) : filter.exclude_cgroup(std::move(text));
+      return;
+    case TRACER_FILTER_UID:
+      include ? filter.include_uid(uid_of(rule.number)) : filter.exclude_uid(uid_of(rule.number));
+      return;
+    case TRACER_FILTER_EXE: include ? filter.include_exe(std::move(text)) : filter.exclude_exe(std::move(text)); return;
+    case TRACER_FILTER_TOOL:
+      include ? filter.include_tool(std::move(text)) : filter.exclude_tool(std::move(text));
+      return;
+    case TRACER_FILTER_ARGUMENT:
+      include ? filter.include_argument(std::move(text)) : filter.exclude_argument(std::move(text));
+      return;
+    default: refuse("rule.subject is none of TRACER_FILTER_...");
+  }
+}
+
+Filter filter_of(const tracer_session_options& given) {
+  Filter filter;
+  if (given.rule_count == 0) return filter;
+  need(given.rules, "options->rules");
+  check_size(*given.rules, "options->rules");
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given.rules);
+  const std::size_t stride = given.rules->size;
+  for (std::size_t i = 0; i < given.rule_count; ++i) {
+    const auto* rule = reinterpret_cast<const tracer_filter_rule*>(bytes + i * stride);
+    if (rule->size != stride) throw Refusal{TRACER_WRONG_SIZE, "the rules are not all of the same size"};
+    add_rule(filter, take(rule, "rule"));
+  }
+  return filter;
+}
+
+std::vector<Family> families_of(tracer_families given) {
+  constexpr tracer_families kAll = TRACER_FAMILY_LIFECYCLE | TRACER_FAMILY_WAITS | TRACER_FAMILY_SNAPSHOTS;
+  if ((given & ~kAll) != 0) refuse("options->families has a bit that is none of TRACER_FAMILY_...");
+  std::vector<Family> families;
+  if ((given & TRACER_FAMILY_WAITS) != 0) families.push_back(Family::kWaits);
+  if ((given & TRACER_FAMILY_SNAPSHOTS) != 0) families.push_back(Family::kSnapshots);
+  return families;
+}
+
+/// The last copy calls `destroy`.
+std::function<void(std::exception_ptr)> on_error_of(const tracer_session_options& given) {
+  if (given.on_error == nullptr) return {};
+  const std::shared_ptr<void> data(given.on_error_data, [destroy = given.on_error_destroy](void* user_data) {
+    if (destroy != nullptr) destroy(user_data);
+  });
+  return [data, on_error = given.on_error](std::exception_ptr thrown) {
+    std::int32_t result = -1;
+    try {
+      std::rethrow_exception(std::move(thrown));
+    } catch (const CallbackFailed& failed) {
+      result = failed.result;
+    } catch (...) {
+    }
+    on_error(data.get(), result);
+  };
+}
+
+Context with_labels(Context context, const tracer_context& given) {
+  if (given.label_count != 0) need(given.labels, "context->labels");
+  for (std::size_t i = 0; i < given.label_count; ++i)
+    context.labels.push_back({text_or_empty(given.labels[i].name, "the name of a label"),
+                              text_or_empty(given.labels[i].value, "the value of a label")});
+  return context;
+}
+
+std::optional<std::uint64_t> unless_0(std::uint64_t number) {
+  return number == 0 ? std::nullopt : std::optional(number);
+}
+
+AnnouncementKey key_of(const tracer_announcement& given) {
+  const OfProcess process{given.pid, unless_0(given.start_ns)};
+  std::string text = text_or_empty(given.text, "announcement->text");
+  switch (given.key) {
+    case TRACER_KEY_IN_WORK_DIR: return InWorkDir{std::move(text)};
+    case TRACER_KEY_OF_PROCESS: return process;
+    case TRACER_KEY_IN_CGROUP: return InCgroup{std::move(text)};
+    case TRACER_KEY_IN_CONTAINER: return InContainer{std::move(text)};
+    case TRACER_KEY_IN_SLURM_JOB: return InSlurmJob{std::move(text)};
+    case TRACER_KEY_BELOW_PROCESS: {
+      BelowProcess below{process, {}};
+      if (given.argc != 0) need(given.argv, "announcement->argv");
+      for (std::size_t i = 0; i < given.argc; ++i)
+        below.argv.push_back(text_or_empty(given.argv[i], "a word of announcement->argv"));
+      return below;
+    }
+    default: refuse("announcement->key is none of TRACER_KEY_...");
+  }
+}
+
+}  // namespace
+
+void throw_callback_failed(std::int32_t result) { throw CallbackFailed{result}; }
+
+SessionOptions session_options(const tracer_session_options& given) {
+  SessionOptions options;
+  if (given.reader > TRACER_READER_POLL) refuse("options->reader is none of TRACER_READER_...");
+  options.reader = given.reader == TRACER_READER_POLL ? Reader::kPoll : Reader::kOwnThread;
+  if (given.families != 0) options.families = families_of(given.families);
+  options.filter = filter_of(given);
+  set_size(options.ring_bytes, given.ring_bytes);
+  set_size(options.max_processes, given.max_processes);
+  set_size(options.max_contexts, given.max_contexts);
+  set_size(options.max_labeled_threads, given.max_labeled_threads);
+  set_size(options.max_announcements, given.max_announcements);
+  if (given.sample_interval_ms != 0) options.sample_interval = std::chrono::milliseconds(given.sample_interval_ms);
+  if (given.max_cost_share != 0) options.max_cost_share = given.max_cost_share;
+  options.mask_secrets = given.keep_secrets == 0;
+  options.read_engine_notes = given.skip_engine_notes == 0;
+  options.tool_rules = text_or_empty(given.tool_rules, "options->tool_rules");
+  options.secret_rules = text_or_empty(given.secret_rules, "options->secret_rules");
+  options.engine_rules = text_or_empty(given.engine_rules, "options->engine_rules");
+  options.on_error = on_error_of(given);
+  return options;
+}
+
+Context context_of(const tracer_context* pointer) {
+  if (pointer == nullptr) return {};
+  const tracer_context given = take(pointer, "context");
+  Context context;
+  context.pipeline = optional_text(given.pipeline, "context->pipeline");
+  context.run = optional_text(given.run, "context->run");
+  context.step = optional_text(given.step, "context->step");
+  context.sample = optional_text(given.sample, "context->sample");
+  context.task = optional_text(given.task, "context->task");
+  context.task_id = optional_text(given.task_id, "context->task_id");
+  context.engine = optional_text(given.engine, "context->engine");
+  if (given.attempt != 0) context.attempt = given.attempt;
+  return with_labels(std::move(context), given);
+}
+
+Announcement announcement_of(const tracer_announcement& given) {
+  Announcement announcement{key_of(given)};
+  announcement.context = context_of(given.context);
+  announcement.requested.millicpus = unless_0(given.requested_millicpus);
+  announcement.requested.memory_bytes = unless_0(given.requested_memory_bytes);
+  announcement.requested.time_ns = unless_0(given.requested_time_ns);
+  announcement.requested.container = optional_text(given.requested_container, "announcement->requested_container");
+  announcement.requested.tag = optional_text(given.requested_tag, "announcement->requested_tag");
+  if (given.expires_after_ms != 0) announcement.expires_after = std::chrono::milliseconds(given.expires_after_ms);
+  return announcement;
+}
+
+QueueOptions queue_options(const tracer_queue_options& given) {
+  QueueOptions options;
+  if (given.kind_count != 0) need(given.kinds, "options->kinds");
+  for (std::size_t i = 0; i < given.kind_count; ++i) {
+    const auto kind = static_cast<EventKind>(given.kinds[i]);
+    if (to_string(kind).empty()) refuse("options->kinds has a kind that is none of TRACER_EVENT_...");
+    options.kinds.push_back(kind);
+  }
+  set_size(options.capacity_bytes, given.capacity_bytes);
+  return options;
+}
+
+}  // namespace tracer::c

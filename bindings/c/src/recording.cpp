@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+
+#include <cerrno>
+#include <optional>
+#include <span>
+
+#include "event_handle.hpp"
+#include "recording_handle.hpp"
+#include "session_state.hpp"
+#include "sizes.hpp"
+
+using namespace tracer;
+using namespace tracer::c;
+
+struct tracer_sink {
+  Owner owner = {};
+  SinkHandle handle;
+};
+
+namespace {
+
+/// A copy of the caller's descriptor. Throws Error.
+int copy_of(int fd, ErrorCode code) {
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  if (copy < 0) throw Error({code, errno, "can't use the descriptor " + std::to_string(fd), "pass an open one", {}});
+  return copy;
+}
+
+std::string path_of(tracer_string path) {
+  std::string text = text_or_empty(path, "path");
+  if (text.empty()) throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "path is empty"};
+  return text;
+}
+
+template <class Make>
+tracer_status add_sink(tracer_session* session, const tracer_queue_options* options, tracer_sink** out,
+                       tracer_error* error, Make&& make) {
+  return guard_make(out, error, [&] {
+    constexpr tracer_queue_options kDefaults = TRACER_QUEUE_OPTIONS_INIT;
+    QueueOptions given = queue_options(take(options == nullptr ? &kDefaults : options, "options"));
+    Session& running = need_own(session, "session").state->running();
+    return new tracer_sink{Owner(), running.add_sink(make(running.host()), std::move(given))};
+  });
+}
+
+void give_host(tracer_host* out, const HostInfo& host) {
+  give(out,
+       {0, string_of(host.boot_id), string_of(host.host_name), string_of(host.kernel_release),
+        string_of(host.architecture), string_of(host.tracer_version), host.memory_bytes, host.wall_offset_ns,
+        host.cpu_count, 0},
+       "out");
+}
+
+tracer_status report(tracer_error* error, const std::optional<Problem>& problem) {
+  if (!problem) return TRACER_OK;
+  store(error, *problem);
+  return status_of(problem->code);
+}
+
+}  // namespace
+
+tracer_status tracer_session_record(tracer_session* session, tracer_string path, const tracer_queue_options* options,
+                                    tracer_sink** out, tracer_error* error) {
+  return add_sink(session, options, out, error,
+                  [&](const HostInfo& host) { return recording_sink(std::filesystem::path(path_of(path)), host); });
+}
+
+tracer_status tracer_session_record_fd(tracer_session* session, int fd, tracer_string name,
+                                       const tracer_queue_options* options, tracer_sink** out, tracer_error* error) {
+  return add_sink(session, options, out, error, [&](const HostInfo& host) {
+    std::string shown = text_or_empty(name, "name");
+    return recording_sink(copy_of(fd, ErrorCode::kFileUnwritable), std::move(shown), host);
+  });
+}
+
+tracer_status tracer_session_write_json(tracer_session* session, tracer_string path,
+                                        const tracer_queue_options* options, tracer_sink** out, tracer_error* error) {
+  return add_sink(session, options, out, error,
+                  [&](const HostInfo& host) { return json_sink(std::filesystem::path(path_of(path)), host); });
+}
+
+tracer_status tracer_session_write_json_fd(tracer_session* session, int fd, tracer_string name,
+                                           const tracer_queue_options* options, tracer_sink** out,
+                                           tracer_error* error) {
+  return add_sink(session, options, out, error, [&](const HostInfo& host) {
+    std::string shown = text_or_empty(name, "name");
+    return json_sink(copy_of(fd, ErrorCode::kFileUnwritable), std::move(shown), host);
+  });
+}
+
+tracer_status tracer_sink_problem(const tracer_sink* sink, tracer_error* error) {
+  return guard(error, [&] { return report(error, need_own(sink, "sink").handle.problem()); });
+}
+
+tracer_status tracer_sink_flush(tracer_sink* sink, int64_t timeout_ms, tracer_error* error) {
+  return guard(error, [&]() -> tracer_status {
+    SinkHandle& handle = need_own(sink, "sink").handle;
+    if (handle.flush(limit_of(timeout_ms))) return TRACER_OK;
+    const tracer_status status = report(error, handle.problem());
+    return status == TRACER_OK ? TRACER_TIMED_OUT : status;
+  });
+}
+
+tracer_status tracer_sink_dropped(const tracer_sink* sink, uint64_t* out) {
+  if (out != nullptr) *out = 0;
+  return guard(nullptr, [&] {
+    const SinkHandle& handle = need_own(sink, "sink").handle;
+    need(out, "out") = handle.dropped();
+  });
+}
+
+void tracer_sink_free(tracer_sink* sink) { free_own(sink); }
+
+tracer_status tracer_session_host(const tracer_session* session, tracer_host* out) {
+  return guard(nullptr, [&] { give_host(out, need_own(session, "session").state->session().host()); });
+}
+
+tracer_status tracer_recording_open(tracer_string path, tracer_recording** out, tracer_error* error) {
+  return guard_make(out, error,
+                    [&] { return new tracer_recording{RecordingReader(std::filesystem::path(path_of(path)))}; });
+}
+
+tracer_status tracer_recording_open_fd(int fd, tracer_string name, tracer_recording** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    std::string shown = text_or_empty(name, "name");
+    return new tracer_recording{RecordingReader(copy_of(fd, ErrorCode::kFileUnreadable), std::move(shown))};
+  });
+}
+
+void tracer_recording_free(tracer_recording* recording) { delete recording; }
+
+tracer_status tracer_recording_host(const tracer_recording* recording, tracer_host* out) {
+  return guard(nullptr, [&] { give_host(out, need(recording, "recording").reader.host()); });
+}
+
+int64_t tracer_recording_read(tracer_recording* recording, tracer_event_buffer* buffer, size_t max,
+                              tracer_error* error) {
+  const tracer_status status = guard(error, [&] {
+    RecordingReader& reader = need(recording, "recording").reader;
+    const std::span<Event> room = need(buffer, "buffer").room(max);
+    buffer->count = reader.read(room);
+  });
+  return status == TRACER_OK ? static_cast<int64_t>(buffer->count) : status;
+}
+
+tracer_status tracer_recording_damage(const tracer_recording* recording, tracer_damage* out) {
+  return guard(nullptr, [&] {
+    const RecordingDamage& damage = need(recording, "recording").reader.damage();
+    give(out, damage_in_c(damage), "out");
+  });
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/types.h>
+
+#include <limits>
+#include <utility>
+
+#include <tracer/source.hpp>
+
+#include "session_state.hpp"
+#include "sizes.hpp"
+
+using namespace tracer;
+using namespace tracer::c;
+
+namespace {
+
+std::unique_ptr<Session> make(const tracer_session_options& given) {
+  SessionOptions options = session_options(given);
+  const auto recording = optional_text(given.recording, "options->recording");
+  if (recording) return std::make_unique<Session>(recording_source(*recording), std::move(options));
+  return std::make_unique<Session>(std::move(options));
+}
+
+}  // namespace
+
+tracer_status tracer_session_new(const tracer_session_options* options, tracer_session** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    constexpr tracer_session_options kDefaults = TRACER_SESSION_OPTIONS_INIT;
+    const tracer_session_options given = take(options == nullptr ? &kDefaults : options, "options");
+    auto handle = std::make_unique<tracer_session>();
+    handle->state = std::make_shared<SessionState>(make(given), given.reader == TRACER_READER_POLL);
+    return handle.release();
+  });
+}
+
+void tracer_session_free(tracer_session* session) { free_own(session); }
+
+tracer_status tracer_session_start(tracer_session* session, tracer_error* error) {
+  return guard(error, [&] {
+    const auto state = need_own(session, "session").state;
+    state->running().start();
+  });
+}
+
+tracer_status tracer_session_stop(tracer_session* session, tracer_error* error) {
+  return guard(error, [&] {
+    const auto state = need_own(session, "session").state;
+    state->stop();
+  });
+}
+
+tracer_status tracer_session_request_stop(tracer_session* session) {
+  return guard(nullptr, [&] { need_own(session, "session").state->request_stop(); });
+}
+
+tracer_status tracer_session_finished(const tracer_session* session, uint8_t* out) {
+  if (out != nullptr) *out = 0;
+  return guard(nullptr, [&] {
+    const SessionState& state = *need_own(session, "session").state;
+    need(out, "out") = state.finished() ? 1 : 0;
+  });
+}
+
+int tracer_session_fd(const tracer_session* session) {
+  return session == nullptr || session->owner.elsewhere() ? -1 : session->state->fd();
+}
+
+int64_t tracer_session_dispatch(tracer_session* session, int64_t timeout_ms, tracer_error* error) {
+  std::size_t count = 0;
+  const tracer_status status = guard(error, [&] {
+    const auto state = need_own(session, "session").state;  // A callback may free the session.
+    count = state->dispatch(limit_of(timeout_ms));
+  });
+  return status == TRACER_OK ? static_cast<int64_t>(count) : status;
+}
+
+tracer_status tracer_session_wake(tracer_session* session) {
+  // No exception here: signal handlers may call it.
+  if (session == nullptr) return TRACER_ERROR_INVALID_ARGUMENT;
+  if (session->owner.elsewhere()) return TRACER_FORKED;
+  session->state->wake();
+  return TRACER_OK;
+}
+
+tracer_status tracer_session_flush(tracer_session* session, int64_t timeout_ms, tracer_error* error) {
+  return guard(error, [&]() -> tracer_status {
+    const auto state = need_own(session, "session").state;
+    state->refuse_in_callback("tracer_session_flush()");
+    return state->session().flush(limit_of(timeout_ms)) ? TRACER_OK : TRACER_TIMED_OUT;
+  });
+}
+
+tracer_status tracer_session_track(tracer_session* session, int32_t pid, const tracer_context* context,
+                                   tracer_error* error) {
+  return guard(error, [&] { need_own(session, "session").state->running().track(pid, context_of(context)); });
+}
+
+tracer_status tracer_session_announce(tracer_session* session, const tracer_announcement* announcement,
+                                      tracer_error* error) {
+  return guard(error, [&] {
+    Session& running = need_own(session, "session").state->running();
+    running.announce(announcement_of(take(announcement, "announcement")));
+  });
+}
+
+struct tracer_label {
+  Owner owner = {};
+  ThreadLabel label;
+};
+
+tracer_status tracer_session_label_thread(tracer_session* session, const tracer_context* context, tracer_label** out,
+                                          tracer_error* error) {
+  return guard_make(out, error, [&] {
+    Session& running = need_own(session, "session").state->running();
+    auto handle = std::make_unique<tracer_label>();
+    handle->label = running.label_thread(context_of(context));
+    return handle.release();
+  });
+}
+
+tracer_status tracer_session_unlabel_thread(tracer_session* session) {
+  return guard(nullptr, [&] { need_own(session, "session").state->session().unlabel_thread(); });
+}
+
+tracer_status tracer_label_resume(tracer_label* label) {
+  return guard(nullptr, [&] { need_own(label, "label").label.resume(); });
+}
+
+tracer_status tracer_label_end(tracer_label* label) {
+  return guard(nullptr, [&] { need_own(label, "label").label.end(); });
+}
+
+void tracer_label_free(tracer_label* label) { free_own(label); }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Recordings and live events as tables, by the Arrow C data interface. docs/tables.md lists the columns.
+///
+/// An unknown value is null. Texts are UTF-8: a byte that is not becomes U+FFFD, as in JSON. Each batch has its own
+/// dictionaries. Arrays and schemas own what they point to, and outlive the stream and the builder that made them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <tracer/arrow.h>
+#include <tracer/error.hpp>
+#include <tracer/event.hpp>
+#include <tracer/export.hpp>
+#include <tracer/recording.hpp>
+
+namespace tracer {
+
+enum class Table : std::uint8_t {
+  kProcesses,  ///< Each process that ended; behind them those that had not when the recording did.
+  kPrograms,   ///< Each program that ended: by an exec, or with its process.
+  kSamples,    ///< Of processes, of tools and of cgroups.
+  kTasks,      ///< TaskFinish.
+  kRuns,       ///< RunFinish.
+  kEvents,     ///< All events, without ledgers and the accounts of single programs.
+  kLosses,     ///< Loss.
+  kHosts,      ///< One row: HostInfo.
+};
+
+/// "processes", "programs" … Empty for an unknown value.
+TRACER_EXPORT std::string_view to_string(Table table) noexcept;
+/// Absent for any other text.
+TRACER_EXPORT std::optional<Table> table_from_name(std::string_view name) noexcept;
+
+/// The columns of `table`, as a struct. The caller releases it. Throws Error(kInvalidArgument, kNoMemory).
+TRACER_EXPORT void export_table_schema(Table table, ArrowSchema* out);
+
+struct TableOptions {
+  std::size_t rows_per_batch = 65536;  ///< At most; fewer where texts are long. 0 is taken as 1.
+};
+
+/// Streams the rest of a recording as one table, batch by batch, in bounded memory. Reading happens in get_next, on
+/// whichever thread calls it; the stream is not thread-safe, but may be moved. What is damaged is skipped and counted
+/// in stream_damage(); a read that fails ends the stream with its errno, behind all rows before it. Throws
+/// Error(kInvalidArgument, kNoMemory).
+TRACER_EXPORT void export_table(RecordingReader reader, Table table, ArrowArrayStream* out, TableOptions options = {});
+
+/// Why the last call of a stream of export_table() failed. Absent if none did, and for streams of others.
+TRACER_EXPORT std::optional<Problem> stream_problem(const ArrowArrayStream& stream);
+/// What a stream of export_table() could not give so far; final at its end. Absent for streams of others.
+TRACER_EXPORT std::optional<RecordingDamage> stream_damage(const ArrowArrayStream& stream);
+
+/// Gathers events into batches of one table. Not thread-safe.
+class TRACER_EXPORT TableBuilder {
+ public:
+  /// Throws Error(kInvalidArgument, kNoMemory).
+  explicit TableBuilder(Table table);
+  ~TableBuilder();
+  TableBuilder(TableBuilder&&) noexcept;
+  TableBuilder& operator=(TableBuilder&&) noexcept;
+
+  /// Events that this table has no row for are passed over. kProcesses has rows for processes that have not ended once
+  /// the SessionEnd was added. Throws std::bad_alloc, and the rows so far are lost; Error(kNoMemory) when their texts
+  /// take more than 1 GiB, and they are not.
+  void add(const Event& event);
+  /// That finish() will give.
+  std::size_t rows() const noexcept;
+  /// All rows so far as one struct array, which the caller releases; the builder is empty then. Throws std::bad_alloc.
+  void finish(ArrowArray* out);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tracer

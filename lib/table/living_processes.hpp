@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "stream/column_frame.hpp"
+#include "stream/event_rows.hpp"
+
+namespace tracer::internal {
+
+/// The processes of the last snapshot that have not ended since, by its samples.
+class LivingProcesses {
+ public:
+  /// Returns how many samples were refused, as there are too many.
+  std::size_t read(const ColumnFrame& frame);
+  /// Their samples, in the order of the snapshot; none are left.
+  std::vector<Event> take();
+
+ private:
+  using Identity = std::pair<std::uint64_t, std::uint64_t>;  ///< pid and start_ns.
+  struct Hash {
+    std::size_t operator()(const Identity& id) const noexcept {
+      return static_cast<std::size_t>((id.second ^ (id.first << 32)) * 0x9e3779b97f4a7c15u);
+    }
+  };
+
+  std::size_t add_samples(const ColumnFrame& frame);
+  void remove_ended(const ColumnFrame& frame);
+
+  std::uint64_t time_ns_ = 0;
+  std::vector<Event> samples_;  ///< Empty for those that ended.
+  std::unordered_map<Identity, std::size_t, Hash> place_of_;
+  std::size_t charged_bytes_ = 0;
+  EventRows rows_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* All events of a recording that may be damaged; never more than a recording can have. */
+static uint64_t read_all(tracer_recording* recording) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_event_buffer* buffer = tracer_event_buffer_new(7);
+  uint64_t events = 0;
+  int64_t count = 0;
+  while ((count = tracer_recording_read(recording, buffer, 0, &error)) > 0) events += (uint64_t)count;
+  CHECK(count == 0);
+  tracer_event_buffer_free(buffer);
+  return events;
+}
+
+static void hosts(const tracer_recording* recording) {
+  tracer_session* session = replay(TRACER_READER_POLL);
+  tracer_host recorded = TRACER_HOST_INIT;
+  tracer_host replayed = TRACER_HOST_INIT;
+  CHECK(tracer_recording_host(recording, &recorded) == TRACER_OK);
+  CHECK(tracer_session_host(session, &replayed) == TRACER_OK);
+  CHECK(recorded.boot_id.length == 36 && recorded.cpu_count >= 1 && recorded.memory_bytes > 0);
+  CHECK(recorded.boot_id.length == replayed.boot_id.length &&
+        memcmp(recorded.boot_id.data, replayed.boot_id.data, recorded.boot_id.length) == 0);
+  CHECK(recorded.wall_offset_ns == replayed.wall_offset_ns);
+  tracer_session_free(session);
+}
+
+static uint64_t whole(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_recording* recording = NULL;
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
+  hosts(recording);
+  const uint64_t events = read_all(recording);
+  CHECK(events > 3);
+  tracer_damage damage = TRACER_DAMAGE_INIT;
+  CHECK(tracer_recording_damage(recording, &damage) == TRACER_OK && damage.any == 0 && damage.truncated == 0);
+  tracer_recording_free(recording);
+
+  const int fd = open(recorded_file(), O_RDONLY);
+  REQUIRE_OK(tracer_recording_open_fd(fd, tracer_string_of("a name"), &recording, &error));
+  close(fd);
+  CHECK(read_all(recording) == events);
+  tracer_recording_free(recording);
+  CHECK(tracer_recording_open_fd(-1, tracer_string_of("a name"), &recording, &error) == TRACER_ERROR_FILE_UNREADABLE);
+  CHECK(error.error_number == EBADF);
+  tracer_error_release(&error);
+  return events;
+}
+
+/* At every length: an error of the header, or what is whole, and that it was cut. */
+static void truncated(uint64_t events) {
+  size_t size = 0;
+  char* data = read_file(recorded_file(), &size);
+  const char* path = path_in_folder("cut.tracer");
+  char kept[512];
+  snprintf(kept, sizeof kept, "%s", path);
+  size_t opened = 0;
+  for (size_t length = 0; length < size; length += length < 600 ? 1 : 97) {
+    write_file(kept, data, length);
+    tracer_error error = TRACER_ERROR_INIT;
+    tracer_recording* recording = NULL;
+    const tracer_status status = tracer_recording_open(tracer_string_of(kept), &recording, &error);
+    CHECK((status == TRACER_OK) == (recording != NULL));
+    if (status == TRACER_OK) {
+      ++opened;
+      CHECK(read_all(recording) < events);
+      tracer_damage damage = TRACER_DAMAGE_INIT;
+      CHECK(tracer_recording_damage(recording, &damage) == TRACER_OK && damage.truncated == 1 && damage.any == 1);
+      tracer_recording_free(recording);
+    } else {
+      CHECK(status == TRACER_ERROR_CORRUPT_RECORDING || status == TRACER_ERROR_NOT_A_RECORDING);
+      CHECK(error.status == status && error.text.length != 0);
+    }
+    tracer_error_release(&error);
+  }
+  CHECK(opened > 0);
+  free(data);
+}
+
+/* A full disk is never silent. */
+static void full_disk(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_session* session = replay(TRACER_READER_POLL);
+  const int full = open("/dev/full", O_WRONLY);
+  REQUIRE(full >= 0);
+  tracer_sink* recording = NULL;
+  REQUIRE_OK(tracer_session_record_fd(session, full, tracer_string_of("/dev/full"), NULL, &recording, &error));
+  tracer_sink* json = NULL;
+  REQUIRE_OK(tracer_session_write_json_fd(session, full, tracer_string_of("/dev/full"), NULL, &json, &error));
+  close(full);
+  REQUIRE_OK(tracer_session_start(session, &error));
+  run_to_end(session);
+  CHECK(tracer_sink_flush(recording, 10000, &error) == TRACER_ERROR_FILE_UNWRITABLE);
+  CHECK(error.error_number == ENOSPC && string_has(error.text, "/dev/full"));
+  REQUIRE_OK(tracer_session_stop(session, &error));
+  CHECK(tracer_sink_problem(recording, &error) == TRACER_ERROR_FILE_UNWRITABLE && error.error_number == ENOSPC);
+  CHECK(tracer_sink_problem(json, NULL) == TRACER_ERROR_FILE_UNWRITABLE);
+  tracer_error_release(&error);
+  tracer_sink_free(recording);
+  tracer_sink_free(json);
+  tracer_session_free(session);
+}
+
+static void unwritable(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_session* session = replay(TRACER_READER_POLL);
+  tracer_sink* sink = NULL;
+  CHECK(tracer_session_record(session, tracer_string_of("/no/such/folder/x"), NULL, &sink, &error) ==
+        TRACER_ERROR_FILE_UNWRITABLE);
+  CHECK(sink == NULL && error.error_number == ENOENT);
+  CHECK(tracer_session_write_json(session, tracer_string_of(""), NULL, &sink, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  CHECK(tracer_session_record_fd(session, -1, tracer_string_of("x"), NULL, &sink, &error) ==
+        TRACER_ERROR_FILE_UNWRITABLE);
+  tracer_error_release(&error);
+  tracer_session_free(session);
+}
+
+/* What is recorded of a replay is what was replayed. */
+static void copied(uint64_t events) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_session* session = replay(TRACER_READER_OWN_THREAD);
+  const char* path = path_in_folder("copy.tracer");
+  tracer_sink* sink = NULL;
+  REQUIRE_OK(tracer_session_record(session, tracer_string_of(path), NULL, &sink, &error));
+  REQUIRE_OK(tracer_session_start(session, &error));
+  run_to_end(session);
+  REQUIRE_OK(tracer_session_stop(session, &error));
+  CHECK(tracer_sink_problem(sink, &error) == TRACER_OK);
+  tracer_sink_free(sink);
+  tracer_session_free(session);
+  tracer_recording* recording = NULL;
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(path), &recording, &error));
+  CHECK(read_all(recording) == events);
+  tracer_recording_free(recording);
+}
+
+void walk_recordings(void) {
+  const uint64_t events = whole();
+  truncated(events);
+  full_disk();
+  unwritable();
+  copied(events);
+}
