@@ -37,7 +37,8 @@ TRACER_API int32_t tracer_command_pid(const tracer_command *command);
 /* @since 0.1. Lets it execute. TRACER_ERROR_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE, _PERMISSION; TRACER_ENDED: it
  * was released before. */
 TRACER_API tracer_status tracer_command_release(tracer_command *command, tracer_error *error);
-/* @since 0.1. Does not wait. *wait_status is that of waitpid(). TRACER_ABSENT: it has not ended. */
+/* @since 0.1. Does not wait. *wait_status is that of waitpid(). TRACER_ABSENT: it has not ended; TRACER_ENDED: it could not
+ * be executed. */
 TRACER_API tracer_status tracer_command_ended(tracer_command *command, int *wait_status);
 /* @since 0.1. Sends it a signal, unless it has ended. */
 TRACER_API tracer_status tracer_command_signal(const tracer_command *command, int number);
