@@ -402,14 +402,14 @@ def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
     from ._run import RunResult
 
-    is_run = isinstance(source, RunResult)
-    session = source._session._core if is_run else getattr(source, "_core", None)
+    run = source if isinstance(source, RunResult) else None
+    session: _core.Session | None = run._session._core if run is not None else getattr(source, "_core", None)
     if session is None or not session.from_kernel:
         native = _core.report_of_reader(source.open_reader(), None, None, False, most_processes)
         return _report(native, _title_of(source))
     # Of before, as more ends while it is read.
-    figures = _core.session_figures(session, not is_run)
-    part = is_run and source.figures is None
+    figures = _core.session_figures(session, run is None)
+    part = run is not None and run.figures is None
     native = _core.report_of_reader(source.open_reader(), session, figures, part, most_processes)
     return _report(native, _title_of(source), has_end=False)
 
