@@ -120,9 +120,6 @@ class TRACER_EXPORT Session {
   /// Nothing happens for sources other than the kernel, before start(), and after the end. Costs what
   /// ThreadLabel::resume() does.
   void unlabel_thread() noexcept;
-  /// What the calling thread forks from now on has the label with which the thread was made, while that is open, until
-  /// one is set or resumed. Otherwise as unlabel_thread().
-  void inherit_thread_label() noexcept;
 
   /// Says which run or task processes are in, before they begin or while they live: what is known of those already is
   /// said again, by ContextChange. Waits for nobody, but without root for the file system that is asked whose folder it

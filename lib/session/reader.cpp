@@ -261,10 +261,6 @@ void Reader::disown_thread() noexcept {
   if (control_ != nullptr && in_own_process() && state_.load() == State::kRunning) control_->disown_thread(::gettid());
 }
 
-void Reader::inherit_thread_label() noexcept {
-  if (control_ != nullptr && in_own_process() && state_.load() == State::kRunning) control_->inherit_label(::gettid());
-}
-
 void Reader::announce(const Announcement& announcement) {
   Announced announced = checked(announcement);
   if (state_.load() == State::kFinished) return;

@@ -68,7 +68,6 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// For the calling thread.
   void resume_label(const OpenLabel& label) noexcept;
   void disown_thread() noexcept;
-  void inherit_thread_label() noexcept;
   std::vector<ProcessSample> living();
   Queue queue(QueueOptions options);
   SinkHandle add_sink(std::unique_ptr<Sink> sink, QueueOptions options);

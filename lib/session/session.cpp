@@ -104,7 +104,6 @@ ThreadLabel Session::label_thread(const Context& context) {
   return label ? ThreadLabel(std::make_unique<ThreadLabel::Impl>(impl_->reader, *label)) : ThreadLabel();
 }
 void Session::unlabel_thread() noexcept { impl_->reader->disown_thread(); }
-void Session::inherit_thread_label() noexcept { impl_->reader->inherit_thread_label(); }
 void Session::announce(const Announcement& announcement) { impl_->reader->announce(announcement); }
 int Session::fd() const noexcept { return impl_->reader->fd(); }
 std::size_t Session::poll(std::chrono::milliseconds timeout) {

@@ -57,8 +57,6 @@ class Control {
   virtual void resume_label(pid_t tid, std::uint64_t serial) noexcept = 0;
   /// The thread has none until it has another, nor that of the thread that made it.
   virtual void disown_thread(pid_t tid) noexcept = 0;
-  /// The thread has only the label with which it was made.
-  virtual void inherit_label(pid_t tid) noexcept = 0;
   /// What close_label() takes as the outer one.
   virtual std::uint64_t label_of(pid_t tid) const noexcept = 0;
 

@@ -56,7 +56,6 @@ class LabelSource final : public wire::ControlledSource {
   }
   void resume_label(pid_t, std::uint64_t) noexcept override { ++said_->resumed; }
   void disown_thread(pid_t) noexcept override { ++said_->disowned; }
-  void inherit_label(pid_t) noexcept override {}
   bool drain(internal::Feed& feed, const internal::DrainLimit& limit) override {
     return !said_->held && ControlledSource::drain(feed, limit);
   }

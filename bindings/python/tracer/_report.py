@@ -403,7 +403,7 @@ def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     from ._run import RunResult
 
     run = source if isinstance(source, RunResult) else None
-    session = run._session._core if run is not None else getattr(source, "_core", None)
+    session: _core.Session | None = run._session._core if run is not None else getattr(source, "_core", None)
     if session is None or not session.from_kernel:
         native = _core.report_of_reader(source.open_reader(), None, None, False, None, most_processes)
         return _report(native, _title_of(source))

@@ -343,7 +343,7 @@ class _Running:
             self.command.signal(signal.SIGKILL)
             self.command.wait()
             raise subprocess.TimeoutExpired(
-                options.argv, options.timeout, self._pipes.output(1), self._pipes.output(2)  # type: ignore[arg-type]
+                options.argv, options.timeout, self._pipes.output(1), self._pipes.output(2)
             )
         self.command.settle(_LAST_SWITCH_S)
         assert self.command.status is not None
@@ -352,8 +352,8 @@ class _Running:
     def result(self, in_session: Session, status: int, whole: bool) -> RunResult:
         self.command.unwatch()
         usage = self.command.usage(in_session._core if whole else None)
-        output = [self._options.decoded(self._pipes.output(number)) for number in (1, 2)]
-        result = RunResult(self._options.argv, status, *output, usage, in_session,
+        stdout, stderr = (self._options.decoded(self._pipes.output(number)) for number in (1, 2))
+        result = RunResult(self._options.argv, status, stdout, stderr, usage, in_session,
                            (self.command.pid, self.command.since_ns, whole))
         if self._options.check:
             result.check_returncode()

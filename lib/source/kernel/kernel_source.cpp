@@ -132,7 +132,6 @@ class KernelSource final : public Source, public Control {
   }
   void resume_label(pid_t tid, std::uint64_t serial) noexcept override { labels_.resume(tid, serial); }
   void disown_thread(pid_t tid) noexcept override { labels_.disown(tid); }
-  void inherit_label(pid_t tid) noexcept override { labels_.inherit(tid); }
   std::uint64_t label_of(pid_t tid) const noexcept override { return labels_.current(tid); }
 
   void shed(Family family, const Problem& problem) override { programs_.shed(family, problem); }

@@ -70,11 +70,6 @@ void KernelLabels::disown(pid_t tid) noexcept {
   if (last_serial_ != 0) set(tid, TRACER_NO_LABEL);
 }
 
-void KernelLabels::inherit(pid_t tid) noexcept {
-  const std::lock_guard lock(mutex_);
-  ::bpf_map_delete_elem(threads_map_, &tid);
-}
-
 void KernelLabels::set(pid_t tid, std::uint64_t serial) noexcept {
   if (::bpf_map_update_elem(threads_map_, &tid, &serial, BPF_ANY) != 0) ++refused_;
 }

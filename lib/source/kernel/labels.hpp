@@ -27,8 +27,6 @@ class KernelLabels {
   void resume(pid_t tid, std::uint64_t serial) noexcept;
   /// `tid` has none from now on, nor that of its maker.
   void disown(pid_t tid) noexcept;
-  /// `tid` has said nothing.
-  void inherit(pid_t tid) noexcept;
   /// What `tid` has said; 0: nothing.
   std::uint64_t current(pid_t tid) const noexcept;
   /// What could not be said, as too many threads had said something.
