@@ -11,7 +11,7 @@ import threading
 import unittest
 
 import tracer
-from recordings import DEADLINE_SECONDS, TRACERD, TestCase
+from recordings import DEADLINE_SECONDS, TRACERD, TestCase, why_no_tracing
 
 MAKE_EVENTS = os.environ.get(
     "TRACER_MAKE_EVENTS", os.path.join(os.path.dirname(TRACERD), "tests", "python", "make_events"))
@@ -373,6 +373,44 @@ class Awkward(TableCase):
     def test_wall_time(self):
         for row in tracer.read(self.made_up(5)).processes.rows():
             self.assertEqual(row["wall_ns"], row["end_ns"] - row["start_ns"])
+
+
+@unittest.skipIf(why_no_tracing(), why_no_tracing())
+class Live(TableCase):
+    def test_batches_and_tables_of_a_session(self):
+        rows = []
+        with tracer.session(families=()) as session:
+            batches = session.table_batches("processes", timeout=30)
+            for _ in range(20):
+                subprocess.run(["/bin/true"], check=True)
+            for batch in batches:
+                self.assertIsInstance(batch, tracer.Batch)
+                self.assertEqual(batch.count_rows(), len(batch))
+                some = batch.to_dicts()
+                self.assertEqual(len(some), len(batch))
+                for _ in range(2):
+                    self.assertEqual(batch.to_polars().to_dicts(), some)
+                    self.assertEqual(batch.to_arrow().to_pylist(), some)
+                rows += some
+                if len(rows) >= 20:
+                    break
+            table = session.processes.to_dicts()
+        self.assertEqual([row["exe"] for row in rows], [os.path.realpath("/bin/true")] * 20)
+        self.assertEqual([row for row in table if row["end_ns"] is not None], rows)
+
+    def test_a_batch_is_an_array_for_other_packages(self):
+        import pyarrow
+
+        with tracer.session(families=()) as session:
+            batches = session.table_batches(timeout=30, kinds={"process_exit"})
+            subprocess.run(["/bin/true"], check=True)
+            batch = next(batches)
+        array = pyarrow.record_batch(batch)
+        self.assertEqual(array.to_pylist(), batch.to_dicts())
+        self.assertEqual(array.column("kind").to_pylist(), ["process_exit"])
+        del batch
+        gc.collect()
+        array.validate(full=True)
 
 
 if __name__ == "__main__":
