@@ -105,8 +105,8 @@ class Table:
 
     def to_polars(self) -> polars.DataFrame:
         """A polars.DataFrame. Needs polars, but not pyarrow."""
-        polars = _package("polars")
-        frame: polars.DataFrame = self._read(lambda stream: polars.DataFrame(stream))
+        package = _package("polars")
+        frame: polars.DataFrame = self._read(lambda stream: package.DataFrame(stream))
         return frame
 
     def __repr__(self) -> str:
