@@ -8,12 +8,13 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import recordings
 import tracer
 from recordings import TestCase
-from tracer import _format, _report
+from tracer import _core, _format, _report
 
 MS = 1_000_000
 
@@ -120,6 +121,28 @@ class MadeUp(TestCase):
         for columns in (80, 100, 140):
             table = report.text(columns=columns).split("where time went:")[0]
             self.assertLessEqual(max(map(len, table.split("\n"))), columns)
+
+    def test_other_threads_run_while_it_is_read(self):
+        path = self.made_up(20000, 10)
+        steps, stop = [0], threading.Event()
+
+        def count():
+            while not stop.is_set():
+                steps[0] += 1
+                time.sleep(0)
+
+        worker = threading.Thread(target=count)
+        worker.start()
+        try:
+            while steps[0] < 10:
+                time.sleep(0)
+            before = steps[0]
+            _core.report_of_file(path, 0)
+            after = steps[0]
+        finally:
+            stop.set()
+            worker.join()
+        self.assertGreater(after - before, 100)
 
     def test_the_listed_processes_are_those_with_most_cpu_time(self):
         path = self.made_up(1000)

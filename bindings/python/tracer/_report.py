@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._events import Context, Host, ProcessSample, Requested
 from ._facts import rebuilt
+from ._format import bounded
 from ._state import Damage
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ class Figure:
     """"exact", "at least" (part of it is not known) or "at most"."""
 
     def __str__(self) -> str:
-        return f"{SIGNS[self.bound]}{self.value}"
-
-
-SIGNS = {"exact": "", "at least": "≥ ", "at most": "≤ "}
+        return bounded(self.bound, str(self.value))
 
 
 @dataclass(frozen=True, slots=True)
