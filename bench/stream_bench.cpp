@@ -18,6 +18,7 @@
 #include <tracer/sink.hpp>
 #include <tracer/source.hpp>
 
+#include "lives.hpp"
 #include "stream/event_rows.hpp"
 #include "stream/stream_reader.hpp"
 #include "stream/stream_writer.hpp"
@@ -27,72 +28,10 @@ using namespace tracer::internal;
 
 namespace {
 
-std::uint64_t scatter(std::uint64_t value) { return (value * 0x9e3779b97f4a7c15u) >> 40; }
-
-Account account_of(std::uint64_t seed, bool with_ledger) {
-  Account account;
-  account.cpu_ns = 400'000 + scatter(seed) % 100'000;
-  account.run_queue_ns = scatter(seed + 1) % 50'000;
-  account.minor_faults = 90 + scatter(seed + 2) % 8;
-  account.major_faults = 0;
-  account.voluntary_switches = 1;
-  account.involuntary_switches = scatter(seed + 3) % 3;
-  account.peak_rss_bytes = 4096 * (300 + scatter(seed + 4) % 20);
-  account.read_bytes = 816;
-  account.written_bytes = 0;
-  if (!with_ledger) return account;
-  Ledger& ledger = account.ledger.emplace();
-  ledger.cpu_ns = *account.cpu_ns;
-  ledger.run_queue_ns = *account.run_queue_ns;
-  ledger.child_ns = scatter(seed + 5) % 1000;
-  ledger.other_ns = scatter(seed + 6) % 3000;
-  ledger.wall_ns = ledger.cpu_ns + ledger.run_queue_ns + ledger.child_ns + ledger.other_ns;
-  return account;
-}
-
-void add_life(std::vector<Event>& events, std::uint32_t pid, const Process& parent) {
-  Process process = parent;
-  process.pid = pid;
-  process.start_ns = 1'000'000'000'000 + pid * 700'000ull + scatter(pid) % 100'000;
-  process.parent_pid = parent.pid;
-  process.parent_start_ns = parent.start_ns;
-  events.emplace_back(ProcessStart{process.start_ns, std::make_shared<const Process>(process), {}});
-
-  Program program = *parent.program;
-  program.comm = "noop";
-  program.exe = "/usr/bin/noop";
-  program.argv = {{"noop", "--input", "sample_" + std::to_string(pid) + ".bam"}};
-  process.program = std::make_shared<const Program>(program);
-  const auto shared = std::make_shared<const Process>(process);
-  const std::uint64_t exec_ns = process.start_ns + 100'000;
-  ProcessExec exec{exec_ns, shared, {}, {}};
-  exec.ended = {process.start_ns, exec_ns, parent.program, account_of(pid * 3, true)};
-  events.emplace_back(std::move(exec));
-
-  ProcessExit exit;
-  exit.time_ns = exit.end_ns = exec_ns + 500'000 + scatter(pid) % 10'000;
-  exit.process = shared;
-  exit.start_ns = process.start_ns;
-  exit.exit_code = 0;
-  exit.threads = 1;
-  exit.account = account_of(pid * 7, true);
-  exit.program = {exec_ns, exit.end_ns, process.program, account_of(pid * 11, true)};
-  events.emplace_back(std::move(exit));
-}
-
-std::vector<Event> made_up(std::uint32_t lives) {
-  Process shell;
-  shell.pid = 1000;
-  shell.start_ns = 999'000'000'000;
-  shell.uid = 0;
-  Program bash;
-  bash.comm = "bash";
-  bash.exe = "/usr/bin/bash";
-  bash.argv = {{"bash", "pipeline.sh"}};
-  bash.cwd = "/data/run";
-  shell.program = std::make_shared<const Program>(bash);
+std::vector<Event> made_up(std::uint32_t count) {
+  const Process shell = lives::shell();
   std::vector<Event> events;
-  for (std::uint32_t i = 0; i < lives; ++i) add_life(events, 2000 + i, shell);
+  for (std::uint32_t i = 0; i < count; ++i) lives::add(events, 2000 + i, shell);
   return events;
 }
 

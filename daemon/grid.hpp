@@ -19,6 +19,8 @@ class Grid {
   std::string text() const;
   /// Of its longest line.
   std::size_t width() const;
+  const std::vector<Align>& columns() const noexcept { return columns_; }
+  const std::vector<std::vector<std::string>>& lines() const noexcept { return lines_; }
 
  private:
   std::vector<std::size_t> widths() const;

@@ -229,21 +229,26 @@ class Table {
 
 }  // namespace
 
-std::string format_tables(const tracer::Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
-  std::string text;
+ShownTable make_table(const tracer::Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
   for (const Layout& layout : kLayouts) {
     const Table table(report, by, layout);
-    text = table.grid().text();
-    if (!columns || table.grid().width() <= *columns) {
-      if (layout.bar && !report.total.time.empty()) text += '\n' + time_bar_legend() + '\n';
-      break;
-    }
+    const bool fits = !columns || table.grid().width() <= *columns;
+    if (!fits && &layout != &kLayouts.back()) continue;
+    ShownTable shown{table.grid(), {}};
+    const std::string text = shown.grid.text();
+    if (fits && layout.bar && !report.total.time.empty()) shown.legend = '\n' + time_bar_legend() + '\n';
+    if (text.find(symbols().at_least) != std::string::npos)
+      shown.legend += fmt::format("{} at least: part of it is not known\n", symbols().at_least);
+    if (text.find(symbols().at_most) != std::string::npos)
+      shown.legend += fmt::format("{} at most: the exact figure is not known\n", symbols().at_most);
+    return shown;
   }
-  if (text.find(symbols().at_least) != std::string::npos)
-    text += fmt::format("{} at least: part of it is not known\n", symbols().at_least);
-  if (text.find(symbols().at_most) != std::string::npos)
-    text += fmt::format("{} at most: the exact figure is not known\n", symbols().at_most);
-  return text;
+  return {Grid({}), {}};
+}
+
+std::string format_tables(const tracer::Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
+  const ShownTable shown = make_table(report, by, columns);
+  return shown.grid.text() + shown.legend;
 }
 
 }  // namespace tracerd

@@ -189,17 +189,25 @@ void append_certificate(std::string& out, const tracer::Report& report, std::opt
 
 }  // namespace
 
+ReportNotes format_notes(const tracer::Report& report, std::optional<std::size_t> columns) {
+  ReportNotes notes;
+  append_pipelines(notes.pipelines, report);
+  append_cgroups(notes.cgroups, report);
+  append_engines(notes.engines, report);
+  append_failures(notes.failures, report, columns);
+  append_survivors(notes.survivors, report, columns);
+  append_certificate(notes.certificate, report, columns);
+  return notes;
+}
+
+std::string format_status(const tracer::Failure& failure) { return status_of(failure); }
+
 std::string format_report(const std::string& title, const tracer::Report& report, std::optional<By> by,
                           std::optional<std::size_t> columns) {
-  std::string out = fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth));
-  out += format_tables(report, by, columns);
-  append_pipelines(out, report);
-  append_cgroups(out, report);
-  append_engines(out, report);
-  append_failures(out, report, columns);
-  append_survivors(out, report, columns);
-  append_certificate(out, report, columns);
-  return out;
+  const ReportNotes notes = format_notes(report, columns);
+  return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
+         format_tables(report, by, columns) + notes.pipelines + notes.cgroups + notes.engines + notes.failures +
+         notes.survivors + notes.certificate;
 }
 
 }  // namespace tracerd

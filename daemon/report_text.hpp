@@ -11,6 +11,20 @@
 
 namespace tracerd {
 
+/// What stands below the table: each part is some lines, an empty one first; "" if there is nothing to say.
+struct ReportNotes {
+  std::string pipelines;
+  std::string cgroups;
+  std::string engines;
+  std::string failures;
+  std::string survivors;
+  std::string certificate;
+};
+ReportNotes format_notes(const tracer::Report& report, std::optional<std::size_t> columns);
+
+/// "status 1", "signal 9 (KILL)"
+std::string format_status(const tracer::Failure& failure);
+
 /// What is printed at the end of run and watch; lines as long as they come where `columns` is absent.
 std::string format_report(const std::string& title, const tracer::Report& report, std::optional<By> by,
                           std::optional<std::size_t> columns);

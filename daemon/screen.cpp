@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace tracerd {
 namespace {
@@ -26,6 +27,8 @@ bool locale_is_utf8() noexcept {
   return false;
 }
 
+thread_local std::optional<bool> said_utf8;
+
 constexpr Symbols kUtf8{"≥", "≤", "…", "█", "▒", "░"};
 constexpr Symbols kAscii{">=", "<=", "...", "#", "+", "."};
 
@@ -33,8 +36,11 @@ constexpr Symbols kAscii{">=", "<=", "...", "#", "+", "."};
 
 bool writes_utf8() noexcept {
   static const bool utf8 = locale_is_utf8();
-  return utf8;
+  return said_utf8.value_or(utf8);
 }
+
+Utf8Scope::Utf8Scope(bool utf8) noexcept : outer_(std::exchange(said_utf8, utf8)) {}
+Utf8Scope::~Utf8Scope() { said_utf8 = outer_; }
 
 const Symbols& symbols() noexcept { return writes_utf8() ? kUtf8 : kAscii; }
 

@@ -7,8 +7,20 @@
 
 namespace tracerd {
 
-/// By the locale, as LC_ALL, LC_CTYPE and LANG name it.
+/// By the locale, as LC_ALL, LC_CTYPE and LANG name it, unless a Utf8Scope says otherwise.
 bool writes_utf8() noexcept;
+
+/// What this thread formats meanwhile goes where UTF-8 can be shown, or can't, whatever the locale is.
+class Utf8Scope {
+ public:
+  explicit Utf8Scope(bool utf8) noexcept;
+  ~Utf8Scope();
+  Utf8Scope(const Utf8Scope&) = delete;
+  Utf8Scope& operator=(const Utf8Scope&) = delete;
+
+ private:
+  std::optional<bool> outer_;
+};
 
 /// Signs of the table, in UTF-8 or plain ASCII.
 struct Symbols {

@@ -63,7 +63,8 @@ class TRACER_EXPORT TableBuilder {
   TableBuilder& operator=(TableBuilder&&) noexcept;
 
   /// Events that this table has no row for are passed over. kProcesses has rows for processes that have not ended once
-  /// the SessionEnd was added. Throws std::bad_alloc; nothing but the event is lost then.
+  /// the SessionEnd was added. Throws std::bad_alloc, and the rows so far are lost; Error(kNoMemory) when their texts
+  /// take more than 1 GiB, and they are not.
   void add(const Event& event);
   /// That finish() will give.
   std::size_t rows() const noexcept;

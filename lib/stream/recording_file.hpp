@@ -70,7 +70,8 @@ class RecordingFile {
 
 /// What is behind a RecordingReader, for the tables.
 struct RecordingAccess {
-  static RecordingFile& file(RecordingReader& reader) noexcept;
+  /// Null: the reader was moved from.
+  static RecordingFile* file(RecordingReader& reader) noexcept;
 };
 
 }  // namespace tracer::internal

@@ -17,7 +17,9 @@ class RecordingReader::Impl : public internal::RecordingFile {
   using RecordingFile::RecordingFile;
 };
 
-internal::RecordingFile& internal::RecordingAccess::file(RecordingReader& reader) noexcept { return *reader.impl_; }
+internal::RecordingFile* internal::RecordingAccess::file(RecordingReader& reader) noexcept {
+  return reader.impl_.get();
+}
 
 RecordingReader::RecordingReader(const std::filesystem::path& file) : impl_(std::make_unique<Impl>(file)) {}
 RecordingReader::RecordingReader(int file_descriptor, std::string name)

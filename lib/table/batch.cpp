@@ -129,14 +129,15 @@ std::size_t Batch::refuse_large() {
   return 0;
 }
 
-bool Batch::full() const noexcept {
-  if (rows_ >= most_rows_) return true;
+bool Batch::full() const noexcept { return rows_ >= most_rows_ || text_bytes() >= kMaxBatchTextBytes; }
+
+std::size_t Batch::text_bytes() const noexcept {
   std::size_t bytes = 0;
   for (const auto& column : flats_)
     if (column) bytes += column->text_bytes();
   for (const auto& column : lists_)
     if (column) bytes += column->text_bytes();
-  return bytes >= kMaxBatchTextBytes;
+  return bytes;
 }
 
 bool Batch::take_rows() {

@@ -25,6 +25,7 @@ class Batch {
   bool take_rows();
   bool full() const noexcept;
   std::size_t rows() const noexcept { return rows_; }
+  std::size_t text_bytes() const noexcept;
   /// One row: a host.
   void add(const HostInfo& host);
   /// All rows as a struct; the batch is empty then.

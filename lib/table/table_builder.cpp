@@ -17,7 +17,10 @@ class TableBuilder::Impl {
  public:
   explicit Impl(Table table) : layout_(internal::layout_of(table)) {}
 
-  void add(const Event& event) {
+  void add(const Event& given) {
+    const Event event = internal::FrameEncoder::fitting(given);
+    if (batch_ && batch_->text_bytes() > kMaxTextBytesHeld)
+      throw Error({ErrorCode::kNoMemory, 0, "the texts of a batch take more than 1 GiB", "finish it more often", {}});
     const bool ends = keeps_living() && event.kind() == EventKind::kSessionEnd;
     try {
       if (ends) {
@@ -48,6 +51,9 @@ class TableBuilder::Impl {
   }
 
  private:
+  /// Places of texts are 32 bits wide.
+  static constexpr std::size_t kMaxTextBytesHeld = 1u << 30;
+
   bool keeps_living() const noexcept { return layout_.table == Table::kProcesses; }
   /// Samples are no rows of processes before the end.
   std::size_t sources_of_events() const noexcept { return keeps_living() ? 1 : layout_.sources.size(); }

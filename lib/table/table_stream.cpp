@@ -28,7 +28,7 @@ class TableStream {
  public:
   TableStream(RecordingReader reader, Table table, const TableOptions& options)
       : reader_(std::move(reader)),
-        file_(RecordingAccess::file(reader_)),
+        file_(file_of(reader_)),
         layout_(layout_of(table)),
         batch_(layout_, options.rows_per_batch) {}
 
@@ -56,6 +56,11 @@ class TableStream {
   std::string last_error;
 
  private:
+  static RecordingFile& file_of(RecordingReader& reader) {
+    RecordingFile* const file = RecordingAccess::file(reader);
+    if (file != nullptr) return *file;
+    throw Error({ErrorCode::kInvalidArgument, 0, "the reader was given away before", "make another one", {}});
+  }
   bool keeps_living() const noexcept { return layout_.table == Table::kProcesses; }
   std::size_t sources() const noexcept { return keeps_living() ? 1 : layout_.sources.size(); }
 

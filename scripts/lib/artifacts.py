@@ -86,3 +86,41 @@ def of_package(root):
                      "bindings/c/include/**/*", "bindings/c/*.*", "tests/package/**/*")
     return parts | digests(root, inputs) | {"compiler": first_line_of("c++", "--version"),
                                             "cmake": first_line_of("cmake", "--version")}
+
+
+def of_python_module(root, module):
+    """One module of the Python package's tests."""
+    parts = digests(root, sources(root, f"tests/python/{module}.py", "tests/python/requirements.txt", "tests/python/data/**/*",
+                                  "bindings/python/tracer/**/*.py", "bindings/python/tracer/**/*.pyi",
+                                  "bindings/python/tracer/_html/*", "bindings/python/tracer/_core*.so"))
+    helpers = [path for path in sources(root, "tests/python/*.py") if not path.name.startswith("test_")]
+    return parts | digests(root, [*helpers, root / "build/dev/tracerd"])
+
+
+def of_c_interface(root):
+    build = root / "build/dev"
+    libraries = [path for path in build.glob("bindings/c/libtracer-c.so.*.*.*") if path.is_file()]
+    return digests(build, libraries) | digests(root, sources(root, "bindings/c/**/*", "tests/c/**/*", "examples/c/**/*"))
+
+
+def of_wheel(root):
+    """All that a wheel is made of, and its test."""
+    build = root / "build/dev"
+    inputs = sources(root, "pyproject.toml", "cmake/*", "CMakeLists.txt", "*/CMakeLists.txt", "bindings/python/CMakeLists.txt",
+                     "scripts/wheel", "scripts/lib/python_package.py")
+    return (of_python_module(root, "test_wheel") | digests(root, inputs)
+            | digests(build, objects_of(build, "lib/", "daemon/")) | {"compiler": first_line_of("c++", "--version")})
+
+
+def of_other_pythons(root):
+    """Which Pythons there are is not asked: a new one is tested with the next change."""
+    parts = of_python_module(root, "test_*")
+    return parts | digests(root, sources(root, "scripts/python_tests", "scripts/lib/python_package.py", "scripts/lib/pythons.py"))
+
+
+def of_documents(root):
+    """What the snippets of the documentation run, and what is shown of it."""
+    build = root / "build/dev"
+    inputs = sources(root, "mkdocs.yml", "README.md", "docs/**/*", "tests/docs/**/*", "include/tracer/*", "bindings/c/*.h",
+                     "examples/**/*")
+    return of_python_module(root, "test_import") | digests(root, inputs) | digests(build, objects_of(build, "lib/"))

@@ -98,7 +98,7 @@ def longest_first(cases, durations):
     return sorted(cases, key=lambda case: -known.get(case.name, LIMIT_SECONDS)), known
 
 
-def run_cases(report, name, cases, before_alone, after, **options):
+def run_cases(report, name, cases, before_alone, after, at_once=BESIDE, **options):
     """What fails is run once more, alone; and up to MOST_TRIES times while the host takes CPU time from this machine."""
     begin = time.monotonic()
     durations = report.flakes.path.parent / f"durations-{file_name(name)}.json"
@@ -132,7 +132,7 @@ def run_cases(report, name, cases, before_alone, after, **options):
 
         def first_tries():
             beside = [case for case in cases if case.beside]
-            with concurrent.futures.ThreadPoolExecutor(BESIDE) as pool:
+            with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
                 yield from zip(beside, pool.map(lambda case: run(case, ""), beside))
             before_alone()
             for case in cases:

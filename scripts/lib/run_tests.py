@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import artifacts
+import python_package
 import tidy
 from background import Background
 from cases import doctest_cases, filter_of, run_cases, run_twice, unittest_cases
@@ -40,9 +41,16 @@ class TestRun:
             old.unlink()
         self.report = Report(logs, Flakes(cache_folder()))
         self.background = Background(self.report)
+        self.python = None  # The interpreter that the tests of the Python package run under.
 
     def run(self):
+        try:
+            self.python = python_package.tests_environment()
+        except python_package.NotThere as error:
+            self.report.skip("python package", error)
         self.build("dev")
+        if self.python:
+            python_package.put_beside_package(ROOT / "build/dev")
         try:
             self.background.start(self.steps_that_need_no_quiet())
             self.on_this_machine()
@@ -61,7 +69,8 @@ class TestRun:
 
     def build(self, preset, *targets):
         """A build that fails ends the run, as there is nothing to test."""
-        self.must_build(preset, ["cmake", "--preset", preset],
+        more = python_package.configuration(self.python) if preset == "dev" else []
+        self.must_build(preset, ["cmake", "--preset", preset, *more],
                         ["cmake", "--build", "--preset", preset, *(["--target", *targets] if targets else [])])
 
     def must_build(self, what, *commands):
@@ -83,11 +92,26 @@ class TestRun:
         if not self.as_passed("package", parts):
             steps.append(("package", ["ctest", "--test-dir", ROOT / "build/dev", "-L", "package", "--output-on-failure"],
                           lambda: self.stamps.record("package", parts)))
+        if self.python and not self.quick:
+            steps += self.steps_of_python()
         if tidy.changed_sources(ROOT, self.stamps):
             steps.append(("clang-tidy", [ROOT / "scripts/check_tidy", *(["--all"] if self.stamps.ignore else [])], None))
         else:
             self.report.as_passed("clang-tidy", "an earlier run")
         return steps
+
+    def steps_of_python(self):
+        """What takes minutes where it has not passed: the wheel, other Pythons, the documentation."""
+        folder = ROOT / "tests/python"
+        pythons = [sys.executable, folder / "test_pythons.py"]
+        for name, parts, command in (
+                ("wheel", artifacts.of_wheel(ROOT), [self.python, folder / "test_wheel.py"]),
+                ("other Pythons", artifacts.of_other_pythons(ROOT), pythons),
+                ("documents", artifacts.of_documents(ROOT), [self.python, ROOT / "tests/docs/run.py"])):
+            if not self.as_passed(name, parts):
+                variables = [f"{key}={value}" for key, value in python_package.test_variables(ROOT / "build/dev").items()]
+                yield (name, ["env", *variables, *command],
+                       lambda name=name, parts=parts: self.stamps.record(name, parts))
 
     def on_this_machine(self):
         dev = ROOT / "build/dev"
@@ -102,6 +126,36 @@ class TestRun:
         run_cases(self.report, "kernel, ground truth", kernel, **quiet)
         run_cases(self.report, "command line", line, **quiet, cwd=ROOT / "tests/cli",
                   env=os.environ | {"TRACERD": str(dev / "tracerd"), "TRACERD_STATIC": "1", "PYTHONDONTWRITEBYTECODE": "1"})
+        self.c_interface()
+        if self.python:
+            self.python_modules(quiet)
+
+    def c_interface(self):
+        parts = artifacts.of_c_interface(ROOT)
+        command = ["ctest", "--test-dir", ROOT / "build/dev", "-L", "^c$", "--no-tests=error", "--output-on-failure"]
+        if not self.as_passed("c interface", parts) and self.report.step("c interface", command).clean:
+            self.stamps.record("c interface", parts)
+
+    def python_modules(self, quiet):
+        """Two modules at a time; one that has passed with the same package, helpers and tests is not run again."""
+        variables = os.environ | python_package.test_variables(ROOT / "build/dev")
+        chosen = {}
+        for module, classes in python_package.modules(self.python, variables).items():
+            if module in python_package.SLOW or self.quick and module not in python_package.QUICK:
+                continue
+            parts = artifacts.of_python_module(ROOT, module)
+            if not self.stamps.passed_on(f"python {module}", parts):
+                chosen[module] = (parts, list(python_package.cases_of(self.python, module, classes)))
+        if not chosen:
+            self.report.as_passed("python package", "earlier runs")
+            return
+        cases = [case for _, of_module in chosen.values() for case in of_module]
+        outcome = run_cases(self.report, "python package", cases, **quiet, at_once=python_package.BESIDE,
+                            cwd=python_package.TESTS, env=variables)
+        unclean = {*outcome.failures, *outcome.again, *outcome.disturbed}
+        for module, (parts, of_module) in chosen.items():
+            if not unclean & {case.name for case in of_module}:
+                self.stamps.record(f"python {module}", parts)
 
     def sanitizers(self):
         """The second is built while the first is tested."""

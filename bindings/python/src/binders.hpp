@@ -7,5 +7,15 @@
 namespace tracer::python {
 
 void bind_errors(pybind11::module_& module);
+void bind_events(pybind11::module_& module);
+void bind_queue(pybind11::module_& module);
+void bind_callback(pybind11::module_& module);
+void bind_session(pybind11::module_& module);
+void bind_recording(pybind11::module_& module);
+void bind_run(pybind11::module_& module);
+void bind_check(pybind11::module_& module);
+void bind_tables(pybind11::module_& module);
+void bind_labels(pybind11::module_& module);
+void bind_report(pybind11::module_& module);
 
 }  // namespace tracer::python

@@ -2,24 +2,14 @@
 #include "errors.hpp"
 
 #include <exception>
-#include <string>
 
 #include "binders.hpp"
+#include "of_process.hpp"
+#include "text.hpp"
 
 namespace py = pybind11;
 
 namespace tracer::python {
-
-namespace {
-
-/// Text of files, paths and the kernel may hold any bytes.
-py::str text_of(const std::string& bytes) {
-  PyObject* text = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "surrogateescape");
-  if (text == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::str>(text);
-}
-
-}  // namespace
 
 py::object exception_of(std::span<const Problem> problems) {
   py::list parts;
@@ -40,6 +30,10 @@ void bind_errors(py::module_& /*module*/) {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const Error& error) {
       set_exception(error.problems());
+    } catch (const SessionGone& gone) {
+      const py::object exception =
+          py::module_::import("tracer._errors").attr("SessionClosedError")(py::bool_(gone.forked()));
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
     }
   });
 }

@@ -11,34 +11,82 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._attach import attach as attach
+    from ._check import CheckItem as CheckItem, CheckReport as CheckReport, check as check
+    from ._check import check_engine_rules as check_engine_rules
+    from ._errors import (
+        CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
+        InvalidArgumentError as InvalidArgumentError,
+        MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
+        OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
+        RulesError as RulesError, SessionClosedError as SessionClosedError, TracerError as TracerError,
+        UnsupportedKernelError as UnsupportedKernelError,
+    )
+    from ._events import (
+        EVENT_KINDS as EVENT_KINDS, CgroupSample as CgroupSample, Context as Context, ContextChange as ContextChange,
+        ContextTotals as ContextTotals, Event as Event, FailedProcess as FailedProcess, Host as Host,
+        KindCount as KindCount, Label as Label, Ledger as Ledger, Loss as Loss, Overruled as Overruled,
+        ProcessExec as ProcessExec, ProcessExit as ProcessExit, ProcessSample as ProcessSample,
+        ProcessStart as ProcessStart, ProgramAccount as ProgramAccount, Progress as Progress, Provenance as Provenance,
+        Requested as Requested, RunFinish as RunFinish, RunStart as RunStart, SessionEnd as SessionEnd,
+        SnapshotEnd as SnapshotEnd, TaskFinish as TaskFinish, TaskStart as TaskStart, ToolSample as ToolSample,
+    )
+    from ._recording import Recording as Recording, read as read
+    from ._report import (
+        CgroupMemory as CgroupMemory, Certificate as Certificate, Failure as Failure, Figure as Figure,
+        MissingFamily as MissingFamily, Pipeline as Pipeline, Report as Report, ReportCost as ReportCost,
+        ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Timeline as Timeline, TimeShare as TimeShare,
+    )
+    from ._run import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage, run as run
+    from ._session import Session as Session, session as session
+    from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
+    from ._streams import Batches as Batches, EventStream as EventStream, TableBatches as TableBatches
+    from ._tables import Batch as Batch, Table as Table
+    from ._task import Task as Task, task as task
 
 # Where each public name is: a module is imported when a name of it is used first.
-_MODULE_OF = {
-    "TracerError": "_errors",
-    "InvalidArgumentError": "_errors",
-    "NotPermittedError": "_errors",
-    "UnsupportedKernelError": "_errors",
-    "OutOfMemoryError": "_errors",
-    "RecordingError": "_errors",
-    "RulesError": "_errors",
-    "CallbackError": "_errors",
-    "CommandError": "_errors",
-    "SessionClosedError": "_errors",
-    "InternalError": "_errors",
-    "Problem": "_errors",
+_NAMES_IN = {
+    "_attach": "attach",
+    "_check": "CheckItem CheckReport check check_engine_rules",
+    "_errors": "CallbackError CommandError InternalError InvalidArgumentError MissingPackageError NotPermittedError "
+    "OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
+    "_events": "EVENT_KINDS CgroupSample Context ContextChange ContextTotals Event FailedProcess Host KindCount Label "
+    "Ledger Loss Overruled ProcessExec ProcessExit ProcessSample ProcessStart ProgramAccount Progress Provenance "
+    "Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
+    "_recording": "Recording read",
+    "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "
+    "TimeShare Timeline",
+    "_run": "CommandFailedError RunResult Usage run",
+    "_session": "Session session",
+    "_state": "Damage FamilyState Statistics",
+    "_streams": "Batches EventStream TableBatches",
+    "_tables": "Batch Table",
+    "_task": "Task task",
 }
+_MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in names.split()}
 
 __all__ = sorted(_MODULE_OF)
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> object:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module 'tracer' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"tracer.{module}"), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        module = _MODULE_OF.get(name)
+        if module is None:
+            raise AttributeError(f"module 'tracer' has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"tracer.{module}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULE_OF})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """For %load_ext tracer."""
+    from ._magic import load
+
+    load(shell)

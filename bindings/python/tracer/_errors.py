@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
-    "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError", "Problem",
+    "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError",
+    "MissingPackageError", "Problem",
 ]
 
 
@@ -46,6 +47,11 @@ class TracerError(Exception):
 
     _default_code = "TRC101"
 
+    @classmethod
+    def of(cls, code: str, errno: int | None, what: str, fix: str) -> TracerError:
+        """With one problem."""
+        return cls((Problem(code, errno, what, fix, ""),))
+
     @property
     def code(self) -> str:
         """Of the first problem: "TRC102"."""
@@ -63,6 +69,10 @@ class TracerError(Exception):
 
     def __reduce__(self) -> tuple[type[TracerError], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)
+
+
+class MissingPackageError(TracerError, ImportError):
+    """A package that libtracer can do without is needed here (TRC101)."""
 
 
 class InternalError(TracerError):
@@ -103,6 +113,19 @@ class CommandError(TracerError):
 
 class SessionClosedError(TracerError):
     """The session has ended, or belongs to another process: it was made before a fork."""
+
+    def __init__(self, problems: tuple[Problem, ...] | list[Problem] | str | bool = False) -> None:
+        if problems is True:
+            problems = (
+                Problem("TRC101", None, "the session belongs to the process that this one was forked from",
+                        "make a session of its own in the child", ""),
+            )
+        elif problems is False:
+            problems = (
+                Problem("TRC101", None, "the session is closed",
+                        "use it within its with statement, or before close(); tables and the report remain", ""),
+            )
+        super().__init__(problems)
 
 
 _BY_NUMBER: dict[int, type[TracerError]] = {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "callback.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "binders.hpp"
+#include "events.hpp"
+#include "finalizing.hpp"
+
+namespace py = pybind11;
+
+namespace tracer::python {
+
+namespace {
+
+/// A Python function that may be let go of on any thread.
+class Callback {
+ public:
+  explicit Callback(py::function function) : function_(function.release().ptr()) {}
+  ~Callback() {
+    if (is_finalizing()) return;
+    const py::gil_scoped_acquire acquired;
+    Py_DECREF(function_);
+  }
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+
+  void call(const Event& event) const {
+    if (is_finalizing()) return;
+    const py::gil_scoped_acquire acquired;
+    try {
+      const py::object made = ObjectMaker().event(event);
+      py::reinterpret_steal<py::object>(PyObject_CallOneArg(function_, made.ptr()));
+      if (PyErr_Occurred() == nullptr) return;
+      PyErr_WriteUnraisable(function_);
+    } catch (py::error_already_set& error) {
+      error.discard_as_unraisable("a callback of tracer");
+    }
+    throw std::runtime_error("a Python callback has raised");
+  }
+
+ private:
+  PyObject* function_;
+};
+
+}  // namespace
+
+std::unique_ptr<HeldSubscription> subscribe(const std::shared_ptr<Session>& session, std::optional<EventKind> kind,
+                                            py::function callback) {
+  auto held = std::make_shared<Callback>(std::move(callback));
+  const py::gil_scoped_release released;
+  return std::make_unique<HeldSubscription>(session->on_any([held = std::move(held), kind](const Event& event) {
+    if (!kind || event.kind() == *kind) held->call(event);
+  }));
+}
+
+void bind_callback(py::module_& module) {
+  py::class_<HeldSubscription>(module, "Subscription")
+      .def("cancel", &HeldSubscription::cancel, py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("active", &HeldSubscription::active);
+}
+
+}  // namespace tracer::python

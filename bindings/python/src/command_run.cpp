@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command_run.hpp"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+namespace tracer::python {
+
+namespace {
+
+std::uint64_t boot_ns() noexcept {
+  constexpr std::uint64_t kNsPerS = 1'000'000'000;
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * kNsPerS + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// In the new process: as subprocess does it. Only what is async-signal-safe.
+void prepare(const std::optional<std::string>& folder, const std::array<int, 3>& streams) noexcept {
+  std::array<int, 3> moved{};
+  // First out of the way: one may be where another belongs.
+  for (std::size_t i = 0; i < streams.size(); ++i)
+    moved[i] = streams[i] < 0 ? -1 : ::fcntl(streams[i], F_DUPFD_CLOEXEC, 3);
+  for (std::size_t i = 0; i < streams.size(); ++i)
+    if (moved[i] >= 0) ::dup2(moved[i], static_cast<int>(i));
+  ::syscall(SYS_close_range, 3u, ~0u, static_cast<unsigned>(CLOSE_RANGE_CLOEXEC));
+  // Python ignores these, which a program does not expect.
+  for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);
+  if (folder && ::chdir(folder->c_str()) != 0) ::_exit(126);
+}
+
+}  // namespace
+
+CommandRun::CommandRun(CommandOptions options, std::optional<std::string> folder, std::array<int, 3> streams)
+    : since_ns_(boot_ns()) {
+  options.prepare = [folder = std::move(folder), streams] { prepare(folder, streams); };
+  command_ = OfProcess(std::make_unique<Command>(std::move(options)));
+  pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid(), 0));
+}
+
+CommandRun::~CommandRun() {
+  if (pidfd_ >= 0) ::close(pidfd_);
+}
+
+void CommandRun::watch(const HeldSession& session, bool whole) {
+  watch_->tree.emplace(pid(), since_ns_, whole);
+  const auto pid_number = static_cast<std::uint32_t>(pid());
+  subscription_ =
+      OfProcess(session.session()->on_any([watch = watch_, pid_number, since = since_ns_](const Event& event) {
+        const std::lock_guard lock(watch->mutex);
+        if (!watch->tree->takes(event)) return;
+        watch->summary.add(event);
+        const auto* exit = event.get_if<ProcessExit>();
+        if (exit == nullptr || exit->process->pid != pid_number || exit->process->start_ns < since) return;
+        watch->ended = true;
+        watch->changed.notify_all();
+      }));
+}
+
+void CommandRun::release() { command_.get()->release(); }
+
+bool CommandRun::wait(std::chrono::milliseconds timeout) {
+  if (!status_) status_ = command_.get()->ended();
+  if (status_) return true;
+  if (pidfd_ < 0) {
+    ::poll(nullptr, 0, static_cast<int>(std::min(timeout, std::chrono::milliseconds(1)).count()));
+  } else {
+    pollfd ready{pidfd_, POLLIN, 0};
+    ::poll(&ready, 1, static_cast<int>(timeout.count()));
+  }
+  status_ = command_.get()->ended();
+  return status_.has_value();
+}
+
+bool CommandRun::settle(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(watch_->mutex);
+  return watch_->changed.wait_for(lock, timeout, [this] { return watch_->ended; });
+}
+
+void CommandRun::unwatch() {
+  if (subscription_) subscription_.get().cancel();
+}
+
+std::pair<Report, std::optional<Figure>> CommandRun::report(const HeldSession* session) const {
+  SessionFigures figures;
+  if (session != nullptr) {
+    SessionState state = session->state();
+    figures = {std::move(state.totals), std::move(state.statistics), std::move(state.families), state.elapsed_ns,
+               false};
+  }
+  const std::lock_guard lock(watch_->mutex);
+  const SummaryRow total = watch_->summary.total();
+  std::optional<Figure> largest;
+  if (total.peak_rss_bytes)
+    largest = Figure{*total.peak_rss_bytes, total.unknown_peaks == 0 ? Bound::kExact : Bound::kAtLeast};
+  return {make_report(watch_->summary, figures), largest};
+}
+
+}  // namespace tracer::python

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include <pybind11/pybind11.h>
+
+#include "finalizing.hpp"
+#include "session.hpp"
+
+namespace py = pybind11;
+
+namespace tracer::python {
+
+HeldSession::HeldSession(SessionOptions options) : HeldSession(std::make_shared<Session>(std::move(options)), true) {}
+
+HeldSession::HeldSession(Source source, SessionOptions options)
+    : HeldSession(std::make_shared<Session>(std::move(source), std::move(options)), false) {}
+
+HeldSession::HeldSession(std::shared_ptr<Session> session, bool from_kernel)
+    : held_(std::make_unique<Held>()),
+      host_(session->host()),
+      rule_problems_(session->rule_problems()),
+      from_kernel_(from_kernel) {
+  held().session = std::move(session);
+}
+
+HeldSession::~HeldSession() {
+  if (!open()) return;
+  // Its thread may wait for the GIL, which comes no more: it ends with the process.
+  if (is_finalizing()) {
+    static_cast<void>(new std::shared_ptr<Session>(session()));
+    return;
+  }
+  try {
+    if (PyGILState_Check() != 0) {
+      const py::gil_scoped_release released;
+      close();
+    } else {
+      close();
+    }
+  } catch (...) {
+    // In a callback of its own: it ends when that returns.
+  }
+}
+
+std::shared_ptr<Session> HeldSession::session() const {
+  Held& held = this->held();
+  const std::lock_guard lock(held.mutex);
+  if (!held.session) throw SessionGone(false);
+  return held.session;
+}
+
+bool HeldSession::open() const noexcept {
+  if (!held_ || held_.is_foreign()) return false;
+  Held& held = this->held();
+  const std::lock_guard lock(held.mutex);
+  return held.session != nullptr;
+}
+
+void HeldSession::record(int file_descriptor, std::string name) {
+  const auto session = this->session();
+  SinkHandle handle = session->add_sink(recording_sink(file_descriptor, std::move(name), host_));
+  const std::lock_guard lock(held().mutex);
+  held().recording.emplace(std::move(handle));
+}
+
+void HeldSession::start() {
+  const auto session = this->session();
+  {
+    const std::lock_guard lock(held().mutex);
+    held().started = std::chrono::steady_clock::now();
+  }
+  session->start();
+}
+
+void HeldSession::close() {
+  if (!open()) return;
+  const auto session = this->session();
+  session->stop();
+  // Asked for without the lock, for which threads with the GIL wait.
+  SessionState at_end = state_of(*session, held());
+  const std::lock_guard lock(held().mutex);
+  if (!held().session) return;
+  held().at_end = std::move(at_end);
+  held().session.reset();
+}
+
+bool HeldSession::flush(std::chrono::milliseconds timeout) {
+  const auto session = this->session();
+  std::optional<SinkHandle> recording;
+  {
+    const std::lock_guard lock(held().mutex);
+    recording = held().recording;
+  }
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  if (!session->flush(timeout)) return false;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+  return !recording || recording->flush(timeout.count() < 0 ? timeout : std::max(left, std::chrono::milliseconds(0)));
+}
+
+std::optional<Problem> HeldSession::recording_problem() const {
+  if (held_.is_foreign()) return std::nullopt;
+  const std::lock_guard lock(held().mutex);
+  return held().recording ? held().recording->problem() : std::nullopt;
+}
+
+std::uint64_t HeldSession::recording_dropped() const {
+  if (held_.is_foreign()) return 0;
+  const std::lock_guard lock(held().mutex);
+  return held().recording ? held().recording->dropped() : 0;
+}
+
+SessionState HeldSession::state() const {
+  Held& held = this->held();
+  std::shared_ptr<Session> session;
+  {
+    const std::lock_guard lock(held.mutex);
+    if (!held.session) return held.at_end;
+    session = held.session;
+  }
+  return state_of(*session, held);
+}
+
+SessionState HeldSession::state_of(const Session& session, const Held& held) {
+  const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - held.started;
+  return {session.statistics(), session.totals(), session.families(), static_cast<std::uint64_t>(elapsed.count())};
+}
+
+}  // namespace tracer::python

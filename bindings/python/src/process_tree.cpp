@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process_tree.hpp"
+
+namespace tracer::python {
+
+bool ProcessTree::holds(const Process& process) {
+  const Identity identity(process.pid, process.start_ns);
+  if (living_.contains(identity)) return true;
+  const bool is_root = process.pid == pid_ && process.start_ns >= since_ns_;
+  const bool is_child = process.parent_pid && process.parent_start_ns &&
+                        living_.contains({*process.parent_pid, *process.parent_start_ns});
+  if (is_root || is_child) living_.insert(identity);
+  return is_root || is_child;
+}
+
+bool ProcessTree::takes(const Event& event) {
+  bool taken = whole_;
+  visit(
+      [&](const auto& body) {
+        if constexpr (requires { body.process->pid; }) {
+          taken = holds(*body.process) || whole_;
+        } else if constexpr (requires {
+                               body.context;
+                               body.start_ns;
+                             }) {
+          taken = taken || living_.contains({body.pid, body.start_ns});
+        } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(body)>, Loss> ||
+                             std::is_same_v<std::remove_cvref_t<decltype(body)>, SnapshotEnd>) {
+          taken = true;
+        }
+      },
+      event);
+  if (!taken) return false;
+  if (const auto* exec = event.get_if<ProcessExec>()) {
+    if (executed_ || exec->process->pid != pid_ || exec->process->start_ns < since_ns_) return true;
+    executed_ = true;
+    return false;
+  }
+  // All that it has started was reported before.
+  if (const auto* exit = event.get_if<ProcessExit>()) living_.erase({exit->process->pid, exit->process->start_ns});
+  return true;
+}
+
+}  // namespace tracer::python

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <tracer/event.hpp>
+
+namespace tracer::python {
+
+/// Which events are about a command and what came of it: a copy of the caller, until its first exec, is no part of it.
+/// In a session that follows others as well, by descent.
+class ProcessTree {
+ public:
+  /// `since_ns`: of the boot clock, before it was forked. `whole`: the session follows nothing else.
+  ProcessTree(pid_t pid, std::uint64_t since_ns, bool whole)
+      : pid_(static_cast<std::uint32_t>(pid)), since_ns_(since_ns), whole_(whole) {}
+
+  bool takes(const Event& event);
+
+ private:
+  using Identity = std::pair<std::uint32_t, std::uint64_t>;
+
+  bool holds(const Process& process);
+
+  std::uint32_t pid_;
+  std::uint64_t since_ns_;
+  bool whole_;
+  bool executed_ = false;
+  std::set<Identity> living_;
+};
+
+}  // namespace tracer::python

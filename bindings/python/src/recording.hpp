@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <vector>
+#include <optional>
+#include <utility>
+
+#include <tracer/recording.hpp>
+
+namespace tracer::python {
+
+/// A recording that is read from its beginning on. Thread-safe; no method needs the GIL.
+class HeldReader {
+ public:
+  explicit HeldReader(RecordingReader reader) : reader_(std::move(reader)) {}
+
+  std::vector<Event> read(std::size_t most) {
+    const std::lock_guard lock(mutex_);
+    std::vector<Event> events(most);
+    events.resize(reader_.read(events));
+    return events;
+  }
+  HostInfo host() const {
+    const std::lock_guard lock(mutex_);
+    return reader_.host();
+  }
+  RecordingDamage damage() const {
+    const std::lock_guard lock(mutex_);
+    return reader_.damage();
+  }
+  /// For who reads it from now on; this one has nothing more.
+  RecordingReader take() {
+    const std::lock_guard lock(mutex_);
+    return std::move(reader_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  RecordingReader reader_;
+};
+
+}  // namespace tracer::python

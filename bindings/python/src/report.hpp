@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <tracer/recording.hpp>
+#include <tracer/report.hpp>
+
+#include "process_list.hpp"
+#include "time_series.hpp"
+
+namespace tracer::python {
+
+/// A report, and what its pictures need besides.
+struct NativeReport {
+  Report report;
+  HostInfo host;
+  RecordingDamage damage;
+  std::shared_ptr<const Program> command = nullptr;  ///< The first that was executed; null: none was.
+  std::uint64_t first_ns = 0;                        ///< Of all events; 0: there are none.
+  std::uint64_t last_ns = 0;
+  std::uint64_t part_ns = 0;  ///< Of the time series.
+  std::size_t parts = 0;
+  std::vector<Series> tools_over_time;
+  std::vector<Series> tasks_over_time;
+  std::vector<ListedProcess> processes;
+};
+
+class HeldSession;
+
+/// How much of a session the events are.
+enum class Extent {
+  kWhole,
+  kPart,  ///< Those of one command among others.
+};
+
+struct ReportOptions {
+  SessionFigures session = {};        ///< As it was before the events were written that are to be read.
+  const HeldSession* held = nullptr;  ///< It may still live; null: the events are a recording's.
+  Extent extent = Extent::kWhole;
+  std::size_t most_processes = 2000;
+  std::size_t most_rows = 30;
+};
+
+/// Reads to the end, in bounded memory, without the GIL; signals are looked for in between. Needs the GIL. Throws
+/// pybind11::error_already_set.
+NativeReport read_report(RecordingReader& reader, const ReportOptions& options);
+
+/// A dict with all that Python's classes hold, by the names of their fields. Needs the GIL.
+pybind11::dict values_of(const NativeReport& native);
+
+}  // namespace tracer::python

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <utility>
+
+#include "events.hpp"
+#include "report.hpp"
+#include "report_text.hpp"
+#include "summary/time_shares.hpp"
+#include "text.hpp"
+
+namespace py = pybind11;
+
+namespace tracer::python {
+namespace {
+
+template <class T>
+py::object maybe(const std::optional<T>& value) {
+  return value ? py::cast(*value) : py::object(py::none());
+}
+
+py::object maybe_text(const std::optional<std::string>& value) {
+  return value ? py::object(text_of(*value)) : py::object(py::none());
+}
+
+const char* name_of(Bound bound) {
+  switch (bound) {
+    case Bound::kAtLeast: return "at least";
+    case Bound::kAtMost: return "at most";
+    case Bound::kExact: break;
+  }
+  return "exact";
+}
+
+const char* name_of(SummaryLevel level) {
+  switch (level) {
+    case SummaryLevel::kRun: return "run";
+    case SummaryLevel::kStep: return "step";
+    case SummaryLevel::kTask: return "task";
+    case SummaryLevel::kEngine: return "engine";
+    case SummaryLevel::kTool: break;
+  }
+  return "tool";
+}
+
+py::tuple value_of(const Figure& figure) { return py::make_tuple(figure.value, name_of(figure.bound)); }
+
+py::object maybe_figure(const std::optional<Figure>& figure) {
+  return figure ? py::object(value_of(*figure)) : py::object(py::none());
+}
+
+py::list list_of(const std::vector<TimeShare>& time) {
+  py::list shares;
+  for (const TimeShare& each : time)
+    shares.append(py::make_tuple(text_of(to_string(each.cause)), each.time_ns, each.share));
+  return shares;
+}
+
+py::object value_of(const Requested& requested) {
+  if (requested == Requested{}) return py::none();
+  return py::make_tuple(maybe(requested.millicpus), maybe(requested.memory_bytes), maybe(requested.time_ns),
+                        maybe_text(requested.container), maybe_text(requested.tag));
+}
+
+py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
+  py::dict fields;
+  fields["name"] = text_of(row.name);
+  fields["context"] = maker.context(row.task);
+  fields["processes"] = row.processes;
+  fields["failed"] = value_of(row.failed);
+  fields["wall_ns"] = row.wall_ns;
+  fields["cpu_ns"] = maybe_figure(row.cpu_ns);
+  fields["cpu_utilization"] = maybe(row.cpu_utilization);
+  fields["peak_bytes"] = maybe_figure(row.peak_bytes);
+  fields["read_bytes"] = maybe_figure(row.read_bytes);
+  fields["written_bytes"] = maybe_figure(row.written_bytes);
+  fields["time"] = list_of(row.time);
+  fields["requested"] = value_of(row.requested);
+  return fields;
+}
+
+py::list list_of(const std::vector<ReportRow>& rows, ObjectMaker& maker) {
+  py::list list;
+  for (const ReportRow& row : rows) list.append(value_of(row, maker));
+  return list;
+}
+
+/// (level, row, nodes below)
+py::list list_of(const std::vector<ReportNode>& nodes, ObjectMaker& maker) {
+  py::list list;
+  for (const ReportNode& node : nodes)
+    list.append(py::make_tuple(name_of(node.level), value_of(node.row, maker), list_of(node.below, maker)));
+  return list;
+}
+
+py::object argv_of(const Program& program) {
+  if (!program.argv) return py::none();
+  py::list words;
+  for (const std::string& word : *program.argv) words.append(text_of(word));
+  return words;
+}
+
+void put_program(py::dict& fields, const Process& process) {
+  const Program& program = *process.program;
+  fields["pid"] = process.pid;
+  fields["start_ns"] = process.start_ns;
+  fields["tool"] = maybe_text(program.tool ? program.tool : program.comm);
+  fields["exe"] = maybe_text(program.exe);
+  fields["argv"] = argv_of(program);
+}
+
+py::dict value_of(const Failure& failure, ObjectMaker& maker) {
+  py::dict fields;
+  put_program(fields, *failure.process);
+  fields["context"] = maker.context(*failure.process->context);
+  fields["exit_code"] = maybe(failure.exit_code);
+  fields["exit_signal"] = maybe(failure.exit_signal);
+  fields["core_dumped"] = failure.core_dumped;
+  fields["count"] = failure.count;
+  fields["status"] = text_of(tracerd::format_status(failure));
+  return fields;
+}
+
+py::object value_of(const ProcessSample& sample, ObjectMaker& maker) { return maker.event(Event(sample)); }
+
+py::dict value_of(const Pipeline& pipeline) {
+  py::list stages;
+  for (const std::string& stage : pipeline.stages) stages.append(text_of(stage));
+  py::dict fields;
+  fields["stages"] = stages;
+  fields["bottleneck"] =
+      pipeline.bottleneck.empty() ? py::object(py::none()) : py::object(text_of(pipeline.bottleneck));
+  fields["bottleneck_share"] = pipeline.bottleneck_share;
+  fields["others_share"] = pipeline.others_share;
+  fields["waited_ns"] = pipeline.waited_ns;
+  return fields;
+}
+
+py::dict value_of(const CgroupMemory& memory) {
+  const CgroupSample& highest = memory.highest;
+  py::dict fields;
+  fields["path"] = maybe_text(highest.cgroup->path);
+  fields["peak_bytes"] = memory.peak_bytes;
+  fields["followed_wholly"] = memory.followed_wholly;
+  fields["highest_ns"] = highest.time_ns;
+  fields["memory_bytes"] = maybe(highest.memory_bytes);
+  fields["held_bytes"] = maybe(highest.held_bytes);
+  fields["file_bytes"] = maybe(highest.file_bytes);
+  fields["kernel_bytes"] = maybe(highest.kernel_bytes);
+  fields["unexplained_bytes"] = maybe(highest.unexplained_bytes);
+  return fields;
+}
+
+py::dict value_of(const FamilyState& state) {
+  py::dict fields;
+  fields["family"] = text_of(to_string(state.family));
+  fields["active"] = state.active;
+  fields["code"] = state.problem ? py::object(text_of(to_string(state.problem->code))) : py::object(py::none());
+  fields["what"] = text_of(state.problem ? state.problem->what : std::string());
+  fields["fix"] = text_of(state.problem ? state.problem->fix : std::string());
+  return fields;
+}
+
+py::dict value_of(const Completeness& certificate, const RecordingDamage& damage) {
+  py::dict losses;
+  for (const auto& [cause, count] : certificate.losses) losses[text_of(cause)] = count;
+  py::list missing;
+  for (const FamilyState& state : certificate.missing) missing.append(value_of(state));
+  py::dict lost;
+  lost["skipped_bytes"] = damage.skipped_bytes;
+  lost["skipped_events"] = damage.skipped_events;
+  lost["missing_frames"] = damage.missing_frames;
+  lost["read_error"] = damage.read_error;
+  lost["truncated"] = damage.truncated;
+  py::dict fields;
+  fields["tier"] = certificate.tier == Tier::kKernel ? "kernel" : "recording";
+  fields["complete"] = certificate.complete;
+  fields["exits_seen"] = certificate.exits_seen;
+  fields["ended"] = certificate.ended;
+  fields["losses"] = losses;
+  fields["total_is_whole"] = certificate.total_is_whole;
+  fields["missing"] = missing;
+  fields["damage"] = lost;
+  return fields;
+}
+
+py::dict value_of(const ReportCost& cost) {
+  py::dict fields;
+  fields["cpu_ns"] = cost.own.cpu_ns;
+  fields["snapshots_cpu_ns"] = cost.own.snapshots_cpu_ns;
+  fields["kernel_ns"] = maybe(cost.own.kernel_ns);
+  fields["memory_bytes"] = maybe(cost.own.memory_bytes);
+  fields["kernel_memory_bytes"] = maybe(cost.own.kernel_memory_bytes);
+  fields["cpu_share"] = maybe(cost.cpu_share);
+  return fields;
+}
+
+py::list list_of(const std::vector<std::uint64_t>& numbers) {
+  py::list list(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) list[i] = py::int_(numbers[i]);
+  return list;
+}
+
+py::list list_of(const std::vector<Series>& rows) {
+  py::list list;
+  for (const Series& series : rows) {
+    py::dict fields;
+    fields["name"] = series.name.empty() ? py::object(py::none()) : py::object(text_of(series.name));
+    fields["cpu_ns"] = list_of(series.cpu_ns);
+    fields["lived_ns"] = list_of(series.lived_ns);
+    fields["memory_bytes"] = list_of(series.memory_bytes);
+    list.append(std::move(fields));
+  }
+  return list;
+}
+
+template <class T, class... Maker>
+py::list list_of(const std::vector<T>& values, Maker&... maker) {
+  py::list list;
+  for (const T& each : values) list.append(value_of(each, maker...));
+  return list;
+}
+
+/// By column: short, and quick to be made.
+py::dict columns_of(const std::vector<ListedProcess>& processes) {
+  py::dict columns;
+  const auto add = [&](const char* name, auto get) {
+    py::list column(processes.size());
+    for (std::size_t i = 0; i < processes.size(); ++i) column[i] = get(processes[i]);
+    columns[name] = std::move(column);
+  };
+  add("tool", [](const auto& one) { return text_of(one.tool); });
+  add("command", [](const auto& one) { return text_of(one.command); });
+  add("task", [](const auto& one) { return text_of(one.task); });
+  add("pid", [](const auto& one) { return py::int_(one.pid); });
+  add("start_ns", [](const auto& one) { return py::int_(one.start_ns); });
+  add("end_ns", [](const auto& one) { return py::int_(one.end_ns); });
+  add("failed", [](const auto& one) { return py::bool_(one.failed); });
+  add("exit_code", [](const auto& one) { return maybe(one.exit_code); });
+  add("exit_signal", [](const auto& one) { return maybe(one.exit_signal); });
+  add("cpu_ns", [](const auto& one) { return maybe(one.cpu_ns); });
+  add("peak_bytes", [](const auto& one) { return maybe(one.peak_bytes); });
+  add("read_bytes", [](const auto& one) { return maybe(one.read_bytes); });
+  add("written_bytes", [](const auto& one) { return maybe(one.written_bytes); });
+  add("time", [](const auto& one) { return list_of(internal::time_shares(one.ledger)); });
+  return columns;
+}
+
+}  // namespace
+
+py::dict values_of(const NativeReport& native) {
+  const Report& report = native.report;
+  py::dict timeline;
+  timeline["begin_ns"] = native.first_ns;
+  timeline["part_ns"] = native.part_ns;
+  timeline["parts"] = native.parts;
+  timeline["tools"] = list_of(native.tools_over_time);
+  timeline["tasks"] = list_of(native.tasks_over_time);
+  ObjectMaker maker;
+  py::dict fields;
+  fields["tools"] = list_of(report.tools, maker);
+  fields["steps"] = list_of(report.steps, maker);
+  fields["tasks"] = list_of(report.tasks, maker);
+  fields["tree"] = list_of(report.tree, maker);
+  fields["processes"] = list_of(report.processes, maker);
+  fields["total"] = value_of(report.total, maker);
+  fields["answers"] = report.answers;
+  fields["failures"] = list_of(report.failures, maker);
+  fields["failures_seen"] = report.failures_seen;
+  fields["survivors"] = list_of(report.survivors, maker);
+  fields["pipelines"] = list_of(report.pipelines);
+  fields["cgroups"] = list_of(report.cgroups);
+  fields["certificate"] = value_of(report.completeness, native.damage);
+  fields["cost"] = value_of(report.cost);
+  fields["host"] = object_of(native.host);
+  fields["command"] = native.command ? argv_of(*native.command) : py::object(py::none());
+  fields["first_ns"] = native.first_ns;
+  fields["last_ns"] = native.last_ns;
+  fields["timeline"] = timeline;
+  fields["listed"] = columns_of(native.processes);
+  return fields;
+}
+
+}  // namespace tracer::python

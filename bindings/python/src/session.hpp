@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The session of a Python object: closed once, never touched in a child made by fork.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tracer/session.hpp>
+
+#include "of_process.hpp"
+
+namespace tracer::python {
+
+/// What remains to be said of a session when it is closed.
+struct SessionState {
+  Statistics statistics;
+  std::vector<ContextTotals> totals;
+  std::vector<FamilyState> families;
+  std::uint64_t elapsed_ns = 0;  ///< From its start to its end, or to now.
+};
+
+/// Thread-safe. No method needs the GIL, and none may be called with it, as the session's own thread may wait for it;
+/// but those that are noted.
+class HeldSession {
+ public:
+  explicit HeldSession(SessionOptions options);
+  HeldSession(Source source, SessionOptions options);
+  /// Closes it, unless this is another process than that which made it. With or without the GIL.
+  ~HeldSession();
+  HeldSession(const HeldSession&) = delete;
+  HeldSession& operator=(const HeldSession&) = delete;
+
+  /// The running session, which lives as long as what is returned. Throws SessionGone: it is closed, or was made before
+  /// a fork. Quick: with or without the GIL.
+  std::shared_ptr<Session> session() const;
+  /// Neither closed nor another process's. Quick: with or without the GIL.
+  bool open() const noexcept;
+  bool forked() const noexcept { return held_.is_foreign(); }
+
+  /// Has it write a recording to a descriptor, which it takes over. Before start().
+  void record(int file_descriptor, std::string name);
+  void start();
+  /// Ends it: all is delivered and written then. Idempotent; nothing happens in a child. Throws Error(kInCallback).
+  void close();
+  /// Waits until what has happened is in the recording. False: `timeout` passed, or it can't be written.
+  bool flush(std::chrono::milliseconds timeout);
+  /// What stopped the recording. Events that it lacks as the disk was too slow. Any time, in a child too: absent there.
+  std::optional<Problem> recording_problem() const;
+  std::uint64_t recording_dropped() const;
+
+  /// Of now, or of the end. Throws SessionGone in a child.
+  SessionState state() const;
+  const HostInfo& host() const noexcept { return host_; }
+  const std::vector<Problem>& rule_problems() const noexcept { return rule_problems_; }
+  bool from_kernel() const noexcept { return from_kernel_; }
+
+ private:
+  struct Held {
+    std::mutex mutex;
+    std::shared_ptr<Session> session;  ///< Null: closed.
+    std::optional<SinkHandle> recording;
+    SessionState at_end;
+    std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  };
+  HeldSession(std::shared_ptr<Session> session, bool from_kernel);
+  Held& held() const { return *held_.get(); }
+  static SessionState state_of(const Session& session, const Held& held);
+
+  OfProcess<std::unique_ptr<Held>> held_;
+  HostInfo host_;
+  std::vector<Problem> rule_problems_;
+  bool from_kernel_;
+};
+
+}  // namespace tracer::python

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Following what runs already: tracer.attach()."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._errors import InvalidArgumentError, Problem
+from ._session import Session, session
+
+__all__ = ["attach"]
+
+_CGROUPS = "/sys/fs/cgroup"
+# Deeper than any container runtime or scheduler makes them, and more than a machine has.
+_MOST_DEPTH = 16
+_MOST_FOLDERS = 200_000
+
+
+def attach(
+    *,
+    pid: int | None = None,
+    cgroup: str | bytes | os.PathLike[str] | None = None,
+    container: str | None = None,
+    slurm_job: str | int | None = None,
+    **options: Any,
+) -> Session:
+    """Opens a session on what runs already, and all that it starts: the tree of a process, a cgroup, a container (its
+    id, or the first 12 characters of it or more), or a Slurm job. Exactly one of these; `options` as for
+    tracer.session().
+
+    What processes consumed before is in their accounts where the kernel has it; `attached_ns` says since when they
+    are followed. Raises InvalidArgumentError if there is no such process, cgroup, container or job, and what
+    tracer.session() raises."""
+    given = {"pid": pid, "cgroup": cgroup, "container": container, "slurm_job": slurm_job}
+    said = [name for name, value in given.items() if value is not None]
+    if len(said) != 1:
+        raise InvalidArgumentError(f"give exactly one of {', '.join(given)}, not {' and '.join(said) or 'none'}")
+    if pid is not None:
+        return session(pid=pid, **options)
+    if cgroup is not None:
+        return session(cgroup=cgroup, **options)
+    if container is not None:
+        return session(cgroup=_folders_of_container(container), **options)
+    return session(cgroup=_folders_of_job(str(slurm_job)), **options)
+
+
+def _folders_of_container(identity: str) -> list[str]:
+    if not isinstance(identity, str) or len(identity) < 12 or not all(
+        letter in "0123456789abcdef" for letter in identity
+    ):
+        raise InvalidArgumentError(f"container can't be {identity!r}: give at least 12 characters of its id")
+
+    def is_it(name: str) -> bool:
+        # docker-ID.scope, libpod-ID.scope, cri-containerd-ID.scope, or ID alone.
+        last = name.removesuffix(".scope").rpartition("-")[2]
+        return last.startswith(identity) and len(last) == 64
+
+    return _found(is_it, f"container {identity}", "look it up with docker ps or podman ps on this machine")
+
+
+def _folders_of_job(identity: str) -> list[str]:
+    if not identity.isdecimal():
+        raise InvalidArgumentError(f"slurm_job can't be {identity!r}: it is a number")
+    return _found(lambda name: name == f"job_{identity}", f"Slurm job {identity}",
+                  "look it up with squeue; its node must be this machine, and Slurm must use cgroups")
+
+
+def _found(is_it: Any, what: str, fix: str) -> list[str]:
+    """Those of the hierarchy that the library follows: version 2 where it has them, else one of version 1."""
+    found: list[str] = []
+    folders = [(_CGROUPS, 0)]
+    seen = 0
+    while folders and seen < _MOST_FOLDERS:
+        folder, depth = folders.pop()
+        try:
+            names = [entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        seen += len(names)
+        for name in names:
+            path = f"{folder}/{name}"
+            if is_it(name):
+                found.append(path)
+            elif depth < _MOST_DEPTH:
+                folders.append((path, depth + 1))
+    if not found:
+        raise InvalidArgumentError((Problem("TRC106", None, f"there is no cgroup of {what}", fix, ""),))
+    # Of version 1 each controller has a hierarchy of its own, with the same processes.
+    for preferred in ("memory", "pids"):
+        of_controller = [path for path in found if path.startswith(f"{_CGROUPS}/{preferred}/")]
+        if of_controller:
+            return of_controller
+    return found

@@ -1,0 +1,1389 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by scripts/python_events from the schema and docs/fields.md: change those.
+"""The typed facts that a session delivers. Times are nanoseconds of the boot clock; what is not known is None."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ._facts import Event, Fact, register
+
+
+class Label(Fact):
+    """A name and a value that a pipeline uses for its own purposes."""
+
+    __slots__ = (
+        "name", "value",
+    )
+    name: str
+    """Its name."""
+    value: str
+    """Its value."""
+
+
+class Overruled(Fact):
+    """A value that a stronger source has overruled."""
+
+    __slots__ = (
+        "field", "value", "provenance",
+    )
+    field: str
+    """Of the context."""
+    value: str
+    """What the weaker source said."""
+    provenance: str
+    """The weaker source."""
+
+
+class Provenance(Fact):
+    """How each field of a context is known: announced, label, engine rule, cgroup, inferred."""
+
+    __slots__ = (
+        "pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine", "labels",
+    )
+    pipeline: str | None
+    """How `pipeline` is known."""
+    run: str | None
+    """How `run` is known."""
+    step: str | None
+    """How `step` is known."""
+    sample: str | None
+    """How `sample` is known."""
+    task: str | None
+    """How `task` is known."""
+    task_id: str | None
+    """How `task_id` is known."""
+    attempt: str | None
+    """How `attempt` is known."""
+    engine: str | None
+    """How `engine` is known."""
+    labels: str | None
+    """How `labels` is known."""
+
+
+class Context(Fact):
+    """Where a process belongs."""
+
+    __slots__ = (
+        "pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine", "run_id", "within", "engine_own",
+        "labels", "overruled", "rules",
+    )
+    pipeline: str | None
+    """What is executed: `nf-core/rnaseq`, `main.nf`. None when: nobody said it, as for all of these."""
+    run: str | None
+    """One execution of it, by its name."""
+    step: str | None
+    """A Nextflow process, a Snakemake rule, a CWL step."""
+    sample: str | None
+    """What was sampled: a patient, a library, a lane."""
+    task: str | None
+    """One execution of a step, by the engine's own name: `ALIGN (S1)`. None when: the engine names no tasks, or its
+    name was not found."""
+    task_id: str | None
+    """Its hash or job id. Of a task without one: its first process's pid and start. None when: the process is in no
+    task that a rule has found."""
+    attempt: int | None
+    """Of the task, from 1. None when: it is not known whether it is a retry."""
+    engine: str | None
+    """Who runs the task, or the run: `nextflow`, `slurm`, `make`. None when: no rule has found it."""
+    run_id: str | None
+    """Unique on this host. None when: no rule has found the run."""
+    within: str | None
+    """Of a run inside a task of another run: that task, `run_id/task_id`. None when: the run is in no other."""
+    engine_own: bool
+    """The process does the engine's own work, as a wrapper or a poller does."""
+    labels: tuple[Label, ...]
+    """A list of objects with `name` and `value`: what else a pipeline, a rule or a caller says, such as wildcards."""
+    overruled: tuple[Overruled, ...]
+    """A list of objects with `field`, `value` and `provenance`: what weaker sources said."""
+    rules: tuple[str, ...]
+    """Names of the rules for engines that have said something, of the outermost scope first."""
+
+
+class Requested(Fact):
+    """What was asked for, to be compared with what was used."""
+
+    __slots__ = (
+        "millicpus", "memory_bytes", "time_ns", "container", "tag",
+    )
+    millicpus: int | None
+    """1000 are one CPU."""
+    memory_bytes: int | None
+    """Memory. In bytes."""
+    time_ns: int | None
+    """Time. In nanoseconds."""
+    container: str | None
+    """The image."""
+    tag: str | None
+    """The tag of the task."""
+
+
+class FailedProcess(Fact):
+    """A process that failed inside a run or task."""
+
+    __slots__ = (
+        "pid", "tool", "exit_code", "exit_signal",
+    )
+    pid: int
+    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
+    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    exit_code: int | None
+    """Status 0 to 255; None when a signal ended it. Source: what `wait4` returns: `signal->group_exit_code` if
+    `signal->flags` has `SIGNAL_GROUP_EXIT`, else the leader's `exit_code`, bits 8 to 15."""
+    exit_signal: int | None
+    """Number of the signal that ended it, else None. Source: the same, bits 0 to 6."""
+
+
+class Ledger(Fact):
+    """Where the wall time of threads went, summed over them."""
+
+    __slots__ = (
+        "cpu_user_ns", "cpu_system_ns", "run_queue_ns", "disk_ns", "pipe_ns", "socket_ns", "lock_ns", "child_ns",
+        "sleep_ns", "poll_ns", "reclaim_ns", "swap_ns", "throttled_ns", "stopped_ns", "other_ns", "wall_ns", "cpu_ns",
+        "pipe_read_ns", "pipe_write_ns", "pipe_read_peer_pid", "pipe_write_peer_pid",
+    )
+    cpu_user_ns: int | None
+    """It was on the CPU: `cpu_ns`, split as `user_ns` and `system_ns` are; None when no tick met it. In nanoseconds."""
+    cpu_system_ns: int | None
+    """It was on the CPU: `cpu_ns`, split as `user_ns` and `system_ns` are; None when no tick met it. In nanoseconds."""
+    run_queue_ns: int
+    """It was ready, but no CPU was free: `sched_info.run_delay`, of the followed time only, minus `throttled_ns`. In
+    nanoseconds."""
+    disk_ns: int
+    """`in_iowait` in a system call; in a call on a regular file, a folder or a block device, whatever serves it (a
+    disk, a network, a FUSE process); in a call on file names, in a sync, or in a close. In nanoseconds."""
+    pipe_ns: int
+    """`pipe_read_ns` + `pipe_write_ns`. In nanoseconds."""
+    socket_ns: int
+    """In a read, write, send, receive, accept or connect on a socket. In nanoseconds."""
+    lock_ns: int
+    """In `futex`, `flock`, `fcntl`, `semop` and similar calls. In nanoseconds."""
+    child_ns: int
+    """In `wait4`, `waitid`; in `vfork` until the child executes; awaiting a signal (`sigsuspend`, as shells do) while
+    it has children. In nanoseconds."""
+    sleep_ns: int
+    """In `nanosleep`, `clock_nanosleep`. In nanoseconds."""
+    poll_ns: int
+    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading what is no file, such as an
+    eventfd. In nanoseconds."""
+    reclaim_ns: int
+    """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it. In
+    nanoseconds."""
+    swap_ns: int
+    """`in_iowait` in a page fault: swapped out, or a mapped file. In nanoseconds."""
+    throttled_ns: int | None
+    """It was ready, but its cgroup, or one above it, had used up its share of the CPU: as much of the time in the queue
+    as `task_group->cfs_bandwidth.throttled_time` of the limited cgroups (its own and those above; the nearest three)
+    grew since it last left the CPU. Exact for one thread of a group that runs without waiting; an upper bound, never
+    above the time in the queue, when several CPUs of the group were held back at once, or when it slept meanwhile. In a
+    sample it is run-queue time until the thread runs again. An exec may divide the last of it differently than the
+    process's end does. 0: there is no limit. None: the kernel has none (`CONFIG_CFS_BANDWIDTH`). In nanoseconds."""
+    stopped_ns: int
+    """Stopped by a signal or a debugger, or frozen with its cgroup. From 6.1 on a freezer of cgroup v1 does not wake
+    waiting threads: that continues as the wait that it was. In nanoseconds."""
+    other_ns: int
+    """The rest: other waits (such as a terminal), interrupts on its CPU, time that a hypervisor took, suspends. In
+    nanoseconds."""
+    wall_ns: int
+    """Sum over the threads of death (or now) minus birth (or since followed). In nanoseconds."""
+    cpu_ns: int
+    """`task->se.sum_exec_runtime`, of the followed time. In nanoseconds."""
+    pipe_read_ns: int
+    """In a read of an empty pipe, or in opening a FIFO: the writer is slower. In a sample also in opening a file that a
+    FUSE process serves, until that answers. In nanoseconds."""
+    pipe_write_ns: int
+    """In a write to a full pipe: the reader is slower. In nanoseconds."""
+    pipe_read_peer_pid: int | None
+    """The process that ended most of these waits, by time: it was current at `sched_waking`. Over the whole life of the
+    process, also in the ledger of a program. None: none was seen."""
+    pipe_write_peer_pid: int | None
+    """The process that ended most of these waits, by time: it was current at `sched_waking`. Over the whole life of the
+    process, also in the ledger of a program. None: none was seen."""
+
+
+class ProgramAccount(Fact):
+    """One of the programs that a process ran."""
+
+    __slots__ = (
+        "start_ns", "end_ns", "exe", "tool", "cpu_ns", "user_ns", "system_ns", "run_queue_ns", "minor_faults",
+        "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes",
+        "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
+        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "engine_own",
+    )
+    start_ns: int | None
+    """Its exec, or the process's start for a copy of the parent. If the process lived before and has executed nothing
+    since: the process's start. In nanoseconds."""
+    end_ns: int | None
+    """The next exec, or the end of the process. In nanoseconds."""
+    exe: str | None
+    """As above. The other fields of the program are in recordings and in C++, not in JSON. None when: the exec that
+    began it was lost."""
+    tool: str | None
+    """As above. The other fields of the program are in recordings and in C++, not in JSON. None when: the exec that
+    began it was lost."""
+    cpu_ns: int | None
+    """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
+    user_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    system_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    run_queue_ns: int | None
+    """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
+    at dead; exec."""
+    minor_faults: int | None
+    """Page faults without I/O. Source: `task->min_flt`."""
+    major_faults: int | None
+    """Page faults that waited for I/O. Source: `task->maj_flt`."""
+    voluntary_switches: int | None
+    """It waited. Source: `task->nvcsw`."""
+    involuntary_switches: int | None
+    """It was preempted. Source: `task->nivcsw`."""
+    peak_rss_bytes: int | None
+    """The peak. In bytes."""
+    peak_rss_at_most_bytes: int | None
+    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    read_bytes: int | None
+    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
+    `task->ioac.rchar`."""
+    read_at_most_bytes: int | None
+    """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
+    the same."""
+    written_bytes: int | None
+    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    read_calls: int | None
+    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
+    reads count as calls. Source: `task->ioac.syscr`."""
+    write_calls: int | None
+    """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
+    storage_read_bytes: int | None
+    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
+    Source: `task->ioac.read_bytes`."""
+    storage_written_bytes: int | None
+    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    threads. Source: `task->ioac.write_bytes`."""
+    storage_cancelled_bytes: int | None
+    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
+    Source: `task->ioac.cancelled_write_bytes`."""
+    ledger: Ledger | None
+    """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    engine_own: bool
+    """It did the engine's own work; what an engine's copy does before its exec is that, too."""
+
+
+class Progress(Fact):
+    """A process's progress through the largest file that it reads."""
+
+    __slots__ = (
+        "file", "position_bytes", "size_bytes", "bytes_per_s", "time_left_ns",
+    )
+    file: str
+    """Its name, without the folder, at most 63 bytes: `file->f_path.dentry->d_name`; `iter/task_file`, descriptors of
+    the first thread."""
+    position_bytes: int
+    """`file->f_pos`, at most `size_bytes`. Reads at a given position (`pread`) and mapped reads do not move it. In
+    bytes."""
+    size_bytes: int
+    """`inode->i_size`. In bytes."""
+    bytes_per_s: int | None
+    """Position gained since the previous snapshot, by time; 0: it stands still; None in the first sample of a file."""
+    time_left_ns: int | None
+    """Time for the rest at that rate; None below one byte per second. In nanoseconds."""
+
+
+class KindCount(Fact):
+    """How many events of one kind."""
+
+    __slots__ = (
+        "kind", "count",
+    )
+    kind: str
+    """A kind of event, and how many of it."""
+    count: int
+    """A kind of event, and how many of it."""
+
+
+class Host(Fact):
+    """The machine, and its clocks, that events come from."""
+
+    __slots__ = (
+        "boot_id", "host_name", "kernel_release", "architecture", "cpu_count", "memory_bytes", "wall_offset_ns",
+        "tracer_version",
+    )
+    boot_id: str
+    """Random number of this boot. Source: `/proc/sys/kernel/random/boot_id`."""
+    host_name: str
+    """As `uname` prints them. Source: `uname(2)`."""
+    kernel_release: str
+    """As `uname` prints them. Source: `uname(2)`."""
+    architecture: str
+    """As `uname` prints them. Source: `uname(2)`."""
+    cpu_count: int
+    """CPUs online. Source: `sysconf`."""
+    memory_bytes: int
+    """Memory of the machine. In bytes. Source: `sysinfo(2)`."""
+    wall_offset_ns: int
+    """Add it to a time of the boot clock for Unix time, as of when the session was opened. JSON does not follow a clock
+    that is set later; frames of a recording carry an offset of their own. In nanoseconds. Source: `CLOCK_REALTIME` -
+    `CLOCK_BOOTTIME`."""
+    tracer_version: str
+    """Of libtracer."""
+
+
+class ContextTotals(Fact):
+    """Sums of all processes of one context, added up in the kernel."""
+
+    __slots__ = (
+        "context", "provenance", "living", "ended", "failed", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
+        "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
+        "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger",
+    )
+    context: Context | None
+    """Where it belongs; None when it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    living: int
+    """Begun or taken in, and not ended yet."""
+    ended: int
+    """How many have ended."""
+    failed: int
+    """How many of those failed."""
+    cpu_ns: int | None
+    """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
+    user_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    system_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    run_queue_ns: int | None
+    """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
+    at dead; exec."""
+    minor_faults: int | None
+    """Page faults without I/O. Source: `task->min_flt`."""
+    major_faults: int | None
+    """Page faults that waited for I/O. Source: `task->maj_flt`."""
+    voluntary_switches: int | None
+    """It waited. Source: `task->nvcsw`."""
+    involuntary_switches: int | None
+    """It was preempted. Source: `task->nivcsw`."""
+    peak_rss_bytes: int | None
+    """The peak. In bytes."""
+    peak_rss_at_most_bytes: int | None
+    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    read_bytes: int | None
+    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
+    `task->ioac.rchar`."""
+    read_at_most_bytes: int | None
+    """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
+    the same."""
+    written_bytes: int | None
+    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    read_calls: int | None
+    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
+    reads count as calls. Source: `task->ioac.syscr`."""
+    write_calls: int | None
+    """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
+    storage_read_bytes: int | None
+    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
+    Source: `task->ioac.read_bytes`."""
+    storage_written_bytes: int | None
+    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    threads. Source: `task->ioac.write_bytes`."""
+    storage_cancelled_bytes: int | None
+    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
+    Source: `task->ioac.cancelled_write_bytes`."""
+    ledger: Ledger | None
+    """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+
+
+class ProcessExit(Event):
+    """A process ended: its accounts are final."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "end_ns", "attached_ns", "exit_code", "exit_signal", "core_dumped",
+        "threads", "cpu_ns", "user_ns", "system_ns", "run_queue_ns", "minor_faults", "major_faults",
+        "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes", "read_bytes",
+        "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
+        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "program", "status_is_answer",
+    )
+    kind: ClassVar[str] = "process_exit"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    start_ns: int
+    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
+    Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
+    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
+    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
+    short ids of other runtimes. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None when it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    end_ns: int
+    """When its last thread was switched away for good: some microseconds after its parent could have been notified, or
+    earlier if the process remains a zombie. In nanoseconds. Source: boot clock at dead."""
+    attached_ns: int | None
+    """Since when the process is tracked, if it lived before that; else None. In nanoseconds."""
+    exit_code: int | None
+    """Status 0 to 255; None when a signal ended it. Source: what `wait4` returns: `signal->group_exit_code` if
+    `signal->flags` has `SIGNAL_GROUP_EXIT`, else the leader's `exit_code`, bits 8 to 15."""
+    exit_signal: int | None
+    """Number of the signal that ended it, else None. Source: the same, bits 0 to 6."""
+    core_dumped: bool
+    """A core dump was written. Source: the same, bit 7."""
+    threads: int | None
+    """Threads ever created, the first included, in all its programs. None when it lived before and threads had ended by
+    then. Source: counted at fork; lived before: `signal->nr_threads`."""
+    cpu_ns: int | None
+    """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
+    user_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    system_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    run_queue_ns: int | None
+    """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
+    at dead; exec."""
+    minor_faults: int | None
+    """Page faults without I/O. Source: `task->min_flt`."""
+    major_faults: int | None
+    """Page faults that waited for I/O. Source: `task->maj_flt`."""
+    voluntary_switches: int | None
+    """It waited. Source: `task->nvcsw`."""
+    involuntary_switches: int | None
+    """It was preempted. Source: `task->nivcsw`."""
+    peak_rss_bytes: int | None
+    """The peak. In bytes."""
+    peak_rss_at_most_bytes: int | None
+    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    read_bytes: int | None
+    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
+    `task->ioac.rchar`."""
+    read_at_most_bytes: int | None
+    """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
+    the same."""
+    written_bytes: int | None
+    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    read_calls: int | None
+    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
+    reads count as calls. Source: `task->ioac.syscr`."""
+    write_calls: int | None
+    """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
+    storage_read_bytes: int | None
+    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
+    Source: `task->ioac.read_bytes`."""
+    storage_written_bytes: int | None
+    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    threads. Source: `task->ioac.write_bytes`."""
+    storage_cancelled_bytes: int | None
+    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
+    Source: `task->ioac.cancelled_write_bytes`."""
+    ledger: Ledger | None
+    """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    program: ProgramAccount
+    """The last program: a program and its account."""
+    status_is_answer: bool
+    """`exit_code` is not 0, but it is the answer to a question and no failure, such as `grep`'s 1 for "nothing found".
+    Source: `answers` of the tool in `rules/tools.toml`."""
+
+
+class ProcessExec(Event):
+    """A process began a new program, and so ended another."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "attached_ns", "ended",
+    )
+    kind: ClassVar[str] = "process_exec"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    start_ns: int
+    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
+    Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
+    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
+    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
+    short ids of other runtimes. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None when it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    attached_ns: int | None
+    """Since when the process is tracked, if it lived before that; else None. In all events of that process. In
+    nanoseconds."""
+    ended: ProgramAccount
+    """The program that ended."""
+
+
+class ProcessStart(Event):
+    """A process began, or it lived before the session did."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "attached_ns",
+    )
+    kind: ClassVar[str] = "process_start"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    start_ns: int
+    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
+    Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
+    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
+    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
+    short ids of other runtimes. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None when it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    attached_ns: int | None
+    """Since when the process is tracked, if it lived before that; else None. In all events of that process. In
+    nanoseconds."""
+
+
+class ProcessSample(Event):
+    """A living process and what it has consumed so far."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "attached_ns", "threads", "state", "rss_anonymous_bytes",
+        "rss_file_bytes", "rss_shared_bytes", "pss_bytes", "progress", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
+        "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
+        "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger",
+    )
+    kind: ClassVar[str] = "process_sample"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    start_ns: int
+    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
+    Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
+    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
+    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
+    short ids of other runtimes. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None when it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    attached_ns: int | None
+    """Since when the process is tracked, if it lived before that; else None. In nanoseconds."""
+    threads: int | None
+    """Alive now."""
+    state: str | None
+    """Of its first living thread (a first thread may end before others): `running` (or ready to run), `sleeping`,
+    `uninterruptible`, `stopped`; `task->__state`."""
+    rss_anonymous_bytes: int | None
+    """Resident now: `mm->rss_stat`, all per-CPU parts added (exact at that moment; before 6.2 up to 64 pages for each
+    thread are not counted yet). 0 while it borrows its parent's memory (`vfork`). None: the parts can't be found on
+    this kernel; or its share of common memory could not be settled, because other processes came, went or released
+    memory, or because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
+    rss_file_bytes: int | None
+    """Resident now: `mm->rss_stat`, all per-CPU parts added (exact at that moment; before 6.2 up to 64 pages for each
+    thread are not counted yet). 0 while it borrows its parent's memory (`vfork`). None: the parts can't be found on
+    this kernel; or its share of common memory could not be settled, because other processes came, went or released
+    memory, or because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
+    rss_shared_bytes: int | None
+    """Resident now: `mm->rss_stat`, all per-CPU parts added (exact at that moment; before 6.2 up to 64 pages for each
+    thread are not counted yet). 0 while it borrows its parent's memory (`vfork`). None: the parts can't be found on
+    this kernel; or its share of common memory could not be settled, because other processes came, went or released
+    memory, or because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
+    pss_bytes: int | None
+    """Its proportional share, `Pss` of `/proc/PID/smaps_rollup`, including files. Only where the sum of resident memory
+    would count pages several times: for copies that have executed nothing, if those of one executable hold 4 MiB or
+    more together, and for all with that executable; and for processes with shared memory, if all have 4 MiB or more of
+    it. In bytes."""
+    progress: Progress | None
+    """None when it reads no file of 256 KiB or more. Else, for the largest regular file that it has open only for
+    reading and has read from:."""
+    cpu_ns: int | None
+    """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
+    user_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    system_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    run_queue_ns: int | None
+    """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
+    at dead; exec."""
+    minor_faults: int | None
+    """Page faults without I/O. Source: `task->min_flt`."""
+    major_faults: int | None
+    """Page faults that waited for I/O. Source: `task->maj_flt`."""
+    voluntary_switches: int | None
+    """It waited. Source: `task->nvcsw`."""
+    involuntary_switches: int | None
+    """It was preempted. Source: `task->nivcsw`."""
+    peak_rss_bytes: int | None
+    """The peak. In bytes."""
+    peak_rss_at_most_bytes: int | None
+    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    read_bytes: int | None
+    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
+    `task->ioac.rchar`."""
+    read_at_most_bytes: int | None
+    """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
+    the same."""
+    written_bytes: int | None
+    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    read_calls: int | None
+    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
+    reads count as calls. Source: `task->ioac.syscr`."""
+    write_calls: int | None
+    """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
+    storage_read_bytes: int | None
+    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
+    Source: `task->ioac.read_bytes`."""
+    storage_written_bytes: int | None
+    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    threads. Source: `task->ioac.write_bytes`."""
+    storage_cancelled_bytes: int | None
+    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
+    Source: `task->ioac.cancelled_write_bytes`."""
+    ledger: Ledger | None
+    """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+
+
+class ToolSample(Event):
+    """One user's living processes of one tool in one task, when there are too many to list."""
+
+    __slots__ = (
+        "time_ns", "tool", "context", "provenance", "processes", "running", "threads", "rss_anonymous_bytes",
+        "rss_file_bytes", "rss_shared_bytes", "held_bytes", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
+        "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
+        "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "uid",
+    )
+    kind: ClassVar[str] = "tool_sample"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    tool: str | None
+    """What they have in common."""
+    context: Context | None
+    """Where it belongs; None when it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    processes: int
+    """How many."""
+    running: int
+    """How many of these have a first thread that runs or is ready to run."""
+    threads: int | None
+    """Alive now, of all."""
+    rss_anonymous_bytes: int | None
+    """Sums. In bytes."""
+    rss_file_bytes: int | None
+    """Sums. In bytes."""
+    rss_shared_bytes: int | None
+    """Sums. In bytes."""
+    held_bytes: int | None
+    """What they hold together: see `task_peak_bytes`. In bytes."""
+    cpu_ns: int | None
+    """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
+    user_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    system_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    run_queue_ns: int | None
+    """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
+    at dead; exec."""
+    minor_faults: int | None
+    """Page faults without I/O. Source: `task->min_flt`."""
+    major_faults: int | None
+    """Page faults that waited for I/O. Source: `task->maj_flt`."""
+    voluntary_switches: int | None
+    """It waited. Source: `task->nvcsw`."""
+    involuntary_switches: int | None
+    """It was preempted. Source: `task->nivcsw`."""
+    peak_rss_bytes: int | None
+    """The peak. In bytes."""
+    peak_rss_at_most_bytes: int | None
+    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    read_bytes: int | None
+    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
+    `task->ioac.rchar`."""
+    read_at_most_bytes: int | None
+    """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
+    the same."""
+    written_bytes: int | None
+    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    read_calls: int | None
+    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
+    reads count as calls. Source: `task->ioac.syscr`."""
+    write_calls: int | None
+    """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
+    storage_read_bytes: int | None
+    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
+    Source: `task->ioac.read_bytes`."""
+    storage_written_bytes: int | None
+    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    threads. Source: `task->ioac.write_bytes`."""
+    storage_cancelled_bytes: int | None
+    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
+    Source: `task->ioac.cancelled_write_bytes`."""
+    ledger: Ledger | None
+    """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    uid: int | None
+    """The user that they have in common."""
+
+
+class CgroupSample(Event):
+    """The memory of a cgroup that holds followed processes."""
+
+    __slots__ = (
+        "time_ns", "cgroup", "cgroup_id", "cgroup_hierarchy", "container_id", "has_below", "processes",
+        "followed_processes", "memory_bytes", "memory_peak_bytes", "file_bytes", "kernel_bytes", "held_bytes",
+        "unexplained_bytes", "throttled_ns",
+    )
+    kind: ClassVar[str] = "cgroup_sample"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    cgroup: str | None
+    """As for a process."""
+    cgroup_id: int | None
+    """As for a process."""
+    cgroup_hierarchy: str | None
+    """As for a process."""
+    container_id: str | None
+    """As for a process."""
+    has_below: bool
+    """There are cgroups below it, whose memory is included in its own. Source: links of its folder."""
+    processes: int | None
+    """In it, not counting cgroups below. None: the file can't be read, as for a threaded cgroup. Source:
+    `cgroup.procs`."""
+    followed_processes: int | None
+    """How many of these are followed. Source: the kernel side's table; with a filter that user space decides, the
+    samples of the same snapshot."""
+    memory_bytes: int | None
+    """Charged now, cgroups below included. In bytes. Source: `memory.current`; v1: `memory.usage_in_bytes`."""
+    memory_peak_bytes: int | None
+    """The maximum since it was made. None: v2 before 5.19. In bytes. Source: `memory.peak`; v1:
+    `memory.max_usage_in_bytes`."""
+    file_bytes: int | None
+    """Its part that is page cache, including shared memory. In bytes. Source: `file` of `memory.stat`; v1:
+    `total_cache`."""
+    kernel_bytes: int | None
+    """Its part that the kernel itself uses. In bytes. Source: `kernel` of `memory.stat`, before 5.18 the sum of its
+    parts; v1: `memory.kmem.usage_in_bytes`."""
+    held_bytes: int | None
+    """Anonymous memory that the followed processes hold. In bytes. Source: the samples of the same snapshot."""
+    unexplained_bytes: int | None
+    """`memory_bytes` minus the last three, at least 0: processes that are not followed, memory of processes that have
+    just ended, swap cache. None when one of these is, or with `has_below`. In bytes."""
+    throttled_ns: int | None
+    """How long its limit held back its CPUs, since it was made, summed over them. v2 only. In nanoseconds. Source:
+    `throttled_usec` of `cpu.stat`."""
+
+
+class SnapshotEnd(Event):
+    """A snapshot is complete."""
+
+    __slots__ = (
+        "time_ns", "processes",
+    )
+    kind: ClassVar[str] = "snapshot_end"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    processes: int
+    """Followed processes that lived then."""
+
+
+class Loss(Event):
+    """Something was lost since the last event of the same cause."""
+
+    __slots__ = (
+        "time_ns", "cause", "count", "first_ns", "last_ns", "by_kind",
+    )
+    kind: ClassVar[str] = "loss"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    cause: str
+    """As in losses.md."""
+    count: int
+    """New losses since the last report of this cause."""
+    first_ns: int | None
+    """For `queue_full`: times of the first and of the last event that was dropped; else None. `time_ns` is that of the
+    last. In nanoseconds."""
+    last_ns: int | None
+    """For `queue_full`: times of the first and of the last event that was dropped; else None. `time_ns` is that of the
+    last. In nanoseconds."""
+    by_kind: tuple[KindCount, ...]
+    """For `queue_full`: a list of what was dropped; else empty."""
+
+
+class SessionEnd(Event):
+    """The last event of a session."""
+
+    __slots__ = (
+        "time_ns", "processes_started", "processes_ended", "exits_delivered", "losses", "cost_cpu_ns", "cost_kernel_ns",
+        "cost_memory_bytes", "cost_kernel_memory_bytes", "missing_families",
+    )
+    kind: ClassVar[str] = "session_end"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    processes_started: int
+    """Tracked processes, begun or taken in: those that ended, and those that the kernel side still holds."""
+    processes_ended: int
+    """How many of those ended; counted in the kernel."""
+    exits_delivered: int
+    """`process_exit` events that were delivered."""
+    losses: int
+    """Of all causes of the session; not those of single queues and streams."""
+    cost_cpu_ns: int | None
+    """CPU time of the session's reader, callbacks and snapshots included, and of the threads of its sinks. In
+    nanoseconds."""
+    cost_kernel_ns: int | None
+    """Time of its BPF programs in the kernel; None while `kernel.bpf_stats_enabled` is 0, unless `max_cost_share` was
+    given and the caller has CAP_SYS_ADMIN. In nanoseconds."""
+    cost_memory_bytes: int | None
+    """Resident memory of the process that the session is in. In bytes."""
+    cost_kernel_memory_bytes: int | None
+    """Of its maps. In bytes."""
+    missing_families: tuple[str, ...] | None
+    """Requested, but refused by the kernel, or disabled because the session exceeded `max_cost_share`: their fields are
+    None from then on."""
+
+
+class TaskStart(Event):
+    """The first process of a task was seen."""
+
+    __slots__ = (
+        "time_ns", "context", "provenance", "pid", "start_ns", "requested",
+    )
+    kind: ClassVar[str] = "task_start"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    context: Context | None
+    """As in the process, with `provenance`; as far as it is known by then."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    pid: int
+    """The leader's."""
+    start_ns: int
+    """The leader's. In nanoseconds."""
+    requested: Requested
+    """Of a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
+    (the image), `tag`; see `Session::announce()`."""
+
+
+class TaskFinish(Event):
+    """A task's leader has ended, and nothing lives in it."""
+
+    __slots__ = (
+        "time_ns", "context", "provenance", "pid", "start_ns", "end_ns", "exit_code", "exit_signal", "processes",
+        "engine_processes", "failed", "failures", "engine_cpu_ns", "peak_bytes", "cpu_ns", "user_ns", "system_ns",
+        "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
+        "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "requested",
+    )
+    kind: ClassVar[str] = "task_finish"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    context: Context | None
+    """As in the process, with `provenance`; as far as it is known by then."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    pid: int
+    """The leader's."""
+    start_ns: int
+    """The leader's. In nanoseconds."""
+    end_ns: int
+    """When its last process ended. In nanoseconds."""
+    exit_code: int | None
+    """The leader's status, as in `process_exit`. None when: its end was not seen."""
+    exit_signal: int | None
+    """The leader's status, as in `process_exit`. None when: its end was not seen."""
+    processes: int
+    """That ended in it."""
+    engine_processes: int
+    """Of these, the engine's own."""
+    failed: int
+    """Processes that ended by a signal or with a status other than 0 that is no answer; not the engine's own."""
+    failures: tuple[FailedProcess, ...]
+    """The first 16 of them: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
+    engine_cpu_ns: int | None
+    """CPU time of the engine's own processes; it is in `cpu_ns` as well. In nanoseconds. None when: not known of one of
+    them."""
+    peak_bytes: int | None
+    """The most that its living processes held together at a snapshot, or the peak of its largest process if that is
+    more. It is at least this. In bytes. None when: not known of any."""
+    cpu_ns: int | None
+    """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
+    user_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    system_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    run_queue_ns: int | None
+    """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
+    at dead; exec."""
+    minor_faults: int | None
+    """Page faults without I/O. Source: `task->min_flt`."""
+    major_faults: int | None
+    """Page faults that waited for I/O. Source: `task->maj_flt`."""
+    voluntary_switches: int | None
+    """It waited. Source: `task->nvcsw`."""
+    involuntary_switches: int | None
+    """It was preempted. Source: `task->nivcsw`."""
+    peak_rss_bytes: int | None
+    """The peak. In bytes."""
+    peak_rss_at_most_bytes: int | None
+    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    read_bytes: int | None
+    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
+    `task->ioac.rchar`."""
+    read_at_most_bytes: int | None
+    """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
+    the same."""
+    written_bytes: int | None
+    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    read_calls: int | None
+    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
+    reads count as calls. Source: `task->ioac.syscr`."""
+    write_calls: int | None
+    """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
+    storage_read_bytes: int | None
+    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
+    Source: `task->ioac.read_bytes`."""
+    storage_written_bytes: int | None
+    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    threads. Source: `task->ioac.write_bytes`."""
+    storage_cancelled_bytes: int | None
+    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
+    Source: `task->ioac.cancelled_write_bytes`."""
+    ledger: Ledger | None
+    """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    requested: Requested
+    """Of a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
+    (the image), `tag`; see `Session::announce()`."""
+
+
+class RunStart(Event):
+    """The first process of a run was seen."""
+
+    __slots__ = (
+        "time_ns", "context", "provenance", "pid", "start_ns",
+    )
+    kind: ClassVar[str] = "run_start"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    context: Context | None
+    """As in the process, with `provenance`; as far as it is known by then."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    pid: int
+    """The leader's."""
+    start_ns: int
+    """The leader's. In nanoseconds."""
+
+
+class RunFinish(Event):
+    """A run's leader has ended, and nothing lives in it."""
+
+    __slots__ = (
+        "time_ns", "context", "provenance", "pid", "start_ns", "end_ns", "exit_code", "exit_signal", "processes",
+        "engine_processes", "failed", "failures", "engine_cpu_ns", "peak_bytes", "cpu_ns", "user_ns", "system_ns",
+        "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
+        "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "tasks", "failed_tasks",
+    )
+    kind: ClassVar[str] = "run_finish"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    context: Context | None
+    """As in the process, with `provenance`; as far as it is known by then."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    pid: int
+    """The leader's."""
+    start_ns: int
+    """The leader's. In nanoseconds."""
+    end_ns: int
+    """When its last process ended. In nanoseconds."""
+    exit_code: int | None
+    """The leader's status, as in `process_exit`. None when: its end was not seen."""
+    exit_signal: int | None
+    """The leader's status, as in `process_exit`. None when: its end was not seen."""
+    processes: int
+    """That ended in it."""
+    engine_processes: int
+    """Of these, the engine's own."""
+    failed: int
+    """Processes that ended by a signal or with a status other than 0 that is no answer; not the engine's own."""
+    failures: tuple[FailedProcess, ...]
+    """The first 16 of them: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
+    engine_cpu_ns: int | None
+    """CPU time of the engine's own processes; it is in `cpu_ns` as well. In nanoseconds. None when: not known of one of
+    them."""
+    peak_bytes: int | None
+    """The most that its living processes held together at a snapshot, or the peak of its largest process if that is
+    more. It is at least this. In bytes. None when: not known of any."""
+    cpu_ns: int | None
+    """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
+    user_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    system_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    run_queue_ns: int | None
+    """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
+    at dead; exec."""
+    minor_faults: int | None
+    """Page faults without I/O. Source: `task->min_flt`."""
+    major_faults: int | None
+    """Page faults that waited for I/O. Source: `task->maj_flt`."""
+    voluntary_switches: int | None
+    """It waited. Source: `task->nvcsw`."""
+    involuntary_switches: int | None
+    """It was preempted. Source: `task->nivcsw`."""
+    peak_rss_bytes: int | None
+    """The peak. In bytes."""
+    peak_rss_at_most_bytes: int | None
+    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    read_bytes: int | None
+    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
+    `task->ioac.rchar`."""
+    read_at_most_bytes: int | None
+    """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
+    the same."""
+    written_bytes: int | None
+    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    read_calls: int | None
+    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
+    reads count as calls. Source: `task->ioac.syscr`."""
+    write_calls: int | None
+    """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
+    storage_read_bytes: int | None
+    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
+    Source: `task->ioac.read_bytes`."""
+    storage_written_bytes: int | None
+    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    threads. Source: `task->ioac.write_bytes`."""
+    storage_cancelled_bytes: int | None
+    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
+    Source: `task->ioac.cancelled_write_bytes`."""
+    ledger: Ledger | None
+    """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    tasks: int
+    """Of a run: the tasks that finished in it."""
+    failed_tasks: int
+    """Of these, those whose leader ended by a signal or with a status other than 0."""
+
+
+class ContextChange(Event):
+    """More is known of a run or task, or it was said otherwise."""
+
+    __slots__ = (
+        "time_ns", "before", "before_provenance", "after", "after_provenance", "pid", "start_ns",
+    )
+    kind: ClassVar[str] = "context_change"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    before: Context | None
+    """As `context`, with `before_provenance` and `after_provenance`."""
+    before_provenance: Provenance | None
+    """How each field of `before` is known."""
+    after: Context | None
+    """As `context`, with `before_provenance` and `after_provenance`."""
+    after_provenance: Provenance | None
+    """How each field of `after` is known."""
+    pid: int | None
+    """The process that this is about; None: all that have `before`."""
+    start_ns: int | None
+    """The process that this is about; None: all that have `before`. In nanoseconds."""
+
+
+EVENT_TYPES: dict[str, type[Event]] = {
+    "process_exit": ProcessExit,
+    "process_exec": ProcessExec,
+    "process_start": ProcessStart,
+    "process_sample": ProcessSample,
+    "tool_sample": ToolSample,
+    "cgroup_sample": CgroupSample,
+    "snapshot_end": SnapshotEnd,
+    "loss": Loss,
+    "session_end": SessionEnd,
+    "task_start": TaskStart,
+    "task_finish": TaskFinish,
+    "run_start": RunStart,
+    "run_finish": RunFinish,
+    "context_change": ContextChange,
+}
+"""The class of each kind of events."""
+
+EVENT_KINDS: tuple[str, ...] = tuple(EVENT_TYPES)
+"""What `kinds` may name."""
+
+__all__ = [
+    "Event", "Fact", "EVENT_KINDS", "EVENT_TYPES",
+    "Label",
+    "Overruled",
+    "Provenance",
+    "Context",
+    "Requested",
+    "FailedProcess",
+    "Ledger",
+    "ProgramAccount",
+    "Progress",
+    "KindCount",
+    "Host",
+    "ContextTotals",
+    "ProcessExit",
+    "ProcessExec",
+    "ProcessStart",
+    "ProcessSample",
+    "ToolSample",
+    "CgroupSample",
+    "SnapshotEnd",
+    "Loss",
+    "SessionEnd",
+    "TaskStart",
+    "TaskFinish",
+    "RunStart",
+    "RunFinish",
+    "ContextChange",
+]
+
+for _type in (
+    Label,
+    Overruled,
+    Provenance,
+    Context,
+    Requested,
+    FailedProcess,
+    Ledger,
+    ProgramAccount,
+    Progress,
+    KindCount,
+    Host,
+    ContextTotals,
+    ProcessExit,
+    ProcessExec,
+    ProcessStart,
+    ProcessSample,
+    ToolSample,
+    CgroupSample,
+    SnapshotEnd,
+    Loss,
+    SessionEnd,
+    TaskStart,
+    TaskFinish,
+    RunStart,
+    RunFinish,
+    ContextChange,
+):
+    register(_type)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings: tracer.read()."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from . import _core
+from ._errors import InvalidArgumentError
+from ._source import Source
+from ._state import Damage
+
+if TYPE_CHECKING:
+    from ._events import Event, Host
+    from ._tables import Table
+
+__all__ = ["Recording", "read"]
+
+_READ_AT_ONCE = 512
+
+
+class Recording(Source):
+    """A file that `record=` or `tracerd run --record` has written. Nothing of it stays open in between: each table and
+    each iteration reads it anew, in bounded memory."""
+
+    def __init__(self, path: str | bytes | os.PathLike[str]) -> None:
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise InvalidArgumentError(f"a recording is given by its path, not by {type(path).__name__}")
+        self.path = os.fspath(path)
+        """As it was given."""
+        # Refused at once if it is none.
+        self._host = self.open_reader().host()
+
+    @property
+    def host(self) -> Host:
+        """The machine that it was made on."""
+        return self._host
+
+    def open_reader(self) -> _core.RecordingReader:
+        """A new reader from the first event on."""
+        return _core.RecordingReader(self.path)
+
+    @property
+    def damage(self) -> Damage:
+        """What it could not give back: false if that is nothing. Reads it whole."""
+        reader = self.open_reader()
+        while reader.skip(_READ_AT_ONCE) == _READ_AT_ONCE:
+            pass
+        return Damage(*reader.damage())
+
+    @property
+    def events(self) -> Table:
+        """One row for each event; see also iterating over the recording."""
+        return self.table("events")
+
+    def __iter__(self) -> Iterator[Event]:
+        """Its events, in their order. What is damaged is skipped: see damage."""
+        reader = self.open_reader()
+        while events := reader.read(_READ_AT_ONCE):
+            yield from events
+
+    def select(self, kinds: Collection[str]) -> Iterator[Event]:
+        """Its events of these kinds, as in tracer.EVENT_KINDS."""
+        wanted = _core.check_kinds(kinds)
+        return (event for event in self if event.kind in wanted)
+
+
+def read(path: str | bytes | os.PathLike[str]) -> Recording:
+    """Opens a recording. Raises RecordingError: it can't be read, is none, is of a newer or much older libtracer, or is
+    damaged at its head. Damage behind that is skipped and counted: Recording.damage."""
+    return Recording(path)

@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was found, as figures that are ready to be shown, and how complete they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._events import Context, Host, ProcessSample, Requested
+from ._facts import rebuilt
+from ._state import Damage
+
+if TYPE_CHECKING:
+    from ._source import Source
+
+__all__ = [
+    "CgroupMemory", "Certificate", "Failure", "Figure", "MissingFamily", "Pipeline", "Report", "ReportCost", "ReportNode",
+    "ReportRow", "Series", "TimeShare", "Timeline", "report_of", "report_of_descriptor", "report_of_path",
+]
+
+MOST_PROCESSES = 2000
+"""Of those that a report lists one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure, and what it says of the true one."""
+
+    value: int
+    bound: str
+    """"exact", "at least" (part of it is not known) or "at most"."""
+
+    def __str__(self) -> str:
+        return f"{SIGNS[self.bound]}{self.value}"
+
+
+SIGNS = {"exact": "", "at least": "≥ ", "at most": "≤ "}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeShare:
+    """Of the time of all threads, what went to one cause."""
+
+    cause: str
+    """"CPU", "run queue", "disk", "pipe", "network", "lock", "child", "sleep", "events", "memory", "stopped", "CPU
+    limit" or "other"."""
+    time_ns: int
+    share: float
+    """0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """Sums of one tool, step, task, process, or of all."""
+
+    name: str
+    context: Context | None
+    """By task only: its identity."""
+    processes: int
+    failed: Figure
+    wall_ns: int
+    """By tool: the sum of its programs' durations. Else: from first start to last end."""
+    cpu_ns: Figure | None
+    cpu_utilization: float | None
+    """cpu_ns / wall_ns, with the bound of cpu_ns."""
+    peak_bytes: Figure | None
+    """By tool: of its largest process. By task, run and in total: of all that lived at once. By step: of its largest
+    task."""
+    read_bytes: Figure | None
+    """By read calls. Not: exec's own reads, io_uring, splice, mmap."""
+    written_bytes: Figure | None
+    """By write calls. Not: io_uring, splice, mmap, send."""
+    time: tuple[TimeShare, ...]
+    """The largest first, none of 0. Empty: not known."""
+    requested: Requested | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNode:
+    """A run, step, task or tool, and what is below it."""
+
+    level: str
+    """"run", "step", "task", "tool" or "engine" (what the engine itself did in the run or task above)."""
+    row: ReportRow
+    below: tuple[ReportNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Processes of one tool that failed in the same way."""
+
+    tool: str | None
+    pid: int
+    """Of the first of them, like all below but count."""
+    start_ns: int
+    exe: str | None
+    argv: tuple[str, ...] | None
+    """Secrets masked."""
+    context: Context | None
+    exit_code: int | None
+    exit_signal: int | None
+    core_dumped: bool
+    count: int
+    status: str
+    """"status 1", "signal 9 (KILL)"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Programs that pass data on through pipes, and which of them the others wait for."""
+
+    stages: tuple[str, ...]
+    """Tools, from the first writer on."""
+    bottleneck: str | None
+    """The stage that itself waits least for pipes; None: none stands out."""
+    bottleneck_share: float
+    """Of its processes' lives that it waits for pipes, 0 to 1."""
+    others_share: float
+    waited_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupMemory:
+    """The most that was charged to a cgroup, and what of it its processes explain."""
+
+    path: str | None
+    peak_bytes: int
+    """The kernel's own mark; where it has none, the most of all snapshots."""
+    followed_wholly: bool
+    """At each snapshot all processes in it were followed."""
+    highest_ns: int
+    """The snapshot with the most memory; the following are of that time."""
+    memory_bytes: int | None
+    held_bytes: int | None
+    file_bytes: int | None
+    kernel_bytes: int | None
+    unexplained_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFamily:
+    """What was asked for, but the kernel does not give, or not all of it."""
+
+    family: str
+    """"lifecycle", "waits" or "snapshots"."""
+    active: bool
+    """True: part of it is there."""
+    code: str | None
+    """"TRC104"; docs/errors.md explains each."""
+    what: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How complete a report is: what is there, what is missing, and what is right all the same."""
+
+    tier: str
+    """"kernel": of a session here. "recording": of a recording, or another source of events."""
+    complete: bool
+    """Each process that ended was seen, and nothing was lost."""
+    exits_seen: int
+    ended: int
+    """Processes that ended, by the count of the kernel."""
+    losses: Mapping[str, int]
+    """By cause; docs/losses.md explains each."""
+    total_is_whole: bool
+    """The total was added up in the kernel, beside the events that were lost: it is whole where its bounds say so."""
+    missing: tuple[MissingFamily, ...]
+    damage: Damage
+    cannot_tell: tuple[str, ...]
+    """What is not known of this report, in words."""
+    text: str = field(repr=False)
+    """All of it, as tracerd prints it."""
+
+    def __str__(self) -> str:
+        return "\n".join([self.text, *self.damage.lines(), *(f"not known: {one}" for one in self.cannot_tell)])
+
+
+@dataclass(frozen=True, slots=True)
+class ReportCost:
+    """What the tracing cost."""
+
+    cpu_ns: int
+    """Reading, decoding, snapshots, callbacks; and the threads of recordings."""
+    snapshots_cpu_ns: int
+    kernel_ns: int | None
+    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0."""
+    memory_bytes: int | None
+    kernel_memory_bytes: int | None
+    cpu_share: float | None
+    """Of one CPU. None: it is not known how long the session lasted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A tool or task over time; each list has a value for each part of the time."""
+
+    name: str | None
+    """None: all others together."""
+    cpu_ns: tuple[int, ...]
+    """Consumed in the part; spread evenly between two samples of a process."""
+    lived_ns: tuple[int, ...]
+    """How long its processes lived in the part, added up."""
+    memory_bytes: tuple[int, ...]
+    """The most that it held in the part, of snapshots; of a process that none has seen, its own peak."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Tools and tasks over time, in at most 400 parts of equal length; those with most CPU, most first."""
+
+    begin_ns: int
+    part_ns: int
+    parts: int
+    tools: tuple[Series, ...]
+    tasks: tuple[Series, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Report:
+    """What a session or a recording has: made once, never changed. Times are nanoseconds of the boot clock."""
+
+    title: str
+    tools: tuple[ReportRow, ...]
+    """Most CPU first."""
+    steps: tuple[ReportRow, ...]
+    """In order of their first start, as the tasks."""
+    tasks: tuple[ReportRow, ...]
+    tree: tuple[ReportNode, ...]
+    """Of runs, steps, tasks and tools; empty: nothing belongs to any."""
+    processes: tuple[ReportRow, ...]
+    """Those that consumed most CPU, 200 at most."""
+    total: ReportRow
+    answers: int
+    """Statuses other than 0 that are answers, not failures (grep: 1, nothing found)."""
+    failures: tuple[Failure, ...]
+    failures_seen: int
+    """Of all kinds."""
+    survivors: tuple[ProcessSample, ...]
+    """Processes that have not ended, as their last samples saw them."""
+    pipelines: tuple[Pipeline, ...]
+    cgroups: tuple[CgroupMemory, ...]
+    certificate: Certificate
+    cost: ReportCost
+    host: Host
+    command: tuple[str, ...] | None
+    """The words of the first program that was executed, secrets masked; None: none was, or it is not known."""
+    first_ns: int
+    """Of all events; 0: there are none."""
+    last_ns: int
+    timeline: Timeline
+    _listed: Mapping[str, list[Any]]
+    _native: _core.NativeReport
+
+    @property
+    def report(self) -> Report:
+        """Itself: it is shown as what it was made of."""
+        return self
+
+    def __repr__(self) -> str:
+        from ._show import text_of
+
+        return text_of(self)
+
+    def __rich__(self) -> Any:
+        from ._show import rich_of
+
+        return rich_of(self)
+
+    def _repr_html_(self) -> str:
+        from ._show import html_of
+
+        return html_of(self)
+
+    def _repr_mimebundle_(self, include: Iterable[str] | None = None,
+                          exclude: Iterable[str] | None = None) -> dict[str, str]:
+        from ._show import mimebundle_of
+
+        return mimebundle_of(self, include, exclude)
+
+    def text(self, by: str | None = None, columns: int | None = None) -> str:
+        """The tables as tracerd prints them. by: "run", "step", "task", "tool" or "process"; None: the tree, or tools
+        where nothing belongs to a run. columns: how wide it may be; None: as wide as it comes."""
+        return self._native.format(self.title, by, columns, True)
+
+    def html(self) -> str:
+        """One page that needs nothing else: no network, no other file."""
+        from . import _html
+
+        return _html.page_of(self)
+
+
+def _figure(parts: tuple[int, str] | None) -> Figure | None:
+    return None if parts is None else Figure(*parts)
+
+
+def _row(parts: dict[str, Any]) -> ReportRow:
+    parts["failed"] = Figure(*parts["failed"])
+    for name in ("cpu_ns", "peak_bytes", "read_bytes", "written_bytes"):
+        parts[name] = _figure(parts[name])
+    parts["time"] = tuple(TimeShare(*each) for each in parts["time"])
+    if parts["requested"] is not None:
+        parts["requested"] = rebuilt(Requested, parts["requested"])
+    return ReportRow(**parts)
+
+
+def _nodes(parts: list[tuple[str, dict[str, Any], list[Any]]]) -> tuple[ReportNode, ...]:
+    return tuple(ReportNode(level, _row(row), _nodes(below)) for level, row, below in parts)
+
+
+def _failure(parts: dict[str, Any]) -> Failure:
+    if parts["argv"] is not None:
+        parts["argv"] = tuple(parts["argv"])
+    return Failure(**parts)
+
+
+def _series(parts: list[dict[str, Any]]) -> tuple[Series, ...]:
+    return tuple(
+        Series(each["name"], tuple(each["cpu_ns"]), tuple(each["lived_ns"]), tuple(each["memory_bytes"]))
+        for each in parts)
+
+
+def _cannot_tell(total: ReportRow, certificate: dict[str, Any], parts: dict[str, Any]) -> tuple[str, ...]:
+    unknown = []
+    for family in certificate["missing"]:
+        unknown.append(f"{'not all of' if family['active'] else 'without'} {family['family']}: {family['what']}")
+    for what, figure in (("CPU time", total.cpu_ns), ("memory", total.peak_bytes), ("what was read", total.read_bytes),
+                         ("what was written", total.written_bytes)):
+        if figure is None and total.processes:
+            unknown.append(f"{what}: of no process")
+        elif figure is not None and figure.bound == "at least":
+            unknown.append(f"{what}: of some processes, or not all the time; the total is a lower bound")
+        elif figure is not None and figure.bound == "at most":
+            unknown.append(f"{what}: the exact figure; the total is an upper bound")
+    if total.processes and not total.time:
+        unknown.append("where time went")
+    if parts["survivors"]:
+        unknown.append(f"what {len(parts['survivors'])} processes do that have not ended")
+    return tuple(unknown)
+
+
+def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = True) -> Report:
+    parts = native.values()
+    damage = Damage(**parts["certificate"]["damage"])
+    if not has_end:
+        damage = replace(damage, truncated=False)
+    command = None if parts["command"] is None else tuple(parts["command"])
+    if title is None:
+        title = " ".join(command or ()) or "tracer"
+    total = _row(parts["total"])
+    certificate = parts["certificate"]
+    cannot_tell = _cannot_tell(total, certificate, parts)
+    timeline = parts["timeline"]
+    return Report(
+        title=title,
+        tools=tuple(map(_row, parts["tools"])),
+        steps=tuple(map(_row, parts["steps"])),
+        tasks=tuple(map(_row, parts["tasks"])),
+        tree=_nodes(parts["tree"]),
+        processes=tuple(map(_row, parts["processes"])),
+        total=total,
+        answers=parts["answers"],
+        failures=tuple(map(_failure, parts["failures"])),
+        failures_seen=parts["failures_seen"],
+        survivors=tuple(parts["survivors"]),
+        pipelines=tuple(Pipeline(**each | {"stages": tuple(each["stages"])}) for each in parts["pipelines"]),
+        cgroups=tuple(CgroupMemory(**each) for each in parts["cgroups"]),
+        certificate=Certificate(**certificate | {
+            "missing": tuple(MissingFamily(**each) for each in certificate["missing"]),
+            "damage": damage,
+            "cannot_tell": cannot_tell,
+            "text": native.notes(None, True)["certificate"].strip("\n"),
+        }),
+        cost=ReportCost(**parts["cost"]),
+        host=parts["host"],
+        command=command,
+        first_ns=parts["first_ns"],
+        last_ns=parts["last_ns"],
+        timeline=Timeline(timeline["begin_ns"], timeline["part_ns"], timeline["parts"], _series(timeline["tools"]),
+                          _series(timeline["tasks"])),
+        _listed=parts["listed"],
+        _native=native,
+    )
+
+
+def _title_of(source: Source) -> str | None:
+    """Its labels, or the name of its file."""
+    session = getattr(source, "_session", source)
+    context = getattr(session, "_context", None) or {}
+    labels = [str(context[name]) for name in ("pipeline", "run", "step", "sample") if context.get(name)]
+    path = getattr(source, "path", None)
+    if path is not None:
+        labels.append(os.path.basename(os.fsdecode(path)))
+    return " / ".join(labels) or None
+
+
+def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
+    """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
+    from ._run import RunResult
+
+    is_run = isinstance(source, RunResult)
+    session = source._session._core if is_run else getattr(source, "_core", None)
+    if session is None or not session.from_kernel:
+        native = _core.report_of_reader(source.open_reader(), None, None, False, most_processes)
+        return _report(native, _title_of(source))
+    # Of before, as more ends while it is read.
+    figures = _core.session_figures(session, not is_run)
+    part = is_run and source.figures is None
+    native = _core.report_of_reader(source.open_reader(), session, figures, part, most_processes)
+    return _report(native, _title_of(source), has_end=False)
+
+
+def report_of_path(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], title: str | None = None,
+                   most_processes: int = MOST_PROCESSES) -> Report:
+    """The report of a recording; raises RecordingError."""
+    name = os.fsdecode(path)
+    return _report(_core.report_of_file(path, most_processes), os.path.basename(name) if title is None else title)
+
+
+def report_of_descriptor(descriptor: int, name: str, most_processes: int = MOST_PROCESSES) -> Report:
+    """Of a recording that an open descriptor gives from where it is; it stays open. Raises RecordingError."""
+    return _report(_core.report_of_descriptor(descriptor, name, most_processes), name)

@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running a command, and what it consumed: tracer.run()."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._errors import InvalidArgumentError, NotPermittedError, Problem, TracerError
+from ._pipes import Pipes
+from ._session import Session, session
+from ._source import Source
+from ._spool import Spool
+
+if TYPE_CHECKING:
+    from ._events import Host
+    from ._report import TimeShare
+
+__all__ = ["CommandFailedError", "RunResult", "Usage", "run", "run_in"]
+
+Path = str | bytes | os.PathLike[str]
+
+# The parent of a process hears of its end a moment before its accounts are final.
+_LAST_SWITCH_S = 2.0
+# As subprocess: for a command that has got the same Ctrl-C.
+_AFTER_INTERRUPT_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a command and all that it started consumed. None: it is not known."""
+
+    wall_ns: int
+    """From its first start to its last end."""
+    cpu_ns: int | None
+    peak_rss_bytes: int | None
+    """Of its largest process."""
+    peak_memory_bytes: int | None
+    """Of all that lived at once, at any snapshot; at least the peak of the largest process."""
+    read_bytes: int | None
+    """By read calls. Not: exec's own reads, io_uring, splice, mmap."""
+    written_bytes: int | None
+    """By write calls. Not: io_uring, splice, mmap, send."""
+    processes: int
+    """That ended."""
+    failed: int
+    """Of these, those that ended by a signal, or with a status other than 0 that is no answer."""
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """Of the figures above that are not exact: "at least" or "at most"."""
+
+
+class CommandFailedError(TracerError, subprocess.CalledProcessError):
+    """A command that was to be checked has failed: `returncode`, `cmd`, `stdout`, `stderr`, and `result`."""
+
+    def __init__(self, result: RunResult) -> None:
+        status = result.returncode
+        how = f"was ended by signal {-status}" if status < 0 else f"has returned {status}"
+        command = " ".join(map(os.fsdecode, result.args))
+        problem = Problem("TRC123", None, f"{command}: {how}", "see its errors, and result.report", "")
+        subprocess.CalledProcessError.__init__(self, status, result.args, result.stdout, result.stderr)
+        self.problems = (problem,)
+        self.result = result
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TracerError, (self.problems,)
+
+
+class RunResult(Source):
+    """A command that has ended, and what it consumed. Its tables and its report are about it alone."""
+
+    def __init__(self, args: list[Path], returncode: int, stdout: Any, stderr: Any, usage: dict[str, Any],
+                 in_session: Session, command: tuple[int, int, bool]) -> None:
+        self.args = args
+        """The words of the command."""
+        self.returncode = returncode
+        """0 to 255, or minus the number of the signal that ended it."""
+        self.stdout = stdout
+        """What it printed, where that was captured; else None."""
+        self.stderr = stderr
+        self.pid = command[0]
+        """It is another's by now, or nobody's."""
+        self._usage = usage
+        self._session = in_session
+        self._command = command
+        self._spool: Spool | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What it and all that it started consumed."""
+        values = {name: each for name, each in self._usage.items() if name != "time"}
+        pairs = {name: each for name, each in values.items() if isinstance(each, tuple)}
+        bounds = {name: bound for name, (_, bound) in pairs.items() if bound != "exact"}
+        return Usage(**{**values, **{name: value for name, (value, _) in pairs.items()}}, bounds=bounds)
+
+    @property
+    def where_time_went(self) -> dict[str, float]:
+        """The share of each cause in the time of all threads, 0 to 1, the largest first: "CPU", "disk", "pipe", "child"
+        … Empty: it is not known, as without the family "waits"."""
+        return {cause: share for cause, _, share in self._usage["time"]}
+
+    @property
+    def time_ns(self) -> dict[str, int]:
+        """Likewise in nanoseconds, summed over all threads."""
+        return {cause: time_ns for cause, time_ns, _ in self._usage["time"]}
+
+    @property
+    def host(self) -> Host:
+        """The machine."""
+        return self._session.host
+
+    @property
+    def figures(self) -> _core.Session | None:
+        """The session that followed nothing else, for the report; None in a session that follows others as well."""
+        return self._session._core if self._command[2] else None
+
+    def check_returncode(self) -> None:
+        """Raises CommandFailedError if the command has failed."""
+        if self.returncode != 0:
+            raise CommandFailedError(self)
+
+    def open_reader(self) -> _core.RecordingReader:
+        """A reader of the events of this command alone."""
+        if self._spool is None:
+            spool = Spool(None)
+            pid, since_ns, whole = self._command
+            _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.writer(), spool.name)
+            self._spool = spool
+        return self._spool.open_reader()
+
+
+def run(
+    argv: Collection[Path],
+    *,
+    pipeline: str | None = None,
+    run: str | None = None,
+    sample: str | None = None,
+    step: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    record: Path | None = None,
+    families: Collection[str] | None = None,
+    sample_interval: float | None = None,
+    max_cost_share: float | None = None,
+    engine_rules: Path | None = None,
+    mask_secrets: bool = True,
+    check: bool = False,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | Mapping[bytes, bytes] | None = None,
+    user: str | int | None = None,
+    input: str | bytes | None = None,
+    stdin: Any = None,
+    stdout: Any = None,
+    stderr: Any = None,
+    capture_output: bool = False,
+    text: bool = False,
+    encoding: str | None = None,
+    errors: str | None = None,
+    timeout: float | None = None,
+) -> RunResult:
+    """Runs a command in a session of its own, from its first instruction to its last switch, and returns what it
+    consumed: the accounts of `tracerd run`.
+
+    `argv`: its words; no shell is asked. The first keywords are those of tracer.session(), the others those of
+    subprocess.run(); `user`: a name or number to run as. With `check=True` a command that fails raises
+    CommandFailedError, which is a subprocess.CalledProcessError too; after `timeout` seconds it is killed, and
+    subprocess.TimeoutExpired raised.
+
+    Raises NotPermittedError without the right to trace: it says what is missing, and how to do without. CommandError:
+    the command does not exist or can't be executed.
+    """
+    options = _Options(argv, check, cwd, env, user, input, stdin, stdout, stderr, capture_output, text, encoding, errors,
+                       timeout)
+    with _Running(options) as running:
+        try:
+            own = session(
+                pipeline=pipeline, run=run, sample=sample, step=step, labels=labels, record=record, families=families,
+                sample_interval=sample_interval, max_cost_share=max_cost_share, engine_rules=engine_rules,
+                mask_secrets=mask_secrets, pid=running.command.pid,
+            )
+        except NotPermittedError as error:
+            raise _with_other_way(error, options.argv) from None
+        with own:
+            status = running.finish(own, True)
+        return running.result(own, status, True)
+
+
+def run_in(
+    open_session: Session,
+    argv: Collection[Path],
+    *,
+    task: str | None = None,
+    sample: str | None = None,
+    step: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    check: bool = False,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | Mapping[bytes, bytes] | None = None,
+    user: str | int | None = None,
+    input: str | bytes | None = None,
+    stdin: Any = None,
+    stdout: Any = None,
+    stderr: Any = None,
+    capture_output: bool = False,
+    text: bool = False,
+    encoding: str | None = None,
+    errors: str | None = None,
+    timeout: float | None = None,
+) -> RunResult:
+    """Session.run(): `task` names a task of its own; `sample`, `step` and `labels` are added to it."""
+    options = _Options(argv, check, cwd, env, user, input, stdin, stdout, stderr, capture_output, text, encoding, errors,
+                       timeout)
+    said = (task, sample, step, labels)
+    if any(each is not None for each in said):
+        name = task if task is not None else step if step is not None else os.path.basename(os.fsdecode(options.argv[0]))
+        with open_session.task(name, sample=sample, step=step, labels=labels):
+            running = _Running(options)
+    else:
+        running = _Running(options)
+    with running:
+        if open_session._follows != os.getpid():
+            open_session._core.track(running.command.pid, open_session._context)
+        status = running.finish(open_session, False)
+        return running.result(open_session, status, False)
+
+
+def _with_other_way(error: NotPermittedError, argv: list[Path]) -> NotPermittedError:
+    words = " ".join(map(os.fsdecode, argv))
+    way = f"or record it with: sudo tracerd run --record run.tracer -- {words}; and read that: tracer.read(\"run.tracer\")"
+    first, *others = error.problems
+    fix = f"{first.fix}; {way}" if first.fix else way
+    return NotPermittedError((Problem(first.code, first.errno, first.what, fix, first.detail), *others))
+
+
+class _Options:
+    """The keywords of subprocess.run(), checked."""
+
+    def __init__(self, argv: Any, check: bool, cwd: Path | None, env: Any, user: str | int | None, input: Any, stdin: Any,
+                 stdout: Any, stderr: Any, capture_output: bool, text: bool, encoding: str | None, errors: str | None,
+                 timeout: float | None) -> None:
+        if isinstance(argv, (str, bytes, os.PathLike)) or not isinstance(argv, Collection):
+            raise InvalidArgumentError('a command is given by its words: ["samtools", "sort"], not by one text')
+        self.argv = list(argv)
+        if not self.argv:
+            raise InvalidArgumentError("the command to run is missing")
+        for word in self.argv:
+            if not isinstance(word, (str, bytes, os.PathLike)):
+                raise InvalidArgumentError(f"a word of a command is a text, not {word!r}")
+            if b"\0" in os.fsencode(word):
+                raise InvalidArgumentError(f"a word of a command can't hold a null byte: {word!r}")
+        if cwd is not None and not os.path.isdir(cwd):
+            raise InvalidArgumentError(f"cwd: there is no folder {os.fsdecode(cwd)}")
+        if timeout is not None and (
+            not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0
+        ):
+            raise InvalidArgumentError(f"timeout can't be {timeout!r}: it is a number of seconds, or None")
+        if input is not None and stdin is not None:
+            raise InvalidArgumentError("stdin and input may not both be used")
+        if stdin == subprocess.PIPE:
+            raise InvalidArgumentError("stdin can't be PIPE, as nobody would write to it: use input")
+        if capture_output and (stdout is not None or stderr is not None):
+            raise InvalidArgumentError("stdout and stderr may not be used with capture_output")
+        self.check, self.cwd, self.timeout = check, cwd, timeout
+        self.user = None if user is None else str(user)
+        self.environment = None if env is None else [
+            os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.items()
+        ]
+        self.text = bool(text or encoding or errors)
+        self.encoding, self.errors = encoding or "utf-8", errors or "strict"
+        if isinstance(input, str):
+            if not self.text:
+                raise InvalidArgumentError("input is bytes, or a text with text=True")
+            input = input.encode(self.encoding, self.errors)
+        elif input is not None and not isinstance(input, (bytes, bytearray, memoryview)):
+            raise InvalidArgumentError(f"input is bytes or a text, not {type(input).__name__}")
+        self.input = input
+        self.streams = (stdin, subprocess.PIPE if capture_output else stdout,
+                        subprocess.PIPE if capture_output else stderr)
+
+    def decoded(self, output: bytes | None) -> str | bytes | None:
+        if output is None or not self.text:
+            return output
+        return output.decode(self.encoding, self.errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+class _Running:
+    """A command that was forked. Whatever happens, it and its pipes are gone with the scope."""
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+        self._pipes = Pipes(*options.streams, options.input)
+        try:
+            self.command = _core.CommandRun(
+                options.argv, options.environment, options.cwd, options.user, self._pipes.theirs
+            )
+        except BaseException:
+            self._pipes.close()
+            raise
+        self._released = False
+
+    def __enter__(self) -> _Running:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        try:
+            if self._released and self.command.status is None:
+                self._end(error)
+        finally:
+            self._pipes.close()
+            self.command.unwatch()
+
+    def _end(self, error: BaseException | None) -> None:
+        # With a Ctrl-C in the terminal the command has got it as well.
+        if isinstance(error, KeyboardInterrupt):
+            try:
+                if self.command.wait(_AFTER_INTERRUPT_S):
+                    return
+            except KeyboardInterrupt:
+                pass
+        self.command.signal(signal.SIGKILL)
+        self.command.wait()
+
+    def finish(self, in_session: Session, whole: bool) -> int:
+        """Runs it to its end; its return code."""
+        options = self._options
+        begin = time.monotonic()
+        deadline = None if options.timeout is None else begin + options.timeout
+        self.command.watch(in_session._core, whole)
+        self._released = True
+        self.command.release()
+        self._pipes.started()
+        in_time = self._pipes.exchange(deadline)
+        if in_time:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            in_time = self.command.wait(left)
+        if not in_time:
+            assert options.timeout is not None
+            self.command.signal(signal.SIGKILL)
+            self.command.wait()
+            raise subprocess.TimeoutExpired(
+                options.argv, options.timeout, self._pipes.output(1), self._pipes.output(2)  # type: ignore[arg-type]
+            )
+        self.command.settle(_LAST_SWITCH_S)
+        assert self.command.status is not None
+        return os.waitstatus_to_exitcode(self.command.status)
+
+    def result(self, in_session: Session, status: int, whole: bool) -> RunResult:
+        self.command.unwatch()
+        usage = self.command.usage(in_session._core if whole else None)
+        output = [self._options.decoded(self._pipes.output(number)) for number in (1, 2)]
+        result = RunResult(self._options.argv, status, *output, usage, in_session,
+                           (self.command.pid, self.command.since_ns, whole))
+        if self._options.check:
+            result.check_returncode()
+        return result

@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions: tracer.session() and tracer.attach()."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import _core, _hooks
+from ._errors import InvalidArgumentError, Problem, SessionClosedError
+from ._options import context_fields, filter_rules
+from ._source import Source
+from ._spool import Spool
+
+if TYPE_CHECKING:
+    from ._events import ContextTotals, Event, Host, ProcessSample
+    from ._run import RunResult
+    from ._state import FamilyState, Statistics
+    from ._streams import Batches, EventStream, TableBatches
+    from ._task import Task
+
+__all__ = ["Session", "open_sessions", "session"]
+
+Path = str | bytes | os.PathLike[str]
+
+# How long tables and reports of a living session wait for what has happened to be written.
+_FLUSH_TIMEOUT_S = 5.0
+
+_open: weakref.WeakSet[Session] = weakref.WeakSet()
+_open_lock = threading.Lock()
+
+
+def open_sessions() -> list[Session]:
+    """The sessions of this process that are open now."""
+    with _open_lock:
+        return [each for each in _open if each._core.open]
+
+
+def _close_all() -> None:
+    # Callbacks need the interpreter: later nobody could wait for them.
+    for each in open_sessions():
+        each._close_quietly()
+
+
+atexit.register(_close_all)
+
+
+def _kernel_descriptors() -> set[int]:
+    """Those of programs, maps and links."""
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{name}").startswith("anon_inode:bpf"):
+                found.add(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def _after_fork_in_child() -> None:
+    global _open_lock
+    _open_lock = threading.Lock()
+    # Else the parent's close() would not end them in the kernel while this child lives.
+    ours = set().union(*(each._kernel for each in _open))
+    for fd in ours & _kernel_descriptors() if ours else ():
+        os.close(fd)
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Session(Source):
+    """A running capture; made by tracer.session() and tracer.attach().
+
+    It is a context manager, and a plain object with close(). Any thread may use it. In a child made by fork every
+    method raises SessionClosedError. Tables, the report, statistics and totals remain when it is closed.
+    """
+
+    def __init__(self, options: dict[str, Any], context: dict[str, Any], record: Path | None, recording: Path | None,
+                 follows: int | None) -> None:
+        self._context = context
+        self._follows = follows
+        self._subscriptions: list[_core.Subscription] = []
+        self._spool = Spool(record)
+        others = _kernel_descriptors()
+        self._core = _core.Session(options, recording)
+        try:
+            self._core.record(self._spool.writer(), self._spool.name)
+            self._core.start()
+            self._kernel = _kernel_descriptors() - others
+        except BaseException:
+            self._core.close()
+            raise
+        self._tasks = _hooks.session_opened(self._core, context) if self._core.from_kernel else 0
+        with _open_lock:
+            _open.add(self)
+
+    # Its life.
+
+    def __enter__(self) -> Session:
+        self._require_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends it: delivers all that has happened, writes it, and frees what the kernel holds for it. Idempotent.
+
+        Raises RecordingError if the recording could not be written to its end, SessionClosedError in a child made by
+        fork, CallbackError inside a callback. What was written stays.
+        """
+        if self._core.forked:
+            raise SessionClosedError(True)
+        was_open = self._core.open
+        _hooks.session_closed(self._tasks)
+        self._core.close()
+        self._forget()
+        problem = self._core.recording_problem() if was_open else None
+        if problem is not None:
+            from ._errors import RecordingError
+
+            raise RecordingError((problem,))
+
+    def _forget(self) -> None:
+        while self._subscriptions:
+            self._subscriptions.pop().cancel()
+        with _open_lock:
+            _open.discard(self)
+
+    def _close_quietly(self) -> None:
+        try:
+            self.close()
+        except Exception as error:
+            print(f"tracer: {error}", file=sys.stderr)
+
+    def __del__(self) -> None:
+        core = getattr(self, "_core", None)
+        if core is not None and core.open:
+            warnings.warn(f"unclosed {self.__class__.__name__}", ResourceWarning, source=self, stacklevel=2)
+            _hooks.session_closed(getattr(self, "_tasks", 0))
+            core.close()
+
+    @property
+    def closed(self) -> bool:
+        """It has ended, or belongs to the process that this one was forked from."""
+        return not self._core.open
+
+    @property
+    def finished(self) -> bool:
+        """Nothing more comes: it is closed, or its source has ended, as that of a recording does."""
+        if self._core.forked:
+            raise SessionClosedError(True)
+        return not self._core.open or self._core.finished()
+
+    def _require_open(self) -> None:
+        if not self._core.open:
+            raise SessionClosedError(self._core.forked)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Waits until all that has happened was delivered and written. False: `timeout` (seconds) has passed, or the
+        recording can't be written (see problems)."""
+        return self._core.flush(timeout)
+
+    # What it follows.
+
+    def track(
+        self,
+        pid: int,
+        *,
+        pipeline: str | None = None,
+        run: str | None = None,
+        sample: str | None = None,
+        step: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Takes in a living process and its descendants from now on, with these labels on top of the session's own.
+
+        Raises InvalidArgumentError if there is no such process."""
+        if not isinstance(pid, int) or isinstance(pid, bool) or pid < 1:
+            raise InvalidArgumentError(f"pid can't be {pid!r}: it is a number that the system shows")
+        said = context_fields(pipeline=pipeline, run=run, sample=sample, step=step, labels=labels)
+        self._core.track(pid, merged(self._context, said))
+
+    def announce(
+        self,
+        *,
+        work_dir: Path | None = None,
+        pid: int | None = None,
+        cgroup: Path | None = None,
+        container: str | None = None,
+        slurm_job: str | int | None = None,
+        below: tuple[int, Collection[str]] | None = None,
+        context: Mapping[str, Any] | None = None,
+        requested: Mapping[str, Any] | None = None,
+        expires_after: float = 86400.0,
+    ) -> None:
+        """Says which run or task processes are in, before they begin or while they live.
+
+        Exactly one of the first six says which processes. `context`: any of pipeline, run, step, sample, task, task_id,
+        attempt, engine, labels. `requested`: any of millicpus, memory_bytes, time_ns, container, tag.
+        `expires_after`: seconds."""
+        keys = {"work_dir": work_dir, "pid": pid, "cgroup": cgroup, "container": container, "slurm_job": slurm_job,
+                "below": below}
+        given = {key: value for key, value in keys.items() if value is not None}
+        if len(given) != 1:
+            raise InvalidArgumentError(f"give exactly one of {', '.join(keys)}")
+        ((key, value),) = given.items()
+        self._core.announce(key, value, dict(context or {}), dict(requested or {}), expires_after)
+
+    def task(
+        self,
+        name: str,
+        *,
+        sample: str | None = None,
+        step: str | None = None,
+        attempt: int | None = None,
+        task_id: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Task:
+        """A scope: what is started in it belongs to this task, by this thread and by what it hands work to. See Task.
+
+        In a child made by fork it does nothing."""
+        from ._task import Task
+
+        if not self._core.forked:
+            self._require_open()
+        return Task(name, session=self._tasks, sample=sample, step=step, attempt=attempt, task_id=task_id, labels=labels)
+
+    def run(self, argv: Collection[Path], **options: Any) -> RunResult:
+        """Runs a command in this session, as tracer.run() does in one of its own."""
+        from ._run import run_in
+
+        self._require_open()
+        return run_in(self, argv, **options)
+
+    # Its events.
+
+    def events(
+        self, kinds: Collection[str] | None = None, timeout: float | None = None, *, capacity_bytes: int = 64 << 20
+    ) -> EventStream:
+        """Events from now on, for `for` and `async for`. `kinds`: as in tracer.EVENT_KINDS; None: all. It ends with the
+        session, or when nothing has come for `timeout` seconds. Where the reader was too slow, a Loss stands."""
+        from ._streams import EventStream
+
+        return EventStream(self._core.queue(kinds, capacity_bytes), timeout)
+
+    def batches(
+        self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 4096,
+        capacity_bytes: int = 64 << 20,
+    ) -> Batches:
+        """Likewise in lists of at most `most` events, which costs less for each."""
+        from ._streams import Batches
+
+        return Batches(self._core.queue(kinds, capacity_bytes), timeout, most)
+
+    def table_batches(
+        self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
+        most: int = 65536, capacity_bytes: int = 64 << 20,
+    ) -> TableBatches:
+        """Likewise as rows of a table, for pandas, polars, pyarrow or duckdb: of at most `most` events at a time. Costs
+        least for each."""
+        from ._streams import TableBatches
+
+        return TableBatches(self._core.queue(kinds, capacity_bytes), timeout, most, table)
+
+    def on(self, kind: str | None, callback: Callable[[Event], object]) -> _core.Subscription:
+        """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread. For quick work
+        only; what it raises goes to sys.unraisablehook and is counted in statistics.callback_errors. It ends with the
+        session, or with cancel() of what is returned."""
+        if not callable(callback):
+            raise InvalidArgumentError(f"{callback!r} can't be called")
+        subscription = self._core.on(kind, callback)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def fileno(self) -> int:
+        """Readable when the session has something to do; to be waited for only."""
+        return self._core.fd()
+
+    # What it says of itself.
+
+    @property
+    def host(self) -> Host:
+        """The machine that the events come from."""
+        return self._core.host()
+
+    @property
+    def statistics(self) -> Statistics:
+        """What it did, lost and cost: now, or at its end."""
+        from ._state import Statistics
+
+        return Statistics(**self._core.statistics())
+
+    @property
+    def totals(self) -> list[ContextTotals]:
+        """Sums by context, added up in the kernel; losses don't change them. Empty for recordings."""
+        return self._core.totals()
+
+    @property
+    def families(self) -> list[FamilyState]:
+        """Which families of signals it has, and why one is missing. Empty for recordings."""
+        from ._state import FamilyState
+
+        return [FamilyState(*each) for each in self._core.families()]
+
+    @property
+    def living(self) -> list[ProcessSample]:
+        """The processes that live now and are followed, with what they have consumed so far."""
+        return self._core.living()
+
+    @property
+    def filter(self) -> list[str]:
+        """What each rule of the filter does, and whether the kernel or the library decides it: one line each."""
+        return self._core.explain()
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong, though it goes on: mistakes in rules files, families that are missing, and a recording that
+        can't be written or lacks events. Empty: all is well."""
+        found = list(self._core.rule_problems())
+        found += [each.problem for each in self.families if each.problem is not None]
+        recording = self._core.recording_problem()
+        if recording is not None:
+            found.append(recording)
+        dropped = self._core.recording_dropped()
+        if dropped:
+            what = f"{dropped} events are missing in {self._spool.name}, as it could not be written fast enough"
+            found.append(Problem("TRC114", None, what, "record to a faster disk", ""))
+        return found
+
+    # Tables and the report, from its spool: see Source.
+
+    def open_reader(self) -> _core.RecordingReader:
+        """A reader of all its events so far, from its beginning; waits until they are written."""
+        if self._core.forked:
+            raise SessionClosedError(True)
+        if self._core.open:
+            try:
+                self._core.flush(_FLUSH_TIMEOUT_S)
+            except SessionClosedError:
+                pass  # Just now, by another thread: then all is written.
+        return self._spool.open_reader()
+
+
+def merged(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a context within another; labels are those of both."""
+    both = {**outer, **inner}
+    if "labels" in outer and "labels" in inner:
+        both["labels"] = {**outer["labels"], **inner["labels"]}
+    return both
+
+
+def session(
+    *,
+    pipeline: str | None = None,
+    run: str | None = None,
+    sample: str | None = None,
+    step: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    record: Path | None = None,
+    source: Path = "kernel",
+    pid: int | Collection[int] | None = None,
+    cgroup: Path | Collection[Path] | None = None,
+    uid: int | Collection[int] | None = None,
+    exe: str | Collection[str] | None = None,
+    tool: str | Collection[str] | None = None,
+    argument: str | Collection[str] | None = None,
+    exclude_pid: int | Collection[int] | None = None,
+    exclude_cgroup: Path | Collection[Path] | None = None,
+    exclude_uid: int | Collection[int] | None = None,
+    exclude_exe: str | Collection[str] | None = None,
+    exclude_tool: str | Collection[str] | None = None,
+    exclude_argument: str | Collection[str] | None = None,
+    host: bool = False,
+    families: Collection[str] | None = None,
+    sample_interval: float | None = None,
+    max_cost_share: float | None = None,
+    ring_bytes: int | None = None,
+    max_processes: int | None = None,
+    max_contexts: int | None = None,
+    max_labeled_threads: int | None = None,
+    max_announcements: int | None = None,
+    mask_secrets: bool = True,
+    read_engine_notes: bool = True,
+    tool_rules: Path | None = None,
+    secret_rules: Path | None = None,
+    engine_rules: Path | None = None,
+) -> Session:
+    """Opens a session, which begins at once.
+
+    By default it follows this Python process and all that it starts. `pid`, `cgroup`, `uid`, `exe`, `tool`, `argument`
+    follow those instead, `host=True` everything, and `exclude_…` leaves out. `pipeline`, `run`, `sample`, `step` and
+    `labels` label what is followed by pid or cgroup, and so what this process starts.
+
+    `record`: a file for the recording; without it there is a temporary one, which is gone with the session and its
+    tables. `source`: "kernel", or a recording to be replayed. `families`: of "waits" and "snapshots", both by default;
+    `sample_interval`: seconds between snapshots (default 1.0). `max_cost_share`: of one CPU, above which the most
+    expensive family is given up. The rest is as in SessionOptions of C++.
+
+    Raises NotPermittedError (with the capability that is missing), UnsupportedKernelError, InvalidArgumentError,
+    RecordingError, RulesError.
+    """
+    subjects = {
+        "pid": pid, "cgroup": cgroup, "uid": uid, "exe": exe, "tool": tool, "argument": argument,
+        "exclude_pid": exclude_pid, "exclude_cgroup": exclude_cgroup, "exclude_uid": exclude_uid,
+        "exclude_exe": exclude_exe, "exclude_tool": exclude_tool, "exclude_argument": exclude_argument,
+    }
+    context = context_fields(pipeline=pipeline, run=run, sample=sample, step=step, labels=labels)
+    includes = any(value is not None for name, value in subjects.items() if not name.startswith("exclude_"))
+    recording = _recording_of(source)
+    if host and includes:
+        raise InvalidArgumentError("host=True follows everything: it can't be combined with what else to follow")
+    follows = None
+    if not includes and not host and recording is None:
+        follows = os.getpid()
+        subjects["pid"] = follows
+    options = {
+        "rules": filter_rules(context, subjects), "families": families, "sample_interval": sample_interval,
+        "max_cost_share": max_cost_share, "ring_bytes": ring_bytes, "max_processes": max_processes,
+        "max_contexts": max_contexts, "max_labeled_threads": max_labeled_threads,
+        "max_announcements": max_announcements, "mask_secrets": mask_secrets,
+        "read_engine_notes": read_engine_notes, "tool_rules": tool_rules, "secret_rules": secret_rules,
+        "engine_rules": engine_rules,
+    }
+    return Session(options, context, record, recording, follows)
+
+
+def _recording_of(source: Path) -> Path | None:
+    """The place of other sources to come."""
+    if source == "kernel":
+        return None
+    if isinstance(source, (str, bytes, os.PathLike)) and os.path.exists(source):
+        return source
+    raise InvalidArgumentError(
+        (
+            Problem("TRC101", None, f"there is no source {source!r}",
+                    'give "kernel", or the path of a recording', ""),
+        )
+    )

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How sessions, recordings and reports show themselves: text, a rich table, a page in a notebook."""
+
+from __future__ import annotations
+
+import html
+import shutil
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ._errors import TracerError
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from ._report import Report
+
+    class Shown(Protocol):
+        """A session, run, recording, or a report itself."""
+
+        @property
+        def report(self) -> Report: ...
+
+__all__ = ["html_of", "mimebundle_of", "rich_of", "text_of"]
+
+_FRAME_HEIGHT = 720
+
+
+def columns_of_stdout() -> int | None:
+    """How many columns a terminal has that standard output is; None: it is none, lines may be of any length."""
+    try:
+        if sys.stdout is None or not sys.stdout.isatty():
+            return None
+    except (AttributeError, ValueError):
+        return None
+    return max(shutil.get_terminal_size().columns, 40)
+
+
+def _shows_utf8() -> bool:
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return encoding.lower().replace("_", "-").startswith("utf")
+
+
+def text_of(shown: Shown) -> str:
+    """Aligned plain text, as wide as the terminal. Where there is no report, it says why: it never raises TracerError,
+    as a repr() should not."""
+    try:
+        return report_text(shown.report, columns_of_stdout(), _shows_utf8())
+    except TracerError as error:
+        return f"<tracer.{type(shown).__name__}: {error}>"
+
+
+def report_text(report: Report, columns: int | None = None, utf8: bool = True) -> str:
+    """Without line ends before and after."""
+    text = report._native.format(report.title, None, columns, utf8).strip("\n")
+    return "\n".join([text, *report.certificate.damage.lines()])
+
+
+def html_of(shown: Shown) -> str:
+    """The report's page in a frame of its own, which can't reach what is around it. Raises TracerError."""
+    page = html.escape(shown.report.html(), quote=True)
+    return (f'<iframe srcdoc="{page}" sandbox="allow-scripts" width="100%" height="{_FRAME_HEIGHT}" '
+            f'style="border:0;width:100%;height:{_FRAME_HEIGHT}px" title="tracer report"></iframe>')
+
+
+def _in_terminal_ipython() -> bool:
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None and hasattr(module, "get_ipython") else None
+    formatter = getattr(shell, "display_formatter", None)
+    return formatter is not None and "text/html" not in formatter.active_types
+
+
+class _WithReport:
+    """Its report is read once for all forms."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+
+def mimebundle_of(shown: Shown, include: Iterable[str] | None = None,
+                  exclude: Iterable[str] | None = None) -> dict[str, str]:
+    """Plain text and the page, as a notebook asks for them. Never raises TracerError: then the text says so."""
+    wanted = {"text/plain", "text/html"}
+    if include is not None:
+        wanted &= set(include)
+    elif _in_terminal_ipython():
+        wanted.discard("text/html")
+    if exclude is not None:
+        wanted -= set(exclude)
+    bundle: dict[str, str] = {}
+    if not wanted:
+        return bundle
+    try:
+        once = _WithReport(shown.report)
+    except TracerError:
+        return {"text/plain": text_of(shown)} if "text/plain" in wanted else bundle
+    if "text/plain" in wanted:
+        bundle["text/plain"] = text_of(once)
+    if "text/html" in wanted:
+        bundle["text/html"] = html_of(once)
+    return bundle
+
+
+class _Rich:
+    def __init__(self, shown: Shown) -> None:
+        self._shown = shown
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from . import _rich
+
+        try:
+            report = self._shown.report
+        except TracerError:
+            yield text_of(self._shown)
+            return
+        yield from _rich.parts_of(report, options.max_width, options.encoding.startswith("utf"))
+
+
+def rich_of(shown: Shown) -> _Rich:
+    """What rich's print() and Console.print() show."""
+    return _Rich(shown)

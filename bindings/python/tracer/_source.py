@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sessions, runs and recordings have in common: tables, the report, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import _core
+    from ._report import Report
+    from ._tables import Table
+
+__all__ = ["Source"]
+
+
+class Source:
+    """Has events that can be read from their beginning, as often as needed."""
+
+    def open_reader(self) -> _core.RecordingReader:
+        """A new reader from the first event on."""
+        raise NotImplementedError
+
+    def table(self, name: str) -> Table:
+        """By its name: processes, programs, samples, tasks, runs, events, losses, hosts."""
+        from ._tables import Table
+
+        return Table(self.open_reader, name)
+
+    @property
+    def processes(self) -> Table:
+        """One row for each process that has ended."""
+        return self.table("processes")
+
+    @property
+    def programs(self) -> Table:
+        """One row for each program that a process ran."""
+        return self.table("programs")
+
+    @property
+    def samples(self) -> Table:
+        """One row for each living process at each snapshot."""
+        return self.table("samples")
+
+    @property
+    def tasks(self) -> Table:
+        """One row for each task that has finished."""
+        return self.table("tasks")
+
+    @property
+    def runs(self) -> Table:
+        """One row for each run that has finished."""
+        return self.table("runs")
+
+    @property
+    def losses(self) -> Table:
+        """One row for each loss."""
+        return self.table("losses")
+
+    @property
+    def hosts(self) -> Table:
+        """The machine that the events come from."""
+        return self.table("hosts")
+
+    def sql(self, query: str) -> Any:
+        """The result of a query over all tables, by DuckDB, which must be installed."""
+        from ._tables import sql
+
+        return sql(self, query)
+
+    @property
+    def report(self) -> Report:
+        """What was found, as figures, and how complete they are."""
+        from ._report import report_of
+
+        return report_of(self)
+
+    def __repr__(self) -> str:
+        from ._show import text_of
+
+        return text_of(self)
+
+    def __rich__(self) -> Any:
+        from ._show import rich_of
+
+        return rich_of(self)
+
+    def _repr_html_(self) -> str:
+        from ._show import html_of
+
+        return html_of(self)
+
+    def _repr_mimebundle_(self, include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> dict[str, str]:
+        from ._show import mimebundle_of
+
+        return mimebundle_of(self, include, exclude)

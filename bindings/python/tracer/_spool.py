@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a session keeps its events, for tables and reports: a recording that nobody else sees, or the file asked for."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from typing import TYPE_CHECKING
+
+from ._errors import RecordingError
+
+if TYPE_CHECKING:
+    from . import _core
+
+__all__ = ["Spool"]
+
+
+class Spool:
+    """An open file that holds a recording, for as long as anybody may read it."""
+
+    def __init__(self, path: str | bytes | os.PathLike[str] | None) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self.name = "the session's temporary file" if path is None else os.fsdecode(path)
+        self._fd = -1
+        self._pid = os.getpid()
+        try:
+            if path is None:
+                with tempfile.TemporaryFile(prefix="tracer-") as file:
+                    self._fd = os.dup(file.fileno())
+            else:
+                try:
+                    self._fd = os.open(path, flags, 0o644)
+                except OSError:
+                    # A pipe, or a file of which only writing is allowed.
+                    self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                if stat.S_ISREG(os.fstat(self._fd).st_mode):
+                    os.ftruncate(self._fd, 0)
+        except (OSError, ValueError) as error:
+            number = error.errno if isinstance(error, OSError) else None
+            raise RecordingError.of(
+                "TRC114", number, f"can't create {self.name}: {error}",
+                "name a file in a folder that exists and that you may write to"
+                if path is not None else "set TMPDIR to a folder that exists and that you may write to",
+            ) from None
+
+    def writer(self) -> int:
+        """A descriptor for the session, which takes it over."""
+        return os.dup(self._fd)
+
+    def open_reader(self) -> _core.RecordingReader:
+        """Reads what is written so far, from the beginning; independent of other readers."""
+        from . import _core
+
+        if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+            raise RecordingError.of(
+                "TRC110", None, f"{self.name} can't be read again: it is no file", "record to a file, or to none"
+            )
+        try:
+            # Through /proc the file is opened anew, with a position of its own.
+            fd = os.open(f"/proc/self/fd/{self._fd}", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise RecordingError.of("TRC110", error.errno, f"can't read {self.name}: {error}", "mount /proc") from None
+        return _core.RecordingReader(fd, self.name)
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session and a recording say of themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ._errors import Problem
+
+__all__ = ["Damage", "FamilyState", "Statistics"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """What a session did since it started, what it lost, and what it costs."""
+
+    records: int
+    """Records received from the kernel."""
+    record_bytes: int
+    events: int
+    """Events delivered."""
+    callback_errors: int
+    """Callbacks that raised; no event was lost to the others."""
+    secrets_masked: int
+    announcements_met: int
+    """That at least one process was found for."""
+    announcements_expired: int
+    """Whose time was over before."""
+    announcements_refused: int
+    """Beyond max_announcements."""
+    cost_cpu_ns: int
+    """CPU time of its own: reading, decoding, snapshots, callbacks, and the threads of recordings."""
+    cost_snapshots_cpu_ns: int
+    """Of that, for snapshots."""
+    cost_kernel_ns: int | None
+    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0."""
+    cost_memory_bytes: int | None
+    """Resident now, of this whole process."""
+    cost_kernel_memory_bytes: int | None
+    """Of its maps in the kernel; None for other sources."""
+    losses: Mapping[str, int]
+    """By cause, as docs/losses.md defines them; only those that occurred."""
+
+    @property
+    def lost(self) -> int:
+        """Losses of all causes."""
+        return sum(self.losses.values())
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyState:
+    """A family of signals that a session was asked for."""
+
+    family: str
+    """"lifecycle", "waits" or "snapshots"."""
+    active: bool
+    mechanism: str
+    """The kernel's hooks that it uses."""
+    problem: Problem | None
+    """Why it is not active, or what of it is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What a recording could not give back."""
+
+    skipped_bytes: int
+    """In frames that are cut, fail their checksum or break a rule of the format."""
+    skipped_events: int
+    """In good frames, but of kinds of a newer libtracer."""
+    missing_frames: int
+    """By their numbers; a damaged frame is among them."""
+    read_error: int
+    """errno of the read that failed: nothing after it was read. 0: none failed."""
+    truncated: bool
+    """It lacks its end: the writer was stopped, still writes, or the file's tail is missing."""
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.skipped_bytes or self.skipped_events or self.missing_frames or self.read_error or self.truncated
+        )
+
+    def lines(self) -> list[str]:
+        """In words; empty: all is there."""
+        lines = []
+        if self.skipped_bytes:
+            lines.append(f"{self.skipped_bytes} bytes are damaged or cut off; everything else was read")
+        if self.skipped_events:
+            lines.append(f"{self.skipped_events} events are of unknown kinds: a newer libtracer may know them")
+        if self.missing_frames:
+            lines.append(
+                f"{self.missing_frames} frames are missing: the writer could not write them, or the file was cut in "
+                "between"
+            )
+        if self.read_error:
+            lines.append(f"reading failed before the end: {os.strerror(self.read_error)}")
+        elif self.truncated:
+            lines.append("the recording has no end: it is still being written, or was cut short")
+        return lines

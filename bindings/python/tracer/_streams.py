@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events of a running session, for `for` and `async for`."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ._errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from . import _core
+    from ._events import Event
+    from ._tables import Batch
+
+__all__ = ["Batches", "EventStream", "TableBatches"]
+
+# Read at once: enough to make the call cheap, few enough that a consumer that stops early leaves little behind.
+_READ_AT_ONCE = 512
+
+T = TypeVar("T")
+
+
+class _Stream(Generic[T]):
+    """What waits for a queue: at most one thread or one coroutine at a time."""
+
+    def __init__(self, queue: _core.Queue, timeout: float | None) -> None:
+        if timeout is not None and (
+            not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0
+        ):
+            raise InvalidArgumentError(f"timeout can't be {timeout!r}: it is a number of seconds, or None")
+        self._queue = queue
+        self._timeout = timeout
+        self._waiting = False
+
+    @property
+    def dropped(self) -> int:
+        """Events that it did not get, as it was full; a Loss stands where they are missing."""
+        return self._queue.dropped()
+
+    def fileno(self) -> int:
+        """Readable while there is something to read, and from the end on."""
+        return self._queue.fd()
+
+    def _take(self) -> T | None:
+        raise NotImplementedError
+
+    def __next__(self) -> T:
+        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        while True:
+            taken = self._take()
+            if taken is not None:
+                return taken
+            if self._queue.ended():
+                # What came with the end.
+                taken = self._take()
+                if taken is not None:
+                    return taken
+                raise StopIteration
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not self._queue.wait(left):
+                raise StopIteration
+
+    async def __anext__(self) -> T:
+        import asyncio
+
+        taken = self._take()
+        if taken is not None:
+            # A stream that never runs dry lets others run all the same.
+            await asyncio.sleep(0)
+            return taken
+        if self._waiting:
+            raise RuntimeError("another coroutine waits for this stream: give each a stream of its own")
+        loop = asyncio.get_running_loop()
+        deadline = None if self._timeout is None else loop.time() + self._timeout
+        self._waiting = True
+        try:
+            while True:
+                ended = self._queue.ended()
+                taken = self._take()
+                if taken is not None:
+                    return taken
+                if ended or not await self._readable(loop, deadline):
+                    raise StopAsyncIteration
+        finally:
+            self._waiting = False
+
+    async def _readable(self, loop: asyncio.AbstractEventLoop, deadline: float | None) -> bool:
+        """False: the time is over."""
+        import asyncio
+
+        ready: asyncio.Future[bool] = loop.create_future()
+
+        def settle(value: bool) -> None:
+            if not ready.done():
+                ready.set_result(value)
+
+        fd = self._queue.fd()
+        loop.add_reader(fd, settle, True)
+        timer = None if deadline is None else loop.call_at(deadline, settle, False)
+        try:
+            return await ready
+        finally:
+            loop.remove_reader(fd)
+            if timer is not None:
+                timer.cancel()
+
+
+class EventStream(_Stream["Event"]):
+    """One event after the other. Of several threads, each gets a part of them."""
+
+    def __init__(self, queue: _core.Queue, timeout: float | None) -> None:
+        super().__init__(queue, timeout)
+        self._ready: deque[Event] = deque()
+
+    def __iter__(self) -> EventStream:
+        return self
+
+    def __aiter__(self) -> EventStream:
+        return self
+
+    def _take(self) -> Event | None:
+        try:
+            return self._ready.popleft()
+        except IndexError:
+            pass
+        events = self._queue.read(_READ_AT_ONCE)
+        if not events:
+            return None
+        first, *rest = events
+        self._ready.extend(rest)
+        return first
+
+
+def _checked_most(most: int) -> int:
+    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1 << 20:
+        raise InvalidArgumentError(f"most can't be {most!r}: it is a number from 1 to {1 << 20}")
+    return most
+
+
+class Batches(_Stream["list[Event]"]):
+    """Lists of events, as many as are there."""
+
+    def __init__(self, queue: _core.Queue, timeout: float | None, most: int) -> None:
+        super().__init__(queue, timeout)
+        self._most = _checked_most(most)
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __aiter__(self) -> Batches:
+        return self
+
+    def _take(self) -> list[Event] | None:
+        return self._queue.read(self._most) or None
+
+
+class TableBatches(_Stream["Batch"]):
+    """Rows of one table, of the events that are there: no object is made for an event."""
+
+    def __init__(self, queue: _core.Queue, timeout: float | None, most: int, table: str) -> None:
+        from . import _core
+
+        super().__init__(queue, timeout)
+        self._most = _checked_most(most)
+        self._table = _core.LiveTable(table)
+
+    def __iter__(self) -> TableBatches:
+        return self
+
+    def __aiter__(self) -> TableBatches:
+        return self
+
+    def _take(self) -> Batch | None:
+        from ._tables import Batch
+
+        while (held := self._table.read(self._queue, self._most)) is not None:
+            if held.rows:
+                return Batch(held)
+        return None

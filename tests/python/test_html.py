@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a report, and the command that writes it: its structure, and that nobody's names can change it."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import unittest
+
+import recordings
+import tracer
+from recordings import TestCase
+from tracer import _html
+
+HOSTILE = ("</script><script>window.evil=1</script><img src=x onerror=evil=1>\"'`&amp;{{x}}%DATA%%SCRIPT%<!--]]>"
+           "\u202e\u2066\u2028\u2029\x1b[31m\x00\x7f\r\n")
+# As a program's argument and in a context there is no NUL.
+NAMES = HOSTILE.replace("\x00", "")
+
+
+class Outline(html.parser.HTMLParser):
+    """The elements, their attributes and texts."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.texts, self._open = [], {}, []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if self._open:
+            self.texts.setdefault(self._open[-1], []).append(data)
+
+    def of(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+class Page(TestCase):
+    def page(self, *arguments, **more):
+        return tracer.read(self.made_up(*arguments, **more)).report.html()
+
+    def data(self, page):
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
+
+    def test_it_asks_for_nothing(self):
+        page = self.page(100, 10)
+        outline = Outline(page)
+        self.assertEqual({tag for tag, _ in outline.elements},
+                         {"html", "head", "meta", "title", "style", "body", "main", "noscript", "pre", "script"})
+        for tag, attributes in outline.elements:
+            self.assertFalse({"src", "href", "srcset", "action", "data"} & set(attributes), (tag, attributes))
+        style, script = _html._file("style.css"), _html._file("app.js")
+        for text in (style, script):
+            addresses = set(re.findall(r"https?://[^\"' ]*", text)) - {"http://www.w3.org/2000/svg"}
+            self.assertEqual(addresses, set())
+        self.assertNotIn("url(", style)
+        self.assertNotIn("@import", style)
+        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "fetch(",
+                     "XMLHttpRequest", "import("):
+            self.assertNotIn(word, script)
+
+    def test_the_policy_lets_only_its_own_style_and_script_run(self):
+        page = self.page(10)
+        outline = Outline(page)
+        (policy,) = [each["content"] for each in outline.of("meta") if each.get("http-equiv") == "Content-Security-Policy"]
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+        style = re.search(r"<style>(.*?)</style>", page, re.S).group(1)
+        script = re.findall(r"<script>(.*?)</script>", page, re.S)[-1]
+        for text in (style, script):
+            self.assertIn("sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(), policy)
+
+    def test_hostile_names_are_texts_and_nothing_else(self):
+        plain = [tag for tag, _ in Outline(self.page(100, 10)).elements]
+        page = self.page(100, 10, NAMES)
+        self.assertEqual([tag for tag, _ in Outline(page).elements], plain)
+        self.assertEqual(page.count("<script"), 2)
+        self.assertNotIn("<img", page)
+        for character in "\u202e\u2066\u2028\u2029\x1b\x7f\r\x00":
+            self.assertNotIn(character, page)
+        text = re.search(r"<script type=.*?</script>", page, re.S).group()[:-len("</script>")]
+        self.assertFalse(re.search(r"[<>&]", text.split(">", 1)[1]))
+        self.assertIn("\\u202e\\u2066", self.data(page)["facts"][2])
+
+    def test_bytes_that_are_not_utf_8(self):
+        page = self.page(100, 10, b"\xff\xfe\xc3(\xed\xa0\x80")
+        page.encode("utf-8")
+        self.assertIn("\\xff\\xfe", json.dumps(self.data(page)).replace("\\\\", "\\"))
+
+    def test_the_figures_are_those_of_the_report(self):
+        path = self.made_up(1000, 10)
+        report = tracer.read(path).report
+        data = self.data(report.html())
+        tiles = dict(data["tiles"])
+        self.assertEqual((tiles["processes"], tiles["failed"], tiles["CPU"]), ("1000", "20", "50.5 s"))
+        tables = {table["name"]: table for table in data["tables"]}
+        self.assertEqual(set(tables), {"tree", "tools", "steps", "tasks", "processes"})
+        tools = tables["tools"]
+        self.assertEqual(tools["rows"], 40)
+        name, cpu = tools["columns"][0], tools["columns"][3]
+        self.assertEqual([name["words"][at] for at in name["at"]], [row.name for row in report.tools])
+        self.assertEqual(cpu["sort"], [row.cpu_ns.value for row in report.tools])
+        self.assertEqual(tables["tree"]["rows"], 1 + 5 + 100 + sum(len(task.below) for step in report.tree[0].below
+                                                                  for task in step.below))
+        self.assertEqual(tables["tree"]["depth"][:3], [0, 1, 2])
+        self.assertEqual(tables["processes"]["rows"], 1000)
+        self.assertEqual(sum(thousandths for _, thousandths, _ in data["time"]), 1000)
+        (failures,) = [part for part in data["parts"] if part["name"] == "failures"]
+        self.assertEqual(sum(int(row[3]) for row in failures["rows"]), 20)
+
+    def test_an_empty_recording_has_a_page(self):
+        page = self.page(0)
+        self.assertEqual(self.data(page)["tables"], [])
+
+    def test_it_stays_small(self):
+        path = self.made_up(20000, 2)
+        self.assertLess(len(tracer.read(path).report.html()), 12 << 20)
+        self.assertLess(len(self.page(100, 10, name="small.tracer")), 300 << 10)
+
+    def test_in_a_notebook_it_is_in_a_frame_that_reaches_nothing(self):
+        frame = tracer.read(self.made_up(100, 10, NAMES))._repr_html_()
+        outline = Outline(frame)
+        ((tag, attributes),) = outline.elements
+        self.assertEqual((tag, attributes["sandbox"]), ("iframe", "allow-scripts"))
+        self.assertNotIn("src", attributes)
+        self.assertTrue(attributes["srcdoc"].startswith("<!DOCTYPE html>"))
+        self.assertEqual(Outline(attributes["srcdoc"]).of("html"), [{"lang": "en"}])
+
+
+class Command(TestCase):
+    def tracer(self, *words, **options):
+        return subprocess.run([sys.executable, "-m", "tracer", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=recordings.DEADLINE_SECONDS, check=False, **options)
+
+    def test_it_writes_a_page(self):
+        path, page = self.made_up(100, 10), self.path("report.html")
+        result = self.tracer("report", path, "-o", page)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"", b""))
+        with open(page, encoding="utf-8") as file:
+            self.assertEqual(file.read(), tracer.read(path).report.html())
+        self.assertEqual(os.listdir(self.folder).count("report.html"), 1)
+        self.assertEqual(len(os.listdir(self.folder)), 2)
+
+    def test_without_a_name_it_is_beside_the_recording(self):
+        path = self.made_up(10)
+        self.assertEqual(self.tracer("report", path).returncode, 0)
+        self.assertTrue(os.path.exists(self.path("made.html")))
+
+    def test_standard_input_and_output(self):
+        with open(self.made_up(10), "rb") as file:
+            result = self.tracer("report", "-", "-o", "-", stdin=file)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(result.stdout.startswith(b"<!DOCTYPE html>"))
+
+    def test_text(self):
+        path = self.made_up(10)
+        result = self.tracer("report", path, "--text")
+        self.assertEqual(result.stdout.decode(), repr(tracer.read(path)) + "\n")
+
+    def test_an_older_page_is_replaced_whole_and_keeps_its_mode(self):
+        page = self.path("report.html")
+        with open(page, "w", encoding="utf-8") as file:
+            file.write("old")
+        os.chmod(page, 0o640)
+        before = os.stat(page).st_ino
+        self.assertEqual(self.tracer("report", self.made_up(10), "-o", page).returncode, 0)
+        after = os.stat(page)
+        self.assertNotEqual(after.st_ino, before)
+        self.assertEqual(stat.S_IMODE(after.st_mode), 0o640)
+
+    def test_an_error_leaves_an_older_page_as_it_is(self):
+        page, bad = self.path("report.html"), self.path("bad.tracer")
+        for path, content in ((page, "old"), (bad, "no recording at all")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(content)
+        result = self.tracer("report", bad, "-o", page)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"TRC111", result.stderr)
+        self.assertIn(b"Fix:", result.stderr)
+        with open(page, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "old")
+
+    def test_errors_have_a_code_and_a_fix(self):
+        for words, status, code in ((("report", self.path("absent")), 1, b"TRC110"),
+                                    (("report", self.made_up(10), "-o", self.path("no/such/folder.html")), 1, b"TRC114"),
+                                    (("report",), 2, b"TRC101"), (("report", "a", "--moon"), 2, b"TRC101"),
+                                    (("moon",), 2, b"TRC101"), ((), 2, b"TRC101")):
+            with self.subTest(words=words):
+                result = self.tracer(*words)
+                self.assertEqual(result.returncode, status, result.stderr)
+                self.assertIn(code, result.stderr)
+                self.assertIn(b"Fix:", result.stderr)
+                self.assertNotIn(b"Traceback", result.stderr)
+                self.assertEqual(result.stdout, b"")
+
+    def test_a_full_disk(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("there is no /dev/full")
+        result = self.tracer("report", self.made_up(10), "-o", "/dev/full")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(b"TRC114", result.stderr)
+        self.assertTrue(os.path.exists("/dev/full"))
+
+    def test_a_reader_that_has_had_enough(self):
+        path = self.made_up(1000, 10)
+        result = subprocess.run(["sh", "-c", '"$0" -m tracer report "$1" -o - | head -c 10', sys.executable, path],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=recordings.DEADLINE_SECONDS, check=False)
+        self.assertEqual((result.stdout, result.stderr), (b"<!DOCTYPE ", b""))
+
+    def test_a_name_that_is_not_utf_8(self):
+        path = os.fsencode(self.folder) + b"/\xff\xfe.tracer"
+        recordings.make(path, 10)
+        result = self.tracer("report", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(path[:-7] + b".html", encoding="utf-8") as file:
+            self.assertIn("<title>\\xff\\xfe.tracer</title>", file.read())
+
+    def test_damage_is_said(self):
+        path = self.made_up(5000)
+        with open(path, "r+b") as file:
+            file.truncate(os.path.getsize(path) // 2)
+        result = self.tracer("report", path, "-o", self.path("x.html"))
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b"the recording has no end", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
