@@ -80,9 +80,10 @@ def of_engines(root):
 
 def of_package(root):
     build = root / "build/dev"
-    parts = digests(build, [build / "tracerd", *build.glob("lib/libtracer.so.*.*.*"), *objects_of(build, "lib/")])
+    parts = digests(build, [build / "tracerd", *build.glob("lib/libtracer.so.*.*.*"),
+                            *build.glob("bindings/c/libtracer-c.so.*.*.*"), *objects_of(build, "lib/", "bindings/c/")])
     inputs = sources(root, "include/tracer/*", "rules/*.toml", "cmake/*", "CMakeLists.txt", "*/CMakeLists.txt",
-                     "tests/package/**/*")
+                     "bindings/c/include/**/*", "bindings/c/*.*", "tests/package/**/*")
     return parts | digests(root, inputs) | {"compiler": first_line_of("c++", "--version"),
                                             "cmake": first_line_of("cmake", "--version")}
 

@@ -27,8 +27,8 @@ def headers_by_source(build):
 def changed_sources(root, stamps):
     """The sources to look at, each with the name and the parts of its stamp."""
     build = root / "build/dev"
-    listed = subprocess.run(["git", "ls-files", "lib/*.cpp", "daemon/*.cpp"], cwd=root, stdout=subprocess.PIPE, text=True,
-                            check=True).stdout.split()
+    listed = subprocess.run(["git", "ls-files", "lib/*.cpp", "daemon/*.cpp", "bindings/c/*.cpp"], cwd=root,
+                            stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     # Its first line names no version.
     version = subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
     common = {"rules": digest(root / ".clang-tidy"), "clang-tidy": version}

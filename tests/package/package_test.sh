@@ -43,8 +43,10 @@ expect_version() { # name, command...
 library=$(find "$prefix" -name libtracer.so)
 archive=$(find "$prefix" -name libtracer.a)
 pc=$(find "$prefix" -name tracer.pc)
+libdir_c=$(dirname "$(find "$prefix" -name libtracer-c.so)")
 for needed in "$library" "$archive" "$pc" "$prefix/bin/tracerd" "$prefix/include/tracer/tracer.hpp" \
-    "$prefix/include/tracer/version.hpp" "$prefix/share/tracer/rules/tools.toml"; do
+    "$prefix/include/tracer/version.hpp" "$prefix/share/tracer/rules/tools.toml" "$prefix/include/tracer.h" \
+    "$prefix/include/tracer/fields.h" "$prefix/include/tracer/arrow.h" "$libdir_c/libtracer-c.so" "$libdir_c/pkgconfig/tracer-c.pc"; do
     [[ -e $needed ]] || fail "not installed: ${needed:-the library, the archive or tracer.pc}"
 done
 [[ $failures -eq 0 ]] || exit 1
@@ -57,6 +59,7 @@ if "$cmake" -S "$here/consumer" -B "$work/cmake" -DCMAKE_CXX_COMPILER="$cxx" -DC
     "$cmake" --build "$work/cmake" >>"$work/cmake.log" 2>&1; then
     expect_version "CMake, tracer::tracer" "$work/cmake/consumer_shared"
     expect_version "CMake, tracer::static" "$work/cmake/consumer_static"
+    expect_version "CMake, tracer::c" "$work/cmake/consumer_c"
     ldd "$work/cmake/consumer_static" | grep -q libtracer && fail "the consumer of tracer::static needs libtracer.so"
 else
     cat "$work/cmake.log"
@@ -81,6 +84,16 @@ if command -v pkg-config >/dev/null; then
         readelf -d "$work/pc_shared" | grep -q "NEEDED.*\[libtracer.so.$series\]" || fail "pkg-config: not linked to the .so"
     else
         fail "the pkg-config consumer does not build"
+    fi
+
+    # The C interface, for a program that has no C++ compiler and no libtracer.so.
+    read -ra shared <<<"$(pkg-config --cflags --libs tracer-c)"
+    if "${CC:-cc}" -std=c99 "${extra[@]}" "$here/consumer/consumer.c" "${shared[@]}" -o "$work/pc_c"; then
+        expect_version "pkg-config, tracer-c" env LD_LIBRARY_PATH="$libdir" "$work/pc_c"
+        readelf -d "$work/pc_c" | grep -q "NEEDED.*\[libtracer-c.so.0\]" || fail "pkg-config: not linked to libtracer-c.so.0"
+        readelf -d "$work/pc_c" | grep -q "NEEDED.*\[libtracer.so" && fail "a C program needs the library of C++"
+    else
+        fail "the pkg-config consumer of C does not build"
     fi
 
     # What --static adds must be enough for the archive alone: with no libtracer.so to fall back to.
