@@ -93,7 +93,8 @@ def of_python_module(root, module):
                                   "bindings/python/tracer/**/*.py", "bindings/python/tracer/**/*.pyi",
                                   "bindings/python/tracer/_html/*", "bindings/python/tracer/_core*.so"))
     helpers = [path for path in sources(root, "tests/python/*.py") if not path.name.startswith("test_")]
-    return parts | digests(root, [*helpers, root / "build/dev/tracerd"])
+    programs = sources(root, "build/dev/tracerd", "build/dev/tests/python/make_*")
+    return parts | digests(root, [*helpers, *programs])
 
 
 def of_c_interface(root):
