@@ -115,6 +115,13 @@ class TRACER_EXPORT Session {
   /// Throws Error(kInvalidArgument) beyond max_contexts or max_labeled_threads.
   [[nodiscard]] ThreadLabel label_thread(const Context& context);
 
+  /// What the calling thread forks from now on has no label of a thread, though an outer scope or the thread that made
+  /// it has one, until a label is set or resumed. Cheap.
+  void unlabel_thread() noexcept;
+  /// What the calling thread forks from now on has the label of the thread that made it, while that is open; none of
+  /// its own, until one is set or resumed. Cheap.
+  void inherit_thread_label() noexcept;
+
   /// Says which run or task processes are in, before they begin or while they live: what is known of those already is
   /// said again, by ContextChange. Waits for nobody, but without root for the file system that is asked whose folder it
   /// is; what it costs does not depend on how much lives. One with the same key adds to the earlier one, and wins over

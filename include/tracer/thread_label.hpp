@@ -15,6 +15,9 @@ class TRACER_EXPORT ThreadLabel {
   ThreadLabel& operator=(ThreadLabel&& other) noexcept;
   ~ThreadLabel();
 
+  /// The calling thread has this label again, from now on (whichever thread began it), until another is set; nothing if
+  /// it has ended. Cheap: one map update.
+  void resume() noexcept;
   /// Nothing is labeled by it from now on; the thread has the label of its outer scope again. Idempotent.
   void end() noexcept;
 

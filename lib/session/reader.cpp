@@ -242,6 +242,16 @@ void Reader::close_label(const OpenLabel& label) noexcept {
   control_->close_label(label.tid, label.serial, label.outer);
 }
 
+void Reader::resume_label(const OpenLabel& label) noexcept { control_->resume_label(::gettid(), label.serial); }
+
+void Reader::unlabel_thread() noexcept {
+  if (control_ != nullptr && state_.load() == State::kRunning) control_->unlabel(::gettid());
+}
+
+void Reader::inherit_thread_label() noexcept {
+  if (control_ != nullptr && state_.load() == State::kRunning) control_->inherit_label(::gettid());
+}
+
 void Reader::announce(const Announcement& announcement) {
   Announced announced = checked(announcement);
   if (state_.load() == State::kFinished) return;

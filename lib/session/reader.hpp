@@ -61,6 +61,9 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   };
   /// Of the calling thread. Absent: there is no kernel to ask, or not now.
   std::optional<OpenLabel> open_label(const Context& context);
+  void resume_label(const OpenLabel& label) noexcept;
+  void unlabel_thread() noexcept;
+  void inherit_thread_label() noexcept;
   void close_label(const OpenLabel& label) noexcept;
   std::vector<ProcessSample> living();
   Queue queue(QueueOptions options);

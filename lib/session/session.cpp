@@ -69,6 +69,10 @@ class ThreadLabel::Impl {
     if (const auto reader = reader_.lock()) reader->close_label(label_);
   }
 
+  void resume() noexcept {
+    if (const auto reader = reader_.lock()) reader->resume_label(label_);
+  }
+
  private:
   const std::weak_ptr<internal::Reader> reader_;
   const internal::Reader::OpenLabel label_;
@@ -79,12 +83,17 @@ ThreadLabel::ThreadLabel(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(
 ThreadLabel::ThreadLabel(ThreadLabel&& other) noexcept = default;
 ThreadLabel& ThreadLabel::operator=(ThreadLabel&& other) noexcept = default;
 ThreadLabel::~ThreadLabel() = default;
+void ThreadLabel::resume() noexcept {
+  if (impl_) impl_->resume();
+}
 void ThreadLabel::end() noexcept { impl_.reset(); }
 
 ThreadLabel Session::label_thread(const Context& context) {
   auto label = impl_->reader->open_label(context);
   return label ? ThreadLabel(std::make_unique<ThreadLabel::Impl>(impl_->reader, *label)) : ThreadLabel();
 }
+void Session::unlabel_thread() noexcept { impl_->reader->unlabel_thread(); }
+void Session::inherit_thread_label() noexcept { impl_->reader->inherit_thread_label(); }
 void Session::announce(const Announcement& announcement) { impl_->reader->announce(announcement); }
 int Session::fd() const noexcept { return impl_->reader->fd(); }
 std::size_t Session::poll(std::chrono::milliseconds timeout) {

@@ -53,6 +53,10 @@ class Control {
   /// The label is over; the thread has the outer one again, 0 for none.
   virtual void close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept = 0;
   virtual std::uint64_t label_of(pid_t tid) const noexcept = 0;
+  virtual void resume_label(pid_t tid, std::uint64_t serial) noexcept = 0;
+  virtual void unlabel(pid_t tid) noexcept = 0;
+  /// The thread has only the label with which it was made.
+  virtual void inherit_label(pid_t tid) noexcept = 0;
 
   // From any thread, read on the calling one.
   virtual std::vector<RawTotals> totals() const = 0;

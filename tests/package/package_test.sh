@@ -128,14 +128,14 @@ echo "$(wc -l <"$work/symbols") exported symbols, $(c++filt <"$work/symbols" | g
 
 leaks=$(grep -rnE '#[[:space:]]*include[[:space:]]*[<"](linux/|bpf/|msgpack|fmt/|toml|zlib|zstd)' "$prefix/include" || true)
 [[ -z $leaks ]] || fail "a public header includes what users may not have:"$'\n'"$leaks"
-for header in "$prefix"/include/tracer/*.hpp; do
+for header in "$prefix"/include/tracer/*.h*; do
     name=tracer/$(basename "$header")
     # Twice: its guard, too.
     printf '#include <%s>\n#include <%s>\n' "$name" "$name" |
         "$cxx" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -I"$prefix/include" -x c++ - ||
         fail "$name does not compile alone"
 done
-for source in "$here"/../../include/tracer/*.hpp; do
+for source in "$here"/../../include/tracer/*.h "$here"/../../include/tracer/*.hpp; do
     [[ -e $prefix/include/tracer/$(basename "$source") ]] || fail "not installed: $(basename "$source")"
 done
 

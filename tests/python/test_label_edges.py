@@ -14,6 +14,7 @@ import threading
 import unittest
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import label_children as children
 import label_rig
@@ -37,11 +38,11 @@ class Recorded:
     def judged(self) -> label_rig.Judged:
         return label_rig.judge(self._file.name)
 
-    def contexts(self) -> list[dict[str, object]]:
+    def contexts(self) -> list[dict[str, Any]]:
         """Of the children that carry a truth."""
         return [
-            event["process"].get("context") or {} for event in label_rig.exits_in(self._file.name)
-            if str((event["process"]["program"].get("argv") or [""])[-1]).startswith("MARK=")
+            {**event["context"], "provenance": event["provenance"]} for event in label_rig.exits_in(self._file.name)
+            if label_rig.truth_of(event) is not None
         ]
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Which task a thread's next child belongs to.
+#include <algorithm>
 #include <utility>
 
 #include "task_scope.hpp"
@@ -112,7 +113,11 @@ void unlabel_thread() noexcept {
 }
 
 void set_thread_base(std::shared_ptr<TaskScope> scope) noexcept { thread_base = std::move(scope); }
-void count_unsure(int change) noexcept { unsure_depth += change; }
+void count_unsure(int change) noexcept { unsure_depth = std::max(0, unsure_depth + change); }
+void forget_thread() noexcept {
+  unsure_depth = 0;
+  written = {};
+}
 Surety surety_here() noexcept { return unsure_depth > 0 ? Surety::kUnsure : Surety::kSure; }
 
 PyObject* task_variable() { return variable; }

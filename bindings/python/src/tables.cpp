@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables.hpp"
-
 #include <pybind11/stl.h>
 
 #include <memory>
@@ -11,10 +9,12 @@
 #include <vector>
 
 #include <tracer/error.hpp>
+#include <tracer/table.hpp>
 
 #include "arrow_columns.hpp"
 #include "binders.hpp"
 #include "errors.hpp"
+#include "queue.hpp"
 #include "recording.hpp"
 #include "streams.hpp"
 
@@ -22,6 +22,15 @@ namespace py = pybind11;
 
 namespace tracer::python {
 namespace {
+
+Table table_named(std::string_view name) {
+  if (const auto table = table_from_name(name)) return *table;
+  throw Error({ErrorCode::kInvalidArgument,
+               0,
+               "there is no table '" + std::string(name) + "'",
+               "tables are processes, programs, samples, tasks, runs, events, losses and hosts",
+               {}});
+}
 
 template <class T>
 std::shared_ptr<T> shared(T value) {
@@ -103,6 +112,34 @@ class HeldBatch {
   Table table_;
 };
 
+/// Batches of what comes out of a queue.
+class LiveTable {
+ public:
+  explicit LiveTable(std::string_view name) : table_(table_named(name)), builder_(table_) {}
+
+  /// None: the queue is empty. A batch without rows: what came is not in this table.
+  py::object read(const HeldQueue& queue, std::size_t most) {
+    ArrowArray array{};
+    {
+      const py::gil_scoped_release released;
+      const std::lock_guard lock(mutex_);
+      std::vector<Event> events(most);
+      events.resize(queue.get().read(events));
+      if (!events.empty()) {
+        for (const Event& event : events) builder_.add(event);
+        builder_.finish(&array);
+      }
+    }
+    if (array.release == nullptr) return py::none();
+    return py::cast(std::make_unique<HeldBatch>(array, table_));
+  }
+
+ private:
+  std::mutex mutex_;
+  Table table_;
+  TableBuilder builder_;
+};
+
 py::capsule schema_capsule(std::string_view table) {
   ArrowSchema schema{};
   export_table_schema(table_named(table), &schema);
@@ -155,21 +192,6 @@ std::vector<std::tuple<std::string, std::string, bool>> columns_of(std::string_v
 
 }  // namespace
 
-Table table_named(std::string_view name) {
-  if (const auto table = table_from_name(name)) return *table;
-  throw Error({ErrorCode::kInvalidArgument,
-               0,
-               "there is no table '" + std::string(name) + "'",
-               "tables are processes, programs, samples, tasks, runs, events, losses and hosts",
-               {}});
-}
-
-py::object batch_of(TableBuilder& builder, Table table) {
-  ArrowArray array{};
-  builder.finish(&array);
-  return py::cast(std::make_unique<HeldBatch>(array, table));
-}
-
 void bind_tables(py::module_& module) {
   bind_columns(module);
   py::class_<StreamStatus, std::shared_ptr<StreamStatus>>(module, "StreamStatus").def("raise_problem", &raise_problem);
@@ -185,6 +207,9 @@ void bind_tables(py::module_& module) {
       .def_property_readonly("table", &HeldBatch::table)
       .def("array", &HeldBatch::array)
       .def("stream", &HeldBatch::stream);
+  py::class_<LiveTable>(module, "LiveTable")
+      .def(py::init<std::string_view>(), py::arg("table"))
+      .def("read", &LiveTable::read, py::arg("queue"), py::arg("most"));
   module.def("table_schema", &schema_capsule, py::arg("table"));
   module.def("table_columns", &columns_of, py::arg("table"));
   module.def("table_stream", &stream_capsule, py::arg("reader"), py::arg("table"),

@@ -33,6 +33,7 @@ void in_forked_child() {
   process_number.fetch_add(1);
   changes.fetch_add(1);
   new (registry_storage) Registry;
+  forget_thread();
 }
 
 Registry& registry() {

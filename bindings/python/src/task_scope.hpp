@@ -108,6 +108,8 @@ std::shared_ptr<TaskScope> task_of_thread();
 void set_thread_base(std::shared_ptr<TaskScope> scope) noexcept;
 /// While it is held, what the calling thread forks is not known to belong to its task alone.
 void count_unsure(int change) noexcept;
+/// In a child made by fork: what is known of the thread is the parent's.
+void forget_thread() noexcept;
 Surety surety_here() noexcept;
 
 /// The context variable that holds the task. Borrowed.

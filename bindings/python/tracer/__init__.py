@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from ._run import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage, run as run
     from ._session import Session as Session, session as session
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
-    from ._streams import Batches as Batches, EventStream as EventStream
+    from ._streams import Batches as Batches, EventStream as EventStream, TableBatches as TableBatches
     from ._tables import Batch as Batch, Table as Table
+    from ._streams import Batches as Batches, EventStream as EventStream
     from ._task import Task as Task, task as task
 
 # Where each public name is: a module is imported when a name of it is used first.
@@ -62,8 +63,9 @@ _NAMES_IN = {
     "_run": "CommandFailedError RunResult Usage run",
     "_session": "Session session",
     "_state": "Damage FamilyState Statistics",
-    "_streams": "Batches EventStream",
+    "_streams": "Batches EventStream TableBatches",
     "_tables": "Batch Table",
+    "_streams": "Batches EventStream",
     "_task": "Task task",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in names.split()}

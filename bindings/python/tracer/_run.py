@@ -132,7 +132,7 @@ class RunResult(Source):
         if self._spool is None:
             spool = Spool(None)
             pid, since_ns, whole = self._command
-            _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.writer(), spool.name)
+            _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.fileno(), spool.name)
             self._spool = spool
         return self._spool.open_reader()
 
@@ -303,14 +303,13 @@ class _Running:
         except BaseException:
             self._pipes.close()
             raise
-        self._released = False
 
     def __enter__(self) -> _Running:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         try:
-            if self._released and self.command.status is None:
+            if self.command.running:
                 self._end(error)
         finally:
             self._pipes.close()
@@ -333,7 +332,6 @@ class _Running:
         begin = time.monotonic()
         deadline = None if options.timeout is None else begin + options.timeout
         self.command.watch(in_session._core, whole)
-        self._released = True
         self.command.release()
         self._pipes.started()
         in_time = self._pipes.exchange(deadline)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._events import ContextTotals, Event, Host, ProcessSample
     from ._run import RunResult
     from ._state import FamilyState, Statistics
-    from ._streams import Batches, EventStream
+    from ._streams import Batches, EventStream, TableBatches
     from ._task import Task
 
 __all__ = ["Session", "open_sessions", "session"]
@@ -93,7 +93,7 @@ class Session(Source):
         others = _kernel_descriptors()
         self._core = _core.Session(options, recording)
         try:
-            self._core.record(self._spool.writer(), self._spool.name)
+            self._core.record(self._spool.fileno(), self._spool.name)
             self._core.start()
             self._kernel = _kernel_descriptors() - others
         except BaseException:
@@ -112,7 +112,9 @@ class Session(Source):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        # In a child made by fork the parent's session goes on.
+        if not self._core.forked:
+            self.close()
 
     def close(self) -> None:
         """Ends it: delivers all that has happened, writes it, and frees what the kernel holds for it. Idempotent.
@@ -263,6 +265,16 @@ class Session(Source):
         from ._streams import Batches
 
         return Batches(self._core.queue(kinds, capacity_bytes), timeout, most)
+
+    def table_batches(
+        self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
+        most: int = 65536, capacity_bytes: int = 64 << 20,
+    ) -> TableBatches:
+        """Likewise as rows of a table, for pandas, polars, pyarrow or duckdb: of at most `most` events at a time. Costs
+        least for each."""
+        from ._streams import TableBatches
+
+        return TableBatches(self._core.queue(kinds, capacity_bytes), timeout, most, table)
 
     def on(self, kind: str | None, callback: Callable[[Event], object]) -> _core.Subscription:
         """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread. For quick work

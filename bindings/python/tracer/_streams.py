@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from . import _core
     from ._events import Event
+    from ._tables import Batch
 
-__all__ = ["Batches", "EventStream"]
+__all__ = ["Batches", "EventStream", "TableBatches"]
 
 # Read at once: enough to make the call cheap, few enough that a consumer that stops early leaves little behind.
 _READ_AT_ONCE = 512
@@ -134,14 +135,18 @@ class EventStream(_Stream["Event"]):
         return first
 
 
+def _checked_most(most: int) -> int:
+    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1 << 20:
+        raise InvalidArgumentError(f"most can't be {most!r}: it is a number from 1 to {1 << 20}")
+    return most
+
+
 class Batches(_Stream["list[Event]"]):
     """Lists of events, as many as are there."""
 
     def __init__(self, queue: _core.Queue, timeout: float | None, most: int) -> None:
         super().__init__(queue, timeout)
-        if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1 << 20:
-            raise InvalidArgumentError(f"most can't be {most!r}: it is a number from 1 to {1 << 20}")
-        self._most = most
+        self._most = _checked_most(most)
 
     def __iter__(self) -> Batches:
         return self
@@ -151,3 +156,28 @@ class Batches(_Stream["list[Event]"]):
 
     def _take(self) -> list[Event] | None:
         return self._queue.read(self._most) or None
+
+
+class TableBatches(_Stream["Batch"]):
+    """Rows of one table, of the events that are there: no object is made for an event."""
+
+    def __init__(self, queue: _core.Queue, timeout: float | None, most: int, table: str) -> None:
+        from . import _core
+
+        super().__init__(queue, timeout)
+        self._most = _checked_most(most)
+        self._table = _core.LiveTable(table)
+
+    def __iter__(self) -> TableBatches:
+        return self
+
+    def __aiter__(self) -> TableBatches:
+        return self
+
+    def _take(self) -> Batch | None:
+        from ._tables import Batch
+
+        while (held := self._table.read(self._queue, self._most)) is not None:
+            if held.rows:
+                return Batch(held)
+        return None

@@ -182,7 +182,8 @@ def sql(source: Source, query: str) -> duckdb.DuckDBPyRelation:
     connection = _package("duckdb").connect(":memory:")
     for name in NAMES:
         connection.register(name, source.table(name))
-    return connection.sql(query)
+    relation: duckdb.DuckDBPyRelation = connection.sql(query)
+    return relation
 
 
 class _Stream:

@@ -130,6 +130,9 @@ class KernelSource final : public Source, public Control {
   void close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept override {
     labels_.close(tid, serial, outer);
   }
+  void resume_label(pid_t tid, std::uint64_t serial) noexcept override { labels_.resume(tid, serial); }
+  void unlabel(pid_t tid) noexcept override { labels_.unlabel(tid); }
+  void inherit_label(pid_t tid) noexcept override { labels_.inherit(tid); }
   std::uint64_t label_of(pid_t tid) const noexcept override { return labels_.current(tid); }
 
   void shed(Family family, const Problem& problem) override { programs_.shed(family, problem); }

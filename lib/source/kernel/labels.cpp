@@ -53,4 +53,18 @@ void KernelLabels::close(pid_t tid, std::uint64_t serial, std::uint64_t outer) n
   }
 }
 
+void KernelLabels::resume(pid_t tid, std::uint64_t serial) noexcept {
+  ::bpf_map_update_elem(threads_map_, &tid, &serial, BPF_ANY);
+}
+
+void KernelLabels::unlabel(pid_t tid) noexcept {
+  skeleton_.bss->labels_in_use = 1;
+  const std::uint64_t serial = ~std::uint64_t{0};
+  const std::uint32_t context_id = 0;
+  ::bpf_map_update_elem(open_map_, &serial, &context_id, BPF_NOEXIST);
+  ::bpf_map_update_elem(threads_map_, &tid, &serial, BPF_ANY);
+}
+
+void KernelLabels::inherit(pid_t tid) noexcept { ::bpf_map_delete_elem(threads_map_, &tid); }
+
 }  // namespace tracer::internal

@@ -20,6 +20,9 @@ class KernelLabels {
   std::uint64_t open(pid_t tid, std::uint32_t context_id);
   /// Nothing has it from now on; `tid` has its outer label again, 0 for none.
   void close(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept;
+  void resume(pid_t tid, std::uint64_t serial) noexcept;
+  void unlabel(pid_t tid) noexcept;
+  void inherit(pid_t tid) noexcept;
   /// The thread's own; 0: none.
   std::uint64_t current(pid_t tid) const noexcept;
 
