@@ -248,7 +248,7 @@ class Report:
     cost: ReportCost
     host: Host
     command: tuple[str, ...] | None
-    """The words of the first program that was executed, secrets masked; None: none was, or it is not known."""
+    """The words of the command, or of the program that was seen first, secrets masked; None: they are not known."""
     first_ns: int
     """Of all events; 0: there are none."""
     last_ns: int
@@ -405,12 +405,13 @@ def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     is_run = isinstance(source, RunResult)
     session = source._session._core if is_run else getattr(source, "_core", None)
     if session is None or not session.from_kernel:
-        native = _core.report_of_reader(source.open_reader(), None, None, False, most_processes)
+        native = _core.report_of_reader(source.open_reader(), None, None, False, None, most_processes)
         return _report(native, _title_of(source))
     # Of before, as more ends while it is read.
     figures = _core.session_figures(session, not is_run)
     part = is_run and source.figures is None
-    native = _core.report_of_reader(source.open_reader(), session, figures, part, most_processes)
+    native = _core.report_of_reader(source.open_reader(), session, figures, part, source.pid if is_run else None,
+                                    most_processes)
     return _report(native, _title_of(source), has_end=False)
 
 

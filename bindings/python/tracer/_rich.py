@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["parts_of"]
 
+_MOST_COLUMNS = 11
 _STYLES = ((r"[█#]+", "green"), (r"▒+", "yellow"), (r"░+", "dim"), (r"[≥≤]", "bold yellow"))
 
 
@@ -29,7 +30,8 @@ def _text(cell: str, style: str = "") -> Text:
 
 
 def _table(report: Report, columns: int, utf8: bool) -> tuple[Table, str]:
-    lines, numbers, legend = report._native.table(None, max(columns - 2, 20), utf8)
+    # Beside the gap of two, rich has a place for a line between columns.
+    lines, numbers, legend = report._native.table(None, max(columns - _MOST_COLUMNS - 2, 20), utf8)
     table = Table(box=SIMPLE_HEAD if utf8 else None, padding=(0, 1), pad_edge=False, collapse_padding=True,
                   show_header=True, header_style="bold")
     width = len(numbers)
