@@ -128,7 +128,7 @@ TEST_CASE("each field of a kind has a column in the table that is about it") {
 TEST_CASE("processes: one row for each that ended, then those that had not") {
   std::vector<Event> events = of_kinds({EventKind::kProcessExit});
   const std::size_t ended = events.size();
-  const auto sample = [](std::uint32_t pid, std::uint64_t time_ns) {
+  const auto sample_of = [](std::uint32_t pid, std::uint64_t time_ns) {
     ProcessSample sample;
     sample.time_ns = time_ns;
     sample.process = build::process({.pid = pid, .start_ns = 5, .tool = "sleep"});
@@ -137,8 +137,8 @@ TEST_CASE("processes: one row for each that ended, then those that had not") {
     return sample;
   };
   // Of the first snapshot nothing is left; 12 ends after the last one.
-  for (const std::uint32_t pid : {11u, 12u, 13u}) events.emplace_back(sample(pid, 1000));
-  for (const std::uint32_t pid : {11u, 12u, 14u}) events.emplace_back(sample(pid, 2000));
+  for (const std::uint32_t pid : {11u, 12u, 13u}) events.emplace_back(sample_of(pid, 1000));
+  for (const std::uint32_t pid : {11u, 12u, 14u}) events.emplace_back(sample_of(pid, 2000));
   ProcessExit exit;
   exit.time_ns = exit.end_ns = 2500;
   exit.process = build::process({.pid = 12, .start_ns = 5});
