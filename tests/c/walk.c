@@ -89,7 +89,15 @@ static int may_trace(void) {
   return may;
 }
 
-int main(void) {
+/* Of its recording, for others. */
+static void leave_copy(const char* path) {
+  size_t size = 0;
+  char* data = read_file(recorded_file(), &size);
+  write_file(path, data, size);
+  free(data);
+}
+
+int main(int argc, char** argv) {
   char folder[] = "/tmp/tracer-walk-XXXXXX";
   walk_folder = mkdtemp(folder);
   REQUIRE(walk_folder != NULL);
@@ -111,6 +119,7 @@ int main(void) {
   walk_tables();
   walk_forks();
   walk_wrong_use();
+  if (argc > 1) leave_copy(argv[1]);
   remove_folder();
   if (walk_failures != 0) {
     fprintf(stderr, "%d failed\n", walk_failures);

@@ -11,17 +11,21 @@ static int32_t pass_on(void* trace, const tracer_event* event) {
   return 0;
 }
 
-static void set_variable(void* value) { setenv("TRACER_WALK", value, 1); }
+static void enter(void* folder) {
+  if (chdir(folder) != 0) _exit(125);
+}
 
 static tracer_command* new_command(void) {
   tracer_error error = TRACER_ERROR_INIT;
   const tracer_string argv[] = {tracer_string_of("sh"), tracer_string_of("-c"),
-                                tracer_string_of("test \"$TRACER_WALK\" = set && exit 7; exit 8")};
+                                tracer_string_of("test -e text && exit 7; exit 8")};
+  char folder[512];
+  snprintf(folder, sizeof folder, "%s", walk_folder);
   tracer_command_options options = TRACER_COMMAND_OPTIONS_INIT;
   options.argv = argv;
   options.argc = 3;
-  options.prepare = set_variable;
-  options.prepare_data = "set";
+  options.prepare = enter;
+  options.prepare_data = folder;
   tracer_command* command = NULL;
   REQUIRE_OK(tracer_command_new(&options, &command, &error));
   return command;
@@ -148,6 +152,7 @@ void walk_session(void) {
   REQUIRE_OK(tracer_session_dispatch_until_ended(session, trace, 60000, &error));
   CHECK(tracer_command_trace_ended(trace) == 1);
   while (tracer_command_ended(command, &status) == TRACER_ABSENT) usleep(1000);
+  CHECK(tracer_command_ended(command, &status) == TRACER_OK);
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == RECORDED_STATUS);
   check_argv(trace);
 

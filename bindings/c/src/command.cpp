@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <optional>
 
 #include <tracer/run.hpp>
 
@@ -17,6 +18,8 @@ struct tracer_command {
   Owner owner = {};
   Command command;
   bool released = false;
+  bool refused = false;  ///< It could not be executed.
+  std::optional<int> wait_status = {};
 };
 
 struct tracer_command_trace {
@@ -45,18 +48,21 @@ tracer_status tracer_command_release(tracer_command* command, tracer_error* erro
     tracer_command& own = need_own(command, "command");
     if (own.released) throw Refusal{TRACER_ENDED, "the command was released before"};
     own.released = true;
+    own.refused = true;
     own.command.release();
+    own.refused = false;
   });
 }
 
 tracer_status tracer_command_ended(tracer_command* command, int* wait_status) {
   if (wait_status != nullptr) *wait_status = 0;
   return guard(nullptr, [&]() -> tracer_status {
-    Command& own = need_own(command, "command").command;
+    tracer_command& own = need_own(command, "command");
     int& out = need(wait_status, "wait_status");
-    const auto ended = own.ended();
-    if (!ended) return TRACER_ABSENT;
-    out = *ended;
+    if (own.refused) return TRACER_ENDED;
+    if (!own.wait_status) own.wait_status = own.command.ended();
+    if (!own.wait_status) return TRACER_ABSENT;
+    out = *own.wait_status;
     return TRACER_OK;
   });
 }

@@ -118,12 +118,23 @@ tracer_status tracer_session_label_thread(tracer_session* session, const tracer_
   });
 }
 
+namespace {
+template <class T>
+void unlabel(T& session) {
+  if constexpr (requires { session.unlabel_thread(); }) session.unlabel_thread();
+}
+template <class T>
+void resume(T& label) {
+  if constexpr (requires { label.resume(); }) label.resume();
+}
+}  // namespace
+
 tracer_status tracer_session_unlabel_thread(tracer_session* session) {
-  return guard(nullptr, [&] { need_own(session, "session").state->session().unlabel_thread(); });
+  return guard(nullptr, [&] { unlabel(need_own(session, "session").state->session()); });
 }
 
 tracer_status tracer_label_resume(tracer_label* label) {
-  return guard(nullptr, [&] { need_own(label, "label").label.resume(); });
+  return guard(nullptr, [&] { resume(need_own(label, "label").label); });
 }
 
 tracer_status tracer_label_end(tracer_label* label) {

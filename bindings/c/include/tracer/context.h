@@ -23,18 +23,17 @@ typedef struct tracer_context {
   tracer_string run;      /* One execution of it: "r42". */
   tracer_string step;
   tracer_string sample;
-  tracer_string task;     /* One execution of a step, by the engine's own name: "ALIGN (S1)". */
-  tracer_string task_id;  /* Unique within its run. */
+  tracer_string task;    /* One execution of a step, by the engine's own name: "ALIGN (S1)". */
+  tracer_string task_id; /* Unique within its run. */
   tracer_string engine;
-  const tracer_name_value *labels; /* Each name once. */
+  const tracer_name_value* labels; /* Each name once. */
   size_t label_count;
   uint32_t attempt; /* From 1; 0: not said. */
   uint32_t reserved;
 } tracer_context;
 
-#define TRACER_CONTEXT_INIT                                                                             \
-  { sizeof(tracer_context), { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, \
-    { NULL, 0 }, NULL, 0, 0, 0 }
+#define TRACER_CONTEXT_INIT \
+  { sizeof(tracer_context), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, 0, 0, 0 }
 
 typedef uint32_t tracer_filter_subject;
 enum {
@@ -54,20 +53,20 @@ typedef struct tracer_filter_rule {
   uint32_t exclude; /* 0: include. */
   uint64_t number;
   tracer_string text;
-  const tracer_context *context; /* Labels for what is taken in: trees and cgroups. NULL: none. */
+  const tracer_context* context; /* Labels for what is taken in: trees and cgroups. NULL: none. */
 } tracer_filter_rule;
 
 #define TRACER_FILTER_RULE_INIT \
-  { sizeof(tracer_filter_rule), 0, 0, 0, { NULL, 0 }, NULL }
+  { sizeof(tracer_filter_rule), 0, 0, 0, {NULL, 0}, NULL }
 
 typedef uint32_t tracer_announcement_key;
 enum {
-  TRACER_KEY_IN_WORK_DIR = 1,   /* `text`: absolute path, as the processes see it; not "/". */
-  TRACER_KEY_OF_PROCESS = 2,    /* `pid` and `start_ns`: it and its descendants. */
-  TRACER_KEY_IN_CGROUP = 3,     /* `text`: from the hierarchy's root: "/slurm/job_12"; not "/". */
-  TRACER_KEY_IN_CONTAINER = 4,  /* `text`: the id, or its first 12 or more characters. */
-  TRACER_KEY_IN_SLURM_JOB = 5,  /* `text`: "12". */
-  TRACER_KEY_BELOW_PROCESS = 6  /* Descendants of `pid` whose arguments match `argv`, and their descendants. */
+  TRACER_KEY_IN_WORK_DIR = 1,  /* `text`: absolute path, as the processes see it; not "/". */
+  TRACER_KEY_OF_PROCESS = 2,   /* `pid` and `start_ns`: it and its descendants. */
+  TRACER_KEY_IN_CGROUP = 3,    /* `text`: from the hierarchy's root: "/slurm/job_12"; not "/". */
+  TRACER_KEY_IN_CONTAINER = 4, /* `text`: the id, or its first 12 or more characters. */
+  TRACER_KEY_IN_SLURM_JOB = 5, /* `text`: "12". */
+  TRACER_KEY_BELOW_PROCESS = 6 /* Descendants of `pid` whose arguments match `argv`, and their descendants. */
 };
 
 /* What is known of processes to come, or that live. */
@@ -77,10 +76,10 @@ typedef struct tracer_announcement {
   int32_t pid;
   uint64_t start_ns; /* Of `pid`; whether it still lives is then not asked. 0: whichever has the pid now. */
   tracer_string text;
-  const tracer_string *argv; /* A pattern for each word: * any run of characters, ? one; "..." any number of words. */
+  const tracer_string* argv; /* A pattern for each word: * any run of characters, ? one; "..." any number of words. */
   size_t argc;
-  const tracer_context *context;   /* What is said. NULL: nothing. */
-  uint64_t requested_millicpus;    /* What was asked for, to be compared with what was used. 0: not said. */
+  const tracer_context* context; /* What is said. NULL: nothing. */
+  uint64_t requested_millicpus;  /* What was asked for, to be compared with what was used. 0: not said. */
   uint64_t requested_memory_bytes;
   uint64_t requested_time_ns;
   tracer_string requested_container;
@@ -89,7 +88,7 @@ typedef struct tracer_announcement {
 } tracer_announcement;
 
 #define TRACER_ANNOUNCEMENT_INIT \
-  { sizeof(tracer_announcement), 0, 0, 0, { NULL, 0 }, NULL, 0, NULL, 0, 0, 0, { NULL, 0 }, { NULL, 0 }, 0 }
+  { sizeof(tracer_announcement), 0, 0, 0, {NULL, 0}, NULL, 0, NULL, 0, 0, 0, {NULL, 0}, {NULL, 0}, 0 }
 
 #ifdef __cplusplus
 }

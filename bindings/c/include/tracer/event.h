@@ -54,13 +54,13 @@ TRACER_API tracer_string tracer_provenance_name(tracer_provenance provenance);
 typedef struct tracer_event tracer_event;
 
 /* @since 0.1. Shares the event: cheap. NULL: no memory, or of NULL. */
-TRACER_API tracer_event *tracer_event_copy(const tracer_event *event);
+TRACER_API tracer_event* tracer_event_copy(const tracer_event* event);
 /* @since 0.1. Of a copy, and of what a function made for the caller. */
-TRACER_API void tracer_event_free(tracer_event *event);
+TRACER_API void tracer_event_free(tracer_event* event);
 /* @since 0.1. TRACER_EVENT_NONE of NULL. */
-TRACER_API tracer_event_kind tracer_event_get_kind(const tracer_event *event);
+TRACER_API tracer_event_kind tracer_event_get_kind(const tracer_event* event);
 /* @since 0.1. 0 of NULL. */
-TRACER_API uint64_t tracer_event_get_time_ns(const tracer_event *event);
+TRACER_API uint64_t tracer_event_get_time_ns(const tracer_event* event);
 
 /* The number of a field of one kind of event: TRACER_FIELD_PROCESS_EXIT_CPU_NS … of <tracer/fields.h>. */
 typedef uint64_t tracer_field;
@@ -70,7 +70,7 @@ typedef uint8_t tracer_field_type;
 enum {
   TRACER_TYPE_BOOL = 1,
   TRACER_TYPE_I64 = 2,
-  TRACER_TYPE_U64 = 3,       /* Also of 32 bits, kinds and provenances. */
+  TRACER_TYPE_U64 = 3, /* Also of 32 bits, kinds and provenances. */
   TRACER_TYPE_STRING = 4,
   TRACER_TYPE_STRING_LIST = 5 /* A list, such as the arguments: tracer_event_get_string_at(). */
 };
@@ -96,41 +96,43 @@ typedef struct tracer_field_info {
   uint8_t reserved[2];
 } tracer_field_info;
 
-#define TRACER_FIELD_INFO_INIT \
-  { sizeof(tracer_field_info), 0, { NULL, 0 }, 0, 0, 0, 0, 0, { 0, 0 } }
+#define TRACER_FIELD_INFO_INIT                                       \
+  {                                                                  \
+    sizeof(tracer_field_info), 0, {NULL, 0}, 0, 0, 0, 0, 0, { 0, 0 } \
+  }
 
 /* @since 0.1. How many fields a kind has; 0 of an unknown one. */
 TRACER_API size_t tracer_field_count(tracer_event_kind kind);
 /* @since 0.1. TRACER_OUT_OF_RANGE. */
-TRACER_API tracer_status tracer_field_at(tracer_event_kind kind, size_t index, tracer_field_info *out);
+TRACER_API tracer_status tracer_field_at(tracer_event_kind kind, size_t index, tracer_field_info* out);
 /* @since 0.1. By its name: "cpu_ns". TRACER_NO_SUCH_FIELD. */
-TRACER_API tracer_status tracer_field_find(tracer_event_kind kind, tracer_string name, tracer_field_info *out);
+TRACER_API tracer_status tracer_field_find(tracer_event_kind kind, tracer_string name, tracer_field_info* out);
 
 /* Each gives TRACER_OK; TRACER_ABSENT; TRACER_WRONG_KIND: of another kind of event; TRACER_WRONG_TYPE: another getter
  * reads it, or it is a list, or none; TRACER_NO_SUCH_FIELD; TRACER_OUT_OF_RANGE; TRACER_ERROR_INVALID_ARGUMENT: NULL.
  * Unless it is TRACER_OK, *out is 0 or absent. Strings are valid as long as the event. */
 /* @since 0.1 */
-TRACER_API tracer_status tracer_event_get_u64(const tracer_event *event, tracer_field field, uint64_t *out);
+TRACER_API tracer_status tracer_event_get_u64(const tracer_event* event, tracer_field field, uint64_t* out);
 /* @since 0.1 */
-TRACER_API tracer_status tracer_event_get_i64(const tracer_event *event, tracer_field field, int64_t *out);
+TRACER_API tracer_status tracer_event_get_i64(const tracer_event* event, tracer_field field, int64_t* out);
 /* @since 0.1. 0 or 1. */
-TRACER_API tracer_status tracer_event_get_bool(const tracer_event *event, tracer_field field, uint8_t *out);
+TRACER_API tracer_status tracer_event_get_bool(const tracer_event* event, tracer_field field, uint8_t* out);
 /* @since 0.1 */
-TRACER_API tracer_status tracer_event_get_string(const tracer_event *event, tracer_field field, tracer_string *out);
+TRACER_API tracer_status tracer_event_get_string(const tracer_event* event, tracer_field field, tracer_string* out);
 /* @since 0.1. Of a list: how many. */
-TRACER_API tracer_status tracer_event_get_count(const tracer_event *event, tracer_field field, size_t *out);
+TRACER_API tracer_status tracer_event_get_count(const tracer_event* event, tracer_field field, size_t* out);
 /* @since 0.1 */
-TRACER_API tracer_status tracer_event_get_u64_at(const tracer_event *event, tracer_field field, size_t index,
-                                                 uint64_t *out);
+TRACER_API tracer_status tracer_event_get_u64_at(const tracer_event* event, tracer_field field, size_t index,
+                                                 uint64_t* out);
 /* @since 0.1 */
-TRACER_API tracer_status tracer_event_get_i64_at(const tracer_event *event, tracer_field field, size_t index,
-                                                 int64_t *out);
+TRACER_API tracer_status tracer_event_get_i64_at(const tracer_event* event, tracer_field field, size_t index,
+                                                 int64_t* out);
 /* @since 0.1 */
-TRACER_API tracer_status tracer_event_get_string_at(const tracer_event *event, tracer_field field, size_t index,
-                                                    tracer_string *out);
+TRACER_API tracer_status tracer_event_get_string_at(const tracer_event* event, tracer_field field, size_t index,
+                                                    tracer_string* out);
 
 /* @since 0.1. One JSON object, `kind` first, without a line end; UTF-8: other bytes become U+FFFD. */
-TRACER_API tracer_status tracer_event_to_json(const tracer_event *event, tracer_text **out, tracer_error *error);
+TRACER_API tracer_status tracer_event_to_json(const tracer_event* event, tracer_text** out, tracer_error* error);
 
 #ifdef __cplusplus
 }

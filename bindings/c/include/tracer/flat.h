@@ -101,7 +101,7 @@ typedef struct tracer_event_flat {
 } tracer_event_flat;
 
 /* @since 0.1. `out->size` must be set; the rest is filled. TRACER_WRONG_SIZE. */
-TRACER_API tracer_status tracer_event_get_flat(const tracer_event *event, tracer_event_flat *out);
+TRACER_API tracer_status tracer_event_get_flat(const tracer_event* event, tracer_event_flat* out);
 
 #ifdef __cplusplus
 }

@@ -12,18 +12,18 @@ extern "C" {
 /* Room for events, to be used again: to read into it lets go of what was in it. Used by one thread at a time. */
 typedef struct tracer_event_buffer tracer_event_buffer;
 /* @since 0.1. For at most `capacity` events: 1 to 1048576. NULL: no memory, or no such capacity. */
-TRACER_API tracer_event_buffer *tracer_event_buffer_new(size_t capacity);
+TRACER_API tracer_event_buffer* tracer_event_buffer_new(size_t capacity);
 /* @since 0.1 */
-TRACER_API void tracer_event_buffer_free(tracer_event_buffer *buffer);
+TRACER_API void tracer_event_buffer_free(tracer_event_buffer* buffer);
 /* @since 0.1. How many events are in it; 0 of NULL. */
-TRACER_API size_t tracer_event_buffer_count(const tracer_event_buffer *buffer);
+TRACER_API size_t tracer_event_buffer_count(const tracer_event_buffer* buffer);
 /* @since 0.1. Borrowed: valid until something is read into the buffer, or it is freed. NULL: out of range. */
-TRACER_API const tracer_event *tracer_event_buffer_get(const tracer_event_buffer *buffer, size_t index);
+TRACER_API const tracer_event* tracer_event_buffer_get(const tracer_event_buffer* buffer, size_t index);
 
 /* Zero is the default. */
 typedef struct tracer_queue_options {
   size_t size;
-  const tracer_event_kind *kinds; /* Only these; none: all. Losses and the session's end always come. */
+  const tracer_event_kind* kinds; /* Only these; none: all. Losses and the session's end always come. */
   size_t kind_count;
   uint64_t capacity_bytes; /* Most that waits at one time. When it is full, the oldest is dropped. 0: 64 MiB. */
   uint32_t apart;          /* 1: tracer_session_fd() is not readable for it, as another thread reads it. */
@@ -34,32 +34,33 @@ typedef struct tracer_queue_options {
   { sizeof(tracer_queue_options), NULL, 0, 0, 0, 0 }
 
 /* A bounded queue of a session's events. Where events were dropped, one TRACER_EVENT_LOSS with the cause "queue_full"
- * stands. May outlive the session, which ends it. Thread-safe, but events are split between threads that read at once. */
+ * stands. May outlive the session, which ends it. Thread-safe, but events are split between threads that read at once.
+ */
 typedef struct tracer_queue tracer_queue;
 
 /* @since 0.1. Events from now on. NULL options: defaults. TRACER_ERROR_NO_MEMORY; TRACER_ENDED. */
-TRACER_API tracer_status tracer_session_queue(tracer_session *session, const tracer_queue_options *options,
-                                              tracer_queue **out, tracer_error *error);
+TRACER_API tracer_status tracer_session_queue(tracer_session* session, const tracer_queue_options* options,
+                                              tracer_queue** out, tracer_error* error);
 /* @since 0.1. In a fork's child it only forgets it. */
-TRACER_API void tracer_queue_free(tracer_queue *queue);
+TRACER_API void tracer_queue_free(tracer_queue* queue);
 /* @since 0.1. Takes out the oldest events, at most `max` (0: as many as the buffer has room for), and does not wait.
  * Returns how many; or a negative status. */
-TRACER_API int64_t tracer_queue_read(tracer_queue *queue, tracer_event_buffer *buffer, size_t max);
+TRACER_API int64_t tracer_queue_read(tracer_queue* queue, tracer_event_buffer* buffer, size_t max);
 /* @since 0.1. Waits for something to read, or the end; negative: without a limit. With TRACER_READER_POLL it drives the
  * session meanwhile. TRACER_TIMED_OUT; TRACER_ERROR_IN_CALLBACK. */
-TRACER_API tracer_status tracer_queue_wait(tracer_queue *queue, int64_t timeout_ms, tracer_error *error);
+TRACER_API tracer_status tracer_queue_wait(tracer_queue* queue, int64_t timeout_ms, tracer_error* error);
 /* @since 0.1. Readable while there is something to read, and from the end on. The queue's: don't read or close it. -1
  * only of NULL and in a fork's child. */
-TRACER_API int tracer_queue_fd(const tracer_queue *queue);
+TRACER_API int tracer_queue_fd(const tracer_queue* queue);
 /* @since 0.1. 1: nothing is left to read, and nothing will come. */
-TRACER_API tracer_status tracer_queue_ended(const tracer_queue *queue, uint8_t *out);
+TRACER_API tracer_status tracer_queue_ended(const tracer_queue* queue, uint8_t* out);
 /* @since 0.1. Events that were dropped since it was full. */
-TRACER_API tracer_status tracer_queue_dropped(const tracer_queue *queue, uint64_t *out);
+TRACER_API tracer_status tracer_queue_dropped(const tracer_queue* queue, uint64_t* out);
 
 /* @since 0.1. The followed processes that live now, as events of the kind TRACER_EVENT_PROCESS_SAMPLE; the buffer grows
  * where they are more. None for recordings. Waits for its turn: 20 ms, or a snapshot. */
-TRACER_API tracer_status tracer_session_living(tracer_session *session, tracer_event_buffer *buffer,
-                                               tracer_error *error);
+TRACER_API tracer_status tracer_session_living(tracer_session* session, tracer_event_buffer* buffer,
+                                               tracer_error* error);
 
 #ifdef __cplusplus
 }

@@ -14,31 +14,31 @@ typedef struct tracer_sink tracer_sink;
 
 /* @since 0.1. Records from now on. The file is replaced if it exists. Of the options, `apart` is not read; NULL:
  * defaults. The sink goes on when it is freed, until the session's end. TRACER_ERROR_FILE_UNWRITABLE; TRACER_ENDED. */
-TRACER_API tracer_status tracer_session_record(tracer_session *session, tracer_string path,
-                                               const tracer_queue_options *options, tracer_sink **out,
-                                               tracer_error *error);
+TRACER_API tracer_status tracer_session_record(tracer_session* session, tracer_string path,
+                                               const tracer_queue_options* options, tracer_sink** out,
+                                               tracer_error* error);
 /* @since 0.1. Likewise into an open descriptor, of which it makes a copy; `name` is for messages only. */
-TRACER_API tracer_status tracer_session_record_fd(tracer_session *session, int fd, tracer_string name,
-                                                  const tracer_queue_options *options, tracer_sink **out,
-                                                  tracer_error *error);
+TRACER_API tracer_status tracer_session_record_fd(tracer_session* session, int fd, tracer_string name,
+                                                  const tracer_queue_options* options, tracer_sink** out,
+                                                  tracer_error* error);
 /* @since 0.1. One JSON object a line: the host, then each event. */
-TRACER_API tracer_status tracer_session_write_json(tracer_session *session, tracer_string path,
-                                                   const tracer_queue_options *options, tracer_sink **out,
-                                                   tracer_error *error);
+TRACER_API tracer_status tracer_session_write_json(tracer_session* session, tracer_string path,
+                                                   const tracer_queue_options* options, tracer_sink** out,
+                                                   tracer_error* error);
 /* @since 0.1 */
-TRACER_API tracer_status tracer_session_write_json_fd(tracer_session *session, int fd, tracer_string name,
-                                                      const tracer_queue_options *options, tracer_sink **out,
-                                                      tracer_error *error);
+TRACER_API tracer_status tracer_session_write_json_fd(tracer_session* session, int fd, tracer_string name,
+                                                      const tracer_queue_options* options, tracer_sink** out,
+                                                      tracer_error* error);
 /* @since 0.1. TRACER_OK while all is well. Otherwise what stopped the sink, such as a full disk (TRACER_ERROR_
  * FILE_UNWRITABLE with its errno), or that it was left behind. What it has written stays. */
-TRACER_API tracer_status tracer_sink_problem(const tracer_sink *sink, tracer_error *error);
+TRACER_API tracer_status tracer_sink_problem(const tracer_sink* sink, tracer_error* error);
 /* @since 0.1. Waits until it has written all that was delivered before the call. Negative: without a limit.
  * TRACER_TIMED_OUT; the status of tracer_sink_problem(). */
-TRACER_API tracer_status tracer_sink_flush(tracer_sink *sink, int64_t timeout_ms, tracer_error *error);
+TRACER_API tracer_status tracer_sink_flush(tracer_sink* sink, int64_t timeout_ms, tracer_error* error);
 /* @since 0.1. Events that it did not get, as its queue was full. */
-TRACER_API tracer_status tracer_sink_dropped(const tracer_sink *sink, uint64_t *out);
+TRACER_API tracer_status tracer_sink_dropped(const tracer_sink* sink, uint64_t* out);
 /* @since 0.1. Ask tracer_sink_problem() after the session's end, before this. */
-TRACER_API void tracer_sink_free(tracer_sink *sink);
+TRACER_API void tracer_sink_free(tracer_sink* sink);
 
 /* The machine, and its clocks, that events come from. */
 typedef struct tracer_host {
@@ -54,29 +54,29 @@ typedef struct tracer_host {
   uint32_t reserved;
 } tracer_host;
 
-#define TRACER_HOST_INIT                                                                                           \
-  { sizeof(tracer_host), { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, 0, 0, 0, 0 }
+#define TRACER_HOST_INIT \
+  { sizeof(tracer_host), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0, 0, 0 }
 
 /* @since 0.1. Of a recording that is replayed, the one that was recorded. Texts are valid as long as the session. */
-TRACER_API tracer_status tracer_session_host(const tracer_session *session, tracer_host *out);
+TRACER_API tracer_status tracer_session_host(const tracer_session* session, tracer_host* out);
 
 /* Gives the events of a recording in their order, frame by frame, in bounded memory. Used by one thread at a time; not
  * in both a parent and its fork's child. */
 typedef struct tracer_recording tracer_recording;
 
 /* @since 0.1. TRACER_ERROR_FILE_UNREADABLE, _NOT_A_RECORDING, _OLDER_SCHEMA, _NEWER_SCHEMA, _CORRUPT_RECORDING. */
-TRACER_API tracer_status tracer_recording_open(tracer_string path, tracer_recording **out, tracer_error *error);
+TRACER_API tracer_status tracer_recording_open(tracer_string path, tracer_recording** out, tracer_error* error);
 /* @since 0.1. Of an open descriptor, which may be a pipe, and of which it makes a copy. */
-TRACER_API tracer_status tracer_recording_open_fd(int fd, tracer_string name, tracer_recording **out,
-                                                  tracer_error *error);
+TRACER_API tracer_status tracer_recording_open_fd(int fd, tracer_string name, tracer_recording** out,
+                                                  tracer_error* error);
 /* @since 0.1 */
-TRACER_API void tracer_recording_free(tracer_recording *recording);
+TRACER_API void tracer_recording_free(tracer_recording* recording);
 /* @since 0.1. Texts are valid as long as the recording. */
-TRACER_API tracer_status tracer_recording_host(const tracer_recording *recording, tracer_host *out);
+TRACER_API tracer_status tracer_recording_host(const tracer_recording* recording, tracer_host* out);
 /* @since 0.1. The next events, at most `max` (0: as many as the buffer has room for). Returns how many, 0 at the end;
  * or a negative status. What is damaged is skipped and counted. */
-TRACER_API int64_t tracer_recording_read(tracer_recording *recording, tracer_event_buffer *buffer, size_t max,
-                                         tracer_error *error);
+TRACER_API int64_t tracer_recording_read(tracer_recording* recording, tracer_event_buffer* buffer, size_t max,
+                                         tracer_error* error);
 
 /* What a recording could not give back. */
 typedef struct tracer_damage {
@@ -90,11 +90,13 @@ typedef struct tracer_damage {
   uint8_t reserved[2];
 } tracer_damage;
 
-#define TRACER_DAMAGE_INIT \
-  { sizeof(tracer_damage), 0, 0, 0, 0, 0, 0, { 0, 0 } }
+#define TRACER_DAMAGE_INIT                            \
+  {                                                   \
+    sizeof(tracer_damage), 0, 0, 0, 0, 0, 0, { 0, 0 } \
+  }
 
 /* @since 0.1. Final once tracer_recording_read() has returned 0. */
-TRACER_API tracer_status tracer_recording_damage(const tracer_recording *recording, tracer_damage *out);
+TRACER_API tracer_status tracer_recording_damage(const tracer_recording* recording, tracer_damage* out);
 
 #ifdef __cplusplus
 }

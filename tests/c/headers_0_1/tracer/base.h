@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statuses, errors, strings and versions. */
+#ifndef TRACER_BASE_H
+#define TRACER_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define TRACER_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The ABI that this header describes: 0x00MMmm. A later libtracer-c.so with the same SONAME has all of it. */
+#define TRACER_ABI_VERSION 0x000001u
+/* @since 0.1. The ABI of the library that is loaded. */
+TRACER_API uint32_t tracer_abi_version(void);
+
+/* Bytes, not text: most often UTF-8, but paths and arguments are what the kernel has. `data` NULL: absent; then
+ * `length` is 0. No NUL follows. In what the library gives, `data` belongs to the object that it came from. This struct
+ * is frozen: it has no size. */
+typedef struct tracer_string {
+  const char* data;
+  size_t length;
+} tracer_string;
+
+/* Of a text that ends with NUL; NULL: absent. */
+static inline tracer_string tracer_string_of(const char* text) {
+  tracer_string string;
+  string.data = text;
+  string.length = text == NULL ? 0 : strlen(text);
+  return string;
+}
+
+/* @since 0.1. "0.1.0". Constant. */
+TRACER_API tracer_string tracer_version(void);
+
+/* 0, or negative. -100 to -199 are the codes of docs/errors.md: TRC101 is -101. A number is never reused. */
+typedef int32_t tracer_status;
+enum {
+  TRACER_OK = 0,
+  TRACER_ERROR_INTERNAL = -100,
+  TRACER_ERROR_INVALID_ARGUMENT = -101,
+  TRACER_ERROR_PERMISSION = -102,
+  TRACER_ERROR_NO_BTF = -103,
+  TRACER_ERROR_KERNEL_TOO_OLD = -104,
+  TRACER_ERROR_PROGRAM_REFUSED = -105,
+  TRACER_ERROR_FILTER_NAMES_NOTHING = -106,
+  TRACER_ERROR_CONTRADICTION = -107,
+  TRACER_ERROR_NO_MEMORY = -108,
+  TRACER_ERROR_OVER_BUDGET = -109,
+  TRACER_ERROR_FILE_UNREADABLE = -110,
+  TRACER_ERROR_NOT_A_RECORDING = -111,
+  TRACER_ERROR_NEWER_SCHEMA = -112,
+  TRACER_ERROR_CORRUPT_RECORDING = -113,
+  TRACER_ERROR_FILE_UNWRITABLE = -114,
+  TRACER_ERROR_INVALID_RULES = -115,
+  TRACER_ERROR_IN_CALLBACK = -116,
+  TRACER_ERROR_OLDER_SCHEMA = -117,
+  TRACER_ERROR_COMMAND_NOT_FOUND = -120,
+  TRACER_ERROR_COMMAND_NOT_EXECUTABLE = -121,
+  TRACER_ERROR_NO_SUCH_USER = -122,
+  /* Of this interface alone. */
+  TRACER_ABSENT = -200,        /* The value is not known, or there is none. */
+  TRACER_WRONG_KIND = -201,    /* The event is of another kind than the field; the list has other elements. */
+  TRACER_WRONG_TYPE = -202,    /* The field has another type than the getter. */
+  TRACER_NO_SUCH_FIELD = -203, /* No field has this number in this libtracer. */
+  TRACER_OUT_OF_RANGE = -204,  /* No element has this index. */
+  TRACER_TIMED_OUT = -205,
+  TRACER_ENDED = -206,     /* The session has ended, or the command was released before. */
+  TRACER_FORKED = -207,    /* The handle was made by another process: a fork's child can't use it. */
+  TRACER_WRONG_SIZE = -208 /* A struct's `size` was not set, or it has fields that this libtracer does not know. */
+};
+
+/* @since 0.1. "TRC101"; of this interface alone "absent", "wrong kind" …; "" for an unknown one. Constant. */
+TRACER_API tracer_string tracer_status_name(tracer_status status);
+
+/* What went wrong. Made by the caller: `tracer_error error = TRACER_ERROR_INIT;`, filled by a function that fails, and
+ * let go of with tracer_error_release(). A function that is given one that is full releases it first. Functions take
+ * NULL, too. Used by one thread at a time. */
+typedef struct tracer_error {
+  size_t size;          /* sizeof(tracer_error), set by the caller. */
+  tracer_status status; /* As what the function returned: that of the first problem. */
+  int32_t error_number; /* errno of the first problem; 0: no system call failed. */
+  size_t problem_count; /* Everything that is missing, not just the first. */
+  tracer_string text;   /* UTF-8, one screen: each problem with its code and its fix. Valid until the release. */
+  void* private_data;   /* The library's. */
+} tracer_error;
+
+#define TRACER_ERROR_INIT \
+  { sizeof(tracer_error), 0, 0, 0, {NULL, 0}, NULL }
+
+/* Of an output that the library fills: `size` first, set by the caller. What the library's version does not know is
+ * zero. */
+typedef struct tracer_problem {
+  size_t size;
+  tracer_status status;
+  int32_t error_number; /* errno, or 0. */
+  tracer_string what;   /* UTF-8, one line. */
+  tracer_string fix;    /* One line; may be empty. */
+  tracer_string detail; /* Such as the end of the verifier's log; may be empty, may have several lines. */
+} tracer_problem;
+
+#define TRACER_PROBLEM_INIT                                         \
+  {                                                                 \
+    sizeof(tracer_problem), 0, 0, {NULL, 0}, {NULL, 0}, { NULL, 0 } \
+  }
+
+/* @since 0.1. Texts are valid until the release. TRACER_OUT_OF_RANGE. */
+TRACER_API tracer_status tracer_error_problem(const tracer_error* error, size_t index, tracer_problem* out);
+/* @since 0.1. Lets go of what it holds, and makes it as after TRACER_ERROR_INIT. NULL, and twice, are fine. */
+TRACER_API void tracer_error_release(tracer_error* error);
+
+/* A text that the library made for the caller. */
+typedef struct tracer_text tracer_text;
+/* @since 0.1. Valid as long as the text. Absent of NULL. */
+TRACER_API tracer_string tracer_text_get(const tracer_text* text);
+/* @since 0.1. */
+TRACER_API void tracer_text_free(tracer_text* text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

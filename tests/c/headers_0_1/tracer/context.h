@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a caller says of processes: labels, announcements, rules of the filter. Strings are bytes, without NUL; what
+ * is passed is copied during the call. */
+#ifndef TRACER_CONTEXT_H
+#define TRACER_CONTEXT_H
+
+#include <tracer/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Frozen: it has no size. */
+typedef struct tracer_name_value {
+  tracer_string name;
+  tracer_string value;
+} tracer_name_value;
+
+/* Where processes belong; what is absent is not said. */
+typedef struct tracer_context {
+  size_t size;
+  tracer_string pipeline; /* What is executed: "nf-core/rnaseq". */
+  tracer_string run;      /* One execution of it: "r42". */
+  tracer_string step;
+  tracer_string sample;
+  tracer_string task;    /* One execution of a step, by the engine's own name: "ALIGN (S1)". */
+  tracer_string task_id; /* Unique within its run. */
+  tracer_string engine;
+  const tracer_name_value* labels; /* Each name once. */
+  size_t label_count;
+  uint32_t attempt; /* From 1; 0: not said. */
+  uint32_t reserved;
+} tracer_context;
+
+#define TRACER_CONTEXT_INIT \
+  { sizeof(tracer_context), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, 0, 0, 0 }
+
+typedef uint32_t tracer_filter_subject;
+enum {
+  TRACER_FILTER_TREE = 1,    /* The process `number` and its descendants, living and to come. */
+  TRACER_FILTER_CGROUP = 2,  /* `text`: as in /proc/PID/cgroup, or a folder below the cgroup mount; its subtree too. */
+  TRACER_FILTER_UID = 3,     /* `number`: real user id. */
+  TRACER_FILTER_EXE = 4,     /* `text`: glob on the whole path, or on the last part if it has no '/'. */
+  TRACER_FILTER_TOOL = 5,    /* `text`: glob on the tool's name: "samtools *". */
+  TRACER_FILTER_ARGUMENT = 6 /* `text`: glob on any one argument, after secrets are masked. */
+};
+
+/* Without an include rule, all are included. What an include rule matches is taken in with all its descendants from
+ * then on; an exclude rule prunes a process and its descendants, whatever includes them. */
+typedef struct tracer_filter_rule {
+  size_t size;
+  tracer_filter_subject subject;
+  uint32_t exclude; /* 0: include. */
+  uint64_t number;
+  tracer_string text;
+  const tracer_context* context; /* Labels for what is taken in: trees and cgroups. NULL: none. */
+} tracer_filter_rule;
+
+#define TRACER_FILTER_RULE_INIT \
+  { sizeof(tracer_filter_rule), 0, 0, 0, {NULL, 0}, NULL }
+
+typedef uint32_t tracer_announcement_key;
+enum {
+  TRACER_KEY_IN_WORK_DIR = 1,  /* `text`: absolute path, as the processes see it; not "/". */
+  TRACER_KEY_OF_PROCESS = 2,   /* `pid` and `start_ns`: it and its descendants. */
+  TRACER_KEY_IN_CGROUP = 3,    /* `text`: from the hierarchy's root: "/slurm/job_12"; not "/". */
+  TRACER_KEY_IN_CONTAINER = 4, /* `text`: the id, or its first 12 or more characters. */
+  TRACER_KEY_IN_SLURM_JOB = 5, /* `text`: "12". */
+  TRACER_KEY_BELOW_PROCESS = 6 /* Descendants of `pid` whose arguments match `argv`, and their descendants. */
+};
+
+/* What is known of processes to come, or that live. */
+typedef struct tracer_announcement {
+  size_t size;
+  tracer_announcement_key key;
+  int32_t pid;
+  uint64_t start_ns; /* Of `pid`; whether it still lives is then not asked. 0: whichever has the pid now. */
+  tracer_string text;
+  const tracer_string* argv; /* A pattern for each word: * any run of characters, ? one; "..." any number of words. */
+  size_t argc;
+  const tracer_context* context; /* What is said. NULL: nothing. */
+  uint64_t requested_millicpus;  /* What was asked for, to be compared with what was used. 0: not said. */
+  uint64_t requested_memory_bytes;
+  uint64_t requested_time_ns;
+  tracer_string requested_container;
+  tracer_string requested_tag;
+  int64_t expires_after_ms; /* From now on. 0: 24 hours. */
+} tracer_announcement;
+
+#define TRACER_ANNOUNCEMENT_INIT \
+  { sizeof(tracer_announcement), 0, 0, 0, {NULL, 0}, NULL, 0, NULL, 0, 0, 0, {NULL, 0}, {NULL, 0}, 0 }
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing what a session sees to files, and reading it. The format is in docs/recording-format.md. */
+#ifndef TRACER_RECORDING_H
+#define TRACER_RECORDING_H
+
+#include <tracer/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes the events of a session, on a thread of its own. May outlive the session. Thread-safe. */
+typedef struct tracer_sink tracer_sink;
+
+/* @since 0.1. Records from now on. The file is replaced if it exists. Of the options, `apart` is not read; NULL:
+ * defaults. The sink goes on when it is freed, until the session's end. TRACER_ERROR_FILE_UNWRITABLE; TRACER_ENDED. */
+TRACER_API tracer_status tracer_session_record(tracer_session* session, tracer_string path,
+                                               const tracer_queue_options* options, tracer_sink** out,
+                                               tracer_error* error);
+/* @since 0.1. Likewise into an open descriptor, of which it makes a copy; `name` is for messages only. */
+TRACER_API tracer_status tracer_session_record_fd(tracer_session* session, int fd, tracer_string name,
+                                                  const tracer_queue_options* options, tracer_sink** out,
+                                                  tracer_error* error);
+/* @since 0.1. One JSON object a line: the host, then each event. */
+TRACER_API tracer_status tracer_session_write_json(tracer_session* session, tracer_string path,
+                                                   const tracer_queue_options* options, tracer_sink** out,
+                                                   tracer_error* error);
+/* @since 0.1 */
+TRACER_API tracer_status tracer_session_write_json_fd(tracer_session* session, int fd, tracer_string name,
+                                                      const tracer_queue_options* options, tracer_sink** out,
+                                                      tracer_error* error);
+/* @since 0.1. TRACER_OK while all is well. Otherwise what stopped the sink, such as a full disk (TRACER_ERROR_
+ * FILE_UNWRITABLE with its errno), or that it was left behind. What it has written stays. */
+TRACER_API tracer_status tracer_sink_problem(const tracer_sink* sink, tracer_error* error);
+/* @since 0.1. Waits until it has written all that was delivered before the call. Negative: without a limit.
+ * TRACER_TIMED_OUT; the status of tracer_sink_problem(). */
+TRACER_API tracer_status tracer_sink_flush(tracer_sink* sink, int64_t timeout_ms, tracer_error* error);
+/* @since 0.1. Events that it did not get, as its queue was full. */
+TRACER_API tracer_status tracer_sink_dropped(const tracer_sink* sink, uint64_t* out);
+/* @since 0.1. Ask tracer_sink_problem() after the session's end, before this. */
+TRACER_API void tracer_sink_free(tracer_sink* sink);
+
+/* The machine, and its clocks, that events come from. */
+typedef struct tracer_host {
+  size_t size;
+  tracer_string boot_id;
+  tracer_string host_name;
+  tracer_string kernel_release;
+  tracer_string architecture;
+  tracer_string tracer_version;
+  uint64_t memory_bytes;
+  uint64_t wall_offset_ns; /* Add it to a time of the boot clock for Unix time, as of when this was read. */
+  uint32_t cpu_count;
+  uint32_t reserved;
+} tracer_host;
+
+#define TRACER_HOST_INIT \
+  { sizeof(tracer_host), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0, 0, 0 }
+
+/* @since 0.1. Of a recording that is replayed, the one that was recorded. Texts are valid as long as the session. */
+TRACER_API tracer_status tracer_session_host(const tracer_session* session, tracer_host* out);
+
+/* Gives the events of a recording in their order, frame by frame, in bounded memory. Used by one thread at a time; not
+ * in both a parent and its fork's child. */
+typedef struct tracer_recording tracer_recording;
+
+/* @since 0.1. TRACER_ERROR_FILE_UNREADABLE, _NOT_A_RECORDING, _OLDER_SCHEMA, _NEWER_SCHEMA, _CORRUPT_RECORDING. */
+TRACER_API tracer_status tracer_recording_open(tracer_string path, tracer_recording** out, tracer_error* error);
+/* @since 0.1. Of an open descriptor, which may be a pipe, and of which it makes a copy. */
+TRACER_API tracer_status tracer_recording_open_fd(int fd, tracer_string name, tracer_recording** out,
+                                                  tracer_error* error);
+/* @since 0.1 */
+TRACER_API void tracer_recording_free(tracer_recording* recording);
+/* @since 0.1. Texts are valid as long as the recording. */
+TRACER_API tracer_status tracer_recording_host(const tracer_recording* recording, tracer_host* out);
+/* @since 0.1. The next events, at most `max` (0: as many as the buffer has room for). Returns how many, 0 at the end;
+ * or a negative status. What is damaged is skipped and counted. */
+TRACER_API int64_t tracer_recording_read(tracer_recording* recording, tracer_event_buffer* buffer, size_t max,
+                                         tracer_error* error);
+
+/* What a recording could not give back. */
+typedef struct tracer_damage {
+  size_t size;
+  uint64_t skipped_bytes;  /* In frames that are cut, fail their checksum or break a rule of the format. */
+  uint64_t skipped_events; /* In good frames, but of kinds of a newer libtracer. */
+  uint64_t missing_frames;
+  int32_t read_error; /* errno of the read that failed; 0: none. */
+  uint8_t truncated;  /* The session's end is not in it. */
+  uint8_t any;        /* Any of these. */
+  uint8_t reserved[2];
+} tracer_damage;
+
+#define TRACER_DAMAGE_INIT                            \
+  {                                                   \
+    sizeof(tracer_damage), 0, 0, 0, 0, 0, 0, { 0, 0 } \
+  }
+
+/* @since 0.1. Final once tracer_recording_read() has returned 0. */
+TRACER_API tracer_status tracer_recording_damage(const tracer_recording* recording, tracer_damage* out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

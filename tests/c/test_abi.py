@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The C interface stays as it was published. `--renew` stores the reference of abidiff and the headers of 0.1 anew, which
+is right only for what was never released."""
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+HEADERS = ROOT / "bindings/c/include"
+ARROW = ROOT / "include/tracer/arrow.h"
+OLD_HEADERS = HERE / "headers_0_1"
+MAP = ROOT / "bindings/c/tracer-c.map"
+REFERENCE = HERE / "abi" / platform.machine() / "abi.xml"
+LIBRARY = pathlib.Path(os.environ.get("TRACER_C_LIBRARY", ROOT / "build/dev/bindings/c/libtracer-c.so.0"))
+WALK = pathlib.Path(os.environ.get("TRACER_C_WALK", ROOT / "build/dev/tests/c/c_walk"))
+
+CHANGED_INCOMPATIBLY = 8  # Bits of abidiff's exit status.
+CHANGED = 4
+
+
+def output_of(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def declared():
+    """The functions in the headers."""
+    text = "".join(header.read_text(encoding="utf-8") for header in HEADERS.glob("**/*.h"))
+    return set(re.findall(r"^TRACER_API\b[^;(]*?\b(tracer_\w+)\(", text, re.M))
+
+
+def mapped():
+    """The functions in the version script, with their nodes."""
+    nodes = re.findall(r"^(TRACER_[\d.]+) \{(.*?)^\}", MAP.read_text(encoding="utf-8"), re.M | re.S)
+    return {name: node for node, body in nodes for name in re.findall(r"^    (\w+);", body, re.M)}
+
+
+def exported():
+    """What the library exports, with the nodes."""
+    symbols = [line.split()[-1] for line in output_of("nm", "-D", "--defined-only", LIBRARY).splitlines()]
+    return dict(re.split("@+", symbol) for symbol in symbols if not re.fullmatch(r"TRACER_[\d.]+(@+TRACER_[\d.]+)?", symbol))
+
+
+def write_abi(path):
+    with tempfile.TemporaryDirectory() as folder:
+        # By the header alone, whatever folders the build was in.
+        headers = pathlib.Path(folder) / "include"
+        shutil.copytree(HEADERS, headers)
+        shutil.copy(ARROW, headers / "tracer")
+        subprocess.run(["abidw", "--exported-interfaces-only", "--drop-undefined-syms", "--drop-private-types", "--no-elf-needed",
+                        "--no-comp-dir-path", "--no-corpus-path", "--no-show-locs", "--type-id-style", "hash",
+                        "--headers-dir", headers, "--out-file", path, LIBRARY], check=True)
+
+
+class Symbols(unittest.TestCase):
+    def test_declared_mapped_and_exported_are_the_same(self):
+        self.assertGreater(len(declared()), 100)
+        self.assertEqual(sorted(declared()), sorted(mapped()))
+        self.assertEqual(exported(), mapped(), "exported, or of C++, that the version script does not have")
+
+    def test_the_walk_calls_all(self):
+        called = {re.split("@+", line.split()[-1])[0] for line in output_of("nm", "-u", WALK).splitlines()}
+        self.assertEqual(sorted(set(mapped()) - called), [])
+
+    def test_name_of_the_library(self):
+        dynamic = output_of("readelf", "-d", LIBRARY)
+        self.assertIn("[libtracer-c.so.0]", dynamic)
+        self.assertNotIn("[libtracer.so", dynamic, "it needs the library of C++")
+
+    def test_nodes_are_chained(self):
+        chain = re.findall(r"^(TRACER_[\d.]+) \{|^\} ?(TRACER_[\d.]+)?;", MAP.read_text(encoding="utf-8"), re.M)
+        names = [name for name, _ in chain if name]
+        self.assertEqual([before for name, before in chain if not name], ["", *names[:-1]])
+
+
+class Fields(unittest.TestCase):
+    def test_constants_are_those_of_the_schema(self):
+        subprocess.run([sys.executable, ROOT / "bindings/c/generate_fields.py", "--check"], check=True)
+
+    def test_none_has_changed_since_0_1(self):
+        define = re.compile(r"^#define (TRACER_FIELD_\w+) (\S+)", re.M)
+        now = dict(define.findall((HEADERS / "tracer/fields.h").read_text(encoding="utf-8")))
+        old = dict(define.findall((OLD_HEADERS / "tracer/fields.h").read_text(encoding="utf-8")))
+        self.assertGreater(len(old), 700)
+        self.assertEqual(old, {name: now.get(name) for name in old})
+
+
+class Abidiff(unittest.TestCase):
+    def setUp(self):
+        if shutil.which("abidiff") is None:
+            self.skipTest("no abidiff: install abigail-tools")
+        if not REFERENCE.exists():
+            self.skipTest(f"no reference for {platform.machine()}")
+        if os.environ.get("TRACER_C_SANITIZE"):
+            self.skipTest("a sanitizer's library has other symbols")
+
+    def compare(self, reference):
+        with tempfile.TemporaryDirectory() as folder:
+            now = pathlib.Path(folder) / "abi.xml"
+            write_abi(now)
+            result = subprocess.run(["abidiff", "--no-show-locs", reference, now], stdout=subprocess.PIPE, text=True,
+                                    check=False)
+        return result.returncode, result.stdout
+
+    def test_nothing_is_incompatible(self):
+        status, text = self.compare(REFERENCE)
+        self.assertEqual(status & ~CHANGED, 0, text)
+        if status & CHANGED:
+            print(text)
+
+    def test_what_is_incompatible_would_be_found(self):
+        """A reference with a wider argument, and one with a function more."""
+        text = REFERENCE.read_text(encoding="utf-8")
+        more = text.replace("<elf-function-symbols>", "<elf-function-symbols>\n    <elf-symbol name='tracer_gone' "
+                            "version='TRACER_0.1' is-default-version='yes' type='func-type' binding='global-binding' "
+                            "visibility='default-visibility' is-defined='yes'/>", 1)
+        self.assertNotEqual(more, text)
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+            file.write(more)
+            file.flush()
+            status, _ = self.compare(file.name)
+        self.assertTrue(status & CHANGED_INCOMPATIBLY)
+
+
+def renew():
+    REFERENCE.parent.mkdir(parents=True, exist_ok=True)
+    write_abi(REFERENCE)
+    shutil.rmtree(OLD_HEADERS, ignore_errors=True)
+    shutil.copytree(HEADERS, OLD_HEADERS)
+    shutil.copy(ARROW, OLD_HEADERS / "tracer")
+
+
+if __name__ == "__main__":
+    if "--renew" in sys.argv:
+        renew()
+    else:
+        unittest.main()
