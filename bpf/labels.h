@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a thread has said of the processes that it makes: Session::label_thread(). A label has a serial that is never
- * used again; it is open until its scope ends. A thread's own label comes first, then that with which it was made.
+ * used again; it is open until its scope ends. A thread's own label comes first, then that with which it was made; a
+ * thread may also have said that it has none.
  */
 #ifndef TRACER_LABELS_H
 #define TRACER_LABELS_H
@@ -37,6 +38,9 @@ static __always_inline __u64 label_of(struct task_struct *thread, __u32 *context
 {
 	__u32 tid = thread->pid;
 	__u64 *serial = bpf_map_lookup_elem(&thread_labels, &tid);
+
+	if (serial && *serial == TRACER_NO_LABEL)
+		return 0;
 	__u32 *context = serial ? bpf_map_lookup_elem(&open_labels, serial) : NULL;
 
 	if (!context) {

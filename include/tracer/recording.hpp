@@ -47,9 +47,11 @@ class TRACER_EXPORT RecordingReader {
   const HostInfo& host() const noexcept;
   /// The next event; absent at the end. What is damaged is skipped and counted.
   std::optional<Event> next();
-  /// Fills `events` from the front and returns how many; fewer than there is room for only at the end.
+  /// Fills `events` from the front and returns how many: 0 only at the end, or where there is no room. What it gives
+  /// back at once is at most 32 MiB and one event, as Event::charge_bytes() counts them: then it is fewer than there is
+  /// room for, as many events may refer to one large part.
   std::size_t read(std::span<Event> events);
-  /// Final once next() has returned absent, or read() less than asked for.
+  /// Final once next() has returned absent, or read() 0.
   const RecordingDamage& damage() const noexcept;
 
  private:

@@ -62,7 +62,8 @@ struct SessionOptions {
 /// A running capture. Thread-safe: any method may be called from any thread, callbacks included, except where it says
 /// otherwise; none waits for a callback or a slow subscriber, except where it says so.
 /// Destroying a Session stops it, as stop() does; inside a callback the end comes when the callback has returned, and
-/// nobody waits for its sinks.
+/// nobody waits for its sinks. In a forked child it is the parent's: it may be destroyed there, which does nothing, and
+/// nothing else may be done with it.
 class TRACER_EXPORT Session {
  public:
   /// Loads and checks everything; delivers nothing before start().
@@ -114,12 +115,13 @@ class TRACER_EXPORT Session {
   /// Nothing happens for sources other than the kernel, before start(), and after the end.
   /// Throws Error(kInvalidArgument) beyond max_contexts or max_labeled_threads.
   [[nodiscard]] ThreadLabel label_thread(const Context& context);
-
   /// What the calling thread forks from now on has no label of a thread, though an outer scope or the thread that made
-  /// it has one, until a label is set or resumed. Cheap.
+  /// it has one, until a label is set or resumed: only the filter takes it in, with the labels of the calling process.
+  /// Nothing happens for sources other than the kernel, before start(), and after the end. Costs what
+  /// ThreadLabel::resume() does.
   void unlabel_thread() noexcept;
-  /// What the calling thread forks from now on has the label of the thread that made it, while that is open; none of
-  /// its own, until one is set or resumed. Cheap.
+  /// What the calling thread forks from now on has the label with which the thread was made, while that is open, until
+  /// one is set or resumed. Otherwise as unlabel_thread().
   void inherit_thread_label() noexcept;
 
   /// Says which run or task processes are in, before they begin or while they live: what is known of those already is

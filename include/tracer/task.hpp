@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Runs and tasks as facts: events. They begin with the first process that was seen in them, and finish when the
-/// process that they began with has ended and no other lives in them.
+/// process that they began with has ended, no other lives in them, and no label of a thread is open that could begin
+/// another in them (Session::label_thread()).
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,9 @@ struct TaskStart {
   Requested requested;  ///< By whoever announced it.
 };
 
-/// The leader has ended, and nothing lives in it. Where a process joins later, another one follows, with all.
+/// The leader has ended, nothing lives in it, and what was labeled by threads has no open label any more; of labels
+/// that are open at the session's end it comes then. Where a process joins later, another one follows, with all: the
+/// last one of a task counts.
 struct TaskFinish {
   static constexpr EventKind kKind = EventKind::kTaskFinish;
   std::uint64_t time_ns = 0;

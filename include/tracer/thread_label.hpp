@@ -7,7 +7,8 @@
 
 namespace tracer {
 
-/// The scope of a label: Session::label_thread(). May outlive the session, and end on another thread.
+/// The scope of a label: Session::label_thread(). May outlive the session, and end on another thread. end() and
+/// resume() may be called from any thread at the same time. In a forked child it does nothing: it is the parent's.
 class TRACER_EXPORT ThreadLabel {
  public:
   ThreadLabel() noexcept;
@@ -15,11 +16,14 @@ class TRACER_EXPORT ThreadLabel {
   ThreadLabel& operator=(ThreadLabel&& other) noexcept;
   ~ThreadLabel();
 
-  /// The calling thread has this label again, from now on (whichever thread began it), until another is set; nothing if
-  /// it has ended. Cheap: one map update.
-  void resume() noexcept;
-  /// Nothing is labeled by it from now on; the thread has the label of its outer scope again. Idempotent.
+  /// Nothing is labeled by it from now on; the thread has the label of its outer scope again, unless it has another by
+  /// now. Where other threads had resumed it, they have none of their own until one is set or resumed. Idempotent.
   void end() noexcept;
+  /// The calling thread has this label from now on, whichever thread began it, until another is set or resumed.
+  /// Nothing happens if it has ended. What ends on this thread later restores the label that was around it when it
+  /// began. Cheap: one update of a map in the kernel, about a microsecond. Where too many threads are labeled the loss
+  /// "label_table_full" is counted.
+  void resume() noexcept;
 
  private:
   friend class Session;

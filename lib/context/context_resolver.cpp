@@ -315,6 +315,7 @@ void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Con
   }
   auto scope = new_scope(outer, Begins::kNothing);
   scope->said = *labels;
+  scope->labels = labels;
   scope->in_run = scope->in_run || is_run(*labels) || is_task(*labels);
   scope->in_task = scope->in_task || is_task(*labels);
   known = scope;

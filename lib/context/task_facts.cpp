@@ -208,7 +208,7 @@ void TaskFacts::forget(std::shared_ptr<Scope>& entered, const Process& process, 
 
 void TaskFacts::finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events) {
   const ScopeTally& tally = scope.tally;
-  if (tally.living != 0 || !tally.leader_ended) return;
+  if (tally.living != 0 || !tally.leader_ended || open_labels_.hold(scope)) return;
   if (fact_of(scope) == Fact::kTask) {
     auto finish = finish_of<TaskFinish>(tally, scope, time_ns);
     finish.context = context_of(scope);

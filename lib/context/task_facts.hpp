@@ -8,13 +8,14 @@
 #include <tracer/event.hpp>
 
 #include "context/context_resolver.hpp"
+#include "context/open_labels.hpp"
 
 namespace tracer::internal {
 
 /// Makes RunStart, TaskStart, TaskFinish and RunFinish of the processes that come to scopes and leave them.
 class TaskFacts {
  public:
-  explicit TaskFacts(ContextResolver& resolver) : resolver_(resolver) {}
+  TaskFacts(ContextResolver& resolver, OpenLabels& open_labels) : resolver_(resolver), open_labels_(open_labels) {}
 
   /// The process is in the scope of `place` from now on; `entered` is where it was, and then where it is.
   void move(std::shared_ptr<Scope>& entered, const ContextPlace& place, const Process& process, std::uint64_t time_ns,
@@ -28,16 +29,19 @@ class TaskFacts {
   void leave(std::shared_ptr<Scope>& entered, const ContextPlace& place, const ProcessExit& exit,
              std::vector<Event>& events);
 
+  /// Where nothing lives in it, and nothing labels what begins with it.
+  void finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
+
   /// A snapshot: what its living processes hold.
   void add(const std::shared_ptr<Scope>& entered, const ProcessSample& sample);
   void end_round();
 
  private:
   void begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
-  void finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
   std::shared_ptr<const Context> context_of(Scope& scope);
 
   ContextResolver& resolver_;
+  OpenLabels& open_labels_;
   std::vector<std::shared_ptr<Scope>> sampled_;  ///< In this round.
 };
 

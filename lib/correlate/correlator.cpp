@@ -15,7 +15,7 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
       filter_(std::move(filter)),
       max_processes_(max_processes),
       resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements),
-      facts_(resolver_),
+      facts_(resolver_, open_labels_),
       cgroups_(std::move(find_path)),
       samples_(std::move(read_pss)) {}
 
@@ -27,6 +27,21 @@ void Correlator::set_context(std::uint32_t id, std::shared_ptr<const Context> co
 
 void Correlator::on_record(Record record, std::vector<Event>& events) {
   std::visit([&](auto& r) { on(std::move(r), events); }, record);
+}
+
+void Correlator::label_ended(const std::shared_ptr<const Context>& labels, std::uint64_t time_ns,
+                             std::vector<Event>& events) {
+  finish_over(open_labels_.close(labels), time_ns, events);
+}
+
+void Correlator::end_labels(std::uint64_t time_ns, std::vector<Event>& events) {
+  finish_over(open_labels_.close_all(), time_ns, events);
+}
+
+void Correlator::finish_over(const OpenLabels::Scopes& scopes, std::uint64_t time_ns, std::vector<Event>& events) {
+  if (scopes.empty()) return;
+  add_changes(time_ns, events);
+  for (const auto& scope : scopes) facts_.finish_if_over(*scope, time_ns, events);
 }
 
 void Correlator::begin_snapshot() {

@@ -13,6 +13,7 @@
 
 #include "base/counter.hpp"
 #include "context/context_resolver.hpp"
+#include "context/open_labels.hpp"
 #include "context/task_facts.hpp"
 #include "correlate/account.hpp"
 #include "correlate/cgroup_table.hpp"
@@ -53,6 +54,14 @@ class Correlator {
   bool announce(Announced announced, std::uint64_t now_ns) { return resolver_.announce(std::move(announced), now_ns); }
   void expire_announcements(std::uint64_t now_ns) { resolver_.announcements().expire(now_ns); }
   const Announcements& announcements() const noexcept { return resolver_.announcements(); }
+
+  /// A label of a thread, which is one of several perhaps: while one of them is open, what has these labels may begin
+  /// at any time, and no task of them is finished.
+  void label_opened(const std::shared_ptr<const Context>& labels) { open_labels_.open(labels); }
+  /// All records are read that are older than its end.
+  void label_ended(const std::shared_ptr<const Context>& labels, std::uint64_t time_ns, std::vector<Event>& events);
+  /// Of all labels.
+  void end_labels(std::uint64_t time_ns, std::vector<Event>& events);
 
   /// Forgets what came since the last snapshot, as when processes are taken in.
   void begin_snapshot();
@@ -96,6 +105,7 @@ class Correlator {
   void on(CgroupMemoryRecord record, std::vector<Event>& events);
 
   Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns, std::vector<Event>& events);
+  void finish_over(const OpenLabels::Scopes& scopes, std::uint64_t time_ns, std::vector<Event>& events);
   void leave_scopes(Entry& entry, std::uint64_t time_ns, std::vector<Event>& events);
   Entry made_from(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
   void relabel(Entry& entry, std::uint32_t context_id);
@@ -114,6 +124,7 @@ class Correlator {
   std::size_t max_processes_;
   std::vector<std::shared_ptr<const Context>> contexts_;  ///< By id; null: not registered.
   ContextResolver resolver_;
+  OpenLabels open_labels_;
   TaskFacts facts_;
   CgroupTable cgroups_;
   ProgramCache programs_;

@@ -10,19 +10,26 @@ namespace internal {
 
 std::exception_ptr Subscriber::run(const Event& event) noexcept {
   if (!active_.load()) return nullptr;  // Without the lock, so that a cancel() gets it soon.
+  Callback over;                        // Let go of without the lock: what it holds may take locks of its owner's.
+  std::exception_ptr thrown;
   const std::lock_guard lock(running_);
   if (!active_.load()) return nullptr;
+  ++depth_;
   try {
     callback_(event);
-    return nullptr;
   } catch (...) {
-    return std::current_exception();
+    thrown = std::current_exception();
   }
+  if (--depth_ == 0 && !active_.load()) over.swap(callback_);
+  return thrown;
 }
 
 void Subscriber::cancel() noexcept {
+  Callback over;
   active_.store(false);
   const std::lock_guard wait_until_it_returns(running_);
+  // Inside itself it is still needed.
+  if (depth_ == 0) over.swap(callback_);
 }
 
 const Dispatcher::Subscribers& Dispatcher::Lists::of(EventKind kind) const {
@@ -51,8 +58,9 @@ std::shared_ptr<const Dispatcher::Lists> Dispatcher::with(const Lists& before, E
 
 Subscription Dispatcher::subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback) {
   auto subscriber = std::make_shared<Subscriber>(std::move(callback));
+  std::shared_ptr<const Lists> before;  // Likewise.
   const std::lock_guard lock(mutex_);
-  lists_ = with(*lists_, {kind, subscriber});
+  before = std::exchange(lists_, with(*lists_, {kind, subscriber}));
   return Subscription(std::move(subscriber));
 }
 

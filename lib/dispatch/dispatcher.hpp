@@ -21,15 +21,19 @@ namespace tracer::internal {
 /// One callback and the promise of its Subscription: once canceled it does not run, and is not running elsewhere.
 class Subscriber {
  public:
-  explicit Subscriber(std::function<void(const Event&)> callback) : callback_(std::move(callback)) {}
+  using Callback = std::function<void(const Event&)>;
+
+  explicit Subscriber(Callback callback) : callback_(std::move(callback)) {}
 
   /// Runs the callback unless it was canceled. Rethrows nothing: what it threw is returned.
   std::exception_ptr run(const Event& event) noexcept;
+  /// Lets go of the callback, too: here, or when it has returned where this is called inside it.
   void cancel() noexcept;
   bool active() const noexcept { return active_.load(); }
 
  private:
-  std::function<void(const Event&)> callback_;
+  Callback callback_;
+  int depth_ = 0;  ///< Of calls that are in it.
   std::atomic<bool> active_{true};
   std::recursive_mutex running_;  ///< Held while the callback runs; recursive, so that it may cancel itself.
 };

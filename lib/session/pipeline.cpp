@@ -16,14 +16,53 @@ void Pipeline::announce(Announced announced) {
   any_announced_.store(true, std::memory_order_release);
 }
 
+void Pipeline::label_opens(const std::shared_ptr<const Context>& labels) {
+  if (!labels) return;
+  const std::lock_guard lock(announced_mutex_);
+  // An end has room then: it can't be refused.
+  const std::size_t ends = ended_labels_.size() + labels_open_ + 1;
+  if (ended_labels_.capacity() < ends) ended_labels_.reserve(2 * ends);
+  opened_labels_.push_back(labels);
+  ++labels_open_;
+  any_announced_.store(true, std::memory_order_release);
+}
+
+void Pipeline::label_ends(const std::shared_ptr<const Context>& labels, std::uint64_t position) noexcept {
+  if (!labels) return;
+  const std::lock_guard lock(announced_mutex_);
+  ended_labels_.push_back({labels, position});
+  --labels_open_;
+}
+
+void Pipeline::came_to(std::uint64_t position) {
+  take_announced();
+  std::vector<std::shared_ptr<const Context>> over;
+  {
+    const std::lock_guard lock(announced_mutex_);
+    std::erase_if(ended_labels_, [&](const EndedLabel& ended) {
+      if (ended.position <= position) over.push_back(ended.labels);
+      return ended.position <= position;
+    });
+  }
+  for (const auto& labels : over) correlator_.label_ended(labels, boot_time_ns(), batch_);
+}
+
+void Pipeline::end_labels() {
+  take_announced();
+  correlator_.end_labels(boot_time_ns(), batch_);
+}
+
 void Pipeline::take_announced() {
   if (!any_announced_.load(std::memory_order_acquire)) return;
   std::vector<Announced> taken;
+  std::vector<std::shared_ptr<const Context>> opened;
   {
     const std::lock_guard lock(announced_mutex_);
     taken.swap(announced_);
+    opened.swap(opened_labels_);
     any_announced_.store(false, std::memory_order_relaxed);
   }
+  for (const auto& labels : opened) correlator_.label_opened(labels);
   const std::uint64_t now_ns = boot_time_ns();
   for (Announced& each : taken)
     if (!correlator_.announce(std::move(each), now_ns)) announcements_refused_.add(1);

@@ -42,6 +42,14 @@ class Pipeline final : public Feed {
   /// From any thread. What it is about is known of every record that the kernel makes after this returns.
   void announce(Announced announced);
   void expire_announcements();
+  /// From any thread. Somebody may be labeled so from now on. Null: these are no labels.
+  void label_opens(const std::shared_ptr<const Context>& labels);
+  /// Likewise. All that was labeled so by this label is before that position of the source.
+  void label_ends(const std::shared_ptr<const Context>& labels, std::uint64_t position) noexcept;
+  /// The source has yielded all before it.
+  void came_to(std::uint64_t position);
+  /// No label lives longer than the session.
+  void end_labels();
   void stop_ledgers() { correlator_.stop_ledgers(); }
 
   bool has_batch() const noexcept { return !batch_.empty(); }
@@ -61,12 +69,20 @@ class Pipeline final : public Feed {
  private:
   enum class Snapshot { kNone, kEvents, kQuery };
 
+  struct EndedLabel {
+    std::shared_ptr<const Context> labels;
+    std::uint64_t position = 0;
+  };
+
   void take_announced();
 
   Correlator correlator_;
   std::atomic<bool> any_announced_{false};
   std::mutex announced_mutex_;
-  std::vector<Announced> announced_;  ///< Not taken yet.
+  std::vector<Announced> announced_;                           ///< Not taken yet.
+  std::vector<std::shared_ptr<const Context>> opened_labels_;  ///< Likewise.
+  std::vector<EndedLabel> ended_labels_;                       ///< Of which records may still come.
+  std::size_t labels_open_ = 0;
   Counter announcements_refused_;
   ReplayFilter replay_filter_;
   std::vector<Event> batch_;

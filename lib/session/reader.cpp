@@ -72,6 +72,7 @@ std::size_t Reader::round() {
     const CpuMeter meter(cpu_ns_);
     try {
       if (source_->drain(pipeline_, DrainLimit())) alarm_.ring();
+      pipeline_.came_to(source_->position());
       housekeeper_.work(Housekeeper::Clock::now());
     } catch (...) {
       pipeline_.out_of_memory();
@@ -117,6 +118,7 @@ void Reader::finish_source() noexcept {
     source_->stop();
     while (source_->drain(pipeline_, DrainLimit())) continue;
     housekeeper_.finish();
+    pipeline_.end_labels();
   } catch (...) {
     pipeline_.out_of_memory();
   }
@@ -231,25 +233,36 @@ void Reader::track(pid_t pid, const Context& context) {
 }
 
 std::optional<Reader::OpenLabel> Reader::open_label(const Context& context) {
-  if (control_ == nullptr || state_.load() != State::kRunning) return std::nullopt;
+  if (control_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return std::nullopt;
   const std::uint32_t number = contexts_->number_of(context);
   const pid_t tid = ::gettid();
-  const std::uint64_t outer = control_->label_of(tid);
-  return OpenLabel{tid, control_->open_label(tid, number), outer};
+  OpenLabel label{tid, 0, control_->label_of(tid), number == 0 ? nullptr : contexts_->at(number)};
+  // Before there are records of it.
+  pipeline_.label_opens(label.context);
+  try {
+    label.serial = control_->open_label(tid, number);
+  } catch (...) {
+    pipeline_.label_ends(label.context, source_->end_position());
+    throw;
+  }
+  return label;
 }
 
 void Reader::close_label(const OpenLabel& label) noexcept {
-  control_->close_label(label.tid, label.serial, label.outer);
+  if (!in_own_process() || !control_->close_label(label.tid, label.serial, label.outer)) return;
+  pipeline_.label_ends(label.context, source_->end_position());
 }
 
-void Reader::resume_label(const OpenLabel& label) noexcept { control_->resume_label(::gettid(), label.serial); }
+void Reader::resume_label(const OpenLabel& label) noexcept {
+  if (in_own_process()) control_->resume_label(::gettid(), label.serial);
+}
 
-void Reader::unlabel_thread() noexcept {
-  if (control_ != nullptr && state_.load() == State::kRunning) control_->unlabel(::gettid());
+void Reader::disown_thread() noexcept {
+  if (control_ != nullptr && in_own_process() && state_.load() == State::kRunning) control_->disown_thread(::gettid());
 }
 
 void Reader::inherit_thread_label() noexcept {
-  if (control_ != nullptr && state_.load() == State::kRunning) control_->inherit_label(::gettid());
+  if (control_ != nullptr && in_own_process() && state_.load() == State::kRunning) control_->inherit_label(::gettid());
 }
 
 void Reader::announce(const Announcement& announcement) {

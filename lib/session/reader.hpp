@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -58,16 +60,22 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
     pid_t tid = 0;
     std::uint64_t serial = 0;
     std::uint64_t outer = 0;  ///< The serial of the scope around it; 0: none.
+    std::shared_ptr<const Context> context = {};
   };
   /// Of the calling thread. Absent: there is no kernel to ask, or not now.
   std::optional<OpenLabel> open_label(const Context& context);
-  void resume_label(const OpenLabel& label) noexcept;
-  void unlabel_thread() noexcept;
-  void inherit_thread_label() noexcept;
   void close_label(const OpenLabel& label) noexcept;
+  /// For the calling thread.
+  void resume_label(const OpenLabel& label) noexcept;
+  void disown_thread() noexcept;
+  void inherit_thread_label() noexcept;
   std::vector<ProcessSample> living();
   Queue queue(QueueOptions options);
   SinkHandle add_sink(std::unique_ptr<Sink> sink, QueueOptions options);
+
+  /// False: in a forked child, which has a copy of what is its parent's, of locks that may be held for ever, and none
+  /// of the threads.
+  bool in_own_process() const noexcept { return ::getpid() == pid_; }
 
   // From any thread, without waiting.
   int fd() const noexcept { return alarm_.fd(); }
@@ -99,6 +107,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }
   void refuse_in_callback(const char* what) const;
 
+  const pid_t pid_ = ::getpid();
   const SessionOptions options_;
   const std::unique_ptr<Source> source_;
   Control* const control_;  ///< Null: nothing can be asked of the source.

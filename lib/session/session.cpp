@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <utility>
+#include <vector>
 
 #include "correlate/filter_evaluator.hpp"
 #include "session/reader.hpp"
@@ -20,7 +21,15 @@ class Session::Impl {
         host(source->host()),
         reader(std::make_shared<internal::Reader>(std::move(source), std::move(options), std::move(contexts),
                                                   is_kernel)) {}
-  ~Impl() { reader->stop_or_leave(); }
+  ~Impl() {
+    if (reader->in_own_process()) {
+      reader->stop_or_leave();
+    } else {
+      // What it shares with the parent's must stay as it is.
+      static auto* const parents = new std::vector<std::shared_ptr<internal::Reader>>;
+      parents->push_back(reader);
+    }
+  }
 
   const Filter filter;
   const bool from_kernel;
@@ -64,12 +73,12 @@ void Session::track(pid_t pid, const Context& context) { impl_->reader->track(pi
 class ThreadLabel::Impl {
  public:
   Impl(std::weak_ptr<internal::Reader> reader, internal::Reader::OpenLabel label)
-      : reader_(std::move(reader)), label_(label) {}
-  ~Impl() {
+      : reader_(std::move(reader)), label_(std::move(label)) {}
+  ~Impl() { end(); }
+  void end() noexcept {
     if (const auto reader = reader_.lock()) reader->close_label(label_);
   }
-
-  void resume() noexcept {
+  void resume() const noexcept {
     if (const auto reader = reader_.lock()) reader->resume_label(label_);
   }
 
@@ -83,16 +92,18 @@ ThreadLabel::ThreadLabel(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(
 ThreadLabel::ThreadLabel(ThreadLabel&& other) noexcept = default;
 ThreadLabel& ThreadLabel::operator=(ThreadLabel&& other) noexcept = default;
 ThreadLabel::~ThreadLabel() = default;
+void ThreadLabel::end() noexcept {
+  if (impl_) impl_->end();
+}
 void ThreadLabel::resume() noexcept {
   if (impl_) impl_->resume();
 }
-void ThreadLabel::end() noexcept { impl_.reset(); }
 
 ThreadLabel Session::label_thread(const Context& context) {
   auto label = impl_->reader->open_label(context);
   return label ? ThreadLabel(std::make_unique<ThreadLabel::Impl>(impl_->reader, *label)) : ThreadLabel();
 }
-void Session::unlabel_thread() noexcept { impl_->reader->unlabel_thread(); }
+void Session::unlabel_thread() noexcept { impl_->reader->disown_thread(); }
 void Session::inherit_thread_label() noexcept { impl_->reader->inherit_thread_label(); }
 void Session::announce(const Announcement& announcement) { impl_->reader->announce(announcement); }
 int Session::fd() const noexcept { return impl_->reader->fd(); }

@@ -50,13 +50,17 @@ class Control {
   /// What a thread forks from now on has this context, whatever the filter takes in. Returns the serial of the label.
   /// Throws Error(kInvalidArgument).
   virtual std::uint64_t open_label(pid_t tid, std::uint32_t context_id) = 0;
-  /// The label is over; the thread has the outer one again, 0 for none.
-  virtual void close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept = 0;
-  virtual std::uint64_t label_of(pid_t tid) const noexcept = 0;
+  /// The label is over; the thread has the outer one again, 0 for none, unless it has another by now. False: it was
+  /// over already.
+  virtual bool close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept = 0;
+  /// The thread has the label, if that is not over.
   virtual void resume_label(pid_t tid, std::uint64_t serial) noexcept = 0;
-  virtual void unlabel(pid_t tid) noexcept = 0;
+  /// The thread has none until it has another, nor that of the thread that made it.
+  virtual void disown_thread(pid_t tid) noexcept = 0;
   /// The thread has only the label with which it was made.
   virtual void inherit_label(pid_t tid) noexcept = 0;
+  /// What close_label() takes as the outer one.
+  virtual std::uint64_t label_of(pid_t tid) const noexcept = 0;
 
   // From any thread, read on the calling one.
   virtual std::vector<RawTotals> totals() const = 0;

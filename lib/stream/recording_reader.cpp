@@ -6,6 +6,11 @@
 #include "stream/recording_file.hpp"
 
 namespace tracer {
+namespace {
+
+constexpr std::size_t kMostBatchBytes = 32u << 20;
+
+}  // namespace
 
 class RecordingReader::Impl : public internal::RecordingFile {
  public:
@@ -33,9 +38,11 @@ std::optional<Event> RecordingReader::next() {
 
 std::size_t RecordingReader::read(std::span<Event> events) {
   std::size_t count = 0;
-  while (count < events.size()) {
+  std::size_t charged_bytes = 0;
+  while (count < events.size() && charged_bytes < kMostBatchBytes) {
     Event event = impl_->next(Impl::Wait::kForBytes);
     if (event.kind() == EventKind::kNone) break;
+    charged_bytes += event.charge_bytes();
     events[count++] = std::move(event);
   }
   return count;

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -193,6 +195,7 @@ TEST_CASE("labels are followed whatever the filter takes in, and are nothing bef
   run(truth::call("exit", {"5"}));
   ::waitpid(other, nullptr, 0);
   session.stop();
+  session.unlabel_thread();
   const auto late = session.label_thread(task("late"));
   int labeled = 0;
   for (const auto& exit : exits) {
@@ -201,4 +204,110 @@ TEST_CASE("labels are followed whatever the filter takes in, and are nothing bef
     if (exit.exit_code == 4) labeled += exit.process->context->task_id == "labeled" ? 1 : 0;
   }
   CHECK(labeled == 1);
+}
+
+TEST_CASE("a thread resumes labels of its own and of others, and an ended one is nobody's" *
+          doctest::test_suite("waits essential")) {
+  Labeled labeled;
+  auto first = labeled.session().label_thread(task("first"));
+  auto second = labeled.session().label_thread(task("second"));
+  first.resume();
+  run(truth::call("many_forks", {"1", "in-first"}));
+  std::thread([&] {
+    second.resume();
+    run(truth::call("many_forks", {"1", "elsewhere"}));
+  }).join();
+  second.end();  // What the thread has now is another's.
+  run(truth::call("many_forks", {"1", "still-first"}));
+  first.end();
+  first.resume();
+  second.resume();
+  run(truth::call("many_forks", {"1", "ended"}));
+  CHECK(labeled.tasks_of("in-first") == Tasks{{"first", 2}});
+  CHECK(labeled.tasks_of("elsewhere") == Tasks{{"second", 2}});
+  CHECK(labeled.tasks_of("still-first") == Tasks{{"first", 2}});
+  CHECK(labeled.tasks_of("ended") == Tasks{{"-", 2}});
+}
+
+TEST_CASE(
+    "a thread that was unlabeled forks without the label of an outer scope or of its maker, until it has another" *
+    doctest::test_suite("waits essential")) {
+  Labeled labeled;
+  labeled.session().unlabel_thread();
+  auto outer = labeled.session().label_thread(task("outer"));
+  labeled.session().unlabel_thread();
+  run(truth::call("many_forks", {"1", "of-unlabeled"}));
+  std::thread([] { run(truth::call("many_forks", {"1", "made-by-unlabeled"})); }).join();
+  {
+    const auto inner = labeled.session().label_thread(task("inner"));
+    run(truth::call("many_forks", {"1", "in-inner"}));
+  }
+  run(truth::call("many_forks", {"1", "unlabeled-again"}));
+  outer.resume();
+  run(truth::call("many_forks", {"1", "resumed"}));
+  std::thread([&] {
+    labeled.session().unlabel_thread();
+    run(truth::call("many_forks", {"1", "thread-unlabeled"}));
+    outer.resume();
+    run(truth::call("many_forks", {"1", "thread-resumed"}));
+  }).join();
+  CHECK(labeled.tasks_of("of-unlabeled") == Tasks{{"-", 2}});
+  CHECK(labeled.tasks_of("made-by-unlabeled") == Tasks{{"-", 2}});
+  CHECK(labeled.tasks_of("in-inner") == Tasks{{"inner", 2}});
+  CHECK(labeled.tasks_of("unlabeled-again") == Tasks{{"-", 2}});
+  CHECK(labeled.tasks_of("resumed") == Tasks{{"outer", 2}});
+  CHECK(labeled.tasks_of("thread-unlabeled") == Tasks{{"-", 2}});
+  CHECK(labeled.tasks_of("thread-resumed") == Tasks{{"outer", 2}});
+}
+
+TEST_CASE("labels that end on one thread while others resume them label nothing after that" *
+          doctest::test_suite("waits native")) {
+  constexpr int kThreads = 4;
+  constexpr int kLabels = 200;
+  Labeled labeled;
+  for (int n = 0; n < kLabels; ++n) {
+    const std::string name = "t" + std::to_string(n);
+    auto label = labeled.session().label_thread(task(name));
+    std::atomic<bool> ended{false};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread)
+      threads.emplace_back([&] {
+        while (!ended) label.resume();
+        run(truth::call("many_forks", {"0", "after-" + name}));
+      });
+    label.end();
+    ended = true;
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::size_t after = 0;
+  for (const auto& exit : labeled.exits()) {
+    const auto& argv = exit.process->program->argv;
+    if (!argv || !argv->back().starts_with("after-")) continue;
+    ++after;
+    CHECK_FALSE(exit.process->context->task_id.has_value());
+  }
+  CHECK(after == static_cast<std::size_t>(kThreads * kLabels));
+}
+
+TEST_CASE("a labeled task of many processes is finished once, with all of them" * doctest::test_suite("waits")) {
+  Labeled labeled;
+  std::vector<tracer::TaskFinish> finished;
+  const auto finishes =
+      labeled.session().on<tracer::TaskFinish>([&](const tracer::TaskFinish& finish) { finished.push_back(finish); });
+  for (int n = 0; n < 5; ++n) {
+    auto label = labeled.session().label_thread(task("t" + std::to_string(n)));
+    for (int each = 0; each < 4; ++each) {
+      run(truth::call("exit", {each == 0 ? "3" : "0"}));
+      REQUIRE(labeled.session().flush(std::chrono::milliseconds(-1)));
+    }
+    label.end();
+    REQUIRE(labeled.session().flush(std::chrono::milliseconds(-1)));
+    CHECK(finished.size() == static_cast<std::size_t>(n) + 1);
+  }
+  labeled.session().stop();
+  REQUIRE(finished.size() == 5);
+  for (const auto& finish : finished) {
+    CHECK(finish.totals.processes == 4);
+    CHECK(finish.totals.failed == 1);
+  }
 }

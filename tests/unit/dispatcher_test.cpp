@@ -2,6 +2,8 @@
 #include "dispatch/dispatcher.hpp"
 
 #include <atomic>
+#include <future>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -19,6 +21,17 @@ namespace {
 const Event kEvent = Loss{1, "test", 1};
 
 void dispatch(Dispatcher& dispatcher, const Event& event = kEvent) { dispatcher.dispatch(event); }
+
+/// What a callback holds: let go of, it asks whether others can use the dispatcher meanwhile, as one does that needs a
+/// lock of theirs.
+std::shared_ptr<void> asking(Dispatcher& dispatcher, std::atomic<int>& free_then) {
+  return {&free_then, [&](void*) {
+            auto other = std::async(std::launch::async, [&] {
+              const Subscription mine = dispatcher.subscribe(std::nullopt, [](const Event&) {});
+            });
+            if (other.wait_for(std::chrono::seconds(20)) == std::future_status::ready) ++free_then;
+          }};
+}
 
 }  // namespace
 
@@ -208,4 +221,33 @@ TEST_CASE("a callback for a kind gets that kind only, in the order of subscribin
         "alz"
         "aez"
         "az");
+}
+
+TEST_CASE("a callback is let go of when it is canceled, with no lock held") {
+  Dispatcher dispatcher(nullptr);
+  std::atomic<int> free_then{0};
+  Subscription canceled = dispatcher.subscribe(std::nullopt, [held = asking(dispatcher, free_then)](const Event&) {});
+  dispatch(dispatcher);
+  CHECK(free_then == 0);
+  canceled.cancel();
+  CHECK(free_then == 1);
+  {
+    const Subscription gone =
+        dispatcher.subscribe(std::nullopt, [held = asking(dispatcher, free_then)](const Event&) {});
+  }
+  CHECK(free_then == 2);
+}
+
+TEST_CASE("a callback that cancels itself is let go of when it has returned") {
+  Dispatcher dispatcher(nullptr);
+  std::atomic<int> free_then{0};
+  int inside = -1;
+  Subscription itself;
+  itself = dispatcher.subscribe(std::nullopt, [&, held = asking(dispatcher, free_then)](const Event&) {
+    itself.cancel();
+    inside = free_then;
+  });
+  dispatch(dispatcher);
+  CHECK(inside == 0);
+  CHECK(free_then == 1);
 }

@@ -143,8 +143,7 @@ TEST_CASE("a recording of many frames comes back in order") {
   RecordingReader reader(file.path());
   std::uint64_t next = 0;
   std::array<Event, 1000> events;
-  for (std::size_t count = events.size(); count == events.size();) {
-    count = reader.read(events);
+  while (const std::size_t count = reader.read(events)) {
     for (const Event& event : std::span(events).first(count)) {
       if (const auto* loss = event.get_if<Loss>()) {
         REQUIRE(loss->count == next);
@@ -155,6 +154,32 @@ TEST_CASE("a recording of many frames comes back in order") {
   CHECK(next == kMany);
   CHECK_FALSE(reader.damage().any());
   CHECK(reader.read(events) == 0);
+}
+
+TEST_CASE("what is read at once is bounded by its size in memory, and nothing is left out for it") {
+  constexpr std::size_t kEvents = 4000;
+  constexpr std::size_t kMostBytes = 32u << 20;
+  const TempFile file;
+  {
+    const auto sink = recording_sink(file.path(), host());
+    const std::vector<Event> events(kEvents, sample_events::loss(1, std::string(50'000, 'x'), 1));
+    sink->write(events);
+  }
+  CHECK(std::filesystem::file_size(file.path()) < (1u << 20));
+  RecordingReader reader(file.path());
+  std::vector<Event> events(kEvents);
+  std::size_t sum = 0;
+  std::size_t reads = 0;
+  while (const std::size_t count = reader.read(events)) {
+    std::size_t bytes = 0;
+    for (const Event& event : std::span(events).first(count)) bytes += event.charge_bytes();
+    CHECK(bytes < kMostBytes + (1u << 20));
+    sum += count;
+    ++reads;
+  }
+  CHECK(sum == kEvents);
+  CHECK(reads > kEvents * 50'000 / (kMostBytes + (1u << 20)));
+  CHECK(reader.read({}) == 0);
 }
 
 TEST_CASE("a recording goes to a file descriptor that was handed over") {

@@ -127,11 +127,11 @@ class KernelSource final : public Source, public Control {
     note_context(context_id);
     return labels_.open(tid, context_id);
   }
-  void close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept override {
-    labels_.close(tid, serial, outer);
+  bool close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept override {
+    return labels_.close(tid, serial, outer);
   }
   void resume_label(pid_t tid, std::uint64_t serial) noexcept override { labels_.resume(tid, serial); }
-  void unlabel(pid_t tid) noexcept override { labels_.unlabel(tid); }
+  void disown_thread(pid_t tid) noexcept override { labels_.disown(tid); }
   void inherit_label(pid_t tid) noexcept override { labels_.inherit(tid); }
   std::uint64_t label_of(pid_t tid) const noexcept override { return labels_.current(tid); }
 
@@ -149,6 +149,7 @@ class KernelSource final : public Source, public Control {
     counters.losses = counters_.losses();
     if (const std::uint64_t missed = programs_.recursion_misses() - misses_before_; missed != 0)
       counters.losses["kernel_recursion"] = missed;
+    if (const std::uint64_t refused = labels_.refused(); refused != 0) counters.losses["label_table_full"] += refused;
     decoder_.add_to(counters);
     return counters;
   }

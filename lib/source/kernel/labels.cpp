@@ -26,7 +26,9 @@ std::uint64_t KernelLabels::current(pid_t tid) const noexcept {
 }
 
 std::uint64_t KernelLabels::open(pid_t tid, std::uint32_t context_id) {
+  const std::lock_guard lock(mutex_);
   const std::uint64_t serial = ++last_serial_;
+  open_.insert(serial);
   skeleton_.bss->labels_in_use = 1;
   int error = -::bpf_map_update_elem(open_map_, &serial, &context_id, BPF_ANY);
   if (error == 0) {
@@ -34,6 +36,7 @@ std::uint64_t KernelLabels::open(pid_t tid, std::uint32_t context_id) {
     if (error != 0) ::bpf_map_delete_elem(open_map_, &serial);
   }
   if (error == 0) return serial;
+  open_.erase(serial);
   throw Error({ErrorCode::kInvalidArgument,
                error,
                fmt::format("no room for the label of thread {}", tid),
@@ -41,30 +44,39 @@ std::uint64_t KernelLabels::open(pid_t tid, std::uint32_t context_id) {
                {}});
 }
 
-void KernelLabels::close(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept {
-  // Before the thread's: in between, nothing may get a label that is over.
+bool KernelLabels::close(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (open_.erase(serial) == 0) return false;
+  // Before the thread's: in between, nothing may get a label that is over. Where it stays behind it means nothing.
   ::bpf_map_delete_elem(open_map_, &serial);
   // A thread that ended has none any more, and another may have its id by now.
-  if (current(tid) != serial) return;
-  if (outer != 0) {
+  if (current(tid) != serial) return true;
+  if (outer == TRACER_NO_LABEL || open_.contains(outer)) {
     ::bpf_map_update_elem(threads_map_, &tid, &outer, BPF_EXIST);
   } else {
     ::bpf_map_delete_elem(threads_map_, &tid);
   }
+  return true;
 }
 
 void KernelLabels::resume(pid_t tid, std::uint64_t serial) noexcept {
-  ::bpf_map_update_elem(threads_map_, &tid, &serial, BPF_ANY);
+  const std::lock_guard lock(mutex_);
+  if (open_.contains(serial)) set(tid, serial);
 }
 
-void KernelLabels::unlabel(pid_t tid) noexcept {
-  skeleton_.bss->labels_in_use = 1;
-  const std::uint64_t serial = ~std::uint64_t{0};
-  const std::uint32_t context_id = 0;
-  ::bpf_map_update_elem(open_map_, &serial, &context_id, BPF_NOEXIST);
-  ::bpf_map_update_elem(threads_map_, &tid, &serial, BPF_ANY);
+void KernelLabels::disown(pid_t tid) noexcept {
+  const std::lock_guard lock(mutex_);
+  // Before the first label there is nothing to be without.
+  if (last_serial_ != 0) set(tid, TRACER_NO_LABEL);
 }
 
-void KernelLabels::inherit(pid_t tid) noexcept { ::bpf_map_delete_elem(threads_map_, &tid); }
+void KernelLabels::inherit(pid_t tid) noexcept {
+  const std::lock_guard lock(mutex_);
+  ::bpf_map_delete_elem(threads_map_, &tid);
+}
+
+void KernelLabels::set(pid_t tid, std::uint64_t serial) noexcept {
+  if (::bpf_map_update_elem(threads_map_, &tid, &serial, BPF_ANY) != 0) ++refused_;
+}
 
 }  // namespace tracer::internal

@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <unordered_set>
 
 struct lifecycle_bpf;
 
@@ -18,19 +20,30 @@ class KernelLabels {
   /// What `tid` forks from now on has this context. Returns the label's serial. Throws Error(kInvalidArgument) where
   /// too many are open.
   std::uint64_t open(pid_t tid, std::uint32_t context_id);
-  /// Nothing has it from now on; `tid` has its outer label again, 0 for none.
-  void close(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept;
+  /// Nothing has it from now on; `tid` has its outer label again, 0 for none, unless it has another by now. False: it
+  /// was closed already.
+  bool close(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept;
+  /// `tid` has it from now on, if it is still open.
   void resume(pid_t tid, std::uint64_t serial) noexcept;
-  void unlabel(pid_t tid) noexcept;
+  /// `tid` has none from now on, nor that of its maker.
+  void disown(pid_t tid) noexcept;
+  /// `tid` has said nothing.
   void inherit(pid_t tid) noexcept;
-  /// The thread's own; 0: none.
+  /// What `tid` has said; 0: nothing.
   std::uint64_t current(pid_t tid) const noexcept;
+  /// What could not be said, as too many threads had said something.
+  std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
 
  private:
+  void set(pid_t tid, std::uint64_t serial) noexcept;
+
   lifecycle_bpf& skeleton_;
   int threads_map_;
   int open_map_;
-  std::atomic<std::uint64_t> last_serial_{0};
+  std::atomic<std::uint64_t> refused_{0};
+  std::mutex mutex_;  ///< What is said of a thread is one step: others may end or resume its labels meanwhile.
+  std::uint64_t last_serial_ = 0;
+  std::unordered_set<std::uint64_t> open_;
 };
 
 }  // namespace tracer::internal
