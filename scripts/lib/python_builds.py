@@ -32,7 +32,7 @@ def commands_of(dev):
     listed = subprocess.run(["ninja", "-C", dev, "-t", "commands", "tracer_python"], stdout=subprocess.PIPE, text=True,
                             check=True).stdout.splitlines()
     entries = [entry for entry in json.loads((dev / "compile_commands.json").read_text())
-               if pathlib.Path(entry["file"]).is_relative_to(PACKAGE / "src")]
+               if "/tracer_python.dir/" in entry["command"]]
     if not entries or " -shared " not in listed[-1]:
         raise NotThere("build/dev has no binary part of the package: cmake --preset dev -DTRACER_PYTHON=ON")
     return entries, listed[-1]
