@@ -102,6 +102,32 @@ def run_scenario(name: str, timeout: float = 90.0) -> Judged:
         return judged
 
 
+class Recorded:
+    """A session, and what became of each child afterwards."""
+
+    def __init__(self, **options: Any) -> None:
+        import tracer
+
+        self._file = tempfile.NamedTemporaryFile(suffix=".tracer")
+        self.session = tracer.session(run="edges", record=self._file.name, families=(), **options)
+
+    def __enter__(self) -> Any:
+        return self.session
+
+    def __exit__(self, *exception: object) -> None:
+        self.session.close()
+
+    def judged(self) -> Judged:
+        return judge(self._file.name)
+
+    def contexts(self) -> list[dict[str, Any]]:
+        """Of the children that carry a truth."""
+        return [
+            {**event["context"], "provenance": event["provenance"]} for event in exits_in(self._file.name)
+            if truth_of(event) is not None
+        ]
+
+
 def names() -> list[str]:
     import label_scenarios
 
