@@ -41,6 +41,8 @@ struct CommandOptions {
   /// Called in the new process before it executes the command, as that user: to change its folder, its descriptors or
   /// its signals. Only what is async-signal-safe; must not throw.
   std::function<void()> prepare = {};
+  /// "NAME=value" each; its PATH is the one that counts. Absent: the caller's environment.
+  std::optional<std::vector<std::string>> environment = {};
 };
 
 /// A command that waits to be executed until release(), so that a session can be started on its pid before.

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -39,30 +39,39 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-/// The caller's environment, with the names of the user to run as.
-std::vector<std::string> environment_of(const std::optional<User>& user) {
+/// The environment of the command, with the names of the user to run as.
+std::vector<std::string> environment_of(const CommandOptions& options) {
+  const std::optional<User>& user = options.user;
   std::vector<std::string> own;
   if (user) {
     own = {"USER=" + user->name, "LOGNAME=" + user->name};
     if (user->home) own.push_back("HOME=" + *user->home);
   }
   std::vector<std::string> all;
-  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
-    const std::string_view entry = *at;
+  const auto add = [&](std::string_view entry) {
     bool replaced = false;
     for (const std::string& each : own) replaced = replaced || entry.starts_with(each.substr(0, each.find('=') + 1));
     if (!replaced) all.emplace_back(entry);
+  };
+  if (options.environment) {
+    for (const std::string& entry : *options.environment) add(entry);
+  } else {
+    for (char** at = environ; at != nullptr && *at != nullptr; ++at) add(*at);
   }
   all.insert(all.end(), own.begin(), own.end());
   return all;
 }
 
 /// The paths to try, in this order, as execvp does; that may allocate, which a process between fork and exec must not.
-std::vector<std::string> candidates_for(const std::string& name) {
+std::vector<std::string> candidates_for(const std::string& name, const std::vector<std::string>& environment) {
   if (name.find('/') != std::string::npos || name.empty()) return {name};
-  const char* path = std::getenv("PATH");
+  constexpr std::string_view kVariable = "PATH=";
+  const auto path = std::find_if(environment.begin(), environment.end(),
+                                 [](const std::string& entry) { return entry.starts_with(kVariable); });
   std::vector<std::string> candidates;
-  for (std::string_view rest = path == nullptr ? "/bin:/usr/bin" : path;;) {
+  for (std::string_view rest = path == environment.end() ? std::string_view("/bin:/usr/bin")
+                                                         : std::string_view(*path).substr(kVariable.size());
+       ;) {
     const std::size_t end = rest.find(':');
     const std::string_view folder = rest.substr(0, end);
     candidates.push_back(folder.empty() ? name : fmt::format("{}/{}", folder, name));
@@ -76,8 +85,8 @@ struct Plan {
   explicit Plan(const CommandOptions& options)
       : user(options.user),
         prepare(options.prepare),
-        environment(environment_of(options.user)),
-        candidates(candidates_for(options.argv.front())),
+        environment(environment_of(options)),
+        candidates(candidates_for(options.argv.front(), environment)),
         argv(pointers_to(options.argv)),
         envp(pointers_to(environment)),
         paths(pointers_to(candidates)) {
