@@ -67,8 +67,11 @@ void Reader::run() noexcept {
 /// Drains once, and delivers. Where the drain was cut short, the alarm rings at once for the next.
 std::size_t Reader::round() {
   std::uint64_t position = 0;
+  std::uint64_t number = 0;
   {
     const std::lock_guard turn(turn_);
+    rounds_.add(1);
+    number = rounds_.value();
     const CpuMeter meter(cpu_ns_);
     try {
       if (source_->drain(pipeline_, DrainLimit())) alarm_.ring();
@@ -82,6 +85,7 @@ std::size_t Reader::round() {
   }
   const std::size_t count = deliver_batch();
   delivered_.reach(position);
+  rounds_done_.reach(number);
   return count;
 }
 
@@ -109,6 +113,7 @@ std::size_t Reader::finish() noexcept {
   outlets_.end();
   finished_.store(true);
   delivered_.end();
+  rounds_done_.end();
   return count;
 }
 
@@ -205,6 +210,8 @@ bool Reader::flush(milliseconds timeout, const std::function<bool()>& go_on) {
   const Deadline until(timeout);
   source_->settle(timeout.count() < 0 ? milliseconds::max() : timeout);
   const std::uint64_t end = source_->end_position();
+  // What is no record, such as the end of a label, is taken by a round that begins now.
+  const std::uint64_t round_from_now = rounds_.value() + 1;
   for (Pause pause;;) {
     if (options_.reader == tracer::Reader::kPoll) {
       std::unique_lock delivery(delivery_, std::defer_lock);
@@ -213,7 +220,8 @@ bool Reader::flush(milliseconds timeout, const std::function<bool()>& go_on) {
       // Again and again: a record before the end may not be whole yet when it is read.
       alarm_.ring();
     }
-    if (delivered_.wait(end, until.within(pause.next()))) return true;
+    const auto look_again = until.within(pause.next());
+    if (delivered_.wait(end, look_again) && rounds_done_.wait(round_from_now, look_again)) return true;
     if (until.passed() || (go_on && !go_on())) return false;
   }
 }

@@ -123,6 +123,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::vector<Event> batch_;                   ///< The one that was delivered last.
   std::atomic<std::thread::id> delivering_{};  ///< Whose callbacks run.
 
+  Counter rounds_;  ///< That began.
+  Reached rounds_done_;
   Reached delivered_;  ///< By the source's positions.
   std::atomic<State> state_{State::kNew};
   std::atomic<bool> stop_requested_{false};

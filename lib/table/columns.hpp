@@ -128,6 +128,7 @@ class ListColumn {
 bool is_list(const TableColumn& column) noexcept;
 bool is_text(Type type) noexcept;  ///< Shown as text: kKind and kProvenance are, too.
 std::unique_ptr<FlatColumn> make_flat_column(Type type);
-OwnedSchema make_column_schema(const TableColumn& column);
+/// Of the struct that a batch is.
+OwnedSchema schema_of(const TableLayout& layout);
 
 }  // namespace tracer::internal

@@ -78,6 +78,8 @@ OwnedArray ListColumn::take(const Memory& zeros) {
   return array;
 }
 
+namespace {
+
 OwnedSchema make_column_schema(const TableColumn& column) {
   std::vector<OwnedSchema> children;
   if (!column.fields.empty()) {
@@ -97,6 +99,14 @@ OwnedSchema make_column_schema(const TableColumn& column) {
       return make_schema("+l", column.name, column.nullable, std::move(children));
     default: return make_dictionary_schema(column.name, column.nullable);
   }
+}
+
+}  // namespace
+
+OwnedSchema schema_of(const TableLayout& layout) {
+  std::vector<OwnedSchema> columns;
+  for (const TableColumn& column : layout.columns) columns.push_back(make_column_schema(column));
+  return make_schema("+s", "", false, std::move(columns));
 }
 
 }  // namespace tracer::internal

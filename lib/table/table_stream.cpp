@@ -17,12 +17,6 @@ namespace tracer {
 namespace internal {
 namespace {
 
-OwnedSchema schema_of(const TableLayout& layout) {
-  std::vector<OwnedSchema> columns;
-  for (const TableColumn& column : layout.columns) columns.push_back(make_column_schema(column));
-  return make_schema("+s", "", false, std::move(columns));
-}
-
 /// What is behind an ArrowArrayStream.
 class TableStream {
  public:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the slow steps depend on: the parts of their stamps."""
+import functools
 import json
 import pathlib
 import re
@@ -88,13 +89,18 @@ def of_package(root):
                                             "cmake": first_line_of("cmake", "--version")}
 
 
+@functools.cache
+def of_all_python_modules(root):
+    """Computed once: what is digested there is large."""
+    helpers = [path for path in sources(root, "tests/python/*.py") if not path.name.startswith("test_")]
+    package = sources(root, "bindings/python/tracer/*.py*", "bindings/python/tracer/_html/*", "bindings/python/tracer/_core*.so")
+    return digests(root, [*helpers, *package, *sources(root, "tests/python/requirements.txt", "tests/python/data/**/*",
+                                                       "build/dev/tracerd", "build/dev/tests/python/make_*")])
+
+
 def of_python_module(root, module):
     """One module of the Python package's tests."""
-    parts = digests(root, sources(root, f"tests/python/{module}.py", "tests/python/requirements.txt", "tests/python/data/**/*",
-                                  "bindings/python/tracer/**/*.py", "bindings/python/tracer/**/*.pyi",
-                                  "bindings/python/tracer/_html/*", "bindings/python/tracer/_core*.so"))
-    helpers = [path for path in sources(root, "tests/python/*.py") if not path.name.startswith("test_")]
-    return parts | digests(root, [*helpers, root / "build/dev/tracerd"])
+    return of_all_python_modules(root) | digests(root, sources(root, f"tests/python/{module}.py"))
 
 
 def of_c_interface(root):

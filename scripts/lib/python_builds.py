@@ -32,7 +32,7 @@ def commands_of(dev):
     listed = subprocess.run(["ninja", "-C", dev, "-t", "commands", "tracer_python"], stdout=subprocess.PIPE, text=True,
                             check=True).stdout.splitlines()
     entries = [entry for entry in json.loads((dev / "compile_commands.json").read_text())
-               if pathlib.Path(entry["file"]).is_relative_to(PACKAGE / "src")]
+               if "/tracer_python.dir/" in entry["command"]]
     if not entries or " -shared " not in listed[-1]:
         raise NotThere("build/dev has no binary part of the package: cmake --preset dev -DTRACER_PYTHON=ON")
     return entries, listed[-1]
@@ -56,7 +56,7 @@ def built_package(python, dev=ROOT / "build/dev"):
     package = build / "package"
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(PACKAGE / "tracer", package / "tracer", ignore=shutil.ignore_patterns("_core*.so", "__pycache__"))
-    module = package / "tracer" / ("_core" + run_quietly("its suffix", *words_of(python, "-c", SUFFIX)).strip())
+    module = package / "tracer" / ("_core" + run_quietly("its suffix", *words_of(python, "-c", SUFFIX), cwd=ROOT).strip())
     objects = re.sub(r"\S*/tracer_python\.dir/(?:\S*/)?([^/\s]+\.o)", lambda found: str(build / found[1]), link)
     run_quietly(f"{module.name}", "sh", "-c", re.sub(r" -o \S+", f" -o {shlex.quote(str(module))}", objects), cwd=dev)
     return package

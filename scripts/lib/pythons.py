@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Pythons on which the package is tested, besides Debian's: those of this machine, and some that are fetched into the
-user's cache: a free-threaded one, built from Debian's source package, and the newest of a later Debian suite, in a root of
-its own."""
+user's cache: a free-threaded one, built from Debian's source package, and those of a later Debian suite, in a root of its
+own."""
 import dataclasses
 import os
 import pathlib
@@ -94,7 +94,7 @@ def free_threaded(get):
     with made_once(place, f"{SOURCE} of {SOURCE_SUITE}") as missing:
         if missing:
             build_free_threaded(place)
-    return described(python)
+    return [described(python)]
 
 
 def build_free_threaded(place):
@@ -122,7 +122,7 @@ def build_free_threaded(place):
 
 
 def later_suite(get):
-    """The newest Python of a later Debian suite; None: not fetched, and `get` is false."""
+    """All Pythons of a later Debian suite; None: not fetched, and `get` is false."""
     root = folder() / LATER_SUITE
     if not get and not (root / ".made").exists():
         return None
@@ -133,24 +133,24 @@ def later_suite(get):
                         LATER_SUITE, root, mirror(), "/usr/share/debootstrap/scripts/sid")
             inside = ("chroot", root, "env", "DEBIAN_FRONTEND=noninteractive")
             listing = run_quietly("its Pythons", *inside, "apt-cache", "search", "--names-only", r"^libpython3\.[0-9]+-dev$")
-            newest = max(int(minor) for minor in re.findall(r"^libpython3\.(\d+)-dev", listing, re.M))
-            run_quietly("its newest Python", *inside, "apt-get", "-q", "-y", "install", "--no-install-recommends",
-                        f"python3.{newest}", f"libpython3.{newest}-dev", *LATER_PACKAGES)
-    programs = [path for path in (root / "usr/bin").glob("python3.*") if re.fullmatch(r"python3\.\d+", path.name)]
-    newest = max(programs, key=lambda path: int(path.name.split(".")[1]))
-    return described(f"/usr/bin/{newest.name}", root=root)
+            wanted = [name for minor in re.findall(r"^libpython3\.(\d+)-dev", listing, re.M)
+                      for name in (f"python3.{minor}", f"libpython3.{minor}-dev")]
+            run_quietly("its Pythons", *inside, "apt-get", "-q", "-y", "install", "--no-install-recommends", *wanted,
+                        *LATER_PACKAGES)
+    programs = [path.name for path in (root / "usr/bin").glob("python3.*") if re.fullmatch(r"python3\.\d+", path.name)]
+    return [described(f"/usr/bin/{name}", root=root) for name in sorted(programs, key=lambda name: int(name[8:]))]
 
 
 def all_of_them(get):
     """Those that there are, and why others aren't."""
     pythons, missing = of_this_machine(), []
-    for name, fetched in ((f"{SOURCE}t", free_threaded), (f"Python of {LATER_SUITE}", later_suite)):
+    for name, fetched in ((f"{SOURCE}t", free_threaded), (f"Pythons of {LATER_SUITE}", later_suite)):
         try:
-            python = fetched(get)
-            if python is None:
+            found = fetched(get)
+            if found is None:
                 missing.append(f"{name}: not fetched; scripts/python_tests --get fetches it")
             else:
-                pythons.append(python)
+                pythons += found
         except NotThere as error:
             missing.append(f"{name}: {error}")
     return pythons, missing

@@ -59,8 +59,19 @@ def function_text(node, level, own_name=None):
     return f"{level} `{own_name or node.name}`\n\n```python\n{signature(node, own_name)}\n```\n\n{documentation(node)}\n"
 
 
-def class_text(node):
-    bases = ", ".join(f"`{ast.unparse(base)}`" for base in node.bases)
+def with_bases(node, hidden):
+    """The members of a class, and those of bases that are not public and so have no text of their own."""
+    names = {getattr(each, "name", None) for each in node.body}
+    own = list(node.body)
+    for base in map(ast.unparse, node.bases):
+        if base in hidden:
+            own += [each for each in hidden[base].body if getattr(each, "name", None) not in names]
+    return own
+
+
+def class_text(node, hidden):
+    bases = ", ".join(f"`{ast.unparse(base)}`" for base in node.bases if ast.unparse(base) not in hidden)
+    node.body = with_bases(node, hidden)
     parts = [f"### `{node.name}`\n", f"Is a {bases}.\n" if bases else "", documentation(node) + "\n"]
     rows = fields_of(node)
     if rows:
@@ -77,8 +88,12 @@ def python_page(root):
     parts = ["# Python\n", "`import tracer`. Times are nanoseconds of the boot clock, sizes are bytes; what is not known is "
              "`None`, never 0. [Fields](../fields.md) has each number's source and error, [Errors](../errors.md) all codes.\n"]
     names = names_by_module(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+    trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(package.glob("_*.py"))}
+    all_public = {name for public in names.values() for name in public}
+    hidden = {node.name: node for tree in trees.values() for node in tree.body
+              if isinstance(node, ast.ClassDef) and node.name not in all_public}
     for module, public in names.items():
-        tree = ast.parse((package / f"{module}.py").read_text(encoding="utf-8"))
+        tree = trees[module]
         title = (ast.get_docstring(tree) or module.strip("_")).split("\n")[0].rstrip(".")
         parts.append(f"## {title}\n")
         of_module = {node.name: node for node in tree.body
@@ -86,7 +101,7 @@ def python_page(root):
         for name in public:
             node = of_module.get(name)
             if isinstance(node, ast.ClassDef):
-                parts.append(class_text(node))
+                parts.append(class_text(node, hidden))
             elif node:
                 parts.append(function_text(node, "###"))
     return "\n".join(parts)

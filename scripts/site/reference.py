@@ -80,7 +80,7 @@ def function(item, language, level="####"):
 
 def of_the_language(item):
     """Moves, destruction, and what only the library itself calls."""
-    return item.name.startswith("~") or "&&)" in item.code or "internal::" in item.code
+    return item.name.startswith("~") or re.search(r"&&\s*\w*\)", item.code) or "internal::" in item.code
 
 
 def entity(item, language, sources):
@@ -100,12 +100,20 @@ def entity(item, language, sources):
     return "\n".join(part for part in parts if part.strip())
 
 
+def with_values(items):
+    """In C the name of a type with a fixed width is declared before its values, which have none."""
+    for before, item in zip(items, items[1:]):
+        if item.kind == "enum" and not item.name and before.code.startswith("typedef"):
+            before.kind, before.items = "enum", item.items
+    return items
+
+
 def page(title, intro, headers, language, sources):
     """One page of all `headers`. Types that C names apart from their values come with them."""
     parts = [f"# {title}\n", intro]
     for path in headers:
         said, items = read_header(path)
-        items = [item for item in items if item.name]
+        items = [item for item in with_values(items) if item.name]
         if not items:
             continue
         parts += [f"## {path.name}\n", prose(said) + "\n"]

@@ -3,11 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <tracer/event.hpp>
 
+#include "arrow_check.hpp"
 #include "stream/event_rows.hpp"
 #include "stream/stream_writer.hpp"
+#include "table/batch.hpp"
 
 using namespace tracer;
 using namespace tracer::internal;
@@ -25,6 +28,20 @@ void check(const Section& section) {
   }
 }
 
+/// Tables take what events are not made of.
+void make_tables(const ColumnFrame& frame) {
+  for (int i = 0; i < 8; ++i) {
+    const TableLayout& layout = layout_of(static_cast<Table>(i));
+    Batch batch(layout, frame.rows() / 2 + 1);
+    batch.open(frame, 0, layout.sources.size());
+    std::vector<OwnedArray> arrays;
+    while (batch.take_rows()) arrays.push_back(batch.finish());
+    arrays.push_back(batch.finish());
+    OwnedSchema schema = schema_of(layout);
+    for (OwnedArray& array : arrays) arrow_check::check(*schema, *array);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -34,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t place = 0; place < kKinds; ++place) check(frame.kind(place));
   // Rows that cost no bytes would make this a fuzzer of JSON.
   if (frame.rows() > 2000) return 0;
+  make_tables(frame);
   EventRows rows;
   rows.open(frame);
   std::size_t events = 0;

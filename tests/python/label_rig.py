@@ -15,6 +15,7 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent.parent / "bindings/python"
@@ -49,23 +50,27 @@ def tracerd() -> str:
     return os.environ.get("TRACERD", str(HERE.parent.parent / "build/dev/tracerd"))
 
 
-def exits_in(recording: str) -> list[dict[str, object]]:
+def exits_in(recording: str) -> list[dict[str, Any]]:
     dumped = subprocess.run([tracerd(), "dump", recording], check=True, capture_output=True, text=True)
     events = [json.loads(line) for line in dumped.stdout.splitlines()]
-    return [event for event in events if event.get("event", event.get("kind")) == "process_exit"]
+    return [event for event in events if event["kind"] == "process_exit"]
+
+
+def truth_of(event: dict[str, Any]) -> str | None:
+    """The task that a child belongs to; None: it is none of those that say so."""
+    words = event["argv"] or []
+    return words[1].removeprefix("MARK=") if len(words) == 2 and words[1].startswith("MARK=") else None
 
 
 def judge(recording: str) -> Judged:
     """Each process whose last argument is MARK=task."""
     judged = Judged()
     for event in exits_in(recording):
-        words = event["process"]["program"].get("argv") or [""]
-        if not words[-1].startswith("MARK=") or len(words) != 2:
+        truth = truth_of(event)
+        if truth is None:
             continue
-        truth = words[-1].removeprefix("MARK=")
-        context = event["process"].get("context") or {}
-        found = context.get("task") or "-"
-        how = (context.get("provenance") or {}).get("task") or "-"
+        found = event["context"]["task"] or "-"
+        how = event["provenance"]["task"] or "-"
         if found == truth:
             judged.right += 1
             continue
@@ -97,6 +102,32 @@ def run_scenario(name: str, timeout: float = 90.0) -> Judged:
         return judged
 
 
+class Recorded:
+    """A session, and what became of each child afterwards."""
+
+    def __init__(self, **options: Any) -> None:
+        import tracer
+
+        self._file = tempfile.NamedTemporaryFile(suffix=".tracer")
+        self.session = tracer.session(run="edges", record=self._file.name, families=(), **options)
+
+    def __enter__(self) -> Any:
+        return self.session
+
+    def __exit__(self, *exception: object) -> None:
+        self.session.close()
+
+    def judged(self) -> Judged:
+        return judge(self._file.name)
+
+    def contexts(self) -> list[dict[str, Any]]:
+        """Of the children that carry a truth."""
+        return [
+            {**event["context"], "provenance": event["provenance"]} for event in exits_in(self._file.name)
+            if truth_of(event) is not None
+        ]
+
+
 def names() -> list[str]:
     import label_scenarios
 
@@ -112,7 +143,7 @@ def main() -> None:
         judged = run_scenario(name)
         total.add(judged)
         if judged.problem or judged.bad:
-            print(f"{name:34} {judged.right} of {judged.children}", judged.problem, dict(judged.bad), flush=True)
+            print(f"{name:34} {judged.right} of {judged.children}", judged.problem[-400:], dict(judged.bad), flush=True)
     print(f"{sys.version.split()[0]}: {total.children} children, {total.right} right, {total.unlabeled} unlabeled, "
           f"{total.wrong} wrong ({total.wrong_as_label} of them as label)")
 

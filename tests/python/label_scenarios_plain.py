@@ -154,7 +154,11 @@ def _decorated_steps() -> Iterator[str]:
     answer = yield "one"
     children.run("d")
     assert answer == "sent"
-    yield "two"
+    with task("e"):
+        children.run("e")
+        yield "two"
+        children.run("e")
+        children.c_system("e")
     children.c_system("d")
 
 

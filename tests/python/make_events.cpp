@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes a recording with each kind of event, with every field and with none: make_events FILE [ROUNDS]
+/// Writes a recording with each kind of event, with every field and with none, and at its end a process that lives:
+/// make_events FILE [ROUNDS]
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
+#include <filesystem>
 
 #include <tracer/sink.hpp>
 
+#include "builders.hpp"
 #include "sample_events.hpp"
 
 int main(int argc, char** argv) {
@@ -19,5 +22,10 @@ int main(int argc, char** argv) {
     sink->write(sample_events::all());
     sink->flush();
   }
+  auto living = sample_events::full<tracer::ProcessSample>();
+  living.time_ns = std::uint64_t{1} << 40;
+  const tracer::Event last[] = {living, build::end(living.time_ns)};
+  sink->write(last);
+  sink->flush();
   return sink->problem() ? 1 : 0;
 }

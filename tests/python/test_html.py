@@ -7,9 +7,11 @@ import html.parser
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
+import time
 import unittest
 
 import recordings
@@ -219,6 +221,23 @@ class Command(TestCase):
         result = subprocess.run(["sh", "-c", '"$0" -m tracer report "$1" -o - | head -c 10', sys.executable, path],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=recordings.DEADLINE_SECONDS, check=False)
         self.assertEqual((result.stdout, result.stderr), (b"<!DOCTYPE ", b""))
+
+    def test_an_interrupt_while_standard_input_gives_nothing(self):
+        with subprocess.Popen([sys.executable, "-m", "tracer", "report", "-", "-o", self.path("x.html")],
+                              stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            # The library has a descriptor of its own of standard input.
+            def reads():
+                folder = f"/proc/{process.pid}/fd"
+                targets = [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)]
+                return targets.count(os.readlink(os.path.join(folder, "0"))) > 1
+
+            until = time.monotonic() + recordings.DEADLINE_SECONDS
+            while not reads() and time.monotonic() < until:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(recordings.DEADLINE_SECONDS), -signal.SIGINT)
+            self.assertEqual(process.stderr.read(), b"")
+        self.assertFalse(os.path.exists(self.path("x.html")))
 
     def test_a_name_that_is_not_utf_8(self):
         path = os.fsencode(self.folder) + b"/\xff\xfe.tracer"

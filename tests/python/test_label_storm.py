@@ -47,14 +47,13 @@ class Storm(unittest.TestCase):
             await asyncio.gather(*[of_a_coroutine(number, few) for number in range(COROUTINES)])
 
         with tempfile.NamedTemporaryFile(suffix=".tracer") as file:
-            with tracer.session(run="storm", record=file.name, families=(), ring_bytes=16 << 20) as session:
+            with tracer.session(run="storm", record=file.name, families=(), ring_bytes=16 << 20):
                 threads = [threading.Thread(target=of_a_thread, args=(number,)) for number in range(THREADS)]
                 for thread in threads:
                     thread.start()
                 asyncio.run(all_coroutines())
                 for thread in threads:
                     thread.join()
-                session.flush()
             judged = label_rig.judge(file.name)
         self.assertEqual(judged.bad, {})
         self.assertEqual(judged.right, of_threads * THREADS + of_coroutines * COROUTINES)

@@ -8,12 +8,13 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import recordings
 import tracer
 from recordings import TestCase
-from tracer import _format, _report
+from tracer import _core, _format, _report
 
 MS = 1_000_000
 
@@ -102,7 +103,7 @@ class MadeUp(TestCase):
 
     def test_reports_never_change(self):
         report = tracer.read(self.made_up(10)).report
-        for part in (report, report.total, report.certificate, report.host, report.timeline.tools[0]):
+        for part in (report, report.total, report.certificate, report.timeline, report.timeline.tools[0]):
             with self.assertRaises(dataclasses.FrozenInstanceError):
                 setattr(part, dataclasses.fields(part)[0].name, None)
             self.assertFalse(hasattr(part, "__dict__"))
@@ -120,6 +121,28 @@ class MadeUp(TestCase):
         for columns in (80, 100, 140):
             table = report.text(columns=columns).split("where time went:")[0]
             self.assertLessEqual(max(map(len, table.split("\n"))), columns)
+
+    def test_other_threads_run_while_it_is_read(self):
+        path = self.made_up(20000, 10)
+        steps, stop = [0], threading.Event()
+
+        def count():
+            while not stop.is_set():
+                steps[0] += 1
+                time.sleep(0)
+
+        worker = threading.Thread(target=count)
+        worker.start()
+        try:
+            while steps[0] < 10:
+                time.sleep(0)
+            before = steps[0]
+            _core.report_of_file(path, 0)
+            after = steps[0]
+        finally:
+            stop.set()
+            worker.join()
+        self.assertGreater(after - before, 100)
 
     def test_the_listed_processes_are_those_with_most_cpu_time(self):
         path = self.made_up(1000)
@@ -195,14 +218,14 @@ class Shown(TestCase):
         self.assertIn("run, step, task, tool", text)
         self.assertEqual(rows_of(text)["total"][0], "100")
 
-    def test_at_a_prompt_in_a_terminal_of_60_columns(self):
+    def test_at_a_prompt_in_a_terminal_of_80_columns(self):
         import pty
 
         path = self.made_up(100, per_task=10)
         pid, descriptor = pty.fork()
         if pid == 0:
             try:
-                os.environ |= {"COLUMNS": "60", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+                os.environ |= {"COLUMNS": "80", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
                 os.execv(sys.executable, [sys.executable, "-c", f"import tracer; print(repr(tracer.read({path!r})))"])
             finally:
                 os._exit(99)
@@ -218,7 +241,7 @@ class Shown(TestCase):
         os.close(descriptor)
         self.assertEqual(os.waitpid(pid, 0)[1], 0, text)
         table = text.decode().replace("\r\n", "\n").split("at least")[0].split("\n\n")[1]
-        self.assertLessEqual(max(map(len, table.split("\n"))), 60)
+        self.assertLessEqual(max(map(len, table.split("\n"))), 80)
 
     def test_without_utf_8_no_sign_is_beyond_ascii(self):
         code = f"import tracer; print(repr(tracer.read({self.made_up(100)!r})))"
@@ -244,7 +267,7 @@ class Shown(TestCase):
             from rich.console import Console
         except ImportError:
             self.skipTest("rich is not installed")
-        recording = tracer.read(self.made_up(100, per_task=10))
+        recording = tracer.read(self.made_up(100))
         console = Console(file=io.StringIO(), width=160, force_terminal=True, color_system="standard")
         console.print(recording)
         colored = console.file.getvalue()

@@ -11,7 +11,7 @@ import threading
 import unittest
 
 import tracer
-from recordings import DEADLINE_SECONDS, TRACERD, TestCase
+from recordings import DEADLINE_SECONDS, TRACERD, TestCase, why_no_tracing
 
 MAKE_EVENTS = os.environ.get(
     "TRACER_MAKE_EVENTS", os.path.join(os.path.dirname(TRACERD), "tests", "python", "make_events"))
@@ -235,7 +235,7 @@ class Batches(TableCase):
         self.assertEqual(sum(row[2] for row in rows), sum((i % 100 + 1) * 1_000_000 for i in range(self.ROWS)))
         joined = self.recording.sql(
             "select count(*) from processes join programs using (pid, start_ns) where processes.tool = programs.tool")
-        self.assertEqual(joined.fetchone()[0], self.ROWS)
+        self.assertEqual(joined.fetchall()[0][0], self.ROWS)
 
     def test_dicts_and_counts(self):
         self.assertEqual([row["tool"] for row in self.recording.processes.rows()], self.tools)
@@ -339,7 +339,7 @@ class Awkward(TableCase):
         self.check_rows("processes", recording.processes.to_dicts(), path)
         self.assertEqual(recording.processes.to_dicts()[0]["argv"][-1], "input\ufffd\ufffd<")
         self.assertEqual(recording.processes.to_polars()["sample"].cast(str)[0], "S0\ufffd\ufffd<")
-        self.assertEqual(recording.sql("select argv[4] from processes limit 1").fetchone()[0], "input\ufffd\ufffd<")
+        self.assertEqual(recording.sql("select argv[4] from processes limit 1").fetchall()[0][0], "input\ufffd\ufffd<")
 
     def test_a_recording_that_was_cut_has_what_is_whole(self):
         path = self.made_up(20_000)
@@ -365,7 +365,7 @@ class Awkward(TableCase):
         path = self.all_events()
         rows = tracer.read(path).processes.to_dicts()
         ended = sum(event["kind"] == "process_exit" for event in self.dump(path))
-        self.assertGreater(len(rows), ended)
+        self.assertEqual(len(rows), ended + 1)
         for row in rows[ended:]:
             for name in ("end_ns", "wall_ns", "exit_code", "threads", "program_cpu_ns"):
                 self.assertIsNone(row[name])
@@ -373,6 +373,44 @@ class Awkward(TableCase):
     def test_wall_time(self):
         for row in tracer.read(self.made_up(5)).processes.rows():
             self.assertEqual(row["wall_ns"], row["end_ns"] - row["start_ns"])
+
+
+@unittest.skipIf(why_no_tracing(), why_no_tracing())
+class Live(TableCase):
+    def test_batches_and_tables_of_a_session(self):
+        rows = []
+        with tracer.session(families=()) as session:
+            batches = session.table_batches("processes", timeout=30)
+            for _ in range(20):
+                subprocess.run(["/bin/true"], check=True)
+            for batch in batches:
+                self.assertIsInstance(batch, tracer.Batch)
+                self.assertEqual(batch.count_rows(), len(batch))
+                some = batch.to_dicts()
+                self.assertEqual(len(some), len(batch))
+                for _ in range(2):
+                    self.assertEqual(batch.to_polars().to_dicts(), some)
+                    self.assertEqual(batch.to_arrow().to_pylist(), some)
+                rows += some
+                if len(rows) >= 20:
+                    break
+            table = session.processes.to_dicts()
+        self.assertEqual([row["exe"] for row in rows], [os.path.realpath("/bin/true")] * 20)
+        self.assertEqual([row for row in table if row["end_ns"] is not None], rows)
+
+    def test_a_batch_is_an_array_for_other_packages(self):
+        import pyarrow
+
+        with tracer.session(families=()) as session:
+            batches = session.table_batches(timeout=30, kinds={"process_exit"})
+            subprocess.run(["/bin/true"], check=True)
+            batch = next(batches)
+        array = pyarrow.record_batch(batch)
+        self.assertEqual(array.to_pylist(), batch.to_dicts())
+        self.assertEqual(array.column("kind").to_pylist(), ["process_exit"])
+        del batch
+        gc.collect()
+        array.validate(full=True)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class Wheel(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="libtracer-wheel-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, True)
-        built = subprocess.run([ROOT / "scripts/wheel", "--out", cls.folder], stdout=subprocess.PIPE,
+        built = subprocess.run([ROOT / "scripts/wheel", "--like-dev", "--out", cls.folder], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, check=False)
         if built.returncode != 0:
             raise AssertionError(built.stdout[-4000:])

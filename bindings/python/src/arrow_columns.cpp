@@ -90,7 +90,7 @@ ColumnBuffer ArrowColumn::numbers() const {
 
 py::list ArrowColumn::dictionary() const {
   if (!has_dictionary()) throw py::type_error("a column without a dictionary");
-  return ArrowColumn(owner_, *array_->dictionary, *schema_->dictionary).values();
+  return ArrowColumn(owner_, schema_owner_, *array_->dictionary, *schema_->dictionary).values();
 }
 
 py::list ArrowColumn::values() const {

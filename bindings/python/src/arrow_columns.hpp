@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tracer/arrow.h>
@@ -25,8 +26,10 @@ struct ColumnBuffer {
 
 class ArrowColumn {
  public:
-  ArrowColumn(std::shared_ptr<ArrowArray> owner, const ArrowArray& array, const ArrowSchema& schema)
-      : owner_(std::move(owner)), array_(&array), schema_(&schema) {}
+  /// Of a batch and its schema, which it keeps.
+  ArrowColumn(std::shared_ptr<ArrowArray> owner, std::shared_ptr<ArrowSchema> schema_owner, const ArrowArray& array,
+              const ArrowSchema& schema)
+      : owner_(std::move(owner)), schema_owner_(std::move(schema_owner)), array_(&array), schema_(&schema) {}
 
   std::string_view name() const { return schema_->name; }
   std::string_view format() const { return schema_->format; }
@@ -44,6 +47,7 @@ class ArrowColumn {
 
  private:
   std::shared_ptr<ArrowArray> owner_;
+  std::shared_ptr<ArrowSchema> schema_owner_;
   const ArrowArray* array_;
   const ArrowSchema* schema_;
 };

@@ -30,7 +30,7 @@ class Callback {
     if (is_finalizing()) return;
     const py::gil_scoped_acquire acquired;
     try {
-      const py::object made = ObjectMaker().event(event);
+      const py::object made = object_of(event);
       py::reinterpret_steal<py::object>(PyObject_CallOneArg(function_, made.ptr()));
       if (PyErr_Occurred() == nullptr) return;
       PyErr_WriteUnraisable(function_);

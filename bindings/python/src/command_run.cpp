@@ -64,7 +64,10 @@ void CommandRun::watch(const HeldSession& session, bool whole) {
       }));
 }
 
-void CommandRun::release() { command_.get()->release(); }
+void CommandRun::release() {
+  command_.get()->release();
+  released_ = true;
+}
 
 bool CommandRun::wait(std::chrono::milliseconds timeout) {
   if (!status_) status_ = command_.get()->ended();

@@ -27,6 +27,9 @@ class CommandRun {
  public:
   /// Forks; it waits for release(). `streams`: descriptors to be its input, output and errors; -1: the caller's.
   CommandRun(CommandOptions options, std::optional<std::string> folder, std::array<int, 3> streams);
+  ~CommandRun();
+  CommandRun(const CommandRun&) = delete;
+  CommandRun& operator=(const CommandRun&) = delete;
 
   pid_t pid() const { return command_.get()->pid(); }
   /// Of the boot clock: before it was forked.
@@ -36,6 +39,8 @@ class CommandRun {
   void watch(const HeldSession& session, bool whole);
   /// Lets it execute. Throws Error if it can't.
   void release();
+  /// It was released, and its end was not seen yet.
+  bool running() const noexcept { return released_ && !status_; }
   /// False: it has not ended within `timeout`.
   bool wait(std::chrono::milliseconds timeout);
   /// As wait() of the system gives it; absent: it has not ended.
@@ -66,11 +71,7 @@ class CommandRun {
   OfProcess<Subscription> subscription_;
   std::optional<int> status_;
   int pidfd_ = -1;
-
- public:
-  ~CommandRun();
-  CommandRun(const CommandRun&) = delete;
-  CommandRun& operator=(const CommandRun&) = delete;
+  bool released_ = false;
 };
 
 }  // namespace tracer::python

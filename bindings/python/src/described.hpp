@@ -106,8 +106,8 @@ constexpr bool kNoneIfEmpty = std::is_same_v<T, Context> || std::is_same_v<T, Co
 constexpr bool is_brief(std::string_view name) { return name == "exe" || name == "tool"; }
 
 /// Walks the slots of T in their order. `visitor.leaf(name, member, unit)` for a value; `visitor.part(name, group,
-/// optional)` for an object or None, of a pointer that may be null; `visitor.list(name, vector)`.
-/// `value` may be null: then all are None.
+/// optional)` for an object or None, of a pointer that may be null; `visitor.shared(group, fill)` for what events
+/// share: `fill` walks its slots; `visitor.list(name, vector)`. `value` may be null: then all are None.
 template <Described T, class Visitor>
 void walk(const T* value, Visitor& visitor, Shape shape = Shape::kFlat) {
   internal::each_field<T>([&](const auto& described) {
@@ -121,7 +121,11 @@ void walk(const T* value, Visitor& visitor, Shape shape = Shape::kFlat) {
       if (described.shape == Shape::kBeside) return;
       const U* inner = member != nullptr ? internal::group_of(*member) : nullptr;
       if constexpr (!kIsPart<U>) {
-        walk(inner, visitor, described.shape);
+        const auto fill = [&] { walk(inner, visitor, described.shape); };
+        if constexpr (internal::Part<U>) {
+          if (described.shape == Shape::kFlat) return visitor.shared(inner, fill);
+        }
+        fill();
       } else {
         visitor.part(described.name, inner, internal::kIsOptional<M>);
         if constexpr (std::is_same_v<U, Context>)

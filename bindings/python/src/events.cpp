@@ -57,14 +57,20 @@ PyObject* new_value(const std::optional<T>& value) {
   return value ? new_value(*value) : none();
 }
 
-/// Fills the slots of a new object, one after the other.
-class Filler;
-template <Described T>
-py::object new_part(const T& value);
+/// What events of one call share, by its address: the events keep it alive meanwhile.
+struct Made {
+  std::unordered_map<const void*, std::vector<py::object>> slots;
+  std::unordered_map<const void*, py::object> parts;
+};
 
+template <Described T>
+py::object new_object(const T& value, Made* made);
+
+/// Fills the slots of a new object, one after the other.
 class Filler {
  public:
-  Filler(const Layout& layout, PyObject* object) : at_(layout.offsets.data()), object_(object) {}
+  Filler(const Layout& layout, PyObject* object, Made* made)
+      : at_(layout.offsets.data()), object_(object), made_(made) {}
 
   template <class M>
   void leaf(std::string_view, const M* member, internal::Unit) {
@@ -72,45 +78,63 @@ class Filler {
   }
   template <class U>
   void part(std::string_view, const U* inner, bool) {
-    put(inner != nullptr && says_something(*inner) ? new_part(*inner).release().ptr() : none());
+    if (inner == nullptr) return put(none());
+    if constexpr (kNoneIfEmpty<U>) {
+      put(shared_part(*inner).release().ptr());
+    } else {
+      put(new_object(*inner, made_).release().ptr());
+    }
+  }
+  template <class U, class Fill>
+  void shared(const U* inner, Fill fill) {
+    if (made_ == nullptr || inner == nullptr) return fill();
+    auto& slots = made_->slots[inner];
+    if (slots.empty()) {
+      const Py_ssize_t* const first = at_;
+      fill();
+      for (const Py_ssize_t* each = first; each != at_; ++each)
+        slots.push_back(py::reinterpret_borrow<py::object>(slot(*each)));
+      return;
+    }
+    for (const py::object& each : slots) put(Py_NewRef(each.ptr()));
   }
   template <class U>
   void list(std::string_view, const std::vector<U>* members) {
     if (members == nullptr) return put(none());
     auto tuple = py::reinterpret_steal<py::object>(checked(PyTuple_New(static_cast<Py_ssize_t>(members->size()))));
     for (std::size_t i = 0; i < members->size(); ++i)
-      PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), new_part((*members)[i]).release().ptr());
+      PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), new_object((*members)[i], made_).release().ptr());
     put(tuple.release().ptr());
   }
   /// Takes over the reference.
-  void put(PyObject* value) noexcept {
-    *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object_) + *at_++) = value;
-  }
+  void put(PyObject* value) noexcept { slot(*at_++) = value; }
 
  private:
+  PyObject*& slot(Py_ssize_t offset) const noexcept {
+    return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object_) + offset);
+  }
+  /// Of what belongs to nothing, None.
   template <class U>
-  static bool says_something(const U& value) {
-    if constexpr (kNoneIfEmpty<U>) return value != U{};
-    return true;
+  py::object shared_part(const U& value) {
+    if (made_ == nullptr) return value == U{} ? py::none() : new_object(value, nullptr);
+    py::object& part = made_->parts[&value];
+    if (!part) part = value == U{} ? py::object(py::none()) : new_object(value, made_);
+    return part;
   }
 
   const Py_ssize_t* at_;
   PyObject* object_;
+  Made* made_;
 };
 
-template <class T>
-py::object new_object(const T& value) {
+template <Described T>
+py::object new_object(const T& value, Made* made) {
   const Layout& layout = layout_of<T>();
   if (layout.type == nullptr) py::module_::import("tracer._events");
-  auto made = py::reinterpret_steal<py::object>(checked(layout.type->tp_alloc(layout.type, 0)));
-  Filler filler(layout, made.ptr());
+  auto object = py::reinterpret_steal<py::object>(checked(layout.type->tp_alloc(layout.type, 0)));
+  Filler filler(layout, object.ptr(), made);
   walk(&value, filler);
-  return made;
-}
-
-template <Described T>
-py::object new_part(const T& value) {
-  return new_object(value);
+  return object;
 }
 
 // The classes, as the package registers them.
@@ -148,6 +172,10 @@ class Describer {
   void part(std::string_view name, const U*, bool optional) {
     add(name, "part", class_name<U>(), "", optional || kNoneIfEmpty<U>);
   }
+  template <class U, class Fill>
+  void shared(const U*, Fill fill) {
+    fill();
+  }
   template <class U>
   void list(std::string_view name, const std::vector<U>*) {
     add(name, "list", class_name<U>(), "", false);
@@ -177,28 +205,29 @@ void describe(py::list& classes, TypeList<T...>) {
 
 }  // namespace
 
-class ObjectMaker::Impl {};
+namespace {
 
-ObjectMaker::ObjectMaker() = default;
-ObjectMaker::~ObjectMaker() = default;
-
-py::object ObjectMaker::event(const Event& event) {
-  py::object made = py::none();
-  visit([&made](const auto& body) { made = new_object(body); }, event);
-  return made;
+py::object object_of(const Event& event, Made* made) {
+  py::object object = py::none();
+  visit([&](const auto& body) { object = new_object(body, made); }, event);
+  return object;
 }
 
-py::list ObjectMaker::events(std::span<const Event> events) {
-  py::list made(events.size());
+}  // namespace
+
+py::object object_of(const Event& event) { return object_of(event, nullptr); }
+
+py::list objects_of(std::span<const Event> events) {
+  Made made;
+  py::list objects(events.size());
   for (std::size_t i = 0; i < events.size(); ++i)
-    PyList_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(i), event(events[i]).release().ptr());
-  return made;
+    PyList_SET_ITEM(objects.ptr(), static_cast<Py_ssize_t>(i), object_of(events[i], &made).release().ptr());
+  return objects;
 }
 
-py::object ObjectMaker::totals(const ContextTotals& totals) { return new_object(totals); }
-py::object ObjectMaker::context(const Context& context) { return new_object(context); }
-
-py::object object_of(const HostInfo& host) { return new_object(host); }
+py::object object_of(const ContextTotals& totals) { return new_object(totals, nullptr); }
+py::object object_of(const Context& context) { return new_object(context, nullptr); }
+py::object object_of(const HostInfo& host) { return new_object(host, nullptr); }
 
 void bind_events(py::module_& module) {
   module.def(

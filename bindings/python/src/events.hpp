@@ -5,7 +5,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include <memory>
 #include <span>
 
 #include <tracer/event.hpp>
@@ -14,23 +13,20 @@
 
 namespace tracer::python {
 
-/// Makes objects; what events share is made once by each maker. Needs the GIL. Not thread-safe: one for each call.
-class ObjectMaker {
- public:
-  ObjectMaker();
-  ~ObjectMaker();
+// All need the GIL, and throw pybind11::error_already_set.
 
-  /// None for an empty handle.
-  pybind11::object event(const Event& event);
-  pybind11::list events(std::span<const Event> events);
-  pybind11::object totals(const ContextTotals& totals);
-  pybind11::object context(const Context& context);
-
- private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
+/// None for an empty handle.
+pybind11::object object_of(const Event& event);
+/// What they share is made once.
+pybind11::list objects_of(std::span<const Event> events);
+pybind11::object object_of(const ContextTotals& totals);
+pybind11::object object_of(const Context& context);
 pybind11::object object_of(const HostInfo& host);
+
+/// The same, for templates that take what makes objects.
+struct ObjectMaker {
+  pybind11::object event(const Event& event) const { return object_of(event); }
+  pybind11::object context(const Context& context) const { return object_of(context); }
+};
 
 }  // namespace tracer::python

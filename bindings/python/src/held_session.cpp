@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include <pybind11/pybind11.h>
@@ -10,6 +13,12 @@
 namespace py = pybind11;
 
 namespace tracer::python {
+
+int copy_of(int file_descriptor) {
+  const int copy = ::fcntl(file_descriptor, F_DUPFD_CLOEXEC, 3);
+  if (copy < 0) throw Error({ErrorCode::kNoMemory, errno, "can't copy a descriptor", "raise ulimit -n", {}});
+  return copy;
+}
 
 HeldSession::HeldSession(SessionOptions options) : HeldSession(std::make_shared<Session>(std::move(options)), true) {}
 
@@ -59,7 +68,7 @@ bool HeldSession::open() const noexcept {
 
 void HeldSession::record(int file_descriptor, std::string name) {
   const auto session = this->session();
-  SinkHandle handle = session->add_sink(recording_sink(file_descriptor, std::move(name), host_));
+  SinkHandle handle = session->add_sink(recording_sink(copy_of(file_descriptor), std::move(name), host_));
   const std::lock_guard lock(held().mutex);
   held().recording.emplace(std::move(handle));
 }

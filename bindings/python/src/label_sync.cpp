@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Which task a thread's next child belongs to.
+#include <algorithm>
 #include <utility>
 
 #include "task_scope.hpp"
@@ -15,6 +16,8 @@ PyInterpreterState* home = nullptr;
 
 thread_local std::shared_ptr<TaskScope> thread_base;
 thread_local int unsure_depth = 0;
+/// False: what the kernel knows of a thread that was made in a task still holds.
+thread_local bool ever_labeled = false;
 
 /// What was written last for this thread, so that each step of an event loop need not write it again.
 struct Written {
@@ -36,8 +39,14 @@ std::shared_ptr<TaskScope> scope_in(py::handle value) {
   return value && py::isinstance<TaskScope>(value) ? value.cast<std::shared_ptr<TaskScope>>() : nullptr;
 }
 
+bool counts(const std::shared_ptr<TaskScope>& scope) { return scope->open() && scope->counts_here(); }
+
 std::shared_ptr<TaskScope> first_that_counts(std::shared_ptr<TaskScope> scope) {
-  while (scope && !(scope->open() && scope->counts_here())) scope = scope->outer();
+  while (scope && !counts(scope)) scope = scope->outer();
+  if (!scope || scope->suspended().empty()) return scope;
+  const auto& suspended = scope->suspended();
+  for (auto each = scope->outer(); each; each = each->outer())
+    if (std::find(suspended.begin(), suspended.end(), each->id()) != suspended.end() && counts(each)) return each;
   return scope;
 }
 
@@ -62,9 +71,12 @@ bool write_chain(const TaskSession& session, const std::shared_ptr<TaskScope>& i
 void write_labels(const std::shared_ptr<TaskScope>& innermost, Surety surety) {
   const TaskSessions sessions = task_sessions();
   for (const TaskSession& session : *sessions) {
-    if (write_chain(session, innermost, surety)) continue;
-    if (thread_base && write_chain(session, first_that_counts(thread_base), surety)) continue;
-    if (const auto living = session.session.lock()) living->inherit_thread_label();
+    if (write_chain(session, innermost, surety) ||
+        (thread_base && write_chain(session, first_that_counts(thread_base), surety))) {
+      ever_labeled = true;
+    } else if (ever_labeled) {
+      if (const auto living = session.session.lock()) living->unlabel_thread();
+    }
   }
 }
 
@@ -75,6 +87,15 @@ std::shared_ptr<TaskScope> innermost_task() { return first_that_counts(scope_of_
 std::shared_ptr<TaskScope> task_of_thread() {
   auto innermost = innermost_task();
   return innermost ? innermost : first_that_counts(thread_base);
+}
+
+std::shared_ptr<TaskScope> begun_task() {
+  auto outer = scope_of_context();
+  while (outer && !outer->open()) outer = outer->outer();
+  std::vector<std::uint64_t> suspended;
+  for (auto each = outer; each; each = each->outer())
+    if (!each->counts_here()) suspended.push_back(each->id());
+  return std::make_shared<TaskScope>(std::move(outer), std::move(suspended));
 }
 
 void sync_labels(Surety surety) noexcept {
@@ -106,13 +127,19 @@ void sync_labels_for(PyObject* python_context) noexcept {
 void unlabel_thread() noexcept {
   if (!tasks_in_use()) return;
   written = {};
+  ever_labeled = true;
   const TaskSessions sessions = task_sessions();
   for (const TaskSession& session : *sessions)
     if (const auto living = session.session.lock()) living->unlabel_thread();
 }
 
 void set_thread_base(std::shared_ptr<TaskScope> scope) noexcept { thread_base = std::move(scope); }
-void count_unsure(int change) noexcept { unsure_depth += change; }
+void count_unsure(int change) noexcept { unsure_depth = std::max(0, unsure_depth + change); }
+void forget_thread() noexcept {
+  unsure_depth = 0;
+  ever_labeled = false;
+  written = {};
+}
 Surety surety_here() noexcept { return unsure_depth > 0 ? Surety::kUnsure : Surety::kSure; }
 
 PyObject* task_variable() { return variable; }

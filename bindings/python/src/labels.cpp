@@ -71,12 +71,12 @@ Surety surety_of(bool sure) { return sure ? Surety::kSure : Surety::kUnsure; }
 /// exceptions for sessions that had no room for its label.
 py::tuple begin_task(std::optional<std::uint64_t> session_id, py::handle fields, py::handle frame, bool sure) {
   const Context own = context_of(fields);
-  const Scope outer = innermost_task();
-  const auto scope = std::make_shared<TaskScope>(outer);
+  const Scope around = innermost_task();
+  const auto scope = begun_task();
   py::list problems;
   for (const TaskSession& session : *task_sessions()) {
     if (session_id && session.id != *session_id) continue;
-    if (const auto problem = scope->label_in(session, merged(session, outer, own), surety_of(sure)))
+    if (const auto problem = scope->label_in(session, merged(session, around, own), surety_of(sure)))
       problems.append(exception_of({&*problem, 1}));
   }
   set_variable(scope);
@@ -135,7 +135,7 @@ void label_process(pid_t pid) {
   const Surety surety = surety_here();
   std::vector<std::pair<std::shared_ptr<Session>, Context>> said;
   for (const TaskSession& session : *task_sessions())
-    for (Scope each = innermost_task(); each; each = each->outer()) {
+    for (Scope each = task_of_thread(); each; each = each->outer()) {
       auto context = each->context_in(session.id, surety);
       if (!context) continue;
       if (auto living = session.session.lock()) said.emplace_back(std::move(living), std::move(*context));

@@ -71,7 +71,7 @@ void bind_queue(py::module_& module) {
               events.resize(most);
               events.resize(queue.get().read(events));
             }
-            return ObjectMaker().events(events);
+            return objects_of(events);
           },
           py::arg("most"))
       .def(

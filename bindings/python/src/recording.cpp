@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording.hpp"
 
+#include <fcntl.h>
 #include <pybind11/pybind11.h>
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
 
 #include "binders.hpp"
 #include "events.hpp"
@@ -14,6 +20,22 @@
 namespace py = pybind11;
 
 namespace tracer::python {
+
+namespace {
+
+/// With a position of its own.
+int opened_again(int descriptor, const std::string& name) {
+  const int again = ::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_RDONLY | O_CLOEXEC);
+  if (again < 0)
+    throw Error({ErrorCode::kFileUnreadable,
+                 errno,
+                 fmt::format("can't read {}", name),
+                 "check that /proc is mounted, and that this user may read the file",
+                 {}});
+  return again;
+}
+
+}  // namespace
 
 void bind_recording(py::module_& module) {
   py::class_<HeldReader, std::shared_ptr<HeldReader>>(module, "RecordingReader")
@@ -26,7 +48,7 @@ void bind_recording(py::module_& module) {
       .def(py::init([](int fd, const py::str& name) {
              std::string text = bytes_of(name);
              const py::gil_scoped_release released;
-             return std::make_shared<HeldReader>(RecordingReader(fd, std::move(text)));
+             return std::make_shared<HeldReader>(RecordingReader(opened_again(fd, text), std::move(text)));
            }),
            py::arg("fd"), py::arg("name"))
       .def("host", [](const HeldReader& reader) { return object_of(reader.host()); })
@@ -38,7 +60,7 @@ void bind_recording(py::module_& module) {
               const py::gil_scoped_release released;
               events = reader.read(most);
             }
-            return ObjectMaker().events(events);
+            return objects_of(events);
           },
           py::arg("most"))
       .def(

@@ -63,7 +63,7 @@ void meet_part(SessionFigures& session, std::uint64_t exits) {
 
 class Reading {
  public:
-  explicit Reading(const ReportOptions& options) : listed_(options.most_processes) {}
+  explicit Reading(const ReportOptions& options) : command_pid_(options.command_pid), listed_(options.most_processes) {}
 
   void add(const Event& event) {
     if (event.kind() == EventKind::kNone) return;
@@ -71,9 +71,11 @@ class Reading {
     native_.last_ns = std::max(native_.last_ns, event.time_ns());
     summary_.add(event);
     timeline_.add(event);
-    if (const auto* exec = event.get_if<ProcessExec>(); exec != nullptr && !native_.command)
-      native_.command = exec->process->program;
-    if (const auto* exit = event.get_if<ProcessExit>()) listed_.add(*exit);
+    if (const auto* exec = event.get_if<ProcessExec>()) note_command(*exec->process);
+    if (const auto* exit = event.get_if<ProcessExit>()) {
+      note_command(*exit->process);
+      listed_.add(*exit);
+    }
   }
 
   NativeReport finish(const RecordingReader& reader, ReportOptions options) {
@@ -94,6 +96,11 @@ class Reading {
   }
 
  private:
+  void note_command(const Process& process) {
+    if (!native_.command && (!command_pid_ || *command_pid_ == process.pid)) native_.command = process.program;
+  }
+
+  std::optional<std::uint32_t> command_pid_;
   NativeReport native_;
   Summary summary_;
   Timeline timeline_;
@@ -101,8 +108,10 @@ class Reading {
 };
 
 NativeReport report_of_reader(HeldReader& held_reader, const std::shared_ptr<HeldSession>& session,
-                              const std::optional<SessionFigures>& figures, bool part, std::size_t most_processes) {
+                              const std::optional<SessionFigures>& figures, bool part,
+                              std::optional<std::uint32_t> command_pid, std::size_t most_processes) {
   ReportOptions options;
+  options.command_pid = command_pid;
   options.extent = part ? Extent::kPart : Extent::kWhole;
   options.most_processes = most_processes;
   options.held = session.get();
@@ -206,7 +215,7 @@ void bind_report(py::module_& module) {
   module.def("session_figures", &figures_of, py::arg("session"), py::arg("lived_before"),
              py::call_guard<py::gil_scoped_release>());
   module.def("report_of_reader", &report_of_reader, py::arg("reader"), py::arg("session"), py::arg("figures"),
-             py::arg("part"), py::arg("most_processes"));
+             py::arg("part"), py::arg("command_pid"), py::arg("most_processes"));
   module.def("report_of_file", &report_of_file, py::arg("path"), py::arg("most_processes"));
   module.def("report_of_descriptor", &report_of_descriptor, py::arg("descriptor"), py::arg("name"),
              py::arg("most_processes"));

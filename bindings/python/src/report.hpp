@@ -22,7 +22,7 @@ struct NativeReport {
   Report report;
   HostInfo host;
   RecordingDamage damage;
-  std::shared_ptr<const Program> command = nullptr;  ///< The first that was executed; null: none was.
+  std::shared_ptr<const Program> command = nullptr;  ///< Null: not known.
   std::uint64_t first_ns = 0;                        ///< Of all events; 0: there are none.
   std::uint64_t last_ns = 0;
   std::uint64_t part_ns = 0;  ///< Of the time series.
@@ -44,6 +44,7 @@ struct ReportOptions {
   SessionFigures session = {};        ///< As it was before the events were written that are to be read.
   const HeldSession* held = nullptr;  ///< It may still live; null: the events are a recording's.
   Extent extent = Extent::kWhole;
+  std::optional<std::uint32_t> command_pid = {};  ///< Whose program is the command; absent: whose is seen first.
   std::size_t most_processes = 2000;
   std::size_t most_rows = 30;
 };

@@ -78,7 +78,7 @@ void copy_tree(const std::shared_ptr<HeldReader>& reader, pid_t pid, std::uint64
                std::string name) {
   constexpr std::size_t kAtOnce = 512;
   ProcessTree tree(pid, since_ns, whole);
-  const auto sink = recording_sink(fd, std::move(name), reader->host());
+  const auto sink = recording_sink(copy_of(fd), std::move(name), reader->host());
   for (;;) {
     std::vector<Event> events = reader->read(kAtOnce);
     const bool last = events.size() < kAtOnce;
@@ -106,6 +106,7 @@ void bind_run(py::module_& module) {
             return wait_interruptibly(timeout, [&](std::chrono::milliseconds slice) { return run.wait(slice); });
           },
           py::arg("timeout") = py::none())
+      .def_property_readonly("running", &CommandRun::running)
       .def_property_readonly("status", &CommandRun::status)
       .def("signal", &CommandRun::signal, py::arg("number"))
       .def(

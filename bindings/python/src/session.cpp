@@ -119,10 +119,9 @@ void bind_session(py::module_& module) {
            [](const HeldSession& held) { return dict_of(without_gil([&] { return held.state(); }).statistics); })
       .def("totals",
            [](const HeldSession& held) {
-             ObjectMaker maker;
              py::list made;
              for (const ContextTotals& each : without_gil([&] { return held.state(); }).totals)
-               made.append(maker.totals(each));
+               made.append(object_of(each));
              return made;
            })
       .def("living",
@@ -130,7 +129,7 @@ void bind_session(py::module_& module) {
              std::vector<Event> events;
              for (ProcessSample& each : without_gil([&] { return held.session()->living(); }))
                events.emplace_back(std::move(each));
-             return ObjectMaker().events(events);
+             return objects_of(events);
            })
       .def("explain",
            [](const HeldSession& held) {

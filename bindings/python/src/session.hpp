@@ -16,6 +16,9 @@
 
 namespace tracer::python {
 
+/// Of what the caller keeps. Close-on-exec. Throws Error(kNoMemory).
+int copy_of(int file_descriptor);
+
 /// What remains to be said of a session when it is closed.
 struct SessionState {
   Statistics statistics;
@@ -42,7 +45,7 @@ class HeldSession {
   bool open() const noexcept;
   bool forked() const noexcept { return held_.is_foreign(); }
 
-  /// Has it write a recording to a descriptor, which it takes over. Before start().
+  /// Has it write a recording to a descriptor, which stays the caller's. Before start().
   void record(int file_descriptor, std::string name);
   void start();
   /// Ends it: all is delivered and written then. Idempotent; nothing happens in a child. Throws Error(kInCallback).

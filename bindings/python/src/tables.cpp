@@ -55,7 +55,7 @@ struct ArrowBatch {
   py::list columns() const {
     py::list all;
     for (std::int64_t i = 0; i < array->n_children; ++i)
-      all.append(py::cast(ArrowColumn(array, *array->children[i], *schema->children[i])));
+      all.append(py::cast(ArrowColumn(array, schema, *array->children[i], *schema->children[i])));
     return all;
   }
 };

@@ -26,6 +26,7 @@ alignas(Registry) std::byte registry_storage[sizeof(Registry)];
 std::atomic<std::uint64_t> process_number{1};
 std::atomic<std::uint64_t> changes{1};
 std::atomic<std::uint64_t> last_session_id{0};
+std::atomic<std::uint64_t> last_scope_id{0};
 std::atomic<bool> in_use{false};
 
 void in_forked_child() {
@@ -33,6 +34,7 @@ void in_forked_child() {
   process_number.fetch_add(1);
   changes.fetch_add(1);
   new (registry_storage) Registry;
+  forget_thread();
 }
 
 Registry& registry() {
@@ -85,7 +87,11 @@ void remove_task_session(std::uint64_t id) {
 bool tasks_in_use() noexcept { return in_use.load(std::memory_order_relaxed); }
 std::uint64_t task_changes() noexcept { return changes.load(); }
 
-TaskScope::TaskScope(std::shared_ptr<TaskScope> outer) : process_(process_number.load()), outer_(std::move(outer)) {}
+TaskScope::TaskScope(std::shared_ptr<TaskScope> outer, std::vector<std::uint64_t> suspended)
+    : id_(last_scope_id.fetch_add(1) + 1),
+      suspended_(std::move(suspended)),
+      process_(process_number.load()),
+      outer_(std::move(outer)) {}
 
 TaskScope::~TaskScope() {
   if (foreign()) {
@@ -116,8 +122,6 @@ std::optional<Problem> TaskScope::label_in(const TaskSession& session, const Con
   if (!living) return std::nullopt;
   try {
     const bool sure = surety == Surety::kSure;
-    // What it leaves when it ends is not the label of whichever coroutine ran here before.
-    living->inherit_thread_label();
     ThreadLabel label = living->label_thread(sure ? said : unsure(said));
     const std::lock_guard lock(mutex_);
     (sure ? labels_.back().sure : labels_.back().unsure).emplace(std::move(label));
@@ -166,7 +170,6 @@ bool TaskScope::resume(const TaskSession& session, Surety surety) noexcept {
   try {
     const auto living = session.session.lock();
     if (!living) return false;
-    living->inherit_thread_label();
     label.emplace(living->label_thread(surety == Surety::kSure ? known->context : unsure(known->context)));
   } catch (...) {
     // No room for it: the other one is nearly as good.

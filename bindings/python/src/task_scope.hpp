@@ -46,8 +46,9 @@ enum class Surety : std::uint8_t {
 /// what it holds is left alone: the labels are the parent's.
 class TaskScope {
  public:
-  /// `outer`: what counts again when this one has ended; null: nothing is known.
-  explicit TaskScope(std::shared_ptr<TaskScope> outer);
+  /// `outer`: what counts again when this one has ended; null: nothing is known. `suspended`: those around it that did
+  /// not count when it began. Where one of them counts again, its generator goes on inside this task, and has its own.
+  explicit TaskScope(std::shared_ptr<TaskScope> outer, std::vector<std::uint64_t> suspended = {});
   ~TaskScope();
   TaskScope(const TaskScope&) = delete;
   TaskScope& operator=(const TaskScope&) = delete;
@@ -60,6 +61,8 @@ class TaskScope {
   /// It labels nothing from now on. Any thread; idempotent.
   void end() noexcept;
   bool open() const noexcept;
+  std::uint64_t id() const noexcept { return id_; }
+  const std::vector<std::uint64_t>& suspended() const noexcept { return suspended_; }
   /// The innermost around it that is open.
   std::shared_ptr<TaskScope> outer();
 
@@ -84,6 +87,8 @@ class TaskScope {
   bool foreign() const noexcept;
   void forget_frame() noexcept;
 
+  const std::uint64_t id_;
+  const std::vector<std::uint64_t> suspended_;
   const std::uint64_t process_;
   mutable std::mutex mutex_;
   std::atomic<bool> open_{true};
@@ -102,12 +107,16 @@ void sync_labels_for(PyObject* python_context) noexcept;
 void unlabel_thread() noexcept;
 /// The innermost task of the context that is open and counts here; null: nothing is known. Needs the GIL.
 std::shared_ptr<TaskScope> innermost_task();
+/// A new one, within that which the context has, whether it counts here or not. Needs the GIL.
+std::shared_ptr<TaskScope> begun_task();
 /// As innermost_task(); where nothing is known, that in which the thread was made.
 std::shared_ptr<TaskScope> task_of_thread();
 /// Where the calling thread was made.
 void set_thread_base(std::shared_ptr<TaskScope> scope) noexcept;
 /// While it is held, what the calling thread forks is not known to belong to its task alone.
 void count_unsure(int change) noexcept;
+/// In a child made by fork: what is known of the thread is the parent's.
+void forget_thread() noexcept;
 Surety surety_here() noexcept;
 
 /// The context variable that holds the task. Borrowed.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from typing import NoReturn
@@ -82,6 +83,8 @@ def _report(options: argparse.Namespace) -> int:
 
     try:
         if options.file == "-":
+            # A pipe that gives nothing is waited for in the library, where Python's own handler does not come.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             report = report_of_descriptor(0, options.title or "standard input", _PROCESSES_IN_FILE)
         else:
             report = report_of_path(options.file, options.title, _PROCESSES_IN_FILE)

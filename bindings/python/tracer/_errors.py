@@ -83,7 +83,7 @@ class InvalidArgumentError(TracerError, ValueError):
     """An option or an argument that is not valid, or that contradicts another (TRC101, TRC106, TRC107, TRC122)."""
 
 
-class NotPermittedError(TracerError, PermissionError):
+class NotPermittedError(TracerError, PermissionError):  # type: ignore[override]
     """A capability is missing (TRC102)."""
 
 

@@ -13,7 +13,7 @@ __all__ = ["Event", "Fact", "rebuilt", "register"]
 class Fact:
     """A value with named fields: equal to others with the same values, hashable, and to be pickled and matched."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} can't be changed")
@@ -54,7 +54,7 @@ class Fact:
 class Event(Fact):
     """A typed fact with a time."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
     kind: ClassVar[str]
     """As in EVENT_KINDS: "process_exit", "task_finish" …"""
     time_ns: int

@@ -54,8 +54,8 @@ def figure_text(figure: Figure | int | None, form: Callable[[int], str]) -> str:
 
 
 def utilization_text(row: ReportRow) -> str:
-    known = row.cpu_utilization is not None and row.cpu_ns is not None
-    text = bounded(row.cpu_ns.bound, share_text(row.cpu_utilization)) if known else UNKNOWN  # type: ignore
+    share, cpu_ns = row.cpu_utilization, row.cpu_ns
+    text = UNKNOWN if share is None or cpu_ns is None else bounded(cpu_ns.bound, share_text(share))
     asked = row.requested.millicpus if row.requested else None
     return text if asked is None else f"{text} of {share_text(asked / 1000)}"
 

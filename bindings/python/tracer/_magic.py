@@ -68,9 +68,9 @@ def load(shell: Any) -> None:
             open_cells.remove(opened)
             shell.user_ns[options.variable] = opened
         if not options.quiet:
-            from IPython.display import display
+            from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
-            display(opened)
+            display(opened)  # type: ignore[no-untyped-call,unused-ignore]
         # The cell's own traceback was shown; the notebook is to stop here all the same.
         result.raise_error()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._events import Context, Host, ProcessSample, Requested
 from ._facts import rebuilt
+from ._format import bounded
 from ._state import Damage
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ class Figure:
     """"exact", "at least" (part of it is not known) or "at most"."""
 
     def __str__(self) -> str:
-        return f"{SIGNS[self.bound]}{self.value}"
-
-
-SIGNS = {"exact": "", "at least": "≥ ", "at most": "≤ "}
+        return bounded(self.bound, str(self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +246,7 @@ class Report:
     cost: ReportCost
     host: Host
     command: tuple[str, ...] | None
-    """The words of the first program that was executed, secrets masked; None: none was, or it is not known."""
+    """The words of the command, or of the program that was seen first, secrets masked; None: they are not known."""
     first_ns: int
     """Of all events; 0: there are none."""
     last_ns: int
@@ -402,19 +400,19 @@ def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
     from ._run import RunResult
 
-    is_run = isinstance(source, RunResult)
-    session = source._session._core if is_run else getattr(source, "_core", None)
+    run = source if isinstance(source, RunResult) else None
+    session: _core.Session | None = run._session._core if run is not None else getattr(source, "_core", None)
     if session is None or not session.from_kernel:
-        native = _core.report_of_reader(source.open_reader(), None, None, False, most_processes)
+        native = _core.report_of_reader(source.open_reader(), None, None, False, None, most_processes)
         return _report(native, _title_of(source))
     # Of before, as more ends while it is read.
-    figures = _core.session_figures(session, not is_run)
-    part = is_run and source.figures is None
-    native = _core.report_of_reader(source.open_reader(), session, figures, part, most_processes)
+    figures = _core.session_figures(session, run is None)
+    part, pid = (run.figures is None, run.pid) if run is not None else (False, None)
+    native = _core.report_of_reader(source.open_reader(), session, figures, part, pid, most_processes)
     return _report(native, _title_of(source), has_end=False)
 
 
-def report_of_path(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], title: str | None = None,
+def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = None,
                    most_processes: int = MOST_PROCESSES) -> Report:
     """The report of a recording; raises RecordingError."""
     name = os.fsdecode(path)

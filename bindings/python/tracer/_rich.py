@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["parts_of"]
 
+_MOST_COLUMNS = 11
 _STYLES = ((r"[█#]+", "green"), (r"▒+", "yellow"), (r"░+", "dim"), (r"[≥≤]", "bold yellow"))
 
 
@@ -29,16 +30,19 @@ def _text(cell: str, style: str = "") -> Text:
 
 
 def _table(report: Report, columns: int, utf8: bool) -> tuple[Table, str]:
-    lines, numbers, legend = report._native.table(None, max(columns - 2, 20), utf8)
+    # Beside the gap of two, rich has a place for a line between columns.
+    lines, numbers, legend = report._native.table(None, max(columns - _MOST_COLUMNS - 2, 20), utf8)
     table = Table(box=SIMPLE_HEAD if utf8 else None, padding=(0, 1), pad_edge=False, collapse_padding=True,
                   show_header=True, header_style="bold")
     width = len(numbers)
-    for title, is_number in zip(lines[0], numbers, strict=True):
-        table.add_column(title, justify="right" if is_number else "left", no_wrap=True)
+    # What was folded wraps: it does not widen the names.
+    names = max(len(line[0]) for line in lines if len(line) == width)
+    for i, (title, is_number) in enumerate(zip(lines[0], numbers, strict=True)):
+        table.add_column(title, justify="right" if is_number else "left", no_wrap=i > 0, max_width=None if i else names)
     failed = lines[0].index("failed") if "failed" in lines[0] else None
     for line in lines[1:]:
         if len(line) != width:  # a line of its own: what was folded
-            table.add_row(*[_text(cell, "dim") for cell in line], *[""] * (width - len(line)))
+            table.add_row(*[Text(cell, style="dim") for cell in line], *[""] * (width - len(line)))
             continue
         style = "red" if failed is not None and line[failed] else "bold" if line[0] == "total" else ""
         table.add_row(*[_text(cell, style if i in (0, failed) else "") for i, cell in enumerate(line)])

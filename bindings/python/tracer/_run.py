@@ -132,7 +132,7 @@ class RunResult(Source):
         if self._spool is None:
             spool = Spool(None)
             pid, since_ns, whole = self._command
-            _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.writer(), spool.name)
+            _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.fileno(), spool.name)
             self._spool = spool
         return self._spool.open_reader()
 
@@ -303,14 +303,13 @@ class _Running:
         except BaseException:
             self._pipes.close()
             raise
-        self._released = False
 
     def __enter__(self) -> _Running:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         try:
-            if self._released and self.command.status is None:
+            if self.command.running:
                 self._end(error)
         finally:
             self._pipes.close()
@@ -333,7 +332,6 @@ class _Running:
         begin = time.monotonic()
         deadline = None if options.timeout is None else begin + options.timeout
         self.command.watch(in_session._core, whole)
-        self._released = True
         self.command.release()
         self._pipes.started()
         in_time = self._pipes.exchange(deadline)
@@ -345,7 +343,7 @@ class _Running:
             self.command.signal(signal.SIGKILL)
             self.command.wait()
             raise subprocess.TimeoutExpired(
-                options.argv, options.timeout, self._pipes.output(1), self._pipes.output(2)  # type: ignore[arg-type]
+                options.argv, options.timeout, self._pipes.output(1), self._pipes.output(2)
             )
         self.command.settle(_LAST_SWITCH_S)
         assert self.command.status is not None
@@ -354,8 +352,8 @@ class _Running:
     def result(self, in_session: Session, status: int, whole: bool) -> RunResult:
         self.command.unwatch()
         usage = self.command.usage(in_session._core if whole else None)
-        output = [self._options.decoded(self._pipes.output(number)) for number in (1, 2)]
-        result = RunResult(self._options.argv, status, *output, usage, in_session,
+        stdout, stderr = (self._options.decoded(self._pipes.output(number)) for number in (1, 2))
+        result = RunResult(self._options.argv, status, stdout, stderr, usage, in_session,
                            (self.command.pid, self.command.since_ns, whole))
         if self._options.check:
             result.check_returncode()

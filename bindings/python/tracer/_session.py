@@ -93,7 +93,7 @@ class Session(Source):
         others = _kernel_descriptors()
         self._core = _core.Session(options, recording)
         try:
-            self._core.record(self._spool.writer(), self._spool.name)
+            self._core.record(self._spool.fileno(), self._spool.name)
             self._core.start()
             self._kernel = _kernel_descriptors() - others
         except BaseException:
@@ -112,7 +112,9 @@ class Session(Source):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        # In a child made by fork the parent's session goes on.
+        if not self._core.forked:
+            self.close()
 
     def close(self) -> None:
         """Ends it: delivers all that has happened, writes it, and frees what the kernel holds for it. Idempotent.

@@ -29,7 +29,7 @@ class Source:
 
     @property
     def processes(self) -> Table:
-        """One row for each process that has ended."""
+        """One row for each process that has ended, and then for each that had not at the last snapshot."""
         return self.table("processes")
 
     @property

@@ -44,9 +44,9 @@ class Spool:
                 if path is not None else "set TMPDIR to a folder that exists and that you may write to",
             ) from None
 
-    def writer(self) -> int:
-        """A descriptor for the session, which takes it over."""
-        return os.dup(self._fd)
+    def fileno(self) -> int:
+        """It stays this object's."""
+        return self._fd
 
     def open_reader(self) -> _core.RecordingReader:
         """Reads what is written so far, from the beginning; independent of other readers."""
@@ -56,12 +56,8 @@ class Spool:
             raise RecordingError.of(
                 "TRC110", None, f"{self.name} can't be read again: it is no file", "record to a file, or to none"
             )
-        try:
-            # Through /proc the file is opened anew, with a position of its own.
-            fd = os.open(f"/proc/self/fd/{self._fd}", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise RecordingError.of("TRC110", error.errno, f"can't read {self.name}: {error}", "mount /proc") from None
-        return _core.RecordingReader(fd, self.name)
+        # It opens the file anew, with a position of its own.
+        return _core.RecordingReader(self.fileno(), self.name)
 
     def __del__(self) -> None:
         if self._fd >= 0:

@@ -14,10 +14,10 @@ from . import _core
 from ._errors import MissingPackageError, Problem
 
 if TYPE_CHECKING:
-    import duckdb
-    import pandas
-    import polars
-    import pyarrow
+    import duckdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    import polars  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    import pyarrow  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     from ._source import Source
 
@@ -105,8 +105,9 @@ class Table:
 
     def to_polars(self) -> polars.DataFrame:
         """A polars.DataFrame. Needs polars, but not pyarrow."""
-        polars = _package("polars")
-        return self._read(lambda stream: polars.DataFrame(stream))
+        package = _package("polars")
+        frame: polars.DataFrame = self._read(lambda stream: package.DataFrame(stream))
+        return frame
 
     def __repr__(self) -> str:
         return f"<tracer.{type(self).__name__} {self._name}: {len(self.columns)} columns>"

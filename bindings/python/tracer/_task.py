@@ -205,7 +205,7 @@ def _coroutine(decorator: Task, function: Callable[..., Any]) -> Callable[..., A
 class _Steps:
     """The steps of a generator are in the task; what its caller does between them is not."""
 
-    __slots__ = ("_task", "_scope", "_before")
+    __slots__ = ("_task", "_scope", "_before", "_inside")
 
     def __init__(self, decorator: Task) -> None:
         self._task = decorator._again()
@@ -214,14 +214,16 @@ class _Steps:
         self._scope = self._task._scope
         _core.enter_task(before)
         self._before: Any = None
+        # A task that the generator has entered and yields from.
+        self._inside = self._scope
 
     def __enter__(self) -> None:
         if self._scope is not None:
-            self._before = _core.enter_task(self._scope)
+            self._before = _core.enter_task(self._inside)
 
     def __exit__(self, *exception: object) -> None:
         if self._scope is not None:
-            _core.enter_task(self._before)
+            self._inside = _core.enter_task(self._before)
 
     def end(self) -> None:
         self._task._end()

@@ -65,15 +65,15 @@ def _value(figure: Figure | None) -> int | None:
 
 def _table(name: str, title: str, rows: Sequence[Row], note: str, depth: bool) -> dict[str, Any]:
     columns = {
-        "name": _Column("run, step, task, tool" if depth else title[:-1], "name", "minmax(180px,2.2fr)", searched=True),
+        "name": _Column("run, step, task, tool" if depth else title[:-1], "name", "minmax(180px,1.8fr)", searched=True),
         "processes": _Column("procs", "number", "58px"),
         "wall": _Column("wall", "number", "74px"),
         "cpu": _Column("CPU", "number", "86px"),
-        "utilization": _Column("CPU/wall", "number", "96px"),
-        "where": _Column("where time went", "where", "minmax(190px,1.6fr)"),
-        "memory": _Column("memory", "number", "118px"),
-        "read": _Column("read", "number", "96px"),
-        "written": _Column("written", "number", "96px"),
+        "utilization": _Column("CPU/wall", "number", "84px"),
+        "where": _Column("where time went", "where", "minmax(250px,2fr)"),
+        "memory": _Column("memory", "number", "108px"),
+        "read": _Column("read", "number", "88px"),
+        "written": _Column("written", "number", "88px"),
         "failed": _Column("failed", "number", "54px", marks=True),
     }
     for _, _, row in rows:
@@ -88,7 +88,7 @@ def _table(name: str, title: str, rows: Sequence[Row], note: str, depth: bool) -
         columns["written"].add(figure_text(row.written_bytes, bytes_text), _value(row.written_bytes))
         failed = row.failed.value
         columns["failed"].add(bounded(row.failed.bound, str(failed)) if failed else "", failed)
-    made = {"name": name, "title": title, "rows": len(rows), "width": 1000, "note": note,
+    made = {"name": name, "title": title, "rows": len(rows), "width": 1060, "note": note,
             "columns": [column.made for column in columns.values()], "failed": [int(row.failed.value > 0) for *_, row in rows]}
     if depth:
         made |= {"depth": [at for at, *_ in rows], "level": [level for _, level, _ in rows], "open_depth": _open_depth(rows)}
@@ -153,7 +153,7 @@ def _processes(report: Report) -> dict[str, Any]:
         "start": _Column("began", "number", "78px"),
         "wall": _Column("wall", "number", "74px"),
         "cpu": _Column("CPU", "number", "74px"),
-        "where": _Column("where time went", "where", "minmax(180px,1.4fr)"),
+        "where": _Column("where time went", "where", "minmax(240px,1.5fr)"),
         "memory": _Column("memory", "number", "84px"),
         "read": _Column("read", "number", "84px"),
         "written": _Column("written", "number", "84px"),
@@ -178,7 +178,7 @@ def _processes(report: Report) -> dict[str, Any]:
         columns["memory"].add(figure_text(listed["peak_bytes"][i], bytes_text), listed["peak_bytes"][i])
         columns["read"].add(figure_text(listed["read_bytes"][i], bytes_text), listed["read_bytes"][i])
         columns["written"].add(figure_text(listed["written_bytes"][i], bytes_text), listed["written_bytes"][i])
-    return {"name": "processes", "title": "processes", "rows": count, "width": 1180,
+    return {"name": "processes", "title": "processes", "rows": count, "width": 1240,
             "note": _of(count, report.certificate.exits_seen, "processes"),
             "columns": [column.made for column in columns.values()],
             "failed": [int(failed) for failed in listed["failed"]]}
@@ -201,6 +201,10 @@ def _tables(report: Report) -> list[dict[str, Any]]:
     return tables
 
 
+def _cpus_text(most: float) -> str:
+    return "< 0.01 CPUs" if most < 0.01 else f"max {most:.2f} CPUs" if most < 10 else f"max {most:.0f} CPUs"
+
+
 def _over_time(series: Sequence[Series], part_ns: int) -> list[dict[str, Any]]:
     rows = []
     for each in series:
@@ -211,8 +215,8 @@ def _over_time(series: Sequence[Series], part_ns: int) -> list[dict[str, Any]]:
             "cpu": [round(1000 * value / most_cpu) if most_cpu else 0 for value in each.cpu_ns],
             "lived": [int(value > 0) for value in each.lived_ns],
             "memory": [round(1000 * value / most_memory) if most_memory else 0 for value in each.memory_bytes],
-            "cpu_text": f"≤ {most_cpu / part_ns:.2g} CPUs" if most_cpu else UNKNOWN,
-            "memory_text": f"≤ {bytes_text(most_memory)}" if most_memory else UNKNOWN,
+            "cpu_text": _cpus_text(most_cpu / part_ns) if most_cpu else UNKNOWN,
+            "memory_text": f"max {bytes_text(most_memory)}" if most_memory else UNKNOWN,
         })
     return rows
 
