@@ -26,12 +26,8 @@ BEGIN = """
 class Magic(TempDir):
     def test_a_cell_is_traced_and_shown(self):
         done = run_python(BEGIN + """
-    print(cell("%%tracer --sample S1 --label lane=3 --record " + sys.argv[1] + '''
-x = \\"\\"\\"text
-  of lines\\"\\"\\"
-!true
-y = 41 + 1
-'''))
+    text = "\\"\\"\\"text\\n  of lines\\"\\"\\""
+    print(cell(f"%%tracer --sample S1 --label lane=3 --record {sys.argv[1]}\\nx = {text}\\n!true\\ny = 41 + 1\\n"))
     s = shell.user_ns["_tracer"]
     print(shell.user_ns["y"], repr(shell.user_ns["x"]), s.closed, shown == [s])
     import tracer

@@ -132,7 +132,8 @@ class RunResult(Source):
         if self._spool is None:
             spool = Spool(None)
             pid, since_ns, whole = self._command
-            _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.fileno(), spool.name)
+            name = os.fsencode(spool.name)
+            _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.fileno(), name)
             self._spool = spool
         return self._spool.open_reader()
 

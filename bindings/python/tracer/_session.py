@@ -93,7 +93,7 @@ class Session(Source):
         others = _kernel_descriptors()
         self._core = _core.Session(options, recording)
         try:
-            self._core.record(self._spool.fileno(), self._spool.name)
+            self._core.record(self._spool.fileno(), os.fsencode(self._spool.name))
             if self._core.from_kernel:
                 self._core.start()
             self._kernel = _kernel_descriptors() - others
