@@ -6,11 +6,7 @@
 
 #include "binders.hpp"
 
-// Without per-interpreter state: a sub-interpreter is refused with ImportError.
-PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
-  // Before 3.12 nobody else refuses.
-  if (PyInterpreterState_Get() != PyInterpreterState_Main())
-    throw pybind11::import_error("tracer can't be used in a sub-interpreter: import it in the main interpreter");
+PYBIND11_MODULE(_core_in_main, module, pybind11::mod_gil_not_used()) {
   module.doc() = "The binary part of the package; use the package's own names.";
   module.attr("version") = TRACER_VERSION;
   tracer::python::bind_errors(module);
@@ -24,4 +20,12 @@ PYBIND11_MODULE(_core, module, pybind11::mod_gil_not_used()) {
   tracer::python::bind_tables(module);
   tracer::python::bind_labels(module);
   tracer::python::bind_report(module);
+}
+
+/// There is no state for each interpreter: a sub-interpreter is refused. Here, as before Python 3.12 pybind11 waits
+/// forever in one.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_in_main();
+  PyErr_SetString(PyExc_ImportError, "tracer can't be used in a sub-interpreter: import it in the main interpreter");
+  return nullptr;
 }
