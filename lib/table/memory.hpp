@@ -18,11 +18,16 @@ namespace tracer::internal {
 
 using Memory = std::shared_ptr<const void>;
 
+/// A type of its own: a function's would be exported.
+struct Free {
+  void operator()(void* memory) const noexcept { std::free(memory); }
+};
+
 /// Never null, and all zero.
 inline Memory zero_memory(std::size_t bytes) {
   void* const made = std::calloc(std::max<std::size_t>(bytes, 8), 1);
   if (made == nullptr) throw std::bad_alloc();
-  return {made, &std::free};
+  return {made, Free()};
 }
 
 /// As std::vector, but what is new is not set to anything, and large ones grow without a copy.
@@ -78,10 +83,8 @@ class Buffer {
     if (size_ < capacity_ - capacity_ / 8)
       if (void* const fitting = std::realloc(static_cast<void*>(data_), size_ * sizeof(T)))
         data_ = static_cast<T*>(fitting);
-    Memory taken(static_cast<void*>(data_), &std::free);
-    data_ = nullptr;
     size_ = capacity_ = 0;
-    return taken;
+    return {static_cast<void*>(std::exchange(data_, nullptr)), Free()};  // Freed also where there is no more memory.
   }
 
  private:

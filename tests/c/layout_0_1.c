@@ -33,13 +33,15 @@ AT(tracer_problem, what, 16, 16);
 AT(tracer_problem, fix, 32, 16);
 AT(tracer_problem, detail, 48, 16);
 
-AT_LEAST(tracer_command_options, 56);
+AT_LEAST(tracer_command_options, 72);
 AT(tracer_command_options, size, 0, 8);
 AT(tracer_command_options, argv, 8, 8);
 AT(tracer_command_options, argc, 16, 8);
 AT(tracer_command_options, user, 24, 16);
 AT(tracer_command_options, prepare, 40, 8);
 AT(tracer_command_options, prepare_data, 48, 8);
+AT(tracer_command_options, environment, 56, 8);
+AT(tracer_command_options, environment_count, 64, 8);
 
 WHOLE(tracer_name_value, 32);
 AT(tracer_name_value, name, 0, 16);

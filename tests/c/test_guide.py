@@ -56,6 +56,7 @@ class Guide(unittest.TestCase):
             self.assertIn(name, declared)
 
 
+@unittest.skipUnless((EXAMPLES / "example_c_tools").exists(), "the examples are not built")
 class Examples(unittest.TestCase):
     def test_tools(self):
         if not RECORDING.exists():

@@ -18,12 +18,15 @@ static void enter(void* folder) {
 static tracer_command* new_command(void) {
   tracer_error error = TRACER_ERROR_INIT;
   const tracer_string argv[] = {tracer_string_of("sh"), tracer_string_of("-c"),
-                                tracer_string_of("test -e text && exit 7; exit 8")};
+                                tracer_string_of("test -e text && test \"$WALK\" = 1 && exit 7; exit 8")};
+  const tracer_string environment[] = {tracer_string_of("PATH=/usr/bin:/bin"), tracer_string_of("WALK=1")};
   char folder[512];
   snprintf(folder, sizeof folder, "%s", walk_folder);
   tracer_command_options options = TRACER_COMMAND_OPTIONS_INIT;
   options.argv = argv;
   options.argc = 3;
+  options.environment = environment;
+  options.environment_count = 2;
   options.prepare = enter;
   options.prepare_data = folder;
   tracer_command* command = NULL;

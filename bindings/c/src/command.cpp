@@ -33,6 +33,11 @@ tracer_status tracer_command_new(const tracer_command_options* options, tracer_c
     if (given.argc != 0) need(given.argv, "options->argv");
     for (std::size_t i = 0; i < given.argc; ++i)
       own.argv.push_back(text_or_empty(given.argv[i], "a word of options->argv"));
+    if (given.environment != nullptr) {
+      own.environment.emplace();
+      for (std::size_t i = 0; i < given.environment_count; ++i)
+        own.environment->push_back(text_or_empty(given.environment[i], "options->environment"));
+    }
     if (const auto user = optional_text(given.user, "options->user")) own.user = find_user(*user);
     if (given.prepare != nullptr) own.prepare = [prepare = given.prepare, data = given.prepare_data] { prepare(data); };
     return new tracer_command(std::move(own));

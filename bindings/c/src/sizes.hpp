@@ -35,7 +35,7 @@ TRACER_FIRST_SIZE(tracer_totals, reserved);
 TRACER_FIRST_SIZE(tracer_reason, reserved);
 TRACER_FIRST_SIZE(tracer_host, reserved);
 TRACER_FIRST_SIZE(tracer_damage, reserved);
-TRACER_FIRST_SIZE(tracer_command_options, prepare_data);
+TRACER_FIRST_SIZE(tracer_command_options, environment_count);
 #undef TRACER_FIRST_SIZE
 
 /// More than any struct will ever have: beyond it, `size` was not set.

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
     from ._streams import Batches as Batches, EventStream as EventStream, TableBatches as TableBatches
     from ._tables import Batch as Batch, Table as Table
-    from ._streams import Batches as Batches, EventStream as EventStream, TableBatches as TableBatches
     from ._task import Task as Task, task as task
 
 # Where each public name is: a module is imported when a name of it is used first.
@@ -65,7 +64,6 @@ _NAMES_IN = {
     "_state": "Damage FamilyState Statistics",
     "_streams": "Batches EventStream TableBatches",
     "_tables": "Batch Table",
-    "_streams": "Batches EventStream",
     "_task": "Task task",
 }
 _MODULE_OF = {name: module for module, names in _NAMES_IN.items() for name in names.split()}

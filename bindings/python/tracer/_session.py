@@ -94,7 +94,8 @@ class Session(Source):
         self._core = _core.Session(options, recording)
         try:
             self._core.record(self._spool.fileno(), os.fsencode(self._spool.name))
-            self._core.start()
+            if self._core.from_kernel:
+                self._core.start()
             self._kernel = _kernel_descriptors() - others
         except BaseException:
             self._core.close()
@@ -126,6 +127,8 @@ class Session(Source):
             raise SessionClosedError(True)
         was_open = self._core.open
         _hooks.session_closed(self._tasks)
+        if was_open and not self._core.from_kernel:
+            self.flush()
         self._core.close()
         self._forget()
         problem = self._core.recording_problem() if was_open else None
@@ -169,9 +172,15 @@ class Session(Source):
         if not self._core.open:
             raise SessionClosedError(self._core.forked)
 
+    def _begin(self) -> None:
+        """A recording is replayed once somebody waits for it: whoever has subscribed before gets all of it."""
+        if self._core.open:
+            self._core.start()
+
     def flush(self, timeout: float | None = None) -> bool:
         """Waits until all that has happened was delivered and written. False: `timeout` (seconds) has passed, or the
         recording can't be written (see problems)."""
+        self._begin()
         return self._core.flush(timeout)
 
     # What it follows.
@@ -255,7 +264,7 @@ class Session(Source):
         session, or when nothing has come for `timeout` seconds. Where the reader was too slow, a Loss stands."""
         from ._streams import EventStream
 
-        return EventStream(self._core.queue(kinds, capacity_bytes), timeout)
+        return EventStream(self._core.queue(kinds, capacity_bytes), timeout, self._begin)
 
     def batches(
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 4096,
@@ -264,7 +273,7 @@ class Session(Source):
         """Likewise in lists of at most `most` events, which costs less for each."""
         from ._streams import Batches
 
-        return Batches(self._core.queue(kinds, capacity_bytes), timeout, most)
+        return Batches(self._core.queue(kinds, capacity_bytes), timeout, self._begin, most)
 
     def table_batches(
         self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
@@ -274,7 +283,7 @@ class Session(Source):
         least for each."""
         from ._streams import TableBatches
 
-        return TableBatches(self._core.queue(kinds, capacity_bytes), timeout, most, table)
+        return TableBatches(self._core.queue(kinds, capacity_bytes), timeout, self._begin, most, table)
 
     def on(self, kind: str | None, callback: Callable[[Event], object]) -> _core.Subscription:
         """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread. For quick work

@@ -11,6 +11,7 @@ from ._errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from . import _core
     from ._events import Event
@@ -27,13 +28,14 @@ T = TypeVar("T")
 class _Stream(Generic[T]):
     """What waits for a queue: at most one thread or one coroutine at a time."""
 
-    def __init__(self, queue: _core.Queue, timeout: float | None) -> None:
+    def __init__(self, queue: _core.Queue, timeout: float | None, begin: Callable[[], None]) -> None:
         if timeout is not None and (
             not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0
         ):
             raise InvalidArgumentError(f"timeout can't be {timeout!r}: it is a number of seconds, or None")
         self._queue = queue
         self._timeout = timeout
+        self._begin: Callable[[], None] | None = begin
         self._waiting = False
 
     @property
@@ -43,7 +45,13 @@ class _Stream(Generic[T]):
 
     def fileno(self) -> int:
         """Readable while there is something to read, and from the end on."""
+        self._begin_once()
         return self._queue.fd()
+
+    def _begin_once(self) -> None:
+        begin, self._begin = self._begin, None
+        if begin is not None:
+            begin()
 
     def _take(self) -> T | None:
         raise NotImplementedError
@@ -60,6 +68,7 @@ class _Stream(Generic[T]):
                 if taken is not None:
                     return taken
                 raise StopIteration
+            self._begin_once()
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not self._queue.wait(left):
                 raise StopIteration
@@ -77,6 +86,7 @@ class _Stream(Generic[T]):
         loop = asyncio.get_running_loop()
         deadline = None if self._timeout is None else loop.time() + self._timeout
         self._waiting = True
+        self._begin_once()
         try:
             while True:
                 ended = self._queue.ended()
@@ -112,8 +122,8 @@ class _Stream(Generic[T]):
 class EventStream(_Stream["Event"]):
     """One event after the other. Of several threads, each gets a part of them."""
 
-    def __init__(self, queue: _core.Queue, timeout: float | None) -> None:
-        super().__init__(queue, timeout)
+    def __init__(self, queue: _core.Queue, timeout: float | None, begin: Callable[[], None]) -> None:
+        super().__init__(queue, timeout, begin)
         self._ready: deque[Event] = deque()
 
     def __iter__(self) -> EventStream:
@@ -144,8 +154,8 @@ def _checked_most(most: int) -> int:
 class Batches(_Stream["list[Event]"]):
     """Lists of events, as many as are there."""
 
-    def __init__(self, queue: _core.Queue, timeout: float | None, most: int) -> None:
-        super().__init__(queue, timeout)
+    def __init__(self, queue: _core.Queue, timeout: float | None, begin: Callable[[], None], most: int) -> None:
+        super().__init__(queue, timeout, begin)
         self._most = _checked_most(most)
 
     def __iter__(self) -> Batches:
@@ -161,10 +171,12 @@ class Batches(_Stream["list[Event]"]):
 class TableBatches(_Stream["Batch"]):
     """Rows of one table, of the events that are there: no object is made for an event."""
 
-    def __init__(self, queue: _core.Queue, timeout: float | None, most: int, table: str) -> None:
+    def __init__(
+        self, queue: _core.Queue, timeout: float | None, begin: Callable[[], None], most: int, table: str
+    ) -> None:
         from . import _core
 
-        super().__init__(queue, timeout)
+        super().__init__(queue, timeout, begin)
         self._most = _checked_most(most)
         self._table = _core.LiveTable(table)
 

@@ -18,10 +18,12 @@ typedef struct tracer_command_options {
    * its signals. Only what is async-signal-safe. NULL: nothing. */
   void (*prepare)(void* user_data);
   void* prepare_data;
+  const tracer_string* environment; /* "NAME=value" each; its PATH is the one that counts. NULL: the caller's. */
+  size_t environment_count;
 } tracer_command_options;
 
 #define TRACER_COMMAND_OPTIONS_INIT \
-  { sizeof(tracer_command_options), NULL, 0, {NULL, 0}, NULL, NULL }
+  { sizeof(tracer_command_options), NULL, 0, {NULL, 0}, NULL, NULL, NULL, 0 }
 
 /* A command that waits to be executed until tracer_command_release(), so that a session can be started on its pid
  * before. Used by one thread at a time. Nobody else may wait for its pid, and SIGCHLD must not be ignored. */
