@@ -19,7 +19,7 @@
 
 #define TRACER_COMM_SIZE 16
 #define TRACER_SAME_UID 0xffffffffu
-#define TRACER_NO_LABEL 0xffffffffffffffffull /* in place of a label's serial: nor that of an outer scope or a maker */
+#define TRACER_NO_LABEL 0xffffffffffffffffull /* in place of a serial: none, nor that of an outer scope or maker */
 #define TRACER_ARGV_HEAD_BYTES 3072
 #define TRACER_ARGV_TAIL_BYTES 1024
 #define TRACER_PATH_MAX_BYTES 4096
