@@ -43,6 +43,10 @@ struct CommandOptions {
   std::function<void()> prepare = {};
   /// "NAME=value" each; its PATH is the one that counts. Absent: the caller's environment.
   std::optional<std::vector<std::string>> environment = {};
+  /// For a session that follows the caller already: it executes with the constructor, which waits for that, and
+  /// release() only reports whether it could. The caller's memory is not copied, however large it is. With a user it
+  /// has no effect.
+  bool at_once = false;
 };
 
 /// A command that waits to be executed until release(), so that a session can be started on its pid before.
@@ -51,7 +55,7 @@ class TRACER_EXPORT Command {
  public:
   /// Forks. Throws Error: kInvalidArgument, kInternal.
   explicit Command(CommandOptions options);
-  /// A command that was never released ends; one that runs goes on.
+  /// A command that was never released ends; one that runs goes on, as one that was started at once.
   ~Command();
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
@@ -67,7 +71,8 @@ class TRACER_EXPORT Command {
  private:
   std::string name_;
   pid_t pid_ = -1;
-  int channel_ = -1;  ///< To the process that waits; -1: released.
+  int channel_ = -1;     ///< To the process that waits; -1: released.
+  int start_error_ = 0;  ///< Of the start at once; 0: none, or it was reported.
   bool reaped_ = false;
 };
 

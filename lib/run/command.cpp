@@ -122,6 +122,8 @@ void execute(Plan& plan) noexcept {
   if (refused) errno = EACCES;
 }
 
+int exit_status_of(int error_number) noexcept { return error_number == ENOENT ? 127 : 126; }
+
 ssize_t receive(int channel, void* data, std::size_t size) noexcept {
   ssize_t got = 0;
   do {
@@ -142,7 +144,50 @@ ssize_t receive(int channel, void* data, std::size_t size) noexcept {
   }
   failure.error_number = errno;
   ::send(channel, &failure, sizeof failure, MSG_NOSIGNAL);
-  ::_exit(failure.error_number == ENOENT ? 127 : 126);
+  ::_exit(exit_status_of(failure.error_number));
+}
+
+/// What exec would do with them.
+void forget_handlers() noexcept {
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action {};
+    if (::sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+      ::signal(number, SIG_DFL);
+  }
+}
+
+/// The new process works in the caller's memory, while the thread that calls waits: no handler of the caller's may run
+/// in it. `error_number` is written there.
+pid_t start_at_once(Plan& plan, volatile int& error_number) noexcept {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::vfork();
+  if (pid == 0) {
+    forget_handlers();
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (plan.prepare) plan.prepare();
+    execute(plan);
+    error_number = errno;
+    ::_exit(exit_status_of(error_number));
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return pid;
+}
+
+[[noreturn]] void refuse_start(const std::string& name, int error_number) {
+  if (error_number == ENOENT)
+    throw Error({ErrorCode::kCommandNotFound,
+                 error_number,
+                 fmt::format("{}: command not found", name),
+                 "check its spelling and PATH; for a script, check that its interpreter exists",
+                 {}});
+  throw Error({ErrorCode::kCommandNotExecutable,
+               error_number,
+               fmt::format("{}: can't be executed", name),
+               "check that it is a program and that its execute permission is set",
+               {}});
 }
 
 }  // namespace
@@ -151,6 +196,17 @@ Command::Command(CommandOptions options) {
   if (options.argv.empty())
     throw Error({ErrorCode::kInvalidArgument, 0, "the command to run is missing", "give at least one word", {}});
   name_ = options.argv.front();
+  if (options.at_once && !options.user) {
+    Plan plan(options);
+    volatile int error_number = 0;
+    pid_ = start_at_once(plan, error_number);
+    if (pid_ < 0) throw Error({ErrorCode::kInternal, errno, "can't fork", {}, {}});
+    start_error_ = error_number;
+    if (start_error_ == 0) return;
+    ::waitpid(pid_, nullptr, 0);
+    reaped_ = true;
+    return;
+  }
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw Error({ErrorCode::kInternal, errno, "can't make a socket", {}, {}});
@@ -175,6 +231,7 @@ Command::~Command() {
 }
 
 void Command::release() {
+  if (start_error_ != 0) refuse_start(name_, std::exchange(start_error_, 0));
   if (channel_ < 0) return;
   const UniqueFd channel(std::exchange(channel_, -1));
   const char go = 1;
@@ -188,17 +245,7 @@ void Command::release() {
   const int error_number = failure.error_number;
   if (failure.what == Failed::kUser)
     throw Error({ErrorCode::kPermission, error_number, "can't become the user to run as", {}, {}});
-  if (error_number == ENOENT)
-    throw Error({ErrorCode::kCommandNotFound,
-                 error_number,
-                 fmt::format("{}: command not found", name_),
-                 "check its spelling and PATH; for a script, check that its interpreter exists",
-                 {}});
-  throw Error({ErrorCode::kCommandNotExecutable,
-               error_number,
-               fmt::format("{}: can't be executed", name_),
-               "check that it is a program and that its execute permission is set",
-               {}});
+  refuse_start(name_, error_number);
 }
 
 std::optional<int> Command::ended() noexcept {

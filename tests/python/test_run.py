@@ -152,6 +152,9 @@ class Results(TempDir):
             self.skipTest("needs root")
         result = tracer.run(["id", "-un"], user="nobody", capture_output=True, text=True)
         self.assertEqual(result.stdout, "nobody\n")
+        with tracer.session() as s:
+            result = s.run(["id", "-un"], user="nobody", capture_output=True, text=True)
+            self.assertEqual((result.stdout, result.usage.processes), ("nobody\n", 1))
         with self.assertRaises(tracer.InvalidArgumentError) as caught:
             tracer.run(["true"], user="no such user")
         self.assertEqual(caught.exception.code, "TRC122")
@@ -171,6 +174,31 @@ class Results(TempDir):
         tracer.run(["true"], record=self.folder / "r", sample="S1")
         (exit_event,) = [event for event in tracer.read(self.folder / "r") if event.kind == "process_exit"]
         self.assertEqual((exit_event.tool, exit_event.context.sample), ("true", "S1"))
+
+    def test_one_that_nobody_waits_for_is_ended(self):
+        from tracer import _core
+
+        with tracer.session() as s:
+            for session in (s._core, None):
+                command = _core.CommandRun(["sleep", "600"], None, None, None, [-1, -1, -1], session)
+                pid = command.pid
+                del command
+                self.assertFalse(os.path.exists(f"/proc/{pid}"))
+
+    def test_in_a_session_that_follows_this_process_nothing_is_left(self):
+        with tracer.session() as s:
+            s.run(["true"])
+            before = threads(), descriptors()
+            for _ in range(5):
+                s.run(["sh", "-c", "true"], capture_output=True, input=b"x")
+                with self.assertRaises(tracer.CommandError) as caught:
+                    s.run(["/no/such"], capture_output=True)
+                self.assertEqual(caught.exception.code, "TRC120")
+                with self.assertRaises(subprocess.TimeoutExpired):
+                    s.run(["sleep", "600"], timeout=0.05)
+            self.assertEqual((threads(), descriptors()), before)
+        with self.assertRaises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
 
     def test_nothing_is_left(self):
         tracer.run(["true"])

@@ -217,3 +217,71 @@ TEST_CASE("a trace knows the command from the copy of its caller, and when it ha
   CHECK(trace.saw(summed::exit_of({.pid = 7})));
   CHECK(trace.ended());
 }
+
+TEST_CASE("its environment can be given, and its PATH counts") {
+  const Folder folder;
+  std::ofstream(folder.file("own-command")) << "#!/bin/sh\necho \"$NAME ${HOME-none}\" > \"$1\"\n";
+  ::chmod(folder.file("own-command").c_str(), 0755);
+  CommandOptions options;
+  options.argv = {"own-command", folder.file("out")};
+  CHECK(code_of(options) == ErrorCode::kCommandNotFound);
+  options.environment = {"NAME=value", "PATH=/nowhere:" + folder.path()};
+  Command command(options);
+  CHECK(status_of(command) == 0);
+  CHECK(text_of(folder.file("out")) == "value none\n");
+}
+
+TEST_CASE("one that starts at once runs without release(), which reports what failed") {
+  const Folder folder;
+  CommandOptions options;
+  options.at_once = true;
+  options.argv = {"sh", "-c", "echo $NAME > out; exit 7"};
+  options.environment = {"NAME=value", "PATH=/usr/bin:/bin"};
+  options.prepare = [&folder] {
+    if (::chdir(folder.path().c_str()) != 0) ::_exit(9);
+  };
+  {
+    Command command(options);
+    siginfo_t info{};
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(command.pid()), &info, WEXITED | WNOWAIT) == 0);
+    CHECK(WEXITSTATUS(status_of(command)) == 7);
+    CHECK(text_of(folder.file("out")) == "value\n");
+  }
+  CommandOptions failing;
+  failing.at_once = true;
+  failing.argv = {"/no/such/program"};
+  CHECK(code_of(failing) == ErrorCode::kCommandNotFound);
+  failing.argv = {"/etc/passwd"};
+  CHECK(code_of(failing) == ErrorCode::kCommandNotExecutable);
+  // Nobody is left to be waited for, reported or not.
+  { const Command unreported(failing); }
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+}
+
+TEST_CASE("one that starts at once has no handlers of the caller's, and its mask of signals") {
+  const Folder folder;
+  struct sigaction own {};
+  struct sigaction before {};
+  own.sa_handler = [](int) {};
+  ::sigaction(SIGUSR1, &own, &before);
+  sigset_t mask;
+  sigset_t mask_before;
+  ::sigemptyset(&mask);
+  ::sigaddset(&mask, SIGUSR2);
+  ::pthread_sigmask(SIG_BLOCK, &mask, &mask_before);
+  CommandOptions options;
+  options.at_once = true;
+  options.argv = {"sh", "-c", "exec cat /proc/self/status > \"$1\"", "sh", folder.file("out")};
+  Command command(options);
+  CHECK(status_of(command) == 0);
+  sigset_t now;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  CHECK(::sigismember(&now, SIGUSR2) == 1);
+  CHECK(::sigismember(&now, SIGTERM) == 0);
+  ::pthread_sigmask(SIG_SETMASK, &mask_before, nullptr);
+  ::sigaction(SIGUSR1, &before, nullptr);
+  const std::string status = text_of(folder.file("out"));
+  INFO(status);
+  CHECK(status.find("SigBlk:\t0000000000000800") != std::string::npos);
+  CHECK(status.find("SigCgt:\t0000000000000000") != std::string::npos);
+}

@@ -38,34 +38,66 @@ void prepare(const std::optional<std::string>& folder, const std::array<int, 3>&
 
 }  // namespace
 
-CommandRun::CommandRun(CommandOptions options, std::optional<std::string> folder, std::array<int, 3> streams)
+CommandRun::CommandRun(CommandOptions options, std::optional<std::string> folder, std::array<int, 3> streams,
+                       const HeldSession* session)
     : since_ns_(boot_ns()) {
   options.prepare = [folder = std::move(folder), streams] { prepare(folder, streams); };
+  at_once_ = options.at_once = session != nullptr && !options.user;
+  if (session != nullptr) subscribe(*session);
   command_ = OfProcess(std::make_unique<Command>(std::move(options)));
   pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid(), 0));
+  if (session != nullptr) follow(false);
 }
 
 CommandRun::~CommandRun() {
+  if (command_ && !command_.is_foreign()) end();
   if (pidfd_ >= 0) ::close(pidfd_);
 }
 
-void CommandRun::watch(const HeldSession& session, bool whole) {
+void CommandRun::end() noexcept {
+  try {
+    // It only reports then whether it runs.
+    if (at_once_) release();
+  } catch (const Error&) {
+    return;
+  }
+  if (!running()) return;
+  signal(SIGKILL);
+  while (!wait(std::chrono::milliseconds(100))) continue;
+}
+
+void CommandRun::Watch::add(const Event& event) {
+  if (!tree) return early.push_back(event);
+  if (!tree->takes(event)) return;
+  summary.add(event);
+  if (!tree->is_end(event)) return;
+  ended = true;
+  changed.notify_all();
+}
+
+void CommandRun::subscribe(const HeldSession& session) {
   const auto running = session.session();
   session_ = running;
-  watch_->tree.emplace(pid(), since_ns_, whole);
-  const auto pid_number = static_cast<std::uint32_t>(pid());
-  subscription_ = OfProcess(running->on_any([watch = watch_, pid_number, since = since_ns_](const Event& event) {
+  subscription_ = OfProcess(running->on_any([watch = watch_](const Event& event) {
     const std::lock_guard lock(watch->mutex);
-    if (!watch->tree->takes(event)) return;
-    watch->summary.add(event);
-    const auto* exit = event.get_if<ProcessExit>();
-    if (exit == nullptr || exit->process->pid != pid_number || exit->process->start_ns < since) return;
-    watch->ended = true;
-    watch->changed.notify_all();
+    watch->add(event);
   }));
 }
 
+void CommandRun::follow(bool whole) {
+  const std::lock_guard lock(watch_->mutex);
+  watch_->tree.emplace(pid(), since_ns_, whole);
+  for (const Event& event : std::exchange(watch_->early, {})) watch_->add(event);
+}
+
+void CommandRun::watch(const HeldSession& session, bool whole) {
+  subscribe(session);
+  follow(whole);
+}
+
 void CommandRun::release() {
+  // What failed is said once.
+  at_once_ = false;
   command_.get()->release();
   released_ = true;
 }

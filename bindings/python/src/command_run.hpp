@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <tracer/report.hpp>
 #include <tracer/run.hpp>
@@ -26,7 +27,11 @@ namespace tracer::python {
 class CommandRun {
  public:
   /// Forks; it waits for release(). `streams`: descriptors to be its input, output and errors; -1: the caller's.
-  CommandRun(CommandOptions options, std::optional<std::string> folder, std::array<int, 3> streams);
+  /// `session`: follows the caller already; the command is watched in it, and executes at once if it can. Null:
+  /// watch().
+  CommandRun(CommandOptions options, std::optional<std::string> folder, std::array<int, 3> streams,
+             const HeldSession* session);
+  /// Kills it if it still runs.
   ~CommandRun();
   CommandRun(const CommandRun&) = delete;
   CommandRun& operator=(const CommandRun&) = delete;
@@ -61,9 +66,15 @@ class CommandRun {
     std::mutex mutex;
     std::condition_variable changed;
     bool ended = false;
-    std::optional<ProcessTree> tree;
+    std::optional<ProcessTree> tree;  ///< Absent: its pid is not known yet.
+    std::vector<Event> early;         ///< What came meanwhile.
     Summary summary;
+
+    void add(const Event& event);
   };
+  void subscribe(const HeldSession& session);
+  void follow(bool whole);
+  void end() noexcept;
 
   std::uint64_t since_ns_;
   OfProcess<std::unique_ptr<Command>> command_;
@@ -72,6 +83,7 @@ class CommandRun {
   OfProcess<Subscription> subscription_;
   std::optional<int> status_;
   int pidfd_ = -1;
+  bool at_once_ = false;
   bool released_ = false;
 };
 

@@ -41,4 +41,9 @@ bool ProcessTree::takes(const Event& event) {
   return true;
 }
 
+bool ProcessTree::is_end(const Event& event) const {
+  const auto* exit = event.get_if<ProcessExit>();
+  return exit != nullptr && exit->process->pid == pid_ && exit->process->start_ns >= since_ns_;
+}
+
 }  // namespace tracer::python

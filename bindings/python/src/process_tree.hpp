@@ -21,6 +21,8 @@ class ProcessTree {
       : pid_(static_cast<std::uint32_t>(pid)), since_ns_(since_ns), whole_(whole) {}
 
   bool takes(const Event& event);
+  /// The command itself has ended: of an event that it takes.
+  bool is_end(const Event& event) const;
 
  private:
   using Identity = std::pair<std::uint32_t, std::uint64_t>;

@@ -24,7 +24,7 @@ std::vector<std::string> words_of(const py::object& words) {
 }
 
 std::unique_ptr<CommandRun> make_run(const py::object& argv, const py::object& environment, const py::object& cwd,
-                                     const py::object& user, std::array<int, 3> streams) {
+                                     const py::object& user, std::array<int, 3> streams, const HeldSession* session) {
   CommandOptions options;
   options.argv = words_of(argv);
   if (!environment.is_none()) options.environment = words_of(environment);
@@ -32,7 +32,7 @@ std::unique_ptr<CommandRun> make_run(const py::object& argv, const py::object& e
   auto folder = maybe_bytes_of(cwd);
   const py::gil_scoped_release released;
   if (name) options.user = find_user(*name);
-  return std::make_unique<CommandRun>(std::move(options), std::move(folder), streams);
+  return std::make_unique<CommandRun>(std::move(options), std::move(folder), streams, session);
 }
 
 const char* name_of(Bound bound) {
@@ -95,7 +95,7 @@ void copy_tree(const std::shared_ptr<HeldReader>& reader, pid_t pid, std::uint64
 void bind_run(py::module_& module) {
   py::class_<CommandRun>(module, "CommandRun")
       .def(py::init(&make_run), py::arg("argv"), py::arg("environment"), py::arg("cwd"), py::arg("user"),
-           py::arg("streams"))
+           py::arg("streams"), py::arg("session") = nullptr)
       .def_property_readonly("pid", &CommandRun::pid)
       .def_property_readonly("since_ns", &CommandRun::since_ns)
       .def("watch", &CommandRun::watch, py::arg("session"), py::arg("whole"), py::call_guard<py::gil_scoped_release>())

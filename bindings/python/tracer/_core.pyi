@@ -71,7 +71,7 @@ class RecordingReader:
 class CommandRun:
     def __init__(
         self, argv: Sequence[_Path], environment: Sequence[bytes] | None, cwd: _Path | None, user: str | None,
-        streams: Sequence[int],
+        streams: Sequence[int], session: Session | None = ...,
     ) -> None: ...
     @property
     def pid(self) -> int: ...

@@ -218,15 +218,17 @@ def run_in(
     """Session.run(): `task` names a task of its own; `sample`, `step` and `labels` are added to it."""
     options = _Options(argv, check, cwd, env, user, input, stdin, stdout, stderr, capture_output, text, encoding, errors,
                        timeout)
+    # What follows this process has the command from its fork on.
+    follows = open_session._core if open_session._follows == os.getpid() else None
     said = (task, sample, step, labels)
     if any(each is not None for each in said):
         name = task if task is not None else step if step is not None else os.path.basename(os.fsdecode(options.argv[0]))
         with open_session.task(name, sample=sample, step=step, labels=labels):
-            running = _Running(options)
+            running = _Running(options, follows)
     else:
-        running = _Running(options)
+        running = _Running(options, follows)
     with running:
-        if open_session._follows != os.getpid():
+        if follows is None:
             open_session._core.track(running.command.pid, open_session._context)
         status = running.finish(open_session, False)
         return running.result(open_session, status, False)
@@ -294,12 +296,15 @@ class _Options:
 class _Running:
     """A command that was forked. Whatever happens, it and its pipes are gone with the scope."""
 
-    def __init__(self, options: _Options) -> None:
+    def __init__(self, options: _Options, follows: _core.Session | None = None) -> None:
         self._options = options
+        self._watched = follows is not None
         self._pipes = Pipes(*options.streams, options.input)
+        # Of several coroutines each has a task of its own.
+        _core.sync_labels()
         try:
             self.command = _core.CommandRun(
-                options.argv, options.environment, options.cwd, options.user, self._pipes.theirs
+                options.argv, options.environment, options.cwd, options.user, self._pipes.theirs, follows
             )
         except BaseException:
             self._pipes.close()
@@ -332,7 +337,8 @@ class _Running:
         options = self._options
         begin = time.monotonic()
         deadline = None if options.timeout is None else begin + options.timeout
-        self.command.watch(in_session._core, whole)
+        if not self._watched:
+            self.command.watch(in_session._core, whole)
         self.command.release()
         self._pipes.started()
         in_time = self._pipes.exchange(deadline)
