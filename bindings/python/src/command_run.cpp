@@ -50,18 +50,19 @@ CommandRun::~CommandRun() {
 }
 
 void CommandRun::watch(const HeldSession& session, bool whole) {
+  const auto running = session.session();
+  session_ = running;
   watch_->tree.emplace(pid(), since_ns_, whole);
   const auto pid_number = static_cast<std::uint32_t>(pid());
-  subscription_ =
-      OfProcess(session.session()->on_any([watch = watch_, pid_number, since = since_ns_](const Event& event) {
-        const std::lock_guard lock(watch->mutex);
-        if (!watch->tree->takes(event)) return;
-        watch->summary.add(event);
-        const auto* exit = event.get_if<ProcessExit>();
-        if (exit == nullptr || exit->process->pid != pid_number || exit->process->start_ns < since) return;
-        watch->ended = true;
-        watch->changed.notify_all();
-      }));
+  subscription_ = OfProcess(running->on_any([watch = watch_, pid_number, since = since_ns_](const Event& event) {
+    const std::lock_guard lock(watch->mutex);
+    if (!watch->tree->takes(event)) return;
+    watch->summary.add(event);
+    const auto* exit = event.get_if<ProcessExit>();
+    if (exit == nullptr || exit->process->pid != pid_number || exit->process->start_ns < since) return;
+    watch->ended = true;
+    watch->changed.notify_all();
+  }));
 }
 
 void CommandRun::release() {
@@ -83,8 +84,18 @@ bool CommandRun::wait(std::chrono::milliseconds timeout) {
 }
 
 bool CommandRun::settle(std::chrono::milliseconds timeout) {
-  std::unique_lock lock(watch_->mutex);
-  return watch_->changed.wait_for(lock, timeout, [this] { return watch_->ended; });
+  using Clock = std::chrono::steady_clock;
+  // The session's thread looks by itself some times a second only.
+  constexpr std::chrono::microseconds kPause{200};
+  const auto until = Clock::now() + timeout;
+  static_cast<void>(command_.get());
+  const auto session = session_.lock();
+  for (;;) {
+    if (session) session->flush(timeout);
+    std::unique_lock lock(watch_->mutex);
+    if (watch_->changed.wait_for(lock, kPause, [this] { return watch_->ended; })) return true;
+    if (Clock::now() >= until) return false;
+  }
 }
 
 void CommandRun::unwatch() {

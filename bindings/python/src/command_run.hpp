@@ -68,6 +68,7 @@ class CommandRun {
   std::uint64_t since_ns_;
   OfProcess<std::unique_ptr<Command>> command_;
   std::shared_ptr<Watch> watch_ = std::make_shared<Watch>();
+  std::weak_ptr<Session> session_;
   OfProcess<Subscription> subscription_;
   std::optional<int> status_;
   int pidfd_ = -1;

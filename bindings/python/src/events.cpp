@@ -36,6 +36,16 @@ PyObject* checked(PyObject* made) {
   return made;
 }
 PyObject* none() { return Py_NewRef(Py_None); }
+/// What never changes is in no cycle: the collector need not look at it, which costs more than to make it.
+PyObject* untracked(PyObject* made) {
+  PyObject_GC_UnTrack(checked(made));
+  return made;
+}
+py::object new_tuple(std::size_t size) {
+  PyObject* made = checked(PyTuple_New(static_cast<Py_ssize_t>(size)));
+  // The empty one is everybody's.
+  return py::reinterpret_steal<py::object>(size == 0 ? made : untracked(made));
+}
 
 PyObject* new_value(bool value) { return Py_NewRef(value ? Py_True : Py_False); }
 template <class T>
@@ -47,7 +57,7 @@ PyObject* new_value(const std::string& text) { return checked(new_text(text)); }
 PyObject* new_value(EventKind kind) { return checked(new_text(to_string(kind))); }
 PyObject* new_value(Provenance provenance) { return checked(new_text(to_string(provenance))); }
 PyObject* new_value(const std::vector<std::string>& texts) {
-  py::object tuple = py::reinterpret_steal<py::object>(checked(PyTuple_New(static_cast<Py_ssize_t>(texts.size()))));
+  py::object tuple = new_tuple(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i)
     PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), new_value(texts[i]));
   return tuple.release().ptr();
@@ -101,7 +111,7 @@ class Filler {
   template <class U>
   void list(std::string_view, const std::vector<U>* members) {
     if (members == nullptr) return put(none());
-    auto tuple = py::reinterpret_steal<py::object>(checked(PyTuple_New(static_cast<Py_ssize_t>(members->size()))));
+    py::object tuple = new_tuple(members->size());
     for (std::size_t i = 0; i < members->size(); ++i)
       PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), new_object((*members)[i], made_).release().ptr());
     put(tuple.release().ptr());
@@ -131,7 +141,7 @@ template <Described T>
 py::object new_object(const T& value, Made* made) {
   const Layout& layout = layout_of<T>();
   if (layout.type == nullptr) py::module_::import("tracer._events");
-  auto object = py::reinterpret_steal<py::object>(checked(layout.type->tp_alloc(layout.type, 0)));
+  auto object = py::reinterpret_steal<py::object>(untracked(layout.type->tp_alloc(layout.type, 0)));
   Filler filler(layout, object.ptr(), made);
   walk(&value, filler);
   return object;

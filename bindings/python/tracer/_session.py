@@ -267,7 +267,7 @@ class Session(Source):
         return EventStream(self._core.queue(kinds, capacity_bytes), timeout, self._begin)
 
     def batches(
-        self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 4096,
+        self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 512,
         capacity_bytes: int = 64 << 20,
     ) -> Batches:
         """Likewise in lists of at most `most` events, which costs less for each."""
