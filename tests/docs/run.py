@@ -168,7 +168,7 @@ class Site(Workplace):
         page = reference.cpp_page(ROOT)
         for header in sorted((ROOT / "include/tracer").glob("*.hpp")):
             public = re.sub(r"^namespace internal {$.*?^}  // namespace internal$", "", header.read_text(), flags=re.M | re.S)
-            for name in re.findall(r"^(?:struct|class TRACER_EXPORT|enum class) (\w+)\b[^;]*$", public, re.M):
+            for name in re.findall(r"^(?:struct|class|enum class) (?:TRACER_EXPORT )?(\w+)\b[^;]*$", public, re.M):
                 self.assertIn(f"### `{name}`", page, header.name)
 
 
