@@ -6,7 +6,8 @@ usage: bench/python.py COMMAND [--rounds N]
 
 Commands: hooks (what an audit event that has nothing to do with tasks costs more, without and with an open session); table (a
 recording of a million processes as a pyarrow.Table, on one CPU: time, and memory beside that of the table; needs pyarrow and the
-target table_bench).
+target table_bench); events (how fast a full queue is read: as objects, lists and tables; needs table_bench); import (beside that
+of json); run (of `true`, in an open session, beside subprocess.run).
 Needs root and a package with its binary part: PYTHONPATH=bindings/python. Nothing else should run meanwhile.
 """
 
@@ -19,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -61,6 +63,17 @@ def hooks(rounds: int) -> None:
             print(f"{name:5} session {state:6}   {statistics.median(now):8.1f} ns, {more:+7.1f} ns, ratio {ratio:.2f}")
 
 
+def write_recording(folder: str, processes: int) -> str:
+    """Of made-up processes; returns its path."""
+    makers = [ROOT / "build" / preset / "bench" / "table_bench" for preset in ("release", "dev")]
+    maker = next((each for each in makers if each.exists()), None)
+    if maker is None:
+        raise SystemExit("build the target table_bench first")
+    file = os.path.join(folder, "made_up.tracer")
+    subprocess.run([maker, "write", str(processes), file], check=True, timeout=600)
+    return file
+
+
 TABLE = """
 import os, sys, time
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -80,14 +93,9 @@ print(time.perf_counter() - begin, time.process_time() - cpu, (peak() - before) 
 
 def table(rounds: int) -> None:
     """Seconds, CPU seconds, and peak memory by the table's own."""
-    makers = [ROOT / "build" / preset / "bench" / "table_bench" for preset in ("release", "dev")]
-    maker = next((each for each in makers if each.exists()), None)
-    if maker is None:
-        raise SystemExit("build the target table_bench first")
     found: list[list[float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "million.tracer")
-        subprocess.run([maker, "write", "1000000", file], check=True, timeout=600)
+        file = write_recording(folder, 1_000_000)
         print(f"recording      {os.path.getsize(file) / 1e6:8.1f} MB")
         for _ in range(rounds):
             done = subprocess.run(
@@ -100,7 +108,73 @@ def table(rounds: int) -> None:
     print(f"table          {found[0][3] / 1e6:8.1f} MB, {found[0][4]:.0f} rows")
 
 
-COMMANDS = {"hooks": hooks, "table": table}
+EVENTS = """
+import sys, time
+import tracer
+
+with tracer.session(source=sys.argv[1]) as session:
+    room = {"capacity_bytes": 4 << 30}
+    stream = {
+        "objects": lambda: session.events(**room),
+        "lists": lambda: session.batches(**room),
+        "tables": lambda: session.table_batches("processes", **room),
+    }[sys.argv[2]]()
+    whole = session.batches(**room)
+    session.flush()
+    begin = time.perf_counter()
+    for _ in stream:
+        pass
+    spent = time.perf_counter() - begin
+    print(sum(map(len, whole)) / spent, stream.dropped)
+"""
+
+
+def events(rounds: int) -> None:
+    """Events a second, from a queue that holds all of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = write_recording(folder, 200_000)
+        found: dict[str, list[float]] = {"objects": [], "lists": [], "tables": []}
+        for _ in range(rounds):
+            for name, rates in found.items():
+                done = subprocess.run(
+                    [sys.executable, "-c", EVENTS, file, name], check=True, capture_output=True, text=True, timeout=120
+                )
+                rate, dropped = map(float, done.stdout.split())
+                if dropped:
+                    raise SystemExit("the queue was too small")
+                rates.append(rate)
+    for name, rates in found.items():
+        print(f"{name:8} {statistics.median(rates):12,.0f} a second   best {max(rates):,.0f}, worst {min(rates):,.0f}")
+
+
+def import_time(rounds: int) -> None:
+    """Milliseconds of a whole interpreter that imports one or the other, in turns."""
+    found: dict[str, list[float]] = {"json": [], "tracer": []}
+    for _ in range(rounds):
+        for name, times in found.items():
+            begin = time.perf_counter()
+            subprocess.run([sys.executable, "-c", f"import {name}"], check=True, timeout=60)
+            times.append((time.perf_counter() - begin) * 1e3)
+    more = statistics.median(b - a for a, b in zip(found["json"], found["tracer"], strict=True))
+    print(f"import json {statistics.median(found['json']):.1f} ms, import tracer {more:+.1f} ms")
+
+
+def run(rounds: int) -> None:
+    """Milliseconds of tracer's run(["true"]) in an open session, and of subprocess.run(["true"]), in turns."""
+    import tracer
+
+    spent: dict[str, list[float]] = {"subprocess": [], "tracer": []}
+    with tracer.session() as session:
+        for _ in range(rounds * 20):
+            for name, function in (("subprocess", subprocess.run), ("tracer", session.run)):
+                begin = time.perf_counter()
+                function(["true"])
+                spent[name].append((time.perf_counter() - begin) * 1e3)
+    more = statistics.median(b - a for a, b in zip(spent["subprocess"], spent["tracer"], strict=True))
+    print(f"subprocess.run {statistics.median(spent['subprocess']):.2f} ms, run in a session {more:+.2f} ms")
+
+
+COMMANDS = {"hooks": hooks, "table": table, "events": events, "import": import_time, "run": run}
 
 
 def main() -> None:

@@ -61,6 +61,7 @@ def of_whole_kernel_tests(root):
 def of_sanitizer(root, preset):
     build = root / "build" / preset
     tests = [build / f"tests/{name}/{name}_tests" for name in ("unit", "fault", "kernel")]
+    tests += [build / "tests/c/c_walk", *build.glob("bindings/c/libtracer-c.so.*.*.*")]
     return digests(build, [*tests, *build.glob("lib/libtracer.so.*.*.*")]) | {"compiler": first_line_of("c++", "--version")}
 
 

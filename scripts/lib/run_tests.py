@@ -31,6 +31,10 @@ NOT_NATIVE = "-tse=*native*"  # All but those in which one kernel is as good as 
 WITH_THREADS = "-tse=*one_thread*"
 
 
+def c_tests(preset):
+    return ["ctest", "--test-dir", ROOT / "build" / preset, "-L", "^c$", "--no-tests=error", "--output-on-failure"]
+
+
 class TestRun:
     def __init__(self, arguments):
         self.quick = arguments.what == "quick"
@@ -132,8 +136,7 @@ class TestRun:
 
     def c_interface(self):
         parts = artifacts.of_c_interface(ROOT)
-        command = ["ctest", "--test-dir", ROOT / "build/dev", "-L", "^c$", "--no-tests=error", "--output-on-failure"]
-        if not self.as_passed("c interface", parts) and self.report.step("c interface", command).clean:
+        if not self.as_passed("c interface", parts) and self.report.step("c interface", c_tests("dev")).clean:
             self.stamps.record("c interface", parts)
 
     def python_modules(self, quiet):
@@ -161,7 +164,8 @@ class TestRun:
         """The second is built while the first is tested."""
         presets = [preset for preset in ("asan", "tsan") if self.in_time(preset)]
         with ThreadPoolExecutor(1) as beside:
-            builds = [beside.submit(self.build, preset, "unit_tests", "fault_tests", "kernel_tests") for preset in presets]
+            targets = ("unit_tests", "fault_tests", "kernel_tests", "tests/c/all")
+            builds = [beside.submit(self.build, preset, *targets) for preset in presets]
             for preset, build in zip(presets, builds):
                 build.result()
                 self.sanitized(preset)
@@ -177,6 +181,7 @@ class TestRun:
         # At its end the leak detector makes a process of its own, which these tests would see.
         outcomes.append(run_twice(self.report, f"{preset}: kernel", [tests / "kernel/kernel_tests", SANITIZED],
                                   env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}))
+        outcomes.append(self.report.step(f"{preset}: c interface", c_tests(preset)))
         if all(outcome.clean for outcome in outcomes):
             self.stamps.record(preset, parts)
 

@@ -92,6 +92,7 @@ def python_page(root):
     all_public = {name for public in names.values() for name in public}
     hidden = {node.name: node for tree in trees.values() for node in tree.body
               if isinstance(node, ast.ClassDef) and node.name not in all_public}
+    everywhere = {node.name: node for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)}
     for module, public in names.items():
         tree = trees[module]
         title = (ast.get_docstring(tree) or module.strip("_")).split("\n")[0].rstrip(".")
@@ -99,7 +100,7 @@ def python_page(root):
         of_module = {node.name: node for node in tree.body
                      if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))}
         for name in public:
-            node = of_module.get(name)
+            node = of_module.get(name, everywhere.get(name))
             if isinstance(node, ast.ClassDef):
                 parts.append(class_text(node, hidden))
             elif node:

@@ -254,6 +254,7 @@ class Host(Watch):
 
     def test_the_host_s_watch_sees_a_process_that_nobody_named(self):
         watch = self.start_watch("--host")
+        self.wait_for_start_of(os.getpid())
         subprocess.run(["/bin/echo", self.folder], stdout=subprocess.DEVNULL, check=True)
         self.end_watch(watch)
         self.assertIn(self.folder, self.echoes())

@@ -167,7 +167,8 @@ class Site(Workplace):
         self.assertEqual(missing, [])
         page = reference.cpp_page(ROOT)
         for header in sorted((ROOT / "include/tracer").glob("*.hpp")):
-            for name in re.findall(r"^(?:struct|class TRACER_EXPORT|enum class) (\w+)\b[^;]*$", header.read_text(), re.M):
+            public = re.sub(r"^namespace internal {$.*?^}  // namespace internal$", "", header.read_text(), flags=re.M | re.S)
+            for name in re.findall(r"^(?:struct|class|enum class) (?:TRACER_EXPORT )?(\w+)\b[^;]*$", public, re.M):
                 self.assertIn(f"### `{name}`", page, header.name)
 
 
