@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The binary part of the package for another Python: the sources are compiled as in build/dev, with that one's headers, and
-linked with build/dev's library. Nothing of libtracer itself is built again."""
+"""The binary part of the package for another Python: the sources are compiled as in build/dev, with that one's headers and
+without optimization, and linked with build/dev's library. Nothing of libtracer itself is built again."""
 import concurrent.futures
 import json
 import os
@@ -48,7 +48,7 @@ def built_package(python, dev=ROOT / "build/dev"):
     def compiled(entry):
         output = build / (pathlib.Path(entry["file"]).name + ".o")
         command = re.sub(r"-isystem \S*/include/python3\S*", headers, entry["command"])
-        command = re.sub(r" -o \S+", f" -o {shlex.quote(str(output))}", command)
+        command = re.sub(r" -o \S+", f" -O0 -g0 -o {shlex.quote(str(output))}", command)
         return run_quietly(f"{output.name} for Python {python.name}", "sh", "-c", command, cwd=entry["directory"])
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

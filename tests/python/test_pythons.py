@@ -18,9 +18,11 @@ import sys, sysconfig, tracer._core, tracer, subprocess
 free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 assert not free or not sys._is_gil_enabled(), "importing it has turned the global lock on"
 with tracer.session() as session:
+    events = session.events(kinds={"process_exit"}, timeout=0)
     with session.task("first"):
         subprocess.run(["true"], check=True)
-    exits = [event for event in session.events(kinds={"process_exit"}, timeout=0)]
+    assert session.flush(30)
+    exits = list(events)
 assert [event.context.task for event in exits] == ["first"], exits
 """
 GET = "TRACER_GET_PYTHONS"

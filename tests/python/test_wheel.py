@@ -17,7 +17,8 @@ MOST_BYTES = 8_000_000
 NEWEST_GLIBC = 36  # 2.36 is Debian 12's.
 # What a minimal machine has, and what is traced here.
 TOOLS = ("sh", "env", "true", "cat", "ldd", "uname")
-WITHOUT_HEADERS = (shutil.which("unshare") or "unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/include && exec "$@"', "sh")
+WITHOUT_HEADERS = (shutil.which("unshare") or "unshare", "--mount", "sh", "-c",
+                   'mount -t tmpfs none /usr/include && exec "$@"', "sh")
 
 LOADED = """
 import tracer._core

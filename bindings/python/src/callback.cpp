@@ -6,7 +6,7 @@
 
 #include "binders.hpp"
 #include "events.hpp"
-#include "finalizing.hpp"
+#include "gil.hpp"
 
 namespace py = pybind11;
 
@@ -20,7 +20,7 @@ class Callback {
   explicit Callback(py::function function) : function_(function.release().ptr()) {}
   ~Callback() {
     if (is_finalizing()) return;
-    const py::gil_scoped_acquire acquired;
+    const AcquiredGil acquired;
     Py_DECREF(function_);
   }
   Callback(const Callback&) = delete;
@@ -28,7 +28,7 @@ class Callback {
 
   void call(const Event& event) const {
     if (is_finalizing()) return;
-    const py::gil_scoped_acquire acquired;
+    const AcquiredGil acquired;
     try {
       const py::object made = object_of(event);
       py::reinterpret_steal<py::object>(PyObject_CallOneArg(function_, made.ptr()));
@@ -49,7 +49,7 @@ class Callback {
 std::unique_ptr<HeldSubscription> subscribe(const std::shared_ptr<Session>& session, std::optional<EventKind> kind,
                                             py::function callback) {
   auto held = std::make_shared<Callback>(std::move(callback));
-  const py::gil_scoped_release released;
+  const ReleasedGil released;
   return std::make_unique<HeldSubscription>(session->on_any([held = std::move(held), kind](const Event& event) {
     if (!kind || event.kind() == *kind) held->call(event);
   }));
@@ -57,7 +57,7 @@ std::unique_ptr<HeldSubscription> subscribe(const std::shared_ptr<Session>& sess
 
 void bind_callback(py::module_& module) {
   py::class_<HeldSubscription>(module, "Subscription")
-      .def("cancel", &HeldSubscription::cancel, py::call_guard<py::gil_scoped_release>())
+      .def("cancel", &HeldSubscription::cancel, py::call_guard<ReleasedGil>())
       .def_property_readonly("active", &HeldSubscription::active);
 }
 

@@ -5,6 +5,7 @@
 
 #include "binders.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -15,7 +16,7 @@ void bind_check(py::module_& module) {
   module.def("check", [] {
     CheckReport report;
     {
-      const py::gil_scoped_release released;
+      const ReleasedGil released;
       report = check();
     }
     py::list items;
@@ -33,7 +34,7 @@ void bind_check(py::module_& module) {
       "check_engine_rules",
       [](const py::object& file) {
         const std::string path = bytes_of(file);
-        const py::gil_scoped_release released;
+        const ReleasedGil released;
         check_engine_rules(path);
       },
       py::arg("file"));

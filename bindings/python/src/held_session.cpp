@@ -7,7 +7,7 @@
 
 #include <pybind11/pybind11.h>
 
-#include "finalizing.hpp"
+#include "gil.hpp"
 #include "session.hpp"
 
 namespace py = pybind11;
@@ -42,7 +42,7 @@ HeldSession::~HeldSession() {
   }
   try {
     if (PyGILState_Check() != 0) {
-      const py::gil_scoped_release released;
+      const ReleasedGil released;
       close();
     } else {
       close();

@@ -18,6 +18,7 @@
 #include "context.hpp"
 #include "context/layers.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 #include "session.hpp"
 #include "task_scope.hpp"
 
@@ -118,7 +119,7 @@ std::optional<pid_t> peek_pid(int descriptor) {
   std::int64_t pid = 0;
   bool known = false;
   {
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     ssize_t count;
     do {
       count = ::tee(descriptor, pipe[1], sizeof pid, 0);
@@ -141,7 +142,7 @@ void label_process(pid_t pid) {
       if (auto living = session.session.lock()) said.emplace_back(std::move(living), std::move(*context));
       break;
     }
-  const py::gil_scoped_release released;
+  const ReleasedGil released;
   for (const auto& [session, context] : said) {
     try {
       session->track(pid, context);

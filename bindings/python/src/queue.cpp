@@ -13,6 +13,7 @@
 
 #include "binders.hpp"
 #include "events.hpp"
+#include "gil.hpp"
 #include "text.hpp"
 #include "wait.hpp"
 
@@ -67,7 +68,7 @@ void bind_queue(py::module_& module) {
           [](const HeldQueue& queue, std::size_t most) {
             std::vector<Event> events;
             {
-              const py::gil_scoped_release released;
+              const ReleasedGil released;
               events.resize(most);
               events.resize(queue.get().read(events));
             }
@@ -83,10 +84,9 @@ void bind_queue(py::module_& module) {
           py::arg("timeout") = py::none())
       .def("fd", [](const HeldQueue& queue) { return queue.get().fd(); })
       .def(
-          "ended", [](const HeldQueue& queue) { return queue.get().ended(); }, py::call_guard<py::gil_scoped_release>())
+          "ended", [](const HeldQueue& queue) { return queue.get().ended(); }, py::call_guard<ReleasedGil>())
       .def(
-          "dropped", [](const HeldQueue& queue) { return queue.get().dropped(); },
-          py::call_guard<py::gil_scoped_release>());
+          "dropped", [](const HeldQueue& queue) { return queue.get().dropped(); }, py::call_guard<ReleasedGil>());
 }
 
 }  // namespace tracer::python

@@ -15,6 +15,7 @@
 
 #include "binders.hpp"
 #include "events.hpp"
+#include "gil.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -41,13 +42,13 @@ void bind_recording(py::module_& module) {
   py::class_<HeldReader, std::shared_ptr<HeldReader>>(module, "RecordingReader")
       .def(py::init([](const py::object& file) {
              const std::string path = bytes_of(file);
-             const py::gil_scoped_release released;
+             const ReleasedGil released;
              return std::make_shared<HeldReader>(RecordingReader(std::filesystem::path(path)));
            }),
            py::arg("file"))
       .def(py::init([](int fd, const py::str& name) {
              std::string text = bytes_of(name);
-             const py::gil_scoped_release released;
+             const ReleasedGil released;
              return std::make_shared<HeldReader>(RecordingReader(opened_again(fd, text), std::move(text)));
            }),
            py::arg("fd"), py::arg("name"))
@@ -57,7 +58,7 @@ void bind_recording(py::module_& module) {
           [](HeldReader& reader, std::size_t most) {
             std::vector<Event> events;
             {
-              const py::gil_scoped_release released;
+              const ReleasedGil released;
               events = reader.read(most);
             }
             return objects_of(events);
@@ -65,7 +66,7 @@ void bind_recording(py::module_& module) {
           py::arg("most"))
       .def(
           "skip", [](HeldReader& reader, std::size_t most) { return reader.read(most).size(); }, py::arg("most"),
-          py::call_guard<py::gil_scoped_release>())
+          py::call_guard<ReleasedGil>())
       .def("damage", [](const HeldReader& reader) {
         const RecordingDamage damage = reader.damage();
         return py::make_tuple(damage.skipped_bytes, damage.skipped_events, damage.missing_frames, damage.read_error,

@@ -12,6 +12,7 @@
 
 #include "binders.hpp"
 #include "figures.hpp"
+#include "gil.hpp"
 #include "recording.hpp"
 #include "report_text.hpp"
 #include "screen.hpp"
@@ -192,7 +193,7 @@ NativeReport read_report(RecordingReader& reader, const ReportOptions& options) 
   Reading reading(options);
   for (bool more = true; more;) {
     {
-      const py::gil_scoped_release released;
+      const ReleasedGil released;
       for (std::size_t i = 0; more && i < kEventsAtOnce; ++i) {
         const std::optional<Event> event = reader.next();
         more = event.has_value();
@@ -201,7 +202,7 @@ NativeReport read_report(RecordingReader& reader, const ReportOptions& options) 
     }
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   }
-  const py::gil_scoped_release released;
+  const ReleasedGil released;
   return reading.finish(reader, options);
 }
 
@@ -213,7 +214,7 @@ void bind_report(py::module_& module) {
       .def("notes", &notes, py::arg("columns"), py::arg("utf8"));
   py::class_<SessionFigures>(module, "SessionFigures");
   module.def("session_figures", &figures_of, py::arg("session"), py::arg("lived_before"),
-             py::call_guard<py::gil_scoped_release>());
+             py::call_guard<ReleasedGil>());
   module.def("report_of_reader", &report_of_reader, py::arg("reader"), py::arg("session"), py::arg("figures"),
              py::arg("part"), py::arg("command_pid"), py::arg("most_processes"));
   module.def("report_of_file", &report_of_file, py::arg("path"), py::arg("most_processes"));

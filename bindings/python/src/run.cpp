@@ -8,6 +8,7 @@
 
 #include "binders.hpp"
 #include "command_run.hpp"
+#include "gil.hpp"
 #include "text.hpp"
 #include "wait.hpp"
 
@@ -30,7 +31,7 @@ std::unique_ptr<CommandRun> make_run(const py::object& argv, const py::object& e
   if (!environment.is_none()) options.environment = words_of(environment);
   const auto name = maybe_bytes_of(user);
   auto folder = maybe_bytes_of(cwd);
-  const py::gil_scoped_release released;
+  const ReleasedGil released;
   if (name) options.user = find_user(*name);
   return std::make_unique<CommandRun>(std::move(options), std::move(folder), streams, session);
 }
@@ -53,7 +54,7 @@ py::dict usage_of(const CommandRun& run, const HeldSession* session) {
   Report report;
   std::optional<Figure> largest;
   {
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     std::tie(report, largest) = run.report(session);
   }
   const ReportRow& total = report.total;
@@ -98,8 +99,8 @@ void bind_run(py::module_& module) {
            py::arg("streams"), py::arg("session") = nullptr)
       .def_property_readonly("pid", &CommandRun::pid)
       .def_property_readonly("since_ns", &CommandRun::since_ns)
-      .def("watch", &CommandRun::watch, py::arg("session"), py::arg("whole"), py::call_guard<py::gil_scoped_release>())
-      .def("release", &CommandRun::release, py::call_guard<py::gil_scoped_release>())
+      .def("watch", &CommandRun::watch, py::arg("session"), py::arg("whole"), py::call_guard<ReleasedGil>())
+      .def("release", &CommandRun::release, py::call_guard<ReleasedGil>())
       .def(
           "wait",
           [](CommandRun& run, std::optional<double> timeout) {
@@ -115,10 +116,10 @@ void bind_run(py::module_& module) {
             return wait_interruptibly(timeout, [&](std::chrono::milliseconds slice) { return run.settle(slice); });
           },
           py::arg("timeout"))
-      .def("unwatch", &CommandRun::unwatch, py::call_guard<py::gil_scoped_release>())
+      .def("unwatch", &CommandRun::unwatch, py::call_guard<ReleasedGil>())
       .def("usage", &usage_of, py::arg("session") = nullptr);
   module.def("copy_tree", &copy_tree, py::arg("reader"), py::arg("pid"), py::arg("since_ns"), py::arg("whole"),
-             py::arg("fd"), py::arg("name"), py::call_guard<py::gil_scoped_release>());
+             py::arg("fd"), py::arg("name"), py::call_guard<ReleasedGil>());
 }
 
 }  // namespace tracer::python

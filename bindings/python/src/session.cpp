@@ -12,6 +12,7 @@
 #include "context.hpp"
 #include "errors.hpp"
 #include "events.hpp"
+#include "gil.hpp"
 #include "options.hpp"
 #include "queue.hpp"
 #include "text.hpp"
@@ -28,18 +29,18 @@ using Held = std::shared_ptr<HeldSession>;
 Held open_session(const py::dict& keywords, const py::object& recording) {
   SessionOptions options = options_of(keywords);
   if (recording.is_none()) {
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     return std::make_shared<HeldSession>(std::move(options));
   }
   const std::string file = bytes_of(recording);
-  const py::gil_scoped_release released;
+  const ReleasedGil released;
   return std::make_shared<HeldSession>(recording_source(file), std::move(options));
 }
 
 /// What `ask` returns, made without the GIL.
 template <class Ask>
 auto without_gil(Ask ask) {
-  const py::gil_scoped_release released;
+  const ReleasedGil released;
   return ask();
 }
 
@@ -83,9 +84,9 @@ void bind_session(py::module_& module) {
   const auto kind = [](const py::object& name) { return name.is_none() ? std::nullopt : std::optional(kind_of(name)); };
   py::class_<HeldSession, Held>(module, "Session")
       .def(py::init(&open_session), py::arg("options"), py::arg("recording") = py::none())
-      .def("record", &HeldSession::record, py::arg("fd"), py::arg("name"), py::call_guard<py::gil_scoped_release>())
-      .def("start", &HeldSession::start, py::call_guard<py::gil_scoped_release>())
-      .def("close", &HeldSession::close, py::call_guard<py::gil_scoped_release>())
+      .def("record", &HeldSession::record, py::arg("fd"), py::arg("name"), py::call_guard<ReleasedGil>())
+      .def("start", &HeldSession::start, py::call_guard<ReleasedGil>())
+      .def("close", &HeldSession::close, py::call_guard<ReleasedGil>())
       .def_property_readonly("open", &HeldSession::open)
       .def_property_readonly("forked", &HeldSession::forked)
       .def_property_readonly("from_kernel", &HeldSession::from_kernel)
@@ -150,7 +151,7 @@ void bind_session(py::module_& module) {
              const auto problem = without_gil([&] { return held.recording_problem(); });
              return problem ? problem_of(*problem) : py::none();
            })
-      .def("recording_dropped", &HeldSession::recording_dropped, py::call_guard<py::gil_scoped_release>())
+      .def("recording_dropped", &HeldSession::recording_dropped, py::call_guard<ReleasedGil>())
       .def(
           "queue",
           [](const HeldSession& held, const py::object& kinds, std::size_t capacity_bytes) {

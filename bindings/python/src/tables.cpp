@@ -14,6 +14,7 @@
 #include "arrow_columns.hpp"
 #include "binders.hpp"
 #include "errors.hpp"
+#include "gil.hpp"
 #include "queue.hpp"
 #include "recording.hpp"
 #include "streams.hpp"
@@ -76,7 +77,7 @@ class BatchReader {
     ArrowArray array{};
     int result = 0;
     {
-      const py::gil_scoped_release released;
+      const ReleasedGil released;
       const std::lock_guard lock(mutex_);
       result = stream_->get_next(stream_.get(), &array);
     }
@@ -121,7 +122,7 @@ class LiveTable {
   py::object read(const HeldQueue& queue, std::size_t most) {
     ArrowArray array{};
     {
-      const py::gil_scoped_release released;
+      const ReleasedGil released;
       const std::lock_guard lock(mutex_);
       std::vector<Event> events(most);
       events.resize(queue.get().read(events));
@@ -151,7 +152,7 @@ py::tuple stream_capsule(HeldReader& reader, std::string_view name, std::size_t 
   auto status = std::make_shared<StreamStatus>();
   ArrowArrayStream stream{};
   {
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     export_table(reader.take(), table, &stream, {.rows_per_batch = rows_per_batch});
     stream = watched(stream, status);
   }

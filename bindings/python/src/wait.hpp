@@ -7,6 +7,8 @@
 #include <chrono>
 #include <optional>
 
+#include "gil.hpp"
+
 namespace tracer::python {
 
 /// Calls `step(slice)` without the GIL, again and again, until it says true; false when `timeout_s` has passed (absent:
@@ -27,7 +29,7 @@ bool wait_interruptibly(std::optional<double> timeout_s, Step step) {
                          std::chrono::milliseconds(0), kSlice);
     bool done = false;
     {
-      const pybind11::gil_scoped_release released;
+      const ReleasedGil released;
       done = step(slice);
     }
     if (done) return true;
