@@ -111,7 +111,7 @@ def build_free_threaded(place):
     options = {"cwd": state, "env": os.environ | {"APT_CONFIG": str(state / "apt.conf")}}
     run_quietly("Debian's list of sources", "apt-get", "-q", "update", **options)
     run_quietly(f"the source of {SOURCE}", "apt-get", "-q", "--download-only", "source", SOURCE, **options)
-    archive, = state.glob("*.orig.tar.*")
+    archive, = (path for path in state.glob("*.orig.tar.*") if path.suffix != ".asc")
     run_quietly(archive.name, "tar", "xf", archive, "-C", "tree", "--strip-components=1", cwd=state)
     tree = {"cwd": state / "tree"}
     run_quietly("configure", "./configure", "--disable-gil", "--disable-test-modules", "--without-ensurepip",
