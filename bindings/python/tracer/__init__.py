@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Requested as Requested, RunFinish as RunFinish, RunStart as RunStart, SessionEnd as SessionEnd,
         SnapshotEnd as SnapshotEnd, TaskFinish as TaskFinish, TaskStart as TaskStart, ToolSample as ToolSample,
     )
+    from ._open import session as session
     from ._recording import Recording as Recording, read as read
     from ._report import (
         CgroupMemory as CgroupMemory, Certificate as Certificate, Failure as Failure, Figure as Figure,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
         ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Timeline as Timeline, TimeShare as TimeShare,
     )
     from ._run import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage, run as run
-    from ._session import Session as Session, session as session
+    from ._session import Session as Session
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
     from ._streams import Batches as Batches, EventStream as EventStream, TableBatches as TableBatches
     from ._tables import Batch as Batch, Table as Table
@@ -56,11 +57,12 @@ _NAMES_IN = {
     "_events": "EVENT_KINDS CgroupSample Context ContextChange ContextTotals Event FailedProcess Host KindCount Label "
     "Ledger Loss Overruled ProcessExec ProcessExit ProcessSample ProcessStart ProgramAccount Progress Provenance "
     "Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
+    "_open": "session",
     "_recording": "Recording read",
     "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "
     "TimeShare Timeline",
     "_run": "CommandFailedError RunResult Usage run",
-    "_session": "Session session",
+    "_session": "Session",
     "_state": "Damage FamilyState Statistics",
     "_streams": "Batches EventStream TableBatches",
     "_tables": "Batch Table",

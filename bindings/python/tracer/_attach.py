@@ -7,7 +7,8 @@ import os
 from typing import Any
 
 from ._errors import InvalidArgumentError, Problem
-from ._session import Session, session
+from ._open import session
+from ._session import Session
 
 __all__ = ["attach"]
 

@@ -8,7 +8,8 @@ import shlex
 from typing import Any, NoReturn
 
 from ._errors import InvalidArgumentError
-from ._session import Session, session
+from ._open import session
+from ._session import Session
 
 __all__ = ["load"]
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._errors import InvalidArgumentError, NotPermittedError, Problem, TracerError
+from ._open import session
 from ._pipes import Pipes
-from ._session import Session, session
+from ._session import Session
 from ._source import Source
 from ._spool import Spool
 

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tracer.session(): opens a session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+
+from ._errors import InvalidArgumentError, Problem
+from ._options import context_fields, filter_rules
+from ._session import Session
+
+__all__ = ["session"]
+
+Path = str | bytes | os.PathLike[str]
+
+
+def session(
+    *,
+    pipeline: str | None = None,
+    run: str | None = None,
+    sample: str | None = None,
+    step: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    record: Path | None = None,
+    source: Path = "kernel",
+    pid: int | Collection[int] | None = None,
+    cgroup: Path | Collection[Path] | None = None,
+    uid: int | Collection[int] | None = None,
+    exe: str | Collection[str] | None = None,
+    tool: str | Collection[str] | None = None,
+    argument: str | Collection[str] | None = None,
+    exclude_pid: int | Collection[int] | None = None,
+    exclude_cgroup: Path | Collection[Path] | None = None,
+    exclude_uid: int | Collection[int] | None = None,
+    exclude_exe: str | Collection[str] | None = None,
+    exclude_tool: str | Collection[str] | None = None,
+    exclude_argument: str | Collection[str] | None = None,
+    host: bool = False,
+    families: Collection[str] | None = None,
+    sample_interval: float | None = None,
+    max_cost_share: float | None = None,
+    ring_bytes: int | None = None,
+    max_processes: int | None = None,
+    max_contexts: int | None = None,
+    max_labeled_threads: int | None = None,
+    max_announcements: int | None = None,
+    mask_secrets: bool = True,
+    read_engine_notes: bool = True,
+    tool_rules: Path | None = None,
+    secret_rules: Path | None = None,
+    engine_rules: Path | None = None,
+) -> Session:
+    """Opens a session, which begins at once.
+
+    By default it follows this Python process and all that it starts. `pid`, `cgroup`, `uid`, `exe`, `tool`, `argument`
+    follow those instead, `host=True` everything, and `exclude_…` leaves out. `pipeline`, `run`, `sample`, `step` and
+    `labels` label what is followed by pid or cgroup, and so what this process starts.
+
+    `record`: a file for the recording; without it there is a temporary one, which is gone with the session and its
+    tables. `source`: "kernel", or a recording to be replayed. `families`: of "waits" and "snapshots", both by default;
+    `sample_interval`: seconds between snapshots (default 1.0). `max_cost_share`: of one CPU, above which the most
+    expensive family is given up. The rest is as in SessionOptions of C++.
+
+    Raises NotPermittedError (with the capability that is missing), UnsupportedKernelError, InvalidArgumentError,
+    RecordingError, RulesError.
+    """
+    subjects = {
+        "pid": pid, "cgroup": cgroup, "uid": uid, "exe": exe, "tool": tool, "argument": argument,
+        "exclude_pid": exclude_pid, "exclude_cgroup": exclude_cgroup, "exclude_uid": exclude_uid,
+        "exclude_exe": exclude_exe, "exclude_tool": exclude_tool, "exclude_argument": exclude_argument,
+    }
+    context = context_fields(pipeline=pipeline, run=run, sample=sample, step=step, labels=labels)
+    includes = any(value is not None for name, value in subjects.items() if not name.startswith("exclude_"))
+    recording = _recording_of(source)
+    if host and includes:
+        raise InvalidArgumentError("host=True follows everything: it can't be combined with what else to follow")
+    follows = None
+    if not includes and not host and recording is None:
+        follows = os.getpid()
+        subjects["pid"] = follows
+    options = {
+        "rules": filter_rules(context, subjects), "families": families, "sample_interval": sample_interval,
+        "max_cost_share": max_cost_share, "ring_bytes": ring_bytes, "max_processes": max_processes,
+        "max_contexts": max_contexts, "max_labeled_threads": max_labeled_threads,
+        "max_announcements": max_announcements, "mask_secrets": mask_secrets,
+        "read_engine_notes": read_engine_notes, "tool_rules": tool_rules, "secret_rules": secret_rules,
+        "engine_rules": engine_rules,
+    }
+    return Session(options, context, record, recording, follows)
+
+
+def _recording_of(source: Path) -> Path | None:
+    """The place of other sources to come."""
+    if source == "kernel":
+        return None
+    if isinstance(source, (str, bytes, os.PathLike)) and os.path.exists(source):
+        return source
+    raise InvalidArgumentError(
+        (
+            Problem("TRC101", None, f"there is no source {source!r}",
+                    'give "kernel", or the path of a recording', ""),
+        )
+    )
