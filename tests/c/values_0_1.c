@@ -37,6 +37,7 @@ IS(TRACER_TIMED_OUT, -205);
 IS(TRACER_ENDED, -206);
 IS(TRACER_FORKED, -207);
 IS(TRACER_WRONG_SIZE, -208);
+IS(TRACER_REAPED, -209);
 WIDE(tracer_filter_subject, 4);
 WIDE(tracer_announcement_key, 4);
 IS(TRACER_FILTER_TREE, 1);

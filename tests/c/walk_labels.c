@@ -70,6 +70,12 @@ void walk_labels(void) {
   tracer_session* session = session_of_own_tree();
   tracer_queue* queue = NULL;
   REQUIRE_OK(tracer_session_queue(session, NULL, &queue, &error));
+  /* Before the start there is nobody to label for. */
+  tracer_label* early = NULL;
+  CHECK(tracer_session_label_thread(session, NULL, &early, &error) == TRACER_ERROR_CONTRADICTION && early == NULL);
+  CHECK(string_has(error.text, "tracer_session_start()"));
+  tracer_error_release(&error);
+  CHECK(tracer_session_unlabel_thread(session) == TRACER_ERROR_CONTRADICTION);
   REQUIRE_OK(tracer_session_start(session, &error));
   fork_child(10);
   tracer_label* outer = label(session, "outer");

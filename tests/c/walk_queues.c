@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 static int readable(int fd, int timeout_ms) {
@@ -141,7 +142,65 @@ static void own_thread(void) {
   tracer_session_free(session);
 }
 
+/* Losses, which every queue gets, leave the descriptor readable only until they were read. */
+static void losses_read(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  const tracer_event_kind kind = TRACER_EVENT_LOSS;
+  tracer_session_options options = TRACER_SESSION_OPTIONS_INIT;
+  options.families = TRACER_FAMILY_LIFECYCLE;
+  options.max_processes = 2;
+  tracer_session* session = NULL;
+  REQUIRE_OK(tracer_session_new(&options, &session, &error));
+  tracer_queue_options wanted = TRACER_QUEUE_OPTIONS_INIT;
+  wanted.kinds = &kind;
+  wanted.kind_count = 1;
+  tracer_queue* queue = NULL;
+  REQUIRE_OK(tracer_session_queue(session, &wanted, &queue, &error));
+  REQUIRE_OK(tracer_session_start(session, &error));
+  REQUIRE(readable(tracer_queue_fd(queue), 10000));
+  tracer_event_buffer* buffer = tracer_event_buffer_new(64);
+  int quiet = 0;
+  int64_t losses = 0;
+  for (int i = 0; i < 1000 && !quiet; ++i) {
+    const int64_t count = tracer_queue_read(queue, buffer, 0);
+    REQUIRE(count >= 0);
+    losses += count;
+    quiet = losses != 0 && !readable(tracer_session_fd(session), 0);
+    usleep(1000);
+  }
+  CHECK(quiet);
+  tracer_event_buffer_free(buffer);
+  tracer_queue_free(queue);
+  tracer_session_free(session);
+}
+
+static int epoll_of(int fd) {
+  struct epoll_event wanted = {.events = EPOLLIN};
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  REQUIRE(epoll >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &wanted) == 0);
+  return epoll;
+}
+
+/* Linux allows few epolls within each other: that of a caller may be in one more. */
+static void nested(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_session_options options = TRACER_SESSION_OPTIONS_INIT;
+  options.reader = TRACER_READER_POLL;
+  options.families = TRACER_FAMILY_LIFECYCLE;
+  tracer_session* session = NULL;
+  REQUIRE_OK(tracer_session_new(&options, &session, &error));
+  const int inner = epoll_of(tracer_session_fd(session));
+  const int outer = epoll_of(inner);
+  REQUIRE_OK(tracer_session_start(session, &error));
+  CHECK(readable(outer, 10000));
+  close(outer);
+  close(inner);
+  tracer_session_free(session);
+}
+
 void walk_queues(void) {
+  nested();
+  losses_read();
   descriptor();
   limited();
   woken(TRACER_READER_POLL);
