@@ -238,7 +238,7 @@ static int32_t be_slow(void* data, const tracer_event* event) {
   return 0;
 }
 
-enum { QUEUES = 200 };
+enum { QUEUES = 100 };
 
 struct freed_beside {
   tracer_queue* queues[QUEUES];
@@ -257,7 +257,7 @@ static void* free_queues(void* data) {
 static void queues_freed_beside(void) {
   tracer_error error = TRACER_ERROR_INIT;
   int late = 0;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 20; ++i) {
     struct slow slow = {0, 0};
     tracer_session* session = replay(TRACER_READER_OWN_THREAD);
     tracer_subscription* subscription = NULL;

@@ -55,6 +55,40 @@ static void signals(void) {
   tracer_command_free(command);
 }
 
+/* Without a copy of the caller: it runs when it is made, and the release says whether it could. */
+static void at_once(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  const tracer_string argv[] = {tracer_string_of("sh"), tracer_string_of("-c"), tracer_string_of("exit 3")};
+  tracer_command_options options = TRACER_COMMAND_OPTIONS_INIT;
+  options.argv = argv;
+  options.argc = 3;
+  options.at_once = 1;
+  tracer_command* command = NULL;
+  REQUIRE_OK(tracer_command_new(&options, &command, &error));
+  CHECK(WEXITSTATUS(wait_for(command)) == 3);
+  CHECK(tracer_command_release(command, &error) == TRACER_OK);
+  tracer_command_free(command);
+  const tracer_string missing = tracer_string_of("no-such-command-anywhere");
+  options.argv = &missing;
+  options.argc = 1;
+  REQUIRE_OK(tracer_command_new(&options, &command, &error));
+  int status = 0;
+  CHECK(tracer_command_ended(command, &status) == TRACER_ENDED);
+  CHECK(tracer_command_signal(command, SIGKILL) == TRACER_ENDED);
+  CHECK(tracer_command_release(command, &error) == TRACER_ERROR_COMMAND_NOT_FOUND);
+  CHECK(tracer_command_ended(command, &status) == TRACER_ENDED);
+  tracer_command_free(command);
+  options.user = tracer_string_of("0");
+  CHECK(tracer_command_new(&options, &command, &error) == TRACER_ERROR_INVALID_ARGUMENT && command == NULL);
+  options.user = tracer_string_of(NULL);
+  options.at_once = 2;
+  CHECK(tracer_command_new(&options, &command, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  options.at_once = 1;
+  options.reserved = 1;
+  CHECK(tracer_command_new(&options, &command, &error) == TRACER_WRONG_SIZE);
+  tracer_error_release(&error);
+}
+
 /* The end of the session is an end of the wait, too: its exit will not be seen. */
 static void session_ends_before(void) {
   tracer_error error = TRACER_ERROR_INIT;
@@ -70,6 +104,7 @@ static void session_ends_before(void) {
 void walk_commands(void) {
   reaped_by_another();
   signals();
+  at_once();
   session_ends_before();
   tracer_error error = TRACER_ERROR_INIT;
   tracer_command* command = NULL;

@@ -31,7 +31,7 @@ static const char* expected(int64_t status) {
 static void check_children(tracer_queue* queue) {
   tracer_event_buffer* buffer = tracer_event_buffer_new(256);
   unsigned seen = 0;
-  while (tracer_queue_read(queue, buffer, 0) > 0)
+  while (tracer_queue_read(queue, buffer, 0, NULL) > 0)
     for (size_t i = 0; i < tracer_event_buffer_count(buffer); ++i) {
       tracer_event_flat flat;
       flat.size = sizeof flat;

@@ -27,7 +27,7 @@ static void descriptor(void) {
   while (!ended) {
     REQUIRE(readable(fd, 10000));
     REQUIRE(tracer_session_dispatch(session, 0, &error) >= 0);
-    const int64_t count = tracer_queue_read(queue, buffer, 1);
+    const int64_t count = tracer_queue_read(queue, buffer, 1, NULL);
     REQUIRE(count >= 0);
     seen += (uint64_t)count;
     REQUIRE_OK(tracer_queue_ended(queue, &ended));
@@ -36,7 +36,7 @@ static void descriptor(void) {
   CHECK(readable(fd, 0) && readable(tracer_queue_fd(queue), 0));
   uint64_t dropped = 1;
   CHECK(tracer_queue_dropped(queue, &dropped) == TRACER_OK && dropped == 0);
-  CHECK(tracer_queue_read(queue, buffer, 2) == TRACER_OUT_OF_RANGE);
+  CHECK(tracer_queue_read(queue, buffer, 2, NULL) == TRACER_OUT_OF_RANGE);
   tracer_queue* late = queue;
   CHECK(tracer_session_queue(session, NULL, &late, NULL) == TRACER_ENDED && late == NULL);
   tracer_queue_free(queue);
@@ -65,7 +65,7 @@ static void limited(void) {
   uint64_t dropped = 0;
   CHECK(tracer_queue_dropped(queue, &dropped) == TRACER_OK && dropped > 0);
   tracer_event_buffer* buffer = tracer_event_buffer_new(64);
-  CHECK(tracer_queue_read(queue, buffer, 0) > 0);
+  CHECK(tracer_queue_read(queue, buffer, 0, NULL) > 0);
   CHECK(tracer_event_get_kind(tracer_event_buffer_get(buffer, 0)) == TRACER_EVENT_LOSS);
   size_t of_kinds = 0;
   uint64_t lost = 0;
@@ -76,7 +76,7 @@ static void limited(void) {
         TRACER_OK);
   CHECK(lost > 0 && lost <= dropped);
   CHECK(tracer_event_buffer_get(buffer, tracer_event_buffer_count(buffer)) == NULL);
-  CHECK(tracer_queue_read(chosen, buffer, 64) > 1);
+  CHECK(tracer_queue_read(chosen, buffer, 64, NULL) > 1);
   for (size_t i = 0; i < tracer_event_buffer_count(buffer); ++i) {
     const tracer_event_kind kind = tracer_event_get_kind(tracer_event_buffer_get(buffer, i));
     CHECK(kind == kinds[0] || kind == kinds[1] || kind == TRACER_EVENT_SESSION_END);
@@ -136,7 +136,7 @@ static void own_thread(void) {
   run_to_end(session);
   CHECK(readable(tracer_session_fd(session), 0));
   tracer_event_buffer* buffer = tracer_event_buffer_new(1024);
-  CHECK(tracer_queue_read(queue, buffer, 0) > 3);
+  CHECK(tracer_queue_read(queue, buffer, 0, NULL) > 3);
   tracer_event_buffer_free(buffer);
   tracer_queue_free(queue);
   tracer_session_free(session);
@@ -162,7 +162,7 @@ static void losses_read(void) {
   int quiet = 0;
   int64_t losses = 0;
   for (int i = 0; i < 1000 && !quiet; ++i) {
-    const int64_t count = tracer_queue_read(queue, buffer, 0);
+    const int64_t count = tracer_queue_read(queue, buffer, 0, NULL);
     REQUIRE(count >= 0);
     losses += count;
     quiet = losses != 0 && !readable(tracer_session_fd(session), 0);

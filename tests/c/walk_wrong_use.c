@@ -37,6 +37,7 @@ static void null_handles(void) {
   tracer_event* event = NULL;
   tracer_recording* recording = NULL;
   tracer_command* command = NULL;
+  tracer_writer* writer = NULL;
   const tracer_status bad = TRACER_ERROR_INVALID_ARGUMENT;
   CHECK(tracer_session_start(NULL, NULL) == bad && tracer_session_stop(NULL, NULL) == bad);
   CHECK(tracer_session_request_stop(NULL) == bad && tracer_session_finished(NULL, &flag) == bad);
@@ -53,12 +54,16 @@ static void null_handles(void) {
   CHECK(tracer_session_write_json(NULL, text, NULL, &sink, NULL) == bad);
   CHECK(tracer_session_write_json_fd(NULL, 1, text, NULL, &sink, NULL) == bad);
   CHECK(tracer_label_resume(NULL) == bad && tracer_label_end(NULL) == bad);
-  CHECK(tracer_queue_read(NULL, NULL, 0) == bad && tracer_queue_wait(NULL, 0, NULL) == bad);
+  CHECK(tracer_queue_read(NULL, NULL, 0, NULL) == bad && tracer_queue_wait(NULL, 0, NULL) == bad);
   CHECK(tracer_queue_fd(NULL) == -1 && tracer_queue_ended(NULL, &flag) == bad);
   CHECK(tracer_queue_dropped(NULL, &number) == bad && tracer_sink_dropped(NULL, &number) == bad);
   CHECK(tracer_sink_problem(NULL, NULL) == bad && tracer_sink_flush(NULL, 0, NULL) == bad);
   CHECK(tracer_recording_open(nothing, &recording, NULL) == bad && tracer_recording_read(NULL, NULL, 0, NULL) == bad);
   CHECK(tracer_recording_host(NULL, NULL) == bad && tracer_recording_damage(NULL, NULL) == bad);
+  CHECK(tracer_writer_new(nothing, NULL, &writer, NULL) == bad && tracer_writer_write(NULL, NULL, NULL) == bad);
+  CHECK(tracer_writer_flush(NULL, NULL) == bad && tracer_writer_close(NULL, NULL) == bad);
+  CHECK(tracer_host_get(NULL, NULL) == bad && tracer_list_host(NULL, 0, NULL) == bad);
+  CHECK(tracer_table_find(tracer_string_of("tasks"), NULL) == bad);
   CHECK(tracer_command_new(NULL, &command, NULL) == bad && tracer_command_release(NULL, NULL) == bad);
   CHECK(tracer_command_ended(NULL, &status) == bad && tracer_command_signal(NULL, 0) == bad);
   CHECK(tracer_command_trace_saw(NULL, NULL) == 0 && tracer_command_trace_ended(NULL) == 0);
@@ -70,7 +75,7 @@ static void null_handles(void) {
   CHECK(tracer_event_get_u64_at(NULL, 1, 0, &number) == bad && tracer_event_get_i64_at(NULL, 1, 0, &code) == bad);
   CHECK(tracer_event_get_flat(NULL, NULL) == bad && tracer_event_to_json(NULL, &json, NULL) == bad);
   CHECK(tracer_event_explain(NULL, nothing, &list, NULL) == bad);
-  CHECK(tracer_resolve_process(0, nothing, &event, NULL) != TRACER_OK && event == NULL);
+  CHECK(tracer_process_resolve(0, nothing, 0, &event, NULL) != TRACER_OK && event == NULL);
   CHECK(tracer_list_string(NULL, 0, &text) == bad && tracer_error_problem(NULL, 0, NULL) == bad);
   CHECK(tracer_event_buffer_count(NULL) == 0 && tracer_event_buffer_get(NULL, 0) == NULL);
 }
@@ -82,6 +87,7 @@ static void null_frees(void) {
   tracer_sink_free(NULL);
   tracer_label_free(NULL);
   tracer_recording_free(NULL);
+  tracer_writer_free(NULL);
   tracer_event_buffer_free(NULL);
   tracer_event_free(NULL);
   tracer_list_free(NULL);

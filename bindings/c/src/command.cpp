@@ -86,6 +86,11 @@ tracer_status tracer_command_new(const tracer_command_options* options, tracer_c
         own.environment->push_back(text_or_empty(given.environment[i], "options->environment"));
     }
     if (const auto user = optional_text(given.user, "options->user")) own.user = find_user(*user);
+    check_reserved(given.reserved, "options");
+    own.at_once = flag(given.at_once, "options->at_once");
+    if (own.at_once && own.user)
+      throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "a command with a user can't be started at once",
+                    "leave one of options->at_once and options->user out"};
     if (given.prepare != nullptr) own.prepare = [prepare = given.prepare, data = given.prepare_data] { prepare(data); };
     return new tracer_command(std::move(own));
   });
@@ -113,7 +118,8 @@ tracer_status tracer_command_ended(tracer_command* command, int* wait_status) {
     int& out = need(wait_status, "wait_status");
     if (own.refused) return TRACER_ENDED;
     if (!own.wait_status) own.wait_status = own.command.ended();
-    if (!own.wait_status) return own.child.reaped() ? TRACER_REAPED : TRACER_ABSENT;
+    if (!own.wait_status && own.child.reaped()) return own.released ? TRACER_REAPED : TRACER_ENDED;
+    if (!own.wait_status) return TRACER_ABSENT;
     out = *own.wait_status;
     return TRACER_OK;
   });

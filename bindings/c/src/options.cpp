@@ -30,12 +30,6 @@ uid_t uid_of(std::uint64_t number) {
   return static_cast<uid_t>(number);
 }
 
-/// Of what is 0 or 1: other values are for a later version to have a meaning.
-bool flag(std::uint32_t value, const char* name) {
-  if (value > 1) refuse(std::string(name) + " is neither 0 nor 1");
-  return value == 1;
-}
-
 /// What nobody would read is no default, but a mistake.
 void refuse_unless(bool unused, const char* what, const char* where) {
   if (!unused) refuse(std::string(what) + " says nothing in " + where);

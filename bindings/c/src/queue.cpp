@@ -66,8 +66,8 @@ tracer_status tracer_session_queue(tracer_session* session, const tracer_queue_o
 
 void tracer_queue_free(tracer_queue* queue) { free_own(queue); }
 
-int64_t tracer_queue_read(tracer_queue* queue, tracer_event_buffer* buffer, size_t max) {
-  const tracer_status status = guard(nullptr, [&] {
+int64_t tracer_queue_read(tracer_queue* queue, tracer_event_buffer* buffer, size_t max, tracer_error* error) {
+  const tracer_status status = guard(error, [&] {
     tracer_queue& from = need_own(queue, "queue");
     const std::span<Event> room = need(buffer, "buffer").room(max);
     // Whoever reads queues need not dispatch, where the session has a thread.

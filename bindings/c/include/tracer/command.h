@@ -20,10 +20,15 @@ typedef struct tracer_command_options {
   void* prepare_data;
   const tracer_string* environment; /* "NAME=value" each; its PATH is the one that counts. NULL: the caller's. */
   size_t environment_count;         /* 0 where `environment` is NULL. */
+  /* 1: it executes with tracer_command_new(), and tracer_command_release() only says whether it could. For a session
+   * that follows the caller already: the caller's memory is not copied, however large it is, and `prepare` runs in it.
+   * Not with a user. */
+  uint32_t at_once;
+  uint32_t reserved; /* 0. */
 } tracer_command_options;
 
 #define TRACER_COMMAND_OPTIONS_INIT \
-  { sizeof(tracer_command_options), NULL, 0, {NULL, 0}, NULL, NULL, NULL, 0 }
+  { sizeof(tracer_command_options), NULL, 0, {NULL, 0}, NULL, NULL, NULL, 0, 0, 0 }
 
 /* A command that waits to be executed until tracer_command_release(), so that a session can be started on its pid
  * before. Used by one thread at a time. Who else waits for its pid, or ignores SIGCHLD, takes away how it ended. */
@@ -32,7 +37,8 @@ typedef struct tracer_command tracer_command;
 /* @since 0.1. Forks. TRACER_ERROR_INVALID_ARGUMENT, _NO_SUCH_USER, _PERMISSION, _INTERNAL. */
 TRACER_API tracer_status tracer_command_new(const tracer_command_options* options, tracer_command** out,
                                             tracer_error* error);
-/* @since 0.1. A command that was never released ends; one that runs goes on. In a fork's child it only forgets it. */
+/* @since 0.1. A command that was never released ends; one that runs goes on, as one that was started at once. In a
+ * fork's child it only forgets it. */
 TRACER_API void tracer_command_free(tracer_command* command);
 /* @since 0.1. 0 of NULL. */
 TRACER_API int32_t tracer_command_pid(const tracer_command* command);
