@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
 #include <memory>
 #include <optional>
 
@@ -19,7 +20,7 @@ struct tracer_command {
   Command command;
   bool released = false;
   bool refused = false;  ///< It could not be executed.
-  std::optional<int> wait_status = {};
+  std::optional<CommandEnd> end = {};
 };
 
 struct tracer_command_trace {
@@ -65,15 +66,23 @@ tracer_status tracer_command_ended(tracer_command* command, int* wait_status) {
     tracer_command& own = need_own(command, "command");
     int& out = need(wait_status, "wait_status");
     if (own.refused) return TRACER_ENDED;
-    if (!own.wait_status) own.wait_status = own.command.ended();
-    if (!own.wait_status) return TRACER_ABSENT;
-    out = *own.wait_status;
+    if (!own.end) own.end = own.command.ended();
+    if (!own.end) return TRACER_ABSENT;
+    if (!own.end->wait_status) return TRACER_ENDED;
+    out = *own.end->wait_status;
     return TRACER_OK;
   });
 }
 
 tracer_status tracer_command_signal(const tracer_command* command, int number) {
-  return guard(nullptr, [&] { need_own(command, "command").command.signal(number); });
+  return guard(nullptr, [&]() -> tracer_status {
+    switch (need_own(command, "command").command.signal(number)) {
+      case 0: return TRACER_OK;
+      case ESRCH: return TRACER_ENDED;
+      case EPERM: return TRACER_ERROR_PERMISSION;
+      default: return TRACER_ERROR_INVALID_ARGUMENT;
+    }
+  });
 }
 
 tracer_command_trace* tracer_command_trace_new(int32_t pid) {
