@@ -36,17 +36,18 @@ enum class Reader {
 struct SessionOptions {
   Filter filter = {};  ///< Default: every process of the host (without root: only your own processes).
   Reader reader = Reader::kOwnThread;
-  std::size_t ring_bytes = 1u << 20;  ///< Between kernel and reader. A power of two times the page size.
-  std::size_t max_processes = 32768;  ///< Tracked at one time; more are counted as lost. About 0.8 KiB each.
-  /// Different labels in one session. About 0.2 KiB each, for the first 256 of them for each CPU.
+  std::size_t ring_bytes = 1u << 20;  ///< Between kernel and reader. A power of two, from a page to 2 GiB.
+  /// Tracked at one time, at most 2^26; more are counted as lost. About 0.8 KiB each.
+  std::size_t max_processes = 32768;
+  /// Different labels in one session. About 0.2 KiB each, for the first 256 of them for each CPU. At most 2^26.
   std::size_t max_contexts = 16384;
-  std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each.
+  std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each. At most 2^26.
   std::size_t max_announcements = 1u << 17;  ///< At one time; about 0.5 KiB each.
   std::vector<Family> families = {Family::kWaits, Family::kSnapshots};  ///< Besides the lifecycle.
   std::chrono::milliseconds sample_interval{1000};                      ///< Family::kSnapshots: at least 100 ms.
-  /// Of one CPU. A session that costs more for three seconds disables its most expensive family; families() then says
-  /// so. To count its kernel side as well, the kernel's statistics of BPF programs are on while the session lives
-  /// (BPF_ENABLE_STATS, about 50 ns for each run of a program of anybody); without CAP_SYS_ADMIN only the reader
+  /// Of one CPU, at least 0. A session that costs more for three seconds disables its most expensive family; families()
+  /// then says so. To count its kernel side as well, the kernel's statistics of BPF programs are on while the session
+  /// lives (BPF_ENABLE_STATS, about 50 ns for each run of a program of anybody); without CAP_SYS_ADMIN only the reader
   /// counts. Absent: never.
   std::optional<double> max_cost_share = {};
   bool mask_secrets = true;                 ///< In arguments, by rules/secrets.toml.

@@ -2,6 +2,7 @@
 #include "session/reader.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/own_usage.hpp"
@@ -14,7 +15,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto kLongestWait = std::chrono::hours(24 * 365);
+/// Of processes that have ended records may still come.
+std::size_t most_remembered(const SessionOptions& options) {
+  return 4 * std::min(options.max_processes, std::numeric_limits<std::size_t>::max() / 4);
+}
 
 CgroupTable::FindPath path_finder(Control* control) {
   if (control == nullptr) return {};
@@ -30,7 +34,7 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       control_(source_->control()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
-      pipeline_(rules_of(options_, contexts_, rule_problems_), options_.filter, from_kernel, 4 * options_.max_processes,
+      pipeline_(rules_of(options_, contexts_, rule_problems_), options_.filter, from_kernel, most_remembered(options_),
                 from_kernel ? read_pss_bytes : SampleTable::ReadPss(), path_finder(control_)),
       housekeeper_(options_, *source_, pipeline_, *this) {}
 
@@ -178,7 +182,7 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
                  "make it with Reader::kPoll, or don't call poll()",
                  {}});
   if (finished_.load()) return 0;
-  const auto until = Gate::Clock::now() + std::min(timeout, milliseconds(kLongestWait));
+  const Deadline until(timeout);
   alarm_.wait(timeout, other_fd);
   if (other_fd >= 0 && is_readable(other_fd)) return 0;
   std::unique_lock delivery(delivery_, std::defer_lock);
@@ -188,9 +192,7 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
       wait_for(other_fd, milliseconds(1));
       return 0;
     }
-  } else if (timeout.count() < 0) {
-    delivery.lock();
-  } else if (!delivery.try_lock_until(until)) {
+  } else if (!delivery.try_lock_until(until.time())) {
     return 0;
   }
   return take_turn(std::move(delivery));

@@ -9,8 +9,9 @@
 #include <functional>
 #include <limits>
 #include <optional>
-#include <set>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -156,6 +157,9 @@ class KernelSource final : public Source, public Control {
  private:
   using Threads = std::vector<tracer_wire_thread>;
   static constexpr int kMostPasses = 16;
+  static constexpr std::size_t kMostRingBytes = 1u << 31;
+  /// The kernel takes hardly more in a table; long before that memory is short.
+  static constexpr std::size_t kMostEntries = 1u << 26;
   static constexpr std::chrono::milliseconds kMostSettling{100};
 
   /// While it lives the iterator takes in what the rules name.
@@ -179,18 +183,21 @@ class KernelSource final : public Source, public Control {
   static const KernelSourceOptions& checked(const KernelSourceOptions& options) {
     for (const auto& rule : options.rules) KernelRules::require_named(rule.rule, options.own_uid_only);
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes < page)
+    if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes < page || options.ring_bytes > kMostRingBytes)
       throw Error({ErrorCode::kInvalidArgument,
                    0,
                    fmt::format("a ring of {} bytes is not possible", options.ring_bytes),
-                   "use a power of two of at least a page",
+                   "use a power of two of at least a page, and at most 2 GiB",
                    {}});
-    if (options.max_processes == 0 || options.max_contexts == 0 || options.max_labeled_threads == 0)
-      throw Error({ErrorCode::kInvalidArgument,
-                   0,
-                   "max_processes, max_contexts and max_labeled_threads must be at least 1",
-                   {},
-                   {}});
+    for (const auto& [name, entries] :
+         {std::pair("max_processes", options.max_processes), std::pair("max_contexts", options.max_contexts),
+          std::pair("max_labeled_threads", options.max_labeled_threads)})
+      if (entries == 0 || entries > kMostEntries)
+        throw Error({ErrorCode::kInvalidArgument,
+                     0,
+                     fmt::format("{} can't be {}", name, entries),
+                     fmt::format("use 1 to {}", kMostEntries),
+                     {}});
     return options;
   }
 
