@@ -101,10 +101,11 @@ class TRACER_EXPORT Session {
   /// Waits for a running callback, and up to two seconds for sinks. Idempotent. Don't hold a lock that a callback
   /// takes. Throws Error(kInCallback) inside a callback.
   void stop();
-  /// Asks for the end and does not wait: it comes on the session's thread, or with the next poll().
+  /// Asks for the end and does not wait: it comes on the session's thread, or with the next poll(). Before start() it
+  /// comes with that, and nothing is delivered.
   void request_stop() noexcept;
-  /// Takes in a living process and its descendants from now on; those that are followed already get the new labels.
-  /// Nothing happens for sources other than the kernel, and after the end.
+  /// Takes in a living process and its descendants from now on, or from start() on; those that are followed already get
+  /// the new labels. Nothing happens for sources other than the kernel, and after the end.
   /// Throws Error: kFilterNamesNothing if it is not there, kInvalidArgument beyond max_contexts.
   void track(pid_t pid, const Context& context = {});
 

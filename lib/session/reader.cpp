@@ -46,13 +46,17 @@ Reader::~Reader() {
 void Reader::start() {
   {
     const std::lock_guard turn(turn_);
-    if (state_.load() != State::kNew || stop_requested_.load()) return;
-    source_->start(pipeline_);
-    housekeeper_.start(Housekeeper::Clock::now());
-    const milliseconds period = source_->poll_period();
-    alarm_.start(source_->fd(), period.count() > 0 ? period : milliseconds(Housekeeper::kPeriod));
-    state_.store(State::kRunning);
+    if (state_.load() != State::kNew) return;
+    if (!stop_requested_.load()) {
+      source_->start(pipeline_);
+      housekeeper_.start(Housekeeper::Clock::now());
+      const milliseconds period = source_->poll_period();
+      alarm_.start(source_->fd(), period.count() > 0 ? period : milliseconds(Housekeeper::kPeriod));
+      state_.store(State::kRunning);
+    }
   }
+  // Nobody else would bring the end that was asked for.
+  if (state_.load() == State::kNew) return static_cast<void>(finish());
   if (options_.reader != tracer::Reader::kOwnThread) return alarm_.ring();
   const std::lock_guard lock(thread_mutex_);
   thread_ = start_quiet_thread([self = shared_from_this()] { self->run(); });
@@ -200,7 +204,7 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
 
 std::size_t Reader::take_turn(std::unique_lock<Gate> delivery) {
   alarm_.reset();
-  if (state_.load() != State::kRunning) return 0;
+  if (state_.load() == State::kFinished || (state_.load() == State::kNew && !stop_requested_.load())) return 0;
   const std::size_t count = stop_requested_.load() ? 0 : round();
   delivery.unlock();
   return stop_requested_.load() || source_->finished() ? count + finish() : count;
