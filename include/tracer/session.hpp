@@ -114,12 +114,13 @@ class TRACER_EXPORT Session {
   /// can run different tasks at once. Such processes are followed whatever the filter takes in, but for those that it
   /// excludes. Within another label's scope this one counts; an empty context stands for the labels of the calling
   /// process. Two scopes with equal contexts are one task: give a task_id to tell them apart. Costs a few system calls.
-  /// Nothing happens for sources other than the kernel, before start(), and after the end.
+  /// Before start() it is set, and holds for what is forked from then on. Nothing happens for sources other than the
+  /// kernel, and after the end.
   /// Throws Error(kInvalidArgument) beyond max_contexts or max_labeled_threads.
   [[nodiscard]] ThreadLabel label_thread(const Context& context);
   /// What the calling thread forks from now on has no label of a thread, though an outer scope or the thread that made
   /// it has one, until a label is set or resumed: only the filter takes it in, with the labels of the calling process.
-  /// Nothing happens for sources other than the kernel, before start(), and after the end. Costs what
+  /// Before start() likewise. Nothing happens for sources other than the kernel, and after the end. Costs what
   /// ThreadLabel::resume() does.
   void unlabel_thread() noexcept;
 

@@ -235,27 +235,27 @@ bool Reader::flush(milliseconds timeout, const std::function<bool()>& go_on) {
 void Reader::track(pid_t pid, const Context& context) {
   const std::lock_guard turn(turn_);
   if (control_ == nullptr || state_.load() == State::kFinished) return;
-  const std::size_t before = contexts_->size();
   const std::uint32_t number = contexts_->number_of(context);
   try {
     control_->track(pid, number, pipeline_);
-  } catch (...) {
-    if (contexts_->size() > before) contexts_->forget_newest(number);
+  } catch (const Error& error) {
+    const bool has_begun = error.code() != ErrorCode::kFilterNamesNothing && error.code() != ErrorCode::kPermission;
+    if (!has_begun) contexts_->give_back(number);
     throw;
   }
   if (pipeline_.has_batch()) alarm_.ring();
 }
 
 std::optional<Reader::OpenLabel> Reader::open_label(const Context& context) {
-  if (control_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return std::nullopt;
+  if (control_ == nullptr || !in_own_process() || state_.load() == State::kFinished) return std::nullopt;
   const std::uint32_t number = contexts_->number_of(context);
-  const pid_t tid = ::gettid();
-  OpenLabel label{tid, 0, control_->label_of(tid), number == 0 ? nullptr : contexts_->at(number)};
+  OpenLabel label{0, number == 0 ? nullptr : contexts_->at(number)};
   // Before there are records of it.
   pipeline_.label_opens(label.context);
   try {
-    label.serial = control_->open_label(tid, number);
+    label.serial = control_->open_label(::gettid(), number);
   } catch (...) {
+    contexts_->give_back(number);
     pipeline_.label_ends(label.context, source_->end_position());
     throw;
   }
@@ -263,7 +263,7 @@ std::optional<Reader::OpenLabel> Reader::open_label(const Context& context) {
 }
 
 void Reader::close_label(const OpenLabel& label) noexcept {
-  if (!in_own_process() || !control_->close_label(label.tid, label.serial, label.outer)) return;
+  if (!in_own_process() || !control_->close_label(label.serial)) return;
   pipeline_.label_ends(label.context, source_->end_position());
 }
 
@@ -272,7 +272,7 @@ void Reader::resume_label(const OpenLabel& label) noexcept {
 }
 
 void Reader::disown_thread() noexcept {
-  if (control_ != nullptr && in_own_process() && state_.load() == State::kRunning) control_->disown_thread(::gettid());
+  if (control_ != nullptr && in_own_process() && state_.load() != State::kFinished) control_->disown_thread(::gettid());
 }
 
 void Reader::announce(const Announcement& announcement) {
