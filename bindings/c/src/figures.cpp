@@ -124,7 +124,7 @@ tracer_status tracer_event_buffer_explain(const tracer_event_buffer* buffer, tra
     std::vector<std::vector<ContextReason>> all = explain(contexts, text_or_empty(engine_rules, "engine_rules"));
     std::vector<std::unique_ptr<tracer_list>> made;
     for (std::vector<ContextReason>& reasons : all)
-      made.push_back(std::unique_ptr<tracer_list>(new tracer_list{std::move(reasons)}));
+      made.emplace_back(std::make_unique<tracer_list>())->elements = std::move(reasons);
     for (size_t i = 0; i < places.size(); ++i) lists[places[i]] = made[i].release();
   });
 }
