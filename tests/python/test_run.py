@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import tracer
@@ -90,6 +91,52 @@ class Accounts(TempDir):
             self.assertEqual(len(tools), 3)
         # And when the session is closed.
         self.assertEqual(len(result.open_reader().read(10_000)) > 0, True)
+
+    def test_an_open_session_that_follows_this_process_has_it(self):
+        with tracer.session() as s:
+            result = tracer.run([PYTHON, "-S", "-c", WORKLOAD, self.folder / "data"], sample="S7")
+            self.assertEqual((result.usage.processes, result.usage.failed), (3, 1))
+            self.assertGreaterEqual(result.usage.written_bytes, 8 * MIB)
+            own = tracer.run(["true"], run="of its own")
+        self.assertEqual({row["sample"] for row in result.processes.to_dicts()}, {"S7"})
+        self.assertLessEqual({row["pid"] for row in result.processes.to_dicts()},
+                             {row["pid"] for row in s.processes.to_dicts()})
+        self.assertEqual({row["run"] for row in own.processes.to_dicts()}, {"of its own"})
+        with tracer.session(pid=1):
+            self.assertEqual(tracer.run(["true"]).usage.processes, 1)
+
+    def test_in_a_session_that_follows_others_it_is_of_its_task(self):
+        for options in ({"host": True, "run": "r1"}, {"pid": os.getpid(), "run": "r1", "sample": "S0"},
+                        {"pid": 1, "run": "r1"}):
+            with self.subTest(options), tracer.session(**options) as s:
+                with s.task("t", sample="S1"):
+                    results = [s.run(["true"])]
+                results.append(s.run(["true"], task="t", sample="S1"))
+                for result in results:
+                    ((row),) = result.processes.to_dicts()
+                    self.assertEqual((row["run"], row["task"], row["sample"]), ("r1", "t", "S1"))
+
+    def test_a_slow_callback_does_not_make_them_wrong(self):
+        with tracer.session() as s:
+            s.on("process_exit", lambda event: time.sleep(3))
+            s.run(["true"])
+            usage = s.run(["true"]).usage
+            self.assertEqual((usage.processes, usage.failed), (1, 0))
+            self.assertGreater(usage.cpu_ns, 0)
+
+    def test_a_later_process_with_its_pid_is_another(self):
+        with tracer.session() as s:
+            result = s.run(["true"])
+            for _ in range(200):
+                with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as file:
+                    file.write(str(result.pid - 1))
+                other = subprocess.Popen(["sh", "-c", "exit 3"])
+                other.wait()
+                if other.pid == result.pid:
+                    break
+            else:
+                self.skipTest("its pid could not be had again")
+            self.assertEqual([row["tool"] for row in result.processes.to_dicts()], ["true"])
 
     def test_threads_run_commands_in_one_session(self):
         with tracer.session() as s:

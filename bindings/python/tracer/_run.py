@@ -7,15 +7,16 @@ import os
 import signal
 import subprocess
 import time
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._errors import InvalidArgumentError, NotPermittedError, Problem, TracerError
+from ._errors import CallbackError, InvalidArgumentError, NotPermittedError, Problem, TracerError
 from ._open import session
 from ._pipes import Pipes
-from ._session import Session
+from ._session import Session, open_sessions
 from ._source import Source
 from ._spool import Spool
 
@@ -27,8 +28,6 @@ __all__ = ["CommandFailedError", "RunResult", "Usage", "run", "run_in"]
 
 Path = str | bytes | os.PathLike[str]
 
-# The parent of a process hears of its end a moment before its accounts are final.
-_LAST_SWITCH_S = 2.0
 # As subprocess: for a command that has got the same Ctrl-C.
 _AFTER_INTERRUPT_S = 0.25
 
@@ -37,7 +36,7 @@ _AFTER_INTERRUPT_S = 0.25
 class Usage:
     """What a command and all that it started consumed. None: it is not known."""
 
-    wall_ns: int
+    wall_ns: int | None
     """From its first start to its last end."""
     cpu_ns: int | None
     peak_rss_bytes: int | None
@@ -48,12 +47,13 @@ class Usage:
     """By read calls. Not: exec's own reads, io_uring, splice, mmap."""
     written_bytes: int | None
     """By write calls. Not: io_uring, splice, mmap, send."""
-    processes: int
+    processes: int | None
     """That ended."""
-    failed: int
+    failed: int | None
     """Of these, those that ended by a signal, or with a status other than 0 that is no answer."""
     bounds: Mapping[str, str] = field(default_factory=dict)
-    """Of the figures above that are not exact: "at least" or "at most"."""
+    """Of the figures above that are not exact: "at least" or "at most". All of them are "at least" where the end of the
+    command itself was lost."""
 
 
 class CommandFailedError(TracerError, subprocess.CalledProcessError):
@@ -119,6 +119,11 @@ class RunResult(Source):
         return self._session.host
 
     @property
+    def problems(self) -> list[Problem]:
+        """What is wrong with the session that it ran in, or with its recording. Empty: all is well."""
+        return self._session.problems
+
+    @property
     def figures(self) -> _core.Session | None:
         """The session that followed nothing else, for the report; None in a session that follows others as well."""
         return self._session._core if self._command[2] else None
@@ -167,17 +172,30 @@ def run(
     errors: str | None = None,
     timeout: float | None = None,
 ) -> RunResult:
-    """Runs a command in a session of its own, from its first instruction to its last switch, and returns what it
-    consumed: the accounts of `tracerd run`.
+    """Runs a command, from its first instruction to its last switch, and returns what it consumed: the accounts of
+    `tracerd run`.
+
+    While a session is open that follows this process, the command is run in that one, which costs next to nothing: its
+    events, tables and tasks have it, too. Else, and where `pipeline`, `run`, `record` or an option of a session is given,
+    it has a session of its own, which takes some tenths of a second.
 
     `argv`: its words; no shell is asked. The first keywords are those of tracer.session(), the others those of
     subprocess.run(); `user`: a name or number to run as. With `check=True` a command that fails raises
     CommandFailedError, which is a subprocess.CalledProcessError too; after `timeout` seconds it is killed, and
     subprocess.TimeoutExpired raised.
 
-    Raises NotPermittedError without the right to trace: it says what is missing, and how to do without. CommandError:
-    the command does not exist or can't be executed.
+    What is wrong with the recording when the command has ended is a RuntimeWarning, and in `problems` of what is
+    returned. Raises NotPermittedError without the right to trace: it says what is missing, and how to do without.
+    CommandError: the command does not exist or can't be executed.
     """
+    of_session = (pipeline, run, record, families, sample_interval, max_cost_share, engine_rules)
+    shared = _session_of_this_process() if mask_secrets and all(each is None for each in of_session) else None
+    if shared is not None:
+        return run_in(
+            shared, argv, sample=sample, step=step, labels=labels, check=check, cwd=cwd, env=env, user=user, input=input,
+            stdin=stdin, stdout=stdout, stderr=stderr, capture_output=capture_output, text=text, encoding=encoding,
+            errors=errors, timeout=timeout,
+        )
     options = _Options(argv, check, cwd, env, user, input, stdin, stdout, stderr, capture_output, text, encoding, errors,
                        timeout)
     with _Running(options) as running:
@@ -189,9 +207,21 @@ def run(
             )
         except NotPermittedError as error:
             raise _with_other_way(error, options.argv) from None
-        with own:
+        try:
             status = running.finish(own, True)
+        except BaseException as error:
+            own.__exit__(type(error), error, None)
+            raise
+        problem = own._end(to_its_end=True)
+        if problem is not None:
+            warnings.warn(str(problem), RuntimeWarning, stacklevel=2)
         return running.result(own, status, True)
+
+
+def _session_of_this_process() -> Session | None:
+    """The newest one that is open and follows it."""
+    found = [each for each in open_sessions() if each._follows == os.getpid()]
+    return max(found, key=lambda each: each._tasks, default=None)
 
 
 def run_in(
@@ -219,20 +249,34 @@ def run_in(
     """Session.run(): `task` names a task of its own; `sample`, `step` and `labels` are added to it."""
     options = _Options(argv, check, cwd, env, user, input, stdin, stdout, stderr, capture_output, text, encoding, errors,
                        timeout)
+    if open_session._core.in_callback:
+        raise CallbackError.of("TRC116", None, "run() inside a callback of its session would wait for itself",
+                               "run it on another thread, or when the callback has returned")
     # What follows this process has the command from its fork on.
     follows = open_session._core if open_session._follows == os.getpid() else None
     said = (task, sample, step, labels)
     if any(each is not None for each in said):
         name = task if task is not None else step if step is not None else os.path.basename(os.fsdecode(options.argv[0]))
         with open_session.task(name, sample=sample, step=step, labels=labels):
-            running = _Running(options, follows)
+            running = _begun_in(open_session, options, follows)
     else:
-        running = _Running(options, follows)
+        running = _begun_in(open_session, options, follows)
     with running:
-        if follows is None:
-            open_session._core.track(running.command.pid, open_session._context)
         status = running.finish(open_session, False)
         return running.result(open_session, status, False)
+
+
+def _begun_in(open_session: Session, options: _Options, follows: _core.Session | None) -> _Running:
+    running = _Running(options, follows)
+    if follows is None:
+        try:
+            open_session._core.track(running.command.pid, open_session._context)
+        except BaseException:
+            running.__exit__(None, None, None)
+            raise
+        # The context of its task, which has that of the session within, counts where one is open.
+        _core.label_process(running.command.pid)
+    return running
 
 
 def _with_other_way(error: NotPermittedError, argv: list[Path]) -> NotPermittedError:
@@ -241,6 +285,13 @@ def _with_other_way(error: NotPermittedError, argv: list[Path]) -> NotPermittedE
     first, *others = error.problems
     fix = f"{first.fix}; {way}" if first.fix else way
     return NotPermittedError((Problem(first.code, first.errno, first.what, fix, first.detail), *others))
+
+
+def _at_least(usage: dict[str, Any]) -> dict[str, Any]:
+    """Of a command whose end was lost: what is 0 so far is not known."""
+    values = {name: each if isinstance(each, tuple) else (each, "exact") for name, each in usage.items() if name != "time"}
+    known = {name: (value, "at least") if value else None for name, (value, _) in values.items()}
+    return {**known, "time": usage["time"]}
 
 
 class _Options:
@@ -353,13 +404,15 @@ class _Running:
             raise subprocess.TimeoutExpired(
                 options.argv, options.timeout, self._pipes.output(1), self._pipes.output(2)
             )
-        self.command.settle(_LAST_SWITCH_S)
+        self.command.settle()
         assert self.command.status is not None
         return os.waitstatus_to_exitcode(self.command.status)
 
     def result(self, in_session: Session, status: int, whole: bool) -> RunResult:
         self.command.unwatch()
         usage = self.command.usage(in_session._core if whole else None)
+        if not self.command.settled:
+            usage = _at_least(usage)
         stdout, stderr = (self._options.decoded(self._pipes.output(number)) for number in (1, 2))
         result = RunResult(self._options.argv, status, stdout, stderr, usage, in_session,
                            (self.command.pid, self.command.since_ns, whole))

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _hooks
-from ._errors import InvalidArgumentError, Problem, SessionClosedError
+from ._errors import CallbackError, InvalidArgumentError, Problem, RecordingError, SessionClosedError
 from ._options import context_fields
 from ._source import Source
 from ._spool import Spool
@@ -95,10 +95,19 @@ class Session(Source):
         self._context = context
         self._follows = follows
         self._subscriptions: list[_core.Subscription] = []
-        self._spool = Spool(record)
+        self._queues: weakref.WeakSet[_core.Queue] = weakref.WeakSet()
         others = _kernel_descriptors()
-        self._core = _core.Session(options, recording)
+        self._spool = Spool(record)
         try:
+            if recording is not None and self._spool.is_file(recording):
+                raise InvalidArgumentError(f"{self._spool.name} can't be replayed into itself: record to another file")
+            # Whatever is wrong is found here, before a file is touched.
+            self._core = _core.Session(options, recording)
+        except BaseException:
+            self._spool.give_up()
+            raise
+        try:
+            self._spool.begin()
             self._core.record(self._spool.fileno(), os.fsencode(self._spool.name))
             if self._core.from_kernel:
                 self._core.start()
@@ -120,28 +129,45 @@ class Session(Source):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         # In a child made by fork the parent's session goes on.
-        if not self._core.forked:
-            self.close()
+        if self._core.forked:
+            return
+        problem = self._end(to_its_end=error is None)
+        if problem is None:
+            return
+        if error is None:
+            raise RecordingError((problem,))
+        error.add_note(str(problem))
 
     def close(self) -> None:
         """Ends it: delivers all that has happened, writes it, and frees what the kernel holds for it. Idempotent.
+
+        It waits for a running callback: don't hold a lock that a callback takes. A replay goes on to its end first;
+        streams that are full then drop what is oldest. Leaving a with statement by an exception ends it where it is, and
+        what is wrong with the recording becomes a note of that exception.
 
         Raises RecordingError if the recording could not be written to its end, SessionClosedError in a child made by
         fork, CallbackError inside a callback. What was written stays.
         """
         if self._core.forked:
             raise SessionClosedError(True)
+        problem = self._end(to_its_end=True)
+        if problem is not None:
+            raise RecordingError((problem,))
+
+    def _end(self, *, to_its_end: bool) -> Problem | None:
+        """Returns what is wrong with the recording, once."""
+        if self._core.in_callback:
+            raise CallbackError.of("TRC116", None, "close() inside a callback would wait for itself",
+                                   "close it when the callback has returned")
         was_open = self._core.open
-        _hooks.session_closed(self._tasks)
-        if was_open and not self._core.from_kernel:
+        if was_open and to_its_end and not self._core.from_kernel:
+            for queue in list(self._queues):
+                queue.drop_when_full()
             self.flush()
+        _hooks.session_closed(self._tasks)
         self._core.close()
         self._forget()
-        problem = self._core.recording_problem() if was_open else None
-        if problem is not None:
-            from ._errors import RecordingError
-
-            raise RecordingError((problem,))
+        return self._core.recording_problem() if was_open else None
 
     def _forget(self) -> None:
         while self._subscriptions:
@@ -261,10 +287,16 @@ class Session(Source):
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, capacity_bytes: int = 64 << 20
     ) -> EventStream:
         """Events from now on, for `for` and `async for`. `kinds`: as in tracer.EVENT_KINDS; None: all. It ends with the
-        session, or when nothing has come for `timeout` seconds. Where the reader was too slow, a Loss stands."""
+        session, or when nothing has come for `timeout` seconds. Where the reader was too slow, a Loss stands; a replay
+        waits for its reader instead."""
         from ._streams import EventStream
 
-        return EventStream(self._core.queue(kinds, capacity_bytes), timeout, self._begin)
+        return EventStream(self._queue(kinds, capacity_bytes), timeout, self._begin)
+
+    def _queue(self, kinds: Collection[str] | None, capacity_bytes: int) -> _core.Queue:
+        queue = self._core.queue(kinds, capacity_bytes)
+        self._queues.add(queue)
+        return queue
 
     def batches(
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 512,
@@ -273,7 +305,7 @@ class Session(Source):
         """Likewise in lists of at most `most` events, which costs less for each."""
         from ._streams import Batches
 
-        return Batches(self._core.queue(kinds, capacity_bytes), timeout, self._begin, most)
+        return Batches(self._queue(kinds, capacity_bytes), timeout, self._begin, most)
 
     def table_batches(
         self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
@@ -283,7 +315,7 @@ class Session(Source):
         least for each."""
         from ._streams import TableBatches
 
-        return TableBatches(self._core.queue(kinds, capacity_bytes), timeout, self._begin, most, table)
+        return TableBatches(self._queue(kinds, capacity_bytes), timeout, self._begin, most, table)
 
     def on(self, kind: str | None, callback: Callable[[Event], object]) -> _core.Subscription:
         """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread. For quick work
@@ -292,6 +324,7 @@ class Session(Source):
         if not callable(callback):
             raise InvalidArgumentError(f"{callback!r} can't be called")
         subscription = self._core.on(kind, callback)
+        self._subscriptions = [each for each in self._subscriptions if each.active]
         self._subscriptions.append(subscription)
         return subscription
 

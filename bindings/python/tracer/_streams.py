@@ -37,6 +37,7 @@ class _Stream(Generic[T]):
         self._timeout = timeout
         self._begin: Callable[[], None] | None = begin
         self._waiting = False
+        self._took = False  # Without having waited: others had no turn.
 
     @property
     def dropped(self) -> int:
@@ -76,10 +77,13 @@ class _Stream(Generic[T]):
     async def __anext__(self) -> T:
         import asyncio
 
+        if self._took:
+            # A stream that never runs dry lets others run all the same; before it takes, as it may be canceled here.
+            self._took = False
+            await asyncio.sleep(0)
         taken = self._take()
         if taken is not None:
-            # A stream that never runs dry lets others run all the same.
-            await asyncio.sleep(0)
+            self._took = True
             return taken
         if self._waiting:
             raise RuntimeError("another coroutine waits for this stream: give each a stream of its own")
