@@ -110,11 +110,10 @@ void bind_run(py::module_& module) {
       .def_property_readonly("running", &CommandRun::running)
       .def_property_readonly("status", &CommandRun::status)
       .def("signal", &CommandRun::signal, py::arg("number"))
-      .def(
-          "settle",
-          [](CommandRun& run) {
-            wait_interruptibly(std::nullopt, [&](std::chrono::milliseconds slice) { return run.settle(slice); });
-          })
+      .def("settle",
+           [](CommandRun& run) {
+             wait_interruptibly(std::nullopt, [&](std::chrono::milliseconds slice) { return run.settle(slice); });
+           })
       .def_property_readonly("settled", &CommandRun::settled)
       .def("unwatch", &CommandRun::unwatch, py::call_guard<ReleasedGil>())
       .def("usage", &usage_of, py::arg("session") = nullptr);
