@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -62,8 +63,7 @@ class CommandFailedError(TracerError, subprocess.CalledProcessError):
     def __init__(self, result: RunResult) -> None:
         status = result.returncode
         how = f"was ended by signal {-status}" if status < 0 else f"has returned {status}"
-        command = " ".join(map(os.fsdecode, result.args))
-        problem = Problem("TRC123", None, f"{command}: {how}", "see its errors, and result.report", "")
+        problem = Problem("TRC123", None, f"{_as_typed(result.args)}: {how}", "see its errors, and result.report", "")
         subprocess.CalledProcessError.__init__(self, status, result.args, result.stdout, result.stderr)
         self.problems = (problem,)
         self.result = result
@@ -235,9 +235,14 @@ def run_in(
         return running.result(open_session, status, False)
 
 
+def _as_typed(argv: list[Path]) -> str:
+    """The command for a shell, which takes each word as it is: it may be pasted behind sudo."""
+    return shlex.join(map(os.fsdecode, argv))
+
+
 def _with_other_way(error: NotPermittedError, argv: list[Path]) -> NotPermittedError:
-    words = " ".join(map(os.fsdecode, argv))
-    way = f"or record it with: sudo tracerd run --record run.tracer -- {words}; and read that: tracer.read(\"run.tracer\")"
+    way = (f"or record it with: sudo tracerd run --record run.tracer -- {_as_typed(argv)}\n"
+           "  and read that: tracer.read(\"run.tracer\")")
     first, *others = error.problems
     fix = f"{first.fix}; {way}" if first.fix else way
     return NotPermittedError((Problem(first.code, first.errno, first.what, fix, first.detail), *others))
