@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 import recordings
 import tracer
 from recordings import TestCase
-from tracer import _html
+from tracer import _format, _html
 
 HOSTILE = ("</script><script>window.evil=1</script><img src=x onerror=evil=1>\"'`&amp;{{x}}%DATA%%SCRIPT%<!--]]>"
            "\u202e\u2066\u2028\u2029\x1b[31m\x00\x7f\r\n")
@@ -127,6 +128,25 @@ class Page(TestCase):
         page = self.page(0)
         self.assertEqual(self.data(page)["tables"], [])
 
+    def test_figures_and_times_as_large_as_they_can_be(self):
+        recording = tracer.read(self.made_up(3, 1, extreme=True))
+        data = self.data(recording.report.html())
+        self.assertEqual(dict(data["tiles"])["wall"], "5124095.6 h")
+        self.assertEqual(data["timeline"]["ticks"][-1], [1, "5124095.6 h"])
+        self.assertEqual(set(recording._repr_mimebundle_()), {"text/plain", "text/html"})
+        for figure in (-1, 2**64, 10**400):
+            self.assertTrue(_format.duration_text(figure) and _format.bytes_text(figure))
+
+    def test_without_a_page_a_notebook_still_shows_the_text(self):
+        recording = tracer.read(self.made_up(10))
+        with unittest.mock.patch.object(_html, "page_of", side_effect=ZeroDivisionError("why")):
+            bundle = recording._repr_mimebundle_()
+            self.assertEqual(set(bundle), {"text/plain"})
+            self.assertTrue(bundle["text/plain"].startswith(repr(recording)))
+            self.assertIn("the page can't be shown: ZeroDivisionError: why", bundle["text/plain"])
+        with unittest.mock.patch("tracer._report.report_of", side_effect=ZeroDivisionError("why")):
+            self.assertEqual(recording._repr_mimebundle_(), {"text/plain": "<tracer.Recording: ZeroDivisionError: why>"})
+
     def test_it_stays_small(self):
         path = self.made_up(20000, 2)
         self.assertLess(len(tracer.read(path).report.html()), 12 << 20)
@@ -166,6 +186,11 @@ class Command(TestCase):
             result = self.tracer("report", "-", "-o", "-", stdin=file)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertTrue(result.stdout.startswith(b"<!DOCTYPE html>"))
+
+    def test_figures_and_times_as_large_as_they_can_be(self):
+        for options in ((), ("--text",)):
+            result = self.tracer("report", self.made_up(3, 1, extreme=True), "-o", "-", *options)
+            self.assertEqual((result.returncode, result.stderr), (0, b""))
 
     def test_text(self):
         path = self.made_up(10)
