@@ -39,9 +39,10 @@ class Problem:
 class TracerError(Exception):
     """Base of all. Carries everything that is missing, not just the first."""
 
-    def __init__(self, problems: tuple[Problem, ...] | list[Problem] | str) -> None:
+    def __init__(self, problems: tuple[Problem, ...] | list[Problem] | str, fix: str = "") -> None:
+        """What the library found, or in words what is wrong and how to fix it."""
         if isinstance(problems, str):
-            problems = (Problem(self._default_code, None, problems, "", ""),)
+            problems = (Problem(self._default_code, None, problems, fix, ""),)
         self.problems: tuple[Problem, ...] = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
