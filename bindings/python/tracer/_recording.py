@@ -30,6 +30,8 @@ class Recording(Source):
             raise InvalidArgumentError(f"a recording is given by its path, not by {type(path).__name__}")
         self.path = os.fspath(path)
         """As it was given."""
+        # The same file, whichever folder is the current one later.
+        self._file = _from_root(self.path)
         # Refused at once if it is none.
         self._host = self.open_reader().host()
 
@@ -40,7 +42,7 @@ class Recording(Source):
 
     def open_reader(self) -> _core.RecordingReader:
         """A new reader from the first event on."""
-        return _core.RecordingReader(self.path)
+        return _core.RecordingReader(self._file)
 
     @property
     def damage(self) -> Damage:
@@ -65,6 +67,16 @@ class Recording(Source):
         """Its events of these kinds, as in tracer.EVENT_KINDS."""
         wanted = _core.check_kinds(kinds)
         return (event for event in self if event.kind in wanted)
+
+
+def _from_root(path: str | bytes) -> str | bytes:
+    """Not abspath(): that changes what a path with .. behind a link means."""
+    try:
+        if isinstance(path, bytes):
+            return os.path.join(os.getcwdb(), path) if path else path
+        return os.path.join(os.getcwd(), path) if path else path
+    except OSError:
+        return path  # The current folder is gone: nothing can be opened from it.
 
 
 def read(path: str | bytes | os.PathLike[str]) -> Recording:
