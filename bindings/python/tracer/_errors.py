@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
     "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError",
-    "MissingPackageError", "Problem",
+    "InvalidTypeError", "MissingPackageError", "Problem",
 ]
 
 
@@ -82,6 +82,10 @@ class InternalError(TracerError):
 
 class InvalidArgumentError(TracerError, ValueError):
     """An option or an argument that is not valid, or that contradicts another (TRC101, TRC106, TRC107, TRC122)."""
+
+
+class InvalidTypeError(InvalidArgumentError, TypeError):
+    """An argument of a wrong type, or a keyword that there is not (TRC101)."""
 
 
 class NotPermittedError(TracerError, PermissionError):  # type: ignore[override]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._arguments import text_of
 from ._errors import MissingPackageError, Problem
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Table:
 
     def __init__(self, open_reader: Callable[[], _core.RecordingReader], name: str) -> None:
         """Of what `open_reader` gives, a new reader each time. Recordings and sessions make these."""
-        _core.table_columns(name)
+        _core.table_columns(text_of("table", name))
         self._open_reader = open_reader
         self._name = name
 
@@ -180,6 +181,7 @@ def sql(source: Source, query: str) -> duckdb.DuckDBPyRelation:
 
     A relation: .df(), .pl(), .fetchall() …; it is run when that is called. Needs duckdb. Raises duckdb's own errors.
     """
+    text_of("query", query)
     connection = _package("duckdb").connect(":memory:")
     for name in NAMES:
         connection.register(name, source.table(name))
