@@ -4,6 +4,7 @@
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -168,7 +169,7 @@ class Results(TempDir):
         self.assertIsInstance(error, tracer.TracerError)
         self.assertEqual((error.returncode, error.stdout, error.stderr), (3, "out\n", "err\n"))
         self.assertEqual(error.result.usage.processes, 1)
-        self.assertIn("exit 3: has returned 3", str(error))
+        self.assertIn("sh -c 'echo out; echo err >&2; exit 3': has returned 3", str(error))
         self.assertTrue(error.code.startswith("TRC"))
 
     def test_input_and_output(self):
@@ -307,7 +308,7 @@ class Mistakes(TempDir):
                     data[3 * word + part] &= ~(1 << number) & 0xffffffff
             assert libc.capset(header, data) == 0
             try:
-                tracer.run(["samtools", "sort"])
+                tracer.run(["samtools", "sort", "a b", "$(rm -rf out)", "; rm x", "it's"])
             except tracer.NotPermittedError as error:
                 print(error.code)
                 print(error.problems[0].what)
@@ -317,8 +318,14 @@ class Mistakes(TempDir):
         lines = done.stdout.splitlines()
         self.assertEqual(lines[0], "TRC102", done.stdout + done.stderr)
         self.assertIn("CAP_BPF", done.stdout)
-        self.assertIn("sudo tracerd run --record run.tracer -- samtools sort", lines[2])
-        self.assertEqual(lines[3], "False")
+        # It is to be pasted: a shell takes it as these words, and nothing else of that line.
+        way = lines[2].partition("sudo ")[2]
+        self.assertEqual(shlex.split(way), ["tracerd", "run", "--record", "run.tracer", "--", "samtools", "sort", "a b",
+                                            "$(rm -rf out)", "; rm x", "it's"])
+        said = subprocess.run(["bash", "-c", "tracerd() { printf '%s|' \"$@\"; }; " + way], capture_output=True, text=True)
+        self.assertEqual((said.stdout, said.stderr), ("run|--record|run.tracer|--|samtools|sort|a b|$(rm -rf out)|; rm x|it's|", ""))
+        self.assertEqual(lines[3].strip(), 'and read that: tracer.read("run.tracer")')
+        self.assertEqual(lines[4], "False")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._check import check_engine_rules as check_engine_rules
     from ._errors import (
         CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
-        InvalidArgumentError as InvalidArgumentError,
+        InvalidArgumentError as InvalidArgumentError, InvalidTypeError as InvalidTypeError,
         MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
         RulesError as RulesError, SessionClosedError as SessionClosedError, TracerError as TracerError,
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
-    "_errors": "CallbackError CommandError InternalError InvalidArgumentError MissingPackageError NotPermittedError "
-    "OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
+    "_errors": "CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
+    "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
     "_events": "EVENT_KINDS CgroupSample Context ContextChange ContextTotals Event FailedProcess Host KindCount Label "
     "Ledger Loss Overruled ProcessExec ProcessExit ProcessSample ProcessStart ProgramAccount Progress Provenance "
     "Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",

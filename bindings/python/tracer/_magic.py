@@ -18,7 +18,7 @@ _VARIABLE = "_tracer"
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise InvalidArgumentError(f"%%tracer: {message}")
+        raise InvalidArgumentError(f"%%tracer: {message}", "%%tracer --help shows what it takes")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         raise InvalidArgumentError(self.format_help())
@@ -41,7 +41,7 @@ def _parser() -> _Parser:
 def _label(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name:
-        raise InvalidArgumentError(f"%%tracer: --label {text}: give NAME=VALUE")
+        raise InvalidArgumentError(f"%%tracer: --label {text}", "give NAME=VALUE")
     return name, value
 
 
@@ -56,7 +56,7 @@ def load(shell: Any) -> None:
             open_cells.pop().close()
         options = _parser().parse_args(shlex.split(line))
         if not options.variable.isidentifier():
-            raise InvalidArgumentError(f"%%tracer: {options.variable} is no name of a variable")
+            raise InvalidArgumentError(f"%%tracer: {options.variable} is no name of a variable", "give --as NAME")
         opened = session(
             pipeline=options.pipeline, run=options.run, sample=options.sample, step=options.step,
             labels=dict(map(_label, options.label)) or None, record=options.record, sample_interval=options.interval,

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import shlex
 import signal
 import subprocess
 import time
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._errors import CallbackError, InvalidArgumentError, NotPermittedError, Problem, TracerError
+from ._arguments import checked_call, flag_of, path_of, seconds_of, text_of, whole_number_of, words_of
+from ._errors import CallbackError, InvalidArgumentError, InvalidTypeError, NotPermittedError, Problem, TracerError
 from ._open import session
 from ._pipes import Pipes
 from ._session import Session, open_sessions
@@ -62,8 +65,7 @@ class CommandFailedError(TracerError, subprocess.CalledProcessError):
     def __init__(self, result: RunResult) -> None:
         status = result.returncode
         how = f"was ended by signal {-status}" if status < 0 else f"has returned {status}"
-        command = " ".join(map(os.fsdecode, result.args))
-        problem = Problem("TRC123", None, f"{command}: {how}", "see its errors, and result.report", "")
+        problem = Problem("TRC123", None, f"{_as_typed(result.args)}: {how}", "see its errors, and result.report", "")
         subprocess.CalledProcessError.__init__(self, status, result.args, result.stdout, result.stderr)
         self.problems = (problem,)
         self.result = result
@@ -144,6 +146,7 @@ class RunResult(Source):
         return self._spool.open_reader()
 
 
+@checked_call
 def run(
     argv: Collection[Path],
     *,
@@ -279,9 +282,14 @@ def _begun_in(open_session: Session, options: _Options, follows: _core.Session |
     return running
 
 
+def _as_typed(argv: list[Path]) -> str:
+    """The command for a shell, which takes each word as it is: it may be pasted behind sudo."""
+    return shlex.join(map(os.fsdecode, argv))
+
+
 def _with_other_way(error: NotPermittedError, argv: list[Path]) -> NotPermittedError:
-    words = " ".join(map(os.fsdecode, argv))
-    way = f"or record it with: sudo tracerd run --record run.tracer -- {words}; and read that: tracer.read(\"run.tracer\")"
+    way = (f"or record it with: sudo tracerd run --record run.tracer -- {_as_typed(argv)}\n"
+           "  and read that: tracer.read(\"run.tracer\")")
     first, *others = error.problems
     fix = f"{first.fix}; {way}" if first.fix else way
     return NotPermittedError((Problem(first.code, first.errno, first.what, fix, first.detail), *others))
@@ -294,47 +302,64 @@ def _at_least(usage: dict[str, Any]) -> dict[str, Any]:
     return {**known, "time": usage["time"]}
 
 
+def _user(user: str | int | None) -> str | None:
+    if user is None:
+        return None
+    return text_of("user", user) if isinstance(user, str) else str(whole_number_of("user", user, 0, 2**32 - 2))
+
+
+def _environment(env: Any) -> Iterator[bytes]:
+    """What the kernel takes: NAME=VALUE. A zero byte would end it unseen, and = in a name begin the value."""
+    if not isinstance(env, Mapping):
+        raise InvalidTypeError(f"env can't be of the type {type(env).__name__}", "give a mapping of names to values")
+    for name, value in env.items():
+        if not isinstance(name, (str, bytes)) or not isinstance(value, (str, bytes, os.PathLike)):
+            # Not the value itself: it may be a secret.
+            raise InvalidTypeError(f"env has {name!r} with a value of the type {type(value).__name__}", "give texts for both")
+        pair = os.fsencode(name), os.fsencode(value)
+        if not name or b"=" in pair[0] or b"\0" in b"".join(pair):
+            raise InvalidArgumentError(f"env can't have {name!r} with this value, or at all",
+                                       "give names that are not empty and have no =, and no zero bytes")
+        yield b"=".join(pair)
+
+
+def _codec(what: str, name: str | None, default: str) -> str:
+    """Looked up now: once the command has run, its output would be lost."""
+    if name is None:
+        return default
+    try:
+        codecs.lookup(text_of(what, name)) if what == "encoding" else codecs.lookup_error(text_of(what, name))
+    except LookupError:
+        raise InvalidArgumentError(f"Python has no {what} {name!r}", f"give one that it has, such as {default!r}") from None
+    return name
+
+
 class _Options:
     """The keywords of subprocess.run(), checked."""
 
     def __init__(self, argv: Any, check: bool, cwd: Path | None, env: Any, user: str | int | None, input: Any, stdin: Any,
                  stdout: Any, stderr: Any, capture_output: bool, text: bool, encoding: str | None, errors: str | None,
                  timeout: float | None) -> None:
-        if isinstance(argv, (str, bytes, os.PathLike)) or not isinstance(argv, Collection):
-            raise InvalidArgumentError('a command is given by its words: ["samtools", "sort"], not by one text')
-        self.argv = list(argv)
-        if not self.argv:
-            raise InvalidArgumentError("the command to run is missing")
-        for word in self.argv:
-            if not isinstance(word, (str, bytes, os.PathLike)):
-                raise InvalidArgumentError(f"a word of a command is a text, not {word!r}")
-            if b"\0" in os.fsencode(word):
-                raise InvalidArgumentError(f"a word of a command can't hold a null byte: {word!r}")
-        if cwd is not None and not os.path.isdir(cwd):
-            raise InvalidArgumentError(f"cwd: there is no folder {os.fsdecode(cwd)}")
-        if timeout is not None and (
-            not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0
-        ):
-            raise InvalidArgumentError(f"timeout can't be {timeout!r}: it is a number of seconds, or None")
+        self.argv = words_of("argv", argv)
+        if cwd is not None and not os.path.isdir(path_of("cwd", cwd)):
+            raise InvalidArgumentError(f"cwd: there is no folder {os.fsdecode(cwd)}", "give a folder that exists")
         if input is not None and stdin is not None:
-            raise InvalidArgumentError("stdin and input may not both be used")
+            raise InvalidArgumentError("stdin and input may not both be used", "leave one of them out")
         if stdin == subprocess.PIPE:
-            raise InvalidArgumentError("stdin can't be PIPE, as nobody would write to it: use input")
-        if capture_output and (stdout is not None or stderr is not None):
-            raise InvalidArgumentError("stdout and stderr may not be used with capture_output")
-        self.check, self.cwd, self.timeout = check, cwd, timeout
-        self.user = None if user is None else str(user)
-        self.environment = None if env is None else [
-            os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.items()
-        ]
-        self.text = bool(text or encoding or errors)
-        self.encoding, self.errors = encoding or "utf-8", errors or "strict"
+            raise InvalidArgumentError("stdin can't be PIPE, as nobody would write to it", "use input")
+        if flag_of("capture_output", capture_output) and (stdout is not None or stderr is not None):
+            raise InvalidArgumentError("stdout and stderr may not be used with capture_output", "leave it out")
+        self.check, self.cwd, self.timeout = flag_of("check", check), cwd, seconds_of("timeout", timeout)
+        self.user = _user(user)
+        self.environment = None if env is None else list(_environment(env))
+        self.text = bool((text is not None and flag_of("text", text)) or encoding or errors)
+        self.encoding, self.errors = _codec("encoding", encoding, "utf-8"), _codec("errors", errors, "strict")
         if isinstance(input, str):
             if not self.text:
-                raise InvalidArgumentError("input is bytes, or a text with text=True")
+                raise InvalidTypeError("input is a text, but the command's streams are bytes", "give bytes, or text=True")
             input = input.encode(self.encoding, self.errors)
         elif input is not None and not isinstance(input, (bytes, bytearray, memoryview)):
-            raise InvalidArgumentError(f"input is bytes or a text, not {type(input).__name__}")
+            raise InvalidTypeError(f"input can't be of the type {type(input).__name__}", "give bytes, or a str with text=True")
         self.input = input
         self.streams = (stdin, subprocess.PIPE if capture_output else stdout,
                         subprocess.PIPE if capture_output else stderr)

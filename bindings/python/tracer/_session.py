@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _hooks
+from ._arguments import callable_of, checked_call, kinds_of, seconds_of, text_of, whole_number_of
 from ._errors import CallbackError, InvalidArgumentError, Problem, RecordingError, SessionClosedError
-from ._options import context_fields
+from ._options import MOST_PID, announcement_of, context_fields
 from ._source import Source
 from ._spool import Spool
 
@@ -100,7 +101,7 @@ class Session(Source):
         self._spool = Spool(record)
         try:
             if recording is not None and self._spool.is_file(recording):
-                raise InvalidArgumentError(f"{self._spool.name} can't be replayed into itself: record to another file")
+                raise InvalidArgumentError(f"{self._spool.name} can't be replayed into itself", "record to another file")
             # Whatever is wrong is found here, before a file is touched.
             self._core = _core.Session(options, recording)
         except BaseException:
@@ -203,14 +204,17 @@ class Session(Source):
         if self._core.open:
             self._core.start()
 
+    @checked_call
     def flush(self, timeout: float | None = None) -> bool:
         """Waits until all that has happened was delivered and written. False: `timeout` (seconds) has passed, or the
         recording can't be written (see problems)."""
+        limit = seconds_of("timeout", timeout)
         self._begin()
-        return self._core.flush(timeout)
+        return self._core.flush(limit)
 
     # What it follows.
 
+    @checked_call
     def track(
         self,
         pid: int,
@@ -224,11 +228,11 @@ class Session(Source):
         """Takes in a living process and its descendants from now on, with these labels on top of the session's own.
 
         Raises InvalidArgumentError if there is no such process."""
-        if not isinstance(pid, int) or isinstance(pid, bool) or pid < 1:
-            raise InvalidArgumentError(f"pid can't be {pid!r}: it is a number that the system shows")
+        pid = whole_number_of("pid", pid, 1, MOST_PID)
         said = context_fields(pipeline=pipeline, run=run, sample=sample, step=step, labels=labels)
         self._core.track(pid, merged(self._context, said))
 
+    @checked_call
     def announce(
         self,
         *,
@@ -249,12 +253,9 @@ class Session(Source):
         `expires_after`: seconds."""
         keys = {"work_dir": work_dir, "pid": pid, "cgroup": cgroup, "container": container, "slurm_job": slurm_job,
                 "below": below}
-        given = {key: value for key, value in keys.items() if value is not None}
-        if len(given) != 1:
-            raise InvalidArgumentError(f"give exactly one of {', '.join(keys)}")
-        ((key, value),) = given.items()
-        self._core.announce(key, value, dict(context or {}), dict(requested or {}), expires_after)
+        self._core.announce(*announcement_of(keys, context, requested, expires_after))
 
+    @checked_call
     def task(
         self,
         name: str,
@@ -274,8 +275,18 @@ class Session(Source):
             self._require_open()
         return Task(name, session=self._tasks, sample=sample, step=step, attempt=attempt, task_id=task_id, labels=labels)
 
-    def run(self, argv: Collection[Path], **options: Any) -> RunResult:
-        """Runs a command in this session, as tracer.run() does in one of its own."""
+    @checked_call
+    def run(
+        self, argv: Collection[Path], *, task: str | None = None, sample: str | None = None, step: str | None = None,
+        labels: Mapping[str, str] | None = None, check: bool = False, cwd: Path | None = None,
+        env: Mapping[str, str] | Mapping[bytes, bytes] | None = None, user: str | int | None = None,
+        input: str | bytes | None = None, stdin: Any = None, stdout: Any = None, stderr: Any = None,
+        capture_output: bool = False, text: bool = False, encoding: str | None = None, errors: str | None = None,
+        timeout: float | None = None,
+    ) -> RunResult:
+        """Runs a command in this session, as tracer.run() does in one of its own. `task` names a task for it alone;
+        `sample`, `step` and `labels` are that task's."""
+        options = {name: value for name, value in locals().items() if name not in ("self", "argv")}
         from ._run import run_in
 
         self._require_open()
@@ -283,6 +294,7 @@ class Session(Source):
 
     # Its events.
 
+    @checked_call
     def events(
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, capacity_bytes: int = 64 << 20
     ) -> EventStream:
@@ -293,11 +305,7 @@ class Session(Source):
 
         return EventStream(self._queue(kinds, capacity_bytes), timeout, self._begin)
 
-    def _queue(self, kinds: Collection[str] | None, capacity_bytes: int) -> _core.Queue:
-        queue = self._core.queue(kinds, capacity_bytes)
-        self._queues.add(queue)
-        return queue
-
+    @checked_call
     def batches(
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 512,
         capacity_bytes: int = 64 << 20,
@@ -307,6 +315,7 @@ class Session(Source):
 
         return Batches(self._queue(kinds, capacity_bytes), timeout, self._begin, most)
 
+    @checked_call
     def table_batches(
         self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
         most: int = 65536, capacity_bytes: int = 64 << 20,
@@ -317,12 +326,19 @@ class Session(Source):
 
         return TableBatches(self._queue(kinds, capacity_bytes), timeout, self._begin, most, table)
 
+    def _queue(self, kinds: object, capacity_bytes: object) -> _core.Queue:
+        queue = self._core.queue(kinds_of(kinds), whole_number_of("capacity_bytes", capacity_bytes, 1, 2**63 - 1))
+        self._queues.add(queue)
+        return queue
+
+    @checked_call
     def on(self, kind: str | None, callback: Callable[[Event], object]) -> _core.Subscription:
         """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread. For quick work
         only; what it raises goes to sys.unraisablehook and is counted in statistics.callback_errors. It ends with the
         session, or with cancel() of what is returned."""
-        if not callable(callback):
-            raise InvalidArgumentError(f"{callback!r} can't be called")
+        if kind is not None:
+            text_of("kind", kind)
+        callable_of("callback", callback)
         subscription = self._core.on(kind, callback)
         self._subscriptions = [each for each in self._subscriptions if each.active]
         self._subscriptions.append(subscription)
