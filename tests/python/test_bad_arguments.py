@@ -279,8 +279,8 @@ class Methods(Refusals):
         link = self.folder / "link"
         link.symlink_to(path)
         size = path.stat().st_size
-        for keywords in ({"source": path, "record": path}, {"source": path, "record": link}, {"source": link, "record": path}):
-            self.refused(tracer.session, keywords, False)
+        for source, record in ((path, path), (path, link), (link, path)):
+            self.refused(tracer.session, {"source": source, "record": record}, False)
         self.assertEqual(path.stat().st_size, size)
         self.session = tracer.session()
         self.addCleanup(self.session.close)
@@ -295,8 +295,8 @@ class Methods(Refusals):
         self.assertTrue(self.session.flush(math.inf))
         with tempfile.TemporaryFile() as file:
             for keywords in ({"timeout": math.inf}, {"timeout": 1e30, "capture_output": True}, {"timeout": HUGE},
-                             {"stdout": file}, {"stdout": file.fileno()}, {"text": None}, {"env": {}}, {"user": os.geteuid()},
-                             {"env": {b"A": "b", "C": self.folder}}, {"input": bytearray(b"x")}):
+                             {"stdout": file}, {"stdout": file.fileno()}, {"text": None}, {"env": {}},
+                             {"user": os.geteuid()}, {"env": {b"A": "b", "C": self.folder}}, {"input": bytearray(b"x")}):
                 with self.subTest(keywords=keywords):
                     self.assertEqual(self.session.run(["/bin/true"], **keywords).returncode, 0)
         self.assertEqual([*self.session.events(timeout=0, kinds="loss")], [])

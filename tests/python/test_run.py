@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """tracer.run(): what a command consumed, against what is known of it."""
 
+import concurrent.futures
+import copy
 import json
+import multiprocessing
 import os
+import pickle
 import resource
 import shlex
 import signal
@@ -28,6 +32,10 @@ fd = os.open(sys.argv[1], os.O_RDONLY)
 while os.read(fd, 1 << 20): pass
 subprocess.run(["true"]); subprocess.run(["sh", "-c", "exit 4"])
 """
+
+
+def fail():
+    tracer.run(["sh", "-c", "echo out; exit 4"], check=True, capture_output=True, text=True)
 
 
 def own_cpu_ns():
@@ -171,6 +179,21 @@ class Results(TempDir):
         self.assertEqual(error.result.usage.processes, 1)
         self.assertIn("sh -c 'echo out; echo err >&2; exit 3': has returned 3", str(error))
         self.assertTrue(error.code.startswith("TRC"))
+
+    def test_a_failure_is_itself_in_another_process(self):
+        with self.assertRaises(tracer.CommandFailedError) as caught:
+            tracer.run(["sh", "-c", "echo out; exit 3"], check=True, capture_output=True)
+        for again in (pickle.loads(pickle.dumps(caught.exception)), copy.copy(caught.exception)):
+            self.assertIs(type(again), tracer.CommandFailedError)
+            self.assertEqual((again.returncode, again.cmd, again.stdout, again.stderr),
+                             (3, ["sh", "-c", "echo out; exit 3"], b"out\n", b""))
+            self.assertEqual((again.problems, str(again)), (caught.exception.problems, str(caught.exception)))
+            self.assertIsNone(again.result)
+        with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+            with self.assertRaises(subprocess.CalledProcessError) as caught:
+                pool.submit(fail).result()
+            self.assertEqual((type(caught.exception), caught.exception.returncode, caught.exception.stdout),
+                             (tracer.CommandFailedError, 4, "out\n"))
 
     def test_input_and_output(self):
         # More than pipes hold, both ways.
@@ -323,7 +346,8 @@ class Mistakes(TempDir):
         self.assertEqual(shlex.split(way), ["tracerd", "run", "--record", "run.tracer", "--", "samtools", "sort", "a b",
                                             "$(rm -rf out)", "; rm x", "it's"])
         said = subprocess.run(["bash", "-c", "tracerd() { printf '%s|' \"$@\"; }; " + way], capture_output=True, text=True)
-        self.assertEqual((said.stdout, said.stderr), ("run|--record|run.tracer|--|samtools|sort|a b|$(rm -rf out)|; rm x|it's|", ""))
+        self.assertEqual(said.stderr, "")
+        self.assertEqual(said.stdout, "run|--record|run.tracer|--|samtools|sort|a b|$(rm -rf out)|; rm x|it's|")
         self.assertEqual(lines[3].strip(), 'and read that: tracer.read("run.tracer")')
         self.assertEqual(lines[4], "False")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import operator
 import os
@@ -12,8 +13,8 @@ from typing import Any, NoReturn, TypeVar, cast
 from ._errors import InvalidArgumentError, InvalidTypeError
 
 __all__ = [
-    "callable_of", "checked_call", "flag_of", "kinds_of", "labels_of", "path_of", "seconds_of", "shown", "text_of", "texts_of",
-    "whole_number_of", "words_of",
+    "callable_of", "checked_call", "codec_of", "environment_of", "flag_of", "kinds_of", "labels_of", "number_of", "path_of",
+    "seconds_of", "shown", "text_of", "texts_of", "user_of", "whole_number_of", "words_of",
 ]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -168,3 +169,38 @@ def kinds_of(value: object) -> str | list[str] | None:
 def callable_of(name: str, value: object) -> None:
     if not callable(value):
         _wrong_type(name, value, "give a function, or what else can be called")
+
+
+def user_of(user: str | int | None) -> str | None:
+    if user is None:
+        return None
+    return text_of("user", user) if isinstance(user, str) else str(whole_number_of("user", user, 0, 2**32 - 2))
+
+
+def environment_of(env: Any) -> list[bytes]:
+    """What the kernel takes: NAME=VALUE. A zero byte would end it unseen, and = in a name begin the value."""
+    if not isinstance(env, Mapping):
+        raise InvalidTypeError(f"env can't be of the type {type(env).__name__}", "give a mapping of names to values")
+    pairs = []
+    for name, value in env.items():
+        if not isinstance(name, (str, bytes)) or not isinstance(value, (str, bytes, os.PathLike)):
+            # Not the value itself: it may be a secret.
+            raise InvalidTypeError(f"env has {shown(name)} with a value of the type {type(value).__name__}",
+                                   "give texts for both")
+        pair = os.fsencode(name), os.fsencode(value)
+        if not name or b"=" in pair[0] or b"\0" in b"".join(pair):
+            raise InvalidArgumentError(f"env can't have {shown(name)} with this value, or at all",
+                                       "give names that are not empty and have no =, and no zero bytes")
+        pairs.append(b"=".join(pair))
+    return pairs
+
+
+def codec_of(what: str, name: str | None, default: str) -> str:
+    """Looked up now: once the command has run, its output would be lost."""
+    if name is None:
+        return default
+    try:
+        codecs.lookup(text_of(what, name)) if what == "encoding" else codecs.lookup_error(text_of(what, name))
+    except LookupError:
+        raise InvalidArgumentError(f"Python has no {what} {name!r}", f"give one that it has, such as {default!r}") from None
+    return name

@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import shlex
 import signal
 import subprocess
 import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._arguments import checked_call, flag_of, path_of, seconds_of, text_of, whole_number_of, words_of
+from ._arguments import checked_call, codec_of, environment_of, flag_of, path_of, seconds_of, user_of, words_of
 from ._errors import CallbackError, InvalidArgumentError, InvalidTypeError, NotPermittedError, Problem, TracerError
 from ._open import session
 from ._pipes import Pipes
@@ -60,7 +59,10 @@ class Usage:
 
 
 class CommandFailedError(TracerError, subprocess.CalledProcessError):
-    """A command that was to be checked has failed: `returncode`, `cmd`, `stdout`, `stderr`, and `result`."""
+    """A command that was to be checked has failed: `returncode`, `cmd`, `stdout`, `stderr`, and `result`, which is None in
+    another process than that which ran it."""
+
+    result: RunResult | None
 
     def __init__(self, result: RunResult) -> None:
         status = result.returncode
@@ -74,7 +76,16 @@ class CommandFailedError(TracerError, subprocess.CalledProcessError):
         return "\n".join(map(str, self.problems))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TracerError, (self.problems,)
+        # Not the result: it is of a session of this process.
+        return _failed_elsewhere, (self.returncode, self.cmd, self.stdout, self.stderr, self.problems)
+
+
+def _failed_elsewhere(returncode: int, cmd: Any, stdout: Any, stderr: Any, problems: tuple[Problem, ...]) -> TracerError:
+    error = CommandFailedError.__new__(CommandFailedError)
+    subprocess.CalledProcessError.__init__(error, returncode, cmd, stdout, stderr)
+    error.problems = problems
+    error.result = None
+    return error
 
 
 class RunResult(Source):
@@ -302,38 +313,6 @@ def _at_least(usage: dict[str, Any]) -> dict[str, Any]:
     return {**known, "time": usage["time"]}
 
 
-def _user(user: str | int | None) -> str | None:
-    if user is None:
-        return None
-    return text_of("user", user) if isinstance(user, str) else str(whole_number_of("user", user, 0, 2**32 - 2))
-
-
-def _environment(env: Any) -> Iterator[bytes]:
-    """What the kernel takes: NAME=VALUE. A zero byte would end it unseen, and = in a name begin the value."""
-    if not isinstance(env, Mapping):
-        raise InvalidTypeError(f"env can't be of the type {type(env).__name__}", "give a mapping of names to values")
-    for name, value in env.items():
-        if not isinstance(name, (str, bytes)) or not isinstance(value, (str, bytes, os.PathLike)):
-            # Not the value itself: it may be a secret.
-            raise InvalidTypeError(f"env has {name!r} with a value of the type {type(value).__name__}", "give texts for both")
-        pair = os.fsencode(name), os.fsencode(value)
-        if not name or b"=" in pair[0] or b"\0" in b"".join(pair):
-            raise InvalidArgumentError(f"env can't have {name!r} with this value, or at all",
-                                       "give names that are not empty and have no =, and no zero bytes")
-        yield b"=".join(pair)
-
-
-def _codec(what: str, name: str | None, default: str) -> str:
-    """Looked up now: once the command has run, its output would be lost."""
-    if name is None:
-        return default
-    try:
-        codecs.lookup(text_of(what, name)) if what == "encoding" else codecs.lookup_error(text_of(what, name))
-    except LookupError:
-        raise InvalidArgumentError(f"Python has no {what} {name!r}", f"give one that it has, such as {default!r}") from None
-    return name
-
-
 class _Options:
     """The keywords of subprocess.run(), checked."""
 
@@ -350,16 +329,17 @@ class _Options:
         if flag_of("capture_output", capture_output) and (stdout is not None or stderr is not None):
             raise InvalidArgumentError("stdout and stderr may not be used with capture_output", "leave it out")
         self.check, self.cwd, self.timeout = flag_of("check", check), cwd, seconds_of("timeout", timeout)
-        self.user = _user(user)
-        self.environment = None if env is None else list(_environment(env))
+        self.user = user_of(user)
+        self.environment = None if env is None else environment_of(env)
         self.text = bool((text is not None and flag_of("text", text)) or encoding or errors)
-        self.encoding, self.errors = _codec("encoding", encoding, "utf-8"), _codec("errors", errors, "strict")
+        self.encoding, self.errors = codec_of("encoding", encoding, "utf-8"), codec_of("errors", errors, "strict")
         if isinstance(input, str):
             if not self.text:
                 raise InvalidTypeError("input is a text, but the command's streams are bytes", "give bytes, or text=True")
             input = input.encode(self.encoding, self.errors)
         elif input is not None and not isinstance(input, (bytes, bytearray, memoryview)):
-            raise InvalidTypeError(f"input can't be of the type {type(input).__name__}", "give bytes, or a str with text=True")
+            raise InvalidTypeError(f"input can't be of the type {type(input).__name__}",
+                                   "give bytes, or a str with text=True")
         self.input = input
         self.streams = (stdin, subprocess.PIPE if capture_output else stdout,
                         subprocess.PIPE if capture_output else stderr)
