@@ -26,7 +26,7 @@ static tracer_status watch(tracer_session* session, tracer_queue* queue, tracer_
   while (status == TRACER_OK && !finished && poll(ready, 2, -1) >= 0 && ready[1].revents == 0) {
     const int64_t events = tracer_session_dispatch(session, 0, error);
     if (events < 0) status = (tracer_status)events;
-    while (tracer_queue_read(queue, buffer, 0) > 0)
+    while (tracer_queue_read(queue, buffer, 0, NULL) > 0)
       for (size_t i = 0; i < tracer_event_buffer_count(buffer); ++i) print_failure(tracer_event_buffer_get(buffer, i));
     tracer_session_finished(session, &finished);
   }

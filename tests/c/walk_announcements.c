@@ -66,7 +66,7 @@ static void check_task(tracer_queue* queue, pid_t pid) {
   tracer_event_buffer* buffer = tracer_event_buffer_new(256);
   int tasks = 0;
   int exits = 0;
-  while (tracer_queue_read(queue, buffer, 0) > 0)
+  while (tracer_queue_read(queue, buffer, 0, NULL) > 0)
     for (size_t i = 0; i < tracer_event_buffer_count(buffer); ++i) {
       const tracer_event* event = tracer_event_buffer_get(buffer, i);
       tracer_event_flat flat;

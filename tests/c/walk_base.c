@@ -62,11 +62,11 @@ static void several_problems(void) {
   static const char rules[] = "[[engine]]\nname = 3\n[[engine]]\nnames = \"x\"\n";
   write_file(path_in_folder("rules.toml"), rules, sizeof rules - 1);
   tracer_error error = TRACER_ERROR_INIT;
-  CHECK(tracer_check_engine_rules(tracer_string_of(path_in_folder("rules.toml")), &error) ==
+  CHECK(tracer_engine_rules_check(tracer_string_of(path_in_folder("rules.toml")), &error) ==
         TRACER_ERROR_INVALID_RULES);
   CHECK(error.problem_count >= 2);
   tracer_error_release(&error);
-  CHECK(tracer_check_engine_rules(tracer_string_of("/no/such/file"), &error) == TRACER_ERROR_FILE_UNREADABLE);
+  CHECK(tracer_engine_rules_check(tracer_string_of("/no/such/file"), &error) == TRACER_ERROR_FILE_UNREADABLE);
   tracer_error_release(&error);
 }
 

@@ -22,7 +22,90 @@ static int wait_for(tracer_command* command) {
   return status;
 }
 
+/* A host program that waits for all its children takes the status away: there is an end nevertheless. */
+static void reaped_by_another(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_command* command = NULL;
+  REQUIRE_OK(make("true", "x", NULL, &command, &error));
+  REQUIRE_OK(tracer_command_release(command, &error));
+  REQUIRE(waitpid(tracer_command_pid(command), NULL, 0) == tracer_command_pid(command));
+  int status = 9;
+  CHECK(tracer_command_ended(command, &status) == TRACER_REAPED && status == 0);
+  CHECK(tracer_command_ended(command, &status) == TRACER_REAPED);
+  CHECK(tracer_command_signal(command, SIGKILL) == TRACER_ENDED);
+  tracer_command_free(command);
+}
+
+static void signals(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_command* command = NULL;
+  REQUIRE_OK(make("sleep", "1000", "0", &command, &error));
+  REQUIRE_OK(tracer_command_release(command, &error));
+  CHECK(tracer_command_signal(command, 9999) == TRACER_ERROR_INVALID_ARGUMENT);
+  CHECK(tracer_command_signal(command, -1) == TRACER_ERROR_INVALID_ARGUMENT);
+  CHECK(tracer_command_signal(command, 0) == TRACER_OK);
+  if (getuid() == 0) { /* Somebody who may not. */
+    REQUIRE(setresuid(65534, 65534, 0) == 0);
+    CHECK(tracer_command_signal(command, SIGTERM) == TRACER_ERROR_PERMISSION);
+    REQUIRE(setresuid(0, 0, 0) == 0);
+  }
+  CHECK(tracer_command_signal(command, SIGTERM) == TRACER_OK);
+  CHECK(WTERMSIG(wait_for(command)) == SIGTERM);
+  CHECK(tracer_command_signal(command, SIGTERM) == TRACER_ENDED);
+  tracer_command_free(command);
+}
+
+/* Without a copy of the caller: it runs when it is made, and the release says whether it could. */
+static void at_once(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  const tracer_string argv[] = {tracer_string_of("sh"), tracer_string_of("-c"), tracer_string_of("exit 3")};
+  tracer_command_options options = TRACER_COMMAND_OPTIONS_INIT;
+  options.argv = argv;
+  options.argc = 3;
+  options.at_once = 1;
+  tracer_command* command = NULL;
+  REQUIRE_OK(tracer_command_new(&options, &command, &error));
+  CHECK(WEXITSTATUS(wait_for(command)) == 3);
+  CHECK(tracer_command_release(command, &error) == TRACER_OK);
+  tracer_command_free(command);
+  const tracer_string missing = tracer_string_of("no-such-command-anywhere");
+  options.argv = &missing;
+  options.argc = 1;
+  REQUIRE_OK(tracer_command_new(&options, &command, &error));
+  int status = 0;
+  CHECK(tracer_command_ended(command, &status) == TRACER_ENDED);
+  CHECK(tracer_command_signal(command, SIGKILL) == TRACER_ENDED);
+  CHECK(tracer_command_release(command, &error) == TRACER_ERROR_COMMAND_NOT_FOUND);
+  CHECK(tracer_command_ended(command, &status) == TRACER_ENDED);
+  tracer_command_free(command);
+  options.user = tracer_string_of("0");
+  CHECK(tracer_command_new(&options, &command, &error) == TRACER_ERROR_INVALID_ARGUMENT && command == NULL);
+  options.user = tracer_string_of(NULL);
+  options.at_once = 2;
+  CHECK(tracer_command_new(&options, &command, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  options.at_once = 1;
+  options.reserved = 1;
+  CHECK(tracer_command_new(&options, &command, &error) == TRACER_WRONG_SIZE);
+  tracer_error_release(&error);
+}
+
+/* The end of the session is an end of the wait, too: its exit will not be seen. */
+static void session_ends_before(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_session* session = replay(TRACER_READER_POLL);
+  tracer_command_trace* trace = tracer_command_trace_new(1);
+  REQUIRE_OK(tracer_session_start(session, &error));
+  CHECK(tracer_session_dispatch_until_ended(session, trace, 500, &error) == TRACER_ENDED);
+  tracer_error_release(&error);
+  tracer_command_trace_free(trace);
+  tracer_session_free(session);
+}
+
 void walk_commands(void) {
+  reaped_by_another();
+  signals();
+  at_once();
+  session_ends_before();
   tracer_error error = TRACER_ERROR_INIT;
   tracer_command* command = NULL;
   REQUIRE_OK(make("no-such-command-anywhere", "x", NULL, &command, &error));
@@ -43,7 +126,7 @@ void walk_commands(void) {
   CHECK(tracer_command_signal(command, SIGTERM) == TRACER_OK);
   const int status = wait_for(command);
   CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-  CHECK(tracer_command_signal(command, SIGTERM) == TRACER_OK); /* Nobody gets it. */
+  CHECK(tracer_command_signal(command, SIGTERM) == TRACER_ENDED);
   tracer_command_free(command);
 
   /* One that was never released ends with its handle. */

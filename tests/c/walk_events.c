@@ -74,7 +74,10 @@ static void misused(const tracer_event* ended) {
                                          UINT64_C(0x0066000000000000),
                                          UINT64_C(0x0066ff0000000000),
                                          UINT64_C(0x0066010100000000),
-                                         UINT64_C(0x0066020000000000)};
+                                         UINT64_C(0x0066020000000000),
+                                         TRACER_FIELD_PROCESS_EXIT_PID | 0x77,
+                                         TRACER_FIELD_PROCESS_EXIT_END_NS | UINT64_C(0x100000000),
+                                         TRACER_FIELD_PROCESS_EXIT_LEDGER_WALL_NS | 1};
   for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; ++i)
     CHECK(tracer_event_get_u64(ended, nowhere[i], &number) == TRACER_NO_SUCH_FIELD);
 }

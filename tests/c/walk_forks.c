@@ -25,6 +25,7 @@ struct handles {
   tracer_label* label;
   tracer_event_buffer* buffer;
   tracer_command* command;
+  tracer_writer* writer;
 };
 
 static void use_session(tracer_session* session) {
@@ -62,7 +63,7 @@ static void use_session(tracer_session* session) {
 static int in_child(const struct handles* all) {
   walk_failures = 0;
   use_session(all->session);
-  CHECK(tracer_queue_read(all->queue, all->buffer, 0) == TRACER_FORKED);
+  CHECK(tracer_queue_read(all->queue, all->buffer, 0, NULL) == TRACER_FORKED);
   CHECK(tracer_queue_wait(all->queue, -1, NULL) == TRACER_FORKED);
   CHECK(tracer_queue_fd(all->queue) == -1);
   CHECK(tracer_sink_problem(all->sink, NULL) == TRACER_FORKED);
@@ -78,6 +79,9 @@ static int in_child(const struct handles* all) {
   tracer_sink_free(all->sink);
   tracer_session_free(all->session);
   tracer_command_free(all->command);
+  CHECK(tracer_writer_flush(all->writer, NULL) == TRACER_FORKED);
+  CHECK(tracer_writer_close(all->writer, NULL) == TRACER_FORKED);
+  tracer_writer_free(all->writer);
   CHECK(destroyed == 0);
   return walk_failures == 0 ? 0 : 1;
 }
@@ -100,6 +104,8 @@ void walk_forks(void) {
   REQUIRE_OK(tracer_session_start(all.session, &error));
   REQUIRE_OK(tracer_session_label_thread(all.session, NULL, &all.label, &error));
   all.buffer = tracer_event_buffer_new(64);
+  const char* written = path_in_folder("fork_written.tracer");
+  REQUIRE_OK(tracer_writer_new(tracer_string_of(written), NULL, &all.writer, &error));
 
   const pid_t child = fork();
   REQUIRE(child >= 0);
@@ -111,7 +117,7 @@ void walk_forks(void) {
   /* The parent has lost nothing by it. */
   REQUIRE_OK(tracer_session_flush(all.session, 60000, &error));
   int exits = 0;
-  while (tracer_queue_read(all.queue, all.buffer, 0) > 0)
+  while (tracer_queue_read(all.queue, all.buffer, 0, NULL) > 0)
     for (size_t i = 0; i < tracer_event_buffer_count(all.buffer); ++i) {
       uint64_t pid = 0;
       const tracer_event* event = tracer_event_buffer_get(all.buffer, i);
@@ -131,4 +137,6 @@ void walk_forks(void) {
   tracer_session_free(all.session);
   tracer_command_free(all.command);
   tracer_event_buffer_free(all.buffer);
+  CHECK(tracer_writer_close(all.writer, &error) == TRACER_OK);
+  tracer_writer_free(all.writer);
 }

@@ -31,7 +31,7 @@ static const char* expected(int64_t status) {
 static void check_children(tracer_queue* queue) {
   tracer_event_buffer* buffer = tracer_event_buffer_new(256);
   unsigned seen = 0;
-  while (tracer_queue_read(queue, buffer, 0) > 0)
+  while (tracer_queue_read(queue, buffer, 0, NULL) > 0)
     for (size_t i = 0; i < tracer_event_buffer_count(buffer); ++i) {
       tracer_event_flat flat;
       flat.size = sizeof flat;
@@ -70,6 +70,12 @@ void walk_labels(void) {
   tracer_session* session = session_of_own_tree();
   tracer_queue* queue = NULL;
   REQUIRE_OK(tracer_session_queue(session, NULL, &queue, &error));
+  /* Before the start there is nobody to label for. */
+  tracer_label* early = NULL;
+  CHECK(tracer_session_label_thread(session, NULL, &early, &error) == TRACER_ERROR_CONTRADICTION && early == NULL);
+  CHECK(string_has(error.text, "tracer_session_start()"));
+  tracer_error_release(&error);
+  CHECK(tracer_session_unlabel_thread(session) == TRACER_ERROR_CONTRADICTION);
   REQUIRE_OK(tracer_session_start(session, &error));
   fork_child(10);
   tracer_label* outer = label(session, "outer");

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 static int readable(int fd, int timeout_ms) {
@@ -26,7 +27,7 @@ static void descriptor(void) {
   while (!ended) {
     REQUIRE(readable(fd, 10000));
     REQUIRE(tracer_session_dispatch(session, 0, &error) >= 0);
-    const int64_t count = tracer_queue_read(queue, buffer, 1);
+    const int64_t count = tracer_queue_read(queue, buffer, 1, NULL);
     REQUIRE(count >= 0);
     seen += (uint64_t)count;
     REQUIRE_OK(tracer_queue_ended(queue, &ended));
@@ -35,7 +36,7 @@ static void descriptor(void) {
   CHECK(readable(fd, 0) && readable(tracer_queue_fd(queue), 0));
   uint64_t dropped = 1;
   CHECK(tracer_queue_dropped(queue, &dropped) == TRACER_OK && dropped == 0);
-  CHECK(tracer_queue_read(queue, buffer, 2) == TRACER_OUT_OF_RANGE);
+  CHECK(tracer_queue_read(queue, buffer, 2, NULL) == TRACER_OUT_OF_RANGE);
   tracer_queue* late = queue;
   CHECK(tracer_session_queue(session, NULL, &late, NULL) == TRACER_ENDED && late == NULL);
   tracer_queue_free(queue);
@@ -64,7 +65,7 @@ static void limited(void) {
   uint64_t dropped = 0;
   CHECK(tracer_queue_dropped(queue, &dropped) == TRACER_OK && dropped > 0);
   tracer_event_buffer* buffer = tracer_event_buffer_new(64);
-  CHECK(tracer_queue_read(queue, buffer, 0) > 0);
+  CHECK(tracer_queue_read(queue, buffer, 0, NULL) > 0);
   CHECK(tracer_event_get_kind(tracer_event_buffer_get(buffer, 0)) == TRACER_EVENT_LOSS);
   size_t of_kinds = 0;
   uint64_t lost = 0;
@@ -75,7 +76,7 @@ static void limited(void) {
         TRACER_OK);
   CHECK(lost > 0 && lost <= dropped);
   CHECK(tracer_event_buffer_get(buffer, tracer_event_buffer_count(buffer)) == NULL);
-  CHECK(tracer_queue_read(chosen, buffer, 64) > 1);
+  CHECK(tracer_queue_read(chosen, buffer, 64, NULL) > 1);
   for (size_t i = 0; i < tracer_event_buffer_count(buffer); ++i) {
     const tracer_event_kind kind = tracer_event_get_kind(tracer_event_buffer_get(buffer, i));
     CHECK(kind == kinds[0] || kind == kinds[1] || kind == TRACER_EVENT_SESSION_END);
@@ -135,13 +136,71 @@ static void own_thread(void) {
   run_to_end(session);
   CHECK(readable(tracer_session_fd(session), 0));
   tracer_event_buffer* buffer = tracer_event_buffer_new(1024);
-  CHECK(tracer_queue_read(queue, buffer, 0) > 3);
+  CHECK(tracer_queue_read(queue, buffer, 0, NULL) > 3);
   tracer_event_buffer_free(buffer);
   tracer_queue_free(queue);
   tracer_session_free(session);
 }
 
+/* Losses, which every queue gets, leave the descriptor readable only until they were read. */
+static void losses_read(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  const tracer_event_kind kind = TRACER_EVENT_LOSS;
+  tracer_session_options options = TRACER_SESSION_OPTIONS_INIT;
+  options.families = TRACER_FAMILY_LIFECYCLE;
+  options.max_processes = 2;
+  tracer_session* session = NULL;
+  REQUIRE_OK(tracer_session_new(&options, &session, &error));
+  tracer_queue_options wanted = TRACER_QUEUE_OPTIONS_INIT;
+  wanted.kinds = &kind;
+  wanted.kind_count = 1;
+  tracer_queue* queue = NULL;
+  REQUIRE_OK(tracer_session_queue(session, &wanted, &queue, &error));
+  REQUIRE_OK(tracer_session_start(session, &error));
+  REQUIRE(readable(tracer_queue_fd(queue), 10000));
+  tracer_event_buffer* buffer = tracer_event_buffer_new(64);
+  int quiet = 0;
+  int64_t losses = 0;
+  for (int i = 0; i < 1000 && !quiet; ++i) {
+    const int64_t count = tracer_queue_read(queue, buffer, 0, NULL);
+    REQUIRE(count >= 0);
+    losses += count;
+    quiet = losses != 0 && !readable(tracer_session_fd(session), 0);
+    usleep(1000);
+  }
+  CHECK(quiet);
+  tracer_event_buffer_free(buffer);
+  tracer_queue_free(queue);
+  tracer_session_free(session);
+}
+
+static int epoll_of(int fd) {
+  struct epoll_event wanted = {.events = EPOLLIN};
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  REQUIRE(epoll >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &wanted) == 0);
+  return epoll;
+}
+
+/* Linux allows few epolls within each other: that of a caller may be in one more. */
+static void nested(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_session_options options = TRACER_SESSION_OPTIONS_INIT;
+  options.reader = TRACER_READER_POLL;
+  options.families = TRACER_FAMILY_LIFECYCLE;
+  tracer_session* session = NULL;
+  REQUIRE_OK(tracer_session_new(&options, &session, &error));
+  const int inner = epoll_of(tracer_session_fd(session));
+  const int outer = epoll_of(inner);
+  REQUIRE_OK(tracer_session_start(session, &error));
+  CHECK(readable(outer, 10000));
+  close(outer);
+  close(inner);
+  tracer_session_free(session);
+}
+
 void walk_queues(void) {
+  nested();
+  losses_read();
   descriptor();
   limited();
   woken(TRACER_READER_POLL);

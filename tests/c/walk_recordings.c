@@ -139,8 +139,69 @@ static void copied(uint64_t events) {
   tracer_recording_free(recording);
 }
 
+/* With a writer of one's own: the same events, of the same machine. */
+static void written(uint64_t events) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_recording* from = NULL;
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &from, &error));
+  tracer_host host = TRACER_HOST_INIT;
+  REQUIRE_OK(tracer_recording_host(from, &host));
+  const char* path = path_in_folder("written.tracer");
+  tracer_writer* writer = NULL;
+  CHECK(tracer_writer_new(tracer_string_of("/no/such/folder/x"), &host, &writer, &error) ==
+            TRACER_ERROR_FILE_UNWRITABLE &&
+        writer == NULL);
+  host.reserved = 1;
+  CHECK(tracer_writer_new(tracer_string_of(path), &host, &writer, &error) == TRACER_WRONG_SIZE);
+  host.reserved = 0;
+  REQUIRE_OK(tracer_writer_new(tracer_string_of(path), &host, &writer, &error));
+  tracer_event_buffer* buffer = tracer_event_buffer_new(8);
+  CHECK(tracer_writer_write(writer, NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  while (tracer_recording_read(from, buffer, 0, &error) > 0)
+    for (size_t i = 0; i < tracer_event_buffer_count(buffer); ++i)
+      REQUIRE_OK(tracer_writer_write(writer, tracer_event_buffer_get(buffer, i), &error));
+  REQUIRE_OK(tracer_writer_flush(writer, &error));
+  REQUIRE_OK(tracer_writer_close(writer, &error));
+  CHECK(tracer_writer_close(writer, &error) == TRACER_ENDED && tracer_writer_flush(writer, &error) == TRACER_ENDED);
+  tracer_writer_free(writer);
+  tracer_recording* back = NULL;
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(path), &back, &error));
+  tracer_host same = TRACER_HOST_INIT;
+  REQUIRE_OK(tracer_recording_host(back, &same));
+  CHECK(string_is(same.boot_id, "") == 0 && same.boot_id.length == host.boot_id.length);
+  CHECK(memcmp(same.boot_id.data, host.boot_id.data, host.boot_id.length) == 0);
+  CHECK(same.wall_offset_ns == host.wall_offset_ns && same.memory_bytes == host.memory_bytes);
+  CHECK(read_all(back) == events);
+  tracer_damage damage = TRACER_DAMAGE_INIT;
+  CHECK(tracer_recording_damage(back, &damage) == TRACER_OK && damage.any == 0);
+  tracer_recording_free(back);
+  tracer_recording_free(from);
+  tracer_event_buffer_free(buffer);
+  tracer_error_release(&error);
+}
+
+/* A full disk, and a pipe that nobody reads: no signal comes of it. */
+static void unwritten(int fd, int error_number) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_writer* writer = NULL;
+  REQUIRE(fd >= 0);
+  REQUIRE_OK(tracer_writer_new_fd(fd, tracer_string_of("out"), NULL, &writer, &error));
+  close(fd);
+  CHECK(tracer_writer_close(writer, &error) == TRACER_ERROR_FILE_UNWRITABLE && error.error_number == error_number);
+  CHECK(tracer_writer_flush(writer, &error) == TRACER_ERROR_FILE_UNWRITABLE && string_has(error.text, "out"));
+  tracer_writer_free(writer);
+  CHECK(tracer_writer_new_fd(-1, tracer_string_of("x"), NULL, &writer, &error) == TRACER_ERROR_FILE_UNWRITABLE);
+  tracer_error_release(&error);
+}
+
 void walk_recordings(void) {
   const uint64_t events = whole();
+  written(events);
+  unwritten(open("/dev/full", O_WRONLY), ENOSPC);
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  close(ends[0]);
+  unwritten(ends[1], EPIPE);
   truncated(events);
   full_disk();
   unwritable();

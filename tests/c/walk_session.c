@@ -68,7 +68,7 @@ static void check_exit(tracer_queue* queue, int32_t pid) {
   tracer_event_buffer* buffer = tracer_event_buffer_new(16);
   int exits = 0;
   int64_t count = 0;
-  while ((count = tracer_queue_read(queue, buffer, 0)) > 0) {
+  while ((count = tracer_queue_read(queue, buffer, 0, NULL)) > 0) {
     CHECK((size_t)count == tracer_event_buffer_count(buffer));
     for (size_t i = 0; i < (size_t)count; ++i) {
       const tracer_event* event = tracer_event_buffer_get(buffer, i);
@@ -125,6 +125,10 @@ static void check_totals(const tracer_session* session) {
     CHECK(sum.ended == 1 && sum.failed == 1 && sum.living == 0 && sum.attempt == 2);
     CHECK((sum.present & TRACER_HAS_CPU_NS) != 0 && sum.cpu_ns > 0);
     CHECK(string_is(sum.pipeline, "walk") && sum.run.data == NULL);
+    CHECK(sum.label_count == 1 && string_is(sum.labels[0].name, "lane") && string_is(sum.labels[0].value, "3"));
+    CHECK((sum.present & TRACER_HAS_READ_AT_MOST_BYTES) != 0 && sum.read_at_most_bytes >= sum.read_bytes);
+    CHECK((sum.present & TRACER_HAS_WRITE_CALLS) != 0 && (sum.present & TRACER_HAS_STORAGE_CANCELLED_BYTES) != 0);
+    CHECK((sum.present & TRACER_HAS_READ_CALLS) == 0 && sum.read_calls == 0); /* Those of exec are not told apart. */
   }
   CHECK(found == 1);
   tracer_list_free(totals);

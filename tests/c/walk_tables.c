@@ -29,8 +29,8 @@ static int64_t rows_of(struct ArrowArrayStream* from, const struct ArrowSchema* 
   }
   tracer_error error = TRACER_ERROR_INIT;
   tracer_damage damage = TRACER_DAMAGE_INIT;
-  CHECK(tracer_error_from_stream(&stream, &error) == TRACER_OK && error.problem_count == 0);
-  CHECK(tracer_damage_from_stream(&stream, &damage) == TRACER_OK && damage.any == 0);
+  CHECK(tracer_stream_problem(&stream, &error) == TRACER_OK && error.problem_count == 0);
+  CHECK(tracer_stream_damage(&stream, &damage) == TRACER_OK && damage.any == 0);
   stream.release(&stream);
   return rows;
 }
@@ -39,7 +39,9 @@ static int64_t rows_of(struct ArrowArrayStream* from, const struct ArrowSchema* 
 static void every_table(void) {
   tracer_error error = TRACER_ERROR_INIT;
   for (tracer_table table = TRACER_TABLE_PROCESSES; table <= TRACER_TABLE_HOSTS; ++table) {
+    tracer_table same = 0;
     CHECK(tracer_table_name(table).length > 3);
+    CHECK(tracer_table_find(tracer_table_name(table), &same) == TRACER_OK && same == table);
     struct ArrowSchema schema;
     REQUIRE_OK(tracer_table_schema(table, &schema, &error));
     CHECK(schema.n_children > 1);
@@ -73,6 +75,8 @@ static void every_table(void) {
     tracer_table_builder_free(builder);
   }
   CHECK(string_is(tracer_table_name(TRACER_TABLE_LOSSES), "losses") && string_is(tracer_table_name(99), ""));
+  tracer_table none = 1;
+  CHECK(tracer_table_find(tracer_string_of("no such"), &none) == TRACER_ABSENT && none == 0);
 }
 
 /* The structured error of a stream outlives what stands between it and whoever asks: a number. */
@@ -87,7 +91,7 @@ static void failing(void) {
   struct ArrowArray array;
   while (stream.get_next(&stream, &array) == 0 && array.release != NULL) array.release(&array);
   tracer_damage damage = TRACER_DAMAGE_INIT;
-  CHECK(tracer_damage_from_stream(&stream, &damage) == TRACER_OK && damage.any == 1 && damage.truncated == 1);
+  CHECK(tracer_stream_damage(&stream, &damage) == TRACER_OK && damage.any == 1 && damage.truncated == 1);
   stream.release(&stream);
 }
 
@@ -98,9 +102,9 @@ static void misused(void) {
   tracer_damage damage = TRACER_DAMAGE_INIT;
   tracer_table_builder* builder = NULL;
   memset(&foreign, 0, sizeof foreign);
-  CHECK(tracer_error_from_stream(&foreign, &error) == TRACER_OK);
-  CHECK(tracer_error_from_stream(NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
-  CHECK(tracer_damage_from_stream(&foreign, &damage) == TRACER_ABSENT);
+  CHECK(tracer_stream_problem(&foreign, &error) == TRACER_OK);
+  CHECK(tracer_stream_problem(NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  CHECK(tracer_stream_damage(&foreign, &damage) == TRACER_ABSENT);
   CHECK(tracer_table_schema(0, &schema, &error) == TRACER_ERROR_INVALID_ARGUMENT && schema.release == NULL);
   CHECK(tracer_table_schema(TRACER_TABLE_RUNS, NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
   CHECK(tracer_recording_table(NULL, TRACER_TABLE_RUNS, 0, &foreign, &error) == TRACER_ERROR_INVALID_ARGUMENT);

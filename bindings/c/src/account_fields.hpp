@@ -31,6 +31,7 @@ void fill_context(Flat& flat, const Context& context) {
   flat.task = string_of(context.task);
   flat.task_id = string_of(context.task_id);
   flat.engine = string_of(context.engine);
+  put(flat, flat.attempt, TRACER_HAS_ATTEMPT, context.attempt);
 }
 
 template <class Flat>

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <memory>
 #include <optional>
 
 #include <tracer/run.hpp>
 
+#include "base/unique_fd.hpp"
 #include "event_handle.hpp"
 #include "list_handle.hpp"
 #include "session_state.hpp"
@@ -12,11 +19,50 @@
 using namespace tracer;
 using namespace tracer::c;
 
+namespace {
+
+/// A process by a descriptor: whoever waits for it, its number means no other one.
+class Child {
+ public:
+  /// Throws Error(kNoMemory).
+  explicit Child(pid_t pid) : fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
+    if (!fd_ && errno != ESRCH)
+      throw Error({ErrorCode::kNoMemory,
+                   errno,
+                   "can't make a descriptor for the new process",
+                   "raise the limit of open files (ulimit -n)",
+                   {}});
+  }
+
+  /// It is no child of this process any more: it was waited for.
+  bool reaped() const noexcept {
+    siginfo_t about{};
+    return !fd_ || (::waitid(P_PIDFD, static_cast<id_t>(fd_.get()), &about, WEXITED | WNOHANG | WNOWAIT) != 0 &&
+                    errno == ECHILD);
+  }
+  tracer_status signal(int number) const noexcept {
+    if (!fd_) return TRACER_ENDED;
+    if (::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0) == 0) return TRACER_OK;
+    switch (errno) {
+      case ESRCH: return TRACER_ENDED;
+      case EPERM: return TRACER_ERROR_PERMISSION;
+      case EINVAL: return TRACER_ERROR_INVALID_ARGUMENT;
+      default: return TRACER_ERROR_INTERNAL;
+    }
+  }
+
+ private:
+  internal::UniqueFd fd_;  ///< None: it was waited for at once.
+};
+
+}  // namespace
+
 struct tracer_command {
-  explicit tracer_command(CommandOptions options) : command(std::move(options)) {}
+  explicit tracer_command(CommandOptions options) : command(std::move(options)), child(command.pid()) {}
 
   Owner owner = {};
   Command command;
+  Child child;
   bool released = false;
   bool refused = false;  ///< It could not be executed.
   std::optional<int> wait_status = {};
@@ -33,12 +79,18 @@ tracer_status tracer_command_new(const tracer_command_options* options, tracer_c
     if (given.argc != 0) need(given.argv, "options->argv");
     for (std::size_t i = 0; i < given.argc; ++i)
       own.argv.push_back(text_or_empty(given.argv[i], "a word of options->argv"));
+    if (given.environment_count != 0) need(given.environment, "options->environment");
     if (given.environment != nullptr) {
       own.environment.emplace();
       for (std::size_t i = 0; i < given.environment_count; ++i)
         own.environment->push_back(text_or_empty(given.environment[i], "options->environment"));
     }
     if (const auto user = optional_text(given.user, "options->user")) own.user = find_user(*user);
+    check_reserved(given.reserved, "options");
+    own.at_once = flag(given.at_once, "options->at_once");
+    if (own.at_once && own.user)
+      throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "a command with a user can't be started at once",
+                    "leave one of options->at_once and options->user out"};
     if (given.prepare != nullptr) own.prepare = [prepare = given.prepare, data = given.prepare_data] { prepare(data); };
     return new tracer_command(std::move(own));
   });
@@ -66,6 +118,7 @@ tracer_status tracer_command_ended(tracer_command* command, int* wait_status) {
     int& out = need(wait_status, "wait_status");
     if (own.refused) return TRACER_ENDED;
     if (!own.wait_status) own.wait_status = own.command.ended();
+    if (!own.wait_status && own.child.reaped()) return own.released ? TRACER_REAPED : TRACER_ENDED;
     if (!own.wait_status) return TRACER_ABSENT;
     out = *own.wait_status;
     return TRACER_OK;
@@ -73,7 +126,7 @@ tracer_status tracer_command_ended(tracer_command* command, int* wait_status) {
 }
 
 tracer_status tracer_command_signal(const tracer_command* command, int number) {
-  return guard(nullptr, [&] { need_own(command, "command").command.signal(number); });
+  return guard(nullptr, [&] { return need_own(command, "command").child.signal(number); });
 }
 
 tracer_command_trace* tracer_command_trace_new(int32_t pid) {
@@ -105,6 +158,7 @@ tracer_status tracer_session_dispatch_until_ended(tracer_session* session, const
     state->refuse_in_callback("tracer_session_dispatch_until_ended()");
     const CommandTrace& followed = need(trace, "trace").trace;
     const auto limit = timeout_ms < 0 ? std::chrono::hours(24 * 365) : limit_of(timeout_ms);
-    return poll_until_ended(state->session(), followed, limit) ? TRACER_OK : TRACER_TIMED_OUT;
+    if (poll_until_ended(state->session(), followed, limit)) return TRACER_OK;
+    return state->finished() ? TRACER_ENDED : TRACER_TIMED_OUT;
   });
 }

@@ -14,20 +14,40 @@ struct Row {
   Problem problem;
 };
 
-/// What private_data points to.
+/// What private_data points to; the text is behind it in the same memory. By that it is known again: what a caller has
+/// never set is not freed, nor even looked at.
 struct Content {
   std::vector<Row> rows;
-  std::string text;
+
+  char* text() noexcept { return reinterpret_cast<char*>(this + 1); }
 };
 
-void fill(tracer_error* error, std::vector<Row> rows, std::string text) {
+const Content* content_of(const tracer_error& error) noexcept {
+  const auto* const data = static_cast<const char*>(error.private_data);
+  const bool own = data != nullptr && error.text.data == data + sizeof(Content) && error.status < 0;
+  return own ? static_cast<const Content*>(error.private_data) : nullptr;
+}
+
+void fill(tracer_error* error, std::vector<Row> rows, const std::string& text) {
   if (error == nullptr) return;
-  auto* content = new Content{std::move(rows), std::move(text)};
+  auto* content = new (::operator new(sizeof(Content) + text.size())) Content{std::move(rows)};
+  text.copy(content->text(), text.size());
   error->status = content->rows.front().status;
   error->error_number = content->rows.front().problem.error_number;
   error->problem_count = content->rows.size();
-  error->text = string_of(content->text);
+  error->text = {content->text(), text.size()};
   error->private_data = content;
+}
+
+/// As after TRACER_ERROR_INIT; its size is one of a tracer_error.
+void clear(tracer_error& error) noexcept {
+  if (const Content* content = content_of(error)) {
+    content->~Content();
+    ::operator delete(error.private_data);
+  }
+  const std::size_t size = error.size;
+  error = TRACER_ERROR_INIT;
+  error.size = size;
 }
 
 tracer_status fill(tracer_error* error, const Error& thrown) {
@@ -66,8 +86,8 @@ tracer_status fill_current(tracer_error* error) {
 
 bool prepare(tracer_error* error) noexcept {
   if (error == nullptr) return true;
-  if (error->size < kFirstSize<tracer_error> || error->size > kMostSize) return false;
-  tracer_error_release(error);
+  if (!is_size_of<tracer_error>(error->size)) return false;
+  clear(*error);
   return true;
 }
 
@@ -106,7 +126,7 @@ tracer_status tracer_error_problem(const tracer_error* error, size_t index, trac
   return guard(nullptr, [&] {
     check_size(need(error, "error"), "error");
     check_size(need(out, "out"), "out");
-    const auto* content = static_cast<const Content*>(error->private_data);
+    const Content* content = content_of(*error);
     if (content == nullptr || index >= content->rows.size()) throw Refusal{TRACER_OUT_OF_RANGE, "no such problem"};
     const auto& [status, problem] = content->rows[index];
     give(out,
@@ -116,12 +136,7 @@ tracer_status tracer_error_problem(const tracer_error* error, size_t index, trac
 }
 
 void tracer_error_release(tracer_error* error) {
-  if (error == nullptr || error->size < kFirstSize<tracer_error> || error->size > kMostSize) return;
-  delete static_cast<Content*>(error->private_data);
-  const std::size_t size = error->size;
-  auto* bytes = reinterpret_cast<unsigned char*>(error);
-  std::memset(bytes, 0, size);
-  error->size = size;
+  if (error != nullptr && is_size_of<tracer_error>(error->size)) clear(*error);
 }
 
 tracer_string tracer_text_get(const tracer_text* text) {

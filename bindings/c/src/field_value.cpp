@@ -23,6 +23,11 @@ constexpr std::uint8_t number_at(FieldId field, unsigned level) {
   return level > 5 ? std::uint8_t{0} : static_cast<std::uint8_t>(field >> (40 - 8 * level));
 }
 
+/// Nothing of the number is below this level.
+constexpr bool ends_at(FieldId field, unsigned level) {
+  return level > 5 || (field & ((FieldId{1} << (40 - 8 * level)) - 1)) == 0;
+}
+
 void set(FieldValue& found, const std::string& value) { found.text = &value; }
 void set(FieldValue& found, std::int32_t value) { found.signed_number = value; }
 template <class T>
@@ -71,7 +76,7 @@ void look_in(Search& search, const T* value, unsigned level) {
       look_in<Inner<Member>>(search, search.index < search.found.count ? &(*member)[search.index] : nullptr, level + 1);
     } else if constexpr (Described<Inner<Member>>) {
       look_in<Inner<Member>>(search, member == nullptr ? nullptr : group_of(*member), level + 1);
-    } else if (number_at(search.field, level + 1) == 0) {
+    } else if (ends_at(search.field, level)) {
       take_leaf(search, member);
     }
   });

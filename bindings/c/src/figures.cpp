@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a session, a machine or an event is asked for.
+#include <algorithm>
+#include <memory>
+
 #include <tracer/check.hpp>
 #include <tracer/explain.hpp>
 
@@ -37,7 +40,16 @@ tracer_status tracer_session_families(const tracer_session* session, tracer_list
 }
 
 tracer_status tracer_session_totals(const tracer_session* session, tracer_list** out, tracer_error* error) {
-  return guard_make(out, error, [&] { return new tracer_list{session_of(session).totals()}; });
+  return guard_make(out, error, [&] {
+    auto list = std::make_unique<tracer_list>();
+    const auto& all = list->elements.emplace<std::vector<ContextTotals>>(session_of(session).totals());
+    for (const ContextTotals& totals : all) {
+      std::vector<tracer_name_value>& labels = list->labels.emplace_back();
+      for (const Label& label : totals.context.labels)
+        labels.push_back({string_of(label.name), string_of(label.value)});
+    }
+    return list.release();
+  });
 }
 
 tracer_status tracer_session_explain(const tracer_session* session, tracer_list** out, tracer_error* error) {
@@ -82,7 +94,7 @@ tracer_status tracer_check(tracer_list** out, tracer_error* error) {
   return guard_make(out, error, [&] { return new tracer_list{check().items}; });
 }
 
-tracer_status tracer_check_engine_rules(tracer_string path, tracer_error* error) {
+tracer_status tracer_engine_rules_check(tracer_string path, tracer_error* error) {
   return guard(error, [&] { check_engine_rules(text_or_empty(path, "path")); });
 }
 
@@ -95,11 +107,36 @@ tracer_status tracer_event_explain(const tracer_event* event, tracer_string engi
   });
 }
 
-tracer_status tracer_resolve_process(int32_t pid, tracer_string engine_rules, tracer_event** out, tracer_error* error) {
+tracer_status tracer_event_buffer_explain(const tracer_event_buffer* buffer, tracer_string engine_rules,
+                                          tracer_list** lists, size_t count, tracer_error* error) {
+  if (lists != nullptr) std::fill_n(lists, count, nullptr);
+  return guard(error, [&] {
+    const size_t there = need(buffer, "buffer").count;
+    if (count != there) throw Refusal{TRACER_OUT_OF_RANGE, "count is not tracer_event_buffer_count()"};
+    if (count != 0) need(lists, "lists");
+    std::vector<Context> contexts;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < count; ++i)
+      if (const Context* context = context_in(buffer->events[i])) {
+        contexts.push_back(*context);
+        places.push_back(i);
+      }
+    std::vector<std::vector<ContextReason>> all = explain(contexts, text_or_empty(engine_rules, "engine_rules"));
+    std::vector<std::unique_ptr<tracer_list>> made;
+    for (std::vector<ContextReason>& reasons : all)
+      made.push_back(std::unique_ptr<tracer_list>(new tracer_list{std::move(reasons)}));
+    for (size_t i = 0; i < places.size(); ++i) lists[places[i]] = made[i].release();
+  });
+}
+
+tracer_status tracer_process_resolve(int32_t pid, tracer_string engine_rules, uint32_t skip_engine_notes,
+                                     tracer_event** out, tracer_error* error) {
   return guard_make(out, error, [&] {
+    const bool skip = flag(skip_engine_notes, "skip_engine_notes");
     ProcessStart start{};
     start.time_ns = internal::boot_time_ns();
-    start.process = std::make_shared<const Process>(resolve_process(pid, text_or_empty(engine_rules, "engine_rules")));
+    start.process =
+        std::make_shared<const Process>(resolve_process(pid, text_or_empty(engine_rules, "engine_rules"), !skip));
     start.attached_ns = start.time_ns;
     return new_handle(Event(std::move(start)));
   });

@@ -29,7 +29,6 @@ void fill(Flat& flat, const Cgroup& cgroup) {
 
 void fill(Flat& flat, const Context& context) {
   fill_context(flat, context);
-  put(flat, flat.attempt, TRACER_HAS_ATTEMPT, context.attempt);
   flat.run_id = string_of(context.run_id);
 }
 

@@ -2,6 +2,7 @@
 #include "list_handle.hpp"
 
 #include "account_fields.hpp"
+#include "host_fields.hpp"
 #include "sizes.hpp"
 
 using namespace tracer;
@@ -104,10 +105,20 @@ tracer_status tracer_list_totals(const tracer_list* list, size_t index, tracer_t
     value.ended = totals.ended;
     value.failed = totals.failed;
     fill_account(value, totals.account);
+    put(value, value.storage_cancelled_bytes, TRACER_HAS_STORAGE_CANCELLED_BYTES,
+        totals.account.storage_cancelled_bytes);
+    put(value, value.read_at_most_bytes, TRACER_HAS_READ_AT_MOST_BYTES, totals.account.read_at_most_bytes);
+    put(value, value.read_calls, TRACER_HAS_READ_CALLS, totals.account.read_calls);
+    put(value, value.write_calls, TRACER_HAS_WRITE_CALLS, totals.account.write_calls);
     fill_context(value, totals.context);
-    put(value, value.attempt, TRACER_HAS_ATTEMPT, totals.context.attempt);
+    value.labels = list->labels[index].data();
+    value.label_count = list->labels[index].size();
     give(out, value, "out");
   });
+}
+
+tracer_status tracer_list_host(const tracer_list* list, size_t index, tracer_host* out) {
+  return guard(nullptr, [&] { give(out, host_in_c(element<HostInfo>(list, index)), "out"); });
 }
 
 tracer_status tracer_list_reason(const tracer_list* list, size_t index, tracer_reason* out) {

@@ -9,6 +9,7 @@
 #include <tracer/check.hpp>
 #include <tracer/explain.hpp>
 #include <tracer/families.hpp>
+#include <tracer/host.hpp>
 #include <tracer/statistics.hpp>
 
 #include "guard.hpp"
@@ -25,6 +26,8 @@ struct LossCount {
 struct tracer_list {
   std::variant<std::vector<std::string>, std::vector<tracer::Problem>, std::vector<tracer::FamilyState>,
                std::vector<tracer::CheckItem>, std::vector<tracer::c::LossCount>, std::vector<tracer::ContextTotals>,
-               std::vector<tracer::ContextReason>>
+               std::vector<tracer::ContextReason>, std::vector<tracer::HostInfo>>
       elements;
+  /// Of totals, for each element: its labels in C, which refer to it.
+  std::vector<std::vector<tracer_name_value>> labels = {};
 };

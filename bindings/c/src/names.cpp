@@ -49,6 +49,7 @@ constexpr std::array kStatusNames = {
     StatusName{TRACER_ENDED, "ended"},
     StatusName{TRACER_FORKED, "forked"},
     StatusName{TRACER_WRONG_SIZE, "wrong size"},
+    StatusName{TRACER_REAPED, "reaped"},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace tracer::c {
 namespace {
 
 struct CallbackFailed {
+  std::uint64_t session;
   std::int32_t result;
 };
 
@@ -29,8 +30,22 @@ uid_t uid_of(std::uint64_t number) {
   return static_cast<uid_t>(number);
 }
 
+/// What nobody would read is no default, but a mistake.
+void refuse_unless(bool unused, const char* what, const char* where) {
+  if (!unused) refuse(std::string(what) + " says nothing in " + where);
+}
+
+void check_unused(const tracer_filter_rule& rule) {
+  const bool by_number = rule.subject == TRACER_FILTER_TREE || rule.subject == TRACER_FILTER_UID;
+  const bool labels = rule.exclude == 0 && (rule.subject == TRACER_FILTER_TREE || rule.subject == TRACER_FILTER_CGROUP);
+  refuse_unless(by_number || rule.number == 0, "a number", "a rule of this subject");
+  refuse_unless(!by_number || rule.text.data == nullptr, "a text", "a rule of this subject");
+  refuse_unless(labels || rule.context == nullptr, "a context", "a rule but those that include trees and cgroups");
+}
+
 void add_rule(Filter& filter, const tracer_filter_rule& rule) {
-  const bool include = rule.exclude == 0;
+  const bool include = !flag(rule.exclude, "rule.exclude");
+  check_unused(rule);
   Context context = context_of(rule.context);
   std::string text = text_or_empty(rule.text, "rule.text");
   switch (rule.subject) {
@@ -78,24 +93,6 @@ std::vector<Family> families_of(tracer_families given) {
   return families;
 }
 
-/// The last copy calls `destroy`.
-std::function<void(std::exception_ptr)> on_error_of(const tracer_session_options& given) {
-  if (given.on_error == nullptr) return {};
-  const std::shared_ptr<void> data(given.on_error_data, [destroy = given.on_error_destroy](void* user_data) {
-    if (destroy != nullptr) destroy(user_data);
-  });
-  return [data, on_error = given.on_error](std::exception_ptr thrown) {
-    std::int32_t result = -1;
-    try {
-      std::rethrow_exception(std::move(thrown));
-    } catch (const CallbackFailed& failed) {
-      result = failed.result;
-    } catch (...) {
-    }
-    on_error(data.get(), result);
-  };
-}
-
 Context with_labels(Context context, const tracer_context& given) {
   if (given.label_count != 0) need(given.labels, "context->labels");
   for (std::size_t i = 0; i < given.label_count; ++i)
@@ -108,7 +105,17 @@ std::optional<std::uint64_t> unless_0(std::uint64_t number) {
   return number == 0 ? std::nullopt : std::optional(number);
 }
 
+void check_unused(const tracer_announcement& given) {
+  const bool below = given.key == TRACER_KEY_BELOW_PROCESS;
+  const bool of_process = below || given.key == TRACER_KEY_OF_PROCESS;
+  constexpr const char* kWhere = "an announcement with this key";
+  refuse_unless(of_process || (given.pid == 0 && given.start_ns == 0), "a process", kWhere);
+  refuse_unless(!of_process || given.text.data == nullptr, "a text", kWhere);
+  refuse_unless(below || given.argc == 0, "a pattern of arguments", kWhere);
+}
+
 AnnouncementKey key_of(const tracer_announcement& given) {
+  check_unused(given);
   const OfProcess process{given.pid, unless_0(given.start_ns)};
   std::string text = text_or_empty(given.text, "announcement->text");
   switch (given.key) {
@@ -130,7 +137,24 @@ AnnouncementKey key_of(const tracer_announcement& given) {
 
 }  // namespace
 
-void throw_callback_failed(std::int32_t result) { throw CallbackFailed{result}; }
+[[noreturn]] void throw_callback_failed(std::uint64_t session, std::int32_t result) {
+  throw CallbackFailed{session, result};
+}
+
+std::function<void(std::exception_ptr)> on_error_of(std::shared_ptr<const ErrorHandler> handler) {
+  return [handler = std::move(handler)](std::exception_ptr thrown) {
+    if (handler->function == nullptr) return;
+    CallbackFailed failed{0, -1};
+    try {
+      std::rethrow_exception(std::move(thrown));
+    } catch (const CallbackFailed& caught) {
+      failed = caught;
+    } catch (...) {
+    }
+    const InCallback inside(failed.session);
+    handler->function(handler->user_data, failed.result);
+  };
+}
 
 SessionOptions session_options(const tracer_session_options& given) {
   SessionOptions options;
@@ -145,18 +169,18 @@ SessionOptions session_options(const tracer_session_options& given) {
   set_size(options.max_announcements, given.max_announcements);
   if (given.sample_interval_ms != 0) options.sample_interval = std::chrono::milliseconds(given.sample_interval_ms);
   if (given.max_cost_share != 0) options.max_cost_share = given.max_cost_share;
-  options.mask_secrets = given.keep_secrets == 0;
-  options.read_engine_notes = given.skip_engine_notes == 0;
+  options.mask_secrets = !flag(given.keep_secrets, "options->keep_secrets");
+  options.read_engine_notes = !flag(given.skip_engine_notes, "options->skip_engine_notes");
   options.tool_rules = text_or_empty(given.tool_rules, "options->tool_rules");
   options.secret_rules = text_or_empty(given.secret_rules, "options->secret_rules");
   options.engine_rules = text_or_empty(given.engine_rules, "options->engine_rules");
-  options.on_error = on_error_of(given);
   return options;
 }
 
 Context context_of(const tracer_context* pointer) {
   if (pointer == nullptr) return {};
   const tracer_context given = take(pointer, "context");
+  check_reserved(given.reserved, "context");
   Context context;
   context.pipeline = optional_text(given.pipeline, "context->pipeline");
   context.run = optional_text(given.run, "context->run");
@@ -183,6 +207,8 @@ Announcement announcement_of(const tracer_announcement& given) {
 
 QueueOptions queue_options(const tracer_queue_options& given) {
   QueueOptions options;
+  check_reserved(given.reserved, "options");
+  static_cast<void>(flag(given.apart, "options->apart"));
   if (given.kind_count != 0) need(given.kinds, "options->kinds");
   for (std::size_t i = 0; i < given.kind_count; ++i) {
     const auto kind = static_cast<EventKind>(given.kinds[i]);

@@ -14,18 +14,18 @@ struct tracer_queue {
   tracer_queue(const std::shared_ptr<SessionState>& state, QueueOptions options, bool apart)
       : queue(state->session().queue(std::move(options))) {
     if (apart) return;
-    state->watch(queue.fd());
-    watched_by = state;
+    state->readiness()->watch(queue.fd());
+    watched_by = state->readiness();
   }
   ~tracer_queue() {
-    if (const auto state = watched_by.lock()) state->unwatch(queue.fd());
+    if (watched_by) watched_by->unwatch(queue.fd());
   }
   tracer_queue(const tracer_queue&) = delete;
   tracer_queue& operator=(const tracer_queue&) = delete;
 
   Owner owner = {};
   Queue queue;
-  std::weak_ptr<SessionState> watched_by;
+  std::shared_ptr<Readiness> watched_by;  ///< Null: it is apart.
 };
 
 std::span<Event> tracer_event_buffer::room(std::size_t max) {
@@ -66,11 +66,13 @@ tracer_status tracer_session_queue(tracer_session* session, const tracer_queue_o
 
 void tracer_queue_free(tracer_queue* queue) { free_own(queue); }
 
-int64_t tracer_queue_read(tracer_queue* queue, tracer_event_buffer* buffer, size_t max) {
-  const tracer_status status = guard(nullptr, [&] {
-    Queue& from = need_own(queue, "queue").queue;
+int64_t tracer_queue_read(tracer_queue* queue, tracer_event_buffer* buffer, size_t max, tracer_error* error) {
+  const tracer_status status = guard(error, [&] {
+    tracer_queue& from = need_own(queue, "queue");
     const std::span<Event> room = need(buffer, "buffer").room(max);
-    buffer->count = from.read(room);
+    // Whoever reads queues need not dispatch, where the session has a thread.
+    if (from.watched_by) from.watched_by->pass_losses();
+    buffer->count = from.queue.read(room);
   });
   return status == TRACER_OK ? static_cast<int64_t>(buffer->count) : status;
 }

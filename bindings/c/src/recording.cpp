@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-
-#include <cerrno>
 #include <optional>
 #include <span>
 
 #include "event_handle.hpp"
+#include "host_fields.hpp"
 #include "recording_handle.hpp"
 #include "session_state.hpp"
 #include "sizes.hpp"
@@ -20,19 +18,6 @@ struct tracer_sink {
 
 namespace {
 
-/// A copy of the caller's descriptor. Throws Error.
-int copy_of(int fd, ErrorCode code) {
-  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  if (copy < 0) throw Error({code, errno, "can't use the descriptor " + std::to_string(fd), "pass an open one", {}});
-  return copy;
-}
-
-std::string path_of(tracer_string path) {
-  std::string text = text_or_empty(path, "path");
-  if (text.empty()) throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "path is empty"};
-  return text;
-}
-
 template <class Make>
 tracer_status add_sink(tracer_session* session, const tracer_queue_options* options, tracer_sink** out,
                        tracer_error* error, Make&& make) {
@@ -42,14 +27,6 @@ tracer_status add_sink(tracer_session* session, const tracer_queue_options* opti
     Session& running = need_own(session, "session").state->running();
     return new tracer_sink{Owner(), running.add_sink(make(running.host()), std::move(given))};
   });
-}
-
-void give_host(tracer_host* out, const HostInfo& host) {
-  give(out,
-       {0, string_of(host.boot_id), string_of(host.host_name), string_of(host.kernel_release),
-        string_of(host.architecture), string_of(host.tracer_version), host.memory_bytes, host.wall_offset_ns,
-        host.cpu_count, 0},
-       "out");
 }
 
 tracer_status report(tracer_error* error, const std::optional<Problem>& problem) {
@@ -113,7 +90,7 @@ tracer_status tracer_sink_dropped(const tracer_sink* sink, uint64_t* out) {
 void tracer_sink_free(tracer_sink* sink) { free_own(sink); }
 
 tracer_status tracer_session_host(const tracer_session* session, tracer_host* out) {
-  return guard(nullptr, [&] { give_host(out, need_own(session, "session").state->session().host()); });
+  return guard(nullptr, [&] { give(out, host_in_c(need_own(session, "session").state->session().host()), "out"); });
 }
 
 tracer_status tracer_recording_open(tracer_string path, tracer_recording** out, tracer_error* error) {
@@ -131,7 +108,7 @@ tracer_status tracer_recording_open_fd(int fd, tracer_string name, tracer_record
 void tracer_recording_free(tracer_recording* recording) { delete recording; }
 
 tracer_status tracer_recording_host(const tracer_recording* recording, tracer_host* out) {
-  return guard(nullptr, [&] { give_host(out, need(recording, "recording").reader.host()); });
+  return guard(nullptr, [&] { give(out, host_in_c(need(recording, "recording").reader.host()), "out"); });
 }
 
 int64_t tracer_recording_read(tracer_recording* recording, tracer_event_buffer* buffer, size_t max,

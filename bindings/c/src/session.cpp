@@ -14,8 +14,9 @@ using namespace tracer::c;
 
 namespace {
 
-std::unique_ptr<Session> make(const tracer_session_options& given) {
+std::unique_ptr<Session> make(const tracer_session_options& given, std::shared_ptr<const ErrorHandler> on_error) {
   SessionOptions options = session_options(given);
+  options.on_error = on_error_of(std::move(on_error));
   const auto recording = optional_text(given.recording, "options->recording");
   if (recording) return std::make_unique<Session>(recording_source(*recording), std::move(options));
   return std::make_unique<Session>(std::move(options));
@@ -28,7 +29,12 @@ tracer_status tracer_session_new(const tracer_session_options* options, tracer_s
     constexpr tracer_session_options kDefaults = TRACER_SESSION_OPTIONS_INIT;
     const tracer_session_options given = take(options == nullptr ? &kDefaults : options, "options");
     auto handle = std::make_unique<tracer_session>();
-    handle->state = std::make_shared<SessionState>(make(given), given.reader == TRACER_READER_POLL);
+    const auto on_error = std::make_shared<ErrorHandler>();
+    on_error->function = given.on_error;
+    on_error->user_data = given.on_error_data;
+    on_error->destroy = given.on_error_destroy;
+    handle->state = std::make_shared<SessionState>(make(given, on_error), given.reader == TRACER_READER_POLL);
+    on_error->owned = true;  // Nothing can fail any more.
     return handle.release();
   });
 }
@@ -38,7 +44,7 @@ void tracer_session_free(tracer_session* session) { free_own(session); }
 tracer_status tracer_session_start(tracer_session* session, tracer_error* error) {
   return guard(error, [&] {
     const auto state = need_own(session, "session").state;
-    state->running().start();
+    state->start();
   });
 }
 
@@ -62,7 +68,7 @@ tracer_status tracer_session_finished(const tracer_session* session, uint8_t* ou
 }
 
 int tracer_session_fd(const tracer_session* session) {
-  return session == nullptr || session->owner.elsewhere() ? -1 : session->state->fd();
+  return session == nullptr || session->owner.elsewhere() ? -1 : session->state->readiness()->fd();
 }
 
 int64_t tracer_session_dispatch(tracer_session* session, int64_t timeout_ms, tracer_error* error) {
@@ -111,15 +117,15 @@ struct tracer_label {
 tracer_status tracer_session_label_thread(tracer_session* session, const tracer_context* context, tracer_label** out,
                                           tracer_error* error) {
   return guard_make(out, error, [&] {
-    Session& running = need_own(session, "session").state->running();
+    Session& started = need_own(session, "session").state->started();
     auto handle = std::make_unique<tracer_label>();
-    handle->label = running.label_thread(context_of(context));
+    handle->label = started.label_thread(context_of(context));
     return handle.release();
   });
 }
 
 tracer_status tracer_session_unlabel_thread(tracer_session* session) {
-  return guard(nullptr, [&] { need_own(session, "session").state->session().unlabel_thread(); });
+  return guard(nullptr, [&] { need_own(session, "session").state->started().unlabel_thread(); });
 }
 
 tracer_status tracer_label_resume(tracer_label* label) {

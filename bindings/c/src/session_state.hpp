@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
-#include <optional>
 
 #include <tracer/session.hpp>
 
@@ -20,6 +22,55 @@ inline std::chrono::milliseconds limit_of(std::int64_t timeout_ms) noexcept {
   return std::chrono::milliseconds(timeout_ms < 0 ? -1 : std::min(timeout_ms, kLongest));
 }
 
+/// The one descriptor of a session. Its queues share it: whoever frees one holds no session, and so ends none.
+class Readiness {
+ public:
+  /// Throws Error(kNoMemory).
+  explicit Readiness(Queue end);
+
+  int fd() const noexcept { return epoll_.get(); }
+  void wake() const noexcept { wakeup_.set(); }
+  /// What has made fd() readable is taken care of, but for what is watched, and the end.
+  void clear();
+  /// Its events make fd() readable, until unwatch(). Throws Error(kNoMemory).
+  void watch(int other_fd);
+  void unwatch(int other_fd) noexcept;
+  /// Takes out the losses that are in the queue of the end, as in any.
+  void pass_losses();
+
+ private:
+  internal::UniqueFd epoll_;
+  internal::Wakeup wakeup_;
+  Queue end_;  ///< Readable from the session's end on.
+};
+
+/// While a callback of a session runs on this thread; that of another session may be around it.
+class InCallback {
+ public:
+  /// `session`: SessionState::id(); 0 is none.
+  explicit InCallback(std::uint64_t session) noexcept;
+  ~InCallback();
+  InCallback(const InCallback&) = delete;
+  InCallback& operator=(const InCallback&) = delete;
+  static bool of(std::uint64_t session) noexcept;
+
+ private:
+  const std::uint64_t session_;
+  const InCallback* const outer_;
+};
+
+/// on_error, with what belongs to it.
+struct ErrorHandler {
+  void (*function)(void* user_data, std::int32_t result) = nullptr;
+  void* user_data = nullptr;
+  void (*destroy)(void* user_data) = nullptr;
+  bool owned = false;  ///< There is a session, and so user_data is its own.
+
+  ~ErrorHandler() {
+    if (owned && destroy != nullptr) destroy(user_data);
+  }
+};
+
 /// A session with its one descriptor. Shared with those who wait in it, so that a callback may free it.
 class SessionState {
  public:
@@ -28,41 +79,30 @@ class SessionState {
   Session& session() noexcept { return *session_; }
   /// For what makes no sense after the end. Throws Refusal.
   Session& running();
+  /// For what does nothing before the start, either.
+  Session& started();
+  std::uint64_t id() const noexcept { return id_; }
   bool finished() const noexcept { return session_->finished(); }
+  void start();
   void stop();
   void request_stop() noexcept;
 
-  int fd() const noexcept { return epoll_.get(); }
-  void wake() const noexcept { wakeup_.set(); }
+  const std::shared_ptr<Readiness>& readiness() const noexcept { return readiness_; }
+  void wake() const noexcept { readiness_->wake(); }
   std::size_t dispatch(std::chrono::milliseconds timeout);
-  /// Its events make fd() readable, until the return is let go of. Throws Error(kNoMemory).
-  void watch(int queue_fd);
-  void unwatch(int queue_fd) noexcept;
   void refuse_in_callback(const char* what) const;
 
-  /// While one of its callbacks runs on this thread.
-  class InCallback {
-   public:
-    explicit InCallback(const SessionState* state) noexcept;
-    ~InCallback();
-    InCallback(const InCallback&) = delete;
-    InCallback& operator=(const InCallback&) = delete;
-
-   private:
-    const SessionState* outer_;
-  };
-
  private:
+  const std::uint64_t id_;
   const bool polls_;
-  std::atomic<bool> stopped_{false};
-  internal::UniqueFd epoll_;
-  internal::Wakeup wakeup_;
-  std::optional<Queue> end_;  ///< Readable from the end on.
+  std::atomic<bool> started_{false};
+  std::shared_ptr<Readiness> readiness_;
   std::unique_ptr<Session> session_;
 };
 
-/// Throws Refusal, and Error(kInvalidArgument).
+/// Throws Refusal, and Error(kInvalidArgument). on_error is not in it.
 SessionOptions session_options(const tracer_session_options& given);
+std::function<void(std::exception_ptr)> on_error_of(std::shared_ptr<const ErrorHandler> handler);
 Context context_of(const tracer_context* given);
 Announcement announcement_of(const tracer_announcement& given);
 QueueOptions queue_options(const tracer_queue_options& given);

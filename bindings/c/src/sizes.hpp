@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -35,17 +36,35 @@ TRACER_FIRST_SIZE(tracer_totals, reserved);
 TRACER_FIRST_SIZE(tracer_reason, reserved);
 TRACER_FIRST_SIZE(tracer_host, reserved);
 TRACER_FIRST_SIZE(tracer_damage, reserved);
-TRACER_FIRST_SIZE(tracer_command_options, environment_count);
+TRACER_FIRST_SIZE(tracer_command_options, reserved);
 #undef TRACER_FIRST_SIZE
 
-/// More than any struct will ever have: beyond it, `size` was not set.
-inline constexpr std::size_t kMostSize = 4096;
+/// How much a struct of a newer version may have more than this one. What is beyond it was not set, and to fill it
+/// would overwrite what the caller has around it.
+inline constexpr std::size_t kMostGrowth = 256;
+
+template <class T>
+constexpr bool is_size_of(std::size_t size) noexcept {
+  return size >= kFirstSize<T> && size <= sizeof(T) + kMostGrowth;
+}
 
 template <class T>
 void check_size(const T& given, const char* name) {
-  if (given.size < kFirstSize<T> || given.size > kMostSize)
+  if (!is_size_of<T>(given.size))
     throw Refusal{TRACER_WRONG_SIZE, std::string(name) + "->size is not that of this struct",
                   "begin with its TRACER_..._INIT"};
+}
+
+/// A later version may give it a meaning: then it must not have had any value before.
+inline void check_reserved(std::uint64_t reserved, const char* name) {
+  if (reserved != 0)
+    throw Refusal{TRACER_WRONG_SIZE, std::string(name) + "->reserved is not 0", "begin with its TRACER_..._INIT"};
+}
+
+/// Of what is 0 or 1: other values are for a later version to have a meaning. Throws Refusal.
+inline bool flag(std::uint32_t value, const char* name) {
+  if (value > 1) throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, std::string(name) + " is neither 0 nor 1"};
+  return value == 1;
 }
 
 /// A copy with all fields of this version; those that the caller's version has not are 0. Throws Refusal where the

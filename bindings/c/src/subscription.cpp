@@ -8,7 +8,7 @@
 
 namespace tracer::c {
 
-void throw_callback_failed(std::int32_t result);
+[[noreturn]] void throw_callback_failed(std::uint64_t session, std::int32_t result);
 
 namespace {
 
@@ -24,12 +24,13 @@ struct Callback {
     if (destroy != nullptr) destroy(user_data);
   }
 
-  void run(const Event& event) {
+  void run(std::uint64_t session, const Event& event) {
+    const InCallback inside(session);
     runs_on.store(std::this_thread::get_id());
     const std::int32_t result = function(user_data, handle_of(event));
     runs_on.store(std::thread::id());
     if (freed_inside) end();
-    if (result != 0) throw_callback_failed(result);
+    if (result != 0) throw_callback_failed(session, result);
   }
 };
 
@@ -60,10 +61,9 @@ tracer_status tracer_session_subscribe(tracer_session* session, tracer_event_kin
     handle->callback->user_data = user_data;
     handle->callback->destroy = destroy;
     handle->subscription =
-        state->running().on_any([kept = handle->callback, id = state.get(), wanted](const Event& event) {
+        state->running().on_any([kept = handle->callback, id = state->id(), wanted](const Event& event) {
           if (wanted != EventKind::kNone && wanted != event.kind()) return;
-          const SessionState::InCallback inside(id);
-          kept->run(event);
+          kept->run(id, event);
         });
     return handle.release();
   });

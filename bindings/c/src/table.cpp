@@ -38,6 +38,17 @@ tracer_string tracer_table_name(tracer_table table) {
   return string_of(to_string(static_cast<Table>(table - 1)));
 }
 
+tracer_status tracer_table_find(tracer_string name, tracer_table* out) {
+  if (out != nullptr) *out = 0;
+  return guard(nullptr, [&]() -> tracer_status {
+    const auto found = table_from_name(text_or_empty(name, "name"));
+    tracer_table& table = need(out, "out");
+    if (!found) return TRACER_ABSENT;
+    table = static_cast<tracer_table>(*found) + 1;
+    return TRACER_OK;
+  });
+}
+
 tracer_status tracer_table_schema(tracer_table table, struct ArrowSchema* out, tracer_error* error) {
   return guard(error, [&] {
     ArrowSchema& schema = need(out, "out");
@@ -58,7 +69,7 @@ tracer_status tracer_recording_table(tracer_recording* recording, tracer_table t
   });
 }
 
-tracer_status tracer_error_from_stream(const struct ArrowArrayStream* stream, tracer_error* error) {
+tracer_status tracer_stream_problem(const struct ArrowArrayStream* stream, tracer_error* error) {
   return guard(error, [&]() -> tracer_status {
     const auto problem = stream_problem(need(stream, "stream"));
     if (!problem) return TRACER_OK;
@@ -67,7 +78,7 @@ tracer_status tracer_error_from_stream(const struct ArrowArrayStream* stream, tr
   });
 }
 
-tracer_status tracer_damage_from_stream(const struct ArrowArrayStream* stream, tracer_damage* out) {
+tracer_status tracer_stream_damage(const struct ArrowArrayStream* stream, tracer_damage* out) {
   return guard(nullptr, [&]() -> tracer_status {
     check_size(need(out, "out"), "out");
     const auto damage = stream_damage(need(stream, "stream"));

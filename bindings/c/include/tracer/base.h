@@ -69,9 +69,10 @@ enum {
   TRACER_NO_SUCH_FIELD = -203, /* No field has this number in this libtracer. */
   TRACER_OUT_OF_RANGE = -204,  /* No element has this index. */
   TRACER_TIMED_OUT = -205,
-  TRACER_ENDED = -206,     /* The session has ended, or the command was released before. */
-  TRACER_FORKED = -207,    /* The handle was made by another process: a fork's child can't use it. */
-  TRACER_WRONG_SIZE = -208 /* A struct's `size` was not set, or it has fields that this libtracer does not know. */
+  TRACER_ENDED = -206,      /* The session has ended, or the command was released before. */
+  TRACER_FORKED = -207,     /* The handle was made by another process: a fork's child can't use it. */
+  TRACER_WRONG_SIZE = -208, /* A struct's `size` was not set, or it has fields that this libtracer does not know. */
+  TRACER_REAPED = -209      /* Somebody else has waited for the process: how it ended is lost. */
 };
 
 /* @since 0.1. "TRC101"; of this interface alone "absent", "wrong kind" …; "" for an unknown one. Constant. */

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Frozen: it has no size. */
+/* Frozen: it has no size, as its array has none. What else is to be said of a label will stand in an array beside. */
 typedef struct tracer_name_value {
   tracer_string name;
   tracer_string value;
@@ -28,8 +28,8 @@ typedef struct tracer_context {
   tracer_string engine;
   const tracer_name_value* labels; /* Each name once. */
   size_t label_count;
-  uint32_t attempt; /* From 1; 0: not said. */
-  uint32_t reserved;
+  uint32_t attempt;  /* From 1; 0: not said. */
+  uint32_t reserved; /* 0. */
 } tracer_context;
 
 #define TRACER_CONTEXT_INIT \
@@ -46,14 +46,15 @@ enum {
 };
 
 /* Without an include rule, all are included. What an include rule matches is taken in with all its descendants from
- * then on; an exclude rule prunes a process and its descendants, whatever includes them. */
+ * then on; an exclude rule prunes a process and its descendants, whatever includes them. What the subject has no use
+ * for must be 0 or absent. An array of them may be of a newer version's structs: all have the same `size`. */
 typedef struct tracer_filter_rule {
   size_t size;
   tracer_filter_subject subject;
-  uint32_t exclude; /* 0: include. */
+  uint32_t exclude; /* 0: include; 1. */
   uint64_t number;
   tracer_string text;
-  const tracer_context* context; /* Labels for what is taken in: trees and cgroups. NULL: none. */
+  const tracer_context* context; /* Labels for what is taken in: included trees and cgroups only. NULL: none. */
 } tracer_filter_rule;
 
 #define TRACER_FILTER_RULE_INIT \

@@ -24,20 +24,22 @@ enum {
 
 /* @since 0.1. "processes" …; "" for an unknown one. Constant. */
 TRACER_API tracer_string tracer_table_name(tracer_table table);
+/* @since 0.1. TRACER_ABSENT: no table has this name. */
+TRACER_API tracer_status tracer_table_find(tracer_string name, tracer_table* out);
 /* @since 0.1. The caller releases *out. */
 TRACER_API tracer_status tracer_table_schema(tracer_table table, struct ArrowSchema* out, tracer_error* error);
 /* @since 0.1. Streams the rest of a recording as one table, batch by batch of at most `rows_per_batch` (0: 65536), in
  * bounded memory. Takes the recording over, also where it fails: the caller does not free it. The caller releases *out,
  * and may move it. It is read in get_next, on whichever thread calls it, one at a time. A read that fails ends it with
- * its errno: tracer_error_from_stream() has the rest. */
+ * its errno: tracer_stream_problem() has the rest. */
 TRACER_API tracer_status tracer_recording_table(tracer_recording* recording, tracer_table table, size_t rows_per_batch,
                                                 struct ArrowArrayStream* out, tracer_error* error);
 /* @since 0.1. Why the last call of a stream of tracer_recording_table() failed. TRACER_OK: it did not, or it is a
  * stream of somebody else. */
-TRACER_API tracer_status tracer_error_from_stream(const struct ArrowArrayStream* stream, tracer_error* error);
+TRACER_API tracer_status tracer_stream_problem(const struct ArrowArrayStream* stream, tracer_error* error);
 /* @since 0.1. What the recording could not give so far; final at the stream's end. TRACER_ABSENT: it is a stream of
  * somebody else. */
-TRACER_API tracer_status tracer_damage_from_stream(const struct ArrowArrayStream* stream, tracer_damage* out);
+TRACER_API tracer_status tracer_stream_damage(const struct ArrowArrayStream* stream, tracer_damage* out);
 
 /* Gathers events into batches of a table, such as those of a queue. Used by one thread at a time. */
 typedef struct tracer_table_builder tracer_table_builder;

@@ -19,20 +19,26 @@ typedef struct tracer_command_options {
   void (*prepare)(void* user_data);
   void* prepare_data;
   const tracer_string* environment; /* "NAME=value" each; its PATH is the one that counts. NULL: the caller's. */
-  size_t environment_count;
+  size_t environment_count;         /* 0 where `environment` is NULL. */
+  /* 1: it executes with tracer_command_new(), and tracer_command_release() only says whether it could. For a session
+   * that follows the caller already: the caller's memory is not copied, however large it is, and `prepare` runs in it.
+   * Not with a user. */
+  uint32_t at_once;
+  uint32_t reserved; /* 0. */
 } tracer_command_options;
 
 #define TRACER_COMMAND_OPTIONS_INIT \
-  { sizeof(tracer_command_options), NULL, 0, {NULL, 0}, NULL, NULL, NULL, 0 }
+  { sizeof(tracer_command_options), NULL, 0, {NULL, 0}, NULL, NULL, NULL, 0, 0, 0 }
 
 /* A command that waits to be executed until tracer_command_release(), so that a session can be started on its pid
- * before. Used by one thread at a time. Nobody else may wait for its pid, and SIGCHLD must not be ignored. */
+ * before. Used by one thread at a time. Who else waits for its pid, or ignores SIGCHLD, takes away how it ended. */
 typedef struct tracer_command tracer_command;
 
 /* @since 0.1. Forks. TRACER_ERROR_INVALID_ARGUMENT, _NO_SUCH_USER, _PERMISSION, _INTERNAL. */
 TRACER_API tracer_status tracer_command_new(const tracer_command_options* options, tracer_command** out,
                                             tracer_error* error);
-/* @since 0.1. A command that was never released ends; one that runs goes on. In a fork's child it only forgets it. */
+/* @since 0.1. A command that was never released ends; one that runs goes on, as one that was started at once. In a
+ * fork's child it only forgets it. */
 TRACER_API void tracer_command_free(tracer_command* command);
 /* @since 0.1. 0 of NULL. */
 TRACER_API int32_t tracer_command_pid(const tracer_command* command);
@@ -40,9 +46,10 @@ TRACER_API int32_t tracer_command_pid(const tracer_command* command);
  * was released before. */
 TRACER_API tracer_status tracer_command_release(tracer_command* command, tracer_error* error);
 /* @since 0.1. Does not wait. *wait_status is that of waitpid(). TRACER_ABSENT: it has not ended; TRACER_ENDED: it could
- * not be executed. */
+ * not be executed; TRACER_REAPED: it has ended, and somebody else has waited for it. */
 TRACER_API tracer_status tracer_command_ended(tracer_command* command, int* wait_status);
-/* @since 0.1. Sends it a signal, unless it has ended. */
+/* @since 0.1. Sends it a signal, never to another process that has its pid by now. TRACER_ENDED: it was waited for;
+ * TRACER_ERROR_INVALID_ARGUMENT: no such signal; TRACER_ERROR_PERMISSION. */
 TRACER_API tracer_status tracer_command_signal(const tracer_command* command, int number);
 
 /* Follows a command's own process through the events of a session. A callback passes all events; any thread may ask. */
@@ -60,7 +67,8 @@ TRACER_API uint8_t tracer_command_trace_ended(const tracer_command_trace* trace)
 TRACER_API tracer_status tracer_command_trace_argv(const tracer_command_trace* trace, tracer_list** out,
                                                    tracer_error* error);
 /* @since 0.1. TRACER_READER_POLL: delivers until the trace has ended. Negative: without a limit. TRACER_TIMED_OUT: it
- * has not; its exit may have been lost. TRACER_ERROR_IN_CALLBACK, _CONTRADICTION (another reader). */
+ * has not; its exit may have been lost. TRACER_ENDED: the session has ended before. TRACER_ERROR_IN_CALLBACK,
+ * _CONTRADICTION (another reader). */
 TRACER_API tracer_status tracer_session_dispatch_until_ended(tracer_session* session, const tracer_command_trace* trace,
                                                              int64_t timeout_ms, tracer_error* error);
 

@@ -76,10 +76,6 @@ typedef struct tracer_check_item {
 TRACER_API tracer_status tracer_check(tracer_list** out, tracer_error* error);
 /* @since 0.1 */
 TRACER_API tracer_status tracer_list_check_item(const tracer_list* list, size_t index, tracer_check_item* out);
-/* @since 0.1. Checks a file of rules for engines and tries its examples. TRACER_ERROR_INVALID_RULES, with all mistakes;
- * TRACER_ERROR_FILE_UNREADABLE. */
-TRACER_API tracer_status tracer_check_engine_rules(tracer_string path, tracer_error* error);
-
 /* Bits of tracer_statistics.present. */
 #define TRACER_HAS_COST_KERNEL_NS (UINT64_C(1) << 0)
 #define TRACER_HAS_COST_MEMORY_BYTES (UINT64_C(1) << 1)
@@ -127,84 +123,12 @@ TRACER_API tracer_status tracer_session_losses(const struct tracer_session* sess
 /* @since 0.1 */
 TRACER_API tracer_status tracer_list_loss(const tracer_list* list, size_t index, tracer_loss_count* out);
 
-/* Sums of all processes of one context that have ended, added up in the kernel. `present` has the bits of
- * tracer_event_flat. */
-typedef struct tracer_totals {
-  size_t size;
-  uint64_t present;
-  uint64_t living; /* Begun or taken in, and not ended yet. */
-  uint64_t ended;
-  uint64_t failed;
-  uint64_t cpu_ns;
-  uint64_t user_ns;
-  uint64_t system_ns;
-  uint64_t run_queue_ns;
-  uint64_t minor_faults;
-  uint64_t major_faults;
-  uint64_t voluntary_switches;
-  uint64_t involuntary_switches;
-  uint64_t read_bytes;
-  uint64_t written_bytes;
-  uint64_t storage_read_bytes;
-  uint64_t storage_written_bytes;
-  tracer_string pipeline;
-  tracer_string run;
-  tracer_string step;
-  tracer_string sample;
-  tracer_string task;
-  tracer_string task_id;
-  tracer_string engine;
-  uint32_t attempt;
-  uint32_t reserved;
-} tracer_totals;
-
-#define TRACER_TOTALS_INIT                                                                                             \
-  {                                                                                                                    \
-    sizeof(tracer_totals), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, \
-        {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0                                                                          \
-  }
-
-/* @since 0.1. By context. Empty for recordings. */
-TRACER_API tracer_status tracer_session_totals(const struct tracer_session* session, tracer_list** out,
-                                               tracer_error* error);
-/* @since 0.1 */
-TRACER_API tracer_status tracer_list_totals(const tracer_list* list, size_t index, tracer_totals* out);
-
 /* @since 0.1. Strings: what each rule of the filter does, and whether the kernel or user space decides it. */
 TRACER_API tracer_status tracer_session_explain(const struct tracer_session* session, tracer_list** out,
                                                 tracer_error* error);
 /* @since 0.1. Problems: the mistakes in engine_rules. A rule that has one is left out, and the others hold. */
 TRACER_API tracer_status tracer_session_rule_problems(const struct tracer_session* session, tracer_list** out,
                                                       tracer_error* error);
-
-/* How one field of a context is known. */
-typedef struct tracer_reason {
-  size_t size;
-  tracer_string field; /* "step", "attempt"; of a label "label.NAME". */
-  tracer_string value;
-  tracer_string rule;           /* Of the rules for engines; empty: it was no rule. */
-  tracer_string condition;      /* What that rule asks for. */
-  tracer_provenance provenance; /* 0: nobody has said it. */
-  uint8_t overruled;            /* Something stronger has said otherwise. */
-  uint8_t reserved[6];
-} tracer_reason;
-
-#define TRACER_REASON_INIT                                                                        \
-  {                                                                                               \
-    sizeof(tracer_reason), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0, { 0, 0, 0, 0, 0, 0 } \
-  }
-
-/* @since 0.1. Why the context of an event is as it is. `engine_rules`: a file, or absent. TRACER_ABSENT: it has none.
- */
-TRACER_API tracer_status tracer_event_explain(const tracer_event* event, tracer_string engine_rules, tracer_list** out,
-                                              tracer_error* error);
-/* @since 0.1 */
-TRACER_API tracer_status tracer_list_reason(const tracer_list* list, size_t index, tracer_reason* out);
-
-/* @since 0.1. What the rules find of a process that lives, from it and its ancestors alone, as an event of the kind
- * TRACER_EVENT_PROCESS_START that is the caller's. No session is asked. TRACER_ERROR_FILTER_NAMES_NOTHING. */
-TRACER_API tracer_status tracer_resolve_process(int32_t pid, tracer_string engine_rules, tracer_event** out,
-                                                tracer_error* error);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ typedef struct tracer_queue_options {
   size_t kind_count;
   uint64_t capacity_bytes; /* Most that waits at one time. When it is full, the oldest is dropped. 0: 64 MiB. */
   uint32_t apart;          /* 1: tracer_session_fd() is not readable for it, as another thread reads it. */
-  uint32_t reserved;
+  uint32_t reserved;       /* 0. */
 } tracer_queue_options;
 
 #define TRACER_QUEUE_OPTIONS_INIT \
@@ -44,8 +44,8 @@ TRACER_API tracer_status tracer_session_queue(tracer_session* session, const tra
 /* @since 0.1. In a fork's child it only forgets it. */
 TRACER_API void tracer_queue_free(tracer_queue* queue);
 /* @since 0.1. Takes out the oldest events, at most `max` (0: as many as the buffer has room for), and does not wait.
- * Returns how many; or a negative status. */
-TRACER_API int64_t tracer_queue_read(tracer_queue* queue, tracer_event_buffer* buffer, size_t max);
+ * Returns how many; or a negative status: TRACER_OUT_OF_RANGE (`max` is more than there is room for). */
+TRACER_API int64_t tracer_queue_read(tracer_queue* queue, tracer_event_buffer* buffer, size_t max, tracer_error* error);
 /* @since 0.1. Waits for something to read, or the end; negative: without a limit. With TRACER_READER_POLL it drives the
  * session meanwhile. TRACER_TIMED_OUT; TRACER_ERROR_IN_CALLBACK. */
 TRACER_API tracer_status tracer_queue_wait(tracer_queue* queue, int64_t timeout_ms, tracer_error* error);

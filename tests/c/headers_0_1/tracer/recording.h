@@ -59,6 +59,36 @@ typedef struct tracer_host {
 
 /* @since 0.1. Of a recording that is replayed, the one that was recorded. Texts are valid as long as the session. */
 TRACER_API tracer_status tracer_session_host(const tracer_session* session, tracer_host* out);
+/* @since 0.1. This machine, without a session: a list of one. */
+TRACER_API tracer_status tracer_host_get(tracer_list** out, tracer_error* error);
+/* @since 0.1. Of tracer_host_get(). */
+TRACER_API tracer_status tracer_list_host(const tracer_list* list, size_t index, tracer_host* out);
+/* @since 0.1. One JSON object, `kind` "host" first, without a line end: the head of dumps. */
+TRACER_API tracer_status tracer_host_to_json(const tracer_host* host, tracer_text** out, tracer_error* error);
+
+/* Writes a recording of events that one has, such as those of another recording, on the thread that calls. Used by one
+ * thread at a time. */
+typedef struct tracer_writer tracer_writer;
+
+/* @since 0.1. The file is replaced if it exists. `host`: where the events come from; NULL: this machine.
+ * TRACER_ERROR_FILE_UNWRITABLE. */
+TRACER_API tracer_status tracer_writer_new(tracer_string path, const tracer_host* host, tracer_writer** out,
+                                           tracer_error* error);
+/* @since 0.1. Likewise into an open descriptor, of which it makes a copy; `name` is for messages only. */
+TRACER_API tracer_status tracer_writer_new_fd(int fd, tracer_string name, const tracer_host* host, tracer_writer** out,
+                                              tracer_error* error);
+/* @since 0.1. Takes the next event, which is written with others. The last one should be a TRACER_EVENT_SESSION_END:
+ * without it the recording is one that was cut. TRACER_ERROR_FILE_UNWRITABLE, which stays; TRACER_ENDED: it was closed.
+ */
+TRACER_API tracer_status tracer_writer_write(tracer_writer* writer, const tracer_event* event, tracer_error* error);
+/* @since 0.1. Writes what it has taken. TRACER_ERROR_FILE_UNWRITABLE; TRACER_ENDED. */
+TRACER_API tracer_status tracer_writer_flush(tracer_writer* writer, tracer_error* error);
+/* @since 0.1. Writes the rest, and closes the file. TRACER_ERROR_FILE_UNWRITABLE; TRACER_ENDED: it was closed before.
+ */
+TRACER_API tracer_status tracer_writer_close(tracer_writer* writer, tracer_error* error);
+/* @since 0.1. Closes it, and says nothing of what goes wrong: tracer_writer_close() does. In a fork's child it only
+ * forgets it. */
+TRACER_API void tracer_writer_free(tracer_writer* writer);
 
 /* Gives the events of a recording in their order, frame by frame, in bounded memory. Used by one thread at a time; not
  * in both a parent and its fork's child. */

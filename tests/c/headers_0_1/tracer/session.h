@@ -50,10 +50,13 @@ typedef struct tracer_session_options {
   tracer_string secret_rules;
   tracer_string engine_rules; /* In front of the built-in ones. */
   tracer_string recording;    /* Replays this file; no kernel is asked, no rights are needed. Absent: the kernel. */
-  /* A callback failed: it has returned `result`, which is not 0. On the thread that called it. NULL: only counted. */
+  /* A callback failed: it has returned `result`, which is not 0. On the thread that called it, and with the rules of a
+   * callback. NULL: only counted. */
   void (*on_error)(void* user_data, int32_t result);
   void* on_error_data;
-  void (*on_error_destroy)(void* user_data); /* Called once, when on_error will not be called again. NULL: nothing. */
+  /* Called once with on_error_data, when on_error will not be called again, or where it is NULL with the end of the
+   * session. Not when tracer_session_new() fails. NULL: nothing. */
+  void (*on_error_destroy)(void* user_data);
 } tracer_session_options;
 
 #define TRACER_SESSION_OPTIONS_INIT                                                                              \
@@ -87,16 +90,23 @@ TRACER_API tracer_status tracer_session_finished(const tracer_session* session, 
 
 /* @since 0.1. One epoll descriptor, the session's: don't read, change or close it. -1 only of NULL and in a fork's
  * child. Readable while tracer_session_dispatch() has something to do, which includes what is due by time, after
- * tracer_session_wake(), and while a queue of the session has something to read or has ended, unless it is `apart`. */
+ * tracer_session_wake(), and while a queue of the session has something to read or has ended, unless it is `apart`. It
+ * has other epoll descriptors in it, of which Linux allows no deep nesting: put it into the epoll that you wait on,
+ * which itself may be in one other, not in more. */
 TRACER_API int tracer_session_fd(const tracer_session* session);
 /* @since 0.1. Waits until the descriptor is readable, but at most `timeout_ms`; negative: without a limit. Then, with
  * TRACER_READER_POLL, delivers what is there. Returns the number of events; 0 also after a wake, a signal, and with
  * TRACER_READER_OWN_THREAD; or a negative status: TRACER_ERROR_IN_CALLBACK. */
 TRACER_API int64_t tracer_session_dispatch(tracer_session* session, int64_t timeout_ms, tracer_error* error);
-/* @since 0.1. Lets a dispatch return that waits now, or else the next one. From any thread, and in a signal handler. */
+/* @since 0.1. Lets a tracer_session_dispatch() return that waits now, or else the next one. From any thread, and in a
+ * signal handler. Other waits go on: give tracer_queue_wait(), tracer_session_flush(), tracer_sink_flush() and
+ * tracer_session_dispatch_until_ended() a limit where something else may end them. */
 TRACER_API tracer_status tracer_session_wake(tracer_session* session);
 /* @since 0.1. Waits until all that happened before the call was delivered to callbacks, queues and the queues of sinks.
- * With TRACER_READER_POLL it delivers itself. Negative: no limit. TRACER_TIMED_OUT, TRACER_ERROR_IN_CALLBACK. */
+ * A process that was waited for has had its exit then. With TRACER_READER_POLL it delivers itself. Before the start and
+ * after the end there is nothing to wait for: TRACER_OK. Negative: no limit. TRACER_TIMED_OUT,
+ * TRACER_ERROR_IN_CALLBACK.
+ */
 TRACER_API tracer_status tracer_session_flush(tracer_session* session, int64_t timeout_ms, tracer_error* error);
 
 /* Called for each event that was asked for: on the session's thread, or in what delivers with TRACER_READER_POLL. The
@@ -119,13 +129,15 @@ TRACER_API tracer_status tracer_session_subscribe(tracer_session* session, trace
 TRACER_API void tracer_subscription_free(tracer_subscription* subscription);
 
 /* @since 0.1. Takes in a living process and its descendants from now on; those that are followed already get the new
- * labels. NULL context: none. TRACER_ERROR_FILTER_NAMES_NOTHING, _INVALID_ARGUMENT; TRACER_ENDED. */
+ * labels. NULL context: none. Nothing happens with recordings. TRACER_ERROR_FILTER_NAMES_NOTHING, _INVALID_ARGUMENT
+ * beyond max_contexts; TRACER_ENDED. */
 TRACER_API tracer_status tracer_session_track(tracer_session* session, int32_t pid, const tracer_context* context,
                                               tracer_error* error);
 /* @since 0.1. Says which run or task processes are in, before they begin or while they live. One with the same key adds
- * to the earlier one, and wins over it. TRACER_ERROR_INVALID_ARGUMENT (a key that matches everything, nothing said,
- * more than 64 KiB or 64 labels), _FILTER_NAMES_NOTHING (the process is gone), _PERMISSION (without root: another
- * user's folder or process); TRACER_ENDED. */
+ * to the earlier one, and wins over it. What no process meets expires, and is counted. Nothing happens with recordings.
+ * What its key has no use for must be 0 or absent. TRACER_ERROR_INVALID_ARGUMENT (a key that matches everything,
+ * nothing said, more than 64 KiB or 64 labels), _FILTER_NAMES_NOTHING (the process is gone), _PERMISSION (without root:
+ * another user's folder or process); TRACER_ENDED. */
 TRACER_API tracer_status tracer_session_announce(tracer_session* session, const tracer_announcement* announcement,
                                                  tracer_error* error);
 
@@ -133,18 +145,21 @@ TRACER_API tracer_status tracer_session_announce(tracer_session* session, const 
 typedef struct tracer_label tracer_label;
 
 /* @since 0.1. What the calling thread forks from now on has these labels, until the label ends; so have the threads
- * that it makes, for what they fork, and all that comes of them. Decided in the kernel at the fork. Within another
- * label's scope this one counts. Two scopes with equal contexts are one task: give a task_id to tell them apart.
- * NULL context: the labels of the calling process. TRACER_ERROR_INVALID_ARGUMENT beyond max_contexts or
- * max_labeled_threads; TRACER_ENDED. */
+ * that it makes, for what they fork, and all that comes of them. Decided in the kernel at the fork. Such processes are
+ * followed whatever the filter takes in, but for those that it excludes. Within another label's scope this one counts.
+ * Two scopes with equal contexts are one task: give a task_id to tell them apart. NULL context: the labels of the
+ * calling process. With recordings it labels nothing. TRACER_ERROR_CONTRADICTION: the session was not started;
+ * TRACER_ERROR_INVALID_ARGUMENT beyond max_contexts or max_labeled_threads; TRACER_ENDED. */
 TRACER_API tracer_status tracer_session_label_thread(tracer_session* session, const tracer_context* context,
                                                      tracer_label** out, tracer_error* error);
-/* @since 0.1. What the calling thread forks from now on has no label of a thread, until one is set or resumed. */
+/* @since 0.1. What the calling thread forks from now on has no label of a thread, until one is set or resumed: only the
+ * filter takes it in. TRACER_ERROR_CONTRADICTION: the session was not started; TRACER_ENDED. */
 TRACER_API tracer_status tracer_session_unlabel_thread(tracer_session* session);
 /* @since 0.1. The calling thread has this label again, whichever thread began it, until another is set. Nothing happens
  * once it has ended. */
 TRACER_API tracer_status tracer_label_resume(tracer_label* label);
-/* @since 0.1. Nothing is labeled by it from now on. Any thread; idempotent. */
+/* @since 0.1. Nothing is labeled by it from now on; the thread has the label of its outer scope again, unless it has
+ * another by now. Any thread; idempotent. */
 TRACER_API tracer_status tracer_label_end(tracer_label* label);
 /* @since 0.1. Ends it. In a fork's child it only forgets it. */
 TRACER_API void tracer_label_free(tracer_label* label);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a context is as it is, and what rules for engines say. */
+#ifndef TRACER_EXPLAIN_H
+#define TRACER_EXPLAIN_H
+
+#include <tracer/list.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tracer_event_buffer;
+
+/* @since 0.1. Checks a file of rules for engines and tries its examples. TRACER_ERROR_INVALID_RULES, with all mistakes;
+ * TRACER_ERROR_FILE_UNREADABLE. */
+TRACER_API tracer_status tracer_engine_rules_check(tracer_string path, tracer_error* error);
+
+/* How one field of a context is known. */
+typedef struct tracer_reason {
+  size_t size;
+  tracer_string field; /* "step", "attempt"; of a label "label.NAME". */
+  tracer_string value;
+  tracer_string rule;           /* Of the rules for engines; empty: it was no rule. */
+  tracer_string condition;      /* What that rule asks for. */
+  tracer_provenance provenance; /* 0: nobody has said it. */
+  uint8_t overruled;            /* Something stronger has said otherwise. */
+  uint8_t reserved[6];
+} tracer_reason;
+
+#define TRACER_REASON_INIT                                                                        \
+  {                                                                                               \
+    sizeof(tracer_reason), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0, { 0, 0, 0, 0, 0, 0 } \
+  }
+
+/* @since 0.1. Why the context of an event is as it is. `engine_rules`: a file, or absent. TRACER_ABSENT: it has none.
+ */
+TRACER_API tracer_status tracer_event_explain(const tracer_event* event, tracer_string engine_rules, tracer_list** out,
+                                              tracer_error* error);
+/* @since 0.1. Likewise for all events of a buffer; the rules are read once. `lists` has room for `count`, which is
+ * tracer_event_buffer_count(): one list for each event, which the caller frees, or NULL where it has no context. */
+TRACER_API tracer_status tracer_event_buffer_explain(const struct tracer_event_buffer* buffer,
+                                                     tracer_string engine_rules, tracer_list** lists, size_t count,
+                                                     tracer_error* error);
+/* @since 0.1 */
+TRACER_API tracer_status tracer_list_reason(const tracer_list* list, size_t index, tracer_reason* out);
+
+/* @since 0.1. What the rules find of a process that lives, from it and its ancestors alone, as an event of the kind
+ * TRACER_EVENT_PROCESS_START that is the caller's. No session is asked. `skip_engine_notes` as in
+ * tracer_session_options. TRACER_ERROR_FILTER_NAMES_NOTHING. */
+TRACER_API tracer_status tracer_process_resolve(int32_t pid, tracer_string engine_rules, uint32_t skip_engine_notes,
+                                                tracer_event** out, tracer_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
