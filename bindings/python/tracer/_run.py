@@ -59,10 +59,10 @@ class Usage:
 
 
 class CommandFailedError(TracerError, subprocess.CalledProcessError):
-    """A command that was to be checked has failed: `returncode`, `cmd`, `stdout`, `stderr`, and `result`, which is None in
-    another process than that which ran it."""
+    """A command that was to be checked has failed: `returncode`, `cmd`, `stdout`, `stderr`, and `result`."""
 
     result: RunResult | None
+    """None in another process than that which ran it."""
 
     def __init__(self, result: RunResult) -> None:
         status = result.returncode
@@ -193,8 +193,8 @@ def run(
     events, tables and tasks have it, too. Else, and where `pipeline`, `run`, `record` or an option of a session is given,
     it has a session of its own, which takes some tenths of a second.
 
-    `argv`: its words; no shell is asked. The first keywords are those of tracer.session(), the others those of
-    subprocess.run(); `user`: a name or number to run as. With `check=True` a command that fails raises
+    `argv`: its words; no shell is asked. The first keywords are those of tracer.session(), the others, from `check` on,
+    mean what they do in subprocess.run(), which has more; `user`: a name or number to run as. With `check=True` a command that fails raises
     CommandFailedError, which is a subprocess.CalledProcessError too; after `timeout` seconds it is killed, and
     subprocess.TimeoutExpired raised.
 

@@ -87,8 +87,9 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 class Session(Source):
     """A running capture; made by tracer.session() and tracer.attach().
 
-    It is a context manager, and a plain object with close(). Any thread may use it. In a child made by fork every
-    method raises SessionClosedError. Tables, the report, statistics and totals remain when it is closed.
+    It is a context manager, and a plain object with close(). Any thread may use it. Tables, the report, statistics and
+    totals remain when it is closed. In a child made by fork it is closed, and all raises SessionClosedError but these:
+    host and repr(); task(), which does nothing there; a table's name and columns; and leaving its with statement.
     """
 
     def __init__(self, options: dict[str, Any], context: dict[str, Any], record: Path | None, recording: Path | None,

@@ -187,10 +187,14 @@ class Batch(Table):
 def sql(source: Source, query: str) -> duckdb.DuckDBPyRelation:
     """What duckdb answers to `query`, in which the tables of `source` go by their names.
 
-    A relation: .df(), .pl(), .fetchall() …; it is run when that is called. Needs duckdb. Raises duckdb's own errors.
+    A relation: .df(), .pl(), .fetchall() …; it is run when that is called. Needs duckdb. Raises RecordingError and
+    SessionClosedError as the tables do, and duckdb's own errors.
     """
     text_of("query", query)
-    connection = _package("duckdb").connect(":memory:")
+    package = _package("duckdb")
+    # Were it only found out inside the query, duckdb would say something else.
+    source.open_reader()
+    connection = package.connect(":memory:")
     for name in NAMES:
         connection.register(name, source.table(name))
     relation: duckdb.DuckDBPyRelation = connection.sql(query)
