@@ -33,7 +33,7 @@ std::string title_of(const Options& options, const std::vector<std::string>& arg
 std::optional<int> follow(Capture& capture, tracer::Command& command, Signals& signals) {
   int interrupts = 0;
   for (;;) {
-    if (const auto status = command.ended()) return status;
+    if (const auto end = command.ended()) return end->wait_status.value_or(kFailedBeforeRun << 8);
     pollfd ready[2] = {{capture.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
     ::poll(ready, 2, 1000);
     while (const auto signal = signals.next()) {

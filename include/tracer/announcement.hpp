@@ -70,7 +70,7 @@ struct Announcement {
   /// sample or labels. Provenance is not read: all is kAnnounced. At most 64 KiB.
   Context context = {};
   Requested requested = {};
-  /// From now on. By then it is dropped, unless its task lives; one that no process has met is counted.
+  /// From now on; not negative. By then it is dropped, unless its task lives; one that no process has met is counted.
   std::chrono::milliseconds expires_after = std::chrono::hours(24);
 };
 

@@ -28,7 +28,8 @@ struct User {
   std::optional<std::string> home;
 };
 
-/// By name or number, from all user databases of the system (it runs `id`). Throws Error(kNoSuchUser).
+/// By name or number, from all user databases of the system (it runs `id`). Throws Error: kNoSuchUser; kInternal if
+/// they can't be asked.
 TRACER_EXPORT User find_user(const std::string& name_or_uid);
 
 /// Opens a file for writing with the rights of `user`, and creates it if it is not there; it is not cut. Close-on-exec.
@@ -49,8 +50,14 @@ struct CommandOptions {
   bool at_once = false;
 };
 
+/// How a command has ended.
+struct CommandEnd {
+  std::optional<int> wait_status = {};  ///< Absent: somebody else has waited for its pid, or SIGCHLD is ignored.
+};
+
 /// A command that waits to be executed until release(), so that a session can be started on its pid before.
-/// Not thread-safe. ended() reaps it: nobody else may wait for its pid, and SIGCHLD must not be ignored.
+/// Not thread-safe. ended() reaps it: where somebody else does, as a handler of SIGCHLD for all children, its status is
+/// lost.
 class TRACER_EXPORT Command {
  public:
   /// Forks. Throws Error: kInvalidArgument, kInternal.
@@ -63,10 +70,10 @@ class TRACER_EXPORT Command {
   pid_t pid() const noexcept { return pid_; }
   /// Lets it execute. Throws Error if it can't: kCommandNotFound, kCommandNotExecutable, kPermission.
   void release();
-  /// Its wait status once it has ended; does not wait.
-  std::optional<int> ended() noexcept;
-  /// Sends it a signal, unless it has ended.
-  void signal(int number) const noexcept;
+  /// Once, when it has ended; does not wait.
+  std::optional<CommandEnd> ended() noexcept;
+  /// Sends it a signal. 0, or why not: ESRCH (ended() or somebody else has reaped it), EINVAL, EPERM.
+  int signal(int number) const noexcept;
 
  private:
   std::string name_;
@@ -96,7 +103,8 @@ class TRACER_EXPORT CommandTrace {
   std::vector<std::string> argv_;
 };
 
-/// Reader::kPoll: polls until the trace has ended. False: it has not, within `timeout`; its exit may have been lost.
+/// Reader::kPoll: polls until the trace has ended. False: it has not, within `timeout` or before the session's end; its
+/// exit may have been lost. A negative timeout waits without a limit.
 TRACER_EXPORT bool poll_until_ended(Session& session, const CommandTrace& trace, std::chrono::milliseconds timeout);
 
 }  // namespace tracer

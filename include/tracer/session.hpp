@@ -36,17 +36,18 @@ enum class Reader {
 struct SessionOptions {
   Filter filter = {};  ///< Default: every process of the host (without root: only your own processes).
   Reader reader = Reader::kOwnThread;
-  std::size_t ring_bytes = 1u << 20;  ///< Between kernel and reader. A power of two times the page size.
-  std::size_t max_processes = 32768;  ///< Tracked at one time; more are counted as lost. About 0.8 KiB each.
-  /// Different labels in one session. About 0.2 KiB each, for the first 256 of them for each CPU.
+  std::size_t ring_bytes = 1u << 20;  ///< Between kernel and reader. A power of two, from a page to 2 GiB.
+  /// Tracked at one time, at most 2^26; more are counted as lost. About 0.8 KiB each.
+  std::size_t max_processes = 32768;
+  /// Different labels in one session. About 0.2 KiB each, for the first 256 of them for each CPU. At most 2^26.
   std::size_t max_contexts = 16384;
-  std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each.
+  std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each. At most 2^26.
   std::size_t max_announcements = 1u << 17;  ///< At one time; about 0.5 KiB each.
   std::vector<Family> families = {Family::kWaits, Family::kSnapshots};  ///< Besides the lifecycle.
   std::chrono::milliseconds sample_interval{1000};                      ///< Family::kSnapshots: at least 100 ms.
-  /// Of one CPU. A session that costs more for three seconds disables its most expensive family; families() then says
-  /// so. To count its kernel side as well, the kernel's statistics of BPF programs are on while the session lives
-  /// (BPF_ENABLE_STATS, about 50 ns for each run of a program of anybody); without CAP_SYS_ADMIN only the reader
+  /// Of one CPU, at least 0. A session that costs more for three seconds disables its most expensive family; families()
+  /// then says so. To count its kernel side as well, the kernel's statistics of BPF programs are on while the session
+  /// lives (BPF_ENABLE_STATS, about 50 ns for each run of a program of anybody); without CAP_SYS_ADMIN only the reader
   /// counts. Absent: never.
   std::optional<double> max_cost_share = {};
   bool mask_secrets = true;                 ///< In arguments, by rules/secrets.toml.
@@ -100,10 +101,11 @@ class TRACER_EXPORT Session {
   /// Waits for a running callback, and up to two seconds for sinks. Idempotent. Don't hold a lock that a callback
   /// takes. Throws Error(kInCallback) inside a callback.
   void stop();
-  /// Asks for the end and does not wait: it comes on the session's thread, or with the next poll().
+  /// Asks for the end and does not wait: it comes on the session's thread, or with the next poll(). Before start() it
+  /// comes with that, and nothing is delivered.
   void request_stop() noexcept;
-  /// Takes in a living process and its descendants from now on; those that are followed already get the new labels.
-  /// Nothing happens for sources other than the kernel, and after the end.
+  /// Takes in a living process and its descendants from now on, or from start() on; those that are followed already get
+  /// the new labels. Nothing happens for sources other than the kernel, and after the end.
   /// Throws Error: kFilterNamesNothing if it is not there, kInvalidArgument beyond max_contexts.
   void track(pid_t pid, const Context& context = {});
 
@@ -112,12 +114,13 @@ class TRACER_EXPORT Session {
   /// can run different tasks at once. Such processes are followed whatever the filter takes in, but for those that it
   /// excludes. Within another label's scope this one counts; an empty context stands for the labels of the calling
   /// process. Two scopes with equal contexts are one task: give a task_id to tell them apart. Costs a few system calls.
-  /// Nothing happens for sources other than the kernel, before start(), and after the end.
+  /// Before start() it is set, and holds for what is forked from then on. Nothing happens for sources other than the
+  /// kernel, and after the end.
   /// Throws Error(kInvalidArgument) beyond max_contexts or max_labeled_threads.
   [[nodiscard]] ThreadLabel label_thread(const Context& context);
   /// What the calling thread forks from now on has no label of a thread, though an outer scope or the thread that made
   /// it has one, until a label is set or resumed: only the filter takes it in, with the labels of the calling process.
-  /// Nothing happens for sources other than the kernel, before start(), and after the end. Costs what
+  /// Before start() likewise. Nothing happens for sources other than the kernel, and after the end. Costs what
   /// ThreadLabel::resume() does.
   void unlabel_thread() noexcept;
 

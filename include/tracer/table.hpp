@@ -68,7 +68,8 @@ class TRACER_EXPORT TableBuilder {
   void add(const Event& event);
   /// That finish() will give.
   std::size_t rows() const noexcept;
-  /// All rows so far as one struct array, which the caller releases; the builder is empty then. Throws std::bad_alloc.
+  /// All rows so far as one struct array, which the caller releases; the builder is empty then. Throws std::bad_alloc,
+  /// and the rows so far are lost.
   void finish(ArrowArray* out);
 
  private:

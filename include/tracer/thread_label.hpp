@@ -17,7 +17,8 @@ class TRACER_EXPORT ThreadLabel {
   ~ThreadLabel();
 
   /// Nothing is labeled by it from now on; the thread has the label of its outer scope again, unless it has another by
-  /// now. Where other threads had resumed it, they have none of their own until one is set or resumed. Idempotent.
+  /// now. Scopes may end in any order: of the outer ones the innermost that has not ended counts. Where other threads
+  /// had resumed it, they have none of their own until one is set or resumed. Idempotent.
   void end() noexcept;
   /// The calling thread has this label from now on, whichever thread began it, until another is set or resumed.
   /// Nothing happens if it has ended. What ends on this thread later restores the label that was around it when it

@@ -38,10 +38,12 @@ std::optional<ProcStat> read_proc_stat(pid_t pid) {
   if (name_end == std::string::npos) return std::nullopt;
   const std::string_view fields = std::string_view(*text).substr(name_end);
   const auto parent = number_at(fields, 2);
+  const auto flags = number_at(fields, 7);
   const auto ticks = number_at(fields, 20);
-  if (!parent || !ticks) return std::nullopt;
+  if (!parent || !flags || !ticks) return std::nullopt;
   const std::uint64_t tick_ns = 1'000'000'000u / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-  return ProcStat{static_cast<std::uint32_t>(*parent), *ticks * tick_ns, *ticks * tick_ns + tick_ns - 1};
+  return ProcStat{static_cast<std::uint32_t>(*parent), static_cast<std::uint32_t>(*flags), *ticks * tick_ns,
+                  *ticks * tick_ns + tick_ns - 1};
 }
 
 }  // namespace tracer::internal

@@ -10,6 +10,7 @@ namespace tracer::internal {
 
 struct ProcStat {
   std::uint32_t parent_pid = 0;  ///< 0: it has none.
+  std::uint32_t flags = 0;       ///< The kernel's own, PF_....
   /// Process::start_ns lies between these: /proc tells a tick.
   std::uint64_t started_from_ns = 0;
   std::uint64_t started_until_ns = 0;

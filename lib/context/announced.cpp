@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <stdexcept>
@@ -129,8 +130,12 @@ Announced checked(const Announcement& announcement) {
   if (announced.packed.size() + announced.key.size() > kMostBytes)
     refuse(ErrorCode::kInvalidArgument, fmt::format("an announcement of {} bytes", announced.packed.size()),
            fmt::format("keep it to {}", kMostBytes));
-  const auto ns = std::chrono::nanoseconds(announcement.expires_after).count();
-  announced.expires_after_ns = ns < 0 ? 0 : static_cast<std::uint64_t>(ns);
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365 * 100);
+  if (announcement.expires_after.count() < 0)
+    refuse(ErrorCode::kInvalidArgument, "an announcement that has expired before it is made",
+           "give a time from now on");
+  const std::chrono::nanoseconds expires_after = std::min(announcement.expires_after, kLongest);
+  announced.expires_after_ns = static_cast<std::uint64_t>(expires_after.count());
   announced.key.shrink_to_fit();
   return announced;
 }

@@ -2,6 +2,7 @@
 #include <tracer/run.hpp>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,7 +15,10 @@
 
 #include <fmt/format.h>
 
+#include "base/proc_stat.hpp"
+#include "base/reached.hpp"
 #include "base/unique_fd.hpp"
+#include "run/reap.hpp"
 #include "run/user.hpp"
 
 extern char** environ;
@@ -176,6 +180,30 @@ pid_t start_at_once(Plan& plan, volatile int& error_number) noexcept {
   return pid;
 }
 
+/// Whether what was forked has executed a program since, or has ended.
+bool has_left(pid_t child) {
+  siginfo_t end{};
+  if (::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid == child)
+    return true;
+  constexpr std::uint32_t kForkedOnly = 0x40;  // PF_FORKNOEXEC
+  const auto stat = internal::read_proc_stat(child);
+  return stat && (stat->flags & kForkedOnly) == 0;
+}
+
+/// What has failed; absent: it executes. An exec closes its end of the channel, but other children that were forked
+/// meanwhile may hold that open.
+std::optional<Report> report_of(pid_t child, int channel) {
+  internal::Pause pause;
+  for (bool last = false;; last = has_left(child)) {
+    pollfd ready{channel, POLLIN, 0};
+    const int found = ::poll(&ready, 1, last ? 0 : static_cast<int>(pause.next().count()));
+    if (found == 0 && last) return std::nullopt;
+    if (found <= 0) continue;
+    Report failure{};
+    return receive(channel, &failure, sizeof failure) == sizeof failure ? std::optional(failure) : std::nullopt;
+  }
+}
+
 [[noreturn]] void refuse_start(const std::string& name, int error_number) {
   if (error_number == ENOENT)
     throw Error({ErrorCode::kCommandNotFound,
@@ -203,7 +231,7 @@ Command::Command(CommandOptions options) {
     if (pid_ < 0) throw Error({ErrorCode::kInternal, errno, "can't fork", {}, {}});
     start_error_ = error_number;
     if (start_error_ == 0) return;
-    ::waitpid(pid_, nullptr, 0);
+    internal::reap(pid_);
     reaped_ = true;
     return;
   }
@@ -227,7 +255,7 @@ Command::~Command() {
   // Other children that were forked meanwhile may hold the descriptor, too.
   ::shutdown(channel_, SHUT_RDWR);
   ::close(channel_);
-  if (!reaped_) ::waitpid(pid_, nullptr, 0);
+  if (!reaped_) internal::reap(pid_);
 }
 
 void Command::release() {
@@ -236,27 +264,31 @@ void Command::release() {
   const UniqueFd channel(std::exchange(channel_, -1));
   const char go = 1;
   ::send(channel.get(), &go, sizeof go, MSG_NOSIGNAL);
-  Report failure{};
-  // Without a report it executes: its end was closed by that.
-  const ssize_t got = receive(channel.get(), &failure, sizeof failure);
-  if (got != sizeof failure) return;
-  ::waitpid(pid_, nullptr, 0);
+  const std::optional<Report> failure = report_of(pid_, channel.get());
+  if (!failure) return;
+  internal::reap(pid_);
   reaped_ = true;
-  const int error_number = failure.error_number;
-  if (failure.what == Failed::kUser)
+  const int error_number = failure->error_number;
+  if (failure->what == Failed::kUser)
     throw Error({ErrorCode::kPermission, error_number, "can't become the user to run as", {}, {}});
   refuse_start(name_, error_number);
 }
 
-std::optional<int> Command::ended() noexcept {
-  int status = 0;
-  if (reaped_ || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+std::optional<CommandEnd> Command::ended() noexcept {
+  if (reaped_) return std::nullopt;
+  CommandEnd end{0};
+  const pid_t found = ::waitpid(pid_, &*end.wait_status, WNOHANG);
+  if (found == 0) return std::nullopt;
   reaped_ = true;
-  return status;
+  if (found < 0) end.wait_status.reset();
+  return end;
 }
 
-void Command::signal(int number) const noexcept {
-  if (!reaped_) ::kill(pid_, number);
+int Command::signal(int number) const noexcept {
+  siginfo_t unused{};
+  // Its pid may be another's once somebody has waited for it.
+  if (reaped_ || ::waitid(P_PID, static_cast<id_t>(pid_), &unused, WEXITED | WNOHANG | WNOWAIT) != 0) return ESRCH;
+  return ::kill(pid_, number) == 0 ? 0 : errno;
 }
 
 }  // namespace tracer

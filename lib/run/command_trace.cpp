@@ -3,6 +3,8 @@
 
 #include <tracer/session.hpp>
 
+#include "base/reached.hpp"
+
 namespace tracer {
 
 bool CommandTrace::saw(const Event& event) {
@@ -18,8 +20,8 @@ bool CommandTrace::saw(const Event& event) {
 }
 
 bool poll_until_ended(Session& session, const CommandTrace& trace, std::chrono::milliseconds timeout) {
-  const auto until = std::chrono::steady_clock::now() + timeout;
-  while (!trace.ended() && std::chrono::steady_clock::now() < until) session.poll(std::chrono::milliseconds(1));
+  const internal::Deadline until(timeout);
+  while (!trace.ended() && !session.finished() && !until.passed()) session.poll(std::chrono::milliseconds(1));
   return trace.ended();
 }
 

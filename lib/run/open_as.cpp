@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/unique_fd.hpp"
+#include "run/reap.hpp"
 #include "run/user.hpp"
 
 namespace tracer {
@@ -107,8 +107,7 @@ int open_elsewhere(const User& user, const std::filesystem::path& file) {
     got = ::recvmsg(ours.get(), message.get(), MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
   const int error_number = errno;
-  while (::waitpid(helper, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  internal::reap(helper);
   if (got != sizeof answer)
     throw Error({ErrorCode::kInternal, got < 0 ? error_number : 0, "the helper that opens files has died", {}, {}});
   if (!answer.opened)

@@ -16,34 +16,46 @@
 
 #include <fmt/format.h>
 
+#include "base/unique_fd.hpp"
+#include "run/reap.hpp"
+
 extern char** environ;
 
 namespace tracer {
 namespace {
 
-/// What `id` prints: it asks all of the system's user databases, which a static program can't.
+[[noreturn]] void refuse(int error_number) {
+  throw Error({ErrorCode::kInternal, error_number, "/usr/bin/id can't be asked for a user", {}, {}});
+}
+
+/// What `id` prints: it asks all of the system's user databases, which a static program can't. Absent: they don't know.
+/// Throws Error(kInternal).
 std::optional<std::string> ask_id(std::vector<std::string> words) {
   words.insert(words.begin(), "id");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  if (::pipe2(ends, O_CLOEXEC) != 0) refuse(errno);
+  const internal::UniqueFd ours(ends[0]);
+  internal::UniqueFd theirs(ends[1]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t pid = -1;
   const int failed = ::posix_spawn(&pid, "/usr/bin/id", &actions, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
+  theirs.reset();
+  if (failed != 0) refuse(failed);
   std::string text;
   char buffer[4096];
-  for (ssize_t got = 0; failed == 0 && (got = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<std::size_t>(got));
-  ::close(ends[0]);
-  int status = 0;
-  if (failed != 0 || ::waitpid(pid, &status, 0) != pid || status != 0) return std::nullopt;
+  for (ssize_t got = 0; (got = ::read(ours.get(), buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR);)
+    if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
+  // Where somebody else has reaped it, a whole line is an answer.
+  const std::optional<int> status = internal::reap(pid);
+  if (status && WIFSIGNALED(*status)) refuse(0);
+  if ((status && *status != 0) || !text.ends_with('\n')) return std::nullopt;
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
@@ -81,9 +93,12 @@ User find_user(const std::string& name_or_uid) {
                  "give the name or the number of a user of this machine",
                  {}});
   user.uid = *uid;
+  const auto gid = gid_text ? number<gid_t>(*gid_text) : std::nullopt;
+  // Whom the databases know has groups: to go on without them would be to run as somebody else.
+  if (uid_text && (!gid || !groups_text)) refuse(0);
   // A number that no database knows has no group either: nobody's, as a group of the same number may mean much.
   constexpr gid_t kNoGroup = 65534;
-  user.gid = gid_text ? number<gid_t>(*gid_text).value_or(kNoGroup) : kNoGroup;
+  user.gid = gid.value_or(kNoGroup);
   user.name = name.value_or(name_or_uid);
   user.home = home_of(user.uid);
   std::istringstream words(groups_text.value_or(""));

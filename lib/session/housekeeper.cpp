@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/housekeeper.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <tracer/error.hpp>
@@ -10,6 +11,12 @@
 #include "session/session_setup.hpp"
 
 namespace tracer::internal {
+namespace {
+
+/// Nanoseconds since the machine's start, and some times this, fit into a clock's 64 bits.
+constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
+
+}  // namespace
 
 Housekeeper::Housekeeper(const SessionOptions& options, Source& source, Pipeline& pipeline, const View& session)
     : source_(source),
@@ -17,7 +24,7 @@ Housekeeper::Housekeeper(const SessionOptions& options, Source& source, Pipeline
       pipeline_(pipeline),
       session_(session),
       snapshots_wanted_(control_ != nullptr && wanted(options, Family::kSnapshots)),
-      snapshot_clock_(options.sample_interval),
+      snapshot_clock_(std::clamp(options.sample_interval, std::chrono::milliseconds(0), kLongestInterval)),
       budget_(options.max_cost_share),
       has_budget_(control_ != nullptr && options.max_cost_share.has_value()) {}
 

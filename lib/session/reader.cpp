@@ -2,6 +2,7 @@
 #include "session/reader.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/own_usage.hpp"
@@ -14,7 +15,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr auto kLongestWait = std::chrono::hours(24 * 365);
+/// Of processes that have ended records may still come.
+std::size_t most_remembered(const SessionOptions& options) {
+  return 4 * std::min(options.max_processes, std::numeric_limits<std::size_t>::max() / 4);
+}
 
 CgroupTable::FindPath path_finder(Control* control) {
   if (control == nullptr) return {};
@@ -30,7 +34,7 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       control_(source_->control()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
-      pipeline_(rules_of(options_, contexts_, rule_problems_), options_.filter, from_kernel, 4 * options_.max_processes,
+      pipeline_(rules_of(options_, contexts_, rule_problems_), options_.filter, from_kernel, most_remembered(options_),
                 from_kernel ? read_pss_bytes : SampleTable::ReadPss(), path_finder(control_)),
       housekeeper_(options_, *source_, pipeline_, *this) {
   // Whoever polls may be the one who reads the queue.
@@ -45,13 +49,17 @@ Reader::~Reader() {
 void Reader::start() {
   {
     const std::lock_guard turn(turn_);
-    if (state_.load() != State::kNew || stop_requested_.load()) return;
-    source_->start(pipeline_);
-    housekeeper_.start(Housekeeper::Clock::now());
-    const milliseconds period = source_->poll_period();
-    alarm_.start(source_->fd(), period.count() > 0 ? period : milliseconds(Housekeeper::kPeriod));
-    state_.store(State::kRunning);
+    if (state_.load() != State::kNew) return;
+    if (!stop_requested_.load()) {
+      source_->start(pipeline_);
+      housekeeper_.start(Housekeeper::Clock::now());
+      const milliseconds period = source_->poll_period();
+      alarm_.start(source_->fd(), period.count() > 0 ? period : milliseconds(Housekeeper::kPeriod));
+      state_.store(State::kRunning);
+    }
   }
+  // Nobody else would bring the end that was asked for.
+  if (state_.load() == State::kNew) return static_cast<void>(finish());
   if (options_.reader != tracer::Reader::kOwnThread) return alarm_.ring();
   const std::lock_guard lock(thread_mutex_);
   thread_ = start_quiet_thread([self = shared_from_this()] { self->run(); });
@@ -182,7 +190,7 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
                  "make it with Reader::kPoll, or don't call poll()",
                  {}});
   if (finished_.load()) return 0;
-  const auto until = Gate::Clock::now() + std::min(timeout, milliseconds(kLongestWait));
+  const Deadline until(timeout);
   alarm_.wait(timeout, other_fd);
   if (other_fd >= 0 && is_readable(other_fd)) return 0;
   std::unique_lock delivery(delivery_, std::defer_lock);
@@ -192,9 +200,7 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
       wait_for(other_fd, milliseconds(1));
       return 0;
     }
-  } else if (timeout.count() < 0) {
-    delivery.lock();
-  } else if (!delivery.try_lock_until(until)) {
+  } else if (!delivery.try_lock_until(until.time())) {
     return 0;
   }
   return take_turn(std::move(delivery));
@@ -202,7 +208,7 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
 
 std::size_t Reader::take_turn(std::unique_lock<Gate> delivery) {
   alarm_.reset();
-  if (state_.load() != State::kRunning) return 0;
+  if (state_.load() == State::kFinished || (state_.load() == State::kNew && !stop_requested_.load())) return 0;
   const std::size_t count = stop_requested_.load() ? 0 : round();
   delivery.unlock();
   return stop_requested_.load() || source_->finished() ? count + finish() : count;
@@ -233,27 +239,27 @@ bool Reader::flush(milliseconds timeout, const std::function<bool()>& go_on) {
 void Reader::track(pid_t pid, const Context& context) {
   const std::lock_guard turn(turn_);
   if (control_ == nullptr || state_.load() == State::kFinished) return;
-  const std::size_t before = contexts_->size();
   const std::uint32_t number = contexts_->number_of(context);
   try {
     control_->track(pid, number, pipeline_);
-  } catch (...) {
-    if (contexts_->size() > before) contexts_->forget_newest(number);
+  } catch (const Error& error) {
+    const bool has_begun = error.code() != ErrorCode::kFilterNamesNothing && error.code() != ErrorCode::kPermission;
+    if (!has_begun) contexts_->give_back(number);
     throw;
   }
   if (pipeline_.has_batch()) alarm_.ring();
 }
 
 std::optional<Reader::OpenLabel> Reader::open_label(const Context& context) {
-  if (control_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return std::nullopt;
+  if (control_ == nullptr || !in_own_process() || state_.load() == State::kFinished) return std::nullopt;
   const std::uint32_t number = contexts_->number_of(context);
-  const pid_t tid = ::gettid();
-  OpenLabel label{tid, 0, control_->label_of(tid), number == 0 ? nullptr : contexts_->at(number)};
+  OpenLabel label{0, number == 0 ? nullptr : contexts_->at(number)};
   // Before there are records of it.
   pipeline_.label_opens(label.context);
   try {
-    label.serial = control_->open_label(tid, number);
+    label.serial = control_->open_label(::gettid(), number);
   } catch (...) {
+    contexts_->give_back(number);
     pipeline_.label_ends(label.context, source_->end_position());
     throw;
   }
@@ -261,7 +267,7 @@ std::optional<Reader::OpenLabel> Reader::open_label(const Context& context) {
 }
 
 void Reader::close_label(const OpenLabel& label) noexcept {
-  if (!in_own_process() || !control_->close_label(label.tid, label.serial, label.outer)) return;
+  if (!in_own_process() || !control_->close_label(label.serial)) return;
   pipeline_.label_ends(label.context, source_->end_position());
 }
 
@@ -270,7 +276,7 @@ void Reader::resume_label(const OpenLabel& label) noexcept {
 }
 
 void Reader::disown_thread() noexcept {
-  if (control_ != nullptr && in_own_process() && state_.load() == State::kRunning) control_->disown_thread(::gettid());
+  if (control_ != nullptr && in_own_process() && state_.load() != State::kFinished) control_->disown_thread(::gettid());
 }
 
 void Reader::announce(const Announcement& announcement) {

@@ -58,9 +58,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void track(pid_t pid, const Context& context);
   void announce(const Announcement& announcement);
   struct OpenLabel {
-    pid_t tid = 0;
     std::uint64_t serial = 0;
-    std::uint64_t outer = 0;  ///< The serial of the scope around it; 0: none.
     std::shared_ptr<const Context> context = {};
   };
   /// Of the calling thread. Absent: there is no kernel to ask, or not now.

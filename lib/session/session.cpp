@@ -40,13 +40,14 @@ class Session::Impl {
 
 Session::Session(SessionOptions options) {
   auto contexts = std::make_shared<internal::ContextTable>(options.max_contexts);
-  auto source = internal::kernel_source(internal::kernel_options(options, *contexts));
+  auto source = internal::kernel_source(internal::kernel_options(internal::checked(options), *contexts));
   impl_ = std::make_unique<Impl>(std::move(source), std::move(options), std::move(contexts), true);
 }
 
 Session::Session(Source source, SessionOptions options) {
   auto owned = source.release();
   if (!owned) throw Error({ErrorCode::kInvalidArgument, 0, "a session of a source that was moved from", {}, {}});
+  internal::checked(options);
   auto contexts = std::make_shared<internal::ContextTable>(options.max_contexts);
   impl_ = std::make_unique<Impl>(std::move(owned), std::move(options), std::move(contexts), false);
 }

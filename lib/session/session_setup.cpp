@@ -19,6 +19,17 @@ constexpr auto kLeastInterval = std::chrono::milliseconds(100);
 
 }  // namespace
 
+const SessionOptions& checked(const SessionOptions& options) {
+  // Also refuses what is no number.
+  if (options.max_cost_share && !(*options.max_cost_share >= 0))
+    throw Error({ErrorCode::kInvalidArgument,
+                 0,
+                 "a session can't cost less than nothing of a CPU",
+                 "give a SessionOptions::max_cost_share of at least 0, or none",
+                 {}});
+  return options;
+}
+
 Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts,
                            std::vector<Problem>& skipped) {
   Correlator::Rules rules;

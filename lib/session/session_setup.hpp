@@ -13,6 +13,9 @@
 
 namespace tracer::internal {
 
+/// What any source's session may be given. Throws Error(kInvalidArgument).
+const SessionOptions& checked(const SessionOptions& options);
+
 /// `contexts`: those behind the records' context ids; null: there are none. Mistakes in rules for engines are added to
 /// `skipped`. Throws Error: kInvalidRules, kFileUnreadable.
 Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts,

@@ -36,7 +36,8 @@ struct Counters {
 class Control {
  public:
   /// Takes in a living tree, or gives a new context to one that is followed already: the records of what it changed are
-  /// yielded, each ThreadRecord with the new context id. Throws Error(kFilterNamesNothing, kPermission).
+  /// yielded, each ThreadRecord with the new context id. Before start() it is kept for that. Throws Error:
+  /// kFilterNamesNothing and kPermission before anything has the context, kInvalidArgument.
   virtual void track(pid_t pid, std::uint32_t context_id, Feed& feed) = 0;
   /// Yields a record for each thread of each living process that is tracked, for large files that they have open, and,
   /// if asked for, for their cgroups; each between the records of events in the order of time. Then snapshot_end.
@@ -50,15 +51,12 @@ class Control {
   /// What a thread forks from now on has this context, whatever the filter takes in. Returns the serial of the label.
   /// Throws Error(kInvalidArgument).
   virtual std::uint64_t open_label(pid_t tid, std::uint32_t context_id) = 0;
-  /// The label is over; the thread has the outer one again, 0 for none, unless it has another by now. False: it was
-  /// over already.
-  virtual bool close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept = 0;
+  /// The label is over; its thread has the outer one again, unless it has another by now. False: it was over already.
+  virtual bool close_label(std::uint64_t serial) noexcept = 0;
   /// The thread has the label, if that is not over.
   virtual void resume_label(pid_t tid, std::uint64_t serial) noexcept = 0;
   /// The thread has none until it has another, nor that of the thread that made it.
   virtual void disown_thread(pid_t tid) noexcept = 0;
-  /// What close_label() takes as the outer one.
-  virtual std::uint64_t label_of(pid_t tid) const noexcept = 0;
 
   // From any thread, read on the calling one.
   virtual std::vector<RawTotals> totals() const = 0;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "table/batch.hpp"
@@ -22,7 +23,7 @@ class TableBuilder::Impl {
     if (batch_ && batch_->text_bytes() > kMaxTextBytesHeld)
       throw Error({ErrorCode::kNoMemory, 0, "the texts of a batch take more than 1 GiB", "finish it more often", {}});
     const bool ends = keeps_living() && event.kind() == EventKind::kSessionEnd;
-    try {
+    whole_or_empty([&] {
       if (ends) {
         close_frame(sources_of_events());
         for (const Event& sample : living_.take()) append(sample, layout_.sources.size());
@@ -33,26 +34,34 @@ class TableBuilder::Impl {
       if (source == layout_.sources.size()) return;
       append(event, sources_of_events());
       if (source < sources_of_events()) ++waiting_rows_;
-    } catch (const std::bad_alloc&) {
-      // Some columns may have a row that others lack.
-      batch_.reset();
-      frames_ = {};
-      waiting_rows_ = 0;
-      throw;
-    }
+    });
   }
 
   std::size_t rows() const noexcept { return (batch_ ? batch_->rows() : 0) + waiting_rows_; }
 
   internal::OwnedArray finish() {
-    close_frame(sources_of_events());
-    internal::OwnedArray array = batch().finish();
-    return array;
+    return whole_or_empty([this] {
+      close_frame(sources_of_events());
+      return batch().finish();
+    });
   }
 
  private:
   /// Places of texts are 32 bits wide.
   static constexpr std::size_t kMaxTextBytesHeld = 1u << 30;
+
+  /// After a failure some columns may have rows that others lack.
+  template <class Work>
+  std::invoke_result_t<Work> whole_or_empty(Work work) {
+    try {
+      return work();
+    } catch (...) {
+      batch_.reset();
+      frames_.reset();
+      waiting_rows_ = 0;
+      throw;
+    }
+  }
 
   bool keeps_living() const noexcept { return layout_.table == Table::kProcesses; }
   /// Samples are no rows of processes before the end.
@@ -68,13 +77,14 @@ class TableBuilder::Impl {
   }
 
   void append(const Event& event, std::size_t sources) {
-    if (!frames_.has_room(event)) close_frame(sources);
-    frames_.add(event);
+    if (!frames_) frames_.emplace();
+    if (!frames_->has_room(event)) close_frame(sources);
+    frames_->add(event);
   }
   void close_frame(std::size_t sources) {
     waiting_rows_ = 0;
-    if (frames_.empty()) return;
-    const internal::ColumnFrame& frame = frames_.close();
+    if (!frames_ || frames_->empty()) return;
+    const internal::ColumnFrame& frame = frames_->close();
     if (keeps_living() && sources == sources_of_events()) living_.read(frame);
     batch().open(frame, 0, sources);
     while (batch().take_rows()) {
@@ -83,7 +93,7 @@ class TableBuilder::Impl {
 
   const internal::TableLayout& layout_;
   std::optional<internal::Batch> batch_;
-  internal::EventFrames frames_;
+  std::optional<internal::EventFrames> frames_;
   internal::LivingProcesses living_;
   std::size_t waiting_rows_ = 0;
 };

@@ -10,7 +10,9 @@
 #include <doctest/doctest.h>
 
 #include <tracer/sink.hpp>
+#include <tracer/table.hpp>
 
+#include "arrow_check.hpp"
 #include "builders.hpp"
 #include "temp_file.hpp"
 
@@ -40,6 +42,41 @@ class NoMemoryAfter {
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace tracer;
+
+TEST_CASE("a table whose columns can't all be finished is empty, and no column has what others lack") {
+  for (const Table table : {Table::kProcesses, Table::kEvents}) {
+    const auto filled = [table] {
+      TableBuilder builder(table);
+      for (std::uint32_t pid = 1; pid <= 20; ++pid) builder.add(build::exit(pid));
+      return builder;
+    };
+    ArrowSchema schema{};
+    export_table_schema(table, &schema);
+    bool failed = true;
+    for (long allocations = 0; failed; ++allocations) {
+      CAPTURE(allocations);
+      TableBuilder builder = filled();
+      ArrowArray array{};
+      failed = false;
+      try {
+        const NoMemoryAfter limit(allocations);
+        builder.finish(&array);
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      if (failed) {
+        CHECK((array.release == nullptr));
+        CHECK(builder.rows() == 0);
+        builder.add(build::exit(21));
+        builder.finish(&array);
+      }
+      CHECK(array.length == (failed ? 1 : 20));
+      arrow_check::check(schema, array);
+      array.release(&array);
+    }
+    schema.release(&schema);
+  }
+}
 
 TEST_CASE("a JSON sink that runs out of memory says so, is quiet, and leaves whole lines") {
   std::vector<Event> events;

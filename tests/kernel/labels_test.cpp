@@ -100,6 +100,65 @@ TEST_CASE("what a thread forks has its innermost label, until that ends" * docte
   CHECK(labeled.tasks_of("after") == Tasks{{"-", 4}});
 }
 
+TEST_CASE("labels that end in any order leave the innermost one that is open" * doctest::test_suite("waits native")) {
+  Labeled labeled;
+  auto outer = labeled.session().label_thread(task("outer"));
+  auto middle = labeled.session().label_thread(task("middle"));
+  auto inner = labeled.session().label_thread(task("inner"));
+  auto innermost = labeled.session().label_thread(task("innermost"));
+  inner.end();
+  middle.end();
+  run(truth::call("many_forks", {"1", "in-innermost"}));
+  innermost.end();
+  run(truth::call("many_forks", {"1", "in-outer"}));
+  outer.end();
+  run(truth::call("many_forks", {"1", "in-none"}));
+  // One after the other takes over.
+  auto first = labeled.session().label_thread(task("first"));
+  auto second = labeled.session().label_thread(task("second"));
+  first.end();
+  auto third = labeled.session().label_thread(task("third"));
+  second.end();
+  third.end();
+  run(truth::call("many_forks", {"1", "after-all"}));
+  CHECK(labeled.tasks_of("in-innermost") == Tasks{{"innermost", 2}});
+  CHECK(labeled.tasks_of("in-outer") == Tasks{{"outer", 2}});
+  CHECK(labeled.tasks_of("in-none") == Tasks{{"-", 2}});
+  CHECK(labeled.tasks_of("after-all") == Tasks{{"-", 2}});
+}
+
+TEST_CASE("where another thread's label ends that was resumed, its outer one does not come here" *
+          doctest::test_suite("waits native")) {
+  Labeled labeled;
+  auto outer = labeled.session().label_thread(task("outer"));
+  auto theirs = labeled.session().label_thread(task("theirs"));
+  std::optional<tracer::ThreadLabel> ours;
+  std::thread([&] {
+    theirs.resume();
+    ours = labeled.session().label_thread(task("ours"));
+    theirs.end();
+    run(truth::call("many_forks", {"1", "in-ours"}));
+    ours->end();
+    run(truth::call("many_forks", {"1", "after-ours"}));
+  }).join();
+  run(truth::call("many_forks", {"1", "back-in-outer"}));
+  CHECK(labeled.tasks_of("in-ours") == Tasks{{"ours", 2}});
+  CHECK(labeled.tasks_of("after-ours") == Tasks{{"-", 2}});
+  CHECK(labeled.tasks_of("back-in-outer") == Tasks{{"outer", 2}});
+}
+
+TEST_CASE("labels that a failed track() was for are their own" * doctest::test_suite("waits native essential")) {
+  Labeled labeled;
+  constexpr pid_t kNobody = 4'194'304;
+  CHECK_THROWS_AS(labeled.session().track(kNobody, task("X")), tracer::Error);
+  for (const char* name : {"X", "Y", "X"}) {
+    const auto label = labeled.session().label_thread(task(name));
+    run(truth::call("many_forks", {"1", std::string("in-") + name}));
+  }
+  CHECK(labeled.tasks_of("in-X") == Tasks{{"X", 4}});
+  CHECK(labeled.tasks_of("in-Y") == Tasks{{"Y", 2}});
+}
+
 TEST_CASE("a thread forks with the label of the thread that made it, while that is open" *
           doctest::test_suite("waits")) {
   Labeled labeled;
@@ -174,7 +233,7 @@ TEST_CASE("with hundreds of contexts each has its own sums" * doctest::test_suit
   CHECK(right == kContexts);
 }
 
-TEST_CASE("labels are followed whatever the filter takes in, and are nothing before the start" *
+TEST_CASE("labels are followed whatever the filter takes in, and hold from the start on" *
           doctest::test_suite("waits native")) {
   tracer::SessionOptions options;
   const pid_t other = begin(truth::call("nap", {"100"}));
@@ -187,7 +246,10 @@ TEST_CASE("labels are followed whatever the filter takes in, and are nothing bef
     const auto early = session.label_thread(task("early"));
     run(truth::call("exit", {"3"}));
   }
+  auto before = session.label_thread(task("before"));
   session.start();
+  run(truth::call("exit", {"6"}));
+  before.end();
   {
     const auto label = session.label_thread(task("labeled"));
     run(truth::call("exit", {"4"}));
@@ -202,8 +264,9 @@ TEST_CASE("labels are followed whatever the filter takes in, and are nothing bef
     CHECK(exit.exit_code != 3);
     CHECK(exit.exit_code != 5);
     if (exit.exit_code == 4) labeled += exit.process->context->task_id == "labeled" ? 1 : 0;
+    if (exit.exit_code == 6) labeled += exit.process->context->task_id == "before" ? 1 : 0;
   }
-  CHECK(labeled == 1);
+  CHECK(labeled == 2);
 }
 
 TEST_CASE("a thread resumes labels of its own and of others, and an ended one is nobody's" *

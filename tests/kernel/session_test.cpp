@@ -298,6 +298,25 @@ TEST_CASE("a tree that is tracked again has the new labels, its living descendan
   CHECK(ended["own"] == 3);
 }
 
+TEST_CASE("a tree that is tracked before the start is taken in with that" * doctest::test_suite("waits native")) {
+  const Held held = start_held("0", "2");
+  const Held gone = start_held("0");
+  tracer::SessionOptions options;
+  options.filter.include_tree(::getpid(), {.step = "all"});
+  tracer::Session session(std::move(options));
+  Steps steps(session);
+  session.track(gone.pid, {.step = "gone"});
+  session.track(held.pid, {.step = "own"});
+  CHECK_THROWS_AS(session.track(4'194'304), tracer::Error);
+  release(gone);
+  session.start();
+  release(held);
+  session.stop();
+  CHECK(steps[held.pid] == "own");
+  CHECK(steps.count("own") == 3);
+  CHECK(steps.count("gone") == 0);
+}
+
 TEST_CASE("record, then replay, gives the same events" * doctest::test_suite("waits native essential sanitized")) {
   const auto file = std::filesystem::temp_directory_path() / ("tracer_replay." + std::to_string(::getpid()));
   std::vector<std::string> live;

@@ -114,10 +114,9 @@ class ControlledSource : public WireSource, public tracer::internal::Control {
   void shed(tracer::Family, const tracer::Problem&) override {}
   std::optional<std::string> cgroup_path(tracer::internal::Hierarchy, std::uint64_t) const override { return {}; }
   std::uint64_t open_label(pid_t, std::uint32_t) override { return 1; }
-  bool close_label(pid_t, std::uint64_t, std::uint64_t) noexcept override { return true; }
+  bool close_label(std::uint64_t) noexcept override { return true; }
   void resume_label(pid_t, std::uint64_t) noexcept override {}
   void disown_thread(pid_t) noexcept override {}
-  std::uint64_t label_of(pid_t) const noexcept override { return 0; }
   std::vector<tracer::internal::RawTotals> totals() const override { return {}; }
   std::vector<tracer::FamilyState> families() const override { return {}; }
   std::map<tracer::Family, std::uint64_t> kernel_ns() const override { return {}; }

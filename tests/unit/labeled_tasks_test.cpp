@@ -49,7 +49,7 @@ class LabelSource final : public wire::ControlledSource {
     said_->context_id = context_id;
     return ++said_->serials;
   }
-  bool close_label(pid_t, std::uint64_t serial, std::uint64_t) noexcept override {
+  bool close_label(std::uint64_t serial) noexcept override {
     const bool fresh = ++times_closed_[serial] == 1;
     if (fresh) ++said_->closed;
     return fresh;

@@ -26,7 +26,7 @@ namespace {
 int status_of(Command& command) {
   command.release();
   for (;;)
-    if (const auto status = command.ended()) return *status;
+    if (const auto end = command.ended()) return end->wait_status.value();
 }
 
 std::string text_of(const std::string& path) {

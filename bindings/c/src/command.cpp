@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <memory>
 #include <optional>
 
 #include <tracer/run.hpp>
 
-#include "base/unique_fd.hpp"
 #include "event_handle.hpp"
 #include "list_handle.hpp"
 #include "session_state.hpp"
@@ -19,53 +13,14 @@
 using namespace tracer;
 using namespace tracer::c;
 
-namespace {
-
-/// A process by a descriptor: whoever waits for it, its number means no other one.
-class Child {
- public:
-  /// Throws Error(kNoMemory).
-  explicit Child(pid_t pid) : fd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {
-    if (!fd_ && errno != ESRCH)
-      throw Error({ErrorCode::kNoMemory,
-                   errno,
-                   "can't make a descriptor for the new process",
-                   "raise the limit of open files (ulimit -n)",
-                   {}});
-  }
-
-  /// It is no child of this process any more: it was waited for.
-  bool reaped() const noexcept {
-    siginfo_t about{};
-    return !fd_ || (::waitid(P_PIDFD, static_cast<id_t>(fd_.get()), &about, WEXITED | WNOHANG | WNOWAIT) != 0 &&
-                    errno == ECHILD);
-  }
-  tracer_status signal(int number) const noexcept {
-    if (!fd_) return TRACER_ENDED;
-    if (::syscall(SYS_pidfd_send_signal, fd_.get(), number, nullptr, 0) == 0) return TRACER_OK;
-    switch (errno) {
-      case ESRCH: return TRACER_ENDED;
-      case EPERM: return TRACER_ERROR_PERMISSION;
-      case EINVAL: return TRACER_ERROR_INVALID_ARGUMENT;
-      default: return TRACER_ERROR_INTERNAL;
-    }
-  }
-
- private:
-  internal::UniqueFd fd_;  ///< None: it was waited for at once.
-};
-
-}  // namespace
-
 struct tracer_command {
-  explicit tracer_command(CommandOptions options) : command(std::move(options)), child(command.pid()) {}
+  explicit tracer_command(CommandOptions options) : command(std::move(options)) {}
 
   Owner owner = {};
   Command command;
-  Child child;
   bool released = false;
   bool refused = false;  ///< It could not be executed.
-  std::optional<int> wait_status = {};
+  std::optional<CommandEnd> end = {};
 };
 
 struct tracer_command_trace {
@@ -117,16 +72,23 @@ tracer_status tracer_command_ended(tracer_command* command, int* wait_status) {
     tracer_command& own = need_own(command, "command");
     int& out = need(wait_status, "wait_status");
     if (own.refused) return TRACER_ENDED;
-    if (!own.wait_status) own.wait_status = own.command.ended();
-    if (!own.wait_status && own.child.reaped()) return own.released ? TRACER_REAPED : TRACER_ENDED;
-    if (!own.wait_status) return TRACER_ABSENT;
-    out = *own.wait_status;
+    if (!own.end) own.end = own.command.ended();
+    if (!own.end) return TRACER_ABSENT;
+    if (!own.end->wait_status) return TRACER_REAPED;
+    out = *own.end->wait_status;
     return TRACER_OK;
   });
 }
 
 tracer_status tracer_command_signal(const tracer_command* command, int number) {
-  return guard(nullptr, [&] { return need_own(command, "command").child.signal(number); });
+  return guard(nullptr, [&]() -> tracer_status {
+    switch (need_own(command, "command").command.signal(number)) {
+      case 0: return TRACER_OK;
+      case ESRCH: return TRACER_ENDED;
+      case EPERM: return TRACER_ERROR_PERMISSION;
+      default: return TRACER_ERROR_INVALID_ARGUMENT;
+    }
+  });
 }
 
 tracer_command_trace* tracer_command_trace_new(int32_t pid) {

@@ -58,12 +58,12 @@ void CommandRun::end() noexcept {
   try {
     // It only reports then whether it runs.
     if (at_once_) release();
+    if (!running()) return;
+    signal(SIGKILL);
+    while (!wait(std::chrono::milliseconds(100))) continue;
   } catch (const Error&) {
-    return;
+    // It has not begun, or somebody else has waited for it.
   }
-  if (!running()) return;
-  signal(SIGKILL);
-  while (!wait(std::chrono::milliseconds(100))) continue;
 }
 
 void CommandRun::Watch::add(const Event& event) {
@@ -102,17 +102,26 @@ void CommandRun::release() {
   released_ = true;
 }
 
+bool CommandRun::look() {
+  if (!end_) end_ = command_.get()->ended();
+  if (end_ && !end_->wait_status)
+    throw Error({ErrorCode::kInternal,
+                 ECHILD,
+                 "the status of process " + std::to_string(pid()) + " is lost: somebody else has waited for it",
+                 "don't wait for all children, and don't ignore SIGCHLD, while a command runs",
+                 {}});
+  return end_.has_value();
+}
+
 bool CommandRun::wait(std::chrono::milliseconds timeout) {
-  if (!status_) status_ = command_.get()->ended();
-  if (status_) return true;
+  if (look()) return true;
   if (pidfd_ < 0) {
     ::poll(nullptr, 0, static_cast<int>(std::min(timeout, std::chrono::milliseconds(1)).count()));
   } else {
     pollfd ready{pidfd_, POLLIN, 0};
     ::poll(&ready, 1, static_cast<int>(timeout.count()));
   }
-  status_ = command_.get()->ended();
-  return status_.has_value();
+  return look();
 }
 
 bool CommandRun::settle(std::chrono::milliseconds timeout) {

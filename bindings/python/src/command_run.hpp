@@ -45,11 +45,11 @@ class CommandRun {
   /// Lets it execute. Throws Error if it can't.
   void release();
   /// It was released, and its end was not seen yet.
-  bool running() const noexcept { return released_ && !status_; }
-  /// False: it has not ended within `timeout`.
+  bool running() const noexcept { return released_ && !end_; }
+  /// False: it has not ended within `timeout`. Throws Error(kInternal) where its status is lost.
   bool wait(std::chrono::milliseconds timeout);
   /// As wait() of the system gives it; absent: it has not ended.
-  std::optional<int> status() const noexcept { return status_; }
+  std::optional<int> status() const noexcept { return end_ ? end_->wait_status : std::nullopt; }
   void signal(int number) const { command_.get()->signal(number); }
   /// Waits until its accounts are final, or its end must have been lost: its parent hears of it a moment before. False:
   /// neither within `timeout`.
@@ -78,13 +78,14 @@ class CommandRun {
   void subscribe(const HeldSession& session);
   void follow(bool whole);
   void end() noexcept;
+  bool look();
 
   std::uint64_t since_ns_;
   OfProcess<std::unique_ptr<Command>> command_;
   std::shared_ptr<Watch> watch_ = std::make_shared<Watch>();
   std::weak_ptr<Session> session_;
   OfProcess<Subscription> subscription_;
-  std::optional<int> status_;
+  std::optional<CommandEnd> end_;
   std::optional<std::chrono::steady_clock::time_point> delivered_;  ///< All that had happened then, after its end.
   int pidfd_ = -1;
   bool at_once_ = false;

@@ -9,8 +9,9 @@
 #include <functional>
 #include <limits>
 #include <optional>
-#include <set>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -62,10 +63,20 @@ class KernelSource final : public Source, public Control {
       note_context(rule.context_id);
       rules_.add(rule);
     }
-    const Adopting adopting(skeleton_, rules_);
-    // A child may be visited before its parent is taken in.
-    for (int pass = 0; pass < kMostPasses; ++pass)
-      if (yield_adopted(visit(), feed) == 0) break;
+    {
+      const Adopting adopting(skeleton_, rules_);
+      // A child may be visited before its parent is taken in.
+      for (int pass = 0; pass < kMostPasses; ++pass)
+        if (yield_adopted(visit(), feed) == 0) break;
+    }
+    started_ = true;
+    for (const auto& [pid, context_id] : std::exchange(tracked_early_, {})) {
+      try {
+        track(pid, context_id, feed);
+      } catch (const Error&) {
+        // It has ended by now.
+      }
+    }
   }
 
   bool drain(Feed& feed, const DrainLimit& limit) override {
@@ -95,6 +106,7 @@ class KernelSource final : public Source, public Control {
     Filter::Rule tree;
     tree.number = static_cast<std::uint64_t>(pid);
     KernelRules::require_named(tree, options_.own_uid_only);
+    if (!started_) return static_cast<void>(tracked_early_.emplace_back(pid, context_id));
     note_context(context_id);
     LivingTree living(static_cast<std::uint32_t>(pid), context_id);
     const Adopting adopting(skeleton_, rules_);
@@ -127,12 +139,9 @@ class KernelSource final : public Source, public Control {
     note_context(context_id);
     return labels_.open(tid, context_id);
   }
-  bool close_label(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept override {
-    return labels_.close(tid, serial, outer);
-  }
+  bool close_label(std::uint64_t serial) noexcept override { return labels_.close(serial); }
   void resume_label(pid_t tid, std::uint64_t serial) noexcept override { labels_.resume(tid, serial); }
   void disown_thread(pid_t tid) noexcept override { labels_.disown(tid); }
-  std::uint64_t label_of(pid_t tid) const noexcept override { return labels_.current(tid); }
 
   void shed(Family family, const Problem& problem) override { programs_.shed(family, problem); }
   std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
@@ -156,6 +165,9 @@ class KernelSource final : public Source, public Control {
  private:
   using Threads = std::vector<tracer_wire_thread>;
   static constexpr int kMostPasses = 16;
+  static constexpr std::size_t kMostRingBytes = 1u << 31;
+  /// The kernel takes hardly more in a table; long before that memory is short.
+  static constexpr std::size_t kMostEntries = 1u << 26;
   static constexpr std::chrono::milliseconds kMostSettling{100};
 
   /// While it lives the iterator takes in what the rules name.
@@ -179,18 +191,21 @@ class KernelSource final : public Source, public Control {
   static const KernelSourceOptions& checked(const KernelSourceOptions& options) {
     for (const auto& rule : options.rules) KernelRules::require_named(rule.rule, options.own_uid_only);
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes < page)
+    if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes < page || options.ring_bytes > kMostRingBytes)
       throw Error({ErrorCode::kInvalidArgument,
                    0,
                    fmt::format("a ring of {} bytes is not possible", options.ring_bytes),
-                   "use a power of two of at least a page",
+                   "use a power of two of at least a page, and at most 2 GiB",
                    {}});
-    if (options.max_processes == 0 || options.max_contexts == 0 || options.max_labeled_threads == 0)
-      throw Error({ErrorCode::kInvalidArgument,
-                   0,
-                   "max_processes, max_contexts and max_labeled_threads must be at least 1",
-                   {},
-                   {}});
+    for (const auto& [name, entries] :
+         {std::pair("max_processes", options.max_processes), std::pair("max_contexts", options.max_contexts),
+          std::pair("max_labeled_threads", options.max_labeled_threads)})
+      if (entries == 0 || entries > kMostEntries)
+        throw Error({ErrorCode::kInvalidArgument,
+                     0,
+                     fmt::format("{} can't be {}", name, entries),
+                     fmt::format("use 1 to {}", kMostEntries),
+                     {}});
     return options;
   }
 
@@ -273,7 +288,9 @@ class KernelSource final : public Source, public Control {
   Ring ring_;
   Decoder decoder_;
   CgroupMemoryReader cgroup_memory_;
-  std::atomic<std::uint32_t> last_context_{0};   ///< That a rule has given.
+  bool started_ = false;
+  std::vector<std::pair<pid_t, std::uint32_t>> tracked_early_;  ///< Before start().
+  std::atomic<std::uint32_t> last_context_{0};                  ///< That a rule has given.
   std::atomic<std::uint64_t> misses_before_{0};  ///< Of programs of the same kind that others had before.
   std::atomic<bool> stopped_{false};
 };

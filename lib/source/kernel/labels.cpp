@@ -28,15 +28,20 @@ std::uint64_t KernelLabels::current(pid_t tid) const noexcept {
 std::uint64_t KernelLabels::open(pid_t tid, std::uint32_t context_id) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t serial = ++last_serial_;
-  open_.insert(serial);
+  const std::uint64_t around = current(tid);
+  const auto scope = open_.emplace(serial, Scope{tid}).first;
   skeleton_.bss->labels_in_use = 1;
   int error = -::bpf_map_update_elem(open_map_, &serial, &context_id, BPF_ANY);
   if (error == 0) {
     error = -::bpf_map_update_elem(threads_map_, &tid, &serial, BPF_ANY);
     if (error != 0) ::bpf_map_delete_elem(open_map_, &serial);
   }
-  if (error == 0) return serial;
-  open_.erase(serial);
+  if (error == 0) {
+    if (around == TRACER_NO_LABEL || open_.contains(around)) scope->second.outer = around;
+    count_inner(around, 1);
+    return serial;
+  }
+  open_.erase(scope);
   throw Error({ErrorCode::kInvalidArgument,
                error,
                fmt::format("no room for the label of thread {}", tid),
@@ -44,14 +49,34 @@ std::uint64_t KernelLabels::open(pid_t tid, std::uint32_t context_id) {
                {}});
 }
 
-bool KernelLabels::close(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept {
+void KernelLabels::count_inner(std::uint64_t outer, std::ptrdiff_t more) noexcept {
+  if (const auto scope = open_.find(outer); scope != open_.end()) scope->second.inner += static_cast<std::size_t>(more);
+}
+
+/// What was around it is now around those that it was around, but for those of threads that had only resumed it.
+void KernelLabels::leave(Scopes::iterator closed) noexcept {
+  const auto [serial, scope] = *closed;
+  open_.erase(closed);
+  count_inner(scope.outer, -1);
+  if (scope.inner == 0) return;
+  for (auto& [each, other] : open_) {
+    if (other.outer != serial) continue;
+    other.outer = other.tid == scope.tid ? scope.outer : 0;
+    count_inner(other.outer, 1);
+  }
+}
+
+bool KernelLabels::close(std::uint64_t serial) noexcept {
   const std::lock_guard lock(mutex_);
-  if (open_.erase(serial) == 0) return false;
+  const auto scope = open_.find(serial);
+  if (scope == open_.end()) return false;
+  const auto [tid, outer, inner] = scope->second;
+  leave(scope);
   // Before the thread's: in between, nothing may get a label that is over. Where it stays behind it means nothing.
   ::bpf_map_delete_elem(open_map_, &serial);
   // A thread that ended has none any more, and another may have its id by now.
   if (current(tid) != serial) return true;
-  if (outer == TRACER_NO_LABEL || open_.contains(outer)) {
+  if (outer != 0) {
     ::bpf_map_update_elem(threads_map_, &tid, &outer, BPF_EXIST);
   } else {
     ::bpf_map_delete_elem(threads_map_, &tid);

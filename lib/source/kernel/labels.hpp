@@ -4,9 +4,10 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <unordered_set>
+#include <unordered_map>
 
 struct lifecycle_bpf;
 
@@ -20,19 +21,28 @@ class KernelLabels {
   /// What `tid` forks from now on has this context. Returns the label's serial. Throws Error(kInvalidArgument) where
   /// too many are open.
   std::uint64_t open(pid_t tid, std::uint32_t context_id);
-  /// Nothing has it from now on; `tid` has its outer label again, 0 for none, unless it has another by now. False: it
-  /// was closed already.
-  bool close(pid_t tid, std::uint64_t serial, std::uint64_t outer) noexcept;
+  /// Nothing has it from now on; its thread has the innermost label again that was around it and is open, unless it has
+  /// another by now. False: it was closed already.
+  bool close(std::uint64_t serial) noexcept;
   /// `tid` has it from now on, if it is still open.
   void resume(pid_t tid, std::uint64_t serial) noexcept;
   /// `tid` has none from now on, nor that of its maker.
   void disown(pid_t tid) noexcept;
-  /// What `tid` has said; 0: nothing.
-  std::uint64_t current(pid_t tid) const noexcept;
   /// What could not be said, as too many threads had said something.
   std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
 
  private:
+  struct Scope {
+    pid_t tid = 0;
+    std::uint64_t outer = 0;  ///< Is open, or TRACER_NO_LABEL; 0: none.
+    std::size_t inner = 0;    ///< Whose outer it is.
+  };
+  using Scopes = std::unordered_map<std::uint64_t, Scope>;
+
+  /// What `tid` has said; 0: nothing.
+  std::uint64_t current(pid_t tid) const noexcept;
+  void count_inner(std::uint64_t outer, std::ptrdiff_t more) noexcept;
+  void leave(Scopes::iterator closed) noexcept;
   void set(pid_t tid, std::uint64_t serial) noexcept;
 
   lifecycle_bpf& skeleton_;
@@ -41,7 +51,7 @@ class KernelLabels {
   std::atomic<std::uint64_t> refused_{0};
   std::mutex mutex_;  ///< What is said of a thread is one step: others may end or resume its labels meanwhile.
   std::uint64_t last_serial_ = 0;
-  std::unordered_set<std::uint64_t> open_;
+  Scopes open_;  ///< By serial.
 };
 
 }  // namespace tracer::internal
