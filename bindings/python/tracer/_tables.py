@@ -191,10 +191,9 @@ def sql(source: Source, query: str) -> duckdb.DuckDBPyRelation:
     SessionClosedError as the tables do, and duckdb's own errors.
     """
     text_of("query", query)
-    package = _package("duckdb")
     # Were it only found out inside the query, duckdb would say something else.
     source.open_reader()
-    connection = package.connect(":memory:")
+    connection = _package("duckdb").connect(":memory:")
     for name in NAMES:
         connection.register(name, source.table(name))
     relation: duckdb.DuckDBPyRelation = connection.sql(query)
