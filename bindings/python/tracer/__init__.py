@@ -41,7 +41,8 @@ if TYPE_CHECKING:
         MissingFamily as MissingFamily, Pipeline as Pipeline, Report as Report, ReportCost as ReportCost,
         ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Timeline as Timeline, TimeShare as TimeShare,
     )
-    from ._run import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage, run as run
+    from ._run import run as run
+    from ._run_result import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage
     from ._session import Session as Session
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
     from ._streams import Batches as Batches, EventStream as EventStream, TableBatches as TableBatches
@@ -61,7 +62,8 @@ _NAMES_IN = {
     "_recording": "Recording read",
     "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "
     "TimeShare Timeline",
-    "_run": "CommandFailedError RunResult Usage run",
+    "_run": "run",
+    "_run_result": "CommandFailedError RunResult Usage",
     "_session": "Session",
     "_state": "Damage FamilyState Statistics",
     "_streams": "Batches EventStream TableBatches",

@@ -401,7 +401,7 @@ def _title_of(source: Source) -> str | None:
 
 def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
-    from ._run import RunResult
+    from ._run_result import RunResult
 
     run = source if isinstance(source, RunResult) else None
     session: _core.Session | None = run._session._core if run is not None else getattr(source, "_core", None)

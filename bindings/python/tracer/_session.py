@@ -8,7 +8,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from ._spool import Spool
 
 if TYPE_CHECKING:
     from ._events import ContextTotals, Event, Host, ProcessSample
-    from ._run import RunResult
+    from ._run_result import RunResult
     from ._state import FamilyState, Statistics
     from ._streams import Batches, EventStream, TableBatches
     from ._task import Task
