@@ -40,10 +40,11 @@ void walk_commands(void) {
 
   REQUIRE_OK(make("sleep", "1000", "0", &command, &error));
   REQUIRE_OK(tracer_command_release(command, &error));
+  CHECK(tracer_command_signal(command, 9999) == TRACER_ERROR_INVALID_ARGUMENT);
   CHECK(tracer_command_signal(command, SIGTERM) == TRACER_OK);
   const int status = wait_for(command);
   CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-  CHECK(tracer_command_signal(command, SIGTERM) == TRACER_OK); /* Nobody gets it. */
+  CHECK(tracer_command_signal(command, SIGTERM) == TRACER_ENDED); /* Nobody gets it. */
   tracer_command_free(command);
 
   /* One that was never released ends with its handle. */

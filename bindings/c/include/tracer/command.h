@@ -42,8 +42,8 @@ TRACER_API tracer_status tracer_command_release(tracer_command* command, tracer_
 /* @since 0.1. Does not wait. *wait_status is that of waitpid(). TRACER_ABSENT: it has not ended; TRACER_ENDED: it could
  * not be executed, or somebody else has waited for its pid: its status is lost. */
 TRACER_API tracer_status tracer_command_ended(tracer_command* command, int* wait_status);
-/* @since 0.1. Sends it a signal. TRACER_ENDED: it has ended, and was waited for. TRACER_ERROR_INVALID_ARGUMENT: there is
- * no such signal; _PERMISSION. */
+/* @since 0.1. Sends it a signal. TRACER_ENDED: it has ended, and was waited for. TRACER_ERROR_INVALID_ARGUMENT: there
+ * is no such signal; _PERMISSION. */
 TRACER_API tracer_status tracer_command_signal(const tracer_command* command, int number);
 
 /* Follows a command's own process through the events of a session. A callback passes all events; any thread may ask. */
