@@ -198,7 +198,25 @@ static void nested(void) {
   tracer_session_free(session);
 }
 
+/* A signal during the set-up may ask for the end before the start: then it comes with that. */
+static void stopped_before_start(tracer_reader reader) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_session* session = replay(reader);
+  tracer_queue* queue = NULL;
+  REQUIRE_OK(tracer_session_queue(session, NULL, &queue, &error));
+  CHECK(tracer_session_request_stop(session) == TRACER_OK);
+  REQUIRE_OK(tracer_session_start(session, &error));
+  CHECK(tracer_queue_wait(queue, 10000, &error) == TRACER_OK);
+  uint8_t ended = 0;
+  CHECK(tracer_queue_ended(queue, &ended) == TRACER_OK && ended == 1);
+  run_to_end(session);
+  tracer_queue_free(queue);
+  tracer_session_free(session);
+}
+
 void walk_queues(void) {
+  stopped_before_start(TRACER_READER_POLL);
+  stopped_before_start(TRACER_READER_OWN_THREAD);
   nested();
   losses_read();
   descriptor();

@@ -73,7 +73,10 @@ tracer_status tracer_command_ended(tracer_command* command, int* wait_status) {
     int& out = need(wait_status, "wait_status");
     if (own.refused) return TRACER_ENDED;
     if (!own.end) own.end = own.command.ended();
-    if (!own.end) return TRACER_ABSENT;
+    if (!own.end) {
+      // One that was started at once, and could not be, was waited for already.
+      return !own.released && own.command.signal(0) == ESRCH ? TRACER_ENDED : TRACER_ABSENT;
+    }
     if (!own.end->wait_status) return TRACER_REAPED;
     out = *own.end->wait_status;
     return TRACER_OK;

@@ -44,7 +44,7 @@ void tracer_session_free(tracer_session* session) { free_own(session); }
 tracer_status tracer_session_start(tracer_session* session, tracer_error* error) {
   return guard(error, [&] {
     const auto state = need_own(session, "session").state;
-    state->start();
+    state->running().start();
   });
 }
 
@@ -117,15 +117,15 @@ struct tracer_label {
 tracer_status tracer_session_label_thread(tracer_session* session, const tracer_context* context, tracer_label** out,
                                           tracer_error* error) {
   return guard_make(out, error, [&] {
-    Session& started = need_own(session, "session").state->started();
+    Session& running = need_own(session, "session").state->running();
     auto handle = std::make_unique<tracer_label>();
-    handle->label = started.label_thread(context_of(context));
+    handle->label = running.label_thread(context_of(context));
     return handle.release();
   });
 }
 
 tracer_status tracer_session_unlabel_thread(tracer_session* session) {
-  return guard(nullptr, [&] { need_own(session, "session").state->started().unlabel_thread(); });
+  return guard(nullptr, [&] { need_own(session, "session").state->session().unlabel_thread(); });
 }
 
 tracer_status tracer_label_resume(tracer_label* label) {

@@ -70,19 +70,6 @@ Session& SessionState::running() {
   return *session_;
 }
 
-Session& SessionState::started() {
-  Session& session = running();
-  if (!started_.load())
-    throw Refusal{TRACER_ERROR_CONTRADICTION, "the session was not started, so that nothing is labeled",
-                  "call tracer_session_start() before"};
-  return session;
-}
-
-void SessionState::start() {
-  running().start();
-  started_.store(true);
-}
-
 void SessionState::stop() {
   refuse_in_callback("tracer_session_stop()");
   session_->stop();

@@ -79,11 +79,8 @@ class SessionState {
   Session& session() noexcept { return *session_; }
   /// For what makes no sense after the end. Throws Refusal.
   Session& running();
-  /// For what does nothing before the start, either.
-  Session& started();
   std::uint64_t id() const noexcept { return id_; }
   bool finished() const noexcept { return session_->finished(); }
-  void start();
   void stop();
   void request_stop() noexcept;
 
@@ -95,7 +92,6 @@ class SessionState {
  private:
   const std::uint64_t id_;
   const bool polls_;
-  std::atomic<bool> started_{false};
   std::shared_ptr<Readiness> readiness_;
   std::unique_ptr<Session> session_;
 };

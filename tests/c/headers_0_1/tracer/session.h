@@ -82,8 +82,8 @@ TRACER_API tracer_status tracer_session_start(tracer_session* session, tracer_er
  * nothing more. Waits for a running callback, and up to two seconds for sinks. Idempotent. Don't hold a lock that a
  * callback takes. TRACER_ERROR_IN_CALLBACK. */
 TRACER_API tracer_status tracer_session_stop(tracer_session* session, tracer_error* error);
-/* @since 0.1. Asks for the end and does not wait: it comes on the session's thread, or with the next dispatch. Also
- * wakes, as tracer_session_wake() does. */
+/* @since 0.1. Asks for the end and does not wait: it comes on the session's thread, or with the next dispatch, and
+ * before the start with that. Also wakes, as tracer_session_wake() does. */
 TRACER_API tracer_status tracer_session_request_stop(tracer_session* session);
 /* @since 0.1. *out is 1 when all was delivered: after the end, or when a recording has ended. */
 TRACER_API tracer_status tracer_session_finished(const tracer_session* session, uint8_t* out);
@@ -128,9 +128,9 @@ TRACER_API tracer_status tracer_session_subscribe(tracer_session* session, trace
  * callback itself it does not wait, and `destroy` is called when that has returned. */
 TRACER_API void tracer_subscription_free(tracer_subscription* subscription);
 
-/* @since 0.1. Takes in a living process and its descendants from now on; those that are followed already get the new
- * labels. NULL context: none. Nothing happens with recordings. TRACER_ERROR_FILTER_NAMES_NOTHING, _INVALID_ARGUMENT
- * beyond max_contexts; TRACER_ENDED. */
+/* @since 0.1. Takes in a living process and its descendants from now on, or from the start on; those that are followed
+ * already get the new labels. NULL context: none. Nothing happens with recordings. TRACER_ERROR_FILTER_NAMES_NOTHING,
+ * _INVALID_ARGUMENT beyond max_contexts; TRACER_ENDED. */
 TRACER_API tracer_status tracer_session_track(tracer_session* session, int32_t pid, const tracer_context* context,
                                               tracer_error* error);
 /* @since 0.1. Says which run or task processes are in, before they begin or while they live. One with the same key adds
@@ -148,18 +148,18 @@ typedef struct tracer_label tracer_label;
  * that it makes, for what they fork, and all that comes of them. Decided in the kernel at the fork. Such processes are
  * followed whatever the filter takes in, but for those that it excludes. Within another label's scope this one counts.
  * Two scopes with equal contexts are one task: give a task_id to tell them apart. NULL context: the labels of the
- * calling process. With recordings it labels nothing. TRACER_ERROR_CONTRADICTION: the session was not started;
- * TRACER_ERROR_INVALID_ARGUMENT beyond max_contexts or max_labeled_threads; TRACER_ENDED. */
+ * calling process. Before the start it is set, and holds for what is forked from then on. With recordings nothing
+ * happens. TRACER_ERROR_INVALID_ARGUMENT beyond max_contexts or max_labeled_threads; TRACER_ENDED. */
 TRACER_API tracer_status tracer_session_label_thread(tracer_session* session, const tracer_context* context,
                                                      tracer_label** out, tracer_error* error);
 /* @since 0.1. What the calling thread forks from now on has no label of a thread, until one is set or resumed: only the
- * filter takes it in. TRACER_ERROR_CONTRADICTION: the session was not started; TRACER_ENDED. */
+ * filter takes it in. Before the start likewise. With recordings, and after the end, nothing happens. */
 TRACER_API tracer_status tracer_session_unlabel_thread(tracer_session* session);
 /* @since 0.1. The calling thread has this label again, whichever thread began it, until another is set. Nothing happens
  * once it has ended. */
 TRACER_API tracer_status tracer_label_resume(tracer_label* label);
-/* @since 0.1. Nothing is labeled by it from now on; the thread has the label of its outer scope again, unless it has
- * another by now. Any thread; idempotent. */
+/* @since 0.1. Nothing is labeled by it from now on; the thread has the label of the innermost outer scope again that
+ * has not ended, unless it has another by now. Any thread; idempotent. */
 TRACER_API tracer_status tracer_label_end(tracer_label* label);
 /* @since 0.1. Ends it. In a fork's child it only forgets it. */
 TRACER_API void tracer_label_free(tracer_label* label);
