@@ -6,8 +6,8 @@ usage: bench/python.py COMMAND [--rounds N]
 
 Commands: hooks (what an audit event that has nothing to do with tasks costs more, without and with an open session); table (a
 recording of a million processes as a pyarrow.Table, on one CPU: time, and memory beside that of the table; needs pyarrow and the
-target table_bench); events (how fast a full queue is read: as objects, lists and tables; needs table_bench); import (beside that
-of json); run (of `true`, in an open session, beside subprocess.run).
+target table_bench); events (how fast they are read as objects, lists and tables, from a full queue and from a running session;
+needs table_bench); import (beside that of json); run (of `true`, with an open session, beside subprocess.run).
 Needs root and a package with its binary part: PYTHONPATH=bindings/python. Nothing else should run meanwhile.
 """
 
@@ -112,39 +112,41 @@ EVENTS = """
 import sys, time
 import tracer
 
+running = sys.argv[3] == "running"
 with tracer.session(source=sys.argv[1]) as session:
-    room = {"capacity_bytes": 4 << 30}
+    room = {} if running else {"capacity_bytes": 4 << 30}
     stream = {
         "objects": lambda: session.events(**room),
         "lists": lambda: session.batches(**room),
         "tables": lambda: session.table_batches("processes", **room),
     }[sys.argv[2]]()
-    whole = session.batches(**room)
-    session.flush()
+    if not running:
+        session.flush()
     begin = time.perf_counter()
     for _ in stream:
         pass
     spent = time.perf_counter() - begin
-    print(sum(map(len, whole)) / spent, stream.dropped)
+    print(session.statistics.events / spent, stream.dropped)
 """
 
 
 def events(rounds: int) -> None:
-    """Events a second, from a queue that holds all of them."""
+    """Events a second: from a queue that holds all of them, and while the session's thread reads, decodes and records."""
     with tempfile.TemporaryDirectory() as folder:
         file = write_recording(folder, 200_000)
-        found: dict[str, list[float]] = {"objects": [], "lists": [], "tables": []}
+        found: dict[tuple[str, str], list[float]] = {
+            (name, state): [] for state in ("full", "running") for name in ("objects", "lists", "tables")}
         for _ in range(rounds):
-            for name, rates in found.items():
-                done = subprocess.run(
-                    [sys.executable, "-c", EVENTS, file, name], check=True, capture_output=True, text=True, timeout=120
-                )
+            for (name, state), rates in found.items():
+                done = subprocess.run([sys.executable, "-c", EVENTS, file, name, state], check=True, capture_output=True,
+                                      text=True, timeout=120)
                 rate, dropped = map(float, done.stdout.split())
                 if dropped:
                     raise SystemExit("the queue was too small")
                 rates.append(rate)
-    for name, rates in found.items():
-        print(f"{name:8} {statistics.median(rates):12,.0f} a second   best {max(rates):,.0f}, worst {min(rates):,.0f}")
+    for (name, state), rates in found.items():
+        print(f"{name:8} {state:8} {statistics.median(rates):12,.0f} a second   best {max(rates):,.0f}, worst "
+              f"{min(rates):,.0f}")
 
 
 def import_time(rounds: int) -> None:
@@ -160,18 +162,18 @@ def import_time(rounds: int) -> None:
 
 
 def run(rounds: int) -> None:
-    """Milliseconds of tracer's run(["true"]) in an open session, and of subprocess.run(["true"]), in turns."""
+    """Milliseconds of tracer.run(["true"]) while a session is open, and of subprocess.run(["true"]), in turns."""
     import tracer
 
     spent: dict[str, list[float]] = {"subprocess": [], "tracer": []}
-    with tracer.session() as session:
+    with tracer.session():
         for _ in range(rounds * 20):
-            for name, function in (("subprocess", subprocess.run), ("tracer", session.run)):
+            for name, function in (("subprocess", subprocess.run), ("tracer", tracer.run)):
                 begin = time.perf_counter()
                 function(["true"])
                 spent[name].append((time.perf_counter() - begin) * 1e3)
     more = statistics.median(b - a for a, b in zip(spent["subprocess"], spent["tracer"], strict=True))
-    print(f"subprocess.run {statistics.median(spent['subprocess']):.2f} ms, run in a session {more:+.2f} ms")
+    print(f"subprocess.run {statistics.median(spent['subprocess']):.2f} ms, tracer.run {more:+.2f} ms")
 
 
 COMMANDS = {"hooks": hooks, "table": table, "events": events, "import": import_time, "run": run}

@@ -147,6 +147,8 @@ class TRACER_EXPORT Session {
   /// this thread runs; what it throws comes out. Ask in it for signals: many short calls may see the end move away
   /// forever. Throws Error(kInCallback) inside a callback.
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on = {});
+  /// The calling thread runs a callback of this session, where stop(), poll() and flush() throw.
+  bool in_callback() const noexcept;
   /// All was delivered: after stop(), or when the source has ended (recordings).
   bool finished() const noexcept;
 

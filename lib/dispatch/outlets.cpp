@@ -51,7 +51,7 @@ std::size_t Outlets::push(std::span<const Event> events, std::uint64_t newest) n
     const std::size_t first = newest == 0 ? 0 : all.size() - std::min<std::size_t>(all.size(), newest);
     for (std::size_t i = first; i < all.size(); ++i) {
       try {
-        all[i]->push(events);
+        all[i]->push(events, hurry_);
       } catch (...) {
         ++failed;
       }

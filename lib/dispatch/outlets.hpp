@@ -34,6 +34,8 @@ class Outlets {
   /// Queues first: they don't wait for callbacks. One thread at a time. Returns the number of queues that had no memory
   /// for the events.
   std::size_t deliver(std::span<const Event> events) noexcept;
+  /// No queue is waited for from now on. Safe in signal handlers.
+  void hurry() noexcept { hurry_.store(true); }
   /// Nothing will be delivered any more.
   void end() noexcept;
   /// Waits for all sinks, for two seconds in all.
@@ -52,6 +54,7 @@ class Outlets {
   std::vector<std::shared_ptr<QueueState>> queues_;  ///< Those of sinks, too.
   std::vector<std::shared_ptr<SinkRunner>> sinks_;
   bool ended_ = false;
+  std::atomic<bool> hurry_{false};
   std::atomic<std::uint64_t> added_{0};
   std::mutex finishing_;
   Counter events_;

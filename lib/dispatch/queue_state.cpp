@@ -9,7 +9,7 @@
 namespace tracer {
 namespace internal {
 
-QueueState::QueueState(QueueOptions options) : options_(std::move(options)) {
+QueueState::QueueState(QueueOptions options) : options_(std::move(options)), when_full_(options_.when_full) {
   if (options_.capacity_bytes == 0)
     throw Error({ErrorCode::kInvalidArgument,
                  0,
@@ -28,26 +28,39 @@ bool QueueState::wants(EventKind kind) const noexcept {
   return index < wanted_.size() && wanted_[index];
 }
 
-void QueueState::push(std::span<const Event> events) {
-  const std::lock_guard lock(mutex_);
+void QueueState::push(std::span<const Event> events, const std::atomic<bool>& hurry) {
+  std::unique_lock lock(mutex_);
   if (ended_) return;
   // Also where memory runs out in between: what is there can be read.
   struct Announce {
     QueueState& queue;
-    ~Announce() {
-      if (!queue.has_something()) return;
-      queue.set_readable(true);
-      queue.changed_.notify_all();
-    }
+    ~Announce() { queue.tell_reader(); }
   } announce{*this};
   for (const Event& event : events) {
     if (!wants(event.kind())) continue;
+    wait_for_room(lock, event.charge_bytes(), hurry);
     events_.push_back(event);
     ++pushed_;
     charged_bytes_ += event.charge_bytes();
     // The last one stays, whatever its size: an end must come, and a gap must end before something.
     while (charged_bytes_ > options_.capacity_bytes && events_.size() > 1) drop_oldest();
   }
+}
+
+void QueueState::wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t bytes, const std::atomic<bool>& hurry) {
+  // It looks again by itself: who sets `hurry` may be a signal handler, and takes no lock.
+  constexpr std::chrono::milliseconds kPeriod{20};
+  while (!events_.empty() && charged_bytes_ + bytes > options_.capacity_bytes && when_full_.load() == WhenFull::kWait &&
+         !hurry.load() && !abandoned()) {
+    tell_reader();
+    room_.wait_for(lock, kPeriod);
+  }
+}
+
+void QueueState::tell_reader() noexcept {
+  if (!has_something()) return;
+  set_readable(true);
+  changed_.notify_all();
 }
 
 void QueueState::drop_oldest() {
@@ -92,6 +105,7 @@ std::size_t QueueState::read(std::span<Event> out, std::uint64_t* left) {
     events_.pop_front();
   }
   if (left != nullptr) *left = pushed_ - events_.size();
+  room_.notify_one();
   if (!has_something() && !ended_) set_readable(false);
   return count;
 }
@@ -176,5 +190,6 @@ bool Queue::wait(std::chrono::milliseconds timeout) { return state_->wait(timeou
 int Queue::fd() const noexcept { return state_->fd(); }
 bool Queue::ended() const noexcept { return state_->ended(); }
 std::uint64_t Queue::dropped() const noexcept { return state_->dropped(); }
+void Queue::set_when_full(WhenFull when_full) noexcept { state_->set_when_full(when_full); }
 
 }  // namespace tracer

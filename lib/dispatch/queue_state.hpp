@@ -26,8 +26,9 @@ class QueueState {
   explicit QueueState(QueueOptions options);
 
   bool wants(EventKind kind) const noexcept;
-  /// Appends those events that it wants, with one wake-up for all.
-  void push(std::span<const Event> events);
+  /// Appends those events that it wants, with one wake-up for all. May wait for the reader, but not when `hurry` is
+  /// set.
+  void push(std::span<const Event> events, const std::atomic<bool>& hurry);
   /// Nothing will come after this.
   void end() noexcept;
   /// Nobody will read it again.
@@ -49,6 +50,7 @@ class QueueState {
   bool ended() const;
   int fd() const noexcept { return readable_.fd(); }
   std::uint64_t dropped() const;
+  void set_when_full(WhenFull when_full) noexcept { when_full_.store(when_full); }
 
   /// What wait() waits with: returns at the latest when queue_fd is readable, and may read for a session that has no
   /// thread. Throws where waiting would never end. Empty from the session's end on.
@@ -62,6 +64,8 @@ class QueueState {
     std::uint64_t last_ns = 0;
     std::map<EventKind, std::uint64_t> by_kind;
   };
+  void wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t bytes, const std::atomic<bool>& hurry);
+  void tell_reader() noexcept;
   void drop_oldest();
   Event take_gap();
   bool has_something() const { return !events_.empty() || !gap_.by_kind.empty(); }
@@ -73,6 +77,7 @@ class QueueState {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable room_;  ///< Something was read.
   std::deque<Event> events_;
   std::uint64_t pushed_ = 0;
   bool nudged_ = false;
@@ -83,6 +88,7 @@ class QueueState {
   bool ended_ = false;
   std::shared_ptr<const Drive> drive_;
   std::atomic<bool> abandoned_{false};
+  std::atomic<WhenFull> when_full_;
 };
 
 }  // namespace tracer::internal

@@ -36,7 +36,10 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       outlets_(options_.on_error),
       pipeline_(rules_of(options_, contexts_, rule_problems_), options_.filter, from_kernel, most_remembered(options_),
                 from_kernel ? read_pss_bytes : SampleTable::ReadPss(), path_finder(control_)),
-      housekeeper_(options_, *source_, pipeline_, *this) {}
+      housekeeper_(options_, *source_, pipeline_, *this) {
+  // Whoever polls may be the one who reads the queue.
+  if (options_.reader == tracer::Reader::kPoll) outlets_.hurry();
+}
 
 /// Where the thread still runs, it has let go of the last reference itself.
 Reader::~Reader() {
@@ -153,6 +156,7 @@ void Reader::refuse_in_callback(const char* what) const {
 
 void Reader::request_stop() noexcept {
   stop_requested_.store(true);
+  outlets_.hurry();
   alarm_.ring();
 }
 

@@ -43,6 +43,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
 
   void start();
   void request_stop() noexcept;
+  bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }
   /// Throws Error(kInCallback).
   void stop();
   /// For a destructor: as stop(), but inside a callback it only asks for the end, which comes when the callback
@@ -101,7 +102,6 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void finish_source() noexcept;
   void drive(std::chrono::milliseconds timeout, int queue_fd);
   std::size_t deliver_batch() noexcept;
-  bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }
   void refuse_in_callback(const char* what) const;
 
   const pid_t pid_ = ::getpid();

@@ -69,6 +69,7 @@ void Session::stop() {
   const auto reader = impl_->reader;  // A callback may destroy the session.
   reader->stop();
 }
+bool Session::in_callback() const noexcept { return impl_->reader->in_callback(); }
 void Session::request_stop() noexcept { impl_->reader->request_stop(); }
 void Session::track(pid_t pid, const Context& context) { impl_->reader->track(pid, context); }
 class ThreadLabel::Impl {

@@ -172,5 +172,30 @@ class Site(Workplace):
                 self.assertIn(f"### `{name}`", page, header.name)
 
 
+class Words(unittest.TestCase):
+    """What the documentation says of the Python package in words."""
+
+    def test_nothing_is_installed_by_a_name_that_is_not_ours(self):
+        for page in [*PAGES, *NOTEBOOKS, *(ROOT / "bindings/python/tracer").glob("*.py")]:
+            for words in re.findall(r"pip3? install ([^#\n`]*)", page.read_text(encoding="utf-8")):
+                with self.subTest(page=page.name, words=words):
+                    self.assertNotRegex(words, r"(^|[\s'\"])(libtracer|tracer)([\s'\"\[=<>~]|$)")
+
+    def test_run_takes_what_the_tutorial_says(self):
+        import inspect
+
+        import tracer
+
+        page = (ROOT / "docs/tutorials/notebook.md").read_text(encoding="utf-8")
+        said = re.search(r"Of `subprocess\.run` it takes (.*?); of `tracer\.session`, (.*?)\. Everything", page, re.S)
+        of_command, of_session = (set(re.findall(r"`(\w+)`", part)) for part in said.groups())
+        taken = set(inspect.signature(tracer.run).parameters) - {"argv"}
+        self.assertEqual(of_command | of_session, taken)
+        self.assertLessEqual(of_session, set(inspect.signature(tracer.session).parameters))
+        its_own = {"capture_output", "check", "input", "timeout"}
+        self.assertLessEqual(of_command - its_own, set(inspect.signature(subprocess.Popen).parameters))
+        self.assertLessEqual(its_own, set(inspect.signature(subprocess.run).parameters))
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

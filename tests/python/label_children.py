@@ -9,6 +9,7 @@ import pty
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 TRUE = "/bin/true"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -101,8 +102,9 @@ def pty_spawn(mark: str) -> None:
 
 
 def pexpect_run(mark: str) -> None:
-    import pexpect
+    from label_scenarios import need
 
+    pexpect: Any = need("pexpect")
     child = pexpect.spawn(argv(mark)[0], argv(mark)[1:])
     child.expect(pexpect.EOF)
     child.close()

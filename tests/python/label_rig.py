@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tracer
+
 HERE = Path(__file__).resolve().parent
-PACKAGE = HERE.parent.parent / "bindings/python"
+PACKAGE = Path(tracer.__file__).parent.parent
 
 
 @dataclass

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes a recording whose figures are known: make_recording FILE PROCESSES [PER_TASK [TEXT]]
+/// Writes a recording whose figures are known: make_recording FILE PROCESSES [PER_TASK [TEXT [extreme]]]
 /// Process i (from 0) of task i / PER_TASK uses (i % 100 + 1) ms of CPU time in 1 s of life, and begins i ms after the
-/// first; each 50th fails. With PER_TASK 0 nothing belongs to a task. TEXT is then part of every name.
+/// first; each 50th fails. With PER_TASK 0 nothing belongs to a task. TEXT is then part of every name. With `extreme` each
+/// lasts from 1 to the last nanosecond, and consumes as much as there are numbers for.
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ constexpr std::uint64_t kBegin = 1'000'000'000'000;
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::size_t kTools = 40;
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 
 tracer::Ledger ledger_of(std::uint64_t cpu_ns) {
   tracer::Ledger ledger;
@@ -30,6 +33,8 @@ tracer::Ledger ledger_of(std::uint64_t cpu_ns) {
 class Maker {
  public:
   Maker(std::size_t per_task, std::string text) : per_task_(per_task), text_(std::move(text)) {}
+
+  void be_extreme() { extreme_ = true; }
 
   std::shared_ptr<const tracer::Process> process(std::size_t i) {
     tracer::Context context;
@@ -45,7 +50,7 @@ class Maker {
     const std::string tool = "tool" + std::to_string(i % kTools) + text_;
     build::ProcessSpec spec;
     spec.pid = static_cast<std::uint32_t>(1000 + i);
-    spec.start_ns = kBegin + i * kMillisecond;
+    spec.start_ns = extreme_ ? 1 : kBegin + i * kMillisecond;
     spec.comm = "comm";
     spec.exe = "/usr/bin/" + tool;
     spec.argv = std::vector<std::string>{tool, "--number", std::to_string(i), "input" + text_};
@@ -75,6 +80,11 @@ class Maker {
     account.read_bytes = 1000;
     account.written_bytes = 2000;
     account.ledger = ledger_of(*account.cpu_ns);
+    if (extreme_) {
+      exit.end_ns = exit.time_ns = kMost;
+      account.cpu_ns = account.peak_rss_bytes = account.read_bytes = account.written_bytes = kMost;
+      account.ledger->wall_ns = account.ledger->cpu_ns = account.ledger->disk_ns = account.ledger->sleep_ns = kMost;
+    }
     exit.program.start_ns = exit.start_ns;
     exit.program.end_ns = exit.end_ns;
     exit.program.program = exit.process->program;
@@ -85,17 +95,19 @@ class Maker {
  private:
   std::size_t per_task_;
   std::string text_;
+  bool extreme_ = false;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fputs("usage: make_recording FILE PROCESSES [PER_TASK [TEXT]]\n", stderr);
+    std::fputs("usage: make_recording FILE PROCESSES [PER_TASK [TEXT [extreme]]]\n", stderr);
     return 2;
   }
   const std::size_t processes = std::strtoul(argv[2], nullptr, 10);
   Maker maker(argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 0, argc > 4 ? argv[4] : "");
+  if (argc > 5) maker.be_extreme();
   tracer::HostInfo host;
   host.host_name = std::string("host") + (argc > 4 ? argv[4] : "");
   host.cpu_count = 8;

@@ -33,9 +33,9 @@ class TestCase(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def made_up(self, processes, per_task=0, text="", name="made.tracer"):
+    def made_up(self, processes, per_task=0, text="", name="made.tracer", extreme=False):
         """See make_recording.cpp."""
-        return make(self.path(name), processes, per_task, text)
+        return make(self.path(name), processes, per_task, text, extreme)
 
     def traced(self, *words, name="traced.tracer", options=(), status=0):
         """(the recording, the table that tracerd has printed)"""
@@ -52,7 +52,8 @@ class TestCase(unittest.TestCase):
         return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def make(path, processes, per_task=0, text=""):
+def make(path, processes, per_task=0, text="", extreme=False):
     subprocess.run([os.fsencode(MAKE_RECORDING), os.fsencode(path), str(processes), str(per_task),
-                    text if isinstance(text, bytes) else os.fsencode(text)], check=True, timeout=DEADLINE_SECONDS)
+                    text if isinstance(text, bytes) else os.fsencode(text), *["extreme"] * extreme], check=True,
+                   timeout=DEADLINE_SECONDS)
     return path

@@ -82,8 +82,9 @@ class Options(TempDir):
             {"unknown": 1}, {"ring_bytes": "1"}, {"ring_bytes": 1.0}, {"ring_bytes": True}, {"families": "waits"},
             {"mask_secrets": 1}, {"sample_interval": "1"}, {"engine_rules": 5}, {"families": [1]},
         ):
-            with self.subTest(options=options), self.assertRaises((TypeError, tracer.InvalidArgumentError)):
+            with self.subTest(options=options), self.assertRaises(tracer.InvalidTypeError) as caught:
                 tracer.session(**options)
+            self.assertTrue(caught.exception.fix)
 
     def test_mistakes_in_rules_are_told_with_their_lines(self):
         rules = self.folder / "tools.toml"
@@ -123,7 +124,7 @@ class Options(TempDir):
                 lambda: s.announce(work_dir="/tmp/x", context={"unknown": "x"}),
                 lambda: s.announce(work_dir="/tmp/x", context={"sample": "x"}, requested={"cpus": 1}),
             ):
-                with self.assertRaises(TypeError):
+                with self.assertRaises(tracer.InvalidTypeError):
                     use()
             # It goes on all the same.
             s.run(["true"])

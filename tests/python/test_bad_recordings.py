@@ -49,8 +49,44 @@ class Recordings(TempDir):
         with self.assertRaises(tracer.InvalidArgumentError):
             tracer.read(3)
         for path in ("a\0b", ""):
-            with self.assertRaises((tracer.RecordingError, ValueError)):
+            with self.assertRaises(tracer.RecordingError):
                 tracer.read(path)
+
+    def test_it_stays_the_same_file_whichever_folder_is_the_current_one(self):
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "bad").write_bytes(b"another recording, or none")
+        self.written(self.whole)
+        (self.folder / "link").symlink_to(other)
+        (self.folder / "deep").mkdir()
+        self.addCleanup(os.chdir, os.getcwd())
+        for path in ("bad", b"bad", "./bad", "deep/../bad"):
+            os.chdir(self.folder)
+            recording = tracer.read(path)
+            os.chdir(other)
+            self.assertEqual(recording.path, path)
+            self.assertEqual(list(recording), self.events)
+            self.assertEqual(recording.processes.to_dicts(), tracer.read(self.folder / "bad").processes.to_dicts())
+            self.assertEqual(recording.report.total.processes, 24)
+            self.assertFalse(recording.damage)
+        # What .. means behind a link is the kernel's to say.
+        os.chdir(self.folder)
+        recording = tracer.read("link/../bad")
+        os.chdir("/")
+        self.assertEqual(list(recording), self.events)
+
+    def test_the_current_folder_is_gone(self):
+        done = run_python("""
+            import os, sys, tracer
+            os.mkdir(sys.argv[1])
+            os.chdir(sys.argv[1])
+            os.rmdir(sys.argv[1])
+            try:
+                tracer.read("r")
+            except tracer.RecordingError as error:
+                print(error.code, bool(error.fix))
+        """, str(self.folder / "gone"))
+        self.assertEqual((done.stdout, done.stderr), ("TRC110 True\n", ""))
 
     def test_what_is_cut_gives_what_is_there(self):
         chance = random.Random(4711)

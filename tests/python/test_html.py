@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 
 import recordings
 import tracer
 from recordings import TestCase
-from tracer import _html
+from tracer import _format, _html
 
 HOSTILE = ("</script><script>window.evil=1</script><img src=x onerror=evil=1>\"'`&amp;{{x}}%DATA%%SCRIPT%<!--]]>"
            "\u202e\u2066\u2028\u2029\x1b[31m\x00\x7f\r\n")
@@ -127,6 +128,25 @@ class Page(TestCase):
         page = self.page(0)
         self.assertEqual(self.data(page)["tables"], [])
 
+    def test_figures_and_times_as_large_as_they_can_be(self):
+        recording = tracer.read(self.made_up(3, 1, extreme=True))
+        data = self.data(recording.report.html())
+        self.assertEqual(dict(data["tiles"])["wall"], "5124095.6 h")
+        self.assertEqual(data["timeline"]["ticks"][-1], [1, "5124095.6 h"])
+        self.assertEqual(set(recording._repr_mimebundle_()), {"text/plain", "text/html"})
+        for figure in (-1, 2**64, 10**400):
+            self.assertTrue(_format.duration_text(figure) and _format.bytes_text(figure))
+
+    def test_without_a_page_a_notebook_still_shows_the_text(self):
+        recording = tracer.read(self.made_up(10))
+        with unittest.mock.patch.object(_html, "page_of", side_effect=ZeroDivisionError("why")):
+            bundle = recording._repr_mimebundle_()
+            self.assertEqual(set(bundle), {"text/plain"})
+            self.assertTrue(bundle["text/plain"].startswith(repr(recording)))
+            self.assertIn("the page can't be shown: ZeroDivisionError: why", bundle["text/plain"])
+        with unittest.mock.patch("tracer._report.report_of", side_effect=ZeroDivisionError("why")):
+            self.assertEqual(recording._repr_mimebundle_(), {"text/plain": "<tracer.Recording: ZeroDivisionError: why>"})
+
     def test_it_stays_small(self):
         path = self.made_up(20000, 2)
         self.assertLess(len(tracer.read(path).report.html()), 12 << 20)
@@ -157,9 +177,29 @@ class Command(TestCase):
         self.assertEqual(len(os.listdir(self.folder)), 2)
 
     def test_without_a_name_it_is_beside_the_recording(self):
+        self.made_up(10)
+        for name, page in (("made.tracer", "made.html"), ("r42.S1", "r42.S1.html"), ("r42.S2", "r42.S2.html"),
+                           ("made", "made.html"), ("page.html", "page.html.html")):
+            if not os.path.exists(self.path(name)):
+                os.link(self.path("made.tracer"), self.path(name))
+            before = set(os.listdir(self.folder)) - {page}
+            self.assertEqual(self.tracer("report", self.path(name)).returncode, 0)
+            self.assertEqual(set(os.listdir(self.folder)) - before, {page})
+        self.assertEqual(len(tracer.read(self.path("page.html")).processes.to_dicts()), 10)
+
+    def test_it_does_not_overwrite_the_recording(self):
         path = self.made_up(10)
-        self.assertEqual(self.tracer("report", path).returncode, 0)
-        self.assertTrue(os.path.exists(self.path("made.html")))
+        os.symlink(path, self.path("link"))
+        os.link(path, self.path("other"))
+        for words in ((path, "-o", path), (path, "-o", self.path("link")), (self.path("link"), "-o", path),
+                      (path, "-o", self.path("other")), (path, "--text", "-o", path), ("-", "-o", path)):
+            with self.subTest(words=words), open(path, "rb") as file:
+                result = self.tracer("report", *words, stdin=file)
+                self.assertEqual((result.returncode, result.stdout), (2, b""), result.stderr)
+                self.assertIn(b"TRC101", result.stderr)
+                self.assertIn(b"Fix:", result.stderr)
+                self.assertNotIn(b"Traceback", result.stderr)
+                self.assertEqual(len(tracer.read(path).processes.to_dicts()), 10)
 
     def test_standard_input_and_output(self):
         with open(self.made_up(10), "rb") as file:
@@ -167,10 +207,19 @@ class Command(TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertTrue(result.stdout.startswith(b"<!DOCTYPE html>"))
 
+    def test_figures_and_times_as_large_as_they_can_be(self):
+        for options in ((), ("--text",)):
+            result = self.tracer("report", self.made_up(3, 1, extreme=True), "-o", "-", *options)
+            self.assertEqual((result.returncode, result.stderr), (0, b""))
+
     def test_text(self):
         path = self.made_up(10)
         result = self.tracer("report", path, "--text")
         self.assertEqual(result.stdout.decode(), repr(tracer.read(path)) + "\n")
+        result = self.tracer("report", path, "--text", "-o", self.path("report.txt"))
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"", b""))
+        with open(self.path("report.txt"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), repr(tracer.read(path)) + "\n")
 
     def test_an_older_page_is_replaced_whole_and_keeps_its_mode(self):
         page = self.path("report.html")
@@ -211,16 +260,33 @@ class Command(TestCase):
     def test_a_full_disk(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("there is no /dev/full")
-        result = self.tracer("report", self.made_up(10), "-o", "/dev/full")
-        self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertIn(b"TRC114", result.stderr)
+        path = self.made_up(1000, 10)
+        for words in (("-o", "/dev/full"), ("-o", "-"), ("--text",), ("--text", "-o", "/dev/full"), ("--text", "-o", "-")):
+            with self.subTest(words=words):
+                result = subprocess.run(["sh", "-c", '"$0" -m tracer report "$@" > /dev/full', sys.executable, path, *words],
+                                        stderr=subprocess.PIPE, timeout=recordings.DEADLINE_SECONDS, check=False)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn(b"TRC114", result.stderr)
+                self.assertIn(b"Fix:", result.stderr)
+                self.assertNotIn(b"Traceback", result.stderr)
+                self.assertNotIn(b"Exception ignored", result.stderr)
         self.assertTrue(os.path.exists("/dev/full"))
 
+    def test_no_standard_output(self):
+        for words in (("-o", "-"), ("--text",)):
+            result = subprocess.run(["sh", "-c", '"$0" -m tracer report "$@" >&-', sys.executable, self.made_up(10), *words],
+                                    stderr=subprocess.PIPE, timeout=recordings.DEADLINE_SECONDS, check=False)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertTrue(result.stderr.startswith(b"tracer: TRC114"), result.stderr)
+
     def test_a_reader_that_has_had_enough(self):
-        path = self.made_up(1000, 10)
-        result = subprocess.run(["sh", "-c", '"$0" -m tracer report "$1" -o - | head -c 10', sys.executable, path],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=recordings.DEADLINE_SECONDS, check=False)
-        self.assertEqual((result.stdout, result.stderr), (b"<!DOCTYPE ", b""))
+        # More than a pipe holds.
+        path = self.made_up(2000, 1)
+        for words, first in ((("-o", "-"), b"<!DOCTYPE "), (("--text",), b"made.trace")):
+            result = subprocess.run(["sh", "-c", '"$0" -m tracer report "$@" | head -c 10', sys.executable, path, *words],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=recordings.DEADLINE_SECONDS,
+                                    check=False)
+            self.assertEqual((result.stdout, result.stderr), (first, b""))
 
     def test_an_interrupt_while_standard_input_gives_nothing(self):
         with subprocess.Popen([sys.executable, "-m", "tracer", "report", "-", "-o", self.path("x.html")],

@@ -12,7 +12,8 @@ import python_builds
 import python_package
 import pythons
 
-MODULES = ("test_import", "test_session", "test_labels", "test_robust_threads", "test_robust_fork")
+MODULES = ("test_import", "test_session", "test_replay", "test_run", "test_labels", "test_bad_input", "test_bad_recordings",
+           "test_robust_threads", "test_robust_fork", "test_robust_interrupt", "test_robust_shutdown")
 FIRST = """
 import sys, sysconfig, tracer._core, tracer, subprocess
 free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """tracer.run(): what a command consumed, against what is known of it."""
 
+import concurrent.futures
+import copy
 import json
+import multiprocessing
 import os
+import pickle
 import resource
+import shlex
 import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import tracer
@@ -26,6 +32,10 @@ fd = os.open(sys.argv[1], os.O_RDONLY)
 while os.read(fd, 1 << 20): pass
 subprocess.run(["true"]); subprocess.run(["sh", "-c", "exit 4"])
 """
+
+
+def fail():
+    tracer.run(["sh", "-c", "echo out; exit 4"], check=True, capture_output=True, text=True)
 
 
 def own_cpu_ns():
@@ -91,6 +101,52 @@ class Accounts(TempDir):
         # And when the session is closed.
         self.assertEqual(len(result.open_reader().read(10_000)) > 0, True)
 
+    def test_an_open_session_that_follows_this_process_has_it(self):
+        with tracer.session() as s:
+            result = tracer.run([PYTHON, "-S", "-c", WORKLOAD, self.folder / "data"], sample="S7")
+            self.assertEqual((result.usage.processes, result.usage.failed), (3, 1))
+            self.assertGreaterEqual(result.usage.written_bytes, 8 * MIB)
+            own = tracer.run(["true"], run="of its own")
+        self.assertEqual({row["sample"] for row in result.processes.to_dicts()}, {"S7"})
+        self.assertLessEqual({row["pid"] for row in result.processes.to_dicts()},
+                             {row["pid"] for row in s.processes.to_dicts()})
+        self.assertEqual({row["run"] for row in own.processes.to_dicts()}, {"of its own"})
+        with tracer.session(pid=1):
+            self.assertEqual(tracer.run(["true"]).usage.processes, 1)
+
+    def test_in_a_session_that_follows_others_it_is_of_its_task(self):
+        for options in ({"host": True, "run": "r1"}, {"pid": os.getpid(), "run": "r1", "sample": "S0"},
+                        {"pid": 1, "run": "r1"}):
+            with self.subTest(options), tracer.session(**options) as s:
+                with s.task("t", sample="S1"):
+                    results = [s.run(["true"])]
+                results.append(s.run(["true"], task="t", sample="S1"))
+                for result in results:
+                    ((row),) = result.processes.to_dicts()
+                    self.assertEqual((row["run"], row["task"], row["sample"]), ("r1", "t", "S1"))
+
+    def test_a_slow_callback_does_not_make_them_wrong(self):
+        with tracer.session() as s:
+            s.on("process_exit", lambda event: time.sleep(3))
+            s.run(["true"])
+            usage = s.run(["true"]).usage
+            self.assertEqual((usage.processes, usage.failed), (1, 0))
+            self.assertGreater(usage.cpu_ns, 0)
+
+    def test_a_later_process_with_its_pid_is_another(self):
+        with tracer.session() as s:
+            result = s.run(["true"])
+            for _ in range(200):
+                with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as file:
+                    file.write(str(result.pid - 1))
+                other = subprocess.Popen(["sh", "-c", "exit 3"])
+                other.wait()
+                if other.pid == result.pid:
+                    break
+            else:
+                self.skipTest("its pid could not be had again")
+            self.assertEqual([row["tool"] for row in result.processes.to_dicts()], ["true"])
+
     def test_threads_run_commands_in_one_session(self):
         with tracer.session() as s:
             results = {}
@@ -121,8 +177,23 @@ class Results(TempDir):
         self.assertIsInstance(error, tracer.TracerError)
         self.assertEqual((error.returncode, error.stdout, error.stderr), (3, "out\n", "err\n"))
         self.assertEqual(error.result.usage.processes, 1)
-        self.assertIn("exit 3: has returned 3", str(error))
+        self.assertIn("sh -c 'echo out; echo err >&2; exit 3': has returned 3", str(error))
         self.assertTrue(error.code.startswith("TRC"))
+
+    def test_a_failure_is_itself_in_another_process(self):
+        with self.assertRaises(tracer.CommandFailedError) as caught:
+            tracer.run(["sh", "-c", "echo out; exit 3"], check=True, capture_output=True)
+        for again in (pickle.loads(pickle.dumps(caught.exception)), copy.copy(caught.exception)):
+            self.assertIs(type(again), tracer.CommandFailedError)
+            self.assertEqual((again.returncode, again.cmd, again.stdout, again.stderr),
+                             (3, ["sh", "-c", "echo out; exit 3"], b"out\n", b""))
+            self.assertEqual((again.problems, str(again)), (caught.exception.problems, str(caught.exception)))
+            self.assertIsNone(again.result)
+        with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+            with self.assertRaises(subprocess.CalledProcessError) as caught:
+                pool.submit(fail).result()
+            self.assertEqual((type(caught.exception), caught.exception.returncode, caught.exception.stdout),
+                             (tracer.CommandFailedError, 4, "out\n"))
 
     def test_input_and_output(self):
         # More than pipes hold, both ways.
@@ -260,7 +331,7 @@ class Mistakes(TempDir):
                     data[3 * word + part] &= ~(1 << number) & 0xffffffff
             assert libc.capset(header, data) == 0
             try:
-                tracer.run(["samtools", "sort"])
+                tracer.run(["samtools", "sort", "a b", "$(rm -rf out)", "; rm x", "it's"])
             except tracer.NotPermittedError as error:
                 print(error.code)
                 print(error.problems[0].what)
@@ -270,8 +341,15 @@ class Mistakes(TempDir):
         lines = done.stdout.splitlines()
         self.assertEqual(lines[0], "TRC102", done.stdout + done.stderr)
         self.assertIn("CAP_BPF", done.stdout)
-        self.assertIn("sudo tracerd run --record run.tracer -- samtools sort", lines[2])
-        self.assertEqual(lines[3], "False")
+        # It is to be pasted: a shell takes it as these words, and nothing else of that line.
+        way = lines[2].partition("sudo ")[2]
+        self.assertEqual(shlex.split(way), ["tracerd", "run", "--record", "run.tracer", "--", "samtools", "sort", "a b",
+                                            "$(rm -rf out)", "; rm x", "it's"])
+        said = subprocess.run(["bash", "-c", "tracerd() { printf '%s|' \"$@\"; }; " + way], capture_output=True, text=True)
+        self.assertEqual(said.stderr, "")
+        self.assertEqual(said.stdout, "run|--record|run.tracer|--|samtools|sort|a b|$(rm -rf out)|; rm x|it's|")
+        self.assertEqual(lines[3].strip(), 'and read that: tracer.read("run.tracer")')
+        self.assertEqual(lines[4], "False")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 import gc
 import math
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -312,6 +313,19 @@ class Shown(TableCase):
         self.assertIn("&lt;script&gt;", page)
         self.assertIn("the first 10 rows", page)
         self.assertIn("0 rows", tracer.read(self.made_up(1)).losses._repr_html_())
+
+    def test_html_has_zeros_but_nothing_hidden_or_unknown(self):
+        hostile = "\u202e\x1b[31m\u200b</td>"
+        page = tracer.read(self.made_up(3, 1, text=hostile)).processes._repr_html_()
+        heads = re.findall("<th>(.*?)</th>", page)
+        rows = [re.findall("<td>(.*?)</td>", row) for row in re.findall("<tr>(<td>.*?)</tr>", page)]
+        self.assertEqual([dict(zip(heads, row, strict=True))["exit_code"] for row in rows], ["0"] * 3)
+        self.assertEqual({dict(zip(heads, row, strict=True))["core_dumped"] for row in rows}, {"False"})
+        self.assertLessEqual({"pid", "argv", "tool", "task", "cpu_ns"}, set(heads))
+        self.assertNotIn("exit_signal", heads)
+        for character in "\u202e\x1b\u200b":
+            self.assertNotIn(character, page)
+        self.assertIn("\\u202e\\x1b[31m\\u200b&lt;/td&gt;", page)
 
     def test_unknown_tables_are_refused(self):
         recording = tracer.read(self.all_events())

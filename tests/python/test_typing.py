@@ -47,6 +47,9 @@ reveal_type(tracer.check().usable)
 tracer.nothing
 add("1", 2)
 tracer.session(unknown=1)
+tracer.attach(pid=1, unknown=1)
+s.run(["true"], shell=True)
+s.run(["true"], timeout="1")
 '''
 REVEALED = [
     '"tracer._session.Session"', '"int | None"', '"int | None"', '"list[tracer._facts.Event]"',
@@ -96,7 +99,7 @@ class Typing(unittest.TestCase):
             self.assertIn(expected, told, done.stdout)
         self.assertNotIn('"Any"', told)
         errors = [line for line in done.stdout.splitlines() if ": error:" in line]
-        self.assertEqual(len(errors), 3, done.stdout)
+        self.assertEqual(len(errors), 6, done.stdout)
 
 
 if __name__ == "__main__":

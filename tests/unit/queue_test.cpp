@@ -4,6 +4,8 @@
 #include <poll.h>
 
 #include <array>
+#include <atomic>
+#include <numeric>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -19,12 +21,14 @@ using std::chrono::milliseconds;
 
 namespace {
 
+const std::atomic<bool> kAtLeisure{false};
+
 bool readable(const QueueState& queue) {
   pollfd fd{queue.fd(), POLLIN, 0};
   return ::poll(&fd, 1, 0) == 1;
 }
 
-void push(QueueState& queue, const Event& event) { queue.push(std::span(&event, 1)); }
+void push(QueueState& queue, const Event& event) { queue.push(std::span(&event, 1), kAtLeisure); }
 
 std::vector<Event> read_all(QueueState& queue) {
   std::vector<Event> all;
@@ -106,6 +110,47 @@ TEST_CASE("there is room for the end in the fullest queue, and for one event of 
   CHECK(all[0].get_if<Loss>()->count == 1);
   CHECK(all[1].kind() == EventKind::kSessionEnd);
   CHECK(queue.ended());
+}
+
+TEST_CASE("a queue that waits for its reader loses nothing, until somebody is in a hurry or gives it up") {
+  QueueOptions options{.capacity_bytes = 3 * Event(build::exit(1, 1)).charge_bytes()};
+  options.when_full = WhenFull::kWait;
+  QueueState queue(options);
+  constexpr std::uint64_t kEvents = 100;
+  std::vector<std::uint64_t> all(kEvents);
+  std::iota(all.begin(), all.end(), 1);
+  std::thread writer([&] {
+    for (const std::uint64_t time : all) push(queue, build::exit(1, time));
+    queue.end();
+  });
+  std::vector<std::uint64_t> read;
+  while (queue.wait(milliseconds(-1)) && !queue.ended())
+    for (const std::uint64_t time : times(read_all(queue))) read.push_back(time);
+  writer.join();
+  CHECK(read == all);
+  CHECK(queue.dropped() == 0);
+
+  for (const char* why : {"hurry", "given up", "drops from now on"}) {
+    CAPTURE(why);
+    QueueState full(options);
+    std::atomic<bool> hurry{false};
+    std::atomic<bool> returned{false};
+    std::thread stuck([&] {
+      for (std::uint64_t time = 1; time <= 10; ++time) {
+        const Event event = build::exit(1, time);
+        full.push(std::span(&event, 1), hurry);
+      }
+      returned = true;
+    });
+    while (full.pushed() < 3) std::this_thread::yield();
+    std::this_thread::sleep_for(milliseconds(50));
+    CHECK_FALSE(returned);
+    if (why == std::string("hurry")) hurry = true;
+    if (why == std::string("given up")) full.abandon();
+    if (why == std::string("drops from now on")) full.set_when_full(WhenFull::kDropOldest);
+    stuck.join();
+    CHECK(full.dropped() == 7);
+  }
 }
 
 TEST_CASE("a queue of no bytes is refused") {

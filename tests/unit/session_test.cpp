@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/session.hpp>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <iterator>
+#include <span>
 #include <stdexcept>
 #include <thread>
 
@@ -11,6 +13,7 @@
 
 #include <tracer/source.hpp>
 
+#include "builders.hpp"
 #include "collect.hpp"
 #include "sample_events.hpp"
 #include "temp_file.hpp"
@@ -272,6 +275,34 @@ TEST_CASE("a recording's end may be awaited from another thread than the reader'
   while (!session.finished()) std::this_thread::yield();
   session.stop();
   CHECK(events.load() == sample_events::all().size());
+}
+
+TEST_CASE("a replay waits for the reader of a full queue, and ends in spite of it") {
+  const TempFile file;
+  constexpr std::uint64_t kEvents = 3000;
+  {
+    const auto sink = recording_sink(file.path(), HostInfo{});
+    for (std::uint64_t time = 1; time <= kEvents; ++time) {
+      const Event event = build::exit(1, time);
+      sink->write(std::span(&event, 1));
+    }
+    sink->flush();
+  }
+  for (const bool to_the_end : {true, false}) {
+    Session session(recording_source(file.path()), {});
+    QueueOptions options{.capacity_bytes = 10 * Event(build::exit(1, 1)).charge_bytes()};
+    options.when_full = WhenFull::kWait;
+    Queue queue = session.queue(std::move(options));
+    session.start();
+    std::uint64_t read = 0;
+    std::array<Event, 7> some;
+    while (queue.wait(std::chrono::milliseconds(-1)) && !queue.ended() && (to_the_end || read < kEvents / 2))
+      read += queue.read(some);
+    if (to_the_end) CHECK(read == kEvents);
+    CHECK(queue.dropped() == 0);
+    session.stop();
+    CHECK(session.finished());
+  }
 }
 
 TEST_CASE("rules that can't be read are told when the session is made") {

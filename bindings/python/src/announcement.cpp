@@ -58,7 +58,8 @@ Requested requested_of(const py::object& fields) {
 Announcement announcement_of(const std::string& key, const py::object& value, const py::object& context,
                              const py::object& requested, double expires_after_s) {
   constexpr double kMost = 1e9;
-  const double expires = std::clamp(expires_after_s, 0.0, kMost);
+  // What is no number is no time.
+  const double expires = expires_after_s >= 0.0 ? std::min(expires_after_s, kMost) : 0.0;
   return {key_of(key, value), context_of(context), requested_of(requested),
           std::chrono::milliseconds(static_cast<std::int64_t>(expires * 1e3))};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callback.hpp"
 
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -45,6 +46,14 @@ class Callback {
 };
 
 }  // namespace
+
+HeldSubscription::~HeldSubscription() {
+  if (!active()) return;
+  std::optional<ReleasedGil> released;
+  // Its call needs the GIL to end, unless it is the caller.
+  if (PyGILState_Check() != 0) released.emplace();
+  cancel();
+}
 
 std::unique_ptr<HeldSubscription> subscribe(const std::shared_ptr<Session>& session, std::optional<EventKind> kind,
                                             py::function callback) {

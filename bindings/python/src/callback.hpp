@@ -17,6 +17,10 @@ namespace tracer::python {
 class HeldSubscription {
  public:
   explicit HeldSubscription(Subscription subscription) : subscription_(std::move(subscription)) {}
+  /// Waits for a running call. With or without the GIL.
+  ~HeldSubscription();
+  HeldSubscription(const HeldSubscription&) = delete;
+  HeldSubscription& operator=(const HeldSubscription&) = delete;
   /// Waits for a running call. Without the GIL. Nothing happens in a child made by fork.
   void cancel() noexcept {
     if (!subscription_.is_foreign()) subscription_.get().cancel();

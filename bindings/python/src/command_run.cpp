@@ -128,15 +128,26 @@ bool CommandRun::settle(std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
   // The session's thread looks by itself some times a second only.
   constexpr std::chrono::microseconds kPause{200};
+  constexpr std::chrono::seconds kLastSwitch{2};
   const auto until = Clock::now() + timeout;
   static_cast<void>(command_.get());
   const auto session = session_.lock();
   for (;;) {
-    if (session) session->flush(timeout);
-    std::unique_lock lock(watch_->mutex);
-    if (watch_->changed.wait_for(lock, kPause, [this] { return watch_->ended; })) return true;
-    if (Clock::now() >= until) return false;
+    const bool delivered = !session || session->flush(timeout);
+    const auto now = Clock::now();
+    {
+      std::unique_lock lock(watch_->mutex);
+      if (watch_->changed.wait_for(lock, kPause, [this] { return watch_->ended; })) return true;
+    }
+    if (delivered && !delivered_) delivered_ = now;
+    if (delivered_ && now - *delivered_ >= kLastSwitch) return true;
+    if (now >= until) return false;
   }
+}
+
+bool CommandRun::settled() const {
+  const std::lock_guard lock(watch_->mutex);
+  return watch_->ended;
 }
 
 void CommandRun::unwatch() {

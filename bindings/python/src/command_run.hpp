@@ -51,8 +51,11 @@ class CommandRun {
   /// As wait() of the system gives it; absent: it has not ended.
   std::optional<int> status() const noexcept { return end_ ? end_->wait_status : std::nullopt; }
   void signal(int number) const { command_.get()->signal(number); }
-  /// Waits until its accounts are final. False: they are not, within `timeout`.
+  /// Waits until its accounts are final, or its end must have been lost: its parent hears of it a moment before. False:
+  /// neither within `timeout`.
   bool settle(std::chrono::milliseconds timeout);
+  /// Its accounts are final.
+  bool settled() const;
   /// Nothing more counts.
   void unwatch();
 
@@ -83,6 +86,7 @@ class CommandRun {
   std::weak_ptr<Session> session_;
   OfProcess<Subscription> subscription_;
   std::optional<CommandEnd> end_;
+  std::optional<std::chrono::steady_clock::time_point> delivered_;  ///< All that had happened then, after its end.
   int pidfd_ = -1;
   bool at_once_ = false;
   bool released_ = false;

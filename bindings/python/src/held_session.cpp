@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <thread>
 #include <utility>
 
 #include <pybind11/pybind11.h>
@@ -41,12 +42,9 @@ HeldSession::~HeldSession() {
     return;
   }
   try {
-    if (PyGILState_Check() != 0) {
-      const ReleasedGil released;
-      close();
-    } else {
-      close();
-    }
+    std::optional<ReleasedGil> released;
+    if (PyGILState_Check() != 0) released.emplace();
+    close(std::chrono::milliseconds(-1));
   } catch (...) {
     // In a callback of its own: it ends when that returns.
   }
@@ -68,7 +66,8 @@ bool HeldSession::open() const noexcept {
 
 void HeldSession::record(int file_descriptor, std::string name) {
   const auto session = this->session();
-  SinkHandle handle = session->add_sink(recording_sink(copy_of(file_descriptor), std::move(name), host_));
+  SinkHandle handle =
+      session->add_sink(recording_sink(copy_of(file_descriptor), std::move(name), host_), {.when_full = when_full()});
   const std::lock_guard lock(held().mutex);
   held().recording.emplace(std::move(handle));
 }
@@ -80,18 +79,34 @@ void HeldSession::start() {
     held().started = std::chrono::steady_clock::now();
   }
   session->start();
+  has_started_.store(true);
 }
 
-void HeldSession::close() {
-  if (!open()) return;
+bool HeldSession::close(std::chrono::milliseconds timeout) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kPause{200};
+  if (!open()) return true;
   const auto session = this->session();
+  // stop() alone would wait for a callback as long as it takes.
+  if (timeout.count() >= 0 && has_started_.load() && !session->in_callback()) {
+    session->request_stop();
+    for (const auto until = Clock::now() + timeout; !session->finished(); std::this_thread::sleep_for(kPause))
+      if (Clock::now() >= until) return false;
+  }
   session->stop();
   // Asked for without the lock, for which threads with the GIL wait.
   SessionState at_end = state_of(*session, held());
   const std::lock_guard lock(held().mutex);
-  if (!held().session) return;
+  if (!held().session) return true;
   held().at_end = std::move(at_end);
   held().session.reset();
+  return true;
+}
+
+bool HeldSession::in_callback() const noexcept {
+  if (!open()) return false;
+  const std::lock_guard lock(held().mutex);
+  return held().session && held().session->in_callback();
 }
 
 bool HeldSession::flush(std::chrono::milliseconds timeout) {

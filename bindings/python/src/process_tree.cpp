@@ -3,14 +3,20 @@
 
 namespace tracer::python {
 
+bool ProcessTree::is_root(const Process& process) {
+  if (process.pid != pid_ || process.start_ns < since_ns_) return false;
+  if (!start_ns_) start_ns_ = process.start_ns;
+  return process.start_ns == *start_ns_;
+}
+
 bool ProcessTree::holds(const Process& process) {
   const Identity identity(process.pid, process.start_ns);
   if (living_.contains(identity)) return true;
-  const bool is_root = process.pid == pid_ && process.start_ns >= since_ns_;
+  const bool root = is_root(process);
   const bool is_child = process.parent_pid && process.parent_start_ns &&
                         living_.contains({*process.parent_pid, *process.parent_start_ns});
-  if (is_root || is_child) living_.insert(identity);
-  return is_root || is_child;
+  if (root || is_child) living_.insert(identity);
+  return root || is_child;
 }
 
 bool ProcessTree::takes(const Event& event) {
@@ -32,7 +38,7 @@ bool ProcessTree::takes(const Event& event) {
       event);
   if (!taken) return false;
   if (const auto* exec = event.get_if<ProcessExec>()) {
-    if (executed_ || exec->process->pid != pid_ || exec->process->start_ns < since_ns_) return true;
+    if (executed_ || !is_root(*exec->process)) return true;
     executed_ = true;
     return false;
   }
@@ -41,9 +47,9 @@ bool ProcessTree::takes(const Event& event) {
   return true;
 }
 
-bool ProcessTree::is_end(const Event& event) const {
+bool ProcessTree::is_end(const Event& event) {
   const auto* exit = event.get_if<ProcessExit>();
-  return exit != nullptr && exit->process->pid == pid_ && exit->process->start_ns >= since_ns_;
+  return exit != nullptr && is_root(*exit->process);
 }
 
 }  // namespace tracer::python

@@ -22,15 +22,17 @@ class ProcessTree {
 
   bool takes(const Event& event);
   /// The command itself has ended: of an event that it takes.
-  bool is_end(const Event& event) const;
+  bool is_end(const Event& event);
 
  private:
   using Identity = std::pair<std::uint32_t, std::uint64_t>;
 
   bool holds(const Process& process);
+  bool is_root(const Process& process);
 
   std::uint32_t pid_;
   std::uint64_t since_ns_;
+  std::optional<std::uint64_t> start_ns_;  ///< Of the command; a later process may get the same pid.
   bool whole_;
   bool executed_ = false;
   std::set<Identity> living_;

@@ -86,7 +86,8 @@ void bind_queue(py::module_& module) {
       .def(
           "ended", [](const HeldQueue& queue) { return queue.get().ended(); }, py::call_guard<ReleasedGil>())
       .def(
-          "dropped", [](const HeldQueue& queue) { return queue.get().dropped(); }, py::call_guard<ReleasedGil>());
+          "dropped", [](const HeldQueue& queue) { return queue.get().dropped(); }, py::call_guard<ReleasedGil>())
+      .def("drop_when_full", [](const HeldQueue& queue) { queue.get().set_when_full(WhenFull::kDropOldest); });
 }
 
 }  // namespace tracer::python

@@ -110,12 +110,11 @@ void bind_run(py::module_& module) {
       .def_property_readonly("running", &CommandRun::running)
       .def_property_readonly("status", &CommandRun::status)
       .def("signal", &CommandRun::signal, py::arg("number"))
-      .def(
-          "settle",
-          [](CommandRun& run, double timeout) {
-            return wait_interruptibly(timeout, [&](std::chrono::milliseconds slice) { return run.settle(slice); });
-          },
-          py::arg("timeout"))
+      .def("settle",
+           [](CommandRun& run) {
+             wait_interruptibly(std::nullopt, [&](std::chrono::milliseconds slice) { return run.settle(slice); });
+           })
+      .def_property_readonly("settled", &CommandRun::settled)
       .def("unwatch", &CommandRun::unwatch, py::call_guard<ReleasedGil>())
       .def("usage", &usage_of, py::arg("session") = nullptr);
   module.def("copy_tree", &copy_tree, py::arg("reader"), py::arg("pid"), py::arg("since_ns"), py::arg("whole"),

@@ -86,7 +86,11 @@ void bind_session(py::module_& module) {
       .def(py::init(&open_session), py::arg("options"), py::arg("recording") = py::none())
       .def("record", &HeldSession::record, py::arg("fd"), py::arg("name"), py::call_guard<ReleasedGil>())
       .def("start", &HeldSession::start, py::call_guard<ReleasedGil>())
-      .def("close", &HeldSession::close, py::call_guard<ReleasedGil>())
+      .def("close",
+           [](HeldSession& held) {
+             wait_interruptibly(std::nullopt, [&](std::chrono::milliseconds slice) { return held.close(slice); });
+           })
+      .def_property_readonly("in_callback", &HeldSession::in_callback)
       .def_property_readonly("open", &HeldSession::open)
       .def_property_readonly("forked", &HeldSession::forked)
       .def_property_readonly("from_kernel", &HeldSession::from_kernel)
@@ -158,6 +162,7 @@ void bind_session(py::module_& module) {
             QueueOptions options;
             if (!kinds.is_none()) options.kinds = kinds_of(kinds);
             options.capacity_bytes = capacity_bytes;
+            options.when_full = held.when_full();
             return without_gil([&] { return std::make_unique<HeldQueue>(held.session()->queue(std::move(options))); });
           },
           py::arg("kinds"), py::arg("capacity_bytes"))

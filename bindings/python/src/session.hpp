@@ -2,6 +2,7 @@
 /// The session of a Python object: closed once, never touched in a child made by fork.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -48,8 +49,11 @@ class HeldSession {
   /// Has it write a recording to a descriptor, which stays the caller's. Before start().
   void record(int file_descriptor, std::string name);
   void start();
-  /// Ends it: all is delivered and written then. Idempotent; nothing happens in a child. Throws Error(kInCallback).
-  void close();
+  /// Ends it: all is delivered and written then. False: it still ends when `timeout` has passed, which is negative to
+  /// wait for as long as it takes. Idempotent; nothing happens in a child. Throws Error(kInCallback).
+  bool close(std::chrono::milliseconds timeout);
+  /// This thread runs one of its callbacks.
+  bool in_callback() const noexcept;
   /// Waits until what has happened is in the recording. False: `timeout` passed, or it can't be written.
   bool flush(std::chrono::milliseconds timeout);
   /// What stopped the recording. Events that it lacks as the disk was too slow. Any time, in a child too: absent there.
@@ -61,6 +65,8 @@ class HeldSession {
   const HostInfo& host() const noexcept { return host_; }
   const std::vector<Problem>& rule_problems() const noexcept { return rule_problems_; }
   bool from_kernel() const noexcept { return from_kernel_; }
+  /// A replay waits for its readers; what happens now does not.
+  WhenFull when_full() const noexcept { return from_kernel_ ? WhenFull::kDropOldest : WhenFull::kWait; }
 
  private:
   struct Held {
@@ -78,6 +84,7 @@ class HeldSession {
   HostInfo host_;
   std::vector<Problem> rule_problems_;
   bool from_kernel_;
+  std::atomic<bool> has_started_{false};
 };
 
 }  // namespace tracer::python

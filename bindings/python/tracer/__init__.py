@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._check import check_engine_rules as check_engine_rules
     from ._errors import (
         CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
-        InvalidArgumentError as InvalidArgumentError,
+        InvalidArgumentError as InvalidArgumentError, InvalidTypeError as InvalidTypeError,
         MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
         RulesError as RulesError, SessionClosedError as SessionClosedError, TracerError as TracerError,
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
         MissingFamily as MissingFamily, Pipeline as Pipeline, Report as Report, ReportCost as ReportCost,
         ReportNode as ReportNode, ReportRow as ReportRow, Series as Series, Timeline as Timeline, TimeShare as TimeShare,
     )
-    from ._run import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage, run as run
+    from ._run import run as run
+    from ._run_result import CommandFailedError as CommandFailedError, RunResult as RunResult, Usage as Usage
     from ._session import Session as Session
     from ._state import Damage as Damage, FamilyState as FamilyState, Statistics as Statistics
     from ._streams import Batches as Batches, EventStream as EventStream, TableBatches as TableBatches
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
-    "_errors": "CallbackError CommandError InternalError InvalidArgumentError MissingPackageError NotPermittedError "
-    "OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
+    "_errors": "CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
+    "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
     "_events": "EVENT_KINDS CgroupSample Context ContextChange ContextTotals Event FailedProcess Host KindCount Label "
     "Ledger Loss Overruled ProcessExec ProcessExit ProcessSample ProcessStart ProgramAccount Progress Provenance "
     "Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
@@ -61,7 +62,8 @@ _NAMES_IN = {
     "_recording": "Recording read",
     "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "
     "TimeShare Timeline",
-    "_run": "CommandFailedError RunResult Usage run",
+    "_run": "run",
+    "_run_result": "CommandFailedError RunResult Usage",
     "_session": "Session",
     "_state": "Damage FamilyState Statistics",
     "_streams": "Batches EventStream TableBatches",

@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
 import tempfile
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from ._errors import TracerError
+    from ._report import Report
 
 __all__ = ["main"]
 
@@ -30,16 +35,15 @@ def _parser() -> argparse.ArgumentParser:
         description="Writes the report of a recording as one HTML page, which needs no network and no other file.")
     report.add_argument("file", metavar="FILE", help="a recording, made with --record; - is standard input")
     report.add_argument("-o", "--output", metavar="PAGE", default=None,
-                        help="the page to write; - is standard output. Default: FILE with .html at its end")
-    report.add_argument("--text", action="store_true", help="print the tables as text instead")
+                        help="what to write; - is standard output. Default: FILE with .html in place of .tracer, or behind "
+                        "any other ending; with --text, standard output")
+    report.add_argument("--text", action="store_true", help="write the tables as text instead")
     report.add_argument("--title", default=None, help="what stands at its head. Default: the file's name")
     return parser
 
 
 def _write(path: str, page: bytes) -> None:
     """Whole or not at all: who opens it meanwhile sees the older page."""
-    from ._errors import Problem, RecordingError
-
     temporary = None
     try:
         if os.path.exists(path) and not os.path.isfile(path):
@@ -54,12 +58,16 @@ def _write(path: str, page: bytes) -> None:
         os.replace(temporary, target)
         temporary = None
     except OSError as error:
-        problem = Problem("TRC114", error.errno, f"can't write {path}: {os.strerror(error.errno or 0)}",
-                          "name a file in a folder that exists and that you may write to", "")
-        raise RecordingError((problem,)) from None
+        raise _unwritten(path, error, "name a file in a folder that exists and that you may write to") from None
     finally:
         if temporary is not None:
             os.unlink(temporary)
+
+
+def _unwritten(name: str, error: OSError, fix: str) -> TracerError:
+    from ._errors import RecordingError
+
+    return RecordingError.of("TRC114", error.errno, f"can't write {name}: {os.strerror(error.errno or 0)}", fix)
 
 
 def _umask() -> int:
@@ -70,44 +78,79 @@ def _umask() -> int:
 
 def _to_stdout(data: bytes) -> None:
     try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "closed")
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        # Who reads has had enough; nothing is to be flushed at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if sys.stdout is not None:
+            # Nothing is to be flushed at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who reads a pipe may have had enough.
+        if not isinstance(error, BrokenPipeError):
+            raise _unwritten("standard output", error, "name a file with -o, on a disk with room") from None
+
+
+def _refuse_to_overwrite(file: str, output: str) -> None:
+    """The recording itself, by any of its names."""
+    from ._errors import InvalidArgumentError
+
+    try:
+        same = os.path.samestat(os.fstat(0) if file == "-" else os.stat(file), os.stat(output))
+    except OSError:
+        return
+    if same and os.path.isfile(output):
+        raise InvalidArgumentError(f"{output} is the recording itself, which would be overwritten",
+                                   "name another file with -o")
+
+
+def _output_of(options: argparse.Namespace) -> str:
+    if options.output is not None:
+        return str(options.output)
+    if options.text or options.file == "-":
+        return "-"
+    # Of r42.S1 and r42.S2 each has a page of its own.
+    return str(options.file).removesuffix(".tracer") + ".html"
 
 
 def _report(options: argparse.Namespace) -> int:
-    from ._errors import TracerError
+    from ._errors import InvalidArgumentError, TracerError
     from ._report import report_of_descriptor, report_of_path
 
+    output = _output_of(options)
     try:
+        if output != "-":
+            _refuse_to_overwrite(options.file, output)
         if options.file == "-":
             # A pipe that gives nothing is waited for in the library, where Python's own handler does not come.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             report = report_of_descriptor(0, options.title or "standard input", _PROCESSES_IN_FILE)
         else:
             report = report_of_path(options.file, options.title, _PROCESSES_IN_FILE)
-        if options.text:
-            from ._show import text_of
-
-            print(text_of(report))
-            return 0
-        output = options.output
-        if output is None:
-            output = "-" if options.file == "-" else os.path.splitext(options.file)[0] + ".html"
-        page = report.html().encode("utf-8")
+        page = _text_of(report, output) if options.text else report.html().encode("utf-8")
         if output == "-":
             _to_stdout(page)
         else:
             _write(output, page)
+        if options.text:
+            return 0
         for line in report.certificate.damage.lines():
             print(f"tracer: {os.fsencode(options.file).decode(errors='backslashreplace')}: {line}", file=sys.stderr)
         return 0
     except TracerError as error:
         text = str(error).encode(errors="backslashreplace").decode()
         print(f"tracer: {text}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, InvalidArgumentError) else 1
+
+
+def _text_of(report: Report, output: str) -> bytes:
+    """For a file as wide as it comes, in UTF-8; else as standard output shows it."""
+    from ._show import report_text, text_of
+
+    if output != "-":
+        return f"{report_text(report)}\n".encode("utf-8", "backslashreplace")
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return f"{text_of(report)}\n".encode(encoding, "backslashreplace")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._arguments import checked_call, path_of
 from ._errors import Problem
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def check() -> CheckReport:
     return CheckReport(_core.this_host(), tuple(CheckItem(*item) for item in _core.check()))
 
 
+@checked_call
 def check_engine_rules(path: str | bytes | os.PathLike[str]) -> None:
     """Checks a file of your own rules for engines, and tries its examples. Raises RulesError with all mistakes, each
     with its line; RecordingError if it can't be read."""
-    _core.check_engine_rules(path)
+    _core.check_engine_rules(path_of("path", path))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
     "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError",
-    "MissingPackageError", "Problem",
+    "InvalidTypeError", "MissingPackageError", "Problem",
 ]
 
 
@@ -39,9 +39,10 @@ class Problem:
 class TracerError(Exception):
     """Base of all. Carries everything that is missing, not just the first."""
 
-    def __init__(self, problems: tuple[Problem, ...] | list[Problem] | str) -> None:
+    def __init__(self, problems: tuple[Problem, ...] | list[Problem] | str, fix: str = "") -> None:
+        """What the library found, or in words what is wrong and how to fix it."""
         if isinstance(problems, str):
-            problems = (Problem(self._default_code, None, problems, "", ""),)
+            problems = (Problem(self._default_code, None, problems, fix, ""),)
         self.problems: tuple[Problem, ...] = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
@@ -81,6 +82,10 @@ class InternalError(TracerError):
 
 class InvalidArgumentError(TracerError, ValueError):
     """An option or an argument that is not valid, or that contradicts another (TRC101, TRC106, TRC107, TRC122)."""
+
+
+class InvalidTypeError(InvalidArgumentError, TypeError):
+    """An argument of a wrong type, or a keyword that there is not (TRC101)."""
 
 
 class NotPermittedError(TracerError, PermissionError):  # type: ignore[override]

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ._core import format_bytes as bytes_text
-from ._core import format_duration as duration_text
+from . import _core
 from ._core import format_share as share_text
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ __all__ = [
 ]
 
 UNKNOWN = "-"
+_MOST = 2**64 - 1
 _SIGNS = {"exact": "", "at least": "≥ ", "at most": "≤ "}
 
 # What steers a terminal, hides text or changes its direction: controls, separators of lines, marks of direction,
@@ -40,6 +40,16 @@ def visible(text: str, most: int | None = None) -> str:
     if most is not None and len(text) > most:
         text = text[:most] + "…"
     return _HIDDEN.sub(_escape, text)
+
+
+def duration_text(ns: int) -> str:
+    """"1.2 s". Sums and differences of what a recording says may be beyond what the library's figures hold."""
+    return _core.format_duration(min(max(ns, 0), _MOST))
+
+
+def bytes_text(bytes: int) -> str:
+    """"1.2 MiB"; likewise."""
+    return _core.format_bytes(min(max(bytes, 0), _MOST))
 
 
 def bounded(bound: str, text: str) -> str:

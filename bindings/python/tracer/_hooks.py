@@ -194,14 +194,23 @@ class _Carried:
 
 
 def _carrying(inner: Callable[..., Any]) -> Callable[..., Any]:
-    """Of a method whose first argument is what another thread shall call."""
+    """Of a method whose first argument, or `func`, is what another thread shall call."""
 
-    def submit(self: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        if _core.tasks_in_use():
-            function = _Carried(function)
-        return inner(self, function, *args, **kwargs)
+    def submit(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if _core.tasks_in_use() and not _in_other_interpreters(self):
+            if args:
+                args = (_Carried(args[0]), *args[1:])
+            elif "func" in kwargs:
+                kwargs = {**kwargs, "func": _Carried(kwargs["func"])}
+        return inner(self, *args, **kwargs)
 
     return submit
+
+
+def _in_other_interpreters(executor: Any) -> bool:
+    """It pickles what it is given (3.14)."""
+    kind = getattr(sys.modules.get("concurrent.futures.interpreter"), "InterpreterPoolExecutor", None)
+    return kind is not None and isinstance(executor, kind)
 
 
 def _wrap_thread_executor(module: Any) -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 
-from ._errors import InvalidArgumentError, Problem
-from ._options import context_fields, filter_rules
+from ._arguments import checked_call, flag_of, path_of
+from ._errors import InvalidArgumentError
+from ._options import context_fields, filter_rules, options_of
 from ._session import Session
 
 __all__ = ["session"]
@@ -15,6 +16,7 @@ __all__ = ["session"]
 Path = str | bytes | os.PathLike[str]
 
 
+@checked_call
 def session(
     *,
     pipeline: str | None = None,
@@ -73,32 +75,36 @@ def session(
     context = context_fields(pipeline=pipeline, run=run, sample=sample, step=step, labels=labels)
     includes = any(value is not None for name, value in subjects.items() if not name.startswith("exclude_"))
     recording = _recording_of(source)
-    if host and includes:
-        raise InvalidArgumentError("host=True follows everything: it can't be combined with what else to follow")
+    if record is not None:
+        _check_record(record, recording)
+    if flag_of("host", host) and includes:
+        raise InvalidArgumentError("host=True follows everything: it can't be combined with what else to follow",
+                                   "leave host out, or pid, cgroup and the others")
     follows = None
     if not includes and not host and recording is None:
         follows = os.getpid()
         subjects["pid"] = follows
-    options = {
-        "rules": filter_rules(context, subjects), "families": families, "sample_interval": sample_interval,
-        "max_cost_share": max_cost_share, "ring_bytes": ring_bytes, "max_processes": max_processes,
-        "max_contexts": max_contexts, "max_labeled_threads": max_labeled_threads,
-        "max_announcements": max_announcements, "mask_secrets": mask_secrets,
-        "read_engine_notes": read_engine_notes, "tool_rules": tool_rules, "secret_rules": secret_rules,
-        "engine_rules": engine_rules,
-    }
-    return Session(options, context, record, recording, follows)
+    options = options_of({
+        "families": families, "sample_interval": sample_interval, "max_cost_share": max_cost_share,
+        "ring_bytes": ring_bytes, "max_processes": max_processes, "max_contexts": max_contexts,
+        "max_labeled_threads": max_labeled_threads, "max_announcements": max_announcements,
+        "mask_secrets": mask_secrets, "read_engine_notes": read_engine_notes, "tool_rules": tool_rules,
+        "secret_rules": secret_rules, "engine_rules": engine_rules,
+    })
+    return Session({"rules": filter_rules(context, subjects), **options}, context, record, recording, follows)
 
 
 def _recording_of(source: Path) -> Path | None:
     """The place of other sources to come."""
     if source == "kernel":
         return None
-    if isinstance(source, (str, bytes, os.PathLike)) and os.path.exists(source):
+    if os.path.exists(path_of("source", source)):
         return source
-    raise InvalidArgumentError(
-        (
-            Problem("TRC101", None, f"there is no source {source!r}",
-                    'give "kernel", or the path of a recording', ""),
-        )
-    )
+    raise InvalidArgumentError(f"there is no source {source!r}", 'give "kernel", or the path of a recording')
+
+
+def _check_record(record: Path, recording: Path | None) -> None:
+    path_of("record", record)
+    if recording is not None and os.path.exists(record) and os.path.samefile(record, recording):
+        raise InvalidArgumentError(f"record is the source itself, {os.fsdecode(record)}, which would be overwritten",
+                                   "name another file")

@@ -4,12 +4,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ._errors import InvalidArgumentError
+from ._arguments import (
+    flag_of, labels_of, number_of, path_of, text_of, texts_of, whole_number_of, words_of,
+)
+from ._errors import InvalidArgumentError, InvalidTypeError
 
-__all__ = ["context_fields", "filter_rules", "Rule"]
+__all__ = ["announcement_of", "context_fields", "filter_rules", "options_of", "Rule"]
+
+MOST_PID = 2**31 - 1
+_MOST_UID = 2**32 - 1
+_MOST_SIZE = 2**64 - 1
+_MOST_SECONDS = 1e9
 
 Rule = tuple[bool, str, Any, "dict[str, Any] | None"]
 
@@ -30,33 +38,57 @@ def context_fields(
     for name, value in (("pipeline", pipeline), ("run", run), ("sample", sample), ("step", step)):
         if value is None:
             continue
-        if not isinstance(value, str):
-            raise InvalidArgumentError(f"{name} is a text, not {type(value).__name__}")
-        fields[name] = value
+        fields[name] = text_of(name, value, empty=True)
     if labels is not None:
-        if not isinstance(labels, Mapping) or not all(
-            isinstance(key, str) and isinstance(value, str) for key, value in labels.items()
-        ):
-            raise InvalidArgumentError("labels is a mapping of texts to texts")
-        fields["labels"] = dict(labels)
+        fields["labels"] = labels_of(labels)
     return fields
 
 
-def _each(name: str, values: object) -> Iterable[object]:
+def options_of(given: Mapping[str, object]) -> dict[str, object]:
+    """The keywords of tracer.session() beside those that say what it follows; None stands for the default."""
+    return {name: None if value is None else _OPTIONS[name](name, value) for name, value in given.items()}
+
+
+def _size(name: str, value: object) -> int:
+    return whole_number_of(name, value, 0 if name == "max_announcements" else 1, _MOST_SIZE)
+
+
+def _number(name: str, value: object) -> float:
+    return number_of(name, value, _MOST_SECONDS)
+
+
+_OPTIONS: dict[str, Callable[[str, object], object]] = {
+    "families": lambda name, value: texts_of(name, value, '["waits"]'),
+    "sample_interval": _number,
+    "max_cost_share": _number,
+    **dict.fromkeys(("ring_bytes", "max_processes", "max_contexts", "max_labeled_threads", "max_announcements"), _size),
+    **dict.fromkeys(("mask_secrets", "read_engine_notes"), flag_of),
+    **dict.fromkeys(("tool_rules", "secret_rules", "engine_rules"), path_of),
+}
+
+
+def _each(values: object) -> Iterable[object]:
     """One value, or a collection of them."""
-    if isinstance(values, (str, bytes, os.PathLike)) or isinstance(values, int):
-        return (values,)
-    if isinstance(values, Iterable):
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, os.PathLike)):
         return values
-    raise InvalidArgumentError(f"{name} is a value or a collection of values, not {type(values).__name__}")
+    return (values,)
 
 
 def _checked(name: str, value: object) -> object:
-    if name in ("pid", "uid"):
-        if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "pid" else 0):
-            raise InvalidArgumentError(f"{name} can't be {value!r}: it is a number that the system shows")
-    elif not isinstance(value, (str, bytes, os.PathLike)):
-        raise InvalidArgumentError(f"{name} can't be {value!r}: it is a text")
+    if name.endswith("pid"):
+        return whole_number_of(name, value, 1, MOST_PID)
+    if name.endswith("uid"):
+        return whole_number_of(name, value, 0, _MOST_UID)
+    if name.endswith("cgroup"):
+        return _cgroup(name, value)
+    if isinstance(value, (bytes, os.PathLike)):
+        return value
+    return text_of(name, value)
+
+
+def _cgroup(name: str, value: object) -> object:
+    if not os.fspath(path_of(name, value)):
+        raise InvalidArgumentError(f"{name} can't be empty", "give its path below /sys/fs/cgroup")
     return value
 
 
@@ -70,5 +102,71 @@ def filter_rules(context: dict[str, Any], subjects: Mapping[str, object]) -> lis
             if values is None:
                 continue
             labels = context if include and subject in ("pid", "cgroup") and context else None
-            rules.extend((include, subject, _checked(name, value), labels) for value in _each(name, values))
+            found = [(include, subject, _checked(name, value), labels) for value in _each(values)]
+            if include and not found:
+                # Nothing to follow would be no rule, and that is everything.
+                raise InvalidArgumentError(f"{name} is empty: there is nothing to follow",
+                                           "name what to follow, or give host=True for everything")
+            rules += found
     return rules
+
+
+_CONTEXT_TEXTS = frozenset({"pipeline", "run", "step", "sample", "task", "task_id", "engine"})
+_REQUESTED_NUMBERS = frozenset({"millicpus", "memory_bytes", "time_ns"})
+_REQUESTED_TEXTS = frozenset({"container", "tag"})
+
+_Announcement = tuple[str, Any, dict[str, Any], dict[str, Any], float]
+
+
+def announcement_of(keys: Mapping[str, Any], context: object, requested: object, expires_after: object) -> _Announcement:
+    """What Session.announce() was given. keys: those that say which processes; None stands for not given."""
+    given = {key: value for key, value in keys.items() if value is not None}
+    if len(given) != 1:
+        raise InvalidArgumentError(f"{' and '.join(given) or 'nothing'} says which processes",
+                                   f"give exactly one of {', '.join(keys)}")
+    ((key, value),) = given.items()
+    return (key, _announced(key, value), _fields("context", context, _context_value),
+            _fields("requested", requested, _requested_value), number_of("expires_after", expires_after, _MOST_SECONDS))
+
+
+def _announced(key: str, value: Any) -> Any:
+    if key == "pid":
+        return whole_number_of(key, value, 1, MOST_PID)
+    if key == "container":
+        return text_of(key, value)
+    if key == "slurm_job":
+        return value if isinstance(value, str) else str(whole_number_of(key, value, 1, _MOST_SIZE))
+    if key == "cgroup":
+        return _cgroup(key, value)
+    if key != "below":
+        return path_of(key, value)
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise InvalidTypeError("below is no pair", "give the pid of a process, and words of the arguments below it")
+    return whole_number_of("the pid of below", value[0], 1, MOST_PID), words_of("below", value[1])
+
+
+def _fields(name: str, given: object, value_of: Callable[[str, object], object]) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidTypeError(f"{name} can't be of the type {type(given).__name__}", "give a mapping")
+    return {key: value_of(key, value) for key, value in given.items() if value is not None}
+
+
+def _context_value(name: str, value: object) -> object:
+    if name in _CONTEXT_TEXTS:
+        return text_of(name, value, empty=True)
+    if name == "attempt":
+        return whole_number_of(name, value, 1, 2**32 - 1)
+    if name == "labels":
+        return labels_of(value)
+    raise InvalidTypeError(f"a context has no {name!r}", f"it has {', '.join(sorted(_CONTEXT_TEXTS))}, attempt and labels")
+
+
+def _requested_value(name: str, value: object) -> object:
+    if name in _REQUESTED_NUMBERS:
+        return whole_number_of(name, value, 0, _MOST_SIZE)
+    if name in _REQUESTED_TEXTS:
+        return text_of(name, value, empty=True)
+    raise InvalidTypeError(f"nothing can be requested of {name!r}",
+                           f"name some of {', '.join(sorted(_REQUESTED_NUMBERS | _REQUESTED_TEXTS))}")

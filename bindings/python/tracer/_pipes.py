@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import selectors
 import subprocess
 import time
 from typing import Any
 
-from ._errors import InvalidArgumentError
+from ._arguments import shown
+from ._errors import InvalidArgumentError, InvalidTypeError
 
 __all__ = ["Pipes"]
 
@@ -56,7 +56,7 @@ class Pipes:
             self.theirs.append(theirs)
         elif wanted == subprocess.STDOUT:
             if number != 2:
-                raise InvalidArgumentError("STDOUT is for stderr only")
+                raise InvalidArgumentError("STDOUT is for stderr only", "use it as stderr=subprocess.STDOUT")
             self.theirs.append(self.theirs[1] if self.theirs[1] >= 0 else 1)
         else:
             self.theirs.append(self._given(name, wanted, os.O_WRONLY))
@@ -68,14 +68,17 @@ class Pipes:
             fd = os.open(os.devnull, mode | os.O_CLOEXEC)
             self._close_soon.append(fd)
             return fd
-        if isinstance(wanted, int) and not isinstance(wanted, bool) and wanted >= 0:
-            return wanted
+        fix = "give None, PIPE, DEVNULL, an open descriptor or an open file"
         try:
-            fd = wanted.fileno()
-        except (AttributeError, io.UnsupportedOperation, ValueError):
-            raise InvalidArgumentError(
-                f"{name} is None, PIPE, DEVNULL, a descriptor or an open file, not {wanted!r}"
-            ) from None
+            fd = wanted if isinstance(wanted, int) and not isinstance(wanted, bool) else wanted.fileno()
+        except (AttributeError, TypeError):
+            raise InvalidTypeError(f"{name} can't be {shown(wanted)}", fix) from None
+        except ValueError as error:  # io.UnsupportedOperation is one
+            raise InvalidArgumentError(f"{name} can't be {shown(wanted)}: {error}", fix) from None
+        try:
+            os.fstat(fd)
+        except (OSError, OverflowError, TypeError) as error:
+            raise InvalidArgumentError(f"{name} can't be the descriptor {shown(fd)}: {error}", fix) from None
         return int(fd)
 
     def started(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from . import _core
-from ._errors import InvalidArgumentError
+from ._arguments import checked_call, path_of, texts_of
 from ._source import Source
 from ._state import Damage
 
@@ -26,10 +26,10 @@ class Recording(Source):
     each iteration reads it anew, in bounded memory."""
 
     def __init__(self, path: str | bytes | os.PathLike[str]) -> None:
-        if not isinstance(path, (str, bytes, os.PathLike)):
-            raise InvalidArgumentError(f"a recording is given by its path, not by {type(path).__name__}")
-        self.path = os.fspath(path)
+        self.path = os.fspath(path_of("the path of a recording", path))
         """As it was given."""
+        # The same file, whichever folder is the current one later.
+        self._file = _from_root(self.path)
         # Refused at once if it is none.
         self._host = self.open_reader().host()
 
@@ -40,7 +40,7 @@ class Recording(Source):
 
     def open_reader(self) -> _core.RecordingReader:
         """A new reader from the first event on."""
-        return _core.RecordingReader(self.path)
+        return _core.RecordingReader(self._file)
 
     @property
     def damage(self) -> Damage:
@@ -61,12 +61,24 @@ class Recording(Source):
         while events := reader.read(_READ_AT_ONCE):
             yield from events
 
+    @checked_call
     def select(self, kinds: Collection[str]) -> Iterator[Event]:
         """Its events of these kinds, as in tracer.EVENT_KINDS."""
-        wanted = _core.check_kinds(kinds)
+        wanted = _core.check_kinds(kinds if isinstance(kinds, str) else texts_of("kinds", kinds, '{"process_exit"}'))
         return (event for event in self if event.kind in wanted)
 
 
+def _from_root(path: str | bytes) -> str | bytes:
+    """Not abspath(): that changes what a path with .. behind a link means."""
+    try:
+        if isinstance(path, bytes):
+            return os.path.join(os.getcwdb(), path) if path else path
+        return os.path.join(os.getcwd(), path) if path else path
+    except OSError:
+        return path  # The current folder is gone: nothing can be opened from it.
+
+
+@checked_call
 def read(path: str | bytes | os.PathLike[str]) -> Recording:
     """Opens a recording. Raises RecordingError: it can't be read, is none, is of a newer or much older libtracer, or is
     damaged at its head. Damage behind that is skipped and counted: Recording.damage."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._arguments import checked_call, text_of, whole_number_of
 from ._events import Context, Host, ProcessSample, Requested
 from ._facts import rebuilt
 from ._format import bounded
@@ -280,10 +281,12 @@ class Report:
 
         return mimebundle_of(self, include, exclude)
 
+    @checked_call
     def text(self, by: str | None = None, columns: int | None = None) -> str:
         """The tables as tracerd prints them. by: "run", "step", "task", "tool" or "process"; None: the tree, or tools
         where nothing belongs to a run. columns: how wide it may be; None: as wide as it comes."""
-        return self._native.format(self.title, by, columns, True)
+        return self._native.format(self.title, None if by is None else text_of("by", by),
+                                   None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True)
 
     def html(self) -> str:
         """One page that needs nothing else: no network, no other file."""
@@ -398,7 +401,7 @@ def _title_of(source: Source) -> str | None:
 
 def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
-    from ._run import RunResult
+    from ._run_result import RunResult
 
     run = source if isinstance(source, RunResult) else None
     session: _core.Session | None = run._session._core if run is not None else getattr(source, "_core", None)

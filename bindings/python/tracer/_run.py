@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running a command, and what it consumed: tracer.run()."""
+"""Running a command: tracer.run()."""
 
 from __future__ import annotations
 
@@ -7,138 +7,25 @@ import os
 import signal
 import subprocess
 import time
+import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _core
-from ._errors import InvalidArgumentError, NotPermittedError, Problem, TracerError
+from ._arguments import checked_call, codec_of, environment_of, flag_of, path_of, seconds_of, user_of, words_of
+from ._errors import CallbackError, InvalidArgumentError, InvalidTypeError, NotPermittedError, Problem
 from ._open import session
 from ._pipes import Pipes
-from ._session import Session
-from ._source import Source
-from ._spool import Spool
+from ._run_result import Path, RunResult, as_typed, at_least
+from ._session import Session, open_sessions
 
-if TYPE_CHECKING:
-    from ._events import Host
-    from ._report import TimeShare
+__all__ = ["run", "run_in"]
 
-__all__ = ["CommandFailedError", "RunResult", "Usage", "run", "run_in"]
-
-Path = str | bytes | os.PathLike[str]
-
-# The parent of a process hears of its end a moment before its accounts are final.
-_LAST_SWITCH_S = 2.0
 # As subprocess: for a command that has got the same Ctrl-C.
 _AFTER_INTERRUPT_S = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a command and all that it started consumed. None: it is not known."""
-
-    wall_ns: int
-    """From its first start to its last end."""
-    cpu_ns: int | None
-    peak_rss_bytes: int | None
-    """Of its largest process."""
-    peak_memory_bytes: int | None
-    """Of all that lived at once, at any snapshot; at least the peak of the largest process."""
-    read_bytes: int | None
-    """By read calls. Not: exec's own reads, io_uring, splice, mmap."""
-    written_bytes: int | None
-    """By write calls. Not: io_uring, splice, mmap, send."""
-    processes: int
-    """That ended."""
-    failed: int
-    """Of these, those that ended by a signal, or with a status other than 0 that is no answer."""
-    bounds: Mapping[str, str] = field(default_factory=dict)
-    """Of the figures above that are not exact: "at least" or "at most"."""
-
-
-class CommandFailedError(TracerError, subprocess.CalledProcessError):
-    """A command that was to be checked has failed: `returncode`, `cmd`, `stdout`, `stderr`, and `result`."""
-
-    def __init__(self, result: RunResult) -> None:
-        status = result.returncode
-        how = f"was ended by signal {-status}" if status < 0 else f"has returned {status}"
-        command = " ".join(map(os.fsdecode, result.args))
-        problem = Problem("TRC123", None, f"{command}: {how}", "see its errors, and result.report", "")
-        subprocess.CalledProcessError.__init__(self, status, result.args, result.stdout, result.stderr)
-        self.problems = (problem,)
-        self.result = result
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.problems))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TracerError, (self.problems,)
-
-
-class RunResult(Source):
-    """A command that has ended, and what it consumed. Its tables and its report are about it alone."""
-
-    def __init__(self, args: list[Path], returncode: int, stdout: Any, stderr: Any, usage: dict[str, Any],
-                 in_session: Session, command: tuple[int, int, bool]) -> None:
-        self.args = args
-        """The words of the command."""
-        self.returncode = returncode
-        """0 to 255, or minus the number of the signal that ended it."""
-        self.stdout = stdout
-        """What it printed, where that was captured; else None."""
-        self.stderr = stderr
-        self.pid = command[0]
-        """It is another's by now, or nobody's."""
-        self._usage = usage
-        self._session = in_session
-        self._command = command
-        self._spool: Spool | None = None
-
-    @property
-    def usage(self) -> Usage:
-        """What it and all that it started consumed."""
-        values = {name: each for name, each in self._usage.items() if name != "time"}
-        pairs = {name: each for name, each in values.items() if isinstance(each, tuple)}
-        bounds = {name: bound for name, (_, bound) in pairs.items() if bound != "exact"}
-        return Usage(**{**values, **{name: value for name, (value, _) in pairs.items()}}, bounds=bounds)
-
-    @property
-    def where_time_went(self) -> dict[str, float]:
-        """The share of each cause in the time of all threads, 0 to 1, the largest first: "CPU", "disk", "pipe", "child"
-        … Empty: it is not known, as without the family "waits"."""
-        return {cause: share for cause, _, share in self._usage["time"]}
-
-    @property
-    def time_ns(self) -> dict[str, int]:
-        """Likewise in nanoseconds, summed over all threads."""
-        return {cause: time_ns for cause, time_ns, _ in self._usage["time"]}
-
-    @property
-    def host(self) -> Host:
-        """The machine."""
-        return self._session.host
-
-    @property
-    def figures(self) -> _core.Session | None:
-        """The session that followed nothing else, for the report; None in a session that follows others as well."""
-        return self._session._core if self._command[2] else None
-
-    def check_returncode(self) -> None:
-        """Raises CommandFailedError if the command has failed."""
-        if self.returncode != 0:
-            raise CommandFailedError(self)
-
-    def open_reader(self) -> _core.RecordingReader:
-        """A reader of the events of this command alone."""
-        if self._spool is None:
-            spool = Spool(None)
-            pid, since_ns, whole = self._command
-            name = os.fsencode(spool.name)
-            _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.fileno(), name)
-            self._spool = spool
-        return self._spool.open_reader()
-
-
+@checked_call
 def run(
     argv: Collection[Path],
     *,
@@ -167,17 +54,30 @@ def run(
     errors: str | None = None,
     timeout: float | None = None,
 ) -> RunResult:
-    """Runs a command in a session of its own, from its first instruction to its last switch, and returns what it
-    consumed: the accounts of `tracerd run`.
+    """Runs a command, from its first instruction to its last switch, and returns what it consumed: the accounts of
+    `tracerd run`.
 
-    `argv`: its words; no shell is asked. The first keywords are those of tracer.session(), the others those of
-    subprocess.run(); `user`: a name or number to run as. With `check=True` a command that fails raises
+    While a session is open that follows this process, the command is run in that one, which costs next to nothing: its
+    events, tables and tasks have it, too. Else, and where `pipeline`, `run`, `record` or an option of a session is given,
+    it has a session of its own, which takes some tenths of a second.
+
+    `argv`: its words; no shell is asked. The first keywords are those of tracer.session(), the others, from `check` on,
+    mean what they do in subprocess.run(), which has more; `user`: a name or number to run as. With `check=True` a command that fails raises
     CommandFailedError, which is a subprocess.CalledProcessError too; after `timeout` seconds it is killed, and
     subprocess.TimeoutExpired raised.
 
-    Raises NotPermittedError without the right to trace: it says what is missing, and how to do without. CommandError:
-    the command does not exist or can't be executed.
+    What is wrong with the recording when the command has ended is a RuntimeWarning, and in `problems` of what is
+    returned. Raises NotPermittedError without the right to trace: it says what is missing, and how to do without.
+    CommandError: the command does not exist or can't be executed.
     """
+    of_session = (pipeline, run, record, families, sample_interval, max_cost_share, engine_rules)
+    shared = _session_of_this_process() if mask_secrets and all(each is None for each in of_session) else None
+    if shared is not None:
+        return run_in(
+            shared, argv, sample=sample, step=step, labels=labels, check=check, cwd=cwd, env=env, user=user, input=input,
+            stdin=stdin, stdout=stdout, stderr=stderr, capture_output=capture_output, text=text, encoding=encoding,
+            errors=errors, timeout=timeout,
+        )
     options = _Options(argv, check, cwd, env, user, input, stdin, stdout, stderr, capture_output, text, encoding, errors,
                        timeout)
     with _Running(options) as running:
@@ -189,9 +89,21 @@ def run(
             )
         except NotPermittedError as error:
             raise _with_other_way(error, options.argv) from None
-        with own:
+        try:
             status = running.finish(own, True)
+        except BaseException as error:
+            own.__exit__(type(error), error, None)
+            raise
+        problem = own._end(to_its_end=True)
+        if problem is not None:
+            warnings.warn(str(problem), RuntimeWarning, stacklevel=2)
         return running.result(own, status, True)
+
+
+def _session_of_this_process() -> Session | None:
+    """The newest one that is open and follows it."""
+    found = [each for each in open_sessions() if each._follows == os.getpid()]
+    return max(found, key=lambda each: each._tasks, default=None)
 
 
 def run_in(
@@ -219,25 +131,39 @@ def run_in(
     """Session.run(): `task` names a task of its own; `sample`, `step` and `labels` are added to it."""
     options = _Options(argv, check, cwd, env, user, input, stdin, stdout, stderr, capture_output, text, encoding, errors,
                        timeout)
+    if open_session._core.in_callback:
+        raise CallbackError.of("TRC116", None, "run() inside a callback of its session would wait for itself",
+                               "run it on another thread, or when the callback has returned")
     # What follows this process has the command from its fork on.
     follows = open_session._core if open_session._follows == os.getpid() else None
     said = (task, sample, step, labels)
     if any(each is not None for each in said):
         name = task if task is not None else step if step is not None else os.path.basename(os.fsdecode(options.argv[0]))
         with open_session.task(name, sample=sample, step=step, labels=labels):
-            running = _Running(options, follows)
+            running = _begun_in(open_session, options, follows)
     else:
-        running = _Running(options, follows)
+        running = _begun_in(open_session, options, follows)
     with running:
-        if follows is None:
-            open_session._core.track(running.command.pid, open_session._context)
         status = running.finish(open_session, False)
         return running.result(open_session, status, False)
 
 
+def _begun_in(open_session: Session, options: _Options, follows: _core.Session | None) -> _Running:
+    running = _Running(options, follows)
+    if follows is None:
+        try:
+            open_session._core.track(running.command.pid, open_session._context)
+        except BaseException:
+            running.__exit__(None, None, None)
+            raise
+        # The context of its task, which has that of the session within, counts where one is open.
+        _core.label_process(running.command.pid)
+    return running
+
+
 def _with_other_way(error: NotPermittedError, argv: list[Path]) -> NotPermittedError:
-    words = " ".join(map(os.fsdecode, argv))
-    way = f"or record it with: sudo tracerd run --record run.tracer -- {words}; and read that: tracer.read(\"run.tracer\")"
+    way = (f"or record it with: sudo tracerd run --record run.tracer -- {as_typed(argv)}\n"
+           "  and read that: tracer.read(\"run.tracer\")")
     first, *others = error.problems
     fix = f"{first.fix}; {way}" if first.fix else way
     return NotPermittedError((Problem(first.code, first.errno, first.what, fix, first.detail), *others))
@@ -249,41 +175,27 @@ class _Options:
     def __init__(self, argv: Any, check: bool, cwd: Path | None, env: Any, user: str | int | None, input: Any, stdin: Any,
                  stdout: Any, stderr: Any, capture_output: bool, text: bool, encoding: str | None, errors: str | None,
                  timeout: float | None) -> None:
-        if isinstance(argv, (str, bytes, os.PathLike)) or not isinstance(argv, Collection):
-            raise InvalidArgumentError('a command is given by its words: ["samtools", "sort"], not by one text')
-        self.argv = list(argv)
-        if not self.argv:
-            raise InvalidArgumentError("the command to run is missing")
-        for word in self.argv:
-            if not isinstance(word, (str, bytes, os.PathLike)):
-                raise InvalidArgumentError(f"a word of a command is a text, not {word!r}")
-            if b"\0" in os.fsencode(word):
-                raise InvalidArgumentError(f"a word of a command can't hold a null byte: {word!r}")
-        if cwd is not None and not os.path.isdir(cwd):
-            raise InvalidArgumentError(f"cwd: there is no folder {os.fsdecode(cwd)}")
-        if timeout is not None and (
-            not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0
-        ):
-            raise InvalidArgumentError(f"timeout can't be {timeout!r}: it is a number of seconds, or None")
+        self.argv = words_of("argv", argv)
+        if cwd is not None and not os.path.isdir(path_of("cwd", cwd)):
+            raise InvalidArgumentError(f"cwd: there is no folder {os.fsdecode(cwd)}", "give a folder that exists")
         if input is not None and stdin is not None:
-            raise InvalidArgumentError("stdin and input may not both be used")
+            raise InvalidArgumentError("stdin and input may not both be used", "leave one of them out")
         if stdin == subprocess.PIPE:
-            raise InvalidArgumentError("stdin can't be PIPE, as nobody would write to it: use input")
-        if capture_output and (stdout is not None or stderr is not None):
-            raise InvalidArgumentError("stdout and stderr may not be used with capture_output")
-        self.check, self.cwd, self.timeout = check, cwd, timeout
-        self.user = None if user is None else str(user)
-        self.environment = None if env is None else [
-            os.fsencode(name) + b"=" + os.fsencode(value) for name, value in env.items()
-        ]
-        self.text = bool(text or encoding or errors)
-        self.encoding, self.errors = encoding or "utf-8", errors or "strict"
+            raise InvalidArgumentError("stdin can't be PIPE, as nobody would write to it", "use input")
+        if flag_of("capture_output", capture_output) and (stdout is not None or stderr is not None):
+            raise InvalidArgumentError("stdout and stderr may not be used with capture_output", "leave it out")
+        self.check, self.cwd, self.timeout = flag_of("check", check), cwd, seconds_of("timeout", timeout)
+        self.user = user_of(user)
+        self.environment = None if env is None else environment_of(env)
+        self.text = bool((text is not None and flag_of("text", text)) or encoding or errors)
+        self.encoding, self.errors = codec_of("encoding", encoding, "utf-8"), codec_of("errors", errors, "strict")
         if isinstance(input, str):
             if not self.text:
-                raise InvalidArgumentError("input is bytes, or a text with text=True")
+                raise InvalidTypeError("input is a text, but the command's streams are bytes", "give bytes, or text=True")
             input = input.encode(self.encoding, self.errors)
         elif input is not None and not isinstance(input, (bytes, bytearray, memoryview)):
-            raise InvalidArgumentError(f"input is bytes or a text, not {type(input).__name__}")
+            raise InvalidTypeError(f"input can't be of the type {type(input).__name__}",
+                                   "give bytes, or a str with text=True")
         self.input = input
         self.streams = (stdin, subprocess.PIPE if capture_output else stdout,
                         subprocess.PIPE if capture_output else stderr)
@@ -353,13 +265,15 @@ class _Running:
             raise subprocess.TimeoutExpired(
                 options.argv, options.timeout, self._pipes.output(1), self._pipes.output(2)
             )
-        self.command.settle(_LAST_SWITCH_S)
+        self.command.settle()
         assert self.command.status is not None
         return os.waitstatus_to_exitcode(self.command.status)
 
     def result(self, in_session: Session, status: int, whole: bool) -> RunResult:
         self.command.unwatch()
         usage = self.command.usage(in_session._core if whole else None)
+        if not self.command.settled:
+            usage = at_least(usage)
         stdout, stderr = (self._options.decoded(self._pipes.output(number)) for number in (1, 2))
         result = RunResult(self._options.argv, status, stdout, stderr, usage, in_session,
                            (self.command.pid, self.command.since_ns, whole))

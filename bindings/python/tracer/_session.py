@@ -8,19 +8,20 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _hooks
-from ._errors import InvalidArgumentError, Problem, SessionClosedError
-from ._options import context_fields
+from ._arguments import callable_of, checked_call, kinds_of, seconds_of, text_of, whole_number_of
+from ._errors import CallbackError, InvalidArgumentError, Problem, RecordingError, SessionClosedError
+from ._options import MOST_PID, announcement_of, context_fields
 from ._source import Source
 from ._spool import Spool
 
 if TYPE_CHECKING:
     from ._events import ContextTotals, Event, Host, ProcessSample
-    from ._run import RunResult
+    from ._run_result import RunResult
     from ._state import FamilyState, Statistics
     from ._streams import Batches, EventStream, TableBatches
     from ._task import Task
@@ -86,8 +87,9 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 class Session(Source):
     """A running capture; made by tracer.session() and tracer.attach().
 
-    It is a context manager, and a plain object with close(). Any thread may use it. In a child made by fork every
-    method raises SessionClosedError. Tables, the report, statistics and totals remain when it is closed.
+    It is a context manager, and a plain object with close(). Any thread may use it. Tables, the report, statistics and
+    totals remain when it is closed. In a child made by fork it is closed, and all raises SessionClosedError but these:
+    host and repr(); task(), which does nothing there; a table's name and columns; and leaving its with statement.
     """
 
     def __init__(self, options: dict[str, Any], context: dict[str, Any], record: Path | None, recording: Path | None,
@@ -95,10 +97,19 @@ class Session(Source):
         self._context = context
         self._follows = follows
         self._subscriptions: list[_core.Subscription] = []
-        self._spool = Spool(record)
+        self._queues: weakref.WeakSet[_core.Queue] = weakref.WeakSet()
         others = _kernel_descriptors()
-        self._core = _core.Session(options, recording)
+        self._spool = Spool(record)
         try:
+            if recording is not None and self._spool.is_file(recording):
+                raise InvalidArgumentError(f"{self._spool.name} can't be replayed into itself", "record to another file")
+            # Whatever is wrong is found here, before a file is touched.
+            self._core = _core.Session(options, recording)
+        except BaseException:
+            self._spool.give_up()
+            raise
+        try:
+            self._spool.begin()
             self._core.record(self._spool.fileno(), os.fsencode(self._spool.name))
             if self._core.from_kernel:
                 self._core.start()
@@ -120,28 +131,45 @@ class Session(Source):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         # In a child made by fork the parent's session goes on.
-        if not self._core.forked:
-            self.close()
+        if self._core.forked:
+            return
+        problem = self._end(to_its_end=error is None)
+        if problem is None:
+            return
+        if error is None:
+            raise RecordingError((problem,))
+        error.add_note(str(problem))
 
     def close(self) -> None:
         """Ends it: delivers all that has happened, writes it, and frees what the kernel holds for it. Idempotent.
+
+        It waits for a running callback: don't hold a lock that a callback takes. A replay goes on to its end first;
+        streams that are full then drop what is oldest. Leaving a with statement by an exception ends it where it is, and
+        what is wrong with the recording becomes a note of that exception.
 
         Raises RecordingError if the recording could not be written to its end, SessionClosedError in a child made by
         fork, CallbackError inside a callback. What was written stays.
         """
         if self._core.forked:
             raise SessionClosedError(True)
+        problem = self._end(to_its_end=True)
+        if problem is not None:
+            raise RecordingError((problem,))
+
+    def _end(self, *, to_its_end: bool) -> Problem | None:
+        """Returns what is wrong with the recording, once."""
+        if self._core.in_callback:
+            raise CallbackError.of("TRC116", None, "close() inside a callback would wait for itself",
+                                   "close it when the callback has returned")
         was_open = self._core.open
-        _hooks.session_closed(self._tasks)
-        if was_open and not self._core.from_kernel:
+        if was_open and to_its_end and not self._core.from_kernel:
+            for queue in list(self._queues):
+                queue.drop_when_full()
             self.flush()
+        _hooks.session_closed(self._tasks)
         self._core.close()
         self._forget()
-        problem = self._core.recording_problem() if was_open else None
-        if problem is not None:
-            from ._errors import RecordingError
-
-            raise RecordingError((problem,))
+        return self._core.recording_problem() if was_open else None
 
     def _forget(self) -> None:
         while self._subscriptions:
@@ -177,14 +205,17 @@ class Session(Source):
         if self._core.open:
             self._core.start()
 
+    @checked_call
     def flush(self, timeout: float | None = None) -> bool:
         """Waits until all that has happened was delivered and written. False: `timeout` (seconds) has passed, or the
         recording can't be written (see problems)."""
+        limit = seconds_of("timeout", timeout)
         self._begin()
-        return self._core.flush(timeout)
+        return self._core.flush(limit)
 
     # What it follows.
 
+    @checked_call
     def track(
         self,
         pid: int,
@@ -198,11 +229,11 @@ class Session(Source):
         """Takes in a living process and its descendants from now on, with these labels on top of the session's own.
 
         Raises InvalidArgumentError if there is no such process."""
-        if not isinstance(pid, int) or isinstance(pid, bool) or pid < 1:
-            raise InvalidArgumentError(f"pid can't be {pid!r}: it is a number that the system shows")
+        pid = whole_number_of("pid", pid, 1, MOST_PID)
         said = context_fields(pipeline=pipeline, run=run, sample=sample, step=step, labels=labels)
         self._core.track(pid, merged(self._context, said))
 
+    @checked_call
     def announce(
         self,
         *,
@@ -223,12 +254,9 @@ class Session(Source):
         `expires_after`: seconds."""
         keys = {"work_dir": work_dir, "pid": pid, "cgroup": cgroup, "container": container, "slurm_job": slurm_job,
                 "below": below}
-        given = {key: value for key, value in keys.items() if value is not None}
-        if len(given) != 1:
-            raise InvalidArgumentError(f"give exactly one of {', '.join(keys)}")
-        ((key, value),) = given.items()
-        self._core.announce(key, value, dict(context or {}), dict(requested or {}), expires_after)
+        self._core.announce(*announcement_of(keys, context, requested, expires_after))
 
+    @checked_call
     def task(
         self,
         name: str,
@@ -248,8 +276,18 @@ class Session(Source):
             self._require_open()
         return Task(name, session=self._tasks, sample=sample, step=step, attempt=attempt, task_id=task_id, labels=labels)
 
-    def run(self, argv: Collection[Path], **options: Any) -> RunResult:
-        """Runs a command in this session, as tracer.run() does in one of its own."""
+    @checked_call
+    def run(
+        self, argv: Collection[Path], *, task: str | None = None, sample: str | None = None, step: str | None = None,
+        labels: Mapping[str, str] | None = None, check: bool = False, cwd: Path | None = None,
+        env: Mapping[str, str] | Mapping[bytes, bytes] | None = None, user: str | int | None = None,
+        input: str | bytes | None = None, stdin: Any = None, stdout: Any = None, stderr: Any = None,
+        capture_output: bool = False, text: bool = False, encoding: str | None = None, errors: str | None = None,
+        timeout: float | None = None,
+    ) -> RunResult:
+        """Runs a command in this session, as tracer.run() does in one of its own. `task` names a task for it alone;
+        `sample`, `step` and `labels` are that task's."""
+        options = {name: value for name, value in locals().items() if name not in ("self", "argv")}
         from ._run import run_in
 
         self._require_open()
@@ -257,15 +295,18 @@ class Session(Source):
 
     # Its events.
 
+    @checked_call
     def events(
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, capacity_bytes: int = 64 << 20
     ) -> EventStream:
         """Events from now on, for `for` and `async for`. `kinds`: as in tracer.EVENT_KINDS; None: all. It ends with the
-        session, or when nothing has come for `timeout` seconds. Where the reader was too slow, a Loss stands."""
+        session, or when nothing has come for `timeout` seconds. Where the reader was too slow, a Loss stands; a replay
+        waits for its reader instead."""
         from ._streams import EventStream
 
-        return EventStream(self._core.queue(kinds, capacity_bytes), timeout, self._begin)
+        return EventStream(self._queue(kinds, capacity_bytes), timeout, self._begin)
 
+    @checked_call
     def batches(
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 512,
         capacity_bytes: int = 64 << 20,
@@ -273,8 +314,9 @@ class Session(Source):
         """Likewise in lists of at most `most` events, which costs less for each."""
         from ._streams import Batches
 
-        return Batches(self._core.queue(kinds, capacity_bytes), timeout, self._begin, most)
+        return Batches(self._queue(kinds, capacity_bytes), timeout, self._begin, most)
 
+    @checked_call
     def table_batches(
         self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
         most: int = 65536, capacity_bytes: int = 64 << 20,
@@ -283,15 +325,23 @@ class Session(Source):
         least for each."""
         from ._streams import TableBatches
 
-        return TableBatches(self._core.queue(kinds, capacity_bytes), timeout, self._begin, most, table)
+        return TableBatches(self._queue(kinds, capacity_bytes), timeout, self._begin, most, table)
 
+    def _queue(self, kinds: object, capacity_bytes: object) -> _core.Queue:
+        queue = self._core.queue(kinds_of(kinds), whole_number_of("capacity_bytes", capacity_bytes, 1, 2**63 - 1))
+        self._queues.add(queue)
+        return queue
+
+    @checked_call
     def on(self, kind: str | None, callback: Callable[[Event], object]) -> _core.Subscription:
         """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread. For quick work
         only; what it raises goes to sys.unraisablehook and is counted in statistics.callback_errors. It ends with the
         session, or with cancel() of what is returned."""
-        if not callable(callback):
-            raise InvalidArgumentError(f"{callback!r} can't be called")
+        if kind is not None:
+            text_of("kind", kind)
+        callable_of("callback", callback)
         subscription = self._core.on(kind, callback)
+        self._subscriptions = [each for each in self._subscriptions if each.active]
         self._subscriptions.append(subscription)
         return subscription
 

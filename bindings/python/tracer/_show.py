@@ -45,12 +45,14 @@ def _shows_utf8() -> bool:
 
 
 def text_of(shown: Shown) -> str:
-    """Aligned plain text, as wide as the terminal. Where there is no report, it says why: it never raises TracerError,
-    as a repr() should not."""
+    """Aligned plain text, as wide as the terminal. Where there is no report, it says why: it never raises, as a repr()
+    should not."""
     try:
         return report_text(shown.report, columns_of_stdout(), _shows_utf8())
     except TracerError as error:
         return f"<tracer.{type(shown).__name__}: {error}>"
+    except Exception as error:
+        return f"<tracer.{type(shown).__name__}: {type(error).__name__}: {error}>"
 
 
 def report_text(report: Report, columns: int | None = None, utf8: bool = True) -> str:
@@ -82,7 +84,7 @@ class _WithReport:
 
 def mimebundle_of(shown: Shown, include: Iterable[str] | None = None,
                   exclude: Iterable[str] | None = None) -> dict[str, str]:
-    """Plain text and the page, as a notebook asks for them. Never raises TracerError: then the text says so."""
+    """Plain text and the page, as a notebook asks for them. Never raises: then the text says so, without the page."""
     wanted = {"text/plain", "text/html"}
     if include is not None:
         wanted &= set(include)
@@ -95,12 +97,17 @@ def mimebundle_of(shown: Shown, include: Iterable[str] | None = None,
         return bundle
     try:
         once = _WithReport(shown.report)
-    except TracerError:
+    except Exception:
         return {"text/plain": text_of(shown)} if "text/plain" in wanted else bundle
     if "text/plain" in wanted:
         bundle["text/plain"] = text_of(once)
     if "text/html" in wanted:
-        bundle["text/html"] = html_of(once)
+        try:
+            bundle["text/html"] = html_of(once)
+        except Exception as error:
+            # A notebook would show nothing at all, not even the text.
+            bundle["text/plain"] = (f"{bundle.get('text/plain') or text_of(once)}\n"
+                                    f"the page can't be shown: {type(error).__name__}: {error}")
     return bundle
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ._arguments import checked_call
+
 if TYPE_CHECKING:
     from . import _core
     from ._report import Report
@@ -21,6 +23,7 @@ class Source:
         """A new reader from the first event on."""
         raise NotImplementedError
 
+    @checked_call
     def table(self, name: str) -> Table:
         """By its name: processes, programs, samples, tasks, runs, events, losses, hosts."""
         from ._tables import Table
@@ -62,6 +65,7 @@ class Source:
         """The machine that the events come from."""
         return self.table("hosts")
 
+    @checked_call
     def sql(self, query: str) -> Any:
         """The result of a query over all tables, by DuckDB, which must be installed."""
         from ._tables import sql

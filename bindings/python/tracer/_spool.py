@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
@@ -20,22 +21,15 @@ class Spool:
     """An open file that holds a recording, for as long as anybody may read it."""
 
     def __init__(self, path: str | bytes | os.PathLike[str] | None) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         self.name = "the session's temporary file" if path is None else os.fsdecode(path)
         self._fd = -1
-        self._pid = os.getpid()
+        self._made: str | bytes | os.PathLike[str] | None = None
         try:
             if path is None:
                 with tempfile.TemporaryFile(prefix="tracer-") as file:
                     self._fd = os.dup(file.fileno())
             else:
-                try:
-                    self._fd = os.open(path, flags, 0o644)
-                except OSError:
-                    # A pipe, or a file of which only writing is allowed.
-                    self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-                if stat.S_ISREG(os.fstat(self._fd).st_mode):
-                    os.ftruncate(self._fd, 0)
+                self._open(path)
         except (OSError, ValueError) as error:
             number = error.errno if isinstance(error, OSError) else None
             raise RecordingError.of(
@@ -43,6 +37,36 @@ class Spool:
                 "name a file in a folder that exists and that you may write to"
                 if path is not None else "set TMPDIR to a folder that exists and that you may write to",
             ) from None
+
+    def _open(self, path: str | bytes | os.PathLike[str]) -> None:
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            self._made = path
+            return
+        except FileExistsError:
+            pass
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            # A pipe, or a file of which only writing is allowed.
+            self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+
+    def is_file(self, path: str | bytes | os.PathLike[str]) -> bool:
+        """The file at this path is the one."""
+        return os.path.samestat(os.fstat(self._fd), os.stat(path))
+
+    def begin(self) -> None:
+        """What was in the file is replaced from now on."""
+        if stat.S_ISREG(os.fstat(self._fd).st_mode):
+            os.ftruncate(self._fd, 0)
+        self._made = None
+
+    def give_up(self) -> None:
+        """Nothing was written: a file that was not there is gone again."""
+        made, self._made = self._made, None
+        if made is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(made)
 
     def fileno(self) -> int:
         """It stays this object's."""

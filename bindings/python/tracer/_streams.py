@@ -7,7 +7,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ._errors import InvalidArgumentError
+from ._arguments import seconds_of, text_of, whole_number_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,14 +29,11 @@ class _Stream(Generic[T]):
     """What waits for a queue: at most one thread or one coroutine at a time."""
 
     def __init__(self, queue: _core.Queue, timeout: float | None, begin: Callable[[], None]) -> None:
-        if timeout is not None and (
-            not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0
-        ):
-            raise InvalidArgumentError(f"timeout can't be {timeout!r}: it is a number of seconds, or None")
         self._queue = queue
-        self._timeout = timeout
+        self._timeout = seconds_of("timeout", timeout)
         self._begin: Callable[[], None] | None = begin
         self._waiting = False
+        self._took = False  # Without having waited: others had no turn.
 
     @property
     def dropped(self) -> int:
@@ -76,10 +73,13 @@ class _Stream(Generic[T]):
     async def __anext__(self) -> T:
         import asyncio
 
+        if self._took:
+            # A stream that never runs dry lets others run all the same; before it takes, as it may be canceled here.
+            self._took = False
+            await asyncio.sleep(0)
         taken = self._take()
         if taken is not None:
-            # A stream that never runs dry lets others run all the same.
-            await asyncio.sleep(0)
+            self._took = True
             return taken
         if self._waiting:
             raise RuntimeError("another coroutine waits for this stream: give each a stream of its own")
@@ -146,9 +146,7 @@ class EventStream(_Stream["Event"]):
 
 
 def _checked_most(most: int) -> int:
-    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1 << 20:
-        raise InvalidArgumentError(f"most can't be {most!r}: it is a number from 1 to {1 << 20}")
-    return most
+    return whole_number_of("most", most, 1, 1 << 20)
 
 
 class Batches(_Stream["list[Event]"]):
@@ -178,7 +176,7 @@ class TableBatches(_Stream["Batch"]):
 
         super().__init__(queue, timeout, begin)
         self._most = _checked_most(most)
-        self._table = _core.LiveTable(table)
+        self._table = _core.LiveTable(text_of("table", table))
 
     def __iter__(self) -> TableBatches:
         return self

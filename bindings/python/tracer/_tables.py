@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._arguments import text_of
 from ._errors import MissingPackageError, Problem
+from ._format import visible
 
 if TYPE_CHECKING:
     import duckdb  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -28,6 +30,11 @@ NAMES = ("processes", "programs", "samples", "tasks", "runs", "events", "losses"
 _ROWS_PER_BATCH = 65536
 _ROWS_SHOWN = 10
 _COLUMNS_SHOWN = 24
+# Where there are more: that somebody asks for by name.
+_SHOWN_LAST = ("provenance_", "program_", "ledger_", "cgroup_", "parent_start_ns", "pid_namespace", "mount_namespace",
+               "engine_own", "rules", "overruled")
+_MOST_IN_CELL = 80
+
 
 class Table:
     """One table of a recording or of a live session.
@@ -41,7 +48,7 @@ class Table:
 
     def __init__(self, open_reader: Callable[[], _core.RecordingReader], name: str) -> None:
         """Of what `open_reader` gives, a new reader each time. Recordings and sessions make these."""
-        _core.table_columns(name)
+        _core.table_columns(text_of("table", name))
         self._open_reader = open_reader
         self._name = name
 
@@ -121,8 +128,10 @@ class Table:
             break
         more = len(first) > _ROWS_SHOWN
         del first[_ROWS_SHOWN:]
-        names = [name for name in self.columns if any(row[name] not in (None, [], 0) for row in first)]
-        shown = names[:_COLUMNS_SHOWN]
+        # A zero is a figure: only what is not known is left out.
+        names = [name for name in self.columns if any(row[name] is not None and row[name] != [] for row in first)]
+        first_names = sorted(names, key=lambda name: name.startswith(_SHOWN_LAST))[:_COLUMNS_SHOWN]
+        shown = [name for name in names if name in first_names]
         cell = _cell_of
         head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
         body = "".join("<tr>" + "".join(f"<td>{cell(row[name])}</td>" for name in shown) + "</tr>" for row in first)
@@ -178,8 +187,12 @@ class Batch(Table):
 def sql(source: Source, query: str) -> duckdb.DuckDBPyRelation:
     """What duckdb answers to `query`, in which the tables of `source` go by their names.
 
-    A relation: .df(), .pl(), .fetchall() …; it is run when that is called. Needs duckdb. Raises duckdb's own errors.
+    A relation: .df(), .pl(), .fetchall() …; it is run when that is called. Needs duckdb. Raises RecordingError and
+    SessionClosedError as the tables do, and duckdb's own errors.
     """
+    text_of("query", query)
+    # Were it only found out inside the query, duckdb would say something else.
+    source.open_reader()
     connection = _package("duckdb").connect(":memory:")
     for name in NAMES:
         connection.register(name, source.table(name))
@@ -269,5 +282,4 @@ def _cell_of(value: Any) -> str:
         return ""
     if isinstance(value, list):
         value = " ".join(str(item) for item in value)
-    text = str(value)
-    return html.escape(text if len(text) <= 80 else text[:79] + "…")
+    return html.escape(visible(str(value), _MOST_IN_CELL))

@@ -14,6 +14,7 @@ from types import FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from . import _core, _hooks
+from ._arguments import callable_of, checked_call, labels_of, text_of, whole_number_of
 from ._errors import InvalidArgumentError
 
 __all__ = ["Task", "task"]
@@ -40,6 +41,7 @@ class Task:
 
     __slots__ = ("_session", "_fields", "_scope", "__weakref__")
 
+    @checked_call
     def __init__(
         self,
         name: str,
@@ -53,12 +55,12 @@ class Task:
     ) -> None:
         self._session = session
         self._fields = {
-            "task": _text("the name of a task", name),
-            "sample": None if sample is None else _text("sample", sample),
-            "step": None if step is None else _text("step", step),
-            "attempt": _attempt(attempt),
-            "task_id": None if task_id is None else _text("task_id", task_id),
-            "labels": _labels(labels),
+            "task": text_of("the name of a task", name),
+            "sample": None if sample is None else text_of("sample", sample),
+            "step": None if step is None else text_of("step", step),
+            "attempt": None if attempt is None else whole_number_of("attempt", attempt, 1, _MOST_ATTEMPTS),
+            "task_id": None if task_id is None else text_of("task_id", task_id),
+            "labels": None if labels is None else labels_of(labels),
         }
         self._scope: Any = None
 
@@ -91,8 +93,7 @@ class Task:
 
     def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
         """Decorates a function, coroutine function, generator or asynchronous generator: each call is a task."""
-        if not callable(function):
-            raise TypeError(f"a task decorates functions, not {type(function).__name__}")
+        callable_of("what a task decorates", function)
         made: Any
         if inspect.isasyncgenfunction(function):
             made = _async_generator(self, function)
@@ -114,7 +115,7 @@ class Task:
 
     def _begin(self, frame: FrameType | None) -> None:
         if self._scope is not None and self._scope.open:
-            raise InvalidArgumentError(f"the task {self.name!r} is entered already: make one for each place")
+            raise InvalidArgumentError(f"the task {self.name!r} is entered already", "make one for each place")
         self._scope = None
         if not _core.tasks_in_use():
             return
@@ -132,6 +133,7 @@ class Task:
             _core.end_task(scope, _hooks.alone_on_thread())
 
 
+@checked_call
 def task(
     name: str,
     *,
@@ -144,36 +146,10 @@ def task(
     """A task in every session that is open when it begins; nothing where none is. See Task.
 
     attempt counts from 1; task_id is unique within the run (default: one is made). What is not given is null in tables,
-    but sample and labels, which come from the task around it, or the session. TypeError for wrong types,
+    but sample and labels, which come from the task around it, or the session. InvalidTypeError for wrong types,
     InvalidArgumentError for empty texts. Any thread.
     """
     return Task(name, sample=sample, step=step, attempt=attempt, task_id=task_id, labels=labels)
-
-
-def _text(what: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{what} is a str, not {type(value).__name__}")
-    if not value or "\0" in value:
-        raise InvalidArgumentError(f"{what} is empty, or has a zero byte")
-    return value
-
-
-def _attempt(value: object) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"attempt is an int, not {type(value).__name__}")
-    if not 1 <= value <= _MOST_ATTEMPTS:
-        raise InvalidArgumentError(f"attempt counts from 1, up to {_MOST_ATTEMPTS}: {value}")
-    return value
-
-
-def _labels(value: object) -> dict[str, str] | None:
-    if value is None:
-        return None
-    if not isinstance(value, Mapping):
-        raise TypeError(f"labels is a mapping of str to str, not {type(value).__name__}")
-    return {_text("the name of a label", name): _text(f"the label {name!r}", text) for name, text in value.items()}
 
 
 def _generator_of(frame: FrameType | None) -> FrameType | None:

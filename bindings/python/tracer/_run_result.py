@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command consumed: what tracer.run() returns, and raises."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._errors import Problem, TracerError
+from ._source import Source
+from ._spool import Spool
+
+if TYPE_CHECKING:
+    from ._events import Host
+    from ._session import Session
+
+__all__ = ["CommandFailedError", "Path", "RunResult", "Usage", "as_typed", "at_least"]
+
+Path = str | bytes | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a command and all that it started consumed. None: it is not known."""
+
+    wall_ns: int | None
+    """From its first start to its last end."""
+    cpu_ns: int | None
+    peak_rss_bytes: int | None
+    """Of its largest process."""
+    peak_memory_bytes: int | None
+    """Of all that lived at once, at any snapshot; at least the peak of the largest process."""
+    read_bytes: int | None
+    """By read calls. Not: exec's own reads, io_uring, splice, mmap."""
+    written_bytes: int | None
+    """By write calls. Not: io_uring, splice, mmap, send."""
+    processes: int | None
+    """That ended."""
+    failed: int | None
+    """Of these, those that ended by a signal, or with a status other than 0 that is no answer."""
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """Of the figures above that are not exact: "at least" or "at most". All of them are "at least" where the end of the
+    command itself was lost."""
+
+
+class CommandFailedError(TracerError, subprocess.CalledProcessError):
+    """A command that was to be checked has failed: `returncode`, `cmd`, `stdout`, `stderr`, and `result`."""
+
+    result: RunResult | None
+    """None in another process than that which ran it."""
+
+    def __init__(self, result: RunResult) -> None:
+        status = result.returncode
+        how = f"was ended by signal {-status}" if status < 0 else f"has returned {status}"
+        problem = Problem("TRC123", None, f"{as_typed(result.args)}: {how}", "see its errors, and result.report", "")
+        subprocess.CalledProcessError.__init__(self, status, result.args, result.stdout, result.stderr)
+        self.problems = (problem,)
+        self.result = result
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not the result: it is of a session of this process.
+        return _failed_elsewhere, (self.returncode, self.cmd, self.stdout, self.stderr, self.problems)
+
+
+def _failed_elsewhere(returncode: int, cmd: Any, stdout: Any, stderr: Any, problems: tuple[Problem, ...]) -> TracerError:
+    error = CommandFailedError.__new__(CommandFailedError)
+    subprocess.CalledProcessError.__init__(error, returncode, cmd, stdout, stderr)
+    error.problems = problems
+    error.result = None
+    return error
+
+
+class RunResult(Source):
+    """A command that has ended, and what it consumed. Its tables and its report are about it alone."""
+
+    def __init__(self, args: list[Path], returncode: int, stdout: Any, stderr: Any, usage: dict[str, Any],
+                 in_session: Session, command: tuple[int, int, bool]) -> None:
+        self.args = args
+        """The words of the command."""
+        self.returncode = returncode
+        """0 to 255, or minus the number of the signal that ended it."""
+        self.stdout = stdout
+        """What it printed, where that was captured; else None."""
+        self.stderr = stderr
+        self.pid = command[0]
+        """It is another's by now, or nobody's."""
+        self._usage = usage
+        self._session = in_session
+        self._command = command
+        self._spool: Spool | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What it and all that it started consumed."""
+        values = {name: each for name, each in self._usage.items() if name != "time"}
+        pairs = {name: each for name, each in values.items() if isinstance(each, tuple)}
+        bounds = {name: bound for name, (_, bound) in pairs.items() if bound != "exact"}
+        return Usage(**{**values, **{name: value for name, (value, _) in pairs.items()}}, bounds=bounds)
+
+    @property
+    def where_time_went(self) -> dict[str, float]:
+        """The share of each cause in the time of all threads, 0 to 1, the largest first: "CPU", "disk", "pipe", "child"
+        … Empty: it is not known, as without the family "waits"."""
+        return {cause: share for cause, _, share in self._usage["time"]}
+
+    @property
+    def time_ns(self) -> dict[str, int]:
+        """Likewise in nanoseconds, summed over all threads."""
+        return {cause: time_ns for cause, time_ns, _ in self._usage["time"]}
+
+    @property
+    def host(self) -> Host:
+        """The machine."""
+        return self._session.host
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong with the session that it ran in, or with its recording. Empty: all is well."""
+        return self._session.problems
+
+    @property
+    def figures(self) -> _core.Session | None:
+        """The session that followed nothing else, for the report; None in a session that follows others as well."""
+        return self._session._core if self._command[2] else None
+
+    def check_returncode(self) -> None:
+        """Raises CommandFailedError if the command has failed."""
+        if self.returncode != 0:
+            raise CommandFailedError(self)
+
+    def open_reader(self) -> _core.RecordingReader:
+        """A reader of the events of this command alone."""
+        if self._spool is None:
+            spool = Spool(None)
+            pid, since_ns, whole = self._command
+            name = os.fsencode(spool.name)
+            _core.copy_tree(self._session.open_reader(), pid, since_ns, whole, spool.fileno(), name)
+            self._spool = spool
+        return self._spool.open_reader()
+
+
+def as_typed(argv: list[Path]) -> str:
+    """The command for a shell, which takes each word as it is: it may be pasted behind sudo."""
+    return shlex.join(map(os.fsdecode, argv))
+
+
+def at_least(usage: dict[str, Any]) -> dict[str, Any]:
+    """Of a command whose end was lost: what is 0 so far is not known."""
+    values = {name: each if isinstance(each, tuple) else (each, "exact") for name, each in usage.items() if name != "time"}
+    known = {name: (value, "at least") if value else None for name, (value, _) in values.items()}
+    return {**known, "time": usage["time"]}
