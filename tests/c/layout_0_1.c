@@ -253,7 +253,7 @@ AT(tracer_queue_options, kinds, 8, 8);
 AT(tracer_queue_options, kind_count, 16, 8);
 AT(tracer_queue_options, capacity_bytes, 24, 8);
 AT(tracer_queue_options, apart, 32, 4);
-AT(tracer_queue_options, reserved, 36, 4);
+AT(tracer_queue_options, wait_when_full, 36, 4);
 
 AT_LEAST(tracer_host, 112);
 AT(tracer_host, size, 0, 8);

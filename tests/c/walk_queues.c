@@ -88,6 +88,38 @@ static void limited(void) {
   CHECK(tracer_event_buffer_new(0) == NULL);
 }
 
+/* A replay loses nothing, however small the queue of its reader is. */
+static void waited_for(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_session* session = replay(TRACER_READER_OWN_THREAD);
+  tracer_queue_options options = TRACER_QUEUE_OPTIONS_INIT;
+  options.capacity_bytes = 1;
+  options.apart = 1;
+  options.wait_when_full = 1;
+  tracer_queue* queue = NULL;
+  REQUIRE_OK(tracer_session_queue(session, &options, &queue, &error));
+  tracer_queue* roomy = NULL;
+  REQUIRE_OK(tracer_session_queue(session, NULL, &roomy, &error));
+  REQUIRE_OK(tracer_session_start(session, &error));
+  tracer_event_buffer* buffer = tracer_event_buffer_new(1);
+  size_t events = 0;
+  while (tracer_queue_wait(queue, -1, &error) == TRACER_OK) {
+    const int64_t count = tracer_queue_read(queue, buffer, 1, NULL);
+    if (count <= 0) break;
+    CHECK(tracer_event_get_kind(tracer_event_buffer_get(buffer, 0)) != TRACER_EVENT_LOSS);
+    events += (size_t)count;
+  }
+  uint64_t dropped = 1;
+  CHECK(tracer_queue_dropped(queue, &dropped) == TRACER_OK && dropped == 0);
+  size_t all = 0;
+  while (tracer_queue_read(roomy, buffer, 1, NULL) > 0) ++all;
+  CHECK(events == all && all > 3);
+  tracer_queue_free(roomy);
+  tracer_queue_free(queue);
+  tracer_event_buffer_free(buffer);
+  tracer_session_free(session);
+}
+
 static void* dispatch_forever(void* session) {
   int64_t* result = malloc(sizeof *result);
   REQUIRE(result != NULL);
@@ -221,6 +253,7 @@ void walk_queues(void) {
   losses_read();
   descriptor();
   limited();
+  waited_for();
   woken(TRACER_READER_POLL);
   woken(TRACER_READER_OWN_THREAD);
   own_thread();

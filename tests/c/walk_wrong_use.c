@@ -185,8 +185,8 @@ static void ignored(void) {
   queue.apart = 2;
   CHECK(tracer_session_queue(session, &queue, &made, NULL) == TRACER_ERROR_INVALID_ARGUMENT);
   queue.apart = 0;
-  queue.reserved = 1;
-  CHECK(tracer_session_queue(session, &queue, &made, NULL) == TRACER_WRONG_SIZE);
+  queue.wait_when_full = 2;
+  CHECK(tracer_session_queue(session, &queue, &made, NULL) == TRACER_ERROR_INVALID_ARGUMENT);
   context.reserved = 0;
   tracer_announcement announcement = TRACER_ANNOUNCEMENT_INIT;
   announcement.key = TRACER_KEY_IN_SLURM_JOB;

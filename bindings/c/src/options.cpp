@@ -207,7 +207,6 @@ Announcement announcement_of(const tracer_announcement& given) {
 
 QueueOptions queue_options(const tracer_queue_options& given) {
   QueueOptions options;
-  check_reserved(given.reserved, "options");
   static_cast<void>(flag(given.apart, "options->apart"));
   if (given.kind_count != 0) need(given.kinds, "options->kinds");
   for (std::size_t i = 0; i < given.kind_count; ++i) {
@@ -216,6 +215,7 @@ QueueOptions queue_options(const tracer_queue_options& given) {
     options.kinds.push_back(kind);
   }
   set_size(options.capacity_bytes, given.capacity_bytes);
+  if (flag(given.wait_when_full, "options->wait_when_full")) options.when_full = WhenFull::kWait;
   return options;
 }
 

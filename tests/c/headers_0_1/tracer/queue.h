@@ -27,7 +27,9 @@ typedef struct tracer_queue_options {
   size_t kind_count;
   uint64_t capacity_bytes; /* Most that waits at one time. When it is full, the oldest is dropped. 0: 64 MiB. */
   uint32_t apart;          /* 1: tracer_session_fd() is not readable for it, as another thread reads it. */
-  uint32_t reserved;       /* 0. */
+  uint32_t wait_when_full; /* 1: with TRACER_READER_OWN_THREAD the session waits for the reader instead, until it is
+                              stopped: nothing is lost of a replay. Not for live sessions, whose ring in the kernel
+                              fills meanwhile. */
 } tracer_queue_options;
 
 #define TRACER_QUEUE_OPTIONS_INIT \
