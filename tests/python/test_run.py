@@ -127,7 +127,7 @@ class Accounts(TempDir):
 
     def test_a_slow_callback_does_not_make_them_wrong(self):
         with tracer.session() as s:
-            s.on("process_exit", lambda event: time.sleep(3))
+            s.on("process_exit", lambda event: time.sleep(1))
             s.run(["true"])
             usage = s.run(["true"]).usage
             self.assertEqual((usage.processes, usage.failed), (1, 0))
