@@ -12,8 +12,11 @@ import python_builds
 import python_package
 import pythons
 
-MODULES = ("test_import", "test_session", "test_replay", "test_run", "test_labels", "test_bad_input", "test_bad_recordings",
-           "test_robust_threads", "test_robust_fork", "test_robust_interrupt", "test_robust_shutdown")
+# What Pythons differ in.
+MODULES = ("test_import", "test_session", "test_labels", "test_robust_threads", "test_robust_fork")
+# All that need no other package: with scripts/python_tests.
+MORE_MODULES = ("test_replay", "test_run", "test_bad_input", "test_bad_arguments", "test_bad_recordings", "test_label_edges",
+                "test_robust_interrupt", "test_robust_shutdown")
 FIRST = """
 import sys, sysconfig, tracer._core, tracer, subprocess
 free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
@@ -27,6 +30,7 @@ with tracer.session() as session:
 assert [event.context.task for event in exits] == ["first"], exits
 """
 GET = "TRACER_GET_PYTHONS"
+ALL = "TRACER_ALL_MODULES"
 
 
 class OtherPythons(unittest.TestCase):
@@ -35,7 +39,8 @@ class OtherPythons(unittest.TestCase):
             package = python_builds.built_package(python)
         except python_package.NotThere as error:
             self.fail(str(error))
-        for words in (("-c", FIRST), ("-m", "unittest", "-v", *MODULES)):
+        modules = (*MODULES, *(MORE_MODULES if os.environ.get(ALL) else ()))
+        for words in (("-c", FIRST), ("-m", "unittest", "-v", *modules)):
             status, text = python_builds.run(python, package, *words)
             self.assertEqual(status, 0, f"Python {python.name}:\n{text[-6000:]}")
         print(f"Python {python.name}: {text.strip().splitlines()[-3]}", flush=True)
