@@ -68,8 +68,8 @@ struct SessionOptions {
 class TRACER_EXPORT Session {
  public:
   /// Loads and checks everything; delivers nothing before start().
-  /// Throws Error with all that is missing: kPermission (CAP_BPF, CAP_PERFMON), kNoBtf, kKernelTooOld, kProgramRefused,
-  /// kFilterNamesNothing, kInvalidArgument, kInvalidRules, kFileUnreadable, kNoMemory.
+  /// Throws Error with all that is missing: kPermission (CAP_BPF, CAP_PERFMON), kNoBtf, kKernelTooOld, kPidNamespace,
+  /// kProgramRefused, kFilterNamesNothing, kInvalidArgument, kInvalidRules, kFileUnreadable, kNoMemory.
   explicit Session(SessionOptions options);
   /// With another source than the kernel: a recording, or a FakeSource in tests.
   Session(Source source, SessionOptions options);

@@ -17,6 +17,7 @@ FAMILIES = {
     106: tracer.InvalidArgumentError, 107: tracer.InvalidArgumentError, 108: tracer.OutOfMemoryError,
     110: tracer.RecordingError, 111: tracer.RecordingError, 112: tracer.RecordingError, 113: tracer.RecordingError,
     114: tracer.RecordingError, 115: tracer.RulesError, 116: tracer.CallbackError, 117: tracer.RecordingError,
+    118: tracer.UnsupportedKernelError,
     120: tracer.CommandError, 121: tracer.CommandError, 122: tracer.InvalidArgumentError,
 }
 

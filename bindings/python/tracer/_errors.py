@@ -93,7 +93,8 @@ class NotPermittedError(TracerError, PermissionError):  # type: ignore[override]
 
 
 class UnsupportedKernelError(TracerError):
-    """The kernel lacks something, or refused a program (TRC103 to TRC105)."""
+    """The kernel lacks something, or refused a program, or this process is in a pid namespace of its own (TRC103 to TRC105,
+    TRC118)."""
 
 
 class OutOfMemoryError(TracerError, MemoryError):
@@ -151,6 +152,7 @@ _BY_NUMBER: dict[int, type[TracerError]] = {
     115: RulesError,
     116: CallbackError,
     117: RecordingError,
+    118: UnsupportedKernelError,
     120: CommandError,
     121: CommandError,
     122: InvalidArgumentError,

@@ -2,6 +2,7 @@
 #include "source/kernel/kernel_support.hpp"
 
 #include <linux/capability.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +43,24 @@ CheckItem capability_item(std::uint64_t held, unsigned capability, const char* n
   return item;
 }
 
+/// The kernel side knows processes by their pids in the initial namespace: those that a caller in another one names,
+/// and its /proc, would be taken for others.
+CheckItem pid_namespace_item() {
+  constexpr ino_t kInitial = 0xEFFFFFFC;  // PROC_PID_INIT_INO, since 3.8.
+  CheckItem item;
+  item.name = "initial pid namespace";
+  item.effect = "pids that mean the same here and in the kernel";
+  struct stat status {};
+  item.available = ::stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == kInitial;
+  if (!item.available)
+    item.problem = Problem{ErrorCode::kPidNamespace,
+                           0,
+                           "this process is in a pid namespace of its own, as in a container: pids mean others here",
+                           "trace from outside of it, or start the container with the host's pids (--pid=host)",
+                           {}};
+  return item;
+}
+
 }  // namespace
 
 CheckReport check_kernel(const KernelTypes& types, std::span<const std::unique_ptr<KernelFamily>> families) {
@@ -50,6 +69,7 @@ CheckReport check_kernel(const KernelTypes& types, std::span<const std::unique_p
   report.items.push_back(capability_item(held, CAP_BPF, "CAP_BPF", "loading programs"));
   report.items.push_back(
       capability_item(held, CAP_PERFMON, "CAP_PERFMON", "attaching to tracepoints, reading kernel fields"));
+  report.items.push_back(pid_namespace_item());
 
   CheckItem btf;
   btf.name = "kernel type information";
