@@ -36,6 +36,7 @@ TRACER_EXPORT User find_user(const std::string& name_or_uid);
 /// Absent: with the rights of the caller. Throws Error: kFileUnwritable, kPermission.
 TRACER_EXPORT int open_as(const std::optional<User>& user, const std::filesystem::path& file);
 
+/// The command of an ordinary user inherits no capabilities, as those of the caller are for tracing.
 struct CommandOptions {
   std::vector<std::string> argv;  ///< Not empty. The first word is looked up in PATH, unless it has a '/'.
   std::optional<User> user = {};  ///< Absent: who the caller is. With USER, LOGNAME and HOME of that user.

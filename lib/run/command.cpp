@@ -143,6 +143,7 @@ ssize_t receive(int channel, void* data, std::size_t size) noexcept {
   Report failure{Failed::kUser, 0};
   if (!plan.user || internal::become(*plan.user)) {
     failure.what = Failed::kExec;
+    internal::drop_inherited_capabilities();
     if (plan.prepare) plan.prepare();
     execute(plan);
   }
@@ -171,6 +172,7 @@ pid_t start_at_once(Plan& plan, volatile int& error_number) noexcept {
   if (pid == 0) {
     forget_handlers();
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    internal::drop_inherited_capabilities();
     if (plan.prepare) plan.prepare();
     execute(plan);
     error_number = errno;

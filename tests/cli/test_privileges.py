@@ -3,10 +3,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 
 import support
-from support import NOBODY, TRACERD, of_kind, parse_lines
+from support import NOBODY, TRACERD, of_kind, parse_lines, text_of, wait_until
+
+# CAP_DAC_READ_SEARCH, CAP_KILL, CAP_SYS_PTRACE, CAP_PERFMON, CAP_BPF
+NEEDED = 1 << 2 | 1 << 5 | 1 << 19 | 1 << 38 | 1 << 39
 
 
 class Users(support.TestCase):
@@ -69,17 +73,43 @@ class WithoutPrivileges(support.TestCase):
         for capability in ("CAP_BPF", "CAP_PERFMON", "setcap"):
             self.assertIn(capability, result.stderr)
 
+    def start_with(self, capabilities, *words):
+        every = ",".join("+" + capability for capability in capabilities.split(","))
+        return self.start("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", f"--inh-caps={every}",
+                          f"--ambient-caps={every}", "--", self.binary, *words, cwd="/", stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def with_capabilities(self, capabilities, *words):
+        process = self.start_with(capabilities, *words)
+        stdout, stderr = process.communicate(timeout=support.DEADLINE_SECONDS)
+        return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
+
     def test_two_capabilities_are_enough(self):
-        with_two = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-                    "--inh-caps=+bpf,+perfmon", "--ambient-caps=+bpf,+perfmon", "--"]
-        result = subprocess.run([*with_two, self.binary, "run", "--json", "-", "--", "sleep", "0.3"], cwd="/",
-                                capture_output=True, text=True, timeout=support.DEADLINE_SECONDS, check=False)
+        result = self.with_capabilities("bpf,perfmon", "run", "--json", "-", "--", "sleep", "0.3")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("complete: 1 of 1 ended processes seen", result.stderr)
         self.assertNotIn("without ", result.stderr)
         exit_event, = of_kind(parse_lines(result.stdout), "process_exit")
         self.assertEqual(exit_event["uid"], NOBODY)
         self.assertGreater(exit_event["ledger"]["sleep_ns"], 250_000_000)
+
+    def test_ambient_capabilities_are_not_the_command_s(self):
+        result = self.with_capabilities("bpf,perfmon,dac_read_search", "run", "--", "sh", "-c",
+                                        "grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status; cat /etc/shadow > /dev/null")
+        self.assertEqual({line.split()[1] for line in result.stdout.splitlines()}, {"0" * 16}, result.stdout)
+        self.assertNotEqual(result.returncode, 0)
+
+    def test_what_tracing_needs_no_more_is_given_up_without_root_as_well(self):
+        watch = self.start_with("bpf,perfmon,sys_admin,dac_override,setpcap", "watch", "--host", "--record", "/dev/null")
+        wait_until(lambda: "NoNewPrivs:\t1" in text_of(f"/proc/{watch.pid}/status"), "no new privileges")
+        sets = dict(line.split(":\t") for line in text_of(f"/proc/{watch.pid}/status").splitlines() if "Cap" in line)
+        watch.send_signal(signal.SIGINT)
+        watch.communicate(timeout=support.DEADLINE_SECONDS)
+        two = 1 << 38 | 1 << 39
+        self.assertEqual({name: int(value, 16) & ~two for name, value in sets.items()},
+                         dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd"), 0)
+                         | {"CapBnd": int(sets["CapBnd"], 16) & ~two & NEEDED})
+        self.assertEqual((int(sets["CapInh"], 16), int(sets["CapAmb"], 16)), (0, 0))
 
     def test_watch_says_which_capabilities_are_missing(self):
         self.assert_fails(self.as_nobody("watch", "--host"), 1, "TRC102")
