@@ -13,14 +13,15 @@
 #include <tracer/recording.hpp>
 
 #include "commands.hpp"
+#include "printable.hpp"
 #include "say.hpp"
 #include "task_files.hpp"
 
 namespace tracerd {
 namespace {
 
-constexpr mode_t kFileMode = 0644;
-constexpr mode_t kFolderMode = 0755;
+constexpr mode_t kFileMode = 0600;
+constexpr mode_t kFolderMode = 0700;
 
 [[noreturn]] void refuse(const std::string& what) {
   throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, what, {}, {}});
@@ -59,7 +60,7 @@ int export_command(const Options& options) {
   tracer::RecordingReader reader(options.file);
   TaskFiles tasks;
   while (const auto event = reader.next()) tasks.add(*event);
-  if (tasks.empty()) say("tracerd: {}: no task ended in it\n", options.file);
+  if (tasks.empty()) say("tracerd: {}: no task ended in it\n", printable(options.file));
   if (options.trace) write_file(*options.trace, tasks.trace(reader.host().wall_offset_ns));
   if (options.benchmark) {
     if (::mkdir(options.benchmark->c_str(), kFolderMode) != 0 && errno != EEXIST)

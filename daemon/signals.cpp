@@ -15,6 +15,7 @@ Signals::Signals() {
   struct sigaction action {};
   action.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &action, &pipe_before_);
+  ::sigaction(SIGXFSZ, &action, &size_before_);
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, &child_before_);
   fd_ = ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -30,6 +31,7 @@ Signals::~Signals() {
 
 void Signals::restore() const noexcept {
   ::sigaction(SIGPIPE, &pipe_before_, nullptr);
+  ::sigaction(SIGXFSZ, &size_before_, nullptr);
   ::sigaction(SIGCHLD, &child_before_, nullptr);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }

@@ -13,8 +13,9 @@ struct Signal {
   bool from_terminal = false;  ///< By a key: the whole foreground group has it, the command too.
 };
 
-/// Receives signals as data. For its lifetime they are blocked in this thread; SIGPIPE is ignored, as a reader that
-/// goes away is an error of its file; and SIGCHLD is not ignored, as that would hide how the command ended.
+/// Receives signals as data. For its lifetime they are blocked in this thread; SIGPIPE and SIGXFSZ are ignored, as a
+/// reader that goes away and a file that may not grow are errors of that file; and SIGCHLD is not ignored, as that
+/// would hide how the command ended.
 class Signals {
  public:
   Signals();
@@ -33,6 +34,7 @@ class Signals {
  private:
   sigset_t before_{};
   struct sigaction pipe_before_ {};
+  struct sigaction size_before_ {};
   struct sigaction child_before_ {};
   int fd_ = -1;
 };

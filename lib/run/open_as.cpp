@@ -20,8 +20,9 @@ using internal::UniqueFd;
 
 namespace {
 
-constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC;
-constexpr mode_t kMode = 0644;
+constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+/// What is recorded names files and folders that others may not see.
+constexpr mode_t kMode = 0600;
 
 /// What the helper has to say; with a descriptor if nothing has failed.
 struct Answer {

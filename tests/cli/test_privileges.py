@@ -127,6 +127,7 @@ class WithoutPrivileges(support.TestCase):
     def test_dump_needs_no_privileges(self):
         recording = self.path("recording")
         self.tracerd("run", "--record", recording, "--", "true")
+        os.chmod(recording, 0o644)
         self.assertEqual(self.as_nobody("dump", recording).returncode, 0)
 
 
