@@ -13,6 +13,7 @@
 #include <tracer/report.hpp>
 
 #include "commands.hpp"
+#include "printable.hpp"
 #include "report_text.hpp"
 #include "say.hpp"
 #include "screen.hpp"
@@ -60,7 +61,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
   trace_fd_ = outputs.trace_fd;
   trace_name_ = options.trace.value_or("");
   for (const tracer::Problem& problem : session_.rule_problems())
-    say("tracerd: a rule is left out: {}\n", problem.what);
+    say("tracerd: a rule is left out: {}\n", printable_lines(problem.what));
   const auto add = [this](const std::string& name, std::unique_ptr<tracer::Sink> sink) {
     outputs_.push_back({name, session_.add_sink(std::move(sink))});
   };
@@ -113,7 +114,7 @@ void Capture::report_problems() {
     const auto problem = output.sink.problem();
     if (!problem || output.reported) continue;
     output.reported = true;
-    say("tracerd: {}: {}\n", output.name, tracer::Error(*problem).what());
+    say("tracerd: {}: {}\n", printable(output.name), printable_lines(tracer::Error(*problem).what()));
   }
 }
 
@@ -123,7 +124,7 @@ void Capture::write_trace() {
     if (::ftruncate(*trace_fd_, 0) != 0) errno = 0;
     write_text(*trace_fd_, tasks_.trace(session_.host().wall_offset_ns), trace_name_);
   } catch (const tracer::Error& error) {
-    say("tracerd: {}\n", error.what());
+    say("tracerd: {}\n", printable_lines(error.what()));
   }
   ::close(*trace_fd_);
 }
@@ -135,7 +136,8 @@ void Capture::finish(const std::string& title) {
   report_problems();
   for (const Output& output : outputs_)
     if (const std::uint64_t dropped = output.sink.dropped(); dropped != 0)
-      say("tracerd: {}: {} events are missing, as it could not be written fast enough\n", output.name, dropped);
+      say("tracerd: {}: {} events are missing, as it could not be written fast enough\n", printable(output.name),
+          dropped);
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.families(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
