@@ -52,7 +52,11 @@ int run_command(const Options& options) {
   const std::optional<tracer::User> user = user_to_run_as(options.user);
   const Outputs outputs = open_outputs(options, user);
   Signals signals;
-  tracer::Command command({options.words, user, [&signals] { signals.restore(); }});
+  tracer::Command command({.argv = options.words,
+                           .user = user,
+                           .prepare = [&signals] { signals.restore(); },
+                           // Under sudo the terminal is that of who called it.
+                           .owns_terminal = !options.user});
   tracer::Filter filter;
   filter.include_tree(command.pid(), options.context);
   Capture capture(std::move(filter), options, outputs, command.pid());

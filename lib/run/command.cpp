@@ -19,6 +19,7 @@
 #include "base/reached.hpp"
 #include "base/unique_fd.hpp"
 #include "run/reap.hpp"
+#include "run/typing_filter.hpp"
 #include "run/user.hpp"
 
 extern char** environ;
@@ -88,6 +89,7 @@ std::vector<std::string> candidates_for(const std::string& name, const std::vect
 struct Plan {
   explicit Plan(const CommandOptions& options)
       : user(options.user),
+        may_type(!options.user || options.user->uid == ::geteuid() || options.owns_terminal),
         prepare(options.prepare),
         environment(environment_of(options)),
         candidates(candidates_for(options.argv.front(), environment)),
@@ -100,6 +102,7 @@ struct Plan {
   }
 
   const std::optional<User>& user;
+  bool may_type;
   const std::function<void()>& prepare;
   std::vector<std::string> environment;
   std::vector<std::string> candidates;
@@ -141,7 +144,7 @@ ssize_t receive(int channel, void* data, std::size_t size) noexcept {
   char go = 0;
   if (receive(channel, &go, sizeof go) != sizeof go) ::_exit(125);
   Report failure{Failed::kUser, 0};
-  if (!plan.user || internal::become(*plan.user)) {
+  if ((plan.may_type || internal::refuse_typing()) && (!plan.user || internal::become(*plan.user))) {
     failure.what = Failed::kExec;
     internal::drop_inherited_capabilities();
     if (plan.prepare) plan.prepare();
