@@ -45,6 +45,16 @@ void Signals::suspend() const noexcept {
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);
 }
 
+bool asks_for_end(const Signal& signal) noexcept {
+  return signal.number == SIGINT || signal.number == SIGTERM || signal.number == SIGHUP || signal.number == SIGQUIT;
+}
+
+bool Signals::end_is_asked_for() noexcept {
+  bool asked = false;
+  while (const auto signal = next()) asked = asks_for_end(*signal) || asked;
+  return asked;
+}
+
 std::optional<Signal> Signals::next() noexcept {
   signalfd_siginfo info{};
   if (::read(fd_, &info, sizeof info) != sizeof info) return std::nullopt;

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import termios
 import time
 
 import support
@@ -77,9 +78,13 @@ class Stopped(support.TestCase):
 
     def test_the_table_comes_when_the_terminal_goes_on(self):
         terminal = Terminal(self, TRACERD, "run", "--no-live", "--", PYTHON, "-c", self.STOP)
+        command = f"/proc/{terminal.pid}/task/{terminal.pid}/children"
         time.sleep(1)
+        wait_until(lambda: text_of(command) == "", "the command's end")
         self.assertEqual(os.waitpid(terminal.pid, os.WNOHANG), (0, 0))
-        terminal.write("\x11")
+        with open(os.readlink(f"/proc/{terminal.pid}/fd/0"), "r+b", buffering=0,
+                  opener=lambda name, flags: os.open(name, flags | os.O_NOCTTY)) as own:
+            termios.tcflow(own, termios.TCOON)
         terminal.read_until("nothing lost")
         self.assertEqual(terminal.exit_status(), 0)
 
