@@ -29,9 +29,15 @@ std::optional<tracer::User> user_to_run_as(const std::optional<std::string>& wan
     return user;
   }
   const char* caller = std::getenv("SUDO_UID");
-  const bool is_number = caller != nullptr && *caller != '\0' &&
-                         std::string_view(caller).find_first_not_of("0123456789") == std::string_view::npos;
-  if (::geteuid() != 0 || !is_number) return std::nullopt;
+  if (::geteuid() != 0 || caller == nullptr) return std::nullopt;
+  const std::string_view digits = caller;
+  // To go on would be to run the command as root.
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
+    throw tracer::Error({tracer::ErrorCode::kNoSuchUser,
+                         0,
+                         fmt::format("SUDO_UID is '{}', which is no user's number", digits),
+                         "use sudo, or unset SUDO_UID, or name the user with --user",
+                         {}});
   return tracer::find_user(caller);
 }
 

@@ -44,6 +44,9 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
+/// What names places of the caller, which another user must not take for his own.
+constexpr std::string_view kOfUser[] = {"HOME=", "SHELL=", "MAIL=", "XDG_RUNTIME_DIR=", "DBUS_SESSION_BUS_ADDRESS="};
+
 /// The environment of the command, with the names of the user to run as.
 std::vector<std::string> environment_of(const CommandOptions& options) {
   const std::optional<User>& user = options.user;
@@ -52,10 +55,12 @@ std::vector<std::string> environment_of(const CommandOptions& options) {
     own = {"USER=" + user->name, "LOGNAME=" + user->name};
     if (user->home) own.push_back("HOME=" + *user->home);
   }
+  const bool changes = user && user->uid != ::geteuid();
   std::vector<std::string> all;
   const auto add = [&](std::string_view entry) {
     bool replaced = false;
     for (const std::string& each : own) replaced = replaced || entry.starts_with(each.substr(0, each.find('=') + 1));
+    for (const std::string_view name : kOfUser) replaced = replaced || (changes && entry.starts_with(name));
     if (!replaced) all.emplace_back(entry);
   };
   if (options.environment) {

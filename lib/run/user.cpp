@@ -88,7 +88,8 @@ User find_user(const std::string& name_or_uid) {
   User user;
   const auto numeric = number<uid_t>(name_or_uid);
   const auto uid = uid_text ? number<uid_t>(*uid_text) : numeric;
-  if (!uid)
+  // All ones: for the kernel "as before", and the command would run as root.
+  if (!uid || *uid == static_cast<uid_t>(-1))
     throw Error({ErrorCode::kNoSuchUser,
                  0,
                  fmt::format("there is no user {}", name_or_uid),

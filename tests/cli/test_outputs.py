@@ -25,6 +25,21 @@ class Rights(support.TestCase):
         self.tracerd("export", "--trace", self.path("trace"), self.path("r"), umask=0o022)
         self.assertEqual(stat.S_IMODE(os.stat(self.path("trace")).st_mode), 0o600)
 
+    def test_root_follows_no_link_that_somebody_may_have_planted(self):
+        with open(self.path("precious"), "w", encoding="ascii") as file:
+            file.write("precious")
+        os.symlink(self.path("precious"), self.path("out"))
+        os.chown(self.path("out"), support.NOBODY, support.NOBODY, follow_symlinks=False)
+        for option in ("--record", "--json", "--trace"):
+            result = self.tracerd("run", option, self.path("out"), "--", "touch", self.path("ran"))
+            self.assert_fails(result, 125, "TRC114")
+        self.assertEqual(text_of(self.path("precious")), "precious")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_its_own_links_are_followed(self):
+        result = self.tracerd("run", "--json", "/dev/stdout", "--", "true")
+        self.assertEqual(parse_lines(result.stdout)[-1]["kind"], "session_end")
+
     def test_a_file_that_is_there_keeps_its_mode(self):
         with open(self.path("json"), "w", encoding="ascii") as file:
             os.fchmod(file.fileno(), 0o640)

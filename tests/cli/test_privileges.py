@@ -37,6 +37,25 @@ class Users(support.TestCase):
         exits = of_kind(self.dump(recording), "process_exit")
         self.assertEqual([event["uid"] for event in exits], [NOBODY])
 
+    def test_a_caller_of_sudo_that_is_no_number_is_refused(self):
+        for uid in ("1000x", "", "-1", " 0"):
+            with self.subTest(uid=uid):
+                result = self.tracerd("run", "--", "touch", self.path("ran"), env=dict(os.environ, SUDO_UID=uid))
+                self.assert_fails(result, 125, "TRC122")
+                self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_the_number_that_means_no_change_is_no_user(self):
+        for options, environment in ((["--user", "4294967295"], {}), ([], {"SUDO_UID": "4294967295"})):
+            result = self.tracerd("run", *options, "--", "id", "-u", env=os.environ | environment)
+            self.assert_fails(result, 125, "TRC122")
+
+    def test_who_has_no_home_gets_none_of_root_s(self):
+        environment = dict(os.environ, HOME="/root", SHELL="/bin/bash", XDG_RUNTIME_DIR="/run/user/0", MAIL="/var/mail/root")
+        result = self.tracerd("run", "--user", "54321", "--", "env", env=environment)
+        names = {line.split("=")[0] for line in result.stdout.splitlines()}
+        self.assertIn("PATH", names)
+        self.assertEqual(names & {"HOME", "SHELL", "XDG_RUNTIME_DIR", "MAIL"}, set())
+
     def test_under_sudo_a_folder_of_root_is_not_written_to(self):
         environment = dict(os.environ, SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY))
         self.assert_fails(self.tracerd("run", "--record", self.path("r"), "--", "true", env=environment), 125, "TRC114")
