@@ -87,8 +87,8 @@ struct CgroupMemory {
 };
 
 /// Not thread-safe. Its memory grows with the number of different tools up to kMostTools, of steps, of tasks up to
-/// kMostTasks, and of processes that live at once, not with how many have lived. What it keeps besides is bounded: kMaxFailures failures,
-/// 256 cgroups, and 65,536 processes that pipes may join.
+/// kMostTasks, and of processes that live at once, not with how many have lived. What it keeps besides is bounded:
+/// kMaxFailures failures, 256 cgroups, and 65,536 processes that pipes may join.
 class TRACER_EXPORT Summary {
  public:
   static constexpr std::size_t kMaxFailures = 100;  ///< Different ones.
