@@ -9,10 +9,14 @@
 #include <cerrno>
 #include <cstdio>
 
+#include <fmt/format.h>
+
 #include <tracer/error.hpp>
 #include <tracer/report.hpp>
 
 #include "commands.hpp"
+#include "patient_write.hpp"
+#include "printable.hpp"
 #include "report_text.hpp"
 #include "say.hpp"
 #include "screen.hpp"
@@ -21,6 +25,8 @@ namespace tracerd {
 namespace {
 
 constexpr std::chrono::milliseconds kLastSwitchWait{2000};
+/// As long as sinks have.
+constexpr std::chrono::milliseconds kLongestTraceWait{2000};
 
 tracer::SessionOptions session_options(tracer::Filter filter, const Options& given) {
   tracer::SessionOptions options;
@@ -60,7 +66,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
   trace_fd_ = outputs.trace_fd;
   trace_name_ = options.trace.value_or("");
   for (const tracer::Problem& problem : session_.rule_problems())
-    say("tracerd: a rule is left out: {}\n", problem.what);
+    say("tracerd: a rule is left out: {}\n", printable_lines(problem.what));
   const auto add = [this](const std::string& name, std::unique_ptr<tracer::Sink> sink) {
     outputs_.push_back({name, session_.add_sink(std::move(sink))});
   };
@@ -95,7 +101,8 @@ std::vector<std::string> Capture::command_argv() const {
 void Capture::poll(std::chrono::milliseconds timeout) {
   session_.poll(timeout);
   live_.update();
-  report_problems();
+  // What a stopped terminal would not take now is reported later.
+  if (takes_text(STDERR_FILENO)) say("{}", new_problems());
 }
 
 void Capture::suspend(const Signals& signals) {
@@ -108,38 +115,46 @@ bool Capture::follows_any() const {
   return std::any_of(totals.begin(), totals.end(), [](const tracer::ContextTotals& each) { return each.living != 0; });
 }
 
-void Capture::report_problems() {
+std::string Capture::new_problems() {
+  std::string text;
   for (Output& output : outputs_) {
     const auto problem = output.sink.problem();
     if (!problem || output.reported) continue;
     output.reported = true;
-    say("tracerd: {}: {}\n", output.name, tracer::Error(*problem).what());
+    text += fmt::format("tracerd: {}: {}\n", printable(output.name), printable_lines(tracer::Error(*problem).what()));
   }
+  return text;
 }
 
-void Capture::write_trace() {
-  if (!trace_fd_) return;
+/// What went wrong.
+std::string Capture::write_trace() {
+  if (!trace_fd_) return {};
+  std::string problem;
   try {
     if (::ftruncate(*trace_fd_, 0) != 0) errno = 0;
-    write_text(*trace_fd_, tasks_.trace(session_.host().wall_offset_ns), trace_name_);
+    const auto until = std::chrono::steady_clock::now() + kLongestTraceWait;
+    const auto go_on = [until] { return std::chrono::steady_clock::now() < until; };
+    write_text(*trace_fd_, tasks_.trace(session_.host().wall_offset_ns), trace_name_, go_on);
   } catch (const tracer::Error& error) {
-    say("tracerd: {}\n", error.what());
+    problem = fmt::format("tracerd: {}\n", printable_lines(error.what()));
   }
   ::close(*trace_fd_);
+  return problem;
 }
 
-void Capture::finish(const std::string& title) {
+void Capture::finish(const std::string& title, Signals& signals) {
   session_.stop();
   live_.clear();
-  write_trace();
-  report_problems();
+  std::string text = write_trace() + new_problems();
   for (const Output& output : outputs_)
     if (const std::uint64_t dropped = output.sink.dropped(); dropped != 0)
-      say("tracerd: {}: {} events are missing, as it could not be written fast enough\n", output.name, dropped);
+      text += fmt::format("tracerd: {}: {} events are missing, as it could not be written fast enough\n",
+                          printable(output.name), dropped);
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.families(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
-  say("{}", format_report(title, tracer::make_report(summary_, figures), by_, terminal_columns()));
+  text += format_report(title, tracer::make_report(summary_, figures), by_, terminal_columns());
+  write_patiently(STDERR_FILENO, text, [&signals] { return !signals.end_is_asked_for(); });
 }
 
 }  // namespace tracerd

@@ -43,8 +43,9 @@ class Capture {
   void poll(std::chrono::milliseconds timeout);
   /// For ^Z: stops with the terminal as it was.
   void suspend(const Signals& signals);
-  /// Ends the session and prints the table. `title` is what was traced.
-  void finish(const std::string& title);
+  /// Ends the session and prints the table. `title` is what was traced. Where the terminal takes no text, it waits
+  /// until a signal asks for the end.
+  void finish(const std::string& title, Signals& signals);
   /// By the kernel's count, which is cheaper than to ask which ones live.
   bool follows_any() const;
   std::uint64_t exits() const noexcept { return summary_.exits(); }
@@ -55,8 +56,8 @@ class Capture {
 
  private:
   void on_event(const tracer::Event& event);
-  void report_problems();
-  void write_trace();
+  std::string new_problems();
+  std::string write_trace();
 
   tracer::Session session_;
   tracer::Summary summary_;

@@ -7,13 +7,14 @@
 #include <tracer/host.hpp>
 
 #include "commands.hpp"
+#include "printable.hpp"
 
 namespace tracerd {
 
 int check_command(const Options& options) {
   if (options.rules) {
     tracer::check_engine_rules(*options.rules);
-    fmt::print("{}: no mistakes\n", *options.rules);
+    fmt::print("{}: no mistakes\n", printable(*options.rules));
     return 0;
   }
   const tracer::HostInfo host = tracer::this_host();

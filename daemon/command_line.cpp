@@ -141,7 +141,8 @@ std::unique_ptr<CLI::App> make_app() {
   app->require_subcommand(1);
   CLI::App& run = *app->add_subcommand("run", kRunDescription);
   add_tracing_options(run);
-  add(run, "--user", "NAME|UID", "Run the command as this user (default: yourself, also under sudo)");
+  add(run, "--user", "NAME|UID",
+      "Run the command as this user (default: yourself, also under sudo); it can't type for you");
   run.footer(kRunFooter);
   CLI::App& watch = *app->add_subcommand("watch", kWatchDescription);
   add(watch, "--pid", "N", "This process and its descendants");

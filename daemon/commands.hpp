@@ -2,6 +2,7 @@
 /// One function a command; each returns tracerd's exit status and throws tracer::Error.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,8 @@ int watch_command(const Options& options);
 int dump_command(const Options& options);
 int explain_command(const Options& options);
 int export_command(const Options& options);
-/// Throws tracer::Error(kFileUnwritable).
-void write_text(int fd, std::string_view text, const std::string& name);
+/// Throws tracer::Error(kFileUnwritable), also if it takes no text and `go_on` says no.
+void write_text(int fd, std::string_view text, const std::string& name, const std::function<bool()>& go_on);
 int check_command(const Options& options);
 
 /// Of a `run` that failed before the command ran.

@@ -13,6 +13,7 @@
 
 #include "commands.hpp"
 #include "explanation.hpp"
+#include "printable.hpp"
 #include "say.hpp"
 
 namespace tracerd {
@@ -77,18 +78,19 @@ int dump_command(const Options& options) {
   }
   if (std::fflush(stdout) != 0)
     throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, "can't write to standard output", {}, {}});
+  const std::string shown = printable(name);
   const tracer::RecordingDamage& damage = reader.damage();
   if (damage.skipped_bytes != 0)
-    say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", name, damage.skipped_bytes);
+    say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", shown, damage.skipped_bytes);
   if (damage.skipped_events != 0)
-    say("tracerd: {}: {} events are of unknown kinds: a newer libtracer may know them\n", name, damage.skipped_events);
+    say("tracerd: {}: {} events are of unknown kinds: a newer libtracer may know them\n", shown, damage.skipped_events);
   if (damage.missing_frames != 0)
-    say("tracerd: {}: {} frames are missing: the writer could not write them, or the file was cut in between\n", name,
+    say("tracerd: {}: {} frames are missing: the writer could not write them, or the file was cut in between\n", shown,
         damage.missing_frames);
   if (damage.read_error != 0)
-    say("tracerd: {}: reading failed before the end: {}\n", name, std::strerror(damage.read_error));
+    say("tracerd: {}: reading failed before the end: {}\n", shown, std::strerror(damage.read_error));
   else if (damage.truncated)
-    say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", name);
+    say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", shown);
   return 0;
 }
 

@@ -13,14 +13,16 @@
 #include <tracer/recording.hpp>
 
 #include "commands.hpp"
+#include "patient_write.hpp"
+#include "printable.hpp"
 #include "say.hpp"
 #include "task_files.hpp"
 
 namespace tracerd {
 namespace {
 
-constexpr mode_t kFileMode = 0644;
-constexpr mode_t kFolderMode = 0755;
+constexpr mode_t kFileMode = 0600;
+constexpr mode_t kFolderMode = 0700;
 
 [[noreturn]] void refuse(const std::string& what) {
   throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, what, {}, {}});
@@ -28,24 +30,24 @@ constexpr mode_t kFolderMode = 0755;
 
 }  // namespace
 
-void write_text(int fd, std::string_view text, const std::string& name) {
-  while (!text.empty()) {
-    const ssize_t put = ::write(fd, text.data(), text.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) refuse(fmt::format("can't write {}", name));
-    text.remove_prefix(static_cast<std::size_t>(put));
-  }
+void write_text(int fd, std::string_view text, const std::string& name, const std::function<bool()>& go_on) {
+  const Written written = write_patiently(fd, text, go_on);
+  if (written == Written::kFailed) refuse(fmt::format("can't write {}", name));
+  if (written == Written::kAll) return;
+  errno = 0;
+  refuse(fmt::format("{} was given up, as it took no data", name));
 }
 
 namespace {
 
 /// "-" is standard output.
 void write_file(const std::string& name, std::string_view text) {
-  if (name == "-") return write_text(STDOUT_FILENO, text, "standard output");
+  const auto go_on = [] { return true; };
+  if (name == "-") return write_text(STDOUT_FILENO, text, "standard output", go_on);
   const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode);
   if (fd < 0) refuse(fmt::format("can't create {}", name));
   try {
-    write_text(fd, text, name);
+    write_text(fd, text, name, go_on);
   } catch (...) {
     ::close(fd);
     throw;
@@ -59,7 +61,7 @@ int export_command(const Options& options) {
   tracer::RecordingReader reader(options.file);
   TaskFiles tasks;
   while (const auto event = reader.next()) tasks.add(*event);
-  if (tasks.empty()) say("tracerd: {}: no task ended in it\n", options.file);
+  if (tasks.empty()) say("tracerd: {}: no task ended in it\n", printable(options.file));
   if (options.trace) write_file(*options.trace, tasks.trace(reader.host().wall_offset_ns));
   if (options.benchmark) {
     if (::mkdir(options.benchmark->c_str(), kFolderMode) != 0 && errno != EEXIST)

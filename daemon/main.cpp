@@ -11,6 +11,7 @@
 #include <tracer/version.hpp>
 
 #include "commands.hpp"
+#include "printable.hpp"
 #include "say.hpp"
 
 namespace {
@@ -56,9 +57,9 @@ int main(int argc, char** argv) {
       throw;
     }
   } catch (const tracer::Error& error) {
-    tracerd::say("tracerd: {}\n", error.what());
+    tracerd::say("tracerd: {}\n", tracerd::printable_lines(error.what()));
   } catch (const std::exception& error) {
-    tracerd::say("tracerd: {}\n", error.what());
+    tracerd::say("tracerd: {}\n", tracerd::printable_lines(error.what()));
   }
   return failed;
 }

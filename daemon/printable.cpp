@@ -21,9 +21,12 @@ std::size_t printable_length(std::string_view text) {
   const bool control = first == 0xc2 && second < 0xa0;  // U+0080 to U+009F
   const bool too_long_or_no_character = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
                                         (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  const bool direction = first == 0xe2 && ((second == 0x80 && byte(2) >= 0xa8 && byte(2) <= 0xae) ||
-                                           (second == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9));
-  return control || too_long_or_no_character || direction ? 0 : length;
+  const auto third_within = [&](unsigned least, unsigned most) { return byte(2) >= least && byte(2) <= most; };
+  // Of no width, of direction, between lines: U+061C, U+200B to 200F, U+2028 to 202E, U+2066 to 2069.
+  const bool steers = (first == 0xd8 && second == 0x9c) ||
+                      (first == 0xe2 && second == 0x80 && (third_within(0x8b, 0x8f) || third_within(0xa8, 0xae))) ||
+                      (first == 0xe2 && second == 0x81 && third_within(0xa6, 0xa9));
+  return control || too_long_or_no_character || steers ? 0 : length;
 }
 
 }  // namespace
@@ -38,6 +41,13 @@ std::string printable(std::string_view text, std::size_t most) {
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+    out += printable(text.substr(0, end)) + '\n';
+  return out + printable(text);
 }
 
 }  // namespace tracerd

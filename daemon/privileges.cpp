@@ -29,19 +29,26 @@ std::optional<tracer::User> user_to_run_as(const std::optional<std::string>& wan
     return user;
   }
   const char* caller = std::getenv("SUDO_UID");
-  const bool is_number = caller != nullptr && *caller != '\0' &&
-                         std::string_view(caller).find_first_not_of("0123456789") == std::string_view::npos;
-  if (::geteuid() != 0 || !is_number) return std::nullopt;
+  if (::geteuid() != 0 || caller == nullptr) return std::nullopt;
+  const std::string_view digits = caller;
+  // To go on would be to run the command as root.
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
+    throw tracer::Error({tracer::ErrorCode::kNoSuchUser,
+                         0,
+                         fmt::format("SUDO_UID is '{}', which is no user's number", digits),
+                         "use sudo, or unset SUDO_UID, or name the user with --user",
+                         {}});
   return tracer::find_user(caller);
 }
 
 void drop_privileges() noexcept {
   constexpr std::uint64_t kNeeded = (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_KILL) |
                                     (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
-  if (::geteuid() != 0) return;
+  // Fails without CAP_SETPCAP: then nothing that is executed gets any, by the next line.
   for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
     if (((kNeeded >> capability) & 1u) == 0) ::prctl(PR_CAPBSET_DROP, capability);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
   if (::syscall(SYS_capget, &header, data) != 0) return;

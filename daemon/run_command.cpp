@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "capture.hpp"
 #include "commands.hpp"
+#include "patient_write.hpp"
 #include "privileges.hpp"
 #include "signals.hpp"
 #include "say.hpp"
@@ -52,7 +54,11 @@ int run_command(const Options& options) {
   const std::optional<tracer::User> user = user_to_run_as(options.user);
   const Outputs outputs = open_outputs(options, user);
   Signals signals;
-  tracer::Command command({options.words, user, [&signals] { signals.restore(); }});
+  tracer::Command command({.argv = options.words,
+                           .user = user,
+                           .prepare = [&signals] { signals.restore(); },
+                           // Under sudo the terminal is that of who called it.
+                           .owns_terminal = !options.user});
   tracer::Filter filter;
   filter.include_tree(command.pid(), options.context);
   Capture capture(std::move(filter), options, outputs, command.pid());
@@ -64,9 +70,10 @@ int run_command(const Options& options) {
   if (status) {
     capture.wait_for_last_switch();
   } else {
-    say("\ntracerd: detached; the command goes on as process {}\n", command.pid());
+    const std::string text = fmt::format("\ntracerd: detached; the command goes on as process {}\n", command.pid());
+    write_patiently(STDERR_FILENO, text, [&signals] { return !signals.end_is_asked_for(); });
   }
-  capture.finish(title_of(options, capture.command_argv()));
+  capture.finish(title_of(options, capture.command_argv()), signals);
   if (!status) return 128 + SIGINT;
   return WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
 }

@@ -15,6 +15,7 @@ Signals::Signals() {
   struct sigaction action {};
   action.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &action, &pipe_before_);
+  ::sigaction(SIGXFSZ, &action, &size_before_);
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, &child_before_);
   fd_ = ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -30,6 +31,7 @@ Signals::~Signals() {
 
 void Signals::restore() const noexcept {
   ::sigaction(SIGPIPE, &pipe_before_, nullptr);
+  ::sigaction(SIGXFSZ, &size_before_, nullptr);
   ::sigaction(SIGCHLD, &child_before_, nullptr);
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
@@ -41,6 +43,16 @@ void Signals::suspend() const noexcept {
   ::raise(SIGTSTP);
   ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);
+}
+
+bool asks_for_end(const Signal& signal) noexcept {
+  return signal.number == SIGINT || signal.number == SIGTERM || signal.number == SIGHUP || signal.number == SIGQUIT;
+}
+
+bool Signals::end_is_asked_for() noexcept {
+  bool asked = false;
+  while (const auto signal = next()) asked = asks_for_end(*signal) || asked;
+  return asked;
 }
 
 std::optional<Signal> Signals::next() noexcept {

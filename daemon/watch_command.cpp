@@ -33,9 +33,7 @@ void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
     capture.poll(milliseconds(0));
     while (const auto signal = signals.next()) {
       if (signal->number == SIGTSTP) capture.suspend(signals);
-      if (signal->number == SIGINT || signal->number == SIGTERM || signal->number == SIGHUP ||
-          signal->number == SIGQUIT)
-        return;
+      if (asks_for_end(*signal)) return;
     }
     const auto since = steady_clock::now() - last_check;
     const bool fewer = capture.exits() != exits;
@@ -65,7 +63,7 @@ int watch_command(const Options& options) {
   drop_privileges();
   if (::isatty(STDERR_FILENO) != 0) say("tracerd: watching; press Ctrl-C to stop and print the table\n");
   follow(capture, signals, options.pid.has_value());
-  capture.finish(title);
+  capture.finish(title, signals);
   return 0;
 }
 

@@ -32,10 +32,12 @@ struct User {
 /// they can't be asked.
 TRACER_EXPORT User find_user(const std::string& name_or_uid);
 
-/// Opens a file for writing with the rights of `user`, and creates it if it is not there; it is not cut. Close-on-exec.
-/// Absent: with the rights of the caller. Throws Error: kFileUnwritable, kPermission.
+/// Opens a file for writing with the rights of `user`, and creates it for its owner only if it is not there; it is not
+/// cut, and what is written is appended. Close-on-exec. Absent: with the rights of the caller. Throws Error:
+/// kFileUnwritable, kPermission.
 TRACER_EXPORT int open_as(const std::optional<User>& user, const std::filesystem::path& file);
 
+/// The command of an ordinary user inherits no capabilities, as those of the caller are for tracing.
 struct CommandOptions {
   std::vector<std::string> argv;  ///< Not empty. The first word is looked up in PATH, unless it has a '/'.
   std::optional<User> user = {};  ///< Absent: who the caller is. With USER, LOGNAME and HOME of that user.
@@ -48,6 +50,9 @@ struct CommandOptions {
   /// release() only reports whether it could. The caller's memory is not copied, however large it is. With a user it
   /// has no effect.
   bool at_once = false;
+  /// The terminal is that user's own, as under sudo. Else the command can't type into it (TIOCSTI), by a seccomp
+  /// filter.
+  bool owns_terminal = false;
 };
 
 /// How a command has ended.

@@ -86,13 +86,15 @@ struct CgroupMemory {
   bool followed_wholly = true;   ///< At each snapshot all processes in it were followed.
 };
 
-/// Not thread-safe. Its memory grows with the number of different tools and steps, of tasks up to kMostTasks, and of
-/// processes that live at once, not with how many have lived. What it keeps besides is bounded: kMaxFailures failures,
-/// 256 cgroups, and 65,536 processes that pipes may join.
+/// Not thread-safe. Its memory grows with the number of different tools up to kMostTools, of steps, of tasks up to
+/// kMostTasks, and of processes that live at once, not with how many have lived. What it keeps besides is bounded:
+/// kMaxFailures failures, 256 cgroups, and 65,536 processes that pipes may join.
 class TRACER_EXPORT Summary {
  public:
   static constexpr std::size_t kMaxFailures = 100;  ///< Different ones.
   static constexpr std::size_t kMostProcesses = 200;
+  /// Told apart, also in each task; those after them are one, "(others)": anybody can make up names.
+  static constexpr std::size_t kMostTools = 4096;
   static constexpr std::size_t kMostTasks = 20000;  ///< Told apart; those after them are one task of their step.
 
   Summary();

@@ -132,6 +132,8 @@ class JsonWriter {
         out_ += rest.front();
       } else if (byte < 0x20 || byte == 0x7f) {
         fmt::format_to(std::back_inserter(out_), "\\u{:04x}", byte);
+      } else if (const unsigned code = length > 1 ? steering_code(rest.substr(0, length)) : 0; code != 0) {
+        fmt::format_to(std::back_inserter(out_), "\\u{:04x}", code);
       } else {
         out_ += rest.substr(0, length);
       }

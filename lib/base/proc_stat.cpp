@@ -40,10 +40,13 @@ std::optional<ProcStat> read_proc_stat(pid_t pid) {
   const auto parent = number_at(fields, 2);
   const auto flags = number_at(fields, 7);
   const auto ticks = number_at(fields, 20);
+  const std::uint64_t arguments_begin = number_at(fields, 46).value_or(0);
+  const std::uint64_t arguments_end = number_at(fields, 47).value_or(0);
   if (!parent || !flags || !ticks) return std::nullopt;
   const std::uint64_t tick_ns = 1'000'000'000u / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   return ProcStat{static_cast<std::uint32_t>(*parent), static_cast<std::uint32_t>(*flags), *ticks * tick_ns,
-                  *ticks * tick_ns + tick_ns - 1};
+                  *ticks * tick_ns + tick_ns - 1,
+                  arguments_end > arguments_begin ? arguments_end - arguments_begin : 0};
 }
 
 }  // namespace tracer::internal

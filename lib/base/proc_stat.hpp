@@ -14,6 +14,7 @@ struct ProcStat {
   /// Process::start_ns lies between these: /proc tells a tick.
   std::uint64_t started_from_ns = 0;
   std::uint64_t started_until_ns = 0;
+  std::uint64_t arguments_bytes = 0;  ///< As it was executed; 0: not known.
 };
 
 /// Of /proc/PID/stat; absent: it does not live, or must not be seen.

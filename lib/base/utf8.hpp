@@ -35,4 +35,17 @@ inline std::size_t utf8_length(std::string_view text) noexcept {
   return length;
 }
 
+/// The code of a sequence that utf8_length() found, if it steers a terminal or reorders the text around it: C1
+/// controls, marks of direction, characters of no width, separators of lines. 0: it does not.
+inline unsigned steering_code(std::string_view sequence) noexcept {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  unsigned code = 0;
+  if (sequence.size() == 2) code = (byte(0) & 0x1fu) << 6 | (byte(1) & 0x3fu);
+  if (sequence.size() == 3) code = (byte(0) & 0x0fu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu);
+  const auto within = [code](unsigned first, unsigned last) { return first <= code && code <= last; };
+  const bool steers =
+      within(0x80, 0x9f) || code == 0x61c || within(0x200b, 0x200f) || within(0x2028, 0x202e) || within(0x2066, 0x2069);
+  return steers ? code : 0;
+}
+
 }  // namespace tracer::internal

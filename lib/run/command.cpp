@@ -19,6 +19,7 @@
 #include "base/reached.hpp"
 #include "base/unique_fd.hpp"
 #include "run/reap.hpp"
+#include "run/typing_filter.hpp"
 #include "run/user.hpp"
 
 extern char** environ;
@@ -43,6 +44,9 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
+/// What names places of the caller, which another user must not take for his own.
+constexpr std::string_view kOfUser[] = {"HOME=", "SHELL=", "MAIL=", "XDG_RUNTIME_DIR=", "DBUS_SESSION_BUS_ADDRESS="};
+
 /// The environment of the command, with the names of the user to run as.
 std::vector<std::string> environment_of(const CommandOptions& options) {
   const std::optional<User>& user = options.user;
@@ -51,10 +55,12 @@ std::vector<std::string> environment_of(const CommandOptions& options) {
     own = {"USER=" + user->name, "LOGNAME=" + user->name};
     if (user->home) own.push_back("HOME=" + *user->home);
   }
+  const bool changes = user && user->uid != ::geteuid();
   std::vector<std::string> all;
   const auto add = [&](std::string_view entry) {
     bool replaced = false;
     for (const std::string& each : own) replaced = replaced || entry.starts_with(each.substr(0, each.find('=') + 1));
+    for (const std::string_view name : kOfUser) replaced = replaced || (changes && entry.starts_with(name));
     if (!replaced) all.emplace_back(entry);
   };
   if (options.environment) {
@@ -88,6 +94,7 @@ std::vector<std::string> candidates_for(const std::string& name, const std::vect
 struct Plan {
   explicit Plan(const CommandOptions& options)
       : user(options.user),
+        may_type(!options.user || options.user->uid == ::geteuid() || options.owns_terminal),
         prepare(options.prepare),
         environment(environment_of(options)),
         candidates(candidates_for(options.argv.front(), environment)),
@@ -100,6 +107,7 @@ struct Plan {
   }
 
   const std::optional<User>& user;
+  bool may_type;
   const std::function<void()>& prepare;
   std::vector<std::string> environment;
   std::vector<std::string> candidates;
@@ -141,8 +149,9 @@ ssize_t receive(int channel, void* data, std::size_t size) noexcept {
   char go = 0;
   if (receive(channel, &go, sizeof go) != sizeof go) ::_exit(125);
   Report failure{Failed::kUser, 0};
-  if (!plan.user || internal::become(*plan.user)) {
+  if ((plan.may_type || internal::refuse_typing()) && (!plan.user || internal::become(*plan.user))) {
     failure.what = Failed::kExec;
+    internal::drop_inherited_capabilities();
     if (plan.prepare) plan.prepare();
     execute(plan);
   }
@@ -171,6 +180,7 @@ pid_t start_at_once(Plan& plan, volatile int& error_number) noexcept {
   if (pid == 0) {
     forget_handlers();
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    internal::drop_inherited_capabilities();
     if (plan.prepare) plan.prepare();
     execute(plan);
     error_number = errno;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,8 +21,9 @@ using internal::UniqueFd;
 
 namespace {
 
-constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC;
-constexpr mode_t kMode = 0644;
+constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+/// What is recorded names files and folders that others may not see.
+constexpr mode_t kMode = 0600;
 
 /// What the helper has to say; with a descriptor if nothing has failed.
 struct Answer {
@@ -116,11 +118,22 @@ int open_elsewhere(const User& user, const std::filesystem::path& file) {
   return message.attached();
 }
 
+/// Root follows no link of somebody else, who could have any file of root's be cut; its own are such as /dev/stdout.
+int open_as_caller(const char* file) noexcept {
+  if (::geteuid() != 0) return ::open(file, kFlags, kMode);
+  const int fd = ::open(file, kFlags | O_NOFOLLOW, kMode);
+  if (fd >= 0 || errno != ELOOP) return fd;
+  struct stat link {};
+  if (::lstat(file, &link) == 0 && link.st_uid == 0) return ::open(file, kFlags, kMode);
+  errno = ELOOP;
+  return -1;
+}
+
 }  // namespace
 
 int open_as(const std::optional<User>& user, const std::filesystem::path& file) {
   if (user && user->uid != ::geteuid()) return open_elsewhere(*user, file);
-  const int fd = ::open(file.c_str(), kFlags, kMode);
+  const int fd = open_as_caller(file.c_str());
   if (fd < 0) refuse(errno, file);
   return fd;
 }

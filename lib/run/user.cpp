@@ -2,8 +2,10 @@
 #include "run/user.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,7 +88,8 @@ User find_user(const std::string& name_or_uid) {
   User user;
   const auto numeric = number<uid_t>(name_or_uid);
   const auto uid = uid_text ? number<uid_t>(*uid_text) : numeric;
-  if (!uid)
+  // All ones: for the kernel "as before", and the command would run as root.
+  if (!uid || *uid == static_cast<uid_t>(-1))
     throw Error({ErrorCode::kNoSuchUser,
                  0,
                  fmt::format("there is no user {}", name_or_uid),
@@ -114,6 +117,16 @@ bool become(const User& user) noexcept {
   if (::geteuid() == 0 && ::syscall(SYS_setgroups, user.groups.size(), user.groups.data()) != 0) return false;
   return ::syscall(SYS_setresgid, user.gid, user.gid, user.gid) == 0 &&
          ::syscall(SYS_setresuid, user.uid, user.uid, user.uid) == 0;
+}
+
+void drop_inherited_capabilities() noexcept {
+  if (::geteuid() == 0) return;
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capget, &header, sets) != 0) return;
+  for (__user_cap_data_struct& set : sets) set.inheritable = 0;
+  ::syscall(SYS_capset, &header, sets);
 }
 
 }  // namespace internal

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace tracer::internal {
 
 OutputFile::OutputFile(const std::filesystem::path& file)
-    : fd_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)), name_(file.string()) {
+    : fd_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600)), name_(file.string()) {
   if (fd_) return;
   const int error_number = errno;
   throw Error({ErrorCode::kFileUnwritable,
@@ -25,6 +26,7 @@ OutputFile::OutputFile(const std::filesystem::path& file)
 OutputFile::OutputFile(int file_descriptor, std::string name) : fd_(file_descriptor), name_(std::move(name)) {}
 
 void OutputFile::write(std::span<const std::byte> bytes) noexcept {
+  look_at_file();
   while (good() && !bytes.empty()) {
     const ssize_t put = ::write(fd_.get(), bytes.data(), bytes.size());
     if (put > 0) {
@@ -37,6 +39,19 @@ void OutputFile::write(std::span<const std::byte> bytes) noexcept {
       fail(put == 0 ? ENOSPC : errno);
     }
   }
+  look_at_file();
+}
+
+void OutputFile::look_at_file() noexcept {
+  struct stat now {};
+  if (::fstat(fd_.get(), &now) != 0 || !S_ISREG(now.st_mode)) return;
+  if (linked_ && now.st_nlink == 0) {
+    meddled_.store(Meddled::kRemoved, std::memory_order_relaxed);
+  } else if (now.st_size < size_) {
+    meddled_.store(Meddled::kCut, std::memory_order_relaxed);
+  }
+  size_ = now.st_size;
+  linked_ = now.st_nlink != 0;
 }
 
 void OutputFile::fail_for_memory() noexcept { fail(ENOMEM); }
@@ -48,7 +63,15 @@ void OutputFile::fail(int error_number) noexcept {
 
 std::optional<Problem> OutputFile::problem() const {
   const int error_number = error_number_.load(std::memory_order_relaxed);
-  if (error_number == 0) return std::nullopt;
+  const Meddled meddled = meddled_.load(std::memory_order_relaxed);
+  if (error_number == 0 && meddled == Meddled::kNo) return std::nullopt;
+  if (error_number == 0)
+    return Problem{ErrorCode::kFileUnwritable,
+                   0,
+                   fmt::format("{} was {} by another program while it was written", name_,
+                               meddled == Meddled::kCut ? "cut" : "removed"),
+                   "what was in it is gone: write to a folder that others don't change",
+                   {}};
   return Problem{error_number == ENOMEM ? ErrorCode::kNoMemory : ErrorCode::kFileUnwritable,
                  error_number,
                  fmt::format("writing {} stopped early", name_),

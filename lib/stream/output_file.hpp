@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <filesystem>
@@ -26,15 +28,20 @@ class OutputFile {
   /// Memory ran out for what should be written next: as a failure to write.
   void fail_for_memory() noexcept;
   bool good() const noexcept { return error_number_.load(std::memory_order_relaxed) == 0; }
-  /// From any thread.
+  /// A failure, or what somebody else did to the file meanwhile; that stops nothing. From any thread.
   std::optional<Problem> problem() const;
 
  private:
+  enum class Meddled { kNo, kCut, kRemoved };
+  void look_at_file() noexcept;
   void fail(int error_number) noexcept;
 
   UniqueFd fd_;
   std::string name_;
+  off_t size_ = 0;       ///< When it was last looked at.
+  bool linked_ = false;  ///< It had a name then.
   std::atomic<int> error_number_ = 0;
+  std::atomic<Meddled> meddled_ = Meddled::kNo;
 };
 
 }  // namespace tracer::internal

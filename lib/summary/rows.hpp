@@ -14,6 +14,7 @@
 namespace tracer::internal {
 
 inline constexpr const char* kNoTool = "(unknown)";
+inline constexpr const char* kOtherTools = "(others)";
 
 inline void add_reads(SummaryRow& row, const Account& account) {
   row.read_bytes += account.read_bytes.value_or(0);

@@ -65,6 +65,7 @@ class Summary::Impl {
   bool snapshots_were_taken() const;
   const Context& identity_of(const std::shared_ptr<const Context>& context);
   void add_to_largest(const ProcessExit& exit);
+  SummaryRow& tool_row(const std::string& name);
 
   std::map<std::string, SummaryRow> tools_;
   std::map<std::string, SummaryRow> steps_;
@@ -98,6 +99,11 @@ const Context& Summary::Impl::identity_of(const std::shared_ptr<const Context>& 
   return identities_.emplace(context.get(), std::pair(context, std::move(identity))).first->second.second;
 }
 
+SummaryRow& Summary::Impl::tool_row(const std::string& name) {
+  const bool fits = tools_.size() < kMostTools || tools_.contains(name);
+  return tools_[fits ? name : internal::kOtherTools];
+}
+
 void Summary::Impl::add_to_largest(const ProcessExit& exit) {
   const std::uint64_t cpu_ns = exit.account.cpu_ns.value_or(0);
   if (largest_.size() >= kMostProcesses && cpu_ns <= largest_.begin()->first) return;
@@ -125,7 +131,7 @@ std::vector<SummaryNode> Summary::Impl::tree() const {
 }
 
 void Summary::Impl::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
-  internal::add_with_wall(tools_[internal::counted_as(*process.context, program)], program, peak_matters);
+  internal::add_with_wall(tool_row(internal::counted_as(*process.context, program)), program, peak_matters);
   for_each_whole(process.context, [&](SummaryRow& row) { internal::add_to(row, program, peak_matters); });
   tree_.add(process, program, peak_matters);
 }
@@ -137,7 +143,7 @@ void Summary::Impl::add_exit(const ProcessExit& exit) {
   add_program(*exit.process, exit.program, true);
   const bool own = exit.process->context->engine_own;
   const auto count = [&](SummaryRow& row) { internal::count_process(row, exit); };
-  count(tools_[internal::counted_as(*exit.process->context, exit.program)]);
+  count(tool_row(internal::counted_as(*exit.process->context, exit.program)));
   for_each_whole(exit.process->context, count);
   tree_.count(exit);
   if (exit.failed() && !own) failures.add(exit);

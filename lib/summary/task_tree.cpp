@@ -48,6 +48,11 @@ bool comes_before(const SummaryNode& a, const SummaryNode& b) {
   return tools ? a.row.cpu_ns > b.row.cpu_ns : a.row.wall_ns > b.row.wall_ns;
 }
 
+/// Levels that are left out put nodes of different levels side by side.
+std::string node_key(SummaryLevel level, const std::string& key) {
+  return std::to_string(static_cast<int>(level)) + key;
+}
+
 }  // namespace
 
 std::string counted_as(const Context& context, const ProgramAccount& program) {
@@ -57,16 +62,14 @@ std::string counted_as(const Context& context, const ProgramAccount& program) {
 
 TaskTree::Node& TaskTree::below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                                 const std::string& name) {
-  // Levels that are left out put nodes of different levels side by side.
-  Node& node = nodes[std::to_string(static_cast<int>(level)) + key];
+  Node& node = nodes[node_key(level, key)];
   node.level = level;
   if (!name.empty()) node.name = name;
   return node;
 }
 
 bool TaskTree::has_task(const std::vector<Node*>& path, const std::string& key) const {
-  return (path.empty() ? runs_ : path.back()->below)
-      .contains(std::to_string(static_cast<int>(SummaryLevel::kTask)) + key);
+  return (path.empty() ? runs_ : path.back()->below).contains(node_key(SummaryLevel::kTask, key));
 }
 
 const std::vector<TaskTree::Node*>& TaskTree::path_of(const std::shared_ptr<const Context>& shared) {
@@ -105,8 +108,11 @@ const std::vector<TaskTree::Node*>& TaskTree::path_of(const std::shared_ptr<cons
 
 TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, const Context& context,
                                   const ProgramAccount& program) {
-  const std::string name = counted_as(context, program);
-  return below(path.back()->below, program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool, name, name);
+  std::string name = counted_as(context, program);
+  const SummaryLevel level = program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool;
+  auto& nodes = path.back()->below;
+  if (nodes.size() >= Summary::kMostTools && !nodes.contains(node_key(level, name))) name = kOtherTools;
+  return below(nodes, level, name, name);
 }
 
 void TaskTree::add(const Process& process, const ProgramAccount& program, bool peak_matters) {

@@ -3,10 +3,14 @@
 
 import os
 import shutil
+import signal
 import subprocess
 
 import support
-from support import NOBODY, TRACERD, of_kind, parse_lines
+from support import NOBODY, TRACERD, of_kind, parse_lines, text_of, wait_until
+
+# CAP_DAC_READ_SEARCH, CAP_KILL, CAP_SYS_PTRACE, CAP_PERFMON, CAP_BPF
+NEEDED = 1 << 2 | 1 << 5 | 1 << 19 | 1 << 38 | 1 << 39
 
 
 class Users(support.TestCase):
@@ -32,6 +36,25 @@ class Users(support.TestCase):
         self.assertEqual(os.stat(recording).st_uid, NOBODY)
         exits = of_kind(self.dump(recording), "process_exit")
         self.assertEqual([event["uid"] for event in exits], [NOBODY])
+
+    def test_a_caller_of_sudo_that_is_no_number_is_refused(self):
+        for uid in ("1000x", "", "-1", " 0"):
+            with self.subTest(uid=uid):
+                result = self.tracerd("run", "--", "touch", self.path("ran"), env=dict(os.environ, SUDO_UID=uid))
+                self.assert_fails(result, 125, "TRC122")
+                self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_the_number_that_means_no_change_is_no_user(self):
+        for options, environment in ((["--user", "4294967295"], {}), ([], {"SUDO_UID": "4294967295"})):
+            result = self.tracerd("run", *options, "--", "id", "-u", env=os.environ | environment)
+            self.assert_fails(result, 125, "TRC122")
+
+    def test_who_has_no_home_gets_none_of_root_s(self):
+        environment = dict(os.environ, HOME="/root", SHELL="/bin/bash", XDG_RUNTIME_DIR="/run/user/0", MAIL="/var/mail/root")
+        result = self.tracerd("run", "--user", "54321", "--", "env", env=environment)
+        names = {line.split("=")[0] for line in result.stdout.splitlines()}
+        self.assertIn("PATH", names)
+        self.assertEqual(names & {"HOME", "SHELL", "XDG_RUNTIME_DIR", "MAIL"}, set())
 
     def test_under_sudo_a_folder_of_root_is_not_written_to(self):
         environment = dict(os.environ, SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY))
@@ -82,17 +105,43 @@ class WithoutPrivileges(support.TestCase):
         for capability in ("CAP_BPF", "CAP_PERFMON", "setcap"):
             self.assertIn(capability, result.stderr)
 
+    def start_with(self, capabilities, *words):
+        every = ",".join("+" + capability for capability in capabilities.split(","))
+        return self.start("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", f"--inh-caps={every}",
+                          f"--ambient-caps={every}", "--", self.binary, *words, cwd="/", stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def with_capabilities(self, capabilities, *words):
+        process = self.start_with(capabilities, *words)
+        stdout, stderr = process.communicate(timeout=support.DEADLINE_SECONDS)
+        return subprocess.CompletedProcess(words, process.returncode, stdout, stderr)
+
     def test_two_capabilities_are_enough(self):
-        with_two = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
-                    "--inh-caps=+bpf,+perfmon", "--ambient-caps=+bpf,+perfmon", "--"]
-        result = subprocess.run([*with_two, self.binary, "run", "--json", "-", "--", "sleep", "0.3"], cwd="/",
-                                capture_output=True, text=True, timeout=support.DEADLINE_SECONDS, check=False)
+        result = self.with_capabilities("bpf,perfmon", "run", "--json", "-", "--", "sleep", "0.3")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("complete: 1 of 1 ended processes seen", result.stderr)
         self.assertNotIn("without ", result.stderr)
         exit_event, = of_kind(parse_lines(result.stdout), "process_exit")
         self.assertEqual(exit_event["uid"], NOBODY)
         self.assertGreater(exit_event["ledger"]["sleep_ns"], 250_000_000)
+
+    def test_ambient_capabilities_are_not_the_command_s(self):
+        result = self.with_capabilities("bpf,perfmon,dac_read_search", "run", "--", "sh", "-c",
+                                        "grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status; cat /etc/shadow > /dev/null")
+        self.assertEqual({line.split()[1] for line in result.stdout.splitlines()}, {"0" * 16}, result.stdout)
+        self.assertNotEqual(result.returncode, 0)
+
+    def test_what_tracing_needs_no_more_is_given_up_without_root_as_well(self):
+        watch = self.start_with("bpf,perfmon,sys_admin,dac_override,setpcap", "watch", "--host", "--record", "/dev/null")
+        wait_until(lambda: "NoNewPrivs:\t1" in text_of(f"/proc/{watch.pid}/status"), "no new privileges")
+        sets = dict(line.split(":\t") for line in text_of(f"/proc/{watch.pid}/status").splitlines() if "Cap" in line)
+        watch.send_signal(signal.SIGINT)
+        watch.communicate(timeout=support.DEADLINE_SECONDS)
+        two = 1 << 38 | 1 << 39
+        self.assertEqual({name: int(value, 16) & ~two for name, value in sets.items()},
+                         dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd"), 0)
+                         | {"CapBnd": int(sets["CapBnd"], 16) & ~two & NEEDED})
+        self.assertEqual((int(sets["CapInh"], 16), int(sets["CapAmb"], 16)), (0, 0))
 
     def test_watch_says_which_capabilities_are_missing(self):
         self.assert_fails(self.as_nobody("watch", "--host"), 1, "TRC102")
@@ -110,6 +159,7 @@ class WithoutPrivileges(support.TestCase):
     def test_dump_needs_no_privileges(self):
         recording = self.path("recording")
         self.tracerd("run", "--record", recording, "--", "true")
+        os.chmod(recording, 0o644)
         self.assertEqual(self.as_nobody("dump", recording).returncode, 0)
 
 

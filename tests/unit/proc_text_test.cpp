@@ -6,10 +6,13 @@
 
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "base/proc_stat.hpp"
+#include "base/text.hpp"
 #include "source/kernel/cgroup_files.hpp"
 
 using namespace tracer::internal;
@@ -24,6 +27,31 @@ TEST_CASE("the words of a living process are read in /proc") {
   REQUIRE(record.text.argv.has_value());
   CHECK_FALSE(record.text.argv->empty());
   CHECK_FALSE(record.text.argv_cut_bytes.has_value());
+}
+
+TEST_CASE("of a process that has overwritten the end of its arguments, the environment is none of them") {
+  const auto stat = read_proc_stat(::getpid());
+  REQUIRE(stat.has_value());
+  const auto text = read_small_file("/proc/self/stat");
+  std::istringstream fields(text->substr(text->rfind(')') + 1));
+  std::string field;
+  for (int number = 3; number <= 49; ++number) fields >> field;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    *reinterpret_cast<char*>(std::stoull(field) - 1) = 'X';
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, WUNTRACED);
+  const TextRecord record = proc_text(static_cast<std::uint32_t>(pid), 1, Hierarchy::kV2);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, &status, 0);
+  REQUIRE(record.text.argv.has_value());
+  std::size_t bytes = 0;
+  for (const std::string& word : *record.text.argv) bytes += word.size() + 1;
+  CHECK(bytes <= stat->arguments_bytes + 1);
+  CHECK(record.text.argv->back().back() == 'X');
 }
 
 TEST_CASE("a long command line is cut in the middle") {

@@ -72,6 +72,29 @@ TEST_CASE("tools are summed over their programs, most cpu first") {
   CHECK(summary.exits() == 4);
 }
 
+TEST_CASE("tools of more names than are told apart are one, and nothing is missing in their sums") {
+  Summary summary;
+  constexpr std::size_t kNames = Summary::kMostTools + 100;
+  for (std::size_t i = 0; i < kNames; ++i) {
+    ProcessExit exit = *exit_of({.tool = "sh " + std::to_string(i), .cpu_ns = 10}).get_if<ProcessExit>();
+    exit.process = build::process({.tool = "sh " + std::to_string(i), .context = {.run = "r", .step = "s"}});
+    summary.add(exit);
+  }
+  summary.add(exit_of({.tool = "sh 0", .cpu_ns = 10}));
+  const auto rows = summary.by_tool();
+  REQUIRE(rows.size() == Summary::kMostTools + 1);
+  CHECK(rows[0].name == "(others)");
+  CHECK(rows[0].processes == 100);
+  CHECK(rows[1].name == "sh 0");
+  CHECK(rows[1].processes == 2);
+  CHECK(summary.total().processes == kNames + 1);
+  const auto runs = summary.tree();
+  REQUIRE(runs.size() == 1);
+  REQUIRE(runs[0].below.size() == 1);
+  CHECK(runs[0].below[0].below.size() == Summary::kMostTools + 1);
+  CHECK(runs[0].row.processes == kNames);
+}
+
 TEST_CASE("a program that an exec ended counts for its tool, but as no process") {
   Summary summary;
   summary.add(exec_of({.tool = "bash", .start_ns = 100, .end_ns = 110, .cpu_ns = 5}));

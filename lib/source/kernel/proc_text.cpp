@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/proc_stat.hpp"
 #include "base/text.hpp"
 #include "source/kernel/program_text.hpp"
 #include "wire.h"
@@ -58,6 +59,9 @@ TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierar
     exe->resize(exe->size() - kDeleted.size());
   record.text.cwd = link_target(folder + "/cwd");
   if (std::optional<std::string> argv = read_small_file(folder + "/cmdline", kMostArgvBytes)) {
+    // Where a process has overwritten the end of its arguments, the kernel goes on into its environment.
+    const auto stat = read_proc_stat(static_cast<pid_t>(pid));
+    if (stat && stat->arguments_bytes != 0 && argv->size() > stat->arguments_bytes) argv->resize(stat->arguments_bytes);
     const std::uint64_t total = argv->size();
     if (total > TRACER_ARGV_HEAD_BYTES + TRACER_ARGV_TAIL_BYTES)
       argv->erase(TRACER_ARGV_HEAD_BYTES, total - TRACER_ARGV_HEAD_BYTES - TRACER_ARGV_TAIL_BYTES);

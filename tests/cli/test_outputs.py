@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that events go to: who may read them, and what others do to them meanwhile."""
+
+import os
+import resource
+import signal
+import stat
+
+import support
+from support import PYTHON, of_kind, parse_lines, text_of
+
+SPAWN_LONG = ("import subprocess, sys\n"
+              "for _ in range(int(sys.argv[1])): subprocess.run(['/bin/true', 'x' * 3000])\n")
+
+
+class Rights(support.TestCase):
+    def test_what_is_recorded_is_for_its_owner_only(self):
+        for option in ("--record", "--json", "--trace"):
+            with self.subTest(option=option):
+                self.tracerd("run", option, self.path(option), "--", "true", umask=0o022)
+                self.assertEqual(stat.S_IMODE(os.stat(self.path(option)).st_mode), 0o600)
+
+    def test_so_is_what_is_exported(self):
+        self.tracerd("run", "--record", self.path("r"), "--pipeline", "p", "--step", "s", "--", "true")
+        self.tracerd("export", "--trace", self.path("trace"), self.path("r"), umask=0o022)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("trace")).st_mode), 0o600)
+
+    def test_root_follows_no_link_that_somebody_may_have_planted(self):
+        with open(self.path("precious"), "w", encoding="ascii") as file:
+            file.write("precious")
+        os.symlink(self.path("precious"), self.path("out"))
+        os.chown(self.path("out"), support.NOBODY, support.NOBODY, follow_symlinks=False)
+        for option in ("--record", "--json", "--trace"):
+            result = self.tracerd("run", option, self.path("out"), "--", "touch", self.path("ran"))
+            self.assert_fails(result, 125, "TRC114")
+        self.assertEqual(text_of(self.path("precious")), "precious")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+    def test_its_own_links_are_followed(self):
+        result = self.tracerd("run", "--json", "/dev/stdout", "--", "true")
+        self.assertEqual(parse_lines(result.stdout)[-1]["kind"], "session_end")
+
+    def test_a_file_that_is_there_keeps_its_mode(self):
+        with open(self.path("json"), "w", encoding="ascii") as file:
+            os.fchmod(file.fileno(), 0o640)
+        self.tracerd("run", "--json", self.path("json"), "--", "true")
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("json")).st_mode), 0o640)
+
+
+class Limits(support.TestCase):
+    def test_a_limit_of_the_size_of_files_ends_the_file_and_not_tracerd(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+
+        for option in ("--json", "--record", "--trace"):
+            with self.subTest(option=option):
+                script = f"{SPAWN_LONG}sys.exit(7)"
+                result = self.tracerd("run", option, self.path("out"), "--pipeline", "p", "--step", "s" * 200,
+                                      "--", PYTHON, "-c", script, "10", preexec_fn=limit)
+                self.assertEqual(result.returncode, 7, result.stderr)
+                self.assertIn("complete: 11 of 11", result.stderr)
+                self.assertIn("TRC114", result.stderr)
+
+    def test_the_command_has_its_own_limit(self):
+        result = self.tracerd("run", "--", PYTHON, "-c", "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL)")
+        self.assertEqual(result.returncode, 0)
+        result = self.tracerd("run", "--", "grep", "SigIgn", "/proc/self/status",
+                              preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_DFL))
+        ignored = int(result.stdout.split()[1], 16)
+        self.assertEqual(ignored & 1 << (signal.SIGXFSZ - 1), 0)
+
+
+class Meddling(support.TestCase):
+    """The command does something to the file that its own events go to."""
+
+    def run_meddling(self, option, shell):
+        return self.tracerd("run", option, self.path("out"), "--", "sh", "-c",
+                            f"/bin/true; sleep 4; {shell}; /bin/true; sleep 4")
+
+    def test_json_that_was_cut_goes_on_without_a_hole_and_it_is_reported(self):
+        result = self.run_meddling("--json", f": > {self.path('out')}")
+        self.assertIn("was cut by another program", result.stderr)
+        text = text_of(self.path("out"))
+        self.assertNotIn("\0", text)
+        self.assertEqual(parse_lines(text)[-1]["kind"], "session_end")
+
+    def test_a_recording_that_was_removed_is_reported(self):
+        result = self.run_meddling("--record", f"rm {self.path('out')}")
+        self.assertIn("TRC114", result.stderr)
+        self.assertIn("was removed", result.stderr)
+        self.assertIn("complete", result.stderr)
+
+    def test_a_file_that_nobody_touched_is_not(self):
+        result = self.tracerd("run", "--record", self.path("out"), "--", "true")
+        self.assertNotIn("TRC114", result.stderr)
+        self.assertEqual(len(of_kind(self.dump(self.path("out")), "process_exit")), 1)
+
+
+if __name__ == "__main__":
+    support.main()
