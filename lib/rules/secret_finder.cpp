@@ -199,6 +199,7 @@ void SecretFinder::shapes() {
 
 void SecretFinder::pem() {
   constexpr std::string_view kPrivate = "PRIVATE KEY-----";
+  const auto cut = text_.find(kCut);
   for (auto at = text_.find(kPrivate); at != kNone; at = text_.find(kPrivate, at + 1)) {
     const auto marker = text_.substr(at > 64 ? at - 64 : 0, std::min<std::size_t>(at, 64));
     const auto begin = marker.rfind("-----BEGIN ");
@@ -208,7 +209,7 @@ void SecretFinder::pem() {
       return;
     }
     // The beginning has been cut off.
-    if (const auto cut = text_.rfind(kCut, at); end != kNone) add(cut == kNone ? 0 : cut, at + kPrivate.size());
+    if (end != kNone) add(cut < at ? cut : 0, at + kPrivate.size());
   }
 }
 

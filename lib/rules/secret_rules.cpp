@@ -54,7 +54,7 @@ Need SecretRules::need_of(std::string_view name) const {
       if (word.size() > ending.size() + 1 && word.ends_with(ending)) need = std::max(need, Need::kText);
     }
   }
-  return need;
+  return need == Need::kText && words == 1 ? Need::kWord : need;
 }
 
 bool SecretRules::may_end_name(std::string_view name) const {

@@ -83,7 +83,7 @@ void SecretScan::value(std::size_t begin, std::size_t end, const Value& how) {
       value(begin, end, plain_value(how.otherwise));
       return;
     }
-    if (at == kNone || (at == 0 && text[0] == '/')) return;
+    if (at == kNone || (text[at] == '/' && (at == 0 || text[0] == '@'))) return;
     begin += at + 1;
   }
   if (!how.before.empty()) {

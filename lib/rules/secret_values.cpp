@@ -66,6 +66,13 @@ bool is_file(std::string_view value) {
   return std::find(kEndings.begin(), kEndings.end(), lower(value.substr(dot + 1))) != kEndings.end();
 }
 
+/// What programs take for the place of a secret, or for none.
+bool is_elsewhere(std::string_view value) {
+  if (value == "-" || value == "stdin" || value == "public" || value == "anonymous" || value == "guest") return true;
+  return value.starts_with("env:") || value.starts_with("file:") || value.starts_with("fd:") ||
+         value.find("://") != kNone || (value.starts_with("--") && is_option(value));
+}
+
 bool is_plain(std::string_view value, Place place) {
   if (is_variable(value, place) || is_constant(value) || is_option(value) || is_path(value) || is_file(value))
     return true;
@@ -159,15 +166,19 @@ bool is_random(std::string_view value) {
 
 bool is_secret(std::string_view value, Need need, Place place) {
   if (value.empty() || need == Need::kNever) return false;
-  if (need == Need::kAny) return !is_variable(value, place);
+  if (need == Need::kAny) return !is_variable(value, place) && !is_elsewhere(value);
   if (need == Need::kToken) {
     // Nothing but its looks says that it is one.
-    return value.size() >= 20 && value.find_first_of(".=/:%~") == kNone &&
+    return value.size() >= 20 && value.find_first_of(".=/:%~-") == kNone &&
            std::any_of(value.begin(), value.end(), is_upper) && std::any_of(value.begin(), value.end(), is_lower) &&
            is_random(value);
   }
   if (need == Need::kRandom) return is_random(value) && !is_path(value) && !is_file(value);
   if (is_plain(value, place)) return false;
+  if (need == Need::kWord && value.size() > 1 &&
+      std::all_of(value.begin(), value.end(), [](char c) { return is_lower(c) || c == '_'; })) {
+    return false;
+  }
   return need == Need::kNotPlain || !is_number(value);
 }
 
