@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Secrets in programs, files and SQL that are arguments.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <tuple>
 
@@ -17,6 +18,10 @@ constexpr std::size_t kBlanks = 16;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
+/// How functions begin that are given a secret.
+constexpr std::array<std::string_view, 10> kSetters = {"set",    "with", "use",    "put",      "add",
+                                                       "change", "conf", "option", "register", "update"};
+
 /// "getpass.getpass()", "args.token", "a[1]": what a program would look up.
 bool is_code(std::string_view value) {
   if (value.find_first_of("([{<>\\`$") != kNone) return true;
@@ -31,7 +36,7 @@ SecretFinder::Name SecretFinder::name_before(std::size_t end) const {
   Name name;
   const std::size_t sign = end;
   while (end > 0 && sign - end < kBlanks && is_blank(text_[end - 1])) --end;
-  if (end > 0 && text_[end - 1] == ']') --end;
+  if (end > 0 && (text_[end - 1] == ']' || text_[end - 1] == '}')) --end;
   name.apart = end != sign;
   if (end > 0 && is_quote(text_[end - 1])) {
     name.quoted = true;
@@ -125,6 +130,8 @@ bool SecretFinder::is_sql_phrase(std::size_t end) const {
   const std::string_view word = text_.substr(begin, end - begin);
   const std::string before = lower(text_.substr(begin > 96 ? begin - 96 : 0, std::min<std::size_t>(begin, 96)));
   const std::string name = lower(word);
+  // expect "assword:"; send "x\r"
+  if (name == "send" || name == "--") return before.find("assword") != kNone || before.find("assphrase") != kNone;
   if (name == "by") return before.find("identified") != kNone;
   if (name != "password" && name != "secret" && name != "credentials" && name != "passphrase") return false;
   return word[0] == 'P' || word[0] == 'S' || word[0] == 'C' || before.find("user ") != kNone ||
@@ -162,25 +169,37 @@ void SecretFinder::calls() {
     while (begin > 0 && end - begin < kMaxName && is_name(text_[begin - 1])) --begin;
     if (begin == end) continue;
     std::string_view name = text_.substr(begin, end - begin);
-    const Need need = rules_.need_of(name);
+    Need need = rules_.need_of(name);
     if (const auto dot = name.rfind('.'); dot != kNone) name.remove_prefix(dot + 1);
     const std::string function = lower(name);
-    const bool sets = function.starts_with("set") || function.starts_with("with") || function.starts_with("use");
-    const bool second = rules_.calls_.contains(function);
-    if (!second && !(sets && need != Need::kNever)) continue;
+    const bool sets = std::any_of(kSetters.begin(), kSetters.end(),
+                                  [&](std::string_view setter) { return function.starts_with(setter); });
+    const bool connects = function.ends_with("connect") || function.ends_with("connection") || function == "pdo";
+    bool second = rules_.calls_.contains(function);
+    if (!second && !sets && !connects) continue;
     std::size_t at = open + 1;
     auto [from, to] = quoted_text(at);
     if (from == 0) continue;
     covered_ = to;
-    if (second) {
+    const std::string_view first = text_.substr(from, to - from);
+    // "setenv('TOKEN', 'x')": the first argument names the second one.
+    const Need named = sets ? rules_.need_of(first) : Need::kNever;
+    const bool dsn =
+        connects && (first.starts_with("dbi:") || first.starts_with("DBI:") || first.starts_with("jdbc:") ||
+                     first.starts_with("mysql:") || first.starts_with("pgsql:"));
+    second = second || named > Need::kRandom;
+    if (named > Need::kRandom) need = named;
+    if (!second && !dsn && need == Need::kNever) continue;
+    if (connects && !dsn) continue;
+    for (int skip = dsn ? 2 : second ? 1 : 0; skip > 0 && from != 0; --skip) {
       while (at < text_.size() && is_blank(text_[at])) ++at;
-      if (at >= text_.size() || text_[at] != ',') continue;
+      from = 0;
+      if (at >= text_.size() || text_[at] != ',') break;
       ++at;
       std::tie(from, to) = quoted_text(at);
-      if (from == 0) continue;
-      covered_ = to;
+      if (from != 0) covered_ = to;
     }
-    add_if(from, to, second ? Need::kNotPlain : need);
+    if (from != 0) add_if(from, to, second || dsn ? Need::kNotPlain : need);
   }
 }
 

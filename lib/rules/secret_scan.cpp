@@ -52,6 +52,16 @@ std::size_t SecretScan::word(std::string& text) {
     const Need need = rules_.headers_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
     if (need != Need::kNever) expect({need, {}, {}, Need::kNever, true});
   }
+  // Of the name of an option only the end is left; its value is the next word.
+  if (std::size_t begin = 0; ends_cut_name(text_, begin) && rules_.may_end_name(text_.substr(begin))) {
+    expect(plain_value(Need::kNotPlain));
+  }
+  // "-P api_key:x"
+  if (const auto colon = text_.substr(0, kMaxName).find(':'); colon != kNone && place_ == secret_values::Place::kWord &&
+                                                              is_any_name(text_.substr(0, colon)) &&
+                                                              rules_.need_of(text_.substr(0, colon)) > Need::kRandom) {
+    value(colon + 1, text_.size(), plain_value(Need::kRandom));
+  }
   if (text_ == "=" || text_ == ":") {
     if (last_name_.need > Need::kRandom) expect(last_name_);
   }
@@ -245,7 +255,12 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
   Need need = rules_.need_of(name);
   if (!token.whole && need != Need::kNever && is_code(token.begin, from)) return;
   // Of the name only the end is left.
-  if (need == Need::kNever && word.substr(0, begin).ends_with(kCut) && rules_.may_end_name(name)) need = Need::kText;
+  if (need <= Need::kRandom && word.substr(0, begin).ends_with(kCut) && rules_.may_end_name(name)) need = Need::kText;
+  // "key==x" of HTTPie; of pip a version follows.
+  if (need != Need::kNever && text_[from] == '=' && token.whole) {
+    value(from + 1, token.end, plain_value(Need::kRandom));
+    return;
+  }
   if (need != Need::kNever && text_[from] != '=') {
     if (token.whole) {
       value(from, before_next_name(from, token.end), plain_value(need));
@@ -264,9 +279,6 @@ void SecretScan::argument(Command& command, const Token& token, std::string_view
   if (command.skip) {
     command.skip = false;
     return;
-  }
-  if (std::size_t begin = 0; ends_cut_name(word, begin) && rules_.may_end_name(word.substr(begin))) {
-    expect(plain_value(Need::kNotPlain));
   }
   // The last part of "//registry/:_authToken".
   std::size_t from = word.size();
