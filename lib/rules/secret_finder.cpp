@@ -9,10 +9,16 @@ using namespace secret_text;
 
 void SecretFinder::find() {
   colons();
+  if (place_ == secret_values::Place::kScript || text_.find_first_of("'\"") != kNone) {
+    assignments();
+    phrases();
+    calls();
+  }
   parameters();
   urls();
   shapes();
   pem();
+  cut();
 }
 
 void SecretFinder::add(std::size_t begin, std::size_t end) {
@@ -38,6 +44,8 @@ std::size_t SecretFinder::replace(std::string& text) {
 
 void SecretFinder::colons() {
   covered_ = 0;
+  // {"name": "TOKEN", "value": "x"}
+  Need named = Need::kNever;
   for (auto colon = text_.find(':'); colon != kNone; colon = text_.find(':', colon + 1)) {
     std::size_t end = colon;
     while (end > 0 && colon - end < 4 && is_space(text_[end - 1])) --end;
@@ -49,11 +57,15 @@ void SecretFinder::colons() {
     }
     std::size_t begin = end;
     while (begin > 0 && end - begin < kMaxName && is_name(text_[begin - 1])) --begin;
+    if (begin == end) continue;
     std::string name = lower(text_.substr(begin, end - begin));
     const bool attached = name.starts_with("-h");
     if (attached) name.erase(0, 2);
-    const bool header = rules_.headers_.contains(name) || (name.starts_with("x-") && rules_.is_secret_name(name));
-    if (!header && !(quoted && rules_.is_secret_name(text_.substr(begin, end - begin)))) continue;
+    Need need = rules_.need_of(text_.substr(begin, end - begin));
+    const bool header = rules_.headers_.contains(name) || (name.starts_with("x-") && need > Need::kRandom);
+    if (quoted && name == "value") need = named;
+    const bool names = quoted && (name == "name" || name == "key");
+    if (!header && !(quoted && (need != Need::kNever || names))) continue;
     std::size_t from = colon + 1;
     while (from < text_.size() && (is_space(text_[from]) || text_[from] == '\\')) ++from;
     if (from < covered_ || from >= text_.size()) continue;
@@ -63,19 +75,26 @@ void SecretFinder::colons() {
     std::size_t to = from;
     while (to < text_.size() && text_[to] != '\n' && !(stop != 0 && text_[to] == stop)) {
       // Numbers and the like end with their member.
-      if (stop == 0 && quoted && (text_[to] == ',' || text_[to] == '}')) break;
+      if (stop == 0 && quoted && (text_[to] == ',' || text_[to] == '}' || text_[to] == ']')) break;
       ++to;
     }
     covered_ = to;
+    if (names) {
+      named = rules_.need_of(text_.substr(from, to - from));
+      if (need == Need::kNever) continue;
+    }
     if (header) {
       std::size_t scheme = from;
       while (scheme < to && scheme - from < 32 && is_name(text_[scheme])) ++scheme;
       if (scheme < to && text_[scheme] == ' ' && rules_.schemes_.contains(lower(text_.substr(from, scheme - from)))) {
         from = scheme + 1;
       }
+      need = Need::kNotPlain;
     }
     if (to > from && text_[to - 1] == '\\') --to;
-    add(from, to);
+    // A number that stands for itself is no text, and counts something.
+    if (need == Need::kNotPlain && stop == 0 && quoted) need = Need::kText;
+    add_if(from, to, need);
   }
 }
 
@@ -85,13 +104,14 @@ void SecretFinder::parameters() {
     while (end < text_.size() && end - at <= kMaxName && is_name(text_[end])) ++end;
     if (end >= text_.size() || text_[end] != '=') continue;
     const std::string_view name = text_.substr(at + 1, end - at - 1);
-    if (!rules_.parameters_.contains(lower(name)) && !rules_.is_secret_name(name)) continue;
+    const Need need = rules_.parameters_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
+    if (need == Need::kNever) continue;
     std::size_t to = end + 1;
     const auto ends = [](char c) { return c == '&' || c == '#' || is_space(c) || is_quote(c); };
     while (to < text_.size() && !ends(text_[to])) {
       ++to;
     }
-    add(end + 1, to);
+    add_if(end + 1, to, need);
     // A '?' inside of a value begins nothing.
     at = to - 1;
   }
@@ -112,9 +132,14 @@ void SecretFinder::urls() {
     const std::size_t end = std::min(text_.substr(0, chunk_end).find_first_of("/?#\"'<>,", begin), chunk_end);
     const std::string_view authority = text_.substr(begin, end - begin);
     const auto colon = authority.find(':');
+    url_path(begin, chunk_end);
+    if (const auto at = authority.rfind('@'); at != kNone && colon == kNone) {
+      // A token that stands for the user.
+      if (secret_values::is_random(authority.substr(0, at))) add(begin, begin + at);
+    }
     if (colon == kNone || authority.starts_with('[')) continue;
     if (const auto at = authority.rfind('@'); at != kNone) {
-      if (at > colon) add(begin + colon + 1, begin + at);
+      if (at > colon) add_if(begin + colon + 1, begin + at, Need::kAny);
       continue;
     }
     const std::string_view port = authority.substr(colon + 1);
@@ -126,6 +151,25 @@ void SecretFinder::urls() {
     } else if (chunk_end == text_.size()) {
       add(from, chunk_end);
     }
+  }
+}
+
+void SecretFinder::url_path(std::size_t begin, std::size_t end) {
+  // A chunk may hold several URLs: each looks at its own part.
+  const std::string_view url = text_.substr(begin, std::min(text_.find("://", begin), end) - begin);
+  for (const std::string& segment : rules_.url_segments_) {
+    const auto at = url.find(segment);
+    if (at == kNone) continue;
+    const std::size_t from = at + segment.size();
+    const std::size_t to = std::min(url.find_first_of("/?#&\"'", from), url.size());
+    const std::string_view value = url.substr(from, to - from);
+    if (std::count_if(value.begin(), value.end(), is_digit) >= 6) add(begin + from, begin + to);
+  }
+  for (const std::string& rest : rules_.url_rests_) {
+    const auto at = url.find(rest);
+    if (at == kNone) continue;
+    const std::size_t from = at + rest.size();
+    add_if(begin + from, begin + std::min(url.find_first_of("?#&\"'", from), url.size()), Need::kAny);
   }
 }
 
@@ -155,6 +199,7 @@ void SecretFinder::shapes() {
 
 void SecretFinder::pem() {
   constexpr std::string_view kPrivate = "PRIVATE KEY-----";
+  const auto cut = text_.find(kCut);
   for (auto at = text_.find(kPrivate); at != kNone; at = text_.find(kPrivate, at + 1)) {
     const auto marker = text_.substr(at > 64 ? at - 64 : 0, std::min<std::size_t>(at, 64));
     const auto begin = marker.rfind("-----BEGIN ");
@@ -164,8 +209,27 @@ void SecretFinder::pem() {
       return;
     }
     // The beginning has been cut off.
-    if (end != kNone) add(0, at + kPrivate.size());
+    if (end != kNone) add(cut < at ? cut : 0, at + kPrivate.size());
   }
+}
+
+void SecretFinder::cut() {
+  const auto cut = text_.find(kCut);
+  if (cut == kNone) return;
+  const auto is_part = [](char c) { return is_alnum(c) || c == '+' || c == '/' || c == '=' || c == '_' || c == '-'; };
+  const std::size_t after = cut + kCut.size();
+  std::size_t begin = cut, end = after;
+  while (begin > 0 && is_part(text_[begin - 1])) --begin;
+  while (end < text_.size() && is_part(text_[end])) ++end;
+  // A folder's digest has no capitals.
+  const auto is_token = [](std::string_view part) {
+    return std::any_of(part.begin(), part.end(), is_upper) && std::any_of(part.begin(), part.end(), is_lower) &&
+           secret_values::is_random(part) && !secret_values::is_path(part);
+  };
+  const bool file = end < text_.size() && text_[end] == '.' && end - after < 32;
+  if (!file && is_token(text_.substr(after, end - after))) add(cut, end);
+  if (is_token(text_.substr(begin, cut - begin)) && text_.substr(begin, cut - begin).find('/') == kNone)
+    add(begin, after);
 }
 
 }  // namespace tracer::internal

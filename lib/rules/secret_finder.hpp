@@ -10,6 +10,7 @@
 
 #include "rules/secret_rules.hpp"
 #include "rules/secret_text.hpp"
+#include "rules/secret_values.hpp"
 
 namespace tracer::internal {
 
@@ -30,6 +31,7 @@ class SecretFinder {
   const SecretRules& rules_;
   bool maybe_cut_;
   std::string_view text_;
+  secret_values::Place place_ = secret_values::Place::kWord;
   std::size_t covered_ = 0;
   std::vector<std::pair<std::size_t, std::size_t>> ranges_;
 
@@ -37,14 +39,37 @@ class SecretFinder {
   /// Headers ("Authorization: Bearer x") and members of objects ("password": "x").
   void colons();
 
+  /// The name that ends before `end`, blanks, a quote and "]" between: of "os.environ['KEY'] =" KEY.
+  struct Name {
+    std::size_t begin = 0, end = 0;
+    bool quoted = false, apart = false;  ///< In quotes; blanks or a bracket between.
+  };
+  Name name_before(std::size_t end) const;
+  /// Assignments of programs and files: "password = 'x'", "password => 'x'", "password: x".
+  void assignments();
+  void assigned(const Name& name, std::size_t from, bool colon, Need need);
+  /// A value in quotes behind words: SQL's "PASSWORD 'x'", "IDENTIFIED BY 'x'".
+  void phrases();
+  bool is_sql_phrase(std::size_t end) const;
+  /// The second text of "auth=('me', 'x')", the first of "set_token('x')".
+  void calls();
+  /// What is between quotes at `at`, or nothing; `at` moves behind it.
+  std::pair<std::size_t, std::size_t> quoted_text(std::size_t& at) const;
+  void add_if(std::size_t begin, std::size_t end, Need need) {
+    if (begin < end && secret_values::is_secret(text_.substr(begin, end - begin), need, place_)) add(begin, end);
+  }
+
   /// Of URLs and forms: "?token=x&key=y".
   void parameters();
   /// Passwords in URLs: "scheme://user:x@host".
   void urls();
+  void url_path(std::size_t begin, std::size_t end);
   /// Tokens that begin and look as those of some service do.
   void shapes();
   /// Private keys in PEM.
   void pem();
+  /// What is left on both sides of the cut of a long argument vector.
+  void cut();
 };
 
 }  // namespace tracer::internal

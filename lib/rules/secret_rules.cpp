@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/secret_rules.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "rules/secret_scan.hpp"
 #include "rules/secret_text.hpp"
 
@@ -8,11 +11,12 @@ namespace tracer::internal {
 
 using namespace secret_text;
 
-bool SecretRules::is_secret_name(std::string_view name) const {
-  if (name.empty() || name.size() > kMaxName) return false;
+Need SecretRules::need_of(std::string_view name) const {
+  if (name.empty() || name.size() > kMaxName) return Need::kNever;
   // "dbPassword", "DB_PASSWORD" and "db.password" all become "db_password".
-  std::string flat;
-  std::vector<std::size_t> starts;
+  std::array<char, 2 * kMaxName> flat;
+  std::array<std::size_t, kMaxName + 1> starts;
+  std::size_t size = 0, words = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
     if (!is_alnum(c)) continue;
@@ -21,23 +25,43 @@ bool SecretRules::is_secret_name(std::string_view name) const {
                       (is_lower(name[i - 1]) || is_digit(name[i - 1]) ||
                        (is_upper(name[i - 1]) && i + 1 < name.size() && is_lower(name[i + 1])));
     if (first || hump) {
-      if (!flat.empty()) flat += '_';
-      starts.push_back(flat.size());
+      if (size != 0) flat[size++] = '_';
+      starts[words++] = size;
     }
-    flat += lower(c);
+    flat[size++] = lower(c);
   }
-  if (starts.empty()) return false;
-  const std::string_view view = flat;
-  const auto end_of = [&](std::size_t word) { return word + 1 < starts.size() ? starts[word + 1] - 1 : view.size(); };
-  if (except_first_.contains(view.substr(0, end_of(0)))) return false;
-  const bool excepted = except_last_.contains(view.substr(starts.back()));
-  for (std::size_t from = 0; from < starts.size(); ++from) {
-    for (std::size_t to = from; to < starts.size() && to < from + 3; ++to) {
-      if (!parts_.contains(view.substr(starts[from], end_of(to) - starts[from]))) continue;
-      if (!excepted || to + 1 == starts.size()) return true;
+  if (words == 0) return Need::kNever;
+  const std::string_view view(flat.data(), size);
+  const auto end_of = [&](std::size_t word) { return word + 1 < words ? starts[word + 1] - 1 : size; };
+  if (except_first_.contains(view.substr(0, end_of(0)))) return Need::kNever;
+  const bool excepted = except_last_.contains(view.substr(starts[words - 1]));
+  Need need = Need::kNever;
+  for (std::size_t from = 0; from < words; ++from) {
+    const std::string_view before =
+        from == 0 ? std::string_view() : view.substr(starts[from - 1], end_of(from - 1) - starts[from - 1]);
+    for (std::size_t to = from; to < words && to < from + 3; ++to) {
+      if (excepted && to + 1 != words) continue;
+      const std::string_view part = view.substr(starts[from], end_of(to) - starts[from]);
+      const auto hit = parts_.find(part);
+      if (hit == parts_.end() || (from > 0 && except_first_.contains(before))) continue;
+      // "pass-through" and "token_embedding" go on with what it is of; "token_1" does not.
+      const bool last = to + 1 == words || (to + 2 == words && is_digit(view[starts[words - 1]]));
+      if (hit->second != Need::kText || last) need = std::max(need, hit->second);
+    }
+    if (excepted && from + 1 != words) continue;
+    const std::string_view word = view.substr(starts[from], end_of(from) - starts[from]);
+    for (const std::string& ending : endings_) {
+      if (word.size() > ending.size() + 1 && word.ends_with(ending)) need = std::max(need, Need::kText);
     }
   }
-  return false;
+  return need == Need::kText && words == 1 ? Need::kWord : need;
+}
+
+bool SecretRules::may_end_name(std::string_view name) const {
+  if (name.empty() || name.size() > 16) return false;
+  const std::string end = lower(name);
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [&](const auto& part) { return part.second > Need::kRandom && part.first.ends_with(end); });
 }
 
 std::size_t SecretRules::mask(std::vector<std::string>& argv) const {

@@ -13,6 +13,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "rules/secret_values.hpp"
+
 namespace tracer::internal {
 
 /// Immutable after parse(), so any number of threads may call mask().
@@ -39,13 +41,24 @@ class SecretRules {
   };
   using Names = std::unordered_set<std::string, Hash, std::equal_to<>>;
 
-  /// Options of certain programs; the bit in a 64-bit mask is the index.
+  /// What is secret in the words of certain programs.
   struct Option {
-    std::string subcommand;           ///< Must have been seen, if not empty.
-    std::vector<std::string> names;   ///< The value is in the same word after '=' or in the next word.
-    std::vector<std::string> joined;  ///< The value follows in the same word at once.
-    std::string after;                ///< Only what follows the first of these characters is secret, if not empty.
+    std::vector<std::string> subcommands;  ///< Must have been seen, in this order; "-x": a flag.
+    std::vector<std::string> names;        ///< The value is in the same word after '=' or in the next word.
+    std::vector<std::string> joined;       ///< The value follows in the same word at once.
+    std::vector<std::string> plain;        ///< Have the name of a secret, and are none.
+    std::vector<std::string> valued;       ///< Their value is no argument.
+    std::string flags;                     ///< Letters that may stand between '-' and the letter of one of `names`.
+    std::string after;                     ///< Only what follows the first of these characters is secret, if not empty.
+    std::string before;         ///< Only what is before the last of these characters is secret, if there is one.
+    std::size_t argument = 0;   ///< Which word behind the subcommand is secret, from 1; options are not counted.
+    bool keywords = false;      ///< A word that is the name of a secret is followed by its value.
+    bool leading = false;       ///< Only options before the first other word.
+    bool stdin_secret = false;  ///< With one of `names`, or without any, a secret is read from a pipe.
   };
+  static constexpr std::size_t kMaxOptions = 256;
+  /// One bit for each of the options.
+  using OptionSet = std::array<std::uint64_t, kMaxOptions / 64>;
   struct Shape {
     std::string prefix;
     std::size_t min = 0;   ///< How many characters must follow the prefix.
@@ -53,13 +66,19 @@ class SecretRules {
     std::array<bool, 256> set{};
   };
 
-  bool is_secret_name(std::string_view name) const;
+  Need need_of(std::string_view name) const;
+  /// Whether a name of which the beginning was cut off may be a secret's.
+  bool may_end_name(std::string_view name) const;
 
   std::vector<Option> options_;
-  std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> programs_;
+  std::unordered_map<std::string, OptionSet, Hash, std::equal_to<>> programs_;
+  OptionSet any_program_{};
   Names wrappers_, shells_;
-  Names parts_, except_last_, except_first_;
-  Names parameters_, headers_, schemes_, plain_urls_;
+  std::unordered_map<std::string, Need, Hash, std::equal_to<>> parts_;
+  std::vector<std::string> endings_;  ///< Of words that are written together, such as "dbpassword".
+  Names except_last_, except_first_;
+  Names parameters_, headers_, schemes_, plain_urls_, calls_;
+  std::vector<std::string> url_segments_, url_rests_;
   std::vector<Shape> shapes_;
   std::array<bool, 256> shape_begins_{};  ///< Which bytes a shape begins with: most words have none.
 };

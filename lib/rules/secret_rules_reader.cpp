@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/secret_rules_reader.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
@@ -24,13 +25,17 @@ class SecretRulesReader {
   std::vector<SecretExample>& examples() { return examples_; }
 
   void read(const toml::table& root) {
-    check_keys(root, "the file", {"schema", "name", "option", "command", "parameter", "header", "url", "shape"},
+    check_keys(root, "the file", {"schema", "name", "option", "command", "parameter", "header", "url", "call", "shape"},
                mistakes_);
-    each(root, "name", {"parts", "except_last", "except_first", "test"}, [&](const toml::table& table) {
-      insert(table, "parts", rules_.parts_);
-      insert(table, "except_last", rules_.except_last_);
-      insert(table, "except_first", rules_.except_first_);
-    });
+    each(root, "name", {"parts", "counts", "hints", "endings", "except_last", "except_first", "test"},
+         [&](const toml::table& table) {
+           insert_parts(table, "hints", Need::kRandom);
+           insert_parts(table, "counts", Need::kText);
+           insert_parts(table, "parts", Need::kNotPlain);
+           for (std::string& ending : strings(table, "endings")) rules_.endings_.push_back(std::move(ending));
+           insert(table, "except_last", rules_.except_last_);
+           insert(table, "except_first", rules_.except_first_);
+         });
     each(root, "command", {"wrappers", "shells", "test"}, [&](const toml::table& table) {
       insert(table, "wrappers", rules_.wrappers_);
       insert(table, "shells", rules_.shells_);
@@ -40,8 +45,15 @@ class SecretRulesReader {
       insert(table, "names", rules_.headers_);
       insert(table, "schemes", rules_.schemes_);
     });
-    each(root, "url", {"plain", "test"}, [&](const toml::table& table) { insert(table, "plain", rules_.plain_urls_); });
-    each(root, "option", {"programs", "subcommand", "names", "joined", "after", "test"},
+    each(root, "url", {"plain", "segments", "rests", "test"}, [&](const toml::table& table) {
+      insert(table, "plain", rules_.plain_urls_);
+      for (std::string& text : strings(table, "segments")) rules_.url_segments_.push_back(std::move(text));
+      for (std::string& text : strings(table, "rests")) rules_.url_rests_.push_back(std::move(text));
+    });
+    each(root, "call", {"names", "test"}, [&](const toml::table& table) { insert(table, "names", rules_.calls_); });
+    each(root, "option",
+         {"programs", "subcommand", "names", "joined", "plain", "valued", "flags", "after", "before", "argument",
+          "keywords", "leading", "stdin", "test"},
          [&](const toml::table& table) { read_option(table); });
     each(root, "shape", {"prefixes", "min", "chars", "contains", "test"},
          [&](const toml::table& table) { read_shape(table); });
@@ -67,19 +79,48 @@ class SecretRulesReader {
     }
   }
 
+  void insert_parts(const toml::table& table, std::string_view key, Need need) {
+    SecretRules::Names names;
+    insert(table, key, names);
+    for (const std::string& name : names) rules_.parts_[name] = std::max(rules_.parts_[name], need);
+  }
+
   void read_option(const toml::table& table) {
-    SecretRules::Option option{read_string(table, "subcommand", false, mistakes_), strings(table, "names"),
-                               strings(table, "joined"), read_string(table, "after", false, mistakes_)};
+    SecretRules::Option option;
+    const std::string subcommand = read_string(table, "subcommand", false, mistakes_);
+    for (std::size_t at = 0; at < subcommand.size();) {
+      const std::size_t end = std::min(subcommand.find(' ', at), subcommand.size());
+      if (end > at) option.subcommands.push_back(subcommand.substr(at, end - at));
+      at = end + 1;
+    }
+    option.names = strings(table, "names");
+    option.joined = strings(table, "joined");
+    option.plain = strings(table, "plain");
+    option.valued = strings(table, "valued");
+    option.flags = read_string(table, "flags", false, mistakes_);
+    option.after = read_string(table, "after", false, mistakes_);
+    option.before = read_string(table, "before", false, mistakes_);
+    const auto argument = read_integer(table, "argument", 0, mistakes_);
+    if (argument < 0 || argument > 9) mistakes_.add(line_of(table), "option: \"argument\" must be from 1 to 9");
+    option.argument = static_cast<std::size_t>(argument);
+    option.keywords = read_flag(table, "keywords", mistakes_);
+    option.leading = read_flag(table, "leading", mistakes_);
+    option.stdin_secret = read_flag(table, "stdin", mistakes_);
     const auto programs = strings(table, "programs");
     if (programs.empty()) mistakes_.add(line_of(table), "option: \"programs\" is missing or empty");
-    if (option.names.empty() && option.joined.empty()) {
-      mistakes_.add(line_of(table), "option: neither \"names\" nor \"joined\" names an option");
+    if (option.names.empty() && option.joined.empty() && option.plain.empty() && option.argument == 0 &&
+        !option.keywords && !option.stdin_secret) {
+      mistakes_.add(line_of(table), "option: neither \"names\" nor any other key says what is secret");
     }
-    if (rules_.options_.size() >= 64) {
-      mistakes_.add(line_of(table), "option: there are more than 64 of them");
+    const std::size_t index = rules_.options_.size();
+    if (index >= SecretRules::kMaxOptions) {
+      mistakes_.add(line_of(table), fmt::format("option: there are more than {} of them", SecretRules::kMaxOptions));
       return;
     }
-    for (const std::string& program : programs) rules_.programs_[program] |= std::uint64_t{1} << rules_.options_.size();
+    for (const std::string& program : programs) {
+      (program == "*" ? rules_.any_program_ : rules_.programs_[program])[index / 64] |= std::uint64_t{1}
+                                                                                        << (index % 64);
+    }
     rules_.options_.push_back(std::move(option));
   }
 

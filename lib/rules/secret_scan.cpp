@@ -2,6 +2,7 @@
 #include "rules/secret_scan.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -11,42 +12,112 @@ using namespace secret_text;
 
 namespace {
 
-bool is_word(char c) { return !is_space(c) && std::string_view("\"';|()`\\{},").find(c) == kNone; }
+bool ends_cut_name(std::string_view word, std::size_t& begin) {
+  const auto cut = word.rfind(kCut);
+  if (cut == kNone) return false;
+  begin = cut + kCut.size();
+  return true;
+}
+
+bool is_any_name(std::string_view text) { return std::all_of(text.begin(), text.end(), is_name); }
 
 }  // namespace
 
 std::size_t SecretScan::word(std::string& text) {
   text_ = text;
   ranges_.clear();
-  const bool script = script_next_;
+  place_ = text_.find_first_of(" \n\t") == kNone ? secret_values::Place::kWord : secret_values::Place::kScript;
+  const bool script = script_next_ && place_ == secret_values::Place::kScript;
   script_next_ = false;
-  if (pending_) value(0, text_.size(), pending_after_);
+  const bool waited = pending_;
+  const Value how = expected_;
   pending_ = false;
-  if (script) {
-    pending_ = false;
-  } else {
-    token(outer_, 0, text_.size(), true);
-    script_next_ = outer_.shell && text_.size() > 1 && text_[0] == '-' && text_[1] != '-' && text_.back() == 'c';
+  const Token all{0, text_.size(), true, 0};
+  if (waited) {
+    place_ = secret_values::Place::kWord;
+    value(0, text_.size(), how);
+    place_ = text_.find_first_of(" \n\t") == kNone ? secret_values::Place::kWord : secret_values::Place::kScript;
   }
+  const bool consumed = waited && !ranges_.empty();
+  if (script || (consumed && !text_.starts_with('-'))) {
+    outer_.long_option = false;
+  } else {
+    const auto place = std::exchange(place_, secret_values::Place::kWord);
+    token(outer_, all);
+    place_ = place;
+    script_next_ = text_.size() > 1 && text_[0] == '-' && text_[1] != '-' && text_.back() == 'c';
+  }
+  if (const auto colon = text_.size() - 1; text_.ends_with(':') && is_any_name(text_.substr(0, colon))) {
+    const std::string_view name = text_.substr(0, colon);
+    const Need need = rules_.headers_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
+    if (need != Need::kNever) expect({need, {}, {}, Need::kNever, true});
+  }
+  // Of the name of an option only the end is left; its value is the next word.
+  if (std::size_t begin = 0; ends_cut_name(text_, begin) && rules_.may_end_name(text_.substr(begin))) {
+    expect(plain_value(Need::kNotPlain));
+  }
+  // "-P api_key:x"
+  if (const auto colon = text_.substr(0, kMaxName).find(':'); colon != kNone && place_ == secret_values::Place::kWord &&
+                                                              is_any_name(text_.substr(0, colon)) &&
+                                                              rules_.need_of(text_.substr(0, colon)) > Need::kRandom) {
+    value(colon + 1, text_.size(), plain_value(Need::kRandom));
+  }
+  if (text_ == "=" || text_ == ":") {
+    if (last_name_.need > Need::kRandom) expect(last_name_);
+  }
+  last_name_ = plain_value(text_.size() <= kMaxName && is_any_name(text_) ? rules_.need_of(text_) : Need::kNever);
   const bool pending = pending_;
-  const auto after = pending_after_;
+  const Value expected = expected_;
   walk();
   pending_ = pending;
-  pending_after_ = after;
+  expected_ = expected;
   find();
   return replace(text);
 }
 
-void SecretScan::value(std::size_t begin, std::size_t end, std::string_view after) {
-  if (!after.empty()) {
-    const auto at = text_.substr(begin, end - begin).find_first_of(after);
-    if (at == kNone) return;
+void SecretScan::value(std::size_t begin, std::size_t end, const Value& how) {
+  const std::string_view text = text_.substr(begin, end - begin);
+  if (how.scheme && rules_.schemes_.contains(lower(text.substr(0, 32)))) {
+    expect(how);
+    return;
+  }
+  if (const auto blank = text.substr(0, 32).find(' ');
+      blank != kNone && rules_.schemes_.contains(lower(text.substr(0, blank)))) {
+    add(begin + blank + 1, end);
+    return;
+  }
+  if (!how.after.empty()) {
+    const auto at = text.find_first_of(how.after);
+    // "/@db": no user, and no password.
+    if (at == kNone && how.otherwise != Need::kNever) {
+      value(begin, end, plain_value(how.otherwise));
+      return;
+    }
+    if (at == kNone || (text[at] == '/' && (at == 0 || text[0] == '@'))) return;
     begin += at + 1;
   }
-  add(begin, end);
+  if (!how.before.empty()) {
+    const auto at = text_.substr(begin, end - begin).find_last_of(how.before);
+    if (at != kNone) end = begin + at;
+  }
+  if (begin < end && secret_values::is_secret(text_.substr(begin, end - begin), how.need, place_)) add(begin, end);
 }
 
-void SecretScan::shell_value(std::size_t begin, char open, std::string_view after) {
+bool SecretScan::is_next_name(std::size_t at) const {
+  if (at < text_.size() && text_[at] == ' ') ++at;
+  const std::size_t begin = at;
+  while (at < text_.size() && at - begin < kMaxName && is_name(text_[at])) ++at;
+  return at > begin && at < text_.size() && text_[at] == '=' && at + 1 < text_.size() && text_[at + 1] != '=';
+}
+
+std::size_t SecretScan::before_next_name(std::size_t begin, std::size_t end) const {
+  for (std::size_t at = begin; at < end; ++at) {
+    if ((text_[at] == '&' || text_[at] == ',' || text_[at] == ';') && is_next_name(at + 1)) return at;
+  }
+  return end;
+}
+
+void SecretScan::shell_value(std::size_t begin, char open, const Value& how) {
   // What another value covers is scanned once only, or nested values would cost quadratic time.
   if (begin < covered_) return;
   std::size_t at = begin;
@@ -58,7 +129,7 @@ void SecretScan::shell_value(std::size_t begin, char open, std::string_view afte
     const bool ends = end + 1 >= text_.size() || is_space(text_[end + 1]) || !is_name(text_[end + 1]);
     if (ends) {
       covered_ = end;
-      value(at + 1, end, after);
+      value(at + 1, end, how);
       return;
     }
   }
@@ -77,117 +148,186 @@ void SecretScan::shell_value(std::size_t begin, char open, std::string_view afte
       }
       at = close;
     }
+    if ((text_[at] == '&' || text_[at] == ',' || text_[at] == ';') && is_next_name(at + 1)) break;
     ++at;
   }
   at = std::min(at, text_.size());
   covered_ = at;
   // The command's own end stays visible.
   while (at > begin && (text_[at - 1] == ';' || text_[at - 1] == ')' || text_[at - 1] == '|')) --at;
-  value(begin, at, after);
+  value(begin, at, how);
 }
 
-void SecretScan::set_value(std::size_t begin, std::size_t end, bool whole, char open, std::string_view after) {
-  if (whole) {
-    value(begin, end, after);
+void SecretScan::set_value(std::size_t begin, const Token& token, const Value& how) {
+  if (token.whole) {
+    value(begin, token.end, how);
   } else {
-    shell_value(begin, open, after);
+    shell_value(begin, token.open, how);
   }
 }
 
-void SecretScan::token(Command& command, std::size_t begin, std::size_t end, bool whole, char open) {
-  const std::string_view word = text_.substr(begin, end - begin);
+void SecretScan::token(Command& command, const Token& token) {
+  const std::string_view word = text_.substr(token.begin, token.end - token.begin);
   if (word.empty()) return;
+  if (joined_option(command, word, token)) return;
+  if (word[0] == '-') {
+    option(command, token, word);
+    return;
+  }
+  const std::size_t equals = word.substr(0, 2 * kMaxName).find_first_of("= \n");
+  if (equals != kNone && equals > 0 && word[equals] == '=') {
+    assignment(command, token, word, equals);
+  } else if (token.depth == 0) {
+    argument(command, token, word);
+  } else {
+    program(command, word);
+  }
+}
+
+void SecretScan::option(Command& command, const Token& token, std::string_view word) {
   std::size_t equals = 0;
   while (equals < word.size() && equals <= kMaxName && is_name(word[equals])) ++equals;
-  const bool assigns = equals < word.size() && word[equals] == '=';
-  if (word[0] == '-') {
-    std::string_view name = word.substr(0, equals);
-    if (assigns || equals == word.size()) program_option(command, name, assigns, begin, end, whole, open);
-    joined_option(command, word, begin, end, whole, open);
-    const bool dashes = name.starts_with("--");
-    while (name.starts_with('-')) name.remove_prefix(1);
-    const bool secret = name.size() > 1 &&
-                        (rules_.is_secret_name(name) || (!dashes && assigns && rules_.is_secret_name(name.substr(1))));
-    if (secret && assigns) set_value(begin + equals + 1, end, whole, open, {});
-    if (secret && !assigns && equals == word.size()) expect({});
-    return;
-  }
+  const bool assigns = equals < word.size() && (word[equals] == '=' || word[equals] == ':');
+  const bool bare = equals == word.size();
+  std::string_view name = word.substr(0, equals);
+  command.skip = false;
+  command.long_option = bare && word.size() > 2 && word.starts_with("--");
+  for_each_option(command, [&](const Option& option, std::uint8_t& progress) {
+    if (progress < option.subcommands.size()) {
+      const std::string& flag = option.subcommands[progress];
+      const bool letter = flag.size() == 2 && flag[0] == '-' && word.size() > 1 && word[1] != '-' && bare;
+      if (word == flag || (letter && word.find(flag[1], 1) != kNone)) ++progress;
+    } else if (bare && std::find(option.valued.begin(), option.valued.end(), word) != option.valued.end()) {
+      command.skip = true;
+    }
+  });
+  if ((assigns || bare) && program_option(command, name, token, assigns ? token.begin + equals + 1 : 0)) return;
+  const bool dashes = name.starts_with("--");
+  while (name.starts_with('-')) name.remove_prefix(1);
+  Need need = name.size() > 1 ? rules_.need_of(name) : Need::kNever;
+  if (!dashes && assigns && name.size() > 2) need = std::max(need, rules_.need_of(name.substr(1)));
   if (assigns) {
-    if (rules_.is_secret_name(word.substr(0, equals))) set_value(begin + equals + 1, end, whole, open, {});
+    const std::size_t begin = token.begin + equals + 1;
+    if (need != Need::kNever) set_value(begin, token, plain_value(need));
+    // "--env=TOKEN=x": what follows is a word of its own.
+    if (need <= Need::kText && token.depth < 4 && begin < token.end) {
+      this->token(command, {begin, token.end, token.whole, token.open, token.depth + 1});
+    }
+  } else if (const auto sign = word.substr(0, 2 * kMaxName).find_first_of("= \n");
+             !bare && sign != kNone && word[sign] == '=') {
+    // "--//registry/:_authToken=x"
+    assignment(command, token, word, sign);
+  } else if (bare && need != Need::kNever) {
+    expect(plain_value(need));
+  } else if (bare && word.size() == 2 && std::string_view("kKtTpPwW").find(word[1]) != kNone) {
+    // Many programs take a key or a token so; only what can be nothing else is one.
+    expect(plain_value(Need::kToken));
+  }
+}
+
+bool SecretScan::is_code(std::size_t begin, std::size_t at) const {
+  if (at >= text_.size() || !(is_alnum(text_[at]) || text_[at] == '_')) return false;
+  const std::size_t from = at;
+  bool digit = false;
+  while (at < text_.size() && at - from < kMaxName &&
+         (is_alnum(text_[at]) || text_[at] == '_' || text_[at] == '.' || text_[at] == ':')) {
+    digit = digit || is_digit(text_[at]);
+    ++at;
+  }
+  if (at >= text_.size()) return false;
+  // "token=Sys.getenv('X')", "token=os.environ['X']"
+  if (text_[at] == '(' || text_[at] == '[') return true;
+  // "connect(user=me, password=pw)"
+  while (begin > 0 && is_space(text_[begin - 1])) --begin;
+  return !digit && begin > 0 && (text_[begin - 1] == '(' || text_[begin - 1] == ',') &&
+         (text_[at] == ')' || text_[at] == ',') && text_.find('(') < begin;
+}
+
+void SecretScan::assignment(Command& command, const Token& token, std::string_view word, std::size_t equals) {
+  std::size_t end = equals;
+  while (end > 0 && (word[end - 1] == ']' || is_quote(word[end - 1]) || word[end - 1] == '+')) --end;
+  std::size_t begin = end;
+  while (begin > 0 && end - begin < kMaxName && is_name(word[begin - 1])) --begin;
+  const std::string_view name = word.substr(begin, end - begin);
+  const std::size_t from = token.begin + equals + 1;
+  if (from >= text_.size()) return;
+  if (program_option(command, name, token, from)) return;
+  Need need = rules_.need_of(name);
+  if (!token.whole && need != Need::kNever && is_code(token.begin, from)) return;
+  // Of the name only the end is left.
+  if (need <= Need::kRandom && word.substr(0, begin).ends_with(kCut) && rules_.may_end_name(name)) need = Need::kText;
+  // "key==x" of HTTPie; of pip a version follows.
+  if (need != Need::kNever && text_[from] == '=' && token.whole) {
+    value(from + 1, token.end, plain_value(Need::kRandom));
     return;
   }
-  const std::string_view base = base_name(word);
-  if (!command.started || command.wrapped) {
-    command.wrapped = command.wrapped || rules_.wrappers_.contains(base);
-    command.shell = command.shell || rules_.shells_.contains(base);
-    if (const auto hit = rules_.programs_.find(base); hit != rules_.programs_.end()) command.programs |= hit->second;
-  }
-  command.started = true;
-  for_each_option(command.programs & ~command.active, [&](const SecretRules::Option& option, std::uint64_t bit) {
-    if (option.subcommand.empty() || option.subcommand == word) command.active |= bit;
-  });
-}
-
-void SecretScan::program_option(const Command& command, std::string_view name, bool assigns, std::size_t begin,
-                                std::size_t end, bool whole, char open) {
-  for_each_option(command.active, [&](const SecretRules::Option& option, std::uint64_t) {
-    if (std::find(option.names.begin(), option.names.end(), name) == option.names.end()) return;
-    if (assigns) {
-      set_value(begin + name.size() + 1, end, whole, open, option.after);
+  if (need != Need::kNever && text_[from] != '=') {
+    if (token.whole) {
+      value(from, before_next_name(from, token.end), plain_value(need));
     } else {
-      expect(option.after);
+      shell_value(from, token.open, plain_value(need));
     }
-  });
-}
-
-void SecretScan::joined_option(const Command& command, std::string_view word, std::size_t begin, std::size_t end,
-                               bool whole, char open) {
-  for_each_option(command.active, [&](const SecretRules::Option& option, std::uint64_t) {
-    for (const std::string& key : option.joined) {
-      // In a script, a value in quotes begins where the word ends: -p"a b".
-      const bool quoted =
-          !whole && end < text_.size() && (is_quote(text_[end]) ? text_[end] != open : text_[end] == '\\');
-      if (word.starts_with(key) && (word.size() > key.size() || quoted)) {
-        set_value(begin + key.size(), end, whole, open, option.after);
-      }
-    }
-  });
-}
-
-void SecretScan::walk() {
-  pending_ = false;
-  covered_ = 0;
-  Command command;
-  char open = 0;
-  for (std::size_t at = 0; at < text_.size();) {
-    const char c = text_[at];
-    // A lone '&' inside of a word separates the parameters of a URL rather than commands.
-    const bool background = c == '&' && (at + 1 == text_.size() || is_space(text_[at + 1]));
-    if (c == ';' || c == '|' || c == '(' || c == ')' || c == '`' || c == '\n' || background || is_and(at)) {
-      command = Command{};
-      pending_ = false;
-    }
-    if (is_quote(c)) {
-      if (pending_) {
-        shell_value(at, open, pending_after_);
-        pending_ = false;
-      }
-      open = open == 0 ? c : open == c ? '\0' : open;
-      // A quoted script starts a command of its own.
-      if (command.shell) command = Command{false, true, true, 0, 0};
-    }
-    if (!is_word(c) || background || is_and(at)) {
-      at += is_and(at) ? 2U : 1U;
-      continue;
-    }
-    std::size_t end = at;
-    while (end < text_.size() && is_word(text_[end]) && !is_and(end)) ++end;
-    if (pending_) shell_value(at, open, pending_after_);
-    pending_ = false;
-    // A value in quotes belongs to the word, so "--x=" ends where its quote begins.
-    token(command, at, end, false, open);
-    at = end;
   }
+  if (need <= Need::kText && token.depth < 4 && from < token.end) {
+    this->token(command, {from, token.end, token.whole, token.open, token.depth + 1});
+  }
+}
+
+void SecretScan::argument(Command& command, const Token& token, std::string_view word) {
+  const bool behind_option = command.long_option;
+  command.long_option = false;
+  if (command.skip) {
+    command.skip = false;
+    return;
+  }
+  // The last part of "//registry/:_authToken".
+  std::size_t from = word.size();
+  while (from > 0 && word.size() - from < kMaxName && is_name(word[from - 1])) --from;
+  bool keyword = false, secret = false;
+  for_each_option(command, [&](const Option& option, std::uint8_t& progress) {
+    if (progress < option.subcommands.size()) {
+      const std::string& next = option.subcommands[progress];
+      if (next.size() == word.size() && lower(word) == next) ++progress;
+      command.reads =
+          command.reads || (option.stdin_secret && option.names.empty() && progress == option.subcommands.size());
+      return;
+    }
+    const bool active = is_active(option, progress);
+    keyword = keyword || (option.keywords && active);
+    if (active && !option.stdin_secret &&
+        std::find(option.names.begin(), option.names.end(), word) != option.names.end()) {
+      expect({Need::kAny, option.after, option.before});
+    }
+    if (progress < 255) ++progress;
+    if (option.argument != 0 && progress == option.subcommands.size() + option.argument) {
+      set_value(token.begin, token, {Need::kAny, option.after, option.before});
+      secret = true;
+    }
+  });
+  if (secret) return;
+  if (const Need need = rules_.need_of(word.substr(from)); keyword || need > Need::kText) {
+    if (keyword && need != Need::kNever) expect(plain_value(need));
+    // Of a program that is not known, what follows must look like a secret.
+    if (!keyword && from == 0) expect(plain_value(Need::kRandom));
+  }
+  if (!behind_option) program(command, word);
+  command.started = true;
+}
+
+void SecretScan::program(Command& command, std::string_view word) {
+  const std::string_view base = base_name(word);
+  const bool bin = word.find("/bin/") != kNone || word.find("/sbin/") != kNone;
+  // A folder may be called as a program is.
+  if (command.started && !command.wrapped && base.size() != word.size() && !bin) return;
+  command.wrapped = command.wrapped || rules_.wrappers_.contains(base);
+  command.shell = command.shell || rules_.shells_.contains(base);
+  if (!command.started) command.echoes = base == "echo" || base == "printf";
+  const auto hit = rules_.programs_.find(base);
+  if (hit == rules_.programs_.end()) return;
+  for (std::size_t i = 0; i < command.programs.size(); ++i) command.programs[i] |= hit->second[i];
+  for_each_option(command, [&](const Option& option, std::uint8_t&) {
+    if (option.stdin_secret && option.names.empty() && option.subcommands.empty()) command.reads = true;
+  });
 }
 
 }  // namespace tracer::internal

@@ -12,6 +12,8 @@ namespace secret_text {
 
 inline constexpr auto kNone = std::string_view::npos;
 inline constexpr std::string_view kMask = "***";
+/// Between the two halves of an argument vector that was too long.
+inline constexpr std::string_view kCut = "…";
 /// No name of an option, variable or header is longer; a bound keeps looking back linear.
 inline constexpr std::size_t kMaxName = 128;
 /// From this size on argv may be cut (3 KiB of its head are kept), and so may be a token at the end of a word.

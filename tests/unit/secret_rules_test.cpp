@@ -171,6 +171,30 @@ TEST_CASE("a secret behind a word whose beginning is cut off is masked") {
   leaks({"hunter2\n-----END RSA PRIVATE KEY-----\nrest"});
 }
 
+TEST_CASE("secrets in code, SQL and files are masked") {
+  leaks({"python", "-c", "os.environ['API_KEY'] = 'hunter2'"});
+  leaks({"python", "-c", "os.environ.setdefault('API_KEY', 'hunter2')"});
+  leaks({"python", "-c", "requests.get(u, auth=('me', 'hunter2'))"});
+  leaks({"perl", "-e", "$h = {password => 'hunter2'}; DBI->connect(1)"});
+  leaks({"perl", "-e", "DBI->connect('dbi:mysql:d', 'me', 'hunter2')"});
+  leaks({"mysql", "-e", "CREATE USER me IDENTIFIED BY 'hunter2'"});
+  leaks({"psql", "-c", "ALTER ROLE me WITH ENCRYPTED PASSWORD 'hunter2'"});
+  leaks({"sh", "-c", "cat > c <<E\nuser: me\npassword: hunter2\nE"});
+  leaks({"expect", "-c", "expect \"assword:\"; send \"hunter2\\r\""});
+  leaks({"x", "Authorization:", "Bearer", "hunter2"});
+  leaks({"x", "password", "=", "hunter2x", "--password", "=hunter2"});
+  leaks({"x", R"({"name": "A_TOKEN", "value": "hunter2"})"});
+  unchanged({"python", "-c", "import getpass; password = getpass.getpass(); c(user=u, password=pw)"});
+  unchanged({"Rscript", "-e", "f(token = Sys.getenv('GITHUB_PAT'), auth_token=Sys.getenv('X'))"});
+}
+
+TEST_CASE("what belongs to a word that was cut is masked") {
+  leaks({"bash", "-c", "samtools view x.b…I_KEY=hunter2 y"});
+  leaks({"x", "--file=/a/b…ssword", "hunter2"});
+  CHECK(masked({"x", "a…9fK2vQ7LmZ4xTb8RwY3c rest"}) == "[x][a*** rest]");
+  unchanged({"x", "/work/5f/b7c91431a7…7f8d6a6/TCGA-N9-C4H4-01A.sorted.bam", "next"});
+}
+
 TEST_CASE("a private key is masked to the end of its word") {
   CHECK(masked({"x", "k=-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\n"}) == "[x][k=***]");
   CHECK(masked({"x", "-----BEGIN PRIVATE KEY-----\nMII"}) == "[x][***]");
@@ -203,7 +227,19 @@ TEST_CASE("garbage is neither slow nor an error" * doctest::test_suite("one_thre
                             "@",
                             " ",
                             "\n",
-                            "token='a "}) {
+                            "token='a ",
+                            "token=a, b=",
+                            "login('",
+                            "set_token(\"",
+                            "identified by ",
+                            "password '",
+                            "password : a\n",
+                            "x\nkey: ",
+                            "echo x|sudo -S ;",
+                            "(token=a,",
+                            "mysql zip curl docker aws ",
+                            "://hooks.slack.com/services/",
+                            "…"}) {
     std::string word;
     while (word.size() < 100'000) word += piece;
     for (const bool shell : {false, true}) {

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/secret_values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "rules/secret_text.hpp"
+
+namespace tracer::internal {
+
+namespace secret_values {
+
+using namespace secret_text;
+
+namespace {
+
+/// Longer values are looked at in part: they are no names.
+constexpr std::size_t kLooked = 256;
+
+bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+bool is_uuid(std::string_view value) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  if (value.size() != kForm.size()) return false;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    if (kForm[i] == 'x' ? !is_hex(value[i]) : value[i] != '-') return false;
+  }
+  return true;
+}
+
+bool is_number(std::string_view value) {
+  return std::all_of(value.begin(), value.end(),
+                     [](char c) { return is_digit(c) || c == '.' || c == '-' || c == ','; });
+}
+
+bool is_constant(std::string_view value) {
+  constexpr std::array<std::string_view, 38> kConstants = {
+      "true",   "false",   "yes",    "no",       "on",       "off",      "none",     "null",       "nil",   "undefined",
+      "auto",   "default", "prompt", "ask",      "stdin",    "required", "any",      "string",     "str",   "-",
+      "bearer", "basic",   "jwt",    "password", "oauth2",   "oauth",    "token",    "key",        "login", "inherit",
+      "env",    "file",    "vault",  "keyring",  "optional", "enabled",  "disabled", "interactive"};
+  if (value.size() > 11) return false;
+  return std::find(kConstants.begin(), kConstants.end(), lower(value)) != kConstants.end();
+}
+
+/// "--name" or "-x": the option before it was a flag.
+bool is_option(std::string_view value) {
+  if (value.size() < 2 || value[0] != '-') return false;
+  if (value[1] != '-') return value.size() == 2 && is_alnum(value[1]);
+  return value.size() > 2 && is_lower(value[2]) &&
+         std::all_of(value.begin() + 2, std::find(value.begin(), value.end(), '='),
+                     [](char c) { return is_lower(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+/// "token.txt": an ending of those that files with secrets, tables or programs have.
+bool is_file(std::string_view value) {
+  constexpr std::array<std::string_view, 36> kEndings = {
+      "txt", "json", "yaml", "yml", "toml", "ini", "cfg",  "conf", "cnf", "cred", "env",  "pem",
+      "key", "crt",  "cer",  "pub", "p12",  "pfx", "jks",  "gpg",  "asc", "csv",  "tsv",  "log",
+      "enc", "xml",  "py",   "sh",  "sif",  "def", "html", "bin",  "dat", "tab",  "list", "properties"};
+  const auto dot = value.rfind('.');
+  if (dot == kNone || dot == 0 || value.size() - dot > 11) return false;
+  if (!std::all_of(value.begin(), value.end(), [](char c) { return is_name(c) || c == '/' || c == '~'; })) return false;
+  return std::find(kEndings.begin(), kEndings.end(), lower(value.substr(dot + 1))) != kEndings.end();
+}
+
+/// What programs take for the place of a secret, or for none.
+bool is_elsewhere(std::string_view value) {
+  if (value == "-" || value == "stdin" || value == "public" || value == "anonymous" || value == "guest") return true;
+  return value.starts_with("env:") || value.starts_with("file:") || value.starts_with("fd:") ||
+         value.find("://") != kNone || (value.starts_with("--") && is_option(value));
+}
+
+bool is_plain(std::string_view value, Place place) {
+  if (is_variable(value, place) || is_constant(value) || is_option(value) || is_path(value) || is_file(value))
+    return true;
+  // "@FILE" is read by the program.
+  if (value[0] == '@')
+    return value.size() == 1 || is_path(value.substr(1)) || is_file(value.substr(1)) || value[1] == '-';
+  if (value.starts_with("file:") || value.starts_with("fileb:") || value.starts_with("env:") ||
+      value.starts_with("https://") || value.starts_with("http://")) {
+    return true;
+  }
+  // A list or an object: what is secret in it has a name of its own.
+  return (value[0] == '[' && value.back() == ']') || (value[0] == '{' && value.back() == '}');
+}
+
+double entropy(std::string_view value) {
+  std::array<std::uint8_t, 256> counts{};
+  for (const char c : value) ++counts[static_cast<unsigned char>(c)];
+  double bits = 0;
+  for (const char c : value) {
+    bits -= std::log2(static_cast<double>(counts[static_cast<unsigned char>(c)]) / static_cast<double>(value.size()));
+  }
+  return bits / static_cast<double>(value.size());
+}
+
+}  // namespace
+
+bool is_variable(std::string_view value, Place place) {
+  if (value.size() < 2) return value == "$";
+  const char last = value.back();
+  if (value[0] == '<' && last == '>') return true;
+  if (value.starts_with("{{") || value.starts_with("%(") || value.starts_with("${") || value.starts_with("$("))
+    return true;
+  if (value[0] == '`' && place == Place::kScript) return true;
+  if (value[0] == '{' && last == '}') return true;
+  if (value[0] == '%' && last == '%') return true;
+  if (value[0] != '$') return false;
+  return std::all_of(value.begin() + 1, value.end(), [place](char c) {
+    return is_upper(c) || is_digit(c) || c == '_' || (place == Place::kScript && is_lower(c));
+  });
+}
+
+bool is_path(std::string_view value) {
+  if (!value.starts_with('/') && !value.starts_with("./") && !value.starts_with("../") && !value.starts_with("~/")) {
+    return false;
+  }
+  value = value.substr(0, kLooked);
+  // Base64 may begin with a '/', too.
+  constexpr std::array<std::string_view, 16> kRoots = {"tmp",  "home",    "etc",  "usr",  "var", "opt",
+                                                       "run",  "dev",     "mnt",  "data", "srv", "proc",
+                                                       "root", "scratch", "work", "Users"};
+  if (value[0] == '/') {
+    const std::string_view root = value.substr(1, std::min(value.find('/', 1), value.size()) - 1);
+    if (root.size() + 1 < value.size() && std::find(kRoots.begin(), kRoots.end(), root) != kRoots.end()) return true;
+  }
+  for (std::size_t at = 0; at < value.size();) {
+    const std::size_t end = std::min(value.find('/', at), value.size());
+    const std::string_view part = value.substr(at, end - at);
+    if (part.find_first_of("+=!#$%^&*? ") != kNone) return false;
+    if (part.find('.') == kNone && is_random(part)) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+bool is_random(std::string_view value) {
+  if (value.size() < 14) return false;
+  value = value.substr(0, kLooked);
+  std::size_t uppers = 0, lowers = 0, digits = 0, others = 0, changes = 0, hex = 0, dots = 0;
+  int before = -1;
+  for (const char c : value) {
+    const int kind = is_upper(c) ? 0 : is_lower(c) ? 1 : is_digit(c) ? 2 : 3;
+    (kind == 0 ? uppers : kind == 1 ? lowers : kind == 2 ? digits : others) += 1;
+    if (kind == 3 && std::string_view("+/=_-.~%:").find(c) == kNone) return false;
+    dots += c == '.' ? 1U : 0U;
+    hex += is_hex(c) ? 1U : 0U;
+    // "Name" is one run: a capital and what follows it; what separates names is no change either.
+    if (kind != 3 && before != 3 && kind != before && !(before == 0 && kind == 1)) ++changes;
+    before = kind;
+  }
+  if (is_uuid(value)) return false;
+  // A digest or a key: who asks knows the name before it.
+  if (hex == value.size()) return value.size() >= 32 && lowers != 0 && uppers == 0 && digits != 0;
+  if (others * 5 > value.size() || dots > 2) return false;
+  if (digits == 0 || lowers + uppers == 0) return false;
+  const bool mixed = uppers != 0 && lowers != 0;
+  if (!mixed && value.size() < 20) return false;
+  // Words and accessions change their class seldom.
+  if (changes * 4 < value.size()) return false;
+  return entropy(value) >= (value.size() >= 20 ? 3.5 : 3.2);
+}
+
+bool is_secret(std::string_view value, Need need, Place place) {
+  if (value.empty() || need == Need::kNever) return false;
+  if (need == Need::kAny) return !is_variable(value, place) && !is_elsewhere(value);
+  if (need == Need::kToken) {
+    // Nothing but its looks says that it is one.
+    return value.size() >= 20 && value.find_first_of(".=/:%~-") == kNone &&
+           std::any_of(value.begin(), value.end(), is_upper) && std::any_of(value.begin(), value.end(), is_lower) &&
+           is_random(value);
+  }
+  if (need == Need::kRandom) return is_random(value) && !is_path(value) && !is_file(value);
+  if (is_plain(value, place)) return false;
+  if (need == Need::kWord && value.size() > 1 &&
+      std::all_of(value.begin(), value.end(), [](char c) { return is_lower(c) || c == '_'; })) {
+    return false;
+  }
+  return need == Need::kNotPlain || !is_number(value);
+}
+
+}  // namespace secret_values
+
+}  // namespace tracer::internal
