@@ -75,7 +75,7 @@ std::vector<std::string> environment_of(const CommandOptions& options) {
 /// The paths to try, in this order, as execvp does; that may allocate, which a process between fork and exec must not.
 std::vector<std::string> candidates_for(const std::string& name, const std::vector<std::string>& environment) {
   if (name.find('/') != std::string::npos || name.empty()) return {name};
-  constexpr std::string_view kVariable = "PATH=";
+  static constexpr std::string_view kVariable = "PATH=";
   const auto path = std::find_if(environment.begin(), environment.end(),
                                  [](const std::string& entry) { return entry.starts_with(kVariable); });
   std::vector<std::string> candidates;

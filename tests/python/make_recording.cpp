@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Writes a recording whose figures are known: make_recording FILE PROCESSES [PER_TASK [TEXT [extreme]]]
 /// Process i (from 0) of task i / PER_TASK uses (i % 100 + 1) ms of CPU time in 1 s of life, and begins i ms after the
-/// first; each 50th fails. With PER_TASK 0 nothing belongs to a task. TEXT is then part of every name. With `extreme` each
-/// lasts from 1 to the last nanosecond, and consumes as much as there are numbers for.
+/// first; each 50th fails. With PER_TASK 0 nothing belongs to a task. TEXT is then part of every name. With `extreme`
+/// each lasts from 1 to the last nanosecond, and consumes as much as there are numbers for.
 #include <cstdio>
 #include <cstdlib>
 #include <limits>

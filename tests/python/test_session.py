@@ -265,7 +265,8 @@ class Recordings(TempDir):
             import ctypes, os, subprocess, sys
             libc = ctypes.CDLL(None, use_errno=True)
             assert libc.unshare(0x20000) == 0
-            assert libc.mount(b"none", b"/", None, 0x44000, None) == 0
+            # 22: in a chroot, whose mounts who entered it has made private.
+            assert libc.mount(b"none", b"/", None, 0x44000, None) == 0 or ctypes.get_errno() == 22
             assert libc.mount(b"full", sys.argv[1].encode(), b"tmpfs", 0, b"size=64k") == 0
             import tracer
             s = tracer.session(record=sys.argv[1] + "/r")
