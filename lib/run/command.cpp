@@ -144,20 +144,24 @@ ssize_t receive(int channel, void* data, std::size_t size) noexcept {
   return got;
 }
 
+[[noreturn]] void send_failure(Failed what, int error_number, int channel) noexcept {
+  const Report failure{what, error_number};
+  ::send(channel, &failure, sizeof failure, MSG_NOSIGNAL);
+  ::_exit(exit_status_of(error_number));
+}
+
 /// In the new process: only what is async-signal-safe.
 [[noreturn]] void run_child(Plan& plan, int channel) noexcept {
   char go = 0;
   if (receive(channel, &go, sizeof go) != sizeof go) ::_exit(125);
-  Report failure{Failed::kUser, 0};
+  Failed failed = Failed::kUser;
   if ((plan.may_type || internal::refuse_typing()) && (!plan.user || internal::become(*plan.user))) {
-    failure.what = Failed::kExec;
+    failed = Failed::kExec;
     internal::drop_inherited_capabilities();
     if (plan.prepare) plan.prepare();
     execute(plan);
   }
-  failure.error_number = errno;
-  ::send(channel, &failure, sizeof failure, MSG_NOSIGNAL);
-  ::_exit(exit_status_of(failure.error_number));
+  send_failure(failed, errno, channel);
 }
 
 /// What exec would do with them.
@@ -170,8 +174,8 @@ void forget_handlers() noexcept {
 }
 
 /// The new process works in the caller's memory, while the thread that calls waits: no handler of the caller's may run
-/// in it. `error_number` is written there.
-pid_t start_at_once(Plan& plan, volatile int& error_number) noexcept {
+/// in it. What makes it a fork (emulators and sanitizers do) changes nothing: what fails is sent.
+pid_t start_at_once(Plan& plan, int channel) noexcept {
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -183,8 +187,7 @@ pid_t start_at_once(Plan& plan, volatile int& error_number) noexcept {
     internal::drop_inherited_capabilities();
     if (plan.prepare) plan.prepare();
     execute(plan);
-    error_number = errno;
-    ::_exit(exit_status_of(error_number));
+    send_failure(Failed::kExec, errno, channel);
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return pid;
@@ -234,23 +237,23 @@ Command::Command(CommandOptions options) {
   if (options.argv.empty())
     throw Error({ErrorCode::kInvalidArgument, 0, "the command to run is missing", "give at least one word", {}});
   name_ = options.argv.front();
-  if (options.at_once && !options.user) {
-    Plan plan(options);
-    volatile int error_number = 0;
-    pid_ = start_at_once(plan, error_number);
-    if (pid_ < 0) throw Error({ErrorCode::kInternal, errno, "can't fork", {}, {}});
-    start_error_ = error_number;
-    if (start_error_ == 0) return;
-    internal::reap(pid_);
-    reaped_ = true;
-    return;
-  }
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw Error({ErrorCode::kInternal, errno, "can't make a socket", {}, {}});
   UniqueFd ours(ends[0]);
-  const UniqueFd theirs(ends[1]);
+  UniqueFd theirs(ends[1]);
   Plan plan(options);
+  if (options.at_once && !options.user) {
+    pid_ = start_at_once(plan, theirs.get());
+    if (pid_ < 0) throw Error({ErrorCode::kInternal, errno, "can't fork", {}, {}});
+    theirs.reset();
+    const std::optional<Report> failure = report_of(pid_, ours.get());
+    if (!failure) return;
+    start_error_ = failure->error_number;
+    internal::reap(pid_);
+    reaped_ = true;
+    return;
+  }
   pid_ = ::fork();
   if (pid_ == 0) {
     ::close(ours.get());

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -35,10 +36,14 @@ TEST_CASE("of a process that has overwritten the end of its arguments, the envir
   const auto text = read_small_file("/proc/self/stat");
   std::istringstream fields(text->substr(text->rfind(')') + 1));
   std::string field;
-  for (int number = 3; number <= 49; ++number) fields >> field;
+  for (int number = 3; number <= 48; ++number) fields >> field;
+  std::uintptr_t end = 0;
+  fields >> end;
   const pid_t pid = ::fork();
   if (pid == 0) {
-    *reinterpret_cast<char*>(std::stoull(field) - 1) = 'X';
+    // Where an argument ended, too: the kernel reads on to the first end that it finds.
+    for (std::uintptr_t at = std::stoull(field); at < end; ++at)
+      if (char& byte = *reinterpret_cast<char*>(at); byte == 0) byte = 'X';
     ::raise(SIGSTOP);
     ::_exit(0);
   }
