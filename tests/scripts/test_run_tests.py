@@ -34,6 +34,7 @@ class EmulatedKernels(support.TestCase):
             return self.outcome
 
         with (unittest.mock.patch.object(run_tests, "KERNELS", KERNELS),
+              unittest.mock.patch.object(run_tests, "MINUTES", 600),
               unittest.mock.patch.object(run_tests, "run_twice", run_twice),
               unittest.mock.patch.multiple(run_tests.artifacts, of_any_kernel=lambda _: dict(self.objects),
                                            of_whole_kernel_tests=lambda _: dict(self.whole),
