@@ -44,7 +44,7 @@ class Leaks(TempDir):
             work()
         gc.collect()
         before = threads(), descriptors()
-        self.assertLess(growth(work, 20), 64 * KIB)
+        self.assertLess(growth(work, 14), 64 * KIB)
         gc.collect()
         self.assertEqual((threads(), descriptors()), before)
 
@@ -111,7 +111,7 @@ class Leaks(TempDir):
         work()
         gc.collect()
         before = threads(), descriptors()
-        self.assertLess(growth(work, 15), 64 * KIB)
+        self.assertLess(growth(work, 8, warm=2), 64 * KIB)
         self.assertEqual((threads(), descriptors()), before)
 
 
