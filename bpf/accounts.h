@@ -114,6 +114,9 @@ static __noinline void note_clock(struct task_struct *next, __u64 now_ns)
 	__u64 now = queue_clock(next);
 	__s64 since = now - cpu->seen_ns;
 
+	/* Added since this began: what is kept on it would be missing. */
+	if (bpf_get_smp_processor_id() >= cpu_count)
+		cpu_offsets_known = 0;
 	if (since <= 0)
 		return;
 	cpu->ahead_ns = least_ahead(cpu->ahead_ns, now_ns - now, cpu->seen_ns ? since : 0);

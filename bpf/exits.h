@@ -37,8 +37,12 @@ static __noinline void add_to_more_totals(__u32 context_id, const struct tracer_
 
 	if (!sums || !total)
 		return;
-	add_account_atomic(&sums->account, total);
-	__sync_fetch_and_add(&sums->read_before_exec_bytes, read_before_exec_bytes);
+	if (flags & TRACER_FLAG_SUMS_LOST) {
+		__sync_fetch_and_add(&sums->lost_sums, 1);
+	} else {
+		add_account_atomic(&sums->account, total);
+		__sync_fetch_and_add(&sums->read_before_exec_bytes, read_before_exec_bytes);
+	}
 	if (doubtful_read(flags, read_before_exec_bytes))
 		__sync_fetch_and_add(&sums->doubtful_reads, 1);
 	if (flags & TRACER_FLAG_LOST_THREADS)
@@ -57,8 +61,12 @@ static __always_inline void add_to_totals(__u32 context_id, const struct tracer_
 		add_to_more_totals(context_id, total, read_before_exec_bytes, flags, status);
 		return;
 	}
-	add_account(&sums->account, total);
-	sums->read_before_exec_bytes += read_before_exec_bytes;
+	if (flags & TRACER_FLAG_SUMS_LOST) {
+		sums->lost_sums++;
+	} else {
+		add_account(&sums->account, total);
+		sums->read_before_exec_bytes += read_before_exec_bytes;
+	}
 	if (doubtful_read(flags, read_before_exec_bytes))
 		sums->doubtful_reads++;
 	if (flags & TRACER_FLAG_LOST_THREADS)
@@ -91,7 +99,8 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 	record->attached_ns = process->attached_ns;
 	record->peak_pages = process->peak_pages;
 	record->read_before_exec_bytes = process->read_before_exec_bytes;
-	record->flags = process->flags | (process->peak_exact ? TRACER_FLAG_PEAK_EXACT : 0);
+	record->flags = process->flags | (process->peak_exact ? TRACER_FLAG_PEAK_EXACT : 0) |
+			(process->sums_lost ? TRACER_FLAG_SUMS_LOST : 0);
 	record->exit_code = exit_status(last, process);
 	record->threads_created = process->threads_created;
 	record->reserved = 0;
@@ -122,6 +131,19 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 	process_leave(pid);
 }
 
+static __always_inline void leave_and_tell(struct tracer_long_exit *record, __u32 pid, __u32 context_id)
+{
+	process_leave(pid);
+	if (keep_ledgers)
+		thread_leave(pid);
+	if (record->exit.flags & TRACER_FLAG_EXCLUDED)
+		return;
+	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.flags,
+		      record->exit.exit_code);
+	if (bpf_ringbuf_output(&events, record, sizeof(*record), wakeup_flags()))
+		count_loss(TRACER_LOSS_RING_EXIT);
+}
+
 /* Of two threads that both find themselves the last, one deletes the sums, and only that one reports. */
 static __noinline void end_threaded(struct task_struct *last, struct tracer_process *process,
 				    const struct tracer_thread_sums *sums, __u64 now_ns)
@@ -139,17 +161,28 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 	if (!process->ledger_lost)
 		record->exit.waits = sums->waits;
 	__u32 context_id = process->context_id;
-	if (bpf_map_delete_elem(&ended_threads, &pid))
+	/* It may fail otherwise, too (EBUSY from 5.11 to 6.0, EDEADLK and ETIMEDOUT since 6.15): no other has told
+	 * then. */
+	if (bpf_map_delete_elem(&ended_threads, &pid) == -ENOENT)
 		return;
-	process_leave(pid);
-	if (keep_ledgers)
-		thread_leave(pid);
-	if (record->exit.flags & TRACER_FLAG_EXCLUDED)
+	leave_and_tell(record, pid, context_id);
+}
+
+/* Of a process whose ended threads could not be summed: that it ended, and how. */
+static __noinline void end_unsummed(struct task_struct *last, struct tracer_process *process, __u64 now_ns)
+{
+	struct tracer_end_key key = {.start_ns = process->start_ns, .pid = last->tgid};
+	__u32 slot = 0;
+	__u8 told = 1;
+	struct tracer_long_exit *record = bpf_map_lookup_elem(&exit_buffer, &slot);
+
+	if (!record || bpf_map_update_elem(&told_ends, &key, &told, BPF_NOEXIST) == -EEXIST)
 		return;
-	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.flags,
-		      record->exit.exit_code);
-	if (bpf_ringbuf_output(&events, record, sizeof(*record), wakeup_flags()))
-		count_loss(TRACER_LOSS_RING_EXIT);
+	fill_exit(&record->exit, last, process, sizeof(*record), now_ns);
+	record->exit.flags |= TRACER_FLAG_LATE_THREADS;
+	__builtin_memset(&record->exit.total, 0, sizeof(record->exit.total));
+	__builtin_memset(&record->late, 0, sizeof(record->late));
+	leave_and_tell(record, key.pid, process->context_id);
 }
 
 #endif

@@ -25,18 +25,22 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
-enum { BPF_ANY = 0 };
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
 
+/* asm-generic/errno-base.h */
+#define ENOENT 2
+#define EEXIST 17
 /* linux/sched.h, linux/sched/signal.h */
 #define TASK_INTERRUPTIBLE 0x1
 #define TASK_UNINTERRUPTIBLE 0x2
 #define TASK_STOPPED 0x4
 #define TASK_TRACED 0x8
 #define TASK_DEAD 0x80
-#define TASK_FROZEN 0x8000 /* since f5d39b020809 (6.1) */
+#define TASK_RTLOCK_WAIT 0x1000 /* since 5f220be21418 (5.15), with PREEMPT_RT: for a lock that spins elsewhere */
+#define TASK_FROZEN 0x8000	/* since f5d39b020809 (6.1) */
 #define TS_COMPAT 0x2
 #define PF_IDLE 0x00000002
 #define PF_MEMALLOC 0x00000800

@@ -34,7 +34,7 @@ static __always_inline bool is_pipe(__u32 cause)
 	return cause == TRACER_WAIT_PIPE_READ || cause == TRACER_WAIT_PIPE_WRITE;
 }
 
-static __always_inline __u8 *pipe_waiter(__u32 tid)
+static __always_inline __u32 *pipe_waiter(__u32 tid)
 {
 	__u32 key = 0;
 	struct tracer_pipe_waiters *all = bpf_map_lookup_elem(&pipe_waiters, &key);
@@ -42,12 +42,20 @@ static __always_inline __u8 *pipe_waiter(__u32 tid)
 	return all ? &all->waits[tid & (PIPE_WAITERS - 1)] : NULL;
 }
 
-static __always_inline void mark_pipe_waiter(__u32 tid, bool waits)
+/* `tid`: its id, while it waits for a pipe; else 0. */
+static __always_inline void mark_pipe_waiter(struct tracer_thread *thread, __u32 tid)
 {
-	__u8 *mark = pipe_waiter(tid);
+	__u32 before = thread->pipe_mark;
 
-	if (mark && *mark != waits)
-		*mark = waits;
+	if (before == tid)
+		return;
+	thread->pipe_mark = tid;
+	__u32 *count = pipe_waiter(before);
+	if (before && count)
+		__sync_fetch_and_add(count, -1);
+	count = pipe_waiter(tid);
+	if (tid && count)
+		__sync_fetch_and_add(count, 1);
 }
 
 /* Keeps the one that leads: a majority of the time, if there is one. */

@@ -66,7 +66,7 @@ static __always_inline void join_ledger(struct tracer_process *process, struct t
 	thread->queued_before = 0;
 	keep_cause(thread, cause_of_wait(task, state, false));
 	if (is_pipe(thread->cause))
-		mark_pipe_waiter(task->pid, true);
+		mark_pipe_waiter(thread, task->pid);
 }
 
 static __always_inline void add_waits(struct tracer_wire_waits *sum, const struct tracer_wire_waits *more)
@@ -162,6 +162,7 @@ static __always_inline void forget_ledger(struct task_struct *task)
 
 	if (!thread || thread->ended)
 		return;
+	mark_pipe_waiter(thread, 0);
 	thread->task = 0;
 	thread_leave(task->pid);
 }

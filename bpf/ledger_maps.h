@@ -22,12 +22,12 @@ struct {
 } displaced_threads SEC(".maps");
 
 /*
- * Not 0: a thread whose id has these low bits waits for a pipe. So a waking, of which there are many, need not look
+ * How many threads whose ids have these low bits wait for a pipe. So a waking, of which there are many, need not look
  * into the table, which is seldom in the cache.
  */
-#define PIPE_WAITERS 32768
+#define PIPE_WAITERS 8192
 struct tracer_pipe_waiters {
-	__u8 waits[PIPE_WAITERS];
+	__u32 waits[PIPE_WAITERS];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

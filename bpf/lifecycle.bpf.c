@@ -39,7 +39,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED))
 			inherit_limit(begin_ledger(origin, child, bpf_ktime_get_boot_ns(), 0, PROGRAM_FORK), child,
 				      parent);
-		if (!origin->has_sums)
+		if (needs_sums(origin))
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
 		return 0;
 	}
@@ -72,6 +72,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	fresh->start_ns = child->start_boottime;
 	fresh->program_start_ns = fresh->start_ns;
 	fresh->exec_id = child->self_exec_id;
+	fresh->signal = (__u64)child->signal;
 	fresh->context_id = context_id;
 	fresh->threads = 1;
 	fresh->threads_created = 1;
@@ -193,13 +194,14 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	}
 	if (process->threads > 1)
 		flags |= TRACER_FLAG_THREADS_PENDING;
+	if (process->sums_lost)
+		flags |= TRACER_FLAG_SUMS_LOST;
 
-	/* The new program begins here. Its only thread is this one; stragglers are known by their older exec id. */
+	/* The new program begins here. Stragglers of the one before are known by their older exec id. */
 	process->read_before_exec_bytes = record->total.read_bytes;
 	process->program_start_ns = now_ns;
 	process->maxrss_pages = maxrss_pages;
 	process->peak_pages = 0;
-	process->threads = 1;
 	process->peak_exact = 0;
 	process->leader_dead = 0;
 	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_SHARED)) | TRACER_FLAG_EXECUTED;
@@ -257,7 +259,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	if (kernel_made(task) && task->start_boottime >= process->attached_ns) {
 		__sync_fetch_and_add(&process->threads, 1);
 		__sync_fetch_and_add(&process->threads_created, 1);
-		if (!process->has_sums)
+		if (needs_sums(process))
 			add_sums(process, task->tgid, NULL, PROGRAM_EXIT);
 	}
 	if (task->signal->live.counter > 0 || (process->flags & (TRACER_FLAG_EXCLUDED | TRACER_FLAG_PEAK_SHARED)))
@@ -277,7 +279,8 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	struct tracer_process *process = process_find(pid);
 	struct tracer_wire_account own;
 
-	if (!process || (task->pid == task->tgid && process->start_ns != task->start_boottime))
+	/* Not by the first thread's start time: that thread may be gone by now. */
+	if (!process || process->signal != (__u64)task->signal)
 		return;
 	/*
 	 * While one thread is alive, or the leader is not dead, the process is not at its end, whatever was counted:
@@ -285,7 +288,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	 */
 	bool alive = task->signal->live.counter > 0;
 	bool leader = task->pid == task->tgid;
-	if (!process->has_sums) {
+	if (needs_sums(process)) {
 		if (alive || !leader) {
 			add_sums(process, pid, NULL, PROGRAM_SWITCH);
 		} else if (process->flags & TRACER_FLAG_EXCLUDED) {
@@ -302,33 +305,36 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	}
 
 	struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
-	if (!sums)
+	if (!sums && !process->sums_lost)
 		return;
-	read_thread(&own, task);
-	add_account_atomic(&sums->ended, &own);
-	if (keep_ledgers)
-		end_ledger(&sums->waits, task, now_ns, false);
-	if ((__u32)task->self_exec_id < process->exec_id) {
+	if (sums) {
+		read_thread(&own, task);
+		add_account_atomic(&sums->ended, &own);
+		if (keep_ledgers)
+			end_ledger(&sums->waits, task, now_ns, false);
 		/* A thread of a program that an exec has ended already: nothing of it is the new program's. */
-		add_account_atomic(&sums->late, &own);
-		return;
+		if ((__u32)task->self_exec_id < process->exec_id)
+			add_account_atomic(&sums->late, &own);
 	}
 	__sync_fetch_and_add(&process->threads, -1);
 	if (process->threads > 0 || alive || !process->leader_dead)
 		return;
-	end_threaded(task, process, sums, now_ns);
+	if (sums)
+		end_threaded(task, process, sums, now_ns);
+	else
+		end_unsummed(task, process, now_ns);
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(thread_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	/* Nearly always there is nothing to do: what is done else stays out of the way, and out of the cache. */
-	bool dead = task_state(prev) & TASK_DEAD;
-	if (__builtin_expect(!dead && !time_to_note_clock(prev, next), 1))
+	bool ended = dead(prev);
+	if (__builtin_expect(!ended && !time_to_note_clock(prev, next), 1))
 		return 0;
 	__u64 now_ns = bpf_ktime_get_boot_ns();
 	note_clock(next, now_ns);
-	if (dead) {
+	if (ended) {
 		thread_dead(prev, now_ns);
 		if (keep_ledgers)
 			forget_ledger(prev);

@@ -131,6 +131,8 @@ int living_tasks(struct bpf_iter__task *context)
 	record->flags = process->flags;
 	if (task->self_exec_id == task->parent_exec_id)
 		record->flags |= TRACER_FLAG_COPY;
+	if (process->sums_lost)
+		record->flags |= TRACER_FLAG_SUMS_LOST;
 	record->threads_created = process->threads_created;
 	/* A record that finds no room is dropped, and the kernel comes again with the same thread. */
 	record->newly_adopted = process->untold;

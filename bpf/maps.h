@@ -19,6 +19,19 @@ struct {
 	__type(value, struct tracer_thread_sums);
 } ended_threads SEC(".maps");
 
+/* Of processes without such an entry: which ends have been told. */
+struct tracer_end_key {
+	__u64 start_ns;
+	__u32 pid;
+	__u32 reserved;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct tracer_end_key);
+	__type(value, __u8);
+} told_ends SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 8 << 20);
@@ -165,7 +178,7 @@ const volatile __u8 own_uid_only = 0; /* only processes of own_uid, whatever inc
 const volatile __u32 own_uid = 0;
 const volatile __u8 memory_is_v1 = 0; /* the memory controller is mounted as a v1 hierarchy */
 const volatile __u8 pids_is_v1 = 0;
-const volatile __u32 cpu_count = 1;
+const volatile __u32 cpu_count = 1;	     /* that are there, not only possible */
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much waits for it */
 
 /* Set when the reader has been woken and has not come yet: cleared by the reader. */

@@ -144,6 +144,17 @@ static __always_inline void refresh_cgroup(struct task_struct *task, struct trac
 		read_cgroup(task, process, program);
 }
 
+/* Switched away for the last time; no earlier, as its accounts grow until then, and end by that switch. */
+static __always_inline bool dead(struct task_struct *task)
+{
+	return task_state(task) & TASK_DEAD;
+}
+
+static __always_inline bool needs_sums(const struct tracer_process *process)
+{
+	return !process->has_sums && !process->sums_lost;
+}
+
 /* Makes room for the sums of threads that end before their process does. */
 static __noinline void add_sums(struct tracer_process *process, __u32 pid, struct task_struct *leader, __u32 program)
 {
@@ -154,7 +165,7 @@ static __noinline void add_sums(struct tracer_process *process, __u32 pid, struc
 	__builtin_memset(fresh, 0, sizeof(*fresh));
 	if (leader)
 		read_ended_threads(&fresh->ended, leader->signal);
-	if (leader && !leader->mm) {
+	if (leader && dead(leader)) {
 		/* Ended before the others: the kernel adds it to its sums only when the process is reaped. */
 		read_thread(&fresh->late, leader);
 		add_account(&fresh->ended, &fresh->late);
@@ -162,6 +173,8 @@ static __noinline void add_sums(struct tracer_process *process, __u32 pid, struc
 	}
 	if (bpf_map_update_elem(&ended_threads, &pid, fresh, BPF_ANY)) {
 		count_loss(TRACER_LOSS_THREAD_TABLE);
+		/* For good: what ends from now on is missing, though there were room later. */
+		process->sums_lost = 1;
 		return;
 	}
 	process->has_sums = 1;
@@ -228,11 +241,13 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	fresh->program_start_ns = fresh->start_ns;
 	fresh->attached_ns = bpf_ktime_get_boot_ns();
 	fresh->exec_id = leader->self_exec_id;
+	fresh->signal = (__u64)task->signal;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
 	fresh->threads = task->signal->nr_threads;
 	fresh->threads_created = fresh->threads;
-	if (!leader->mm) {
+	if (dead(leader)) {
 		fresh->leader_dead = 1;
+		fresh->leader_exit_code = leader->exit_code;
 		fresh->threads -= 1;
 	}
 	if (task->signal->sum_sched_runtime)
@@ -252,22 +267,20 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 static __always_inline void send_start(struct task_struct *task, const struct tracer_process *process, __u64 now_ns,
 				       bool new_namespaces)
 {
-	struct tracer_wire_process_start *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+	/* Not filled in the ring: preempted in between, as programs may be, it would hold up all that comes after. */
+	struct tracer_wire_process_start record;
 
-	if (!record) {
-		count_loss(TRACER_LOSS_RING_START);
-		return;
-	}
-	fill_header(&record->header, TRACER_WIRE_PROCESS_START, sizeof(*record), task->tgid, process->start_ns, now_ns);
-	fill_identity(&record->identity, process);
-	fill_parent(&record->identity, task);
-	record->identity.uid = task->cred->uid.val;
+	fill_header(&record.header, TRACER_WIRE_PROCESS_START, sizeof(record), task->tgid, process->start_ns, now_ns);
+	fill_identity(&record.identity, process);
+	fill_parent(&record.identity, task);
+	record.identity.uid = task->cred->uid.val;
 	if (new_namespaces)
-		fill_namespaces(&record->identity, task);
-	record->flags = process->flags;
-	record->reserved = 0;
+		fill_namespaces(&record.identity, task);
+	record.flags = process->flags;
+	record.reserved = 0;
 	/* Small and soon followed by others, which look how much has come together. */
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	if (bpf_ringbuf_output(&events, &record, sizeof(record), BPF_RB_NO_WAKEUP))
+		count_loss(TRACER_LOSS_RING_START);
 }
 
 /* From now on it is known only so that its children are excluded, too; user space forgets it. */

@@ -181,6 +181,8 @@ static __always_inline __u32 cause_of_wait(struct task_struct *task, __u32 state
 {
 	if (is_stopped(task, state))
 		return TRACER_WAIT_STOPPED;
+	if (state & TASK_RTLOCK_WAIT)
+		return TRACER_WAIT_LOCK;
 	/* That it has ended may have been skipped; while it frees, it may use what is kept back. */
 	if (in_reclaim && (task->flags & PF_MEMALLOC))
 		return TRACER_WAIT_RECLAIM;

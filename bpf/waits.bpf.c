@@ -42,7 +42,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt)
 	bool waits_for_pipe = is_pipe(thread->cause);
 	/* Again though it waited for one before: that may have been under another id. */
 	if (waits_for_pipe || waited_for_pipe)
-		mark_pipe_waiter(task->pid, waits_for_pipe);
+		mark_pipe_waiter(thread, waits_for_pipe ? task->pid : 0);
 }
 
 SEC("tp_btf/sched_switch")
@@ -94,16 +94,16 @@ static __noinline bool opened_by_server(struct task_struct *woken)
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waits_waking, struct task_struct *woken)
 {
-	__u8 *mark = pipe_waiter(woken->pid);
+	__u32 *waiters = pipe_waiter(woken->pid);
 
-	if (!mark || !*mark)
+	if (!waiters || !*waiters)
 		return 0;
 	struct tracer_thread *thread = thread_of(woken);
 	if (!thread || !is_pipe(thread->cause))
 		return 0;
 	if (thread->cause == TRACER_WAIT_PIPE_READ && opened_by_server(woken)) {
 		keep_cause(thread, TRACER_WAIT_DISK);
-		*mark = 0;
+		mark_pipe_waiter(thread, 0);
 		return 0;
 	}
 	thread->waker = bpf_get_current_pid_tgid() >> 32;

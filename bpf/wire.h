@@ -142,6 +142,8 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_LATE_THREADS (1u << 13)    /* exit: an account follows */
 #define TRACER_FLAG_AT_EXEC (1u << 14)	       /* start: taken in as it executed; what it ran before is not known */
 #define TRACER_FLAG_COPY (1u << 15)	       /* living: has executed nothing since its fork, whenever that was */
+#define TRACER_FLAG_SUMS_LOST (1u << 16) /* threads that ended could not be summed: accounts and waits are not known \
+					  */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -239,6 +241,7 @@ struct tracer_context_totals {
 	__u64 read_before_exec_bytes; /* ioac.rchar up to the last exec: what ended programs and exec itself read */
 	__u64 doubtful_reads; /* of which more than exec itself reads may have been read before that, or tracking */
 	__u64 lost_threads;   /* with TRACER_FLAG_LOST_THREADS */
+	__u64 lost_sums;      /* with TRACER_FLAG_SUMS_LOST: in `ended` and `failed`, not in the rest */
 };
 /* The most that exec itself reads at one exec: headers, tables, the interpreter's. More was the program's own. */
 #define TRACER_MOST_EXEC_READ_BYTES 8192
@@ -275,7 +278,7 @@ struct tracer_process {
 	__u64 read_before_exec_bytes;
 	__u64 attached_ns;
 	__u32 flags;
-	__s32 threads; /* not yet dead */
+	__s32 threads; /* not yet dead, those of programs that an exec has ended among them */
 	__u32 threads_created;
 	__u32 exec_id; /* self_exec_id of its current program's threads */
 	__u32 context_id;
@@ -289,7 +292,10 @@ struct tracer_process {
 	__u8 leader_dead; /* its first thread is */
 	__u8 ledger_lost; /* a thread of it was not followed, so its ledger would be short */
 	__u8 untold;	  /* taken in by an iterator whose record has not got through yet */
-	__u8 reserved[7];
+	__u8 sums_lost;	  /* no entry in ended_threads was to be had: its accounts are not known */
+	__u8 reserved[6];
+	__u64 signal; /* the kernel's handle of what its threads share, the same for all, from birth to the last one's
+			 end */
 };
 
 /* A place in the map `processes`. */
@@ -330,6 +336,8 @@ struct tracer_thread {
 	__u64 write_lead_ns;
 	__u32 pipe_read_peer;
 	__u32 pipe_write_peer;
+	__u32 pipe_mark; /* the id under which it is counted in pipe_waiters; 0: it is not */
+	__u32 reserved;
 	__u64 followed_ns;   /* by the boot clock */
 	__u64 cpu_before_ns; /* its CPU time then */
 };
@@ -340,6 +348,7 @@ struct tracer_thread_slot {
 	__u32 displaced;
 	struct tracer_thread thread;
 };
+TRACER_STATIC_ASSERT(sizeof(struct tracer_thread_slot) == 256, "whole cache lines");
 
 struct tracer_cgroup_key {
 	__u64 id;

@@ -153,7 +153,8 @@ class TRACER_EXPORT Session {
   bool finished() const noexcept;
 
   /// The tracked processes that live now, with their totals so far. Empty for sources other than the kernel. Waits for
-  /// its turn at the source: 20 ms, or a snapshot.
+  /// its turn at the source: 20 ms, or a snapshot. Throws Error when the kernel refuses to walk through what lives, as
+  /// without descriptors (kProgramRefused) or memory (kNoMemory).
   std::vector<ProcessSample> living();
   Statistics statistics() const;
   /// Sums by context, from the kernel. Empty for other sources.

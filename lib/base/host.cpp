@@ -24,7 +24,7 @@ HostInfo this_host() {
   host.cpu_count = cpus > 0 ? static_cast<std::uint32_t>(cpus) : 0;
   struct sysinfo memory {};
   if (::sysinfo(&memory) == 0) host.memory_bytes = static_cast<std::uint64_t>(memory.totalram) * memory.mem_unit;
-  const std::uint64_t boot = internal::clock_ns(CLOCK_BOOTTIME);
+  const std::uint64_t boot = internal::boot_time_ns();
   host.wall_offset_ns = internal::clock_ns(CLOCK_REALTIME) - boot;
   host.tracer_version = TRACER_VERSION;
   return host;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 
 namespace tracer::internal {
@@ -44,9 +45,9 @@ std::optional<ProcStat> read_proc_stat(pid_t pid) {
   const std::uint64_t arguments_end = number_at(fields, 47).value_or(0);
   if (!parent || !flags || !ticks) return std::nullopt;
   const std::uint64_t tick_ns = 1'000'000'000u / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-  return ProcStat{static_cast<std::uint32_t>(*parent), static_cast<std::uint32_t>(*flags), *ticks * tick_ns,
-                  *ticks * tick_ns + tick_ns - 1,
-                  arguments_end > arguments_begin ? arguments_end - arguments_begin : 0};
+  const std::uint64_t from_ns = *ticks * tick_ns - static_cast<std::uint64_t>(boot_offset_ns());
+  return ProcStat{static_cast<std::uint32_t>(*parent), static_cast<std::uint32_t>(*flags), from_ns,
+                  from_ns + tick_ns - 1, arguments_end > arguments_begin ? arguments_end - arguments_begin : 0};
 }
 
 }  // namespace tracer::internal

@@ -39,6 +39,7 @@ std::optional<std::uint64_t> system_share(std::uint64_t cpu_ns, const RawAccount
 
 Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept {
   Account account;
+  if (flags.lost_sums) return account;
   account.cpu_ns = raw.cpu_ns;
   account.system_ns = system_share(raw.cpu_ns, raw);
   if (account.system_ns) account.user_ns = raw.cpu_ns - *account.system_ns;
@@ -79,7 +80,7 @@ Account ended_account(const ExecRecord& record, const ProgramBase& base) noexcep
   if (record.flags.threads_pending) return {};
   const RawAccount share = difference(record.total, base.total);
   Account account = to_account(share, record.flags);
-  account.ledger = to_ledger(difference(record.waits, base.waits), share);
+  if (!record.flags.lost_sums) account.ledger = to_ledger(difference(record.waits, base.waits), share);
   account.read_at_most_bytes = account.read_bytes;
   account.read_bytes.reset();
   account.read_calls.reset();
@@ -90,7 +91,7 @@ Account ended_account(const ExecRecord& record, const ProgramBase& base) noexcep
 
 Account process_account(const ExitRecord& record) noexcept {
   Account account = to_account(record.total, record.flags);
-  account.ledger = to_ledger(record.waits, record.total);
+  if (!record.flags.lost_sums) account.ledger = to_ledger(record.waits, record.total);
   set_peak(account, record.peak_pages, record.flags);
   settle_reads(account, record.read_before_exec_bytes, record.flags);
   return account;
@@ -99,7 +100,7 @@ Account process_account(const ExitRecord& record) noexcept {
 Account living_account(const RawAccount& sum, const RawWaits& waits, std::uint64_t read_before_exec_bytes,
                        const RecordFlags& flags) noexcept {
   Account account = to_account(sum, flags);
-  account.ledger = to_ledger(waits, sum);
+  if (!flags.lost_sums) account.ledger = to_ledger(waits, sum);
   settle_reads(account, read_before_exec_bytes, flags);
   return account;
 }
@@ -111,14 +112,16 @@ Account last_program_account(const ExitRecord& record, const ProgramBase& base) 
   const RawAccount share = difference(difference(record.total, base.total), record.late);
   Account account = to_account(share, flags);
   // The waits of late threads are not told apart.
-  if (record.late.cpu_ns == 0) account.ledger = to_ledger(difference(record.waits, base.waits), share);
+  if (record.late.cpu_ns == 0 && !flags.lost_sums)
+    account.ledger = to_ledger(difference(record.waits, base.waits), share);
   set_peak(account, record.peak_pages, flags);
   if (!flags.executed) settle_reads(account, 0, flags);
   return account;
 }
 
 Account totals_account(const RawTotals& totals) noexcept {
-  Account account = to_account(totals.account, {.lost_threads = totals.lost_threads != 0});
+  Account account =
+      to_account(totals.account, {.lost_threads = totals.lost_threads != 0, .lost_sums = totals.lost_sums != 0});
   account.read_at_most_bytes = account.read_bytes;
   if (!account.read_bytes) return account;
   if (totals.read_before_exec_bytes != 0) account.read_calls.reset();

@@ -58,7 +58,12 @@ void Housekeeper::take_snapshot(Clock::time_point now) {
 
 void Housekeeper::snapshot(Correlator::Folding folding) {
   pipeline_.begin_snapshot(folding);
-  control_->snapshot(pipeline_, true);
+  try {
+    control_->snapshot(pipeline_, true);
+  } catch (const Error&) {
+    // The source has counted it.
+    pipeline_.abandon_snapshot();
+  }
 }
 
 void Housekeeper::report_losses() {

@@ -111,6 +111,8 @@ void Pipeline::begin_query() {
   snapshot_ = Snapshot::kQuery;
 }
 
+void Pipeline::abandon_snapshot() noexcept { snapshot_ = Snapshot::kNone; }
+
 void Pipeline::snapshot_end(std::uint64_t time_ns) {
   if (std::exchange(snapshot_, Snapshot::kNone) != Snapshot::kEvents) return;
   try {

@@ -289,7 +289,12 @@ std::vector<ProcessSample> Reader::living() {
   const std::lock_guard turn(turn_);
   if (control_ == nullptr || finished_.load()) return {};
   pipeline_.begin_query();
-  control_->snapshot(pipeline_, false);
+  try {
+    control_->snapshot(pipeline_, false);
+  } catch (...) {
+    pipeline_.abandon_snapshot();
+    throw;
+  }
   if (pipeline_.has_batch()) alarm_.ring();
   return pipeline_.take_samples();
 }

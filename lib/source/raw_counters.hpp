@@ -74,6 +74,7 @@ struct RawTotals {
   std::uint64_t read_before_exec_bytes = 0;
   std::uint64_t doubtful_reads = 0;  ///< Processes of which exec's own reads can't be told from others.
   std::uint64_t lost_threads = 0;    ///< Processes of which threads had ended before they were tracked.
+  std::uint64_t lost_sums = 0;       ///< Processes whose accounts are not known, and not in these.
 };
 
 /// The most that exec itself reads at one exec: headers, tables, the interpreter's. More was the program's own.

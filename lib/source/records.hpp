@@ -25,6 +25,7 @@ struct RecordFlags {
   bool threads_pending = false;  ///< Exec: threads of the ended program were still ending.
   bool cpu_stale = false;        ///< Exec: CPU time may miss up to one tick.
   bool copy = false;             ///< Lives, and has executed nothing since its fork, whenever that was.
+  bool lost_sums = false;        ///< Threads that ended could not be summed: its accounts are not known.
 
   bool operator==(const RecordFlags&) const = default;
 };

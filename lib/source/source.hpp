@@ -41,6 +41,7 @@ class Control {
   virtual void track(pid_t pid, std::uint32_t context_id, Feed& feed) = 0;
   /// Yields a record for each thread of each living process that is tracked, for large files that they have open, and,
   /// if asked for, for their cgroups; each between the records of events in the order of time. Then snapshot_end.
+  /// Throws Error, without a snapshot_end, when what lives can't be walked through; counted as a loss.
   virtual void snapshot(Feed& feed, bool with_cgroups) = 0;
   /// Disables a family for good.
   virtual void shed(Family family, const Problem& problem) = 0;

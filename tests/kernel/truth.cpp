@@ -2,6 +2,7 @@
 #include "truth.hpp"
 
 #include "truth_io_uring.hpp"
+#include "truth_rare.hpp"
 #include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
 #include "truth_waits.hpp"
@@ -330,6 +331,9 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"io_uring_worker", io_uring_worker},
       {"dump_core", dump_core},
       {"wait", wait_for},
+      {"threaded_crowd", threaded_crowd},
+      {"exec_from_threads", exec_from_threads},
+      {"pipe_waiters_apart", pipe_waiters_apart},
   };
   return all;
 }

@@ -71,6 +71,27 @@ TEST_CASE("the input and output of a context is unknown when a process had lost 
   CHECK_FALSE(account.written_bytes.has_value());
 }
 
+TEST_CASE("of a process whose ended threads could not be summed, and of its context, no account is known") {
+  RawTotals totals;
+  totals.account = raw::counted(2);
+  totals.lost_sums = 1;
+  const Account of_context = totals_account(totals);
+  CHECK_FALSE(of_context.cpu_ns.has_value());
+  CHECK_FALSE(of_context.read_at_most_bytes.has_value());
+  ExitRecord exit = exit_of(raw::counted(2), {.peak_exact = true, .lost_sums = true}, 0);
+  exit.peak_pages = 3;
+  exit.waits.threads = 1;
+  exit.waits.wall_ns = 5;
+  for (const Account& account : {process_account(exit), last_program_account(exit, {})}) {
+    CHECK_FALSE(account.cpu_ns.has_value());
+    CHECK_FALSE(account.minor_faults.has_value());
+    CHECK_FALSE(account.read_bytes.has_value());
+    CHECK_FALSE(account.ledger.has_value());
+    CHECK(account.peak_rss_bytes.has_value());
+  }
+  CHECK_FALSE(living_account(raw::counted(2), exit.waits, 0, exit.flags).ledger.has_value());
+}
+
 TEST_CASE("the sampled split is scaled to the exact cpu time") {
   const Account account = to_account(cpu(1000, 30, 10), {});
   CHECK(account.cpu_ns == 1000);

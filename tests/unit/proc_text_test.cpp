@@ -18,16 +18,44 @@
 
 using namespace tracer::internal;
 
+namespace {
+
+/// Of a living child.
+TextRecord text_of(pid_t pid) {
+  const auto stat = read_proc_stat(pid);
+  REQUIRE(stat.has_value());
+  return proc_text(static_cast<std::uint32_t>(pid), stat->started_from_ns, Hierarchy::kV2);
+}
+
+}  // namespace
+
 TEST_CASE("the words of a living process are read in /proc") {
   const auto pid = static_cast<std::uint32_t>(::getpid());
-  const TextRecord record = proc_text(pid, 77, Hierarchy::kV2);
+  const auto stat = read_proc_stat(::getpid());
+  REQUIRE(stat.has_value());
+  const TextRecord record = proc_text(pid, stat->started_from_ns + 1, Hierarchy::kV2);
   CHECK(record.pid == pid);
-  CHECK(record.start_ns == 77);
+  CHECK(record.start_ns == stat->started_from_ns + 1);
   CHECK(record.text.exe == std::filesystem::read_symlink("/proc/self/exe").string());
   CHECK(record.text.cwd == std::filesystem::current_path().string());
   REQUIRE(record.text.argv.has_value());
   CHECK_FALSE(record.text.argv->empty());
   CHECK_FALSE(record.text.argv_cut_bytes.has_value());
+}
+
+TEST_CASE("the words of another process that has come to the same pid are not taken") {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const auto stat = read_proc_stat(::getpid());
+  REQUIRE(stat.has_value());
+  for (const std::uint64_t start_ns : {stat->started_from_ns - 1, stat->started_until_ns + 1}) {
+    const TextRecord record = proc_text(pid, start_ns, Hierarchy::kV2);
+    CHECK(record.pid == pid);
+    CHECK(record.start_ns == start_ns);
+    CHECK_FALSE(record.text.exe.has_value());
+    CHECK_FALSE(record.text.cwd.has_value());
+    CHECK_FALSE(record.text.argv.has_value());
+    CHECK_FALSE(record.cgroup.has_value());
+  }
 }
 
 TEST_CASE("of a process that has overwritten the end of its arguments, the environment is none of them") {
@@ -49,7 +77,7 @@ TEST_CASE("of a process that has overwritten the end of its arguments, the envir
   }
   int status = 0;
   ::waitpid(pid, &status, WUNTRACED);
-  const TextRecord record = proc_text(static_cast<std::uint32_t>(pid), 1, Hierarchy::kV2);
+  const TextRecord record = text_of(pid);
   ::kill(pid, SIGKILL);
   ::waitpid(pid, &status, 0);
   REQUIRE(record.text.argv.has_value());
@@ -70,7 +98,7 @@ TEST_CASE("a long command line is cut in the middle") {
   TextRecord record;
   for (int n = 0; n < 5000 && (!record.text.argv || record.text.argv->size() != 4); ++n) {
     ::usleep(1000);
-    record = proc_text(static_cast<std::uint32_t>(pid), 1, Hierarchy::kV2);
+    record = text_of(pid);
   }
   ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);

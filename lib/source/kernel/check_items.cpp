@@ -21,6 +21,21 @@ CheckItem tracepoint_item(const KernelTypes& types, const char* name, bool requi
   return item;
 }
 
+CheckItem member_item(const KernelTypes& types, const char* structure, const char* member, const char* effect,
+                      const char* option) {
+  CheckItem item;
+  item.name = fmt::format("kernel field {}.{}", structure, member);
+  item.effect = effect;
+  item.available = types.has_member(structure, member);
+  if (!item.available)
+    item.problem = Problem{ErrorCode::kKernelTooOld,
+                           0,
+                           fmt::format("this kernel does not keep {}: it has no {}.{}", effect, structure, member),
+                           fmt::format("use a kernel with {}", option),
+                           {}};
+  return item;
+}
+
 CheckItem feature_item(const char* name, bool available, const char* effect, const char* since) {
   CheckItem item;
   item.name = name;

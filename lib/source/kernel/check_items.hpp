@@ -10,6 +10,10 @@ namespace tracer::internal {
 CheckItem tracepoint_item(const KernelTypes& types, const char* name, bool required, const char* effect,
                           const char* since);
 
+/// Required: a member of a kernel's structure that not every configuration has.
+CheckItem member_item(const KernelTypes& types, const char* structure, const char* member, const char* effect,
+                      const char* option);
+
 /// Of something that it can do without.
 CheckItem feature_item(const char* name, bool available, const char* effect, const char* since);
 

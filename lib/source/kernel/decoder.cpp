@@ -62,6 +62,7 @@ RecordFlags flags_of(std::uint32_t bits) noexcept {
   flags.threads_pending = has(TRACER_FLAG_THREADS_PENDING);
   flags.cpu_stale = has(TRACER_FLAG_CPU_STALE);
   flags.copy = has(TRACER_FLAG_COPY);
+  flags.lost_sums = has(TRACER_FLAG_SUMS_LOST);
   return flags;
 }
 

@@ -8,14 +8,16 @@
 #include <cerrno>
 
 #include "base/unique_fd.hpp"
+#include "source/kernel/libbpf_log.hpp"
 
 namespace tracer::internal {
 
 std::vector<std::byte> read_iterator(const bpf_link* link) {
   std::vector<std::byte> bytes;
   if (link == nullptr) return bytes;
+  const LibbpfLog log;
   const UniqueFd iterator(::bpf_iter_create(::bpf_link__fd(link)));
-  if (!iterator) return bytes;
+  if (!iterator) refuse("read what lives", errno, log);
   constexpr std::size_t kChunkBytes = 64u << 10;
   for (;;) {
     const std::size_t held = bytes.size();
@@ -23,7 +25,8 @@ std::vector<std::byte> read_iterator(const bpf_link* link) {
     const ssize_t got = ::read(iterator.get(), bytes.data() + held, kChunkBytes);
     bytes.resize(held + static_cast<std::size_t>(got > 0 ? got : 0));
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) return bytes;
+    if (got < 0) refuse("read what lives", errno, log);
+    if (got == 0) return bytes;
   }
 }
 

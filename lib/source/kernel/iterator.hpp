@@ -9,7 +9,8 @@ struct bpf_link;
 
 namespace tracer::internal {
 
-/// All that an iterator program writes in one pass; empty when it can't be run.
+/// All that an iterator program writes in one pass; empty when there is none. Throws Error when it can't be run, as
+/// that would look as if nothing lived.
 std::vector<std::byte> read_iterator(const bpf_link* link);
 
 /// Likewise, as records of one size.

@@ -95,6 +95,7 @@ std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const 
     totals.read_before_exec_bytes = sum.read_before_exec_bytes;
     totals.doubtful_reads = sum.doubtful_reads;
     totals.lost_threads = sum.lost_threads;
+    totals.lost_sums = sum.lost_sums;
     all.push_back(totals);
   }
   return all;

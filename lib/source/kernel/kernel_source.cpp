@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/counter.hpp"
 #include "wire.h"
 
 #include "lifecycle.skel.h"
@@ -121,7 +122,7 @@ class KernelSource final : public Source, public Control {
     }
   }
 
-  void snapshot(Feed& feed, bool with_cgroups) override {
+  void snapshot(Feed& feed, bool with_cgroups) override try {
     const std::uint64_t time_ns = boot_time_ns();
     const bool cgroups = with_cgroups && wants(Family::kSnapshots);
     yield_in_order(visit(), feed, [&](const tracer_wire_thread& thread) {
@@ -133,6 +134,9 @@ class KernelSource final : public Source, public Control {
     programs_.read(decoder_, feed);
     if (cgroups) cgroup_memory_.read(feed, [this](std::uint32_t pid) { return counters_.tracks(pid); });
     feed.snapshot_end(time_ns);
+  } catch (const Error&) {
+    failed_snapshots_.add(1);
+    throw;
   }
 
   std::uint64_t open_label(pid_t tid, std::uint32_t context_id) override {
@@ -145,7 +149,7 @@ class KernelSource final : public Source, public Control {
 
   void shed(Family family, const Problem& problem) override { programs_.shed(family, problem); }
   std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
-    return internal::cgroup_path(hierarchy, id);
+    return knows_cgroup_paths() ? internal::cgroup_path(hierarchy, id) : std::nullopt;
   }
   std::vector<RawTotals> totals() const override { return counters_.totals(last_context_); }
   std::vector<FamilyState> families() const override { return programs_.states(); }
@@ -158,6 +162,8 @@ class KernelSource final : public Source, public Control {
     if (const std::uint64_t missed = programs_.recursion_misses() - misses_before_; missed != 0)
       counters.losses["kernel_recursion"] = missed;
     if (const std::uint64_t refused = labels_.refused(); refused != 0) counters.losses["label_table_full"] += refused;
+    if (const std::uint64_t failed = failed_snapshots_.value(); failed != 0)
+      counters.losses["snapshot_failed"] = failed;
     decoder_.add_to(counters);
     return counters;
   }
@@ -287,6 +293,7 @@ class KernelSource final : public Source, public Control {
   KernelLabels labels_;
   Ring ring_;
   Decoder decoder_;
+  Counter failed_snapshots_;
   CgroupMemoryReader cgroup_memory_;
   bool started_ = false;
   std::vector<std::pair<pid_t, std::uint32_t>> tracked_early_;  ///< Before start().

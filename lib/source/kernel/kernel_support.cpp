@@ -2,6 +2,7 @@
 #include "source/kernel/kernel_support.hpp"
 
 #include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,6 +62,25 @@ CheckItem pid_namespace_item() {
   return item;
 }
 
+/// Before 5.11 maps count as locked memory; since d5299b67dd59 the memory cgroup is charged instead.
+CheckItem locked_memory_item(const KernelTypes& types, std::uint64_t held) {
+  constexpr rlim_t kNeededBytes = 64u << 20;
+  CheckItem item;
+  item.name = "locked memory";
+  item.effect = "tables of the kernel side";
+  rlimit limit{};
+  item.available = types.has_helper("BPF_FUNC_ktime_get_coarse_ns") || has(held, CAP_SYS_RESOURCE) ||
+                   ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_max >= kNeededBytes;
+  if (!item.available)
+    item.problem = Problem{
+        ErrorCode::kPermission,
+        0,
+        fmt::format("only {} KiB of memory may be locked, and this kernel counts tables as such", limit.rlim_max >> 10),
+        "ulimit -l unlimited (a unit's LimitMEMLOCK=infinity), or CAP_SYS_RESOURCE beside the others",
+        {}};
+  return item;
+}
+
 }  // namespace
 
 CheckReport check_kernel(const KernelTypes& types, std::span<const std::unique_ptr<KernelFamily>> families) {
@@ -84,6 +104,7 @@ CheckReport check_kernel(const KernelTypes& types, std::span<const std::unique_p
   report.items.push_back(std::move(btf));
   if (!types.available()) return report;
 
+  report.items.push_back(locked_memory_item(types, held));
   for (const auto& family : families) family->check(types, report.items);
   std::stable_partition(report.items.begin(), report.items.end(), [](const CheckItem& item) { return item.required; });
   return report;

@@ -12,6 +12,19 @@
 #include "source/kernel/libbpf_log.hpp"
 
 namespace tracer::internal {
+namespace {
+
+bool type_has_member(const btf* types, __u32 id, std::string_view wanted) {
+  const btf_type* type = ::btf__type_by_id(types, id);
+  if (type == nullptr || !::btf_is_composite(type)) return false;
+  const std::span members(::btf_members(type), ::btf_vlen(type));
+  return std::any_of(members.begin(), members.end(), [&](const btf_member& member) {
+    const std::string_view name = ::btf__name_by_offset(types, member.name_off);
+    return name.empty() ? type_has_member(types, member.type, wanted) : name == wanted;
+  });
+}
+
+}  // namespace
 
 KernelTypes::KernelTypes() {
   const LibbpfLog quiet;
@@ -38,6 +51,21 @@ bool KernelTypes::exit_has_memory() const {
   return type != nullptr && ::btf_is_func_proto(type) && ::btf_vlen(type) >= 3;
 }
 
+bool KernelTypes::has_member(const std::string& structure, std::string_view member) const {
+  const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, structure.c_str(), BTF_KIND_STRUCT);
+  return id > 0 && type_has_member(btf_, static_cast<__u32>(id), member);
+}
+
+bool KernelTypes::has_helper(std::string_view name) const {
+  const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, "bpf_func_id", BTF_KIND_ENUM);
+  if (id <= 0) return false;
+  const btf_type* type = ::btf__type_by_id(btf_, static_cast<__u32>(id));
+  const std::span values(::btf_enum(type), ::btf_vlen(type));
+  return std::any_of(values.begin(), values.end(), [&](const struct btf_enum& value) {
+    return std::string_view(::btf__name_by_offset(btf_, value.name_off)) == name;
+  });
+}
+
 bool KernelTypes::has_ring_buffer() const {
   return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_ringbuf", BTF_KIND_STRUCT) > 0;
 }
@@ -53,15 +81,7 @@ bool KernelTypes::has_cgroup_peak() const {
          ::btf__find_by_name_kind(btf_, "memory_peak_show", BTF_KIND_FUNC) > 0;
 }
 
-bool KernelTypes::has_run_queues() const {
-  const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, "cfs_rq", BTF_KIND_STRUCT);
-  if (id <= 0) return false;
-  const btf_type* type = ::btf__type_by_id(btf_, static_cast<__u32>(id));
-  const std::span members(::btf_members(type), ::btf_vlen(type));
-  return std::any_of(members.begin(), members.end(), [this](const btf_member& member) {
-    return std::string_view(::btf__name_by_offset(btf_, member.name_off)) == "rq";
-  });
-}
+bool KernelTypes::has_run_queues() const { return has_member("cfs_rq", "rq"); }
 
 bool KernelTypes::has_cpu_limits() const {
   const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, "cfs_bandwidth", BTF_KIND_STRUCT);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 struct btf;
 
@@ -21,6 +22,10 @@ class KernelTypes {
   bool has_tracepoint(const std::string& name) const;
   /// Since 6.2 the counters of resident memory are per CPU.
   bool has_per_cpu_rss() const;
+  /// Whether the kernel's structure has the member, be it in an unnamed part of it.
+  bool has_member(const std::string& structure, std::string_view member) const;
+  /// BPF_FUNC_...
+  bool has_helper(std::string_view name) const;
   bool has_ring_buffer() const;
   bool has_task_iterator() const;
   bool has_file_iterator() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/kernel/proc_text.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <optional>
@@ -48,26 +49,46 @@ std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy) {
   return std::nullopt;
 }
 
+namespace {
+
+/// The paths of /proc begin at the reader's own cgroup namespace, those of the kernel side at the root.
+bool in_first_cgroup_namespace() noexcept {
+  constexpr ino_t kInitial = 0xEFFFFFFB;  // PROC_CGROUP_INIT_INO, since 4.6.
+  struct stat status {};
+  return ::stat("/proc/self/ns/cgroup", &status) != 0 || status.st_ino == kInitial;
+}
+
+}  // namespace
+
+bool knows_cgroup_paths() noexcept {
+  static const bool knows = in_first_cgroup_namespace();
+  return knows;
+}
+
 TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierarchy) {
   const std::string folder = fmt::format("/proc/{}", pid);
-  TextRecord record;
-  record.pid = pid;
-  record.start_ns = start_ns;
+  TextRecord nothing;
+  nothing.pid = pid;
+  nothing.start_ns = start_ns;
+  TextRecord record = nothing;
   record.text.exe = link_target(folder + "/exe");
   constexpr std::string_view kDeleted = " (deleted)";
   if (std::optional<std::string>& exe = record.text.exe; exe && exe->ends_with(kDeleted))
     exe->resize(exe->size() - kDeleted.size());
   record.text.cwd = link_target(folder + "/cwd");
-  if (std::optional<std::string> argv = read_small_file(folder + "/cmdline", kMostArgvBytes)) {
+  std::optional<std::string> argv = read_small_file(folder + "/cmdline", kMostArgvBytes);
+  if (knows_cgroup_paths()) record.cgroup = proc_cgroup(pid, hierarchy);
+  // It lives still, so that all this was its own: a pid comes again.
+  const auto stat = read_proc_stat(static_cast<pid_t>(pid));
+  if (!stat || start_ns < stat->started_from_ns || start_ns > stat->started_until_ns) return nothing;
+  if (argv) {
     // Where a process has overwritten the end of its arguments, the kernel goes on into its environment.
-    const auto stat = read_proc_stat(static_cast<pid_t>(pid));
-    if (stat && stat->arguments_bytes != 0 && argv->size() > stat->arguments_bytes) argv->resize(stat->arguments_bytes);
+    if (stat->arguments_bytes != 0 && argv->size() > stat->arguments_bytes) argv->resize(stat->arguments_bytes);
     const std::uint64_t total = argv->size();
     if (total > TRACER_ARGV_HEAD_BYTES + TRACER_ARGV_TAIL_BYTES)
       argv->erase(TRACER_ARGV_HEAD_BYTES, total - TRACER_ARGV_HEAD_BYTES - TRACER_ARGV_TAIL_BYTES);
     set_argv(record.text, *argv, total);
   }
-  record.cgroup = proc_cgroup(pid, hierarchy);
   return record;
 }
 

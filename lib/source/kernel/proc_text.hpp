@@ -9,10 +9,14 @@
 
 namespace tracer::internal {
 
-/// What /proc says of a living process: exe, cwd, arguments, and its path in `hierarchy`.
+/// What /proc says of a living process: exe, cwd, arguments, and its path in `hierarchy`. Nothing when it does not
+/// live, or another one has its pid by now.
 TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierarchy);
 
-/// Its cgroup's path in that hierarchy.
+/// False: in a cgroup namespace of its own this process sees other paths than the kernel side.
+bool knows_cgroup_paths() noexcept;
+
+/// Its cgroup's path in that hierarchy, as seen from here.
 std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy);
 
 }  // namespace tracer::internal

@@ -14,6 +14,8 @@
 #include "lifecycle.skel.h"
 #include "source/kernel/call_causes.hpp"
 #include "source/kernel/check_items.hpp"
+#include "base/text.hpp"
+#include "source/kernel/cpu_list.hpp"
 #include "source/kernel/kernel_types.hpp"
 #include "source/kernel/libbpf_log.hpp"
 #include "source/kernel/open_options.hpp"
@@ -25,6 +27,29 @@ namespace {
 constexpr std::uint32_t kContextsPerCpu = 256;
 
 constexpr const char* kMapsOfWaits[] = {"threads", "displaced_threads", "pipe_waiters"};
+
+/// What is not in every kernel, but without which the programs can't be fitted to it.
+struct MemberRead {
+  const char* structure;
+  const char* member;
+  const char* effect;
+  const char* option;
+};
+constexpr MemberRead kMemberReads[] = {
+    {"sched_info", "run_delay", "time in the run queue",
+     "CONFIG_SCHED_INFO=y (with CONFIG_SCHEDSTATS or CONFIG_TASK_DELAY_ACCT)"},
+    {"task_io_accounting", "rchar", "bytes and calls of reads and writes", "CONFIG_TASK_XACCT=y"},
+    {"task_io_accounting", "read_bytes", "bytes from and to storage", "CONFIG_TASK_IO_ACCOUNTING=y"},
+    {"task_struct", "cgroups", "cgroups and containers", "CONFIG_CGROUPS=y"},
+    {"task_struct", "start_boottime", "who is who when a pid comes again", "Linux 5.5 or later"},
+};
+
+/// Machines announce many more than they have. One that is added later is noticed by the kernel side.
+int cpus_there() {
+  const int possible = ::libbpf_num_possible_cpus();
+  const auto present = read_small_file("/sys/devices/system/cpu/present");
+  return present ? end_of_cpu_list(*present).value_or(possible) : possible;
+}
 
 }  // namespace
 
@@ -39,6 +64,10 @@ void LifecycleFamily::check(const KernelTypes& types, std::vector<CheckItem>& it
   items.push_back(tracepoint_item(types, "sched_process_exit", true, "exit status", "5.5 with BTF"));
   items.push_back(tracepoint_item(types, "sched_switch", true, "final accounts", "5.5 with BTF"));
   items.push_back(tracepoint_item(types, "cgroup_mkdir", true, "names of short-lived containers", "5.5 with BTF"));
+  items.push_back(
+      tracepoint_item(types, "cgroup_attach_task", true, "the cgroup of a process that is moved", "5.5 with BTF"));
+  for (const MemberRead& read : kMemberReads)
+    items.push_back(member_item(types, read.structure, read.member, read.effect, read.option));
   CheckItem ring;
   ring.name = "ring buffer and task iterator";
   ring.effect = "events in order; living processes";
@@ -94,7 +123,7 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
   rodata->track_all = options.track_all ? 1 : 0;
   rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
   rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
-  rodata->cpu_count = static_cast<std::uint32_t>(std::clamp(::libbpf_num_possible_cpus(), 1, 1024));
+  rodata->cpu_count = static_cast<std::uint32_t>(std::clamp(cpus_there(), 1, TRACER_MAX_CPUS));
   rodata->wakeup_bytes = options.ring_bytes / 8;
   rodata->own_uid_only = options.own_uid_only ? 1 : 0;
   rodata->own_uid = ::geteuid();

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Programs whose processes and threads end in orders that are seldom met.
+#pragma once
+
+#include "truth_tools.hpp"
+
+namespace truth {
+
+/// So many children at a time, each with a second thread; all end when the last of them is there.
+int threaded_crowd(const Arguments& arguments);
+/// So many times: two threads compute, then the first one executes a program that ends at once.
+int exec_from_threads(const Arguments& arguments);
+/// A child waits long for a pipe, while another one, whose id is so much higher, waits for one again and again.
+int pipe_waiters_apart(const Arguments& arguments);
+
+}  // namespace truth
