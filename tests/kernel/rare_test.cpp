@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <sstream>
 #include <vector>
@@ -85,8 +86,11 @@ TEST_CASE("the time of threads that an exec has ended is in the account of their
   for (const auto& [pid, cpu_ns] : told) {
     REQUIRE(exits.count(pid) == 1);
     REQUIRE(exits.at(pid).account.cpu_ns.has_value());
-    CHECK(static_cast<double>(*exits.at(pid).account.cpu_ns) ==
-          doctest::Approx(static_cast<double>(cpu_ns)).epsilon(0.05));
+    const auto seen_ns = static_cast<double>(*exits.at(pid).account.cpu_ns);
+    const auto told_ns = static_cast<double>(cpu_ns);
+    // The kernel has told before a thread's last steps, which take an emulated machine longer.
+    CHECK(seen_ns >= 0.99 * told_ns);
+    CHECK(seen_ns <= (::getenv("TRACER_EMULATED") != nullptr ? 1.5 : 1.05) * told_ns);
   }
 }
 
