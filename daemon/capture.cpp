@@ -35,6 +35,8 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   if (given.families) options.families = *given.families;
   if (given.interval) options.sample_interval = *given.interval;
   options.max_cost_share = given.max_cost_share;
+  options.ring_bytes = given.ring_bytes;
+  if (given.max_processes) options.max_processes = *given.max_processes;
   options.engine_rules = given.engine_rules.value_or("");
   options.read_engine_notes = given.read_engine_notes;
   return options;

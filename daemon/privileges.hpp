@@ -12,6 +12,10 @@ namespace tracerd {
 /// Throws tracer::Error: kNoSuchUser, kPermission.
 std::optional<tracer::User> user_to_run_as(const std::optional<std::string>& wanted);
 
+/// Before what is traced, so that nobody can keep it from reading in time, where it may (CAP_SYS_NICE). Threads that
+/// are there already stay as they are.
+void go_ahead_of_others() noexcept;
+
 /// Gives up every capability that tracing does not need any more, for good.
 void drop_privileges() noexcept;
 

@@ -59,6 +59,8 @@ int run_command(const Options& options) {
                            .prepare = [&signals] { signals.restore(); },
                            // Under sudo the terminal is that of who called it.
                            .owns_terminal = !options.user});
+  // Not before: the command keeps the priority that it was given.
+  go_ahead_of_others();
   tracer::Filter filter;
   filter.include_tree(command.pid(), options.context);
   Capture capture(std::move(filter), options, outputs, command.pid());

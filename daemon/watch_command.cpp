@@ -49,6 +49,7 @@ void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
 int watch_command(const Options& options) {
   const Outputs outputs = open_outputs(options, user_to_run_as(std::nullopt));
   Signals signals;
+  go_ahead_of_others();
   tracer::Filter filter;
   std::string title = "watch: this host";
   if (options.pid) {

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 
 import support
 from support import NOBODY, TRACERD, of_kind, parse_lines, text_of, wait_until
@@ -69,6 +70,27 @@ class Users(support.TestCase):
                                 check=True).stdout
         result = self.tracerd("run", "--", "grep", "-E", "^(Cap|NoNewPrivs)", "/proc/self/status")
         self.assertEqual(result.stdout, wanted)
+
+
+class Priority(support.TestCase):
+    COMMAND = "import os; print(os.getpriority(os.PRIO_PROCESS, 0), os.getpriority(os.PRIO_PROCESS, os.getppid()))"
+
+    def test_tracerd_goes_ahead_of_its_command_which_keeps_its_own(self):
+        for given in (0, 5):
+            result = self.tracerd("run", "--", sys.executable, "-c", self.COMMAND,
+                                  preexec_fn=lambda given=given: os.setpriority(os.PRIO_PROCESS, 0, given))
+            self.assertEqual(result.stdout, f"{given} -15\n", result.stderr)
+
+    def test_each_thread_that_reads_does(self):
+        tracer = self.start(TRACERD, "watch", "--host", "--json", self.path("out"))
+        wait_until(lambda: text_of(self.path("out")).count("\n") > 1, "watching")
+        for thread in os.listdir(f"/proc/{tracer.pid}/task"):
+            self.assertEqual(os.getpriority(os.PRIO_PROCESS, int(thread)), -15)
+
+    def test_one_that_is_ahead_already_stays_there(self):
+        result = self.tracerd("run", "--", sys.executable, "-c", self.COMMAND,
+                              preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, -18))
+        self.assertEqual(result.stdout, "-18 -18\n", result.stderr)
 
 
 class Namespaces(support.TestCase):
