@@ -142,8 +142,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_LATE_THREADS (1u << 13)    /* exit: an account follows */
 #define TRACER_FLAG_AT_EXEC (1u << 14)	       /* start: taken in as it executed; what it ran before is not known */
 #define TRACER_FLAG_COPY (1u << 15)	       /* living: has executed nothing since its fork, whenever that was */
-#define TRACER_FLAG_SUMS_LOST (1u << 16) /* threads that ended could not be summed: accounts and waits are not known \
-					  */
+#define TRACER_FLAG_SUMS_LOST (1u << 16)       /* its ended threads could not be summed: no account is known */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
