@@ -17,6 +17,7 @@
 #include "commands.hpp"
 #include "patient_write.hpp"
 #include "printable.hpp"
+#include "privileges.hpp"
 #include "report_text.hpp"
 #include "say.hpp"
 #include "screen.hpp"
@@ -64,6 +65,8 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
 
 Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs, std::optional<pid_t> command)
     : session_(session_options(std::move(filter), options)), live_(options.live), by_(options.by) {
+  // Before there are other threads, as each has its own; what is loaded is attached by what stays.
+  drop_privileges();
   if (command) command_.emplace(*command);
   trace_fd_ = outputs.trace_fd;
   trace_name_ = options.trace.value_or("");

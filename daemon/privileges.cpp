@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <grp.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -49,12 +50,27 @@ void go_ahead_of_others() noexcept {
   if (errno == 0 && nice > kNice) ::setpriority(PRIO_PROCESS, 0, kNice);
 }
 
+namespace {
+
+/// Nobody's: what it owned, others of that user could stop or trace. The capabilities stay for the moment.
+void leave_root() noexcept {
+  constexpr uid_t kNobodyElse = 2147483646;
+  if (::geteuid() != 0) return;
+  ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+  if (::setgroups(0, nullptr) == 0 && ::setresgid(kNobodyElse, kNobodyElse, kNobodyElse) == 0)
+    static_cast<void>(::setresuid(kNobodyElse, kNobodyElse, kNobodyElse) == 0);
+  ::prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+}
+
+}  // namespace
+
 void drop_privileges() noexcept {
   constexpr std::uint64_t kNeeded = (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_KILL) |
                                     (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
   // Fails without CAP_SETPCAP: then nothing that is executed gets any, by the next line.
   for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
     if (((kNeeded >> capability) & 1u) == 0) ::prctl(PR_CAPBSET_DROP, capability);
+  leave_root();
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -62,8 +78,8 @@ void drop_privileges() noexcept {
   if (::syscall(SYS_capget, &header, data) != 0) return;
   for (unsigned word = 0; word < 2; ++word) {
     const auto keep = static_cast<std::uint32_t>(kNeeded >> (32 * word));
-    data[word].effective &= keep;
     data[word].permitted &= keep;
+    data[word].effective = data[word].permitted;
     data[word].inheritable = 0;
   }
   ::syscall(SYS_capset, &header, data);

@@ -16,7 +16,8 @@ std::optional<tracer::User> user_to_run_as(const std::optional<std::string>& wan
 /// are there already stay as they are.
 void go_ahead_of_others() noexcept;
 
-/// Gives up every capability that tracing does not need any more, for good.
+/// Once the programs are loaded: gives up every capability that tracing does not need any more, and root's uid, which
+/// owns files and processes without any; for good. Of the calling thread, and of those that it starts.
 void drop_privileges() noexcept;
 
 }  // namespace tracerd

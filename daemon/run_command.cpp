@@ -65,7 +65,6 @@ int run_command(const Options& options) {
   filter.include_tree(command.pid(), options.context);
   Capture capture(std::move(filter), options, outputs, command.pid());
   capture.start();
-  drop_privileges();
   command.release();
 
   const std::optional<int> status = follow(capture, command, signals);

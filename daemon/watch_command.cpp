@@ -61,7 +61,6 @@ int watch_command(const Options& options) {
   }
   Capture capture(std::move(filter), options, outputs);
   capture.start();
-  drop_privileges();
   if (::isatty(STDERR_FILENO) != 0) say("tracerd: watching; press Ctrl-C to stop and print the table\n");
   follow(capture, signals, options.pid.has_value());
   capture.finish(title, signals);

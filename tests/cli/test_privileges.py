@@ -72,6 +72,24 @@ class Users(support.TestCase):
         self.assertEqual(result.stdout, wanted)
 
 
+class Threads(support.TestCase):
+    def test_no_thread_keeps_what_is_not_needed(self):
+        tracer = self.start(TRACERD, "watch", "--host", "--json", self.path("out"), "--record", self.path("recording"),
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: text_of(self.path("out")).count("\n") > 1, "watching")
+        threads = os.listdir(f"/proc/{tracer.pid}/task")
+        self.assertGreaterEqual(len(threads), 3)
+        for thread in threads:
+            status = dict(line.split(":\t", 1) for line in text_of(f"/proc/{tracer.pid}/task/{thread}/status").splitlines())
+            for capabilities in ("CapPrm", "CapEff", "CapInh", "CapAmb", "CapBnd"):
+                self.assertEqual(int(status[capabilities], 16) & ~NEEDED, 0, capabilities)
+            self.assertEqual(set(status["Uid"].split() + status["Gid"].split()), {"2147483646"})
+            self.assertEqual(status["Groups"].strip(), "")
+            self.assertEqual(status["NoNewPrivs"], "1")
+        tracer.send_signal(signal.SIGINT)
+        self.assertEqual(tracer.wait(), 0)
+
+
 class Priority(support.TestCase):
     COMMAND = "import os; print(os.getpriority(os.PRIO_PROCESS, 0), os.getpriority(os.PRIO_PROCESS, os.getppid()))"
 
@@ -82,7 +100,8 @@ class Priority(support.TestCase):
             self.assertEqual(result.stdout, f"{given} -15\n", result.stderr)
 
     def test_each_thread_that_reads_does(self):
-        tracer = self.start(TRACERD, "watch", "--host", "--json", self.path("out"))
+        tracer = self.start(TRACERD, "watch", "--host", "--json", self.path("out"), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: text_of(self.path("out")).count("\n") > 1, "watching")
         for thread in os.listdir(f"/proc/{tracer.pid}/task"):
             self.assertEqual(os.getpriority(os.PRIO_PROCESS, int(thread)), -15)
