@@ -31,8 +31,8 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
 /// A session with its sinks and its summary, driven by the caller's loop.
 class Capture {
  public:
-  /// Takes over the outputs' descriptors, and gives up what rights are not needed from then on. `command`: the process of
-  /// the command that is run, absent if none is.
+  /// Takes over the outputs' descriptors, and gives up what rights are not needed from then on. `command`: the process
+  /// of the command that is run, absent if none is.
   Capture(tracer::Filter filter, const Options& options, Outputs outputs, std::optional<pid_t> command = {});
 
   Capture(const Capture&) = delete;
