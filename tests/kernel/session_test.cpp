@@ -109,10 +109,11 @@ TEST_CASE("memory does not grow with the number of processes" * doctest::test_su
     return resident;
   };
   const std::string count = emulated() ? "300" : "4000";
-  const int repeats = emulated() ? 2 : 9;
+  const int repeats = emulated() ? 2 : 8;
   const Held held = start_held("0");
   tracer::SessionOptions options;
   options.filter.include_tree(::getpid());
+  const std::uint64_t ring_bytes = options.ring_bytes;
   tracer::Session session(std::move(options));
   tracer::Summary summary;
   const auto subscription = session.on_any([&](const tracer::Event& event) { summary.add(event); });
@@ -122,14 +123,17 @@ TEST_CASE("memory does not grow with the number of processes" * doctest::test_su
     if (pid == 0) truth::execute(truth::call("many_forks", {count}));
     REQUIRE(::waitpid(pid, nullptr, 0) == pid);
   };
-  fork_many();
+  const int first = emulated() ? 1 : 3;
+  for (int n = 0; n < first; ++n) fork_many();
   const std::uint64_t before = resident_pages();
   for (int n = 0; n < repeats; ++n) fork_many();
   const std::uint64_t after = resident_pages();
   session.stop();
   release(held);
-  CHECK(summary.exits() >= static_cast<std::uint64_t>(repeats + 1) * std::stoul(count));
-  CHECK(after <= before + before / 10);
+  CHECK(summary.exits() >= static_cast<std::uint64_t>(repeats + first) * std::stoul(count));
+  // Pages of the ring that are met for the first time come in late; 40 bytes for each process would show.
+  const std::uint64_t ring_pages = ring_bytes / static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  CHECK(after <= before + ring_pages + before / 100);
 }
 
 TEST_CASE("the kernel's sums are the sums of the events" * doctest::test_suite("waits")) {
