@@ -74,19 +74,6 @@ static __always_inline void read_ended_threads(struct tracer_wire_account *accou
 	account->involuntary_switches = signal->nivcsw;
 }
 
-/*
- * Threads that the kernel makes for itself in a process, such as io_uring's workers: no sched_process_fork tells of
- * them.
- */
-static __always_inline bool kernel_made(struct task_struct *task)
-{
-	__u32 bits = PF_IO_WORKER;
-
-	if (bpf_core_field_exists(struct kernel_clone_args, user_worker))
-		bits |= PF_USER_WORKER;
-	return task->flags & bits;
-}
-
 static __always_inline struct tracer_cpu *this_cpu(void)
 {
 	return &cpus[bpf_get_smp_processor_id() & (TRACER_MAX_CPUS - 1)];

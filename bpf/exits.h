@@ -134,8 +134,10 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 static __always_inline void leave_and_tell(struct tracer_long_exit *record, __u32 pid, __u32 context_id)
 {
 	process_leave(pid);
-	if (keep_ledgers)
+	if (keep_ledgers) {
 		thread_leave(pid);
+		forget_process_ledger(pid);
+	}
 	if (record->exit.flags & TRACER_FLAG_EXCLUDED)
 		return;
 	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.flags,
@@ -158,8 +160,12 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 	record->exit.flags |= TRACER_FLAG_LATE_THREADS;
 	record->exit.total = sums->ended;
 	record->late = sums->late;
-	if (!process->ledger_lost)
+	__builtin_memset(&record->process_waits, 0, sizeof(record->process_waits));
+	if (!process->ledger_lost) {
 		record->exit.waits = sums->waits;
+		if (keep_ledgers)
+			process_waits_until(&record->process_waits, pid, now_ns, PROGRAM_SWITCH);
+	}
 	__u32 context_id = process->context_id;
 	/* It may fail otherwise, too (EBUSY from 5.11 to 6.0, EDEADLK and ETIMEDOUT since 6.15): no other has told
 	 * then. */
@@ -182,6 +188,7 @@ static __noinline void end_unsummed(struct task_struct *last, struct tracer_proc
 	record->exit.flags |= TRACER_FLAG_LATE_THREADS;
 	__builtin_memset(&record->exit.total, 0, sizeof(record->exit.total));
 	__builtin_memset(&record->late, 0, sizeof(record->late));
+	__builtin_memset(&record->process_waits, 0, sizeof(record->process_waits));
 	leave_and_tell(record, key.pid, process->context_id);
 }
 

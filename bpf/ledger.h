@@ -9,6 +9,8 @@
 #include "ledger_maps.h"
 #include "places.h"
 
+DEFINE_PLACES(process_ledger, tracer_process_ledger_slot, tracer_process_ledger, pid, ledger, process_ledgers,
+	      displaced_process_ledgers, process_ledger_mask)
 DEFINE_PLACES(thread, tracer_thread_slot, tracer_thread, tid, thread, threads, displaced_threads, thread_mask)
 
 static __always_inline struct tracer_thread *thread_of(struct task_struct *task)
@@ -174,7 +176,7 @@ static __always_inline __u64 *wait_of(struct tracer_thread *thread, __u64 cause)
 /* Books the time from out_ns to `in_ns`, by its run queue's clock. Idempotent: what is booked is so up to there.
  * `run_delay_ns`: its sched_info's. */
 static __always_inline void book(struct tracer_thread *thread, struct task_group *group, __u64 in_ns,
-				 __u64 run_delay_ns)
+				 __u64 run_delay_ns, struct tracer_ended_wait *ended)
 {
 	__u64 queued_ns = run_delay_ns - thread->run_delay_ns;
 	__u64 off_ns = 0;
@@ -187,6 +189,9 @@ static __always_inline void book(struct tracer_thread *thread, struct task_group
 	}
 	thread->run_delay_ns = run_delay_ns;
 	__u64 throttled_ns = throttled_of(thread, group, queued_ns);
+	ended->queued_ns = queued_ns;
+	ended->throttled_ns = throttled_ns;
+	ended->cause = cause;
 	thread->run_queue_ns += queued_ns - throttled_ns;
 	thread->wait_ns[TRACER_WAIT_THROTTLED] += throttled_ns;
 	if (!off_ns)

@@ -237,7 +237,8 @@ static __always_inline void ledger_at_exec(struct tracer_wire_waits *to, struct 
 	/* Booked for good when it leaves the CPU, which it may do in the middle of this. */
 	if (!copy_thread(copy, &standing, thread, task))
 		copy_thread(copy, &standing, thread, task);
-	book(copy, task->sched_task_group, standing.arrival_ns, standing.run_delay_ns);
+	struct tracer_ended_wait ended;
+	book(copy, task->sched_task_group, standing.arrival_ns, standing.run_delay_ns, &ended);
 	add_ledger(to, copy, cpu_ns, now_ns);
 }
 
@@ -269,7 +270,8 @@ static __always_inline void ledger_of_living(struct tracer_wire_waits *to, struc
 			until_ns = 0;
 		}
 	}
-	book(copy, task->sched_task_group, until_ns, standing.run_delay_ns);
+	struct tracer_ended_wait ended;
+	book(copy, task->sched_task_group, until_ns, standing.run_delay_ns, &ended);
 	add_ledger(to, copy, task->se.sum_exec_runtime, now_ns);
 }
 

@@ -6,6 +6,8 @@
 #ifndef TRACER_LEDGER_MAPS_H
 #define TRACER_LEDGER_MAPS_H
 
+#include "ledger_state.h"
+
 /* As `processes`, by thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -36,6 +38,33 @@ struct {
 	__type(value, struct tracer_pipe_waiters);
 } pipe_waiters SEC(".maps");
 
+/* As `processes`, only of those with several threads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* a power of two */
+	__type(key, __u32);
+	__type(value, struct tracer_process_ledger_slot);
+} process_ledgers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_process_ledger);
+} displaced_process_ledgers SEC(".maps");
+
+/*
+ * Which processes have such a ledger, so that the switches of all others need not look into the table; and for which
+ * each CPU is counted.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_counting);
+} counting SEC(".maps");
+
+const volatile __u32 process_ledger_mask = 0;	    /* places in `process_ledgers`, less 1 */
 const volatile __u32 thread_mask = 0;		    /* places in `threads`, less 1 */
 const volatile __u8 call_causes[TRACER_CALLS] = {}; /* by the number of a system call: TRACER_WAIT_* or TRACER_CALL_* */
 

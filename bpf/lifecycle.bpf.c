@@ -12,7 +12,7 @@
 #include "paths.h"
 #include "process_table.h"
 #include "task_state.h"
-#include "ledger_life.h"
+#include "process_ledger_life.h"
 #include "process.h"
 #include "arguments.h"
 #include "labels.h"
@@ -36,9 +36,11 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 			return 0;
 		__sync_fetch_and_add(&origin->threads, 1);
 		__sync_fetch_and_add(&origin->threads_created, 1);
-		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED))
-			inherit_limit(begin_ledger(origin, child, bpf_ktime_get_boot_ns(), 0, PROGRAM_FORK), child,
-				      parent);
+		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED)) {
+			__u64 now_ns = bpf_ktime_get_boot_ns();
+			split_ledger(origin, parent, now_ns);
+			inherit_limit(begin_ledger(origin, child, now_ns, 0, PROGRAM_FORK), child, parent);
+		}
 		if (needs_sums(origin))
 			add_sums(origin, pid, NULL, PROGRAM_FORK);
 		return 0;
@@ -235,6 +237,8 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	record->argv_size = 0;
 	append_argv(to, mm, record);
 
+	if (keep_ledgers)
+		append_process_waits(to, record->header.pid, now_ns);
 	__u32 size = to->used;
 	record->header.size = size;
 	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags()))

@@ -83,6 +83,12 @@ int living_tasks(struct bpf_iter__task *context)
 	if (keep_ledgers && (process->flags & TRACER_FLAG_ADOPTED_LIFE) && !process->ledger_lost && !gone &&
 	    !kernel_made(task) && !thread_of(task))
 		join_ledger(process, task, now_ns, PROGRAM_LIVING);
+	if (keep_ledgers && !process->ledger_lost && task->pid == task->tgid &&
+	    BPF_CORE_READ(task, signal, nr_threads) > 1 && !process_ledger_find(task->tgid)) {
+		struct tracer_thread *first = thread_of(task);
+		join_process_ledger(process, task->tgid, first ? first->cause : TRACER_WAIT_OTHER, now_ns,
+				    PROGRAM_LIVING);
+	}
 	if (adopting && !adopted) {
 		/* Followed before, by another rule: what it begins from now on gets the new labels. */
 		__u32 tree = task->tgid;
@@ -137,6 +143,8 @@ int living_tasks(struct bpf_iter__task *context)
 	/* A record that finds no room is dropped, and the kernel comes again with the same thread. */
 	record->newly_adopted = process->untold;
 	record->read_before_exec_bytes = process->read_before_exec_bytes;
+	if (keep_ledgers && (!record->tid || record->tid == record->header.pid))
+		process_waits_until(&record->process_waits, record->header.pid, now_ns, PROGRAM_LIVING);
 	if (bpf_seq_write(context->meta->seq, record, sizeof(*record)) == 0 && process->untold)
 		process->untold = 0;
 	return 0;

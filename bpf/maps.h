@@ -155,6 +155,7 @@ struct {
 struct tracer_long_exit {
 	struct tracer_wire_process_exit exit;
 	struct tracer_wire_account late;
+	struct tracer_wire_process_waits process_waits;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -21,4 +21,17 @@ static __always_inline bool is_stopped(struct task_struct *task, __u32 state)
 	return (state & TASK_INTERRUPTIBLE) && BPF_CORE_READ_BITFIELD(task, frozen);
 }
 
+/*
+ * Threads that the kernel makes for itself in a process, such as io_uring's workers: no sched_process_fork tells of
+ * them.
+ */
+static __always_inline __u32 kernel_made(struct task_struct *task)
+{
+	__u32 bits = PF_IO_WORKER;
+
+	if (bpf_core_field_exists(struct kernel_clone_args, user_worker))
+		bits |= PF_USER_WORKER;
+	return task->flags & bits;
+}
+
 #endif

@@ -10,15 +10,18 @@
 #include "queue_clock.h"
 #include "ledger.h"
 #include "task_state.h"
+#include "process_ledger.h"
 #include "wait_causes.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __noinline void leave_cpu(struct task_struct *task, bool preempt)
+static __noinline void leave_cpu(struct task_struct *task, bool preempt, struct tracer_counted_cpu *cpu)
 {
 	struct tracer_thread *thread = thread_of(task);
 	__u32 state = task_state(task);
 
+	cpu->ended.cause = TRACER_WAIT_OTHER;
+	cpu->cause = preempt || !state ? TRACER_WAIT_NONE : TRACER_WAIT_OTHER;
 	if (!thread && (state & TASK_DEAD))
 		thread = thread_of_dead(task);
 	if (!thread)
@@ -29,13 +32,14 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt)
 	bool waited_for_pipe = is_pipe(thread->cause);
 	thread->changes++;
 	barrier();
-	book(thread, group, task->sched_info.last_arrival, task->sched_info.run_delay);
+	book(thread, group, task->sched_info.last_arrival, task->sched_info.run_delay, &cpu->ended);
 	thread->out_ns = now_ns;
 	thread->waker = 0;
 	if (preempt || !state)
 		thread->cause = TRACER_WAIT_NONE;
 	else
 		keep_cause(thread, cause_of_wait(task, state, thread->in_reclaim));
+	cpu->cause = thread->cause;
 	note_limit(thread, group);
 	barrier();
 	thread->changes++;
@@ -45,15 +49,38 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt)
 		mark_pipe_waiter(thread, waits_for_pipe ? task->pid : 0);
 }
 
-SEC("tp_btf/sched_switch")
-int waits_switch(__u64 *context)
+static __always_inline int on_switch(__u64 *context, bool fetches)
 {
 	bool preempt = context[0];
 	struct task_struct *prev = (void *)context[1];
+	struct task_struct *next = (void *)context[2];
+	struct tracer_counting *all = counting_of_all();
+	struct switch_facts facts;
+	bool of_user = !(prev->flags & PF_KTHREAD);
 
-	if (!(prev->flags & PF_KTHREAD))
-		leave_cpu(prev, preempt);
+	read_switch(&facts, prev, next);
+	barrier();
+	if (!all)
+		return 0;
+	struct tracer_counted_cpu *cpu = counted_cpu(all);
+	if (of_user)
+		leave_cpu(prev, preempt, cpu);
+	if (__builtin_expect(concerns_counted(all, cpu, &facts), 0))
+		change_process(all, cpu, &facts, fetches);
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int waits_switch(__u64 *context)
+{
+	return on_switch(context, true);
+}
+
+/* For kernels whose counts don't tell what they were. */
+SEC("tp_btf/sched_switch")
+int waits_switch_without_fetch(__u64 *context)
+{
+	return on_switch(context, false);
 }
 
 /* The registers with which what runs here entered the kernel. */

@@ -110,6 +110,14 @@ struct tracer_wire_waits {
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_waits) == 152, "wire layout");
 
+/* Where the life of a process went that has, or had, several threads: at each moment in one of these. */
+struct tracer_wire_process_waits {
+	__u64 life_ns; /* since it was followed; 0: it never had a second thread, so its thread's waits are its own */
+	__u64 run_queue_ns;		   /* none ran, and one could have */
+	__u64 wait_ns[TRACER_WAIT_CAUSES]; /* none ran or could have: what the one waited for that ended this */
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_process_waits) == 128, "wire layout");
+
 /* What is the same for a process from its birth on, or changes seldom. */
 struct tracer_wire_identity {
 	__u64 parent_start_ns;
@@ -143,6 +151,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_AT_EXEC (1u << 14)	       /* start: taken in as it executed; what it ran before is not known */
 #define TRACER_FLAG_COPY (1u << 15)	       /* living: has executed nothing since its fork, whenever that was */
 #define TRACER_FLAG_SUMS_LOST (1u << 16)       /* its ended threads could not be summed: no account is known */
+#define TRACER_FLAG_PROCESS_WAITS (1u << 17)   /* exec: at the very end, after argv, follow tracer_wire_process_waits */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -169,7 +178,10 @@ struct tracer_wire_process_exec {
 	struct tracer_wire_waits waits; /* of the process, at this moment */
 };
 
-/* With TRACER_FLAG_LATE_THREADS followed by an account: of threads of ended programs that ended after those. */
+/*
+ * With TRACER_FLAG_LATE_THREADS followed by an account, of threads of ended programs that ended after those, and by
+ * tracer_wire_process_waits.
+ */
 struct tracer_wire_process_exit {
 	struct tracer_wire_header header;
 	struct tracer_wire_identity identity;
@@ -211,7 +223,8 @@ struct tracer_wire_thread {
 	__u64 file_pages;
 	__u64 shared_pages;
 	__u32 has_memory;
-	__u32 state; /* TRACER_STATE_* */
+	__u32 state;					/* TRACER_STATE_* */
+	struct tracer_wire_process_waits process_waits; /* only in the leader's record, else 0 */
 };
 
 #define TRACER_STATE_RUNNING 0 /* or ready to */
@@ -311,43 +324,6 @@ struct tracer_cpu {
 	__u64 offset;	/* of its per-CPU memory */
 	__u64 reserved[5];
 };
-
-#define TRACER_MAX_LIMITS 3
-
-/* What the ledger remembers of a thread. What each switch wants stands side by side. */
-struct tracer_thread {
-	__u64 task;	    /* its address, as tids come again, and an exec moves them */
-	__u64 out_ns;	    /* when it last left the CPU, by its run queue's clock; 0: it is new */
-	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
-	__u64 run_queue_ns;
-	__u64 group;   /* the kernel's handle of its CPU cgroup, from which `limited` was found */
-	__u32 cause;   /* TRACER_WAIT_*, since out_ns */
-	__u32 waker;   /* process that woke it from a wait for a pipe */
-	__u32 changes; /* odd while it is being changed */
-	__u8 in_reclaim;
-	__u8 queued_before; /* stands in the queue since before it was followed */
-	__u8 call_cause;    /* the last cause other than a stop */
-	__u8 ended;	    /* added to the sums of ended threads; its place waits for an exec, or the process's end */
-	__u64 limited[TRACER_MAX_LIMITS]; /* those of cgroups with a limit on CPU time, its own or above; 0: no more */
-	__u64 throttled_ns;		  /* how long these had been throttled, together, at out_ns */
-	__u64 wait_ns[TRACER_WAIT_CAUSES];
-	__u64 read_lead_ns; /* by how much pipe_read_peer leads over all others */
-	__u64 write_lead_ns;
-	__u32 pipe_read_peer;
-	__u32 pipe_write_peer;
-	__u32 pipe_mark; /* the id under which it is counted in pipe_waiters; 0: it is not */
-	__u32 reserved;
-	__u64 followed_ns;   /* by the boot clock */
-	__u64 cpu_before_ns; /* its CPU time then */
-};
-
-/* A place in the map `threads`. */
-struct tracer_thread_slot {
-	__u32 tid; /* 0: free */
-	__u32 displaced;
-	struct tracer_thread thread;
-};
-TRACER_STATIC_ASSERT(sizeof(struct tracer_thread_slot) == 256, "whole cache lines");
 
 struct tracer_cgroup_key {
 	__u64 id;

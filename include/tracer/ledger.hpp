@@ -34,4 +34,28 @@ struct Ledger {
   std::optional<std::uint32_t> pipe_write_peer_pid;  ///< Whose reads ended most of pipe_write_ns.
 };
 
+/// Where the life of a process went, taken as a whole, since it was followed. At each moment it was running, if at
+/// least one of its threads was on a CPU; else in the run queue, if one could have run; else waiting, for what the
+/// thread waited whose return to a CPU ended that. The causes sum to life_ns; those with names of a Ledger's mean the
+/// same. Ledger::cpu_ns / running_ns is how many threads ran at once, on average, while any did.
+struct ProcessLedger {
+  std::uint64_t running_ns = 0;
+  std::uint64_t run_queue_ns = 0;
+  std::uint64_t disk_ns = 0;
+  std::uint64_t pipe_ns = 0;  ///< pipe_read_ns + pipe_write_ns.
+  std::uint64_t socket_ns = 0;
+  std::uint64_t lock_ns = 0;
+  std::uint64_t child_ns = 0;
+  std::uint64_t sleep_ns = 0;
+  std::uint64_t poll_ns = 0;
+  std::uint64_t reclaim_ns = 0;
+  std::uint64_t swap_ns = 0;
+  std::optional<std::uint64_t> throttled_ns;  ///< Absent: this kernel has no limits.
+  std::uint64_t stopped_ns = 0;
+  std::uint64_t other_ns = 0;
+  std::uint64_t life_ns = 0;
+  std::uint64_t pipe_read_ns = 0;
+  std::uint64_t pipe_write_ns = 0;
+};
+
 }  // namespace tracer

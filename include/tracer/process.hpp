@@ -74,6 +74,7 @@ struct Account {
   std::optional<std::uint64_t> storage_written_bytes;    ///< Made dirty for storage.
   std::optional<std::uint64_t> storage_cancelled_bytes;  ///< Made dirty, and dropped before it got there.
   std::optional<Ledger> ledger;  ///< Where the time went. Absent: "waits" is off, or a thread could not be followed.
+  std::optional<ProcessLedger> process_ledger;  ///< Likewise, of the process taken as a whole.
 };
 
 /// One of the programs that a process ran.

@@ -27,9 +27,9 @@ struct Figure {
   bool operator==(const Figure&) const = default;
 };
 
-/// Where threads spend their time: the causes of a Ledger, without its parts.
+/// Where processes spend their lives: the causes of a ProcessLedger, without its parts.
 enum class TimeCause {
-  kCpu,
+  kCpu,  ///< running_ns
   kRunQueue,
   kThrottled,
   kDisk,
@@ -50,7 +50,7 @@ TRACER_EXPORT std::string_view to_string(TimeCause cause) noexcept;
 struct TimeShare {
   TimeCause cause = TimeCause::kCpu;
   std::uint64_t time_ns = 0;
-  double share = 0;  ///< Of the time of all threads, 0 to 1.
+  double share = 0;  ///< Of the lives of all processes, 0 to 1.
 };
 
 struct ReportRow {
@@ -61,6 +61,9 @@ struct ReportRow {
   std::uint64_t wall_ns = 0;
   std::optional<Figure> cpu_ns;
   std::optional<double> cpu_utilization;  ///< cpu_ns / wall_ns, with the bound of cpu_ns.
+  /// How many threads of a process ran at once, on average, while any did: 1 for what computes in one thread. Absent:
+  /// not known.
+  std::optional<double> concurrency;
   /// By tool: of its largest process. By task, run and in total: of all that lived at once. By step: of its largest
   /// task.
   std::optional<Figure> peak_bytes;

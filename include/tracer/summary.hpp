@@ -44,6 +44,7 @@ struct SummaryRow {
   std::uint64_t unknown_snapshots = 0;  ///< At which it was not known: task_peak_bytes may be too small.
   Requested requested;                  ///< Of a task that was announced.
   std::optional<Ledger> ledger;  ///< Summed over those for which it is known; peers are absent. Absent: of none it is.
+  std::optional<ProcessLedger> process_ledger;  ///< Likewise.
 };
 
 /// The tree of runs, steps, tasks and tools.

@@ -90,6 +90,27 @@ struct Schema<Ledger> {
 };
 
 template <>
+struct Schema<ProcessLedger> {
+  static constexpr auto fields = std::tuple(field(1, "running_ns", &ProcessLedger::running_ns, Unit::kNs),
+                                            field(2, "run_queue_ns", &ProcessLedger::run_queue_ns, Unit::kNs),
+                                            field(3, "disk_ns", &ProcessLedger::disk_ns, Unit::kNs),
+                                            field(4, "pipe_ns", &ProcessLedger::pipe_ns, Unit::kNs),
+                                            field(5, "socket_ns", &ProcessLedger::socket_ns, Unit::kNs),
+                                            field(6, "lock_ns", &ProcessLedger::lock_ns, Unit::kNs),
+                                            field(7, "child_ns", &ProcessLedger::child_ns, Unit::kNs),
+                                            field(8, "sleep_ns", &ProcessLedger::sleep_ns, Unit::kNs),
+                                            field(9, "poll_ns", &ProcessLedger::poll_ns, Unit::kNs),
+                                            field(10, "reclaim_ns", &ProcessLedger::reclaim_ns, Unit::kNs),
+                                            field(11, "swap_ns", &ProcessLedger::swap_ns, Unit::kNs),
+                                            field(12, "throttled_ns", &ProcessLedger::throttled_ns, Unit::kNs),
+                                            field(13, "stopped_ns", &ProcessLedger::stopped_ns, Unit::kNs),
+                                            field(14, "other_ns", &ProcessLedger::other_ns, Unit::kNs),
+                                            field(15, "life_ns", &ProcessLedger::life_ns, Unit::kNs),
+                                            field(16, "pipe_read_ns", &ProcessLedger::pipe_read_ns, Unit::kNs),
+                                            field(17, "pipe_write_ns", &ProcessLedger::pipe_write_ns, Unit::kNs));
+};
+
+template <>
 struct Schema<Account> {
   static constexpr auto fields =
       std::tuple(field(1, "cpu_ns", &Account::cpu_ns, Unit::kNs), field(2, "user_ns", &Account::user_ns, Unit::kNs),
@@ -109,7 +130,8 @@ struct Schema<Account> {
                  field(16, "storage_read_bytes", &Account::storage_read_bytes, Unit::kBytes),
                  field(17, "storage_written_bytes", &Account::storage_written_bytes, Unit::kBytes),
                  field(18, "storage_cancelled_bytes", &Account::storage_cancelled_bytes, Unit::kBytes),
-                 group(19, "ledger", &Account::ledger, Shape::kNested));
+                 group(19, "ledger", &Account::ledger, Shape::kNested),
+                 group(20, "process_ledger", &Account::process_ledger, Shape::kNested));
 };
 
 template <>

@@ -29,6 +29,12 @@ void settle_reads(Account& account, std::uint64_t read_before_exec_bytes, const 
   account.read_calls.reset();
 }
 
+void set_ledgers(Account& account, const RawWaits& waits, const RawProcessWaits& process_waits,
+                 const RawAccount& share) noexcept {
+  account.ledger = to_ledger(waits, share);
+  account.process_ledger = to_process_ledger(process_waits);
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> system_share(std::uint64_t cpu_ns, const RawAccount& sampled) noexcept {
@@ -75,12 +81,14 @@ void set_peak(Account& account, std::uint64_t pages, const RecordFlags& flags) n
   }
 }
 
-Account ended_account(const ExecRecord& record, const ProgramBase& base) noexcept {
+Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcept {
   // While threads of the ended program were still ending, its sums were not final: not known is better than too little.
   if (record.flags.threads_pending) return {};
   const RawAccount share = difference(record.total, base.total);
   Account account = to_account(share, record.flags);
-  if (!record.flags.lost_sums) account.ledger = to_ledger(difference(record.waits, base.waits), share);
+  if (!record.flags.lost_sums)
+    set_ledgers(account, difference(record.waits, base.waits), difference(record.process_waits, base.process_waits),
+                share);
   account.read_at_most_bytes = account.read_bytes;
   account.read_bytes.reset();
   account.read_calls.reset();
@@ -91,21 +99,21 @@ Account ended_account(const ExecRecord& record, const ProgramBase& base) noexcep
 
 Account process_account(const ExitRecord& record) noexcept {
   Account account = to_account(record.total, record.flags);
-  if (!record.flags.lost_sums) account.ledger = to_ledger(record.waits, record.total);
+  if (!record.flags.lost_sums) set_ledgers(account, record.waits, record.process_waits, record.total);
   set_peak(account, record.peak_pages, record.flags);
   settle_reads(account, record.read_before_exec_bytes, record.flags);
   return account;
 }
 
-Account living_account(const RawAccount& sum, const RawWaits& waits, std::uint64_t read_before_exec_bytes,
+Account living_account(const ProcessSums& sums, std::uint64_t read_before_exec_bytes,
                        const RecordFlags& flags) noexcept {
-  Account account = to_account(sum, flags);
-  if (!flags.lost_sums) account.ledger = to_ledger(waits, sum);
+  Account account = to_account(sums.total, flags);
+  if (!flags.lost_sums) set_ledgers(account, sums.waits, sums.process_waits, sums.total);
   settle_reads(account, read_before_exec_bytes, flags);
   return account;
 }
 
-Account last_program_account(const ExitRecord& record, const ProgramBase& base) noexcept {
+Account last_program_account(const ExitRecord& record, const ProcessSums& base) noexcept {
   // What threads did that ended before tracking began is before an exec, too, and so not in the program's share.
   RecordFlags flags = record.flags;
   if (flags.executed) flags.lost_threads = false;
@@ -113,7 +121,8 @@ Account last_program_account(const ExitRecord& record, const ProgramBase& base) 
   Account account = to_account(share, flags);
   // The waits of late threads are not told apart.
   if (record.late.cpu_ns == 0 && !flags.lost_sums)
-    account.ledger = to_ledger(difference(record.waits, base.waits), share);
+    set_ledgers(account, difference(record.waits, base.waits), difference(record.process_waits, base.process_waits),
+                share);
   set_peak(account, record.peak_pages, flags);
   if (!flags.executed) settle_reads(account, 0, flags);
   return account;
@@ -134,6 +143,7 @@ void forget_cpu(Account& account) noexcept {
   account.user_ns.reset();
   account.system_ns.reset();
   account.ledger.reset();
+  account.process_ledger.reset();
 }
 
 }  // namespace tracer::internal

@@ -20,21 +20,22 @@ Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept;
 std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept;
 void set_peak(Account& account, std::uint64_t pages, const RecordFlags& flags) noexcept;
 
-/// What a process's sums were when a program began.
-struct ProgramBase {
+/// The sums of a process: up to now, or when a program began.
+struct ProcessSums {
   RawAccount total;
   RawWaits waits;
+  RawProcessWaits process_waits;
 };
 
 /// Of the program that an exec ended and that began at `base`.
-Account ended_account(const ExecRecord& record, const ProgramBase& base) noexcept;
-/// Of a process that lives, from the sum of its threads.
-Account living_account(const RawAccount& sum, const RawWaits& waits, std::uint64_t read_before_exec_bytes,
+Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcept;
+/// Of a process that lives; `sums`: of its threads.
+Account living_account(const ProcessSums& sums, std::uint64_t read_before_exec_bytes,
                        const RecordFlags& flags) noexcept;
 /// Of a whole process.
 Account process_account(const ExitRecord& record) noexcept;
 /// Of its last program, which began at `base`.
-Account last_program_account(const ExitRecord& record, const ProgramBase& base) noexcept;
+Account last_program_account(const ExitRecord& record, const ProcessSums& base) noexcept;
 
 /// Of the sums of all processes of a context that have ended.
 Account totals_account(const RawTotals& totals) noexcept;

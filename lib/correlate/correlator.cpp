@@ -237,7 +237,7 @@ void Correlator::on(StartRecord record, std::vector<Event>& events) {
 }
 
 void Correlator::on(ExecRecord record, std::vector<Event>& events) {
-  if (!ledgers_) record.waits = {};
+  if (!ledgers_) record.waits = {}, record.process_waits = {};
   Entry& entry = entry_of(record.identity, std::nullopt, events);
   const std::shared_ptr<const Process> before = entry.process;
   auto process = std::make_shared<Process>(*before);
@@ -269,7 +269,7 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   }
   entry.process = std::move(process);
   entry.program_start_ns = record.identity.time_ns;
-  entry.program_base = {record.total, record.waits};
+  entry.program_base = {record.total, record.waits, record.process_waits};
   entry.base_cpu_known = !record.flags.cpu_stale;
   entry.threads_pending = record.flags.threads_pending;
   if (entry.selection != Selection::kSelected) return leave_scopes(entry, event.time_ns, events);
@@ -291,7 +291,7 @@ void Correlator::add_changes(std::uint64_t time_ns, std::vector<Event>& events) 
 }
 
 void Correlator::on(ExitRecord record, std::vector<Event>& events) {
-  if (!ledgers_) record.waits = {};
+  if (!ledgers_) record.waits = {}, record.process_waits = {};
   samples_.drop(record.identity.pid);
   Entry& entry = entry_of(record.identity, record.attached_ns, events);
   resolver_.read_again(entry.place, *entry.process);
@@ -342,7 +342,7 @@ void Correlator::on(CgroupRecord record, std::vector<Event>&) {
 }
 
 void Correlator::on(ThreadRecord record, std::vector<Event>& events) {
-  if (!ledgers_) record.waits = {};
+  if (!ledgers_) record.waits = {}, record.process_waits = {};
   Entry& entry = entry_of(record.identity, record.attached_ns, events);
   if (!in_cgroup(*entry.process->cgroup, record.identity.hierarchy, record.identity.cgroup_id)) {
     auto moved = std::make_shared<Process>(*entry.process);

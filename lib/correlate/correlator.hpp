@@ -88,7 +88,7 @@ class Correlator {
     std::shared_ptr<Scope> entered;  ///< Where it counts as living; null: nowhere.
     std::optional<std::uint64_t> attached_ns;
     std::uint64_t program_start_ns = 0;
-    ProgramBase program_base;      ///< The process's sums when its program began.
+    ProcessSums program_base;      ///< The process's sums when its program began.
     bool base_cpu_known = true;    ///< False: CPU time in it may be short by up to a tick.
     bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.
     bool announced = false;        ///< Its ProcessStart was emitted.

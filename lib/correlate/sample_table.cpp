@@ -40,8 +40,9 @@ void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process>
                       std::optional<std::uint64_t> attached_ns) {
   Sampling& sampling = samples_[record.identity.pid];
   ProcessSample& sample = sampling.sample;
-  sampling.sum = sum_of(sampling.sum, record.sum);
-  sampling.waits = sum_of(sampling.waits, record.waits);
+  sampling.sums.total = sum_of(sampling.sums.total, record.sum);
+  sampling.sums.waits = sum_of(sampling.sums.waits, record.waits);
+  if (record.process_waits.life_ns != 0) sampling.sums.process_waits = record.process_waits;
   sampling.read_before_exec_bytes = record.read_before_exec_bytes;
   sampling.flags = record.flags;
   sample.process = std::move(process);
@@ -125,7 +126,7 @@ std::vector<ProcessSample> SampleTable::take() {
   samples.reserve(samples_.size());
   share_out_memory();
   for (auto& [pid, each] : samples_) {
-    each.sample.account = living_account(each.sum, each.waits, each.read_before_exec_bytes, each.flags);
+    each.sample.account = living_account(each.sums, each.read_before_exec_bytes, each.flags);
     each.sample.progress = progress_.of(pid, each.sample.process->start_ns);
     samples.push_back(std::move(each.sample));
   }

@@ -12,6 +12,7 @@
 
 #include <tracer/sample.hpp>
 
+#include "correlate/account.hpp"
 #include "correlate/progress_table.hpp"
 #include "source/records.hpp"
 
@@ -43,8 +44,7 @@ class SampleTable {
  private:
   struct Sampling {
     ProcessSample sample;
-    RawAccount sum;
-    RawWaits waits;
+    ProcessSums sums;
     std::uint64_t read_before_exec_bytes = 0;
     RecordFlags flags;
     bool borrows_memory() const noexcept { return flags.borrows_memory; }

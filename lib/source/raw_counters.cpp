@@ -11,7 +11,19 @@ using Words = std::array<std::uint64_t, kWords>;
 
 std::uint64_t less(std::uint64_t a, std::uint64_t b) noexcept { return a > b ? a - b : 0; }
 
+using Causes = std::array<std::uint64_t, kWaitCauses>;
+
+Causes less(const Causes& a, const Causes& b) noexcept {
+  Causes left{};
+  for (std::size_t i = 0; i < kWaitCauses; ++i) left[i] = less(a[i], b[i]);
+  return left;
+}
+
 }  // namespace
+
+RawProcessWaits waits_of_only_thread(const RawWaits& waits) noexcept {
+  return {waits.wall_ns, waits.cpu_ns, waits.run_queue_ns, waits.wait_ns, waits.limits_known != 0};
+}
 
 RawAccount difference(const RawAccount& a, const RawAccount& b) noexcept {
   auto left = std::bit_cast<Words>(a);
@@ -32,8 +44,13 @@ RawWaits difference(const RawWaits& a, const RawWaits& b) noexcept {
   left.wall_ns = less(a.wall_ns, b.wall_ns);
   left.cpu_ns = less(a.cpu_ns, b.cpu_ns);
   left.run_queue_ns = less(a.run_queue_ns, b.run_queue_ns);
-  for (std::size_t i = 0; i < kWaitCauses; ++i) left.wait_ns[i] = less(a.wait_ns[i], b.wait_ns[i]);
+  left.wait_ns = less(a.wait_ns, b.wait_ns);
   return left;
+}
+
+RawProcessWaits difference(const RawProcessWaits& a, const RawProcessWaits& b) noexcept {
+  return {less(a.life_ns, b.life_ns), less(a.running_ns, b.running_ns), less(a.run_queue_ns, b.run_queue_ns),
+          less(a.wait_ns, b.wait_ns), a.limits_known};
 }
 
 RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept {

@@ -64,6 +64,21 @@ struct RawWaits {
   std::uint64_t& of(WaitCause cause) noexcept { return wait_ns[static_cast<std::size_t>(cause)]; }
 };
 
+/// Where the life of a process went since it was followed: at each moment in one of these. A ProcessLedger is made of
+/// the difference of two.
+struct RawProcessWaits {
+  std::uint64_t life_ns = 0;  ///< 0: nothing is known.
+  std::uint64_t running_ns = 0;
+  std::uint64_t run_queue_ns = 0;
+  std::array<std::uint64_t, kWaitCauses> wait_ns{};  ///< By WaitCause.
+  bool limits_known = false;                         ///< That of WaitCause::kThrottled is.
+
+  std::uint64_t of(WaitCause cause) const noexcept { return wait_ns[static_cast<std::size_t>(cause)]; }
+};
+
+/// Of a process of one thread, whose waits these are.
+RawProcessWaits waits_of_only_thread(const RawWaits& waits) noexcept;
+
 /// Sums of all processes that have ended in a context, and how many still live in it.
 struct RawTotals {
   std::uint32_t context_id = 0;
@@ -86,5 +101,6 @@ RawAccount sum_of(const RawAccount& a, const RawAccount& b) noexcept;
 /// Likewise; nothing is known where nothing is known of a.
 RawWaits difference(const RawWaits& a, const RawWaits& b) noexcept;
 RawWaits sum_of(const RawWaits& a, const RawWaits& b) noexcept;
+RawProcessWaits difference(const RawProcessWaits& a, const RawProcessWaits& b) noexcept;
 
 }  // namespace tracer::internal

@@ -68,6 +68,7 @@ struct ExecRecord {
   std::uint64_t ended_start_ns = 0;  ///< When the program began that ended here.
   RawAccount total;                  ///< Of the process, up to here.
   RawWaits waits;                    ///< Likewise.
+  RawProcessWaits process_waits;     ///< Likewise.
   std::uint64_t ended_peak_pages = 0;
   RecordFlags flags;
   ProgramText text;
@@ -84,6 +85,7 @@ struct ExitRecord {
   RawAccount total;
   RawAccount late;  ///< Share of threads of earlier programs that ended after those.
   RawWaits waits;
+  RawProcessWaits process_waits;
   std::uint64_t peak_pages = 0;
   std::uint64_t read_before_exec_bytes = 0;
   RecordFlags flags;
@@ -98,9 +100,10 @@ struct CgroupRecord {
 struct ThreadRecord {
   RecordIdentity identity;
   std::optional<std::uint64_t> attached_ns;
-  bool lives = true;  ///< False: a first thread that has ended before others; only what has ended is in it.
-  RawAccount sum;     ///< Of this thread; in the leader's record with all that have ended.
-  RawWaits waits;     ///< Likewise.
+  bool lives = true;              ///< False: a first thread that has ended before others; only what has ended is in it.
+  RawAccount sum;                 ///< Of this thread; in the leader's record with all that have ended.
+  RawWaits waits;                 ///< Likewise.
+  RawProcessWaits process_waits;  ///< In the leader's record only.
   std::uint64_t read_before_exec_bytes = 0;
   RecordFlags flags;
   bool newly_adopted = false;

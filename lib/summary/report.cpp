@@ -45,10 +45,12 @@ ReportRow row_of(const SummaryRow& sums, Peak peak) {
   row.cpu_ns = at_least(sums.unknown_cpus, sums.cpu_ns);
   if (row.cpu_ns && row.wall_ns != 0)
     row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
+  if (sums.ledger && sums.process_ledger && sums.process_ledger->running_ns != 0)
+    row.concurrency = static_cast<double>(sums.ledger->cpu_ns) / static_cast<double>(sums.process_ledger->running_ns);
   row.peak_bytes = peak_of(sums, peak);
   row.read_bytes = read_of(sums);
   row.written_bytes = at_least(sums.unknown_writes, sums.written_bytes);
-  row.time = time_shares(sums.ledger);
+  row.time = time_shares(sums.process_ledger, sums.ledger);
   row.requested = sums.requested;
   return row;
 }

@@ -34,10 +34,13 @@ inline void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_mat
   add_reads(row, account);
   row.written_bytes += account.written_bytes.value_or(0);
   if (!account.written_bytes) ++row.unknown_writes;
-  if (account.ledger) {
-    if (!row.ledger) row.ledger.emplace();
-    add_figures(*row.ledger, *account.ledger, Unknown::kIsPassed);
-  }
+  const auto add_ledger = [](auto& sum, const auto& more) {
+    if (!more) return;
+    if (!sum) sum.emplace();
+    add_figures(*sum, *more, Unknown::kIsPassed);
+  };
+  add_ledger(row.ledger, account.ledger);
+  add_ledger(row.process_ledger, account.process_ledger);
   if (account.peak_rss_bytes) {
     row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);
   } else if (peak_matters) {

@@ -10,28 +10,58 @@ namespace {
 struct Cause {
   TimeCause cause;
   std::string_view name;
-  std::uint64_t (*time_ns)(const Ledger& ledger);
 };
 
-template <std::uint64_t Ledger::*Member>
-std::uint64_t of(const Ledger& ledger) {
-  return ledger.*Member;
+constexpr std::array<Cause, 13> kCauses = {{{TimeCause::kCpu, "CPU"},
+                                            {TimeCause::kRunQueue, "run queue"},
+                                            {TimeCause::kThrottled, "CPU limit"},
+                                            {TimeCause::kDisk, "disk"},
+                                            {TimeCause::kPipe, "pipe"},
+                                            {TimeCause::kNetwork, "network"},
+                                            {TimeCause::kLock, "lock"},
+                                            {TimeCause::kChild, "child"},
+                                            {TimeCause::kSleep, "sleep"},
+                                            {TimeCause::kEvents, "events"},
+                                            {TimeCause::kMemory, "memory"},
+                                            {TimeCause::kStopped, "stopped"},
+                                            {TimeCause::kOther, "other"}}};
+
+std::uint64_t running_ns(const Ledger& ledger) { return ledger.cpu_ns; }
+std::uint64_t running_ns(const ProcessLedger& ledger) { return ledger.running_ns; }
+
+template <class L>
+std::uint64_t time_ns(const L& ledger, TimeCause cause) {
+  switch (cause) {
+    case TimeCause::kCpu: return running_ns(ledger);
+    case TimeCause::kRunQueue: return ledger.run_queue_ns;
+    case TimeCause::kThrottled: return ledger.throttled_ns.value_or(0);
+    case TimeCause::kDisk: return ledger.disk_ns;
+    case TimeCause::kPipe: return ledger.pipe_ns;
+    case TimeCause::kNetwork: return ledger.socket_ns;
+    case TimeCause::kLock: return ledger.lock_ns;
+    case TimeCause::kChild: return ledger.child_ns;
+    case TimeCause::kSleep: return ledger.sleep_ns;
+    case TimeCause::kEvents: return ledger.poll_ns;
+    case TimeCause::kMemory: return ledger.reclaim_ns + ledger.swap_ns;
+    case TimeCause::kStopped: return ledger.stopped_ns;
+    case TimeCause::kOther: break;
+  }
+  return ledger.other_ns;
 }
 
-constexpr std::array<Cause, 13> kCauses = {
-    {{TimeCause::kCpu, "CPU", of<&Ledger::cpu_ns>},
-     {TimeCause::kRunQueue, "run queue", of<&Ledger::run_queue_ns>},
-     {TimeCause::kThrottled, "CPU limit", [](const Ledger& ledger) { return ledger.throttled_ns.value_or(0); }},
-     {TimeCause::kDisk, "disk", of<&Ledger::disk_ns>},
-     {TimeCause::kPipe, "pipe", of<&Ledger::pipe_ns>},
-     {TimeCause::kNetwork, "network", of<&Ledger::socket_ns>},
-     {TimeCause::kLock, "lock", of<&Ledger::lock_ns>},
-     {TimeCause::kChild, "child", of<&Ledger::child_ns>},
-     {TimeCause::kSleep, "sleep", of<&Ledger::sleep_ns>},
-     {TimeCause::kEvents, "events", of<&Ledger::poll_ns>},
-     {TimeCause::kMemory, "memory", [](const Ledger& ledger) { return ledger.reclaim_ns + ledger.swap_ns; }},
-     {TimeCause::kStopped, "stopped", of<&Ledger::stopped_ns>},
-     {TimeCause::kOther, "other", of<&Ledger::other_ns>}}};
+template <class L>
+std::vector<TimeShare> shares_of(const L& ledger) {
+  std::vector<TimeShare> shares;
+  std::uint64_t sum = 0;
+  for (const auto& [cause, name] : kCauses) {
+    const std::uint64_t spent_ns = time_ns(ledger, cause);
+    if (spent_ns != 0) shares.push_back({cause, spent_ns, 0});
+    sum += spent_ns;
+  }
+  for (TimeShare& each : shares) each.share = static_cast<double>(each.time_ns) / static_cast<double>(sum);
+  std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.time_ns > b.time_ns; });
+  return shares;
+}
 
 }  // namespace
 
@@ -43,18 +73,11 @@ std::string_view to_string(TimeCause cause) noexcept {
 
 namespace internal {
 
-std::vector<TimeShare> time_shares(const std::optional<Ledger>& ledger) {
-  if (!ledger) return {};
-  std::vector<TimeShare> shares;
-  std::uint64_t sum = 0;
-  for (const Cause& cause : kCauses) {
-    const std::uint64_t time_ns = cause.time_ns(*ledger);
-    if (time_ns != 0) shares.push_back({cause.cause, time_ns, 0});
-    sum += time_ns;
-  }
-  for (TimeShare& each : shares) each.share = static_cast<double>(each.time_ns) / static_cast<double>(sum);
-  std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.time_ns > b.time_ns; });
-  return shares;
+std::vector<TimeShare> time_shares(const std::optional<ProcessLedger>& processes,
+                                   const std::optional<Ledger>& threads) {
+  if (processes) return shares_of(*processes);
+  if (threads) return shares_of(*threads);
+  return {};
 }
 
 }  // namespace internal

@@ -7,7 +7,8 @@
 
 namespace tracer::internal {
 
-/// The largest first; empty where the ledger is not known.
-std::vector<TimeShare> time_shares(const std::optional<Ledger>& ledger);
+/// The largest first, by the ledger of processes, or where that is not known, as in recordings of earlier versions, by
+/// that of their threads; empty where neither is.
+std::vector<TimeShare> time_shares(const std::optional<ProcessLedger>& processes, const std::optional<Ledger>& threads);
 
 }  // namespace tracer::internal

@@ -32,7 +32,8 @@ struct TableRule {
 
 std::vector<SourceRule> all_kinds() {
   std::vector<SourceRule> all;
-  for (const EventKind kind : kKindNumbers) all.push_back({.kind = kind, .without = {"ledger.", "ended.", "program."}});
+  for (const EventKind kind : kKindNumbers)
+    all.push_back({.kind = kind, .without = {"ledger.", "process_ledger.", "ended.", "program."}});
   return all;
 }
 

@@ -88,6 +88,24 @@ void sums(const std::optional<tracer::Ledger>& seen_ledger, std::uint64_t unsure
   CHECK(ledger.pipe_ns == ledger.pipe_read_ns + ledger.pipe_write_ns);
 }
 
+void process_sums(const tracer::Account& account, std::uint64_t unsure_ns) {
+  REQUIRE(account.process_ledger.has_value());
+  const tracer::ProcessLedger& ledger = *account.process_ledger;
+  const std::uint64_t sum = ledger.running_ns + ledger.run_queue_ns + ledger.disk_ns + ledger.pipe_ns +
+                            ledger.socket_ns + ledger.lock_ns + ledger.child_ns + ledger.sleep_ns + ledger.poll_ns +
+                            ledger.reclaim_ns + ledger.swap_ns + ledger.throttled_ns.value() + ledger.stopped_ns +
+                            ledger.other_ns;
+  const std::uint64_t life = ledger.life_ns;
+  CAPTURE(life);
+  if (life > 10 * kMillisecond) CHECK(distance(sum, life) <= (emulated() ? slack_ns(life) : life / 100) + unsure_ns);
+  CHECK(ledger.other_ns <= slack_ns(life));
+  CHECK(ledger.pipe_ns == ledger.pipe_read_ns + ledger.pipe_write_ns);
+  // What interrupts and a hypervisor take is run time here, and no CPU time.
+  const std::uint64_t cpu = known(account.ledger).cpu_ns;
+  CAPTURE(cpu);
+  CHECK(ledger.running_ns <= cpu + slack_ns(cpu) + unsure_ns);
+}
+
 void sound(const Capture& capture, std::uint64_t unsure_ns) {
   CHECK(capture.status == 0);
   for (const auto& [cause, count] : capture.statistics.losses) {
@@ -97,9 +115,11 @@ void sound(const Capture& capture, std::uint64_t unsure_ns) {
   for (const auto& exit : capture.all<tracer::ProcessExit>()) {
     CAPTURE(exit.process->pid);
     sums(exit.account.ledger, unsure_ns);
-    if (exit.threads != 1u) continue;
+    process_sums(exit.account, unsure_ns);
     const std::uint64_t most = emulated() ? slack_ns(0) : kMillisecond;
     const std::uint64_t since_ns = exit.attached_ns.value_or(exit.start_ns);
+    CHECK(distance(exit.account.process_ledger->life_ns, exit.end_ns - since_ns) <= most);
+    if (exit.threads != 1u) continue;
     CHECK(distance(exit.account.ledger->wall_ns, exit.end_ns - since_ns) <= most);
   }
 }

@@ -35,6 +35,9 @@ void waits(const std::optional<tracer::Ledger>& ledger, const std::map<std::stri
 void throttled(const std::optional<tracer::Ledger>& ledger, std::uint64_t truth_ns);
 /// The causes sum to the wall time, within 1 % and `unsure_ns`, and little is left over.
 void sums(const std::optional<tracer::Ledger>& ledger, std::uint64_t unsure_ns = 0);
+/// Likewise, of the process taken as a whole: the causes sum to its life; no more than that and no less than its share
+/// of CPU time is run time.
+void process_sums(const tracer::Account& account, std::uint64_t unsure_ns = 0);
 /// Of each process that ended: the sums; and its wall time, where one thread lived all of it in view.
 void sound(const Capture& capture, std::uint64_t unsure_ns = 0);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "truth.hpp"
 
+#include "truth_crew.hpp"
 #include "truth_io_uring.hpp"
 #include "truth_rare.hpp"
 #include "truth_snapshots.hpp"
@@ -331,6 +332,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"io_uring_worker", io_uring_worker},
       {"dump_core", dump_core},
       {"wait", wait_for},
+      {"crew", crew},
       {"threaded_crowd", threaded_crowd},
       {"exec_from_threads", exec_from_threads},
       {"pipe_waiters_apart", pipe_waiters_apart},

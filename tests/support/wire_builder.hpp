@@ -51,6 +51,8 @@ struct Exec {
   tracer_wire_account total = {};
   std::uint64_t peak_pages = 0;
   std::uint32_t flags = TRACER_FLAG_EXECUTED;
+  tracer_wire_waits waits = {};
+  tracer_wire_process_waits process_waits = {};  ///< Only with TRACER_FLAG_PROCESS_WAITS.
 };
 
 struct Exit {
@@ -60,6 +62,8 @@ struct Exit {
   std::uint32_t threads = 1;
   tracer_wire_account total = {};
   std::optional<tracer_wire_account> late = {};
+  tracer_wire_waits waits = {};
+  tracer_wire_process_waits process_waits = {};  ///< Only with `late`.
   std::uint64_t peak_pages = 0;
   std::uint64_t read_before_exec_bytes = 0;
   std::uint64_t attached_ns = 0;
@@ -75,6 +79,7 @@ struct Thread {
   std::uint32_t flags = 0;
   std::uint32_t newly_adopted = 0;
   tracer_wire_waits waits = {};
+  tracer_wire_process_waits process_waits = {};
   std::optional<std::uint64_t> anonymous_pages = {};  ///< Absent: nothing is known of the process's memory.
   std::uint32_t state = TRACER_STATE_RUNNING;
 };
@@ -158,6 +163,7 @@ inline Bytes exec_record(const Who& who, const Exec& exec, const std::string& ar
   record.total = exec.total;
   record.program_start_ns = exec.program_start_ns;
   record.peak_pages = exec.peak_pages;
+  record.waits = exec.waits;
   record.argv_total = exec.argv_total.value_or(argv_bytes.size());
   record.flags = exec.flags;
   record.threads_created = 1;
@@ -169,6 +175,7 @@ inline Bytes exec_record(const Who& who, const Exec& exec, const std::string& ar
   append_text(bytes, exe);
   append_text(bytes, cwd);
   append_text(bytes, argv_bytes);
+  if ((exec.flags & TRACER_FLAG_PROCESS_WAITS) != 0) append(bytes, exec.process_waits);
   return sized(std::move(bytes));
 }
 
@@ -183,12 +190,16 @@ inline Bytes exit_record(const Who& who, const Exit& exit) {
   record.attached_ns = exit.attached_ns;
   record.peak_pages = exit.peak_pages;
   record.read_before_exec_bytes = exit.read_before_exec_bytes;
+  record.waits = exit.waits;
   record.flags = exit.flags | (exit.late ? TRACER_FLAG_LATE_THREADS : 0u);
   record.exit_code = exit.exit_code;
   record.threads_created = exit.threads;
   Bytes bytes;
   append(bytes, record);
-  if (exit.late) append(bytes, *exit.late);
+  if (exit.late) {
+    append(bytes, *exit.late);
+    append(bytes, exit.process_waits);
+  }
   return sized(std::move(bytes));
 }
 
@@ -213,6 +224,7 @@ inline Bytes thread_record(const Who& who, const Thread& thread) {
   record.header = header_of(TRACER_WIRE_THREAD, who, thread.time_ns);
   record.identity = identity_of(who);
   record.own = thread.own;
+  record.process_waits = thread.process_waits;
   record.ended = thread.ended;
   record.attached_ns = thread.attached_ns;
   record.tid = thread.tid;

@@ -89,7 +89,7 @@ TEST_CASE("of a process whose ended threads could not be summed, and of its cont
     CHECK_FALSE(account.ledger.has_value());
     CHECK(account.peak_rss_bytes.has_value());
   }
-  CHECK_FALSE(living_account(raw::counted(2), exit.waits, 0, exit.flags).ledger.has_value());
+  CHECK_FALSE(living_account({raw::counted(2), exit.waits, exit.process_waits}, 0, exit.flags).ledger.has_value());
 }
 
 TEST_CASE("the sampled split is scaled to the exact cpu time") {
@@ -209,7 +209,7 @@ TEST_CASE("with lost threads a process's reads stay unknown after an exec") {
 TEST_CASE("an ended program's reads include its exec's, and so are a bound") {
   ExecRecord record = exec_of(raw::counted(3), {.peak_exact = true});
   record.ended_peak_pages = 4;
-  const Account account = ended_account(record, {raw::counted(1), {}});
+  const Account account = ended_account(record, {raw::counted(1), {}, {}});
   CHECK(account.cpu_ns == 200);
   CHECK(account.written_bytes == 22);
   CHECK_FALSE(account.read_bytes.has_value());
@@ -234,7 +234,7 @@ TEST_CASE("a stale cpu time at an exec is absent, the rest is there") {
 }
 
 TEST_CASE("the last program's share leaves out what came before its exec") {
-  const Account account = last_program_account(exit_of(raw::counted(5), {.executed = true}), {raw::counted(2), {}});
+  const Account account = last_program_account(exit_of(raw::counted(5), {.executed = true}), {raw::counted(2), {}, {}});
   CHECK(account.cpu_ns == 300);
   CHECK(account.read_bytes == 30);
   CHECK(account.read_calls == 36);
@@ -244,13 +244,13 @@ TEST_CASE("the last program's share leaves out what came before its exec") {
 TEST_CASE("the last program's share leaves out stragglers of the program before") {
   ExitRecord record = exit_of(raw::counted(5), {.executed = true});
   record.late = raw::counted(1);
-  CHECK(last_program_account(record, {raw::counted(2), {}}).cpu_ns == 200);
+  CHECK(last_program_account(record, {raw::counted(2), {}, {}}).cpu_ns == 200);
   CHECK(process_account(record).cpu_ns == 500);
 }
 
 TEST_CASE("threads lost before the exec do not hide the last program's share") {
   const RecordFlags executed = {.lost_threads = true, .executed = true};
-  CHECK(last_program_account(exit_of(raw::counted(5), executed), {raw::counted(2), {}}).written_bytes == 33);
+  CHECK(last_program_account(exit_of(raw::counted(5), executed), {raw::counted(2), {}, {}}).written_bytes == 33);
   CHECK_FALSE(last_program_account(exit_of(raw::counted(5), {.lost_threads = true}), {}).written_bytes.has_value());
 }
 
@@ -262,12 +262,12 @@ TEST_CASE("a sum adds field by field") {
 }
 
 TEST_CASE("a living process's reads leave out what came before its exec, as at its end") {
-  CHECK(living_account(reads(5000), {}, 1000, {}).read_bytes == 5000);
-  CHECK(living_account(reads(5000), {}, 1000, {.executed = true}).read_bytes == 4000);
-  const Account bound = living_account(reads(50'000), {}, 20'000, {.executed = true});
+  CHECK(living_account({reads(5000), {}, {}}, 1000, {}).read_bytes == 5000);
+  CHECK(living_account({reads(5000), {}, {}}, 1000, {.executed = true}).read_bytes == 4000);
+  const Account bound = living_account({reads(50'000), {}, {}}, 20'000, {.executed = true});
   CHECK_FALSE(bound.read_bytes.has_value());
   CHECK(bound.read_at_most_bytes == 50'000);
-  const Account lost = living_account(reads(5000), {}, 100, {.lost_threads = true, .executed = true});
+  const Account lost = living_account({reads(5000), {}, {}}, 100, {.lost_threads = true, .executed = true});
   CHECK_FALSE(lost.read_bytes.has_value());
   CHECK(lost.cpu_ns == 100);
 }

@@ -187,6 +187,22 @@ TEST_CASE("a ledger becomes shares, the largest first") {
   CHECK(to_string(time[2].cause) == "memory");
 }
 
+TEST_CASE("shares are those of processes taken as wholes, where they are known") {
+  ProcessExit exit = (*(exit_of({.tool = "x"})).get_if<ProcessExit>());
+  exit.program.account.ledger.emplace().lock_ns = 900;
+  exit.program.account.ledger->cpu_ns = 270;
+  exit.program.account.process_ledger.emplace().running_ns = 90;
+  exit.program.account.process_ledger->disk_ns = 10;
+  const ReportRow row = make_report(summary_of({exit}), {}).tools.at(0);
+  REQUIRE(row.time.size() == 2);
+  CHECK(row.time[0].cause == TimeCause::kCpu);
+  CHECK(row.time[0].share == doctest::Approx(0.9));
+  CHECK(row.time[1].cause == TimeCause::kDisk);
+  CHECK(row.concurrency.value() == doctest::Approx(3.0));
+  exit.program.account.process_ledger->running_ns = 0;
+  CHECK_FALSE(make_report(summary_of({exit}), {}).tools.at(0).concurrency.has_value());
+}
+
 TEST_CASE("each cause of waiting is in the shares") {
   Ledger ledger;
   ledger.wall_ns = 13;

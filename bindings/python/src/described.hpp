@@ -31,7 +31,7 @@ using internal::TypeList;
 
 /// All structs that are objects of their own, parts before what they are in.
 using PartTypes = TypeList<Label, Overruled, ContextProvenance, Context, Requested, FailedProcess, Ledger,
-                           ProgramAccount, Progress, KindCount, HostInfo, ContextTotals>;
+                           ProcessLedger, ProgramAccount, Progress, KindCount, HostInfo, ContextTotals>;
 
 /// An object of its own; the fields of others stand among those around them.
 template <class T, class List>
@@ -57,6 +57,8 @@ constexpr std::string_view class_name() {
     return "FailedProcess";
   else if constexpr (std::is_same_v<T, Ledger>)
     return "Ledger";
+  else if constexpr (std::is_same_v<T, ProcessLedger>)
+    return "ProcessLedger";
   else if constexpr (std::is_same_v<T, ProgramAccount>)
     return "ProgramAccount";
   else if constexpr (std::is_same_v<T, Progress>)

@@ -51,6 +51,7 @@ void ProcessList::add(const ProcessExit& exit) {
   process.read_bytes = exit.account.read_bytes;
   process.written_bytes = exit.account.written_bytes;
   process.ledger = exit.account.ledger;
+  process.process_ledger = exit.account.process_ledger;
   heap_.push_back(std::move(process));
   std::push_heap(heap_.begin(), heap_.end(), has_more);
   if (heap_.size() <= most_) return;

@@ -27,6 +27,7 @@ struct ListedProcess {
   std::optional<std::uint64_t> read_bytes;
   std::optional<std::uint64_t> written_bytes;
   std::optional<Ledger> ledger;
+  std::optional<ProcessLedger> process_ledger;
 };
 
 /// Those that consumed most CPU, as many as there is room for; its memory is bounded by that.

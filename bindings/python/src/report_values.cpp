@@ -70,6 +70,7 @@ py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
   fields["wall_ns"] = row.wall_ns;
   fields["cpu_ns"] = maybe_figure(row.cpu_ns);
   fields["cpu_utilization"] = maybe(row.cpu_utilization);
+  fields["concurrency"] = maybe(row.concurrency);
   fields["peak_bytes"] = maybe_figure(row.peak_bytes);
   fields["read_bytes"] = maybe_figure(row.read_bytes);
   fields["written_bytes"] = maybe_figure(row.written_bytes);
@@ -241,7 +242,7 @@ py::dict columns_of(const std::vector<ListedProcess>& processes) {
   add("peak_bytes", [](const auto& one) { return maybe(one.peak_bytes); });
   add("read_bytes", [](const auto& one) { return maybe(one.read_bytes); });
   add("written_bytes", [](const auto& one) { return maybe(one.written_bytes); });
-  add("time", [](const auto& one) { return list_of(internal::time_shares(one.ledger)); });
+  add("time", [](const auto& one) { return list_of(internal::time_shares(one.process_ledger, one.ledger)); });
   return columns;
 }
 

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
         EVENT_KINDS as EVENT_KINDS, CgroupSample as CgroupSample, Context as Context, ContextChange as ContextChange,
         ContextTotals as ContextTotals, Event as Event, FailedProcess as FailedProcess, Host as Host,
         KindCount as KindCount, Label as Label, Ledger as Ledger, Loss as Loss, Overruled as Overruled,
-        ProcessExec as ProcessExec, ProcessExit as ProcessExit, ProcessSample as ProcessSample,
-        ProcessStart as ProcessStart, ProgramAccount as ProgramAccount, Progress as Progress, Provenance as Provenance,
+        ProcessExec as ProcessExec, ProcessExit as ProcessExit, ProcessLedger as ProcessLedger,
+        ProcessSample as ProcessSample, ProcessStart as ProcessStart, ProgramAccount as ProgramAccount,
+        Progress as Progress, Provenance as Provenance,
         Requested as Requested, RunFinish as RunFinish, RunStart as RunStart, SessionEnd as SessionEnd,
         SnapshotEnd as SnapshotEnd, TaskFinish as TaskFinish, TaskStart as TaskStart, ToolSample as ToolSample,
     )
@@ -56,8 +57,8 @@ _NAMES_IN = {
     "_errors": "CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
     "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
     "_events": "EVENT_KINDS CgroupSample Context ContextChange ContextTotals Event FailedProcess Host KindCount Label "
-    "Ledger Loss Overruled ProcessExec ProcessExit ProcessSample ProcessStart ProgramAccount Progress Provenance "
-    "Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
+    "Ledger Loss Overruled ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount Progress "
+    "Provenance Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
     "_open": "session",
     "_recording": "Recording read",
     "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "

@@ -203,6 +203,60 @@ class Ledger(Fact):
     process, also in the ledger of a program. None: none was seen."""
 
 
+class ProcessLedger(Fact):
+    """Where the life of a process went, taken as a whole."""
+
+    __slots__ = (
+        "running_ns", "run_queue_ns", "disk_ns", "pipe_ns", "socket_ns", "lock_ns", "child_ns", "sleep_ns", "poll_ns",
+        "reclaim_ns", "swap_ns", "throttled_ns", "stopped_ns", "other_ns", "life_ns", "pipe_read_ns", "pipe_write_ns",
+    )
+    running_ns: int
+    """At least one thread was on a CPU. What interrupts or a hypervisor took meanwhile is in it, unless the process
+    never had a second thread. In nanoseconds."""
+    run_queue_ns: int
+    """None was, and the one that left last or the one that ended this could have run: what the latter had been in the
+    queue, by `sched_info.run_delay`; all of it, where one of the two was preempted, or new. In nanoseconds."""
+    disk_ns: int
+    """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
+    pipe_ns: int
+    """`pipe_read_ns` + `pipe_write_ns`. In nanoseconds."""
+    socket_ns: int
+    """In a read, write, send, receive, accept or connect on a socket. In nanoseconds."""
+    lock_ns: int
+    """In `futex`, `flock`, `fcntl`, `semop` and similar calls. In nanoseconds."""
+    child_ns: int
+    """In `wait4`, `waitid`; in `vfork` until the child executes; awaiting a signal (`sigsuspend`, as shells do) while
+    it has children. In nanoseconds."""
+    sleep_ns: int
+    """In `nanosleep`, `clock_nanosleep`. In nanoseconds."""
+    poll_ns: int
+    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading what is no file, such as an
+    eventfd. In nanoseconds."""
+    reclaim_ns: int
+    """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it. In
+    nanoseconds."""
+    swap_ns: int
+    """`in_iowait` in a page fault: swapped out, or a mapped file. In nanoseconds."""
+    throttled_ns: int | None
+    """It was ready, but its cgroup, or one above it, had used up its share of the CPU: as much of the time in the queue
+    as `task_group->cfs_bandwidth.throttled_time` of the limited cgroups (its own and those above; the nearest three)
+    grew since it last left the CPU. Exact for one thread of a group that runs without waiting; an upper bound, never
+    above the time in the queue, when several CPUs of the group were held back at once, or when it slept meanwhile. In a
+    sample it is run-queue time until the thread runs again. An exec may divide the last of it differently than the
+    process's end does. 0: there is no limit. None: the kernel has none (`CONFIG_CFS_BANDWIDTH`). In nanoseconds."""
+    stopped_ns: int
+    """Stopped by a signal or a debugger, or frozen with its cgroup. From 6.1 on a freezer of cgroup v1 does not wake
+    waiting threads: that continues as the wait that it was. In nanoseconds."""
+    other_ns: int
+    """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
+    life_ns: int
+    """Death (or now) minus birth (or since followed). In nanoseconds."""
+    pipe_read_ns: int
+    """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
+    pipe_write_ns: int
+    """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
+
+
 class ProgramAccount(Fact):
     """One of the programs that a process ran."""
 
@@ -210,7 +264,7 @@ class ProgramAccount(Fact):
         "start_ns", "end_ns", "exe", "tool", "cpu_ns", "user_ns", "system_ns", "run_queue_ns", "minor_faults",
         "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes",
         "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
-        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "engine_own",
+        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "engine_own",
     )
     start_ns: int | None
     """Its exec, or the process's start for a copy of the parent. If the process lived before and has executed nothing
@@ -270,6 +324,8 @@ class ProgramAccount(Fact):
     Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    process_ledger: ProcessLedger | None
+    """Where the life of the process went, taken as a whole; None as `ledger`."""
     engine_own: bool
     """It did the engine's own work; what an engine's copy does before its exec is that, too."""
 
@@ -340,7 +396,7 @@ class ContextTotals(Fact):
         "context", "provenance", "living", "ended", "failed", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
-        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
     )
     context: Context | None
     """Where it belongs; None when it belongs to no run."""
@@ -399,6 +455,8 @@ class ContextTotals(Fact):
     Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    process_ledger: ProcessLedger | None
+    """Where the life of the process went, taken as a whole; None as `ledger`."""
 
 
 class ProcessExit(Event):
@@ -411,7 +469,7 @@ class ProcessExit(Event):
         "threads", "cpu_ns", "user_ns", "system_ns", "run_queue_ns", "minor_faults", "major_faults",
         "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes", "read_bytes",
         "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
-        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "program", "status_is_answer",
+        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "program", "status_is_answer",
     )
     kind: ClassVar[str] = "process_exit"
     time_ns: int
@@ -536,6 +594,8 @@ class ProcessExit(Event):
     Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    process_ledger: ProcessLedger | None
+    """Where the life of the process went, taken as a whole; None as `ledger`."""
     program: ProgramAccount
     """The last program: a program and its account."""
     status_is_answer: bool
@@ -703,7 +763,7 @@ class ProcessSample(Event):
         "rss_file_bytes", "rss_shared_bytes", "pss_bytes", "progress", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
-        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
     )
     kind: ClassVar[str] = "process_sample"
     time_ns: int
@@ -843,6 +903,8 @@ class ProcessSample(Event):
     Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    process_ledger: ProcessLedger | None
+    """Where the life of the process went, taken as a whole; None as `ledger`."""
 
 
 class ToolSample(Event):
@@ -853,7 +915,7 @@ class ToolSample(Event):
         "rss_file_bytes", "rss_shared_bytes", "held_bytes", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
-        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "uid",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "uid",
     )
     kind: ClassVar[str] = "tool_sample"
     time_ns: int
@@ -926,6 +988,8 @@ class ToolSample(Event):
     Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    process_ledger: ProcessLedger | None
+    """Where the life of the process went, taken as a whole; None as `ledger`."""
     uid: int | None
     """The user that they have in common."""
 
@@ -1082,7 +1146,8 @@ class TaskFinish(Event):
         "engine_processes", "failed", "failures", "engine_cpu_ns", "peak_bytes", "cpu_ns", "user_ns", "system_ns",
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
-        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "requested",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
+        "requested",
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
@@ -1163,6 +1228,8 @@ class TaskFinish(Event):
     Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    process_ledger: ProcessLedger | None
+    """Where the life of the process went, taken as a whole; None as `ledger`."""
     requested: Requested
     """Of a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
     (the image), `tag`; see `Session::announce()`."""
@@ -1196,7 +1263,8 @@ class RunFinish(Event):
         "engine_processes", "failed", "failures", "engine_cpu_ns", "peak_bytes", "cpu_ns", "user_ns", "system_ns",
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
-        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "tasks", "failed_tasks",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "tasks",
+        "failed_tasks",
     )
     kind: ClassVar[str] = "run_finish"
     time_ns: int
@@ -1277,6 +1345,8 @@ class RunFinish(Event):
     Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    process_ledger: ProcessLedger | None
+    """Where the life of the process went, taken as a whole; None as `ledger`."""
     tasks: int
     """Of a run: the tasks that finished in it."""
     failed_tasks: int
@@ -1337,6 +1407,7 @@ __all__ = [
     "Requested",
     "FailedProcess",
     "Ledger",
+    "ProcessLedger",
     "ProgramAccount",
     "Progress",
     "KindCount",
@@ -1366,6 +1437,7 @@ for _type in (
     Requested,
     FailedProcess,
     Ledger,
+    ProcessLedger,
     ProgramAccount,
     Progress,
     KindCount,

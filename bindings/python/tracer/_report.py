@@ -65,6 +65,9 @@ class ReportRow:
     cpu_ns: Figure | None
     cpu_utilization: float | None
     """cpu_ns / wall_ns, with the bound of cpu_ns."""
+    concurrency: float | None
+    """How many threads of a process ran at once, on average, while any did: 1 for what computes in one thread. None: not
+    known."""
     peak_bytes: Figure | None
     """By tool: of its largest process. By task, run and in total: of all that lived at once. By step: of its largest
     task."""

@@ -31,8 +31,8 @@ _ROWS_PER_BATCH = 65536
 _ROWS_SHOWN = 10
 _COLUMNS_SHOWN = 24
 # Where there are more: that somebody asks for by name.
-_SHOWN_LAST = ("provenance_", "program_", "ledger_", "cgroup_", "parent_start_ns", "pid_namespace", "mount_namespace",
-               "engine_own", "rules", "overruled")
+_SHOWN_LAST = ("provenance_", "program_", "ledger_", "process_ledger_", "cgroup_", "parent_start_ns", "pid_namespace",
+               "mount_namespace", "engine_own", "rules", "overruled")
 _MOST_IN_CELL = 80
 
 

@@ -51,6 +51,24 @@ std::string_view text_after(std::span<const std::byte> bytes, std::size_t fixed)
 RawAccount account_of(const tracer_wire_account& wire) noexcept { return std::bit_cast<RawAccount>(wire); }
 RawWaits waits_of(const tracer_wire_waits& wire) noexcept { return std::bit_cast<RawWaits>(wire); }
 
+/// Absent: the process never had a second thread, so its waits are those of its thread.
+std::optional<RawProcessWaits> process_waits_of(const tracer_wire_process_waits& wire, bool limits_known) noexcept {
+  if (wire.life_ns == 0) return std::nullopt;
+  RawProcessWaits waits{wire.life_ns, wire.life_ns, wire.run_queue_ns, {}, limits_known};
+  const auto take_off = [&waits](std::uint64_t time_ns) { waits.running_ns -= std::min(waits.running_ns, time_ns); };
+  take_off(wire.run_queue_ns);
+  for (std::size_t cause = 0; cause < kWaitCauses; ++cause) {
+    waits.wait_ns[cause] = wire.wait_ns[cause];
+    take_off(wire.wait_ns[cause]);
+  }
+  return waits;
+}
+
+RawProcessWaits process_waits_of(const std::optional<RawProcessWaits>& own, const RawWaits& waits) noexcept {
+  if (waits.threads == 0) return {};
+  return own ? *own : waits_of_only_thread(waits);
+}
+
 RecordFlags flags_of(std::uint32_t bits) noexcept {
   const auto has = [bits](std::uint32_t bit) { return (bits & bit) != 0; };
   RecordFlags flags;
@@ -147,6 +165,14 @@ bool take_exec(std::span<const std::byte> bytes, ExecRecord& record) {
   record.ended_start_ns = wire.program_start_ns;
   record.total = account_of(wire.total);
   record.waits = waits_of(wire.waits);
+  tracer_wire_process_waits process_waits{};
+  if ((wire.flags & TRACER_FLAG_PROCESS_WAITS) != 0) {
+    const auto bytes_left = cut(rest, sizeof process_waits);
+    if (!bytes_left) return false;
+    std::memcpy(&process_waits, bytes_left->data(), sizeof process_waits);
+  }
+  record.process_waits =
+      process_waits_of(process_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
   record.ended_peak_pages = wire.peak_pages;
   record.flags = flags_of(wire.flags);
   record.text.exe = path_of(*exe, (wire.flags & TRACER_FLAG_EXE_CUT) != 0);
@@ -174,10 +200,15 @@ bool take_exit(std::span<const std::byte> bytes, ExitRecord& record) {
   record.peak_pages = wire.peak_pages;
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
   record.flags = flags_of(wire.flags);
-  if ((wire.flags & TRACER_FLAG_LATE_THREADS) == 0) return true;
-  tracer_wire_account late;
-  if (!take(bytes.subspan(sizeof wire), late)) return false;
-  record.late = account_of(late);
+  tracer_wire_process_waits process_waits{};
+  if ((wire.flags & TRACER_FLAG_LATE_THREADS) != 0) {
+    tracer_wire_account late;
+    if (!take(bytes.subspan(sizeof wire), late)) return false;
+    record.late = account_of(late);
+    if (!take(bytes.subspan(sizeof wire + sizeof late), process_waits)) return false;
+  }
+  record.process_waits =
+      process_waits_of(process_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
   return true;
 }
 
@@ -201,6 +232,8 @@ bool take_thread(std::span<const std::byte> bytes, ThreadRecord& record) {
   record.lives = wire.tid != 0;
   record.sum = sum_of(account_of(wire.own), account_of(wire.ended));
   record.waits = waits_of(wire.waits);
+  const auto own = process_waits_of(wire.process_waits, record.waits.limits_known != 0);
+  if (own || wire.tid == wire.header.pid) record.process_waits = process_waits_of(own, record.waits);
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
   record.flags = flags_of(wire.flags);
   record.newly_adopted = wire.newly_adopted != 0;

@@ -30,6 +30,7 @@
 #include "source/kernel/libbpf_log.hpp"
 #include "source/kernel/living_tree.hpp"
 #include "source/kernel/proc_text.hpp"
+#include "source/kernel/process_counting.hpp"
 #include "source/kernel/ring.hpp"
 #include "source/kernel/rules.hpp"
 #include "source/kernel/settling.hpp"
@@ -235,7 +236,11 @@ class KernelSource final : public Source, public Control {
   }
 
   /// A record for each living thread, in the order of time; adopts while there is an Adopting.
-  Threads visit() const { return read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks); }
+  Threads visit() const {
+    Threads threads = read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks);
+    count_what_runs(skeleton_);
+    return threads;
+  }
 
   std::size_t yield_adopted(const Threads& threads, Feed& feed) {
     std::size_t adopted = 0;

@@ -66,6 +66,14 @@ bool KernelTypes::has_helper(std::string_view name) const {
   });
 }
 
+bool KernelTypes::has_fetching_atomics() const {
+#ifdef __aarch64__
+  return has_helper("BPF_FUNC_copy_from_user_task");
+#else
+  return has_helper("BPF_FUNC_for_each_map_elem");
+#endif
+}
+
 bool KernelTypes::has_ring_buffer() const {
   return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "bpf_ringbuf", BTF_KIND_STRUCT) > 0;
 }

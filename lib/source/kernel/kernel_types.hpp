@@ -26,6 +26,9 @@ class KernelTypes {
   bool has_member(const std::string& structure, std::string_view member) const;
   /// BPF_FUNC_...
   bool has_helper(std::string_view name) const;
+  /// Counts of programs that tell what they were before: since 5.12, on arm64 since 5.18 (1902472b4fa9); by helpers
+  /// that came then or with the next version.
+  bool has_fetching_atomics() const;
   bool has_ring_buffer() const;
   bool has_task_iterator() const;
   bool has_file_iterator() const;

@@ -29,6 +29,9 @@ struct FamilySetup {
   lifecycle_bpf* lifecycle = nullptr;  ///< With the process table.
 };
 
+/// A power of two. Few processes have several threads at the same time.
+constexpr std::uint32_t places_of_process_ledgers(std::uint32_t places) { return places < 8 ? 2 : places / 4; }
+
 /// One BPF object, its programs, and what user space does for it. Used by the reader, unless it says otherwise.
 class KernelFamily {
  public:

@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::uint32_t kContextsPerCpu = 256;
 
-constexpr const char* kMapsOfWaits[] = {"threads", "displaced_threads", "pipe_waiters"};
+constexpr const char* kMapsOfWaits[] = {"threads",         "displaced_threads",         "pipe_waiters",
+                                        "process_ledgers", "displaced_process_ledgers", "counting"};
 
 /// What is not in every kernel, but without which the programs can't be fitted to it.
 struct MemberRead {
@@ -143,6 +144,10 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
     fill_call_causes(std::span(rodata->call_causes));
     ::bpf_map__set_max_entries(skeleton_->maps.threads, places);
     ::bpf_map__set_max_entries(skeleton_->maps.displaced_threads, places / 4 + 1);
+    const std::uint32_t process_ledgers = places_of_process_ledgers(places);
+    rodata->process_ledger_mask = process_ledgers - 1;
+    ::bpf_map__set_max_entries(skeleton_->maps.process_ledgers, process_ledgers);
+    ::bpf_map__set_max_entries(skeleton_->maps.displaced_process_ledgers, process_ledgers);
   }
   // A place for each CPU is the fastest, and is dear where there are many CPUs.
   const auto contexts = static_cast<std::uint32_t>(options.max_contexts);
@@ -155,8 +160,10 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
   const auto only_if = [](bool wanted, bpf_program* program) { ::bpf_program__set_autoload(program, wanted); };
   only_if(setup.types.has_tracepoint("sched_prepare_exec"), skeleton_->progs.process_prepare_exec);
   only_if(setup.types.has_per_cpu_rss(), skeleton_->progs.find_cpu_offsets);
+  only_if(rodata->keep_ledgers != 0, skeleton_->progs.count_here);
   only_if(rodata->use_cgroup_rules != 0, skeleton_->progs.cgroup_removed);
   ::bpf_program__set_autoattach(skeleton_->progs.find_cpu_offsets, false);
+  ::bpf_program__set_autoattach(skeleton_->progs.count_here, false);
 }
 
 /// Lets this thread be switched on each CPU until the kernel side has seen its clock: see exact_run_time in

@@ -39,9 +39,16 @@ void WaitsFamily::load(FamilySetup& setup) {
   fill_call_causes(std::span(skeleton->rodata->call_causes));
   ::bpf_map__set_max_entries(skeleton->maps.threads, setup.places);
   ::bpf_map__set_max_entries(skeleton->maps.displaced_threads, setup.places / 4 + 1);
+  const std::uint32_t process_ledgers = places_of_process_ledgers(setup.places);
+  skeleton->rodata->process_ledger_mask = process_ledgers - 1;
+  ::bpf_map__set_max_entries(skeleton->maps.process_ledgers, process_ledgers);
+  ::bpf_map__set_max_entries(skeleton->maps.displaced_process_ledgers, process_ledgers);
   const auto only_if = [&setup](const char* tracepoint, bpf_program* program) {
     ::bpf_program__set_autoload(program, setup.types.has_tracepoint(tracepoint));
   };
+  const bool fetches = setup.types.has_fetching_atomics();
+  ::bpf_program__set_autoload(fetches ? skeleton->progs.waits_switch_without_fetch : skeleton->progs.waits_switch,
+                              false);
   only_if("sched_waking", skeleton->progs.waits_waking);
   only_if("mm_vmscan_direct_reclaim_begin", skeleton->progs.waits_reclaim_begin);
   only_if("mm_vmscan_direct_reclaim_end", skeleton->progs.waits_reclaim_end);

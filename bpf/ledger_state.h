@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the ledgers remember: the values of their maps. Compiled by clang for BPF and by C++. */
+#ifndef TRACER_LEDGER_STATE_H
+#define TRACER_LEDGER_STATE_H
+
+#include "wire.h"
+
+#define TRACER_MAX_LIMITS 3
+
+/* What the ledger remembers of a thread. What each switch wants stands side by side. */
+struct tracer_thread {
+	__u64 task;	    /* its address, as tids come again, and an exec moves them */
+	__u64 out_ns;	    /* when it last left the CPU, by its run queue's clock; 0: it is new */
+	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
+	__u64 run_queue_ns;
+	__u64 group;   /* the kernel's handle of its CPU cgroup, from which `limited` was found */
+	__u32 cause;   /* TRACER_WAIT_*, since out_ns */
+	__u32 waker;   /* process that woke it from a wait for a pipe */
+	__u32 changes; /* odd while it is being changed */
+	__u8 in_reclaim;
+	__u8 queued_before; /* stands in the queue since before it was followed */
+	__u8 call_cause;    /* the last cause other than a stop */
+	__u8 ended;	    /* added to the sums of ended threads; its place waits for an exec, or the process's end */
+	__u64 limited[TRACER_MAX_LIMITS]; /* those of cgroups with a limit on CPU time, its own or above; 0: no more */
+	__u64 throttled_ns;		  /* how long these had been throttled, together, at out_ns */
+	__u64 wait_ns[TRACER_WAIT_CAUSES];
+	__u64 read_lead_ns; /* by how much pipe_read_peer leads over all others */
+	__u64 write_lead_ns;
+	__u32 pipe_read_peer;
+	__u32 pipe_write_peer;
+	__u32 pipe_mark; /* the id under which it is counted in pipe_waiters; 0: it is not */
+	__u32 reserved;
+	__u64 followed_ns;   /* by the boot clock */
+	__u64 cpu_before_ns; /* its CPU time then */
+};
+
+/* A place in the map `threads`. */
+struct tracer_thread_slot {
+	__u32 tid; /* 0: free */
+	__u32 displaced;
+	struct tracer_thread thread;
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_thread_slot) == 256, "whole cache lines");
+
+/* What the ledger remembers of a process that has, or had, several threads. */
+struct tracer_process_ledger {
+	__s32 on_cpu;	  /* of its threads, how many run */
+	__u32 changes;	  /* odd while the sums are being changed */
+	__u64 zero_ns;	  /* when one last left a CPU, by its run queue's clock */
+	__u32 zero_cause; /* TRACER_WAIT_* of that one; TRACER_WAIT_NONE: it could have gone on */
+	__u32 gap_ready;  /* the one that left last before the gap could have gone on */
+	__u64 gap_from_ns;
+	__u64 owner; /* the kernel's handle of the thread whose arrival ended a gap that is not booked yet; 0: none */
+	__u64 run_queue_ns;
+	__u64 wait_ns[TRACER_WAIT_CAUSES];
+	__u64 since_ns; /* by the boot clock */
+	/* Only of kernels whose counts don't tell what they were. */
+	__u64 open_ns;	 /* when the last one left */
+	__u64 closed_ns; /* zero_ns of the last gap that ended */
+	__u64 booked_ns; /* and of the last that was booked */
+};
+
+/* A place in the map `process_ledgers`. */
+struct tracer_process_ledger_slot {
+	__u32 pid; /* 0: free */
+	__u32 displaced;
+	struct tracer_process_ledger ledger;
+};
+
+/* How the wait ended that a thread had before it came to its CPU. */
+struct tracer_ended_wait {
+	__u64 queued_ns;    /* in the queue, throttled or not */
+	__u64 throttled_ns; /* of that */
+	__u32 cause;	    /* of the rest */
+	__u32 reserved;
+};
+
+/* Which process is counted as running on a CPU. One cache line each. */
+struct tracer_counted_cpu {
+	__u32 pid;  /* 0: none that has a ledger */
+	__u32 owns; /* 1: what runs there has ended a gap of it */
+	/*
+	 * Of the thread that leaves at this switch. Here, as the verifier knows nothing of what is in maps: on the
+	 * stack it would follow each way in which these may have come about.
+	 */
+	struct tracer_ended_wait ended; /* what it had waited for before */
+	__u32 cause;			/* what it waits for now; TRACER_WAIT_NONE: it could go on */
+	__u32 reserved[7];
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_counted_cpu) == 64, "a cache line");
+
+#define TRACER_PROCESS_MARKS 8192
+
+/* The one element of the map `counting`. */
+struct tracer_counting {
+	struct tracer_counted_cpu cpus[TRACER_MAX_CPUS];
+	__u32 marks[TRACER_PROCESS_MARKS]; /* how many process ledgers there are whose pids have these low bits */
+};
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The beginning and the end of a process's ledger, and its sums on the way. */
+#ifndef TRACER_PROCESS_LEDGER_LIFE_H
+#define TRACER_PROCESS_LEDGER_LIFE_H
+
+#include "ledger_life.h"
+#include "process_ledger.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PROGRAMS);
+	__type(key, __u32);
+	__type(value, struct tracer_process_ledger);
+} process_ledger_copy SEC(".maps");
+
+DEFINE_PLACES_TAKEN(process_ledger, tracer_process_ledger_slot, tracer_process_ledger, pid, ledger,
+		    displaced_process_ledgers, process_ledger_copy, TRACER_LOSS_LEDGER_TABLE)
+
+/* Some thread was on a CPU when the ledger of its process began: user space has count_here run on each. */
+__u32 uncounted = 0;
+
+static __always_inline struct tracer_process_ledger *begin_process_ledger(struct tracer_process *process, __u32 pid,
+									  __u64 now_ns, __u32 program)
+{
+	struct tracer_process_ledger *ledger = process_ledger_take(pid, program);
+
+	if (!ledger) {
+		process->ledger_lost = 1;
+		return NULL;
+	}
+	ledger->since_ns = now_ns;
+	ledger->zero_ns = queue_clock_now(now_ns);
+	return ledger;
+}
+
+static __always_inline void mark_process(__u32 pid, __s32 by)
+{
+	struct tracer_counting *all = counting_of_all();
+
+	if (all)
+		__sync_fetch_and_add(process_mark(all, pid), by);
+}
+
+/* It is about to have a second thread. The first runs here, and what it waited for is what the process waited for. */
+static __noinline void split_ledger(struct tracer_process *process, struct task_struct *task, __u64 now_ns)
+{
+	struct tracer_counting *all = counting_of_all();
+	__u32 program = PROGRAM_FORK;
+
+	if (!all || process_ledger_find(task->tgid))
+		return;
+	struct tracer_process_ledger *ledger = begin_process_ledger(process, task->tgid, now_ns, program);
+	struct tracer_thread *thread = thread_of(task);
+	struct tracer_thread *copy = bpf_map_lookup_elem(&thread_copy, &program);
+	if (!ledger)
+		return;
+	if (thread && copy) {
+		struct tracer_ended_wait ended;
+		__builtin_memcpy(copy, thread, sizeof(*copy));
+		book(copy, task->sched_task_group, task->sched_info.last_arrival, task->sched_info.run_delay, &ended);
+		ledger->since_ns = copy->followed_ns;
+		ledger->run_queue_ns = copy->run_queue_ns;
+		__builtin_memcpy(ledger->wait_ns, copy->wait_ns, sizeof(ledger->wait_ns));
+	}
+	/* In this order, as a switch may come in between. */
+	ledger->on_cpu = 1;
+	barrier();
+	counted_cpu(all)->owns = 0;
+	counted_cpu(all)->pid = task->tgid;
+	barrier();
+	mark_process(task->tgid, 1);
+}
+
+/* One that lives already, and has several threads. `cause`: what its first thread waits for. */
+static __always_inline void join_process_ledger(struct tracer_process *process, __u32 pid, __u32 cause, __u64 now_ns,
+						__u32 program)
+{
+	if (process_ledger_find(pid))
+		return;
+	struct tracer_process_ledger *ledger = begin_process_ledger(process, pid, now_ns, program);
+	if (!ledger)
+		return;
+	ledger->zero_cause = cause;
+	barrier();
+	mark_process(pid, 1);
+	uncounted = 1;
+}
+
+static __always_inline void forget_process_ledger(__u32 pid)
+{
+	if (!process_ledger_find(pid))
+		return;
+	mark_process(pid, -1);
+	process_ledger_leave(pid);
+}
+
+/* A ledger, not in the middle of a change. */
+static __always_inline bool copy_process_ledger(struct tracer_process_ledger *copy,
+						const struct tracer_process_ledger *ledger)
+{
+	__u32 changes = *(volatile __u32 *)&ledger->changes;
+
+	barrier();
+	__builtin_memcpy(copy, ledger, sizeof(*copy));
+	barrier();
+	return !(changes & 1) && changes == *(volatile __u32 *)&ledger->changes;
+}
+
+/* Into a copy: the gap that is still open; or the last, whose owner runs. */
+static __always_inline void add_last_gap(struct tracer_process_ledger *copy, __u64 now_ns, __u32 program)
+{
+	struct task_struct *owner = (void *)copy->owner;
+	struct tracer_ended_wait ended = {};
+
+	if (copy->on_cpu <= 0) {
+		copy->gap_from_ns = copy->zero_ns;
+		ended.cause = copy->zero_cause;
+		copy->gap_ready = ended.cause == TRACER_WAIT_NONE;
+		add_gap(copy, queue_clock_now(now_ns), &ended);
+		return;
+	}
+	if (!owner)
+		return;
+	struct tracer_thread *thread = thread_find(BPF_CORE_READ(owner, pid));
+	struct tracer_thread *waited = bpf_map_lookup_elem(&thread_copy, &program);
+	if (!thread || !waited || thread->task != (__u64)owner)
+		return;
+	__builtin_memcpy(waited, thread, sizeof(*waited));
+	__u64 in_ns = BPF_CORE_READ(owner, sched_info.last_arrival);
+	book(waited, BPF_CORE_READ(owner, sched_task_group), in_ns, BPF_CORE_READ(owner, sched_info.run_delay), &ended);
+	add_gap(copy, in_ns, &ended);
+}
+
+/* The sums up to now; zeroed, if it has no ledger of its own. */
+static __noinline void process_waits_until(struct tracer_wire_process_waits *to, __u32 pid, __u64 now_ns, __u32 program)
+{
+	struct tracer_process_ledger *ledger = process_ledger_find(pid);
+	struct tracer_process_ledger *copy = bpf_map_lookup_elem(&process_ledger_copy, &program);
+
+	if (!to)
+		return;
+	__builtin_memset(to, 0, sizeof(*to));
+	if (!ledger || !copy)
+		return;
+	if (!copy_process_ledger(copy, ledger) && !copy_process_ledger(copy, ledger))
+		copy_process_ledger(copy, ledger);
+	add_last_gap(copy, now_ns, program);
+	to->life_ns = now_ns - copy->since_ns;
+	to->run_queue_ns = copy->run_queue_ns;
+	__builtin_memcpy(to->wait_ns, copy->wait_ns, sizeof(to->wait_ns));
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tracer_wire_process_waits);
+} exec_process_waits SEC(".maps");
+
+/* At an exec, behind everything else, if it ever had a second thread. */
+static __noinline int append_process_waits(struct tracer_exec_buffer *to, __u32 pid, __u64 now_ns)
+{
+	__u32 key = 0;
+	struct tracer_wire_process_waits *waits = bpf_map_lookup_elem(&exec_process_waits, &key);
+	struct tracer_wire_process_exec *record = (void *)to->bytes;
+	__u32 offset = to->used & EXEC_MASK;
+
+	if (!waits || !process_ledger_find(pid))
+		return 0;
+	process_waits_until(waits, pid, now_ns, PROGRAM_EXEC);
+	bpf_probe_read_kernel(&to->bytes[offset], sizeof(*waits), waits);
+	to->used = offset + sizeof(*waits);
+	record->flags |= TRACER_FLAG_PROCESS_WAITS;
+	return 0;
+}
+
+/*
+ * Run by user space on each CPU, by an interrupt there, after processes with several threads have been taken in: what
+ * has been on this CPU since before is counted now.
+ */
+SEC("raw_tp")
+int count_here(void *context)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct tracer_counting *all = counting_of_all();
+	__u32 pid = BPF_CORE_READ(task, tgid);
+
+	if (!all || !*process_mark(all, pid) || counted_cpu(all)->pid)
+		return 0;
+	struct tracer_process_ledger *ledger = process_ledger_find(pid);
+	if (!ledger)
+		return 0;
+	counted_cpu(all)->owns = 0;
+	counted_cpu(all)->pid = pid;
+	__sync_fetch_and_add(&ledger->on_cpu, 1);
+	return 0;
+}
+
+#endif
