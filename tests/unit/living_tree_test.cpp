@@ -20,9 +20,18 @@ tracer_wire_thread thread_of(std::uint32_t pid, std::uint32_t parent, std::uint3
   return thread;
 }
 
-Pids named(const LivingTree& tree, std::size_t most = 1024) {
-  const auto pids = tree.to_name(most);
+Pids named(LivingTree& tree, std::size_t most = 1024) {
+  const auto pids = tree.name(most);
   return {pids.begin(), pids.end()};
+}
+
+/// Those that were told.
+Pids visit(LivingTree& tree, const std::vector<tracer_wire_thread>& threads) {
+  Pids told;
+  for (const auto& thread : threads)
+    if (tree.see(thread)) told.push_back(thread.header.pid);
+  tree.visited();
+  return told;
 }
 
 }  // namespace
@@ -30,41 +39,42 @@ Pids named(const LivingTree& tree, std::size_t most = 1024) {
 TEST_CASE("a tree names its top first, then the descendants that are in another context, however deep") {
   LivingTree tree(10, 2);
   CHECK(named(tree) == Pids{10});
-  tree.visited(std::vector{thread_of(12, 11, 1), thread_of(10, 1, 2), thread_of(11, 10, 2), thread_of(13, 12, 3),
-                           thread_of(20, 1, 1)});
+  visit(tree,
+        {thread_of(12, 11, 1), thread_of(10, 1, 2), thread_of(11, 10, 2), thread_of(13, 12, 3), thread_of(20, 1, 1)});
   CHECK_FALSE(tree.done());
-  CHECK(named(tree) == Pids{12, 13});
   CHECK(named(tree, 1) == Pids{12});
-  tree.visited(std::vector{thread_of(12, 11, 2), thread_of(10, 1, 2), thread_of(11, 10, 2), thread_of(13, 12, 2)});
+  CHECK(named(tree) == Pids{12, 13});
+  visit(tree, {thread_of(12, 11, 2), thread_of(10, 1, 2), thread_of(11, 10, 2), thread_of(13, 12, 2)});
   CHECK(tree.done());
   CHECK(named(tree).empty());
 }
 
 TEST_CASE("a tree of which something was taken in is looked at once more, as children may be visited before parents") {
   LivingTree tree(10, 2);
-  tree.visited(std::vector{thread_of(10, 1, 2, true)});
+  named(tree);
+  visit(tree, {thread_of(10, 1, 2, true)});
   CHECK_FALSE(tree.done());
-  tree.visited(std::vector{thread_of(10, 1, 2), thread_of(9, 10, 2, true)});
+  named(tree);
+  visit(tree, {thread_of(10, 1, 2), thread_of(9, 10, 2, true)});
   CHECK_FALSE(tree.done());
-  tree.visited(std::vector{thread_of(10, 1, 2), thread_of(9, 10, 2)});
+  named(tree);
+  visit(tree, {thread_of(10, 1, 2), thread_of(9, 10, 2)});
   CHECK(tree.done());
 }
 
-TEST_CASE("each process of a tree is told once, from when it is in the context") {
+TEST_CASE("each process that was named is told once, from when it is in the context") {
   LivingTree tree(10, 2);
-  const std::vector threads{thread_of(10, 1, 2), thread_of(10, 1, 2), thread_of(11, 10, 1), thread_of(20, 1, 2)};
-  tree.visited(threads);
-  CHECK(tree.changed(threads[0]));
-  CHECK_FALSE(tree.changed(threads[1]));
-  CHECK_FALSE(tree.changed(threads[2]));
-  CHECK_FALSE(tree.changed(threads[3]));
-  tree.visited(std::vector{thread_of(10, 1, 2), thread_of(11, 10, 2)});
-  CHECK(tree.changed(thread_of(11, 10, 2)));
-  CHECK_FALSE(tree.changed(threads[0]));
+  named(tree);
+  CHECK(visit(tree, {thread_of(10, 1, 2), thread_of(10, 1, 2), thread_of(11, 10, 1), thread_of(20, 1, 2)}) == Pids{10});
+  CHECK(named(tree) == Pids{11});
+  CHECK(visit(tree, {thread_of(10, 1, 2), thread_of(11, 10, 1)}).empty());
+  CHECK(named(tree) == Pids{11});
+  CHECK(visit(tree, {thread_of(10, 1, 2), thread_of(11, 10, 2), thread_of(11, 10, 2)}) == Pids{11});
 }
 
 TEST_CASE("a ring of parents, as pids that came again can show, ends") {
   LivingTree tree(10, 2);
-  tree.visited(std::vector{thread_of(10, 11, 2), thread_of(11, 10, 1)});
+  named(tree);
+  visit(tree, {thread_of(10, 11, 2), thread_of(11, 10, 1)});
   CHECK(named(tree) == Pids{11});
 }

@@ -69,7 +69,7 @@ class KernelSource final : public Source, public Control {
       const Adopting adopting(skeleton_, rules_);
       // A child may be visited before its parent is taken in.
       for (int pass = 0; pass < kMostPasses; ++pass)
-        if (yield_adopted(visit(), feed) == 0) break;
+        if (yield_adopted(feed) == 0) break;
     }
     started_ = true;
     for (const auto& [pid, context_id] : std::exchange(tracked_early_, {})) {
@@ -114,19 +114,18 @@ class KernelSource final : public Source, public Control {
     const Adopting adopting(skeleton_, rules_);
     for (int pass = 0; pass < kMostPasses && !living.done(); ++pass) {
       rules_.forget_trees();
-      for (const std::uint32_t each : living.to_name(KernelRules::kMostTrees)) rules_.include_tree(each, context_id);
-      const Threads threads = visit();
-      living.visited(threads);
-      yield_in_order(threads, feed, [&](const tracer_wire_thread& thread) {
-        if (thread.newly_adopted != 0 || living.changed(thread)) yield(thread, feed);
+      for (const std::uint32_t each : living.name(KernelRules::kMostTrees)) rules_.include_tree(each, context_id);
+      visit(feed, [&](const tracer_wire_thread& thread) {
+        if (living.see(thread) || thread.newly_adopted != 0) yield(thread, feed);
       });
+      living.visited();
     }
   }
 
   void snapshot(Feed& feed, bool with_cgroups) override try {
     const std::uint64_t time_ns = boot_time_ns();
     const bool cgroups = with_cgroups && wants(Family::kSnapshots);
-    yield_in_order(visit(), feed, [&](const tracer_wire_thread& thread) {
+    visit(feed, [&](const tracer_wire_thread& thread) {
       yield(thread, feed);
       if (!cgroups) return;
       cgroup_memory_.saw(thread.header.pid, static_cast<Hierarchy>(thread.identity.hierarchy),
@@ -170,7 +169,8 @@ class KernelSource final : public Source, public Control {
   }
 
  private:
-  using Threads = std::vector<tracer_wire_thread>;
+  using Threads = std::span<const tracer_wire_thread>;
+  using TakeThread = std::function<void(const tracer_wire_thread&)>;
   static constexpr int kMostPasses = 16;
   static constexpr std::size_t kMostRingBytes = 1u << 31;
   /// The kernel takes hardly more in a table; long before that memory is short.
@@ -235,16 +235,17 @@ class KernelSource final : public Source, public Control {
     while (id > last && !last_context_.compare_exchange_weak(last, id)) continue;
   }
 
-  /// A record for each living thread, in the order of time; adopts while there is an Adopting.
-  Threads visit() const {
-    Threads threads = read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks);
+  /// Takes a record for each living thread, in the order of time; adopts while there is an Adopting. The ring is
+  /// drained on the way, so that it doesn't fill however many threads there are.
+  void visit(Feed& feed, const TakeThread& each) {
+    read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks,
+                                         [&](Threads chunk) { yield_in_order(chunk, feed, each); });
     count_what_runs(skeleton_);
-    return threads;
   }
 
-  std::size_t yield_adopted(const Threads& threads, Feed& feed) {
+  std::size_t yield_adopted(Feed& feed) {
     std::size_t adopted = 0;
-    yield_in_order(threads, feed, [&](const tracer_wire_thread& thread) {
+    visit(feed, [&](const tracer_wire_thread& thread) {
       if (thread.newly_adopted == 0) return;
       ++adopted;
       yield(thread, feed);
@@ -254,7 +255,7 @@ class KernelSource final : public Source, public Control {
 
   /// Gives each thread its turn between the records of the ring: what became of a process before it was visited comes
   /// before it, and what came after, after it. What is in the ring behind the last of them stays there.
-  void yield_in_order(const Threads& threads, Feed& feed, const std::function<void(const tracer_wire_thread&)>& each) {
+  void yield_in_order(Threads threads, Feed& feed, const TakeThread& each) {
     auto next = threads.begin();
     const auto until = [&](std::uint64_t time_ns) {
       while (next != threads.end() && next->header.time_ns < time_ns) each(*next++);

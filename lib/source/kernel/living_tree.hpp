@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <vector>
@@ -16,21 +17,24 @@ class LivingTree {
  public:
   LivingTree(std::uint32_t top, std::uint32_t context_id) : top_(top), context_id_(context_id), to_name_{top} {}
 
-  /// Rules that the next visit needs; of more than `most` the others' turn comes later.
-  std::span<const std::uint32_t> to_name(std::size_t most) const;
-  /// What a visit saw after the rules were given.
-  void visited(std::span<const tracer_wire_thread> threads);
+  /// Rules that the next visit needs, which begins here; of more than `most` the others' turn comes later.
+  std::span<const std::uint32_t> name(std::size_t most);
+  /// A record of the visit. True: it is the first to show that its process, which was named, is in the context.
+  bool see(const tracer_wire_thread& thread);
+  /// The visit is over.
+  void visited();
   /// All are in the context.
   bool done() const noexcept { return done_; }
-  /// Whether this record, of the last visit, is the first to show that its process of the tree is in the context.
-  bool changed(const tracer_wire_thread& thread);
 
  private:
   std::uint32_t top_;
   std::uint32_t context_id_;
   std::vector<std::uint32_t> to_name_;
-  std::set<std::uint32_t> members_;  ///< By the last visit.
-  std::set<std::uint32_t> told_;
+  std::set<std::uint32_t> named_;  ///< And not seen in the context yet.
+  /// Of the visit: who is whose child, and in which context.
+  std::multimap<std::uint32_t, std::uint32_t> children_;
+  std::map<std::uint32_t, std::uint32_t> contexts_;
+  bool adopted_ = false;
   bool done_ = false;
 };
 
