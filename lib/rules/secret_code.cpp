@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Secrets in programs, files and SQL that are arguments.
 #include <algorithm>
-#include <array>
 #include <string>
 #include <tuple>
 
@@ -17,10 +16,6 @@ namespace {
 constexpr std::size_t kBlanks = 16;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-/// How functions begin that are given a secret.
-constexpr std::array<std::string_view, 10> kSetters = {"set",    "with", "use",    "put",      "add",
-                                                       "change", "conf", "option", "register", "update"};
 
 /// "getpass.getpass()", "args.token", "a[1]": what a program would look up.
 bool is_code(std::string_view value) {
@@ -172,8 +167,8 @@ void SecretFinder::calls() {
     Need need = rules_.need_of(name);
     if (const auto dot = name.rfind('.'); dot != kNone) name.remove_prefix(dot + 1);
     const std::string function = lower(name);
-    const bool sets = std::any_of(kSetters.begin(), kSetters.end(),
-                                  [&](std::string_view setter) { return function.starts_with(setter); });
+    const bool sets = std::any_of(rules_.setters_.begin(), rules_.setters_.end(),
+                                  [&](const std::string& setter) { return function.starts_with(setter); });
     const bool connects = function.ends_with("connect") || function.ends_with("connection") || function == "pdo";
     bool second = rules_.calls_.contains(function);
     if (!second && !sets && !connects) continue;

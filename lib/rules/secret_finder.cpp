@@ -222,9 +222,9 @@ void SecretFinder::cut() {
   while (begin > 0 && is_part(text_[begin - 1])) --begin;
   while (end < text_.size() && is_part(text_[end])) ++end;
   // A folder's digest has no capitals.
-  const auto is_token = [](std::string_view part) {
+  const auto is_token = [&](std::string_view part) {
     return std::any_of(part.begin(), part.end(), is_upper) && std::any_of(part.begin(), part.end(), is_lower) &&
-           secret_values::is_random(part) && !secret_values::is_path(part);
+           secret_values::is_random(part) && !rules_.values_.is_path(part);
   };
   const bool file = end < text_.size() && text_[end] == '.' && end - after < 32;
   if (!file && is_token(text_.substr(after, end - after))) add(cut, end);

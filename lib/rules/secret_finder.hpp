@@ -25,6 +25,10 @@ class SecretFinder {
   void find();
   /// Notes that this range is secret.
   void add(std::size_t begin, std::size_t end);
+  /// As add() where what is there is as secret as `need` says.
+  void add_if(std::size_t begin, std::size_t end, Need need) {
+    if (begin < end && rules_.values_.is_secret(text_.substr(begin, end - begin), need, place_)) add(begin, end);
+  }
   /// Puts the mask in place of all ranges; ranges that touch are one secret.
   std::size_t replace(std::string& text);
 
@@ -55,9 +59,6 @@ class SecretFinder {
   void calls();
   /// What is between quotes at `at`, or nothing; `at` moves behind it.
   std::pair<std::size_t, std::size_t> quoted_text(std::size_t& at) const;
-  void add_if(std::size_t begin, std::size_t end, Need need) {
-    if (begin < end && secret_values::is_secret(text_.substr(begin, end - begin), need, place_)) add(begin, end);
-  }
 
   /// Of URLs and forms: "?token=x&key=y".
   void parameters();

@@ -12,10 +12,6 @@ namespace {
 
 bool is_word(char c) { return !is_space(c) && std::string_view("\"';|()`\\{},").find(c) == kNone; }
 
-bool holds(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// "8080:80": a port of a container.
 bool is_ports(std::string_view text) {
   return text.find(':') != kNone &&
@@ -29,11 +25,11 @@ bool SecretScan::program_option(Command& command, std::string_view name, const T
   const std::string_view word = text_.substr(token.begin, token.end - token.begin);
   for_each_option(command, [&](const Option& option, std::uint8_t progress) {
     if (!is_active(option, progress)) return;
-    if (holds(option.plain, name)) {
+    if (is_any_of(option.plain, name)) {
       known = true;
       return;
     }
-    const bool named = holds(option.names, name);
+    const bool named = is_any_of(option.names, name);
     if (option.stdin_secret) {
       command.reads = command.reads || named;
       return;
@@ -64,8 +60,8 @@ void SecretScan::clustered_option(const Option& option, std::string_view word, c
   const char key[] = {'-', word[at], '\0'};
   const Value how{Need::kAny, option.after, option.before};
   if (at + 1 == word.size()) {
-    if (holds(option.names, key)) expect(how);
-  } else if (holds(option.joined, key)) {
+    if (is_any_of(option.names, key)) expect(how);
+  } else if (is_any_of(option.joined, key)) {
     set_value(token.begin + at + 1, token, how);
   }
 }
@@ -118,7 +114,7 @@ void SecretScan::mask_piped() {
     while (begin < end && !is_space(text_[begin])) ++begin;
     strip();
   }
-  if (begin < end && secret_values::is_secret(text_.substr(begin, end - begin), Need::kAny, place_)) add(begin, end);
+  add_if(begin, end, Need::kAny);
 }
 
 void SecretScan::walk() {

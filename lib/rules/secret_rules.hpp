@@ -6,13 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "rules/secret_text.hpp"
 #include "rules/secret_values.hpp"
 
 namespace tracer::internal {
@@ -35,11 +34,7 @@ class SecretRules {
   friend class SecretFinder;
   friend class SecretScan;
 
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
-  };
-  using Names = std::unordered_set<std::string, Hash, std::equal_to<>>;
+  using Names = secret_text::Names;
 
   /// What is secret in the words of certain programs.
   struct Option {
@@ -71,14 +66,15 @@ class SecretRules {
   bool may_end_name(std::string_view name) const;
 
   std::vector<Option> options_;
-  std::unordered_map<std::string, OptionSet, Hash, std::equal_to<>> programs_;
+  std::unordered_map<std::string, OptionSet, secret_text::Hash, std::equal_to<>> programs_;
   OptionSet any_program_{};
   Names wrappers_, shells_;
-  std::unordered_map<std::string, Need, Hash, std::equal_to<>> parts_;
+  std::unordered_map<std::string, Need, secret_text::Hash, std::equal_to<>> parts_;
   std::vector<std::string> endings_;  ///< Of words that are written together, such as "dbpassword".
   Names except_last_, except_first_;
   Names parameters_, headers_, schemes_, plain_urls_, calls_;
-  std::vector<std::string> url_segments_, url_rests_;
+  SecretValues values_;
+  std::vector<std::string> url_segments_, url_rests_, setters_;
   std::vector<Shape> shapes_;
   std::array<bool, 256> shape_begins_{};  ///< Which bytes a shape begins with: most words have none.
 };

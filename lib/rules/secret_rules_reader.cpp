@@ -25,7 +25,8 @@ class SecretRulesReader {
   std::vector<SecretExample>& examples() { return examples_; }
 
   void read(const toml::table& root) {
-    check_keys(root, "the file", {"schema", "name", "option", "command", "parameter", "header", "url", "call", "shape"},
+    check_keys(root, "the file",
+               {"schema", "name", "option", "command", "parameter", "header", "url", "call", "shape", "value"},
                mistakes_);
     each(root, "name", {"parts", "counts", "hints", "endings", "except_last", "except_first", "test"},
          [&](const toml::table& table) {
@@ -50,7 +51,15 @@ class SecretRulesReader {
       for (std::string& text : strings(table, "segments")) rules_.url_segments_.push_back(std::move(text));
       for (std::string& text : strings(table, "rests")) rules_.url_rests_.push_back(std::move(text));
     });
-    each(root, "call", {"names", "test"}, [&](const toml::table& table) { insert(table, "names", rules_.calls_); });
+    each(root, "call", {"names", "setters", "test"}, [&](const toml::table& table) {
+      insert(table, "names", rules_.calls_);
+      for (std::string& text : strings(table, "setters")) rules_.setters_.push_back(std::move(text));
+    });
+    each(root, "value", {"constants", "files", "folders", "test"}, [&](const toml::table& table) {
+      insert(table, "constants", rules_.values_.constants_);
+      insert(table, "files", rules_.values_.files_);
+      for (std::string& text : strings(table, "folders")) rules_.values_.folders_.insert(std::move(text));
+    });
     each(root, "option",
          {"programs", "subcommand", "names", "joined", "plain", "valued", "flags", "after", "before", "argument",
           "keywords", "leading", "stdin", "test"},
@@ -71,7 +80,7 @@ class SecretRulesReader {
   std::vector<std::string> strings(const toml::table& table, std::string_view key) {
     return read_strings(table, key, false, mistakes_);
   }
-  void insert(const toml::table& table, std::string_view key, SecretRules::Names& names) {
+  void insert(const toml::table& table, std::string_view key, Names& names) {
     for (const std::string& text : strings(table, key)) {
       // Names are compared in lower case, so others could never match.
       if (lower(text) != text) mistakes_.add(line_of(*table.get(key)), fmt::format("\"{}\" must be lower case", text));
@@ -80,7 +89,7 @@ class SecretRulesReader {
   }
 
   void insert_parts(const toml::table& table, std::string_view key, Need need) {
-    SecretRules::Names names;
+    Names names;
     insert(table, key, names);
     for (const std::string& name : names) rules_.parts_[name] = std::max(rules_.parts_[name], need);
   }

@@ -26,46 +26,44 @@ bool is_any_name(std::string_view text) { return std::all_of(text.begin(), text.
 std::size_t SecretScan::word(std::string& text) {
   text_ = text;
   ranges_.clear();
-  place_ = text_.find_first_of(" \n\t") == kNone ? secret_values::Place::kWord : secret_values::Place::kScript;
-  const bool script = script_next_ && place_ == secret_values::Place::kScript;
+  using secret_values::Place;
+  const Place place = text_.find_first_of(" \n\t") == kNone ? Place::kWord : Place::kScript;
+  const bool script = script_next_ && place == Place::kScript;
   script_next_ = false;
   const bool waited = pending_;
   const Value how = expected_;
   pending_ = false;
   const Token all{0, text_.size(), true, 0};
-  if (waited) {
-    place_ = secret_values::Place::kWord;
-    value(0, text_.size(), how);
-    place_ = text_.find_first_of(" \n\t") == kNone ? secret_values::Place::kWord : secret_values::Place::kScript;
-  }
+  // No shell looks at a word of argv.
+  place_ = Place::kWord;
+  if (waited) value(0, text_.size(), how);
   const bool consumed = waited && !ranges_.empty();
   if (script || (consumed && !text_.starts_with('-'))) {
     outer_.long_option = false;
   } else {
-    const auto place = std::exchange(place_, secret_values::Place::kWord);
     token(outer_, all);
-    place_ = place;
     script_next_ = text_.size() > 1 && text_[0] == '-' && text_[1] != '-' && text_.back() == 'c';
   }
+  place_ = place;
   if (const auto colon = text_.size() - 1; text_.ends_with(':') && is_any_name(text_.substr(0, colon))) {
     const std::string_view name = text_.substr(0, colon);
     const Need need = rules_.headers_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
-    if (need != Need::kNever) expect({need, {}, {}, Need::kNever, true});
+    if (need != Need::kNever) expect({.need = need, .scheme = true});
   }
   // Of the name of an option only the end is left; its value is the next word.
   if (std::size_t begin = 0; ends_cut_name(text_, begin) && rules_.may_end_name(text_.substr(begin))) {
-    expect(plain_value(Need::kNotPlain));
+    expect({Need::kNotPlain});
   }
   // "-P api_key:x"
-  if (const auto colon = text_.substr(0, kMaxName).find(':'); colon != kNone && place_ == secret_values::Place::kWord &&
+  if (const auto colon = text_.substr(0, kMaxName).find(':'); colon != kNone && place_ == Place::kWord &&
                                                               is_any_name(text_.substr(0, colon)) &&
                                                               rules_.need_of(text_.substr(0, colon)) > Need::kRandom) {
-    value(colon + 1, text_.size(), plain_value(Need::kRandom));
+    value(colon + 1, text_.size(), {Need::kRandom});
   }
   if (text_ == "=" || text_ == ":") {
     if (last_name_.need > Need::kRandom) expect(last_name_);
   }
-  last_name_ = plain_value(text_.size() <= kMaxName && is_any_name(text_) ? rules_.need_of(text_) : Need::kNever);
+  last_name_ = Value{text_.size() <= kMaxName && is_any_name(text_) ? rules_.need_of(text_) : Need::kNever};
   const bool pending = pending_;
   const Value expected = expected_;
   walk();
@@ -90,7 +88,7 @@ void SecretScan::value(std::size_t begin, std::size_t end, const Value& how) {
     const auto at = text.find_first_of(how.after);
     // "/@db": no user, and no password.
     if (at == kNone && how.otherwise != Need::kNever) {
-      value(begin, end, plain_value(how.otherwise));
+      value(begin, end, {how.otherwise});
       return;
     }
     if (at == kNone || (text[at] == '/' && (at == 0 || text[0] == '@'))) return;
@@ -100,7 +98,7 @@ void SecretScan::value(std::size_t begin, std::size_t end, const Value& how) {
     const auto at = text_.substr(begin, end - begin).find_last_of(how.before);
     if (at != kNone) end = begin + at;
   }
-  if (begin < end && secret_values::is_secret(text_.substr(begin, end - begin), how.need, place_)) add(begin, end);
+  add_if(begin, end, how.need);
 }
 
 bool SecretScan::is_next_name(std::size_t at) const {
@@ -197,7 +195,7 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
       const std::string& flag = option.subcommands[progress];
       const bool letter = flag.size() == 2 && flag[0] == '-' && word.size() > 1 && word[1] != '-' && bare;
       if (word == flag || (letter && word.find(flag[1], 1) != kNone)) ++progress;
-    } else if (bare && std::find(option.valued.begin(), option.valued.end(), word) != option.valued.end()) {
+    } else if (bare && is_any_of(option.valued, word)) {
       command.skip = true;
     }
   });
@@ -208,7 +206,7 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
   if (!dashes && assigns && name.size() > 2) need = std::max(need, rules_.need_of(name.substr(1)));
   if (assigns) {
     const std::size_t begin = token.begin + equals + 1;
-    if (need != Need::kNever) set_value(begin, token, plain_value(need));
+    if (need != Need::kNever) set_value(begin, token, {need});
     // "--env=TOKEN=x": what follows is a word of its own.
     if (need <= Need::kText && token.depth < 4 && begin < token.end) {
       this->token(command, {begin, token.end, token.whole, token.open, token.depth + 1});
@@ -218,10 +216,10 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
     // "--//registry/:_authToken=x"
     assignment(command, token, word, sign);
   } else if (bare && need != Need::kNever) {
-    expect(plain_value(need));
+    expect({need});
   } else if (bare && word.size() == 2 && std::string_view("kKtTpPwW").find(word[1]) != kNone) {
     // Many programs take a key or a token so; only what can be nothing else is one.
-    expect(plain_value(Need::kToken));
+    expect({Need::kToken});
   }
 }
 
@@ -258,14 +256,14 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
   if (need <= Need::kRandom && word.substr(0, begin).ends_with(kCut) && rules_.may_end_name(name)) need = Need::kText;
   // "key==x" of HTTPie; of pip a version follows.
   if (need != Need::kNever && text_[from] == '=' && token.whole) {
-    value(from + 1, token.end, plain_value(Need::kRandom));
+    value(from + 1, token.end, {Need::kRandom});
     return;
   }
   if (need != Need::kNever && text_[from] != '=') {
     if (token.whole) {
-      value(from, before_next_name(from, token.end), plain_value(need));
+      value(from, before_next_name(from, token.end), {need});
     } else {
-      shell_value(from, token.open, plain_value(need));
+      shell_value(from, token.open, {need});
     }
   }
   if (need <= Need::kText && token.depth < 4 && from < token.end) {
@@ -294,8 +292,7 @@ void SecretScan::argument(Command& command, const Token& token, std::string_view
     }
     const bool active = is_active(option, progress);
     keyword = keyword || (option.keywords && active);
-    if (active && !option.stdin_secret &&
-        std::find(option.names.begin(), option.names.end(), word) != option.names.end()) {
+    if (active && !option.stdin_secret && is_any_of(option.names, word)) {
       expect({Need::kAny, option.after, option.before});
     }
     if (progress < 255) ++progress;
@@ -306,9 +303,9 @@ void SecretScan::argument(Command& command, const Token& token, std::string_view
   });
   if (secret) return;
   if (const Need need = rules_.need_of(word.substr(from)); keyword || need > Need::kText) {
-    if (keyword && need != Need::kNever) expect(plain_value(need));
+    if (keyword && need != Need::kNever) expect({need});
     // Of a program that is not known, what follows must look like a secret.
-    if (!keyword && from == 0) expect(plain_value(Need::kRandom));
+    if (!keyword && from == 0) expect({Need::kRandom});
   }
   if (!behind_option) program(command, word);
   command.started = true;

@@ -53,7 +53,6 @@ class SecretScan : private SecretFinder {
     int depth = 0;
   };
 
-  Value plain_value(Need need) const { return {need, {}, {}, Need::kNever, false}; }
   void value(std::size_t begin, std::size_t end, const Value& how);
 
   /// Where a shell ends the value that begins at `begin`; `open` is the quote around all of it, or 0.

@@ -18,6 +18,7 @@ namespace {
 
 /// Longer values are looked at in part: they are no names.
 constexpr std::size_t kLooked = 256;
+constexpr std::size_t kLongestConstant = 11;
 
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
@@ -35,16 +36,6 @@ bool is_number(std::string_view value) {
                      [](char c) { return is_digit(c) || c == '.' || c == '-' || c == ','; });
 }
 
-bool is_constant(std::string_view value) {
-  constexpr std::array<std::string_view, 38> kConstants = {
-      "true",   "false",   "yes",    "no",       "on",       "off",      "none",     "null",       "nil",   "undefined",
-      "auto",   "default", "prompt", "ask",      "stdin",    "required", "any",      "string",     "str",   "-",
-      "bearer", "basic",   "jwt",    "password", "oauth2",   "oauth",    "token",    "key",        "login", "inherit",
-      "env",    "file",    "vault",  "keyring",  "optional", "enabled",  "disabled", "interactive"};
-  if (value.size() > 11) return false;
-  return std::find(kConstants.begin(), kConstants.end(), lower(value)) != kConstants.end();
-}
-
 /// "--name" or "-x": the option before it was a flag.
 bool is_option(std::string_view value) {
   if (value.size() < 2 || value[0] != '-') return false;
@@ -54,37 +45,11 @@ bool is_option(std::string_view value) {
                      [](char c) { return is_lower(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-/// "token.txt": an ending of those that files with secrets, tables or programs have.
-bool is_file(std::string_view value) {
-  constexpr std::array<std::string_view, 36> kEndings = {
-      "txt", "json", "yaml", "yml", "toml", "ini", "cfg",  "conf", "cnf", "cred", "env",  "pem",
-      "key", "crt",  "cer",  "pub", "p12",  "pfx", "jks",  "gpg",  "asc", "csv",  "tsv",  "log",
-      "enc", "xml",  "py",   "sh",  "sif",  "def", "html", "bin",  "dat", "tab",  "list", "properties"};
-  const auto dot = value.rfind('.');
-  if (dot == kNone || dot == 0 || value.size() - dot > 11) return false;
-  if (!std::all_of(value.begin(), value.end(), [](char c) { return is_name(c) || c == '/' || c == '~'; })) return false;
-  return std::find(kEndings.begin(), kEndings.end(), lower(value.substr(dot + 1))) != kEndings.end();
-}
-
 /// What programs take for the place of a secret, or for none.
 bool is_elsewhere(std::string_view value) {
   if (value == "-" || value == "stdin" || value == "public" || value == "anonymous" || value == "guest") return true;
   return value.starts_with("env:") || value.starts_with("file:") || value.starts_with("fd:") ||
          value.find("://") != kNone || (value.starts_with("--") && is_option(value));
-}
-
-bool is_plain(std::string_view value, Place place) {
-  if (is_variable(value, place) || is_constant(value) || is_option(value) || is_path(value) || is_file(value))
-    return true;
-  // "@FILE" is read by the program.
-  if (value[0] == '@')
-    return value.size() == 1 || is_path(value.substr(1)) || is_file(value.substr(1)) || value[1] == '-';
-  if (value.starts_with("file:") || value.starts_with("fileb:") || value.starts_with("env:") ||
-      value.starts_with("https://") || value.starts_with("http://")) {
-    return true;
-  }
-  // A list or an object: what is secret in it has a name of its own.
-  return (value[0] == '[' && value.back() == ']') || (value[0] == '{' && value.back() == '}');
 }
 
 double entropy(std::string_view value) {
@@ -114,29 +79,6 @@ bool is_variable(std::string_view value, Place place) {
   });
 }
 
-bool is_path(std::string_view value) {
-  if (!value.starts_with('/') && !value.starts_with("./") && !value.starts_with("../") && !value.starts_with("~/")) {
-    return false;
-  }
-  value = value.substr(0, kLooked);
-  // Base64 may begin with a '/', too.
-  constexpr std::array<std::string_view, 16> kRoots = {"tmp",  "home",    "etc",  "usr",  "var", "opt",
-                                                       "run",  "dev",     "mnt",  "data", "srv", "proc",
-                                                       "root", "scratch", "work", "Users"};
-  if (value[0] == '/') {
-    const std::string_view root = value.substr(1, std::min(value.find('/', 1), value.size()) - 1);
-    if (root.size() + 1 < value.size() && std::find(kRoots.begin(), kRoots.end(), root) != kRoots.end()) return true;
-  }
-  for (std::size_t at = 0; at < value.size();) {
-    const std::size_t end = std::min(value.find('/', at), value.size());
-    const std::string_view part = value.substr(at, end - at);
-    if (part.find_first_of("+=!#$%^&*? ") != kNone) return false;
-    if (part.find('.') == kNone && is_random(part)) return false;
-    at = end + 1;
-  }
-  return true;
-}
-
 bool is_random(std::string_view value) {
   if (value.size() < 14) return false;
   value = value.substr(0, kLooked);
@@ -164,7 +106,57 @@ bool is_random(std::string_view value) {
   return entropy(value) >= (value.size() >= 20 ? 3.5 : 3.2);
 }
 
-bool is_secret(std::string_view value, Need need, Place place) {
+}  // namespace secret_values
+
+using namespace secret_values;
+
+bool SecretValues::is_constant(std::string_view value) const {
+  return value.size() <= kLongestConstant && constants_.contains(lower(value));
+}
+
+/// "token.txt": an ending of those that files with secrets, tables or programs have.
+bool SecretValues::is_file(std::string_view value) const {
+  const auto dot = value.rfind('.');
+  if (dot == kNone || dot == 0 || value.size() - dot > 11) return false;
+  if (!std::all_of(value.begin(), value.end(), [](char c) { return is_name(c) || c == '/' || c == '~'; })) return false;
+  return files_.contains(lower(value.substr(dot + 1)));
+}
+
+bool SecretValues::is_path(std::string_view value) const {
+  if (!value.starts_with('/') && !value.starts_with("./") && !value.starts_with("../") && !value.starts_with("~/")) {
+    return false;
+  }
+  value = value.substr(0, kLooked);
+  // Base64 may begin with a '/', too.
+  if (value[0] == '/') {
+    const std::string_view root = value.substr(1, std::min(value.find('/', 1), value.size()) - 1);
+    if (root.size() + 1 < value.size() && folders_.contains(root)) return true;
+  }
+  for (std::size_t at = 0; at < value.size();) {
+    const std::size_t end = std::min(value.find('/', at), value.size());
+    const std::string_view part = value.substr(at, end - at);
+    if (part.find_first_of("+=!#$%^&*? ") != kNone) return false;
+    if (part.find('.') == kNone && is_random(part)) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+bool SecretValues::is_plain(std::string_view value, Place place) const {
+  if (is_variable(value, place) || is_constant(value) || is_option(value) || is_path(value) || is_file(value))
+    return true;
+  // "@FILE" is read by the program.
+  if (value[0] == '@')
+    return value.size() == 1 || is_path(value.substr(1)) || is_file(value.substr(1)) || value[1] == '-';
+  if (value.starts_with("file:") || value.starts_with("fileb:") || value.starts_with("env:") ||
+      value.starts_with("https://") || value.starts_with("http://")) {
+    return true;
+  }
+  // A list or an object: what is secret in it has a name of its own.
+  return (value[0] == '[' && value.back() == ']') || (value[0] == '{' && value.back() == '}');
+}
+
+bool SecretValues::is_secret(std::string_view value, Need need, Place place) const {
   if (value.empty() || need == Need::kNever) return false;
   if (need == Need::kAny) return !is_variable(value, place) && !is_elsewhere(value);
   if (need == Need::kToken) {
@@ -181,7 +173,5 @@ bool is_secret(std::string_view value, Need need, Place place) {
   }
   return need == Need::kNotPlain || !is_number(value);
 }
-
-}  // namespace secret_values
 
 }  // namespace tracer::internal
