@@ -2,7 +2,6 @@
 /// Secrets in programs, files and SQL that are arguments.
 #include <algorithm>
 #include <string>
-#include <tuple>
 
 #include "rules/secret_finder.hpp"
 
@@ -14,6 +13,8 @@ namespace {
 
 /// How many blanks may be around a sign; a bound keeps looking back linear.
 constexpr std::size_t kBlanks = 16;
+/// How long the arguments of a call may be.
+constexpr std::size_t kCall = 512;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -56,6 +57,7 @@ std::pair<std::size_t, std::size_t> SecretFinder::quoted_text(std::size_t& at) c
 
 void SecretFinder::assignments() {
   covered_ = 0;
+  Need named = Need::kNever;
   for (auto at = text_.find_first_of("=:"); at != kNone; at = text_.find_first_of("=:", at + 1)) {
     const bool colon = text_[at] == ':';
     if (at < covered_ || at + 1 >= text_.size() || (at > 0 && std::string_view("=!<>~").find(text_[at - 1]) != kNone))
@@ -69,7 +71,20 @@ void SecretFinder::assignments() {
     }
     const Name name = name_before(end);
     if (name.begin == name.end) continue;
-    const Need need = rules_.need_of(text_.substr(name.begin, name.end - name.begin));
+    if (is_label(name.begin)) continue;
+    const std::string_view word = text_.substr(name.begin, name.end - name.begin);
+    Need need = rules_.need_of(word);
+    if (!colon && word.ends_with("key") &&
+        lower(text_.substr(name.begin - std::min<std::size_t>(name.begin, 7), 7)) == "pragma ") {
+      need = Need::kNotPlain;
+    }
+    // <property name="password" value="x"/>
+    if (!colon && word == "value") need = std::max(need, named);
+    if (!colon && (word == "name" || word == "key")) {
+      std::size_t value = from;
+      const auto [begin, close] = quoted_text(value);
+      named = begin != 0 ? rules_.need_of(text_.substr(begin, close - begin)) : Need::kNever;
+    }
     if (need != Need::kNever) assigned(name, from, colon, need);
   }
 }
@@ -83,7 +98,7 @@ void SecretFinder::assigned(const Name& name, std::size_t from, bool colon, Need
   if (const auto [begin, end] = quoted_text(at); begin != 0) {
     // The quote of "read -p 'Password: '" ends what has begun before.
     const bool closes =
-        colon && !name.quoted && begin >= 2 && name.begin > 0 && text_[name.begin - 1] == text_[begin - 1];
+        (colon || !apart) && !name.quoted && begin >= 2 && name.begin > 0 && text_[name.begin - 1] == text_[begin - 1];
     const bool compares = need == Need::kText && name.apart && !colon && name.begin >= 2 &&
                           is_blank(text_[name.begin - 1]) &&
                           std::string_view("eEdDrR").find(text_[name.begin - 2]) != kNone;
@@ -128,6 +143,9 @@ bool SecretFinder::is_sql_phrase(std::size_t end) const {
   // expect "assword:"; send "x\r"
   if (name == "send" || name == "--") return before.find("assword") != kNone || before.find("assphrase") != kNone;
   if (name == "by") return before.find("identified") != kNone;
+  if (std::all_of(word.begin(), word.end(), [](char c) { return is_upper(c) || c == '_'; })) {
+    return rules_.need_of(word) > Need::kRandom || name == "credentials";
+  }
   if (name != "password" && name != "secret" && name != "credentials" && name != "passphrase") return false;
   return word[0] == 'P' || word[0] == 'S' || word[0] == 'C' || before.find("user ") != kNone ||
          before.find("role ") != kNone;
@@ -139,7 +157,12 @@ void SecretFinder::phrases() {
     if (end > 0 && text_[end - 1] == '\\') --end;
     const std::size_t blanks = end;
     while (end > 0 && blanks - end < kBlanks && (is_space(text_[end - 1]) || text_[end - 1] == '(')) --end;
-    if (end == blanks || !is_sql_phrase(end)) continue;
+    if (end == blanks) continue;
+    // '["db"]["password"] "x"'
+    const Name name = name_before(end);
+    const bool member = text_[end - 1] == ']' && name.quoted &&
+                        rules_.need_of(text_.substr(name.begin, name.end - name.begin)) > Need::kRandom;
+    if (!member && !is_sql_phrase(end)) continue;
     const auto [from, to] = quoted_text(at);
     if (from != 0) add_if(from, to, Need::kAny);
     at = std::max(at, to);
@@ -154,6 +177,20 @@ void SecretFinder::phrases() {
   }
 }
 
+std::vector<SecretFinder::Argument> SecretFinder::quoted_arguments(std::size_t at) const {
+  std::vector<Argument> arguments;
+  const std::size_t limit = std::min(text_.size(), at + kCall);
+  for (std::size_t position = 0; at < limit && position < 6; ++position) {
+    const auto [begin, end] = quoted_text(at);
+    if (begin != 0) arguments.push_back({begin, end, position});
+    // What is behind a text up to the next comma, or an argument that is none: no call, no name.
+    while (at < limit && text_[at] != ',' && text_[at] != ')' && text_[at] != '=' && text_[at] != '(') ++at;
+    if (at >= limit || text_[at] != ',') break;
+    ++at;
+  }
+  return arguments;
+}
+
 void SecretFinder::calls() {
   covered_ = 0;
   for (auto open = text_.find('('); open != kNone; open = text_.find('(', open + 1)) {
@@ -163,38 +200,70 @@ void SecretFinder::calls() {
     std::size_t begin = end;
     while (begin > 0 && end - begin < kMaxName && is_name(text_[begin - 1])) --begin;
     if (begin == end) continue;
-    std::string_view name = text_.substr(begin, end - begin);
-    Need need = rules_.need_of(name);
-    if (const auto dot = name.rfind('.'); dot != kNone) name.remove_prefix(dot + 1);
-    const std::string function = lower(name);
-    const bool sets = std::any_of(rules_.setters_.begin(), rules_.setters_.end(),
-                                  [&](const std::string& setter) { return function.starts_with(setter); });
-    const bool connects = function.ends_with("connect") || function.ends_with("connection") || function == "pdo";
-    bool second = rules_.calls_.contains(function);
-    if (!second && !sets && !connects) continue;
-    std::size_t at = open + 1;
-    auto [from, to] = quoted_text(at);
-    if (from == 0) continue;
-    covered_ = to;
-    const std::string_view first = text_.substr(from, to - from);
-    // "setenv('TOKEN', 'x')": the first argument names the second one.
-    const Need named = sets ? rules_.need_of(first) : Need::kNever;
-    const bool dsn =
-        connects && (first.starts_with("dbi:") || first.starts_with("DBI:") || first.starts_with("jdbc:") ||
-                     first.starts_with("mysql:") || first.starts_with("pgsql:"));
-    second = second || named > Need::kRandom;
-    if (named > Need::kRandom) need = named;
-    if (!second && !dsn && need == Need::kNever) continue;
-    if (connects && !dsn) continue;
-    for (int skip = dsn ? 2 : second ? 1 : 0; skip > 0 && from != 0; --skip) {
-      while (at < text_.size() && is_blank(text_[at])) ++at;
-      from = 0;
-      if (at >= text_.size() || text_[at] != ',') break;
-      ++at;
-      std::tie(from, to) = quoted_text(at);
-      if (from != 0) covered_ = to;
+    const auto arguments = quoted_arguments(open + 1);
+    if (arguments.empty()) continue;
+    covered_ = arguments.front().end;
+    call(text_.substr(begin, end - begin), arguments);
+  }
+}
+
+void SecretFinder::call(std::string_view name, const std::vector<Argument>& arguments) {
+  const auto text = [&](std::size_t i) {
+    return text_.substr(arguments[i].begin, arguments[i].end - arguments[i].begin);
+  };
+  const auto mask = [&](std::size_t i, Need need) { add_if(arguments[i].begin, arguments[i].end, need); };
+  const std::size_t count = arguments.size();
+  const Need need = rules_.need_of(name);
+  if (const auto dot = name.rfind('.'); dot != kNone) name.remove_prefix(dot + 1);
+  const std::string function = lower(name);
+  const std::string_view first = text(0);
+  if (count >= 2) {
+    std::string scheme = lower(first.substr(0, 32));
+    while (scheme.ends_with(' ')) scheme.pop_back();
+    if (scheme == "bearer" || scheme == "basic") return mask(1, Need::kNotPlain);
+    // "Client('https://h', 'x')"
+    if (first.find("://") != kNone) mask(1, Need::kRandom);
+    // "Client('https://h', 'me', 'x')"
+    const auto is_url = [&](std::size_t i) { return text(i).find("://") != kNone; };
+    if (count >= 3 && (is_url(count - 3) || (count >= 4 && is_url(count - 4)))) mask(count - 1, Need::kWord);
+  }
+  if (rules_.calls_.contains(function)) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (arguments[i].position == 1) mask(i, Need::kNotPlain);
     }
-    if (from != 0) add_if(from, to, second || dsn ? Need::kNotPlain : need);
+    return;
+  }
+  const auto ends = [&](const std::string& end) { return function.ends_with(end); };
+  if (std::any_of(rules_.connects_.begin(), rules_.connects_.end(), ends)) {
+    const std::string start = lower(first.substr(0, 8));
+    const auto is_place = [&](std::size_t i) {
+      return text(i).substr(0, text(i).find(kCut)).find_first_of("/:") != kNone;
+    };
+    for (const std::string_view driver : {"dbi:", "jdbc:", "mysql:", "pgsql:"}) {
+      if (start.starts_with(driver) && count >= 3) return mask(2, Need::kNotPlain);
+    }
+    // "connect('host', 'me', 'x')", but "connect('me', 'x', 'host:1521/db')".
+    if (count >= 3) return is_place(2) ? mask(1, Need::kText) : mask(2, Need::kText);
+    if (count == 2 && !is_place(1) && text(1).find('.') == kNone) mask(1, Need::kWord);
+    return;
+  }
+  const auto begins = [&](const std::string& setter) { return function.starts_with(setter); };
+  if (!std::any_of(rules_.setters_.begin(), rules_.setters_.end(), begins)) return;
+  // "setenv('TOKEN', 'x')": the first argument names the second one.
+  if (count >= 2 && rules_.need_of(first) > Need::kRandom) return mask(1, rules_.need_of(first));
+  // "set_password('service', 'me', 'x')"
+  if (need != Need::kNever) mask(std::min<std::size_t>(count, 3) - 1, need);
+}
+
+void SecretFinder::tags() {
+  for (auto at = text_.find('>'); at != kNone; at = text_.find('>', at + 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && at - begin < kMaxName && is_name(text_[begin - 1])) --begin;
+    if (begin == 0 || begin == at || (text_[begin - 1] != '<' && text_[begin - 1] != ':')) continue;
+    const std::size_t end = std::min(text_.find('<', at), text_.size());
+    if (end != text_.size() && text_.substr(end, 2) != "</") continue;
+    const Need need = rules_.need_of(text_.substr(begin, at - begin));
+    if (need > Need::kRandom) add_if(at + 1, end, need);
   }
 }
 

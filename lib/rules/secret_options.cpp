@@ -29,7 +29,7 @@ bool SecretScan::program_option(Command& command, std::string_view name, const T
       known = true;
       return;
     }
-    const bool named = is_any_of(option.names, name);
+    const bool named = is_any_of(option.names, name) || (option.assigned && value_begin != 0 && !name.starts_with('-'));
     if (option.stdin_secret) {
       command.reads = command.reads || named;
       return;
@@ -92,6 +92,13 @@ bool SecretScan::joined_option(Command& command, std::string_view word, const To
 
 void SecretScan::end_command(Command& command, std::size_t at) {
   const bool pipe = text_[at] == '|' && text_.substr(at, 2) != "||" && (at == 0 || text_[at - 1] != '|');
+  if (printed_ && text_[at] == ')') {
+    printed_ = false;
+    if (command.echoes) {
+      piped_end_ = at;
+      mask_piped();
+    }
+  }
   if (command.echoes && pipe) {
     piped_end_ = at;
   } else {
@@ -114,12 +121,13 @@ void SecretScan::mask_piped() {
     while (begin < end && !is_space(text_[begin])) ++begin;
     strip();
   }
-  add_if(begin, end, Need::kAny);
+  add_if(begin, end, Need::kNotPlain);
 }
 
 void SecretScan::walk() {
   pending_ = false;
   covered_ = 0;
+  printed_ = false;
   piped_begin_ = piped_end_ = 0;
   Command command(rules_);
   char open = 0;
@@ -145,12 +153,15 @@ void SecretScan::walk() {
       }
     }
     if (!is_word(c) || background || is_and(at)) {
-      at += is_and(at) ? 2U : 1U;
+      // "\n" of printf
+      const bool escaped = c == '\\' && at + 1 < text_.size() && std::string_view("nrt").find(text_[at + 1]) != kNone;
+      at += is_and(at) || (escaped && open != 0) ? 2U : 1U;
       continue;
     }
     std::size_t end = at;
     while (end < text_.size() && is_word(text_[end]) && !is_and(end)) ++end;
-    if (text_.substr(at, end - at) == "<<<") {
+    if (const auto sign = text_.substr(at, end - at);
+        sign == "<<<" || (sign.size() == 4 && is_digit(c) && sign.ends_with("<<<"))) {
       if (command.reads) expect({Need::kAny});
       at = end;
       continue;
@@ -158,10 +169,15 @@ void SecretScan::walk() {
     const bool waited = pending_;
     const std::size_t before = ranges_.size();
     pending_ = false;
-    if (waited) shell_value(at, open, expected_);
+    if (waited && text_.substr(at, 2) == "<(") {
+      printed_ = true;
+    } else if (waited) {
+      shell_value(at, open, expected_);
+    }
     // A value in quotes belongs to the word, so "--x=" ends where its quote begins.
     const bool consumed = waited && ranges_.size() > before && c != '-';
     const bool echoes = command.echoes;
+    if (echoes && c == '>' && open == 0) written(at);
     // An option of argv has been looked at as a whole, with the program that it belongs to.
     const bool done = at == 0 && c == '-' && place_ == secret_values::Place::kWord;
     if (!consumed && !done) token(command, {at, end, false, open});

@@ -48,6 +48,8 @@ class SecretRules {
     std::string before;         ///< Only what is before the last of these characters is secret, if there is one.
     std::size_t argument = 0;   ///< Which word behind the subcommand is secret, from 1; options are not counted.
     bool keywords = false;      ///< A word that is the name of a secret is followed by its value.
+    bool assigned = false;      ///< Each word NAME=VALUE behind the subcommand gives a secret.
+    bool first = false;         ///< The program must be the first word of its command.
     bool leading = false;       ///< Only options before the first other word.
     bool stdin_secret = false;  ///< With one of `names`, or without any, a secret is read from a pipe.
   };
@@ -62,19 +64,22 @@ class SecretRules {
   };
 
   Need need_of(std::string_view name) const;
-  /// Whether a name of which the beginning was cut off may be a secret's.
-  bool may_end_name(std::string_view name) const;
+  /// Of a name of which the beginning was cut off.
+  Need need_of_end(std::string_view name) const;
 
   std::vector<Option> options_;
   std::unordered_map<std::string, OptionSet, secret_text::Hash, std::equal_to<>> programs_;
   OptionSet any_program_{};
+  OptionSet first_word_{};  ///< Those whose program must be the first word.
   Names wrappers_, shells_;
   std::unordered_map<std::string, Need, secret_text::Hash, std::equal_to<>> parts_;
   std::vector<std::string> endings_;  ///< Of words that are written together, such as "dbpassword".
   Names except_last_, except_first_;
-  Names parameters_, headers_, schemes_, plain_urls_, calls_;
+  Names parameters_, headers_, schemes_, plain_urls_, login_urls_, calls_;
   SecretValues values_;
-  std::vector<std::string> url_segments_, url_rests_, setters_;
+  std::vector<std::string> url_segments_, url_rests_, setters_, connects_;
+  Names pair_logins_, pair_users_, pair_passwords_, pair_names_, pair_values_;
+  std::vector<std::string> except_ends_;  ///< Ends of names that say where a secret is.
   std::vector<Shape> shapes_;
   std::array<bool, 256> shape_begins_{};  ///< Which bytes a shape begins with: most words have none.
 };

@@ -51,7 +51,7 @@ std::size_t SecretScan::word(std::string& text) {
     if (need != Need::kNever) expect({.need = need, .scheme = true});
   }
   // Of the name of an option only the end is left; its value is the next word.
-  if (std::size_t begin = 0; ends_cut_name(text_, begin) && rules_.may_end_name(text_.substr(begin))) {
+  if (std::size_t begin = 0; ends_cut_name(text_, begin) && rules_.need_of_end(text_.substr(begin)) > Need::kRandom) {
     expect({Need::kNotPlain});
   }
   // "-P api_key:x"
@@ -84,6 +84,8 @@ void SecretScan::value(std::size_t begin, std::size_t end, const Value& how) {
     add(begin + blank + 1, end);
     return;
   }
+  // Who logs in at a URL is in it.
+  if (how.after.starts_with(':') && text.find("://") != kNone) return;
   if (!how.after.empty()) {
     const auto at = text.find_first_of(how.after);
     // "/@db": no user, and no password.
@@ -92,6 +94,8 @@ void SecretScan::value(std::size_t begin, std::size_t end, const Value& how) {
       return;
     }
     if (at == kNone || (text[at] == '/' && (at == 0 || text[0] == '@'))) return;
+    // "-u TOKEN:", "-u TOKEN:x-oauth-basic"
+    if (how.after.starts_with(':') && secret_values::is_random(text.substr(0, at))) add(begin, begin + at);
     begin += at + 1;
   }
   if (!how.before.empty()) {
@@ -188,7 +192,8 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
   const bool assigns = equals < word.size() && (word[equals] == '=' || word[equals] == ':');
   const bool bare = equals == word.size();
   std::string_view name = word.substr(0, equals);
-  command.skip = false;
+  command.skip = command.user_next = command.name_next = false;
+  command.reads = command.reads || reads_secret(name);
   command.long_option = bare && word.size() > 2 && word.starts_with("--");
   for_each_option(command, [&](const Option& option, std::uint8_t& progress) {
     if (progress < option.subcommands.size()) {
@@ -200,6 +205,7 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
     }
   });
   if ((assigns || bare) && program_option(command, name, token, assigns ? token.begin + equals + 1 : 0)) return;
+  if ((assigns || bare) && pair_option(command, name, token, assigns ? token.begin + equals + 1 : 0)) return;
   const bool dashes = name.starts_with("--");
   while (name.starts_with('-')) name.remove_prefix(1);
   Need need = name.size() > 1 ? rules_.need_of(name) : Need::kNever;
@@ -217,7 +223,7 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
     assignment(command, token, word, sign);
   } else if (bare && need != Need::kNever) {
     expect({need});
-  } else if (bare && word.size() == 2 && std::string_view("kKtTpPwW").find(word[1]) != kNone) {
+  } else if (bare && word.size() == 2 && std::string_view("aAkKtTpPwW").find(word[1]) != kNone) {
     // Many programs take a key or a token so; only what can be nothing else is one.
     expect({Need::kToken});
   }
@@ -249,19 +255,31 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
   const std::string_view name = word.substr(begin, end - begin);
   const std::size_t from = token.begin + equals + 1;
   if (from >= text_.size()) return;
+  // "sum(up{token=": what is in there is looked at as a script.
+  if (token.whole && begin > 0 && std::string_view("({[,\"'").find(word[begin - 1]) != kNone) return;
+  if (is_label(token.begin)) return;
+  // "token=" of a text.
+  if (!token.whole && is_quote(text_[from]) && token.begin > 0 && text_[token.begin - 1] == text_[from]) return;
   if (program_option(command, name, token, from)) return;
   Need need = rules_.need_of(name);
   if (!token.whole && need != Need::kNever && is_code(token.begin, from)) return;
   // Of the name only the end is left.
-  if (need <= Need::kRandom && word.substr(0, begin).ends_with(kCut) && rules_.may_end_name(name)) need = Need::kText;
+  if (need <= Need::kRandom && word.substr(0, begin).ends_with(kCut)) {
+    const std::size_t part = std::min(name.find_first_of("_-."), name.size());
+    need = std::max({need, std::min(rules_.need_of_end(name), Need::kText), rules_.need_of(name.substr(part))});
+  }
   // "key==x" of HTTPie; of pip a version follows.
   if (need != Need::kNever && text_[from] == '=' && token.whole) {
     value(from + 1, token.end, {Need::kRandom});
     return;
   }
+  // "-F key=DB_PASSWORD -F value=x"
+  if (name == "key" || name == "name") command.named = rules_.need_of(text_.substr(from, token.end - from));
+  if (name == "value" && command.named > Need::kRandom) need = Need::kNotPlain;
   if (need != Need::kNever && text_[from] != '=') {
     if (token.whole) {
-      value(from, before_next_name(from, token.end), {need});
+      const auto close = is_quote(text_[from]) ? text_.find(text_[from], from + 1) : kNone;
+      value(from, close == kNone ? before_next_name(from, token.end) : close + 1, {need});
     } else {
       shell_value(from, token.open, {need});
     }
@@ -278,6 +296,7 @@ void SecretScan::argument(Command& command, const Token& token, std::string_view
     command.skip = false;
     return;
   }
+  pair_argument(command, word, behind_option);
   // The last part of "//registry/:_authToken".
   std::size_t from = word.size();
   while (from > 0 && word.size() - from < kMaxName && is_name(word[from - 1])) --from;
@@ -319,9 +338,12 @@ void SecretScan::program(Command& command, std::string_view word) {
   command.wrapped = command.wrapped || rules_.wrappers_.contains(base);
   command.shell = command.shell || rules_.shells_.contains(base);
   if (!command.started) command.echoes = base == "echo" || base == "printf";
+  command.tees = command.tees || base == "tee";
   const auto hit = rules_.programs_.find(base);
   if (hit == rules_.programs_.end()) return;
-  for (std::size_t i = 0; i < command.programs.size(); ++i) command.programs[i] |= hit->second[i];
+  for (std::size_t i = 0; i < command.programs.size(); ++i) {
+    command.programs[i] |= command.started ? hit->second[i] & ~rules_.first_word_[i] : hit->second[i];
+  }
   for_each_option(command, [&](const Option& option, std::uint8_t&) {
     if (option.stdin_secret && option.names.empty() && option.subcommands.empty()) command.reads = true;
   });

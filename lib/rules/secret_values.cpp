@@ -22,6 +22,17 @@ constexpr std::size_t kLongestConstant = 11;
 
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
+/// 32 or 40 hexadecimal digits; a container's ID has 12 or 64.
+bool is_digest_or_key(std::string_view value) {
+  return (value.size() == 32 || value.size() == 40) && std::all_of(value.begin(), value.end(), is_hex) &&
+         std::any_of(value.begin(), value.end(), is_digit) && !std::all_of(value.begin(), value.end(), is_digit);
+}
+
+bool is_half_random(std::string_view value) {
+  return value.size() >= 6 && std::all_of(value.begin(), value.end(), is_alnum) &&
+         std::any_of(value.begin(), value.end(), is_digit) && !std::all_of(value.begin(), value.end(), is_digit);
+}
+
 bool is_uuid(std::string_view value) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   if (value.size() != kForm.size()) return false;
@@ -94,7 +105,8 @@ bool is_random(std::string_view value) {
     if (kind != 3 && before != 3 && kind != before && !(before == 0 && kind == 1)) ++changes;
     before = kind;
   }
-  if (is_uuid(value)) return false;
+  // The fingerprint of a key.
+  if (is_uuid(value) || (value.starts_with("0x") && value.size() <= 42)) return false;
   // A digest or a key: who asks knows the name before it.
   if (hex == value.size()) return value.size() >= 32 && lowers != 0 && uppers == 0 && digits != 0;
   if (others * 5 > value.size() || dots > 2) return false;
@@ -152,6 +164,11 @@ bool SecretValues::is_plain(std::string_view value, Place place) const {
       value.starts_with("https://") || value.starts_with("http://")) {
     return true;
   }
+  // An expression that is searched for.
+  if (value.find(".*") != kNone || value.find("[^") != kNone || value.find("(?") != kNone) return true;
+  for (const std::string_view kind : {"\\s", "\\S", "\\w", "\\d"}) {
+    if (value.find(kind) != kNone) return true;
+  }
   // A list or an object: what is secret in it has a name of its own.
   return (value[0] == '[' && value.back() == ']') || (value[0] == '{' && value.back() == '}');
 }
@@ -159,8 +176,16 @@ bool SecretValues::is_plain(std::string_view value, Place place) const {
 bool SecretValues::is_secret(std::string_view value, Need need, Place place) const {
   if (value.empty() || need == Need::kNever) return false;
   if (need == Need::kAny) return !is_variable(value, place) && !is_elsewhere(value);
+  if (const auto cut = value.find(kCut); cut != kNone && cut != 0) {
+    // Of half a secret less can be told.
+    value = value.substr(0, cut);
+    if (need <= Need::kRandom) return is_half_random(value) && !is_path(value);
+    if (need == Need::kWord) need = Need::kText;
+  }
   if (need == Need::kToken) {
     // Nothing but its looks says that it is one.
+    if (is_digest_or_key(value)) return true;
+    value = value.substr(0, value.find_last_not_of('=') + 1);
     return value.size() >= 20 && value.find_first_of(".=/:%~-") == kNone &&
            std::any_of(value.begin(), value.end(), is_upper) && std::any_of(value.begin(), value.end(), is_lower) &&
            is_random(value);
