@@ -71,7 +71,7 @@ void SecretFinder::assignments() {
     }
     const Name name = name_before(end);
     if (name.begin == name.end) continue;
-    if (is_label(name.begin)) continue;
+    if (!name.apart && is_label(name.begin)) continue;
     const std::string_view word = text_.substr(name.begin, name.end - name.begin);
     Need need = rules_.need_of(word);
     if (!colon && word.ends_with("key") &&
@@ -84,6 +84,16 @@ void SecretFinder::assignments() {
       std::size_t value = from;
       const auto [begin, close] = quoted_text(value);
       named = begin != 0 ? rules_.need_of(text_.substr(begin, close - begin)) : Need::kNever;
+    }
+    // curl's "user = me:x"
+    if (!colon && (word == "user" || word == "userpwd")) {
+      std::size_t value = from;
+      while (value < text_.size() && is_blank(text_[value])) ++value;
+      std::size_t end = value + (value < text_.size() && is_quote(text_[value]) ? 1 : 0);
+      while (end < text_.size() && is_name(text_[end])) ++end;
+      if (end < text_.size() && text_[end] == ':' && end > value) {
+        add_if(end + 1, std::min(text_.find_first_of("\"' \n,)", end), text_.size()), Need::kWord);
+      }
     }
     if (need != Need::kNever) assigned(name, from, colon, need);
   }
@@ -224,10 +234,13 @@ void SecretFinder::call(std::string_view name, const std::vector<Argument>& argu
     // "Client('https://h', 'x')"
     if (first.find("://") != kNone) mask(1, Need::kRandom);
     // "Client('https://h', 'me', 'x')"
-    const auto is_url = [&](std::size_t i) { return text(i).find("://") != kNone; };
-    if (count >= 3 && (is_url(count - 3) || (count >= 4 && is_url(count - 4)))) mask(count - 1, Need::kWord);
+    for (std::size_t i = 0; i + 2 < count; ++i) {
+      if (text(i).find("://") != kNone) mask(i + 2, Need::kWord);
+    }
+    // "Credentials.new('id', 'x')"
+    if (need != Need::kNever) mask(1, Need::kRandom);
   }
-  if (rules_.calls_.contains(function)) {
+  if (rules_.calls_.contains(function) || function.ends_with("login")) {
     for (std::size_t i = 0; i < count; ++i) {
       if (arguments[i].position == 1) mask(i, Need::kNotPlain);
     }
@@ -253,6 +266,31 @@ void SecretFinder::call(std::string_view name, const std::vector<Argument>& argu
   if (count >= 2 && rules_.need_of(first) > Need::kRandom) return mask(1, rules_.need_of(first));
   // "set_password('service', 'me', 'x')"
   if (need != Need::kNever) mask(std::min<std::size_t>(count, 3) - 1, need);
+}
+
+void SecretFinder::substitutions() {
+  for (auto at = text_.find('s'); at != kNone; at = text_.find('s', at + 1)) {
+    if (at + 1 >= text_.size() || std::string_view("/|#,@").find(text_[at + 1]) == kNone) continue;
+    if (at > 0 && !is_space(text_[at - 1]) && !is_quote(text_[at - 1]) && text_[at - 1] != ';') continue;
+    const std::size_t first = at + 2;
+    const std::string_view near = text_.substr(0, at + kCall);
+    const std::size_t middle = near.find(text_[at + 1], first);
+    const std::size_t last = middle == kNone ? kNone : near.find(text_[at + 1], middle + 1);
+    if (last == kNone) continue;
+    const std::string_view pattern = text_.substr(first, middle - first);
+    bool secret = false;
+    for (std::size_t begin = 0; begin < pattern.size() && !secret;) {
+      std::size_t end = begin;
+      while (end < pattern.size() && is_name(pattern[end])) ++end;
+      secret = rules_.need_of(pattern.substr(begin, end - begin)) > Need::kRandom;
+      begin = end + 1;
+    }
+    if (!secret) continue;
+    // "password=x": what is behind the sign.
+    std::size_t from = middle + 1;
+    if (const auto sign = text_.substr(from, last - from).find_last_of("=: \"'"); sign != kNone) from += sign + 1;
+    add_if(from, last, Need::kWord);
+  }
 }
 
 void SecretFinder::tags() {

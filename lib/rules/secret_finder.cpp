@@ -15,6 +15,7 @@ void SecretFinder::find() {
     calls();
   }
   tags();
+  substitutions();
   parameters();
   urls();
   logins();
@@ -110,12 +111,19 @@ void SecretFinder::colons() {
 }
 
 void SecretFinder::parameters() {
+  std::string_view user = "?";
   for (std::size_t at = text_.find_first_of("?&"); at != kNone; at = text_.find_first_of("?&", at + 1)) {
     std::size_t end = at + 1;
     while (end < text_.size() && end - at <= kMaxName && is_name(text_[end])) ++end;
     if (end >= text_.size() || text_[end] != '=') continue;
     const std::string_view name = text_.substr(at + 1, end - at - 1);
-    const Need need = rules_.parameters_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
+    Need need = rules_.parameters_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
+    // "?u=me&p=x"
+    if (name == "p" && text_.substr(0, at).ends_with(user)) need = Need::kWord;
+    if (name == "u" || name == "user") {
+      const std::size_t next = std::min(text_.find('&', end), text_.size());
+      user = text_.substr(at + 1, next - at - 1);
+    }
     if (need == Need::kNever) continue;
     std::size_t to = end + 1;
     const auto ends = [](char c) { return c == '&' || c == '#' || is_space(c) || is_quote(c); };

@@ -68,6 +68,8 @@ class SecretFinder {
   /// The quoted arguments behind `at`, until one that has a name; what is no text is passed over.
   std::vector<Argument> quoted_arguments(std::size_t at) const;
   void call(std::string_view name, const std::vector<Argument>& arguments);
+  /// "s/@PASSWORD@/x/" of sed
+  void substitutions();
   /// "<password>x</password>"
   void tags();
   /// What is between quotes at `at`, or nothing; `at` moves behind it.

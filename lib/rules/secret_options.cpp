@@ -130,6 +130,12 @@ void SecretScan::walk() {
   printed_ = false;
   piped_begin_ = piped_end_ = 0;
   Command command(rules_);
+  if (place_ == secret_values::Place::kWord) {
+    // "h=db,u=me,p=x": what the program's options are, these may be.
+    command.part = true;
+    command.programs = outer_.programs;
+    command.progress = outer_.progress;
+  }
   char open = 0;
   for (std::size_t at = 0; at < text_.size();) {
     const char c = text_[at];
@@ -180,6 +186,7 @@ void SecretScan::walk() {
     if (echoes && c == '>' && open == 0) written(at);
     // An option of argv has been looked at as a whole, with the program that it belongs to.
     const bool done = at == 0 && c == '-' && place_ == secret_values::Place::kWord;
+    if (!command.started) command.quoted = open != 0;
     if (!consumed && !done) token(command, {at, end, false, open});
     if (command.echoes && !echoes) piped_begin_ = end;
     if (command.reads) mask_piped();

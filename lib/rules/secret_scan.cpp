@@ -290,6 +290,7 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
 }
 
 void SecretScan::argument(Command& command, const Token& token, std::string_view word) {
+  if (command.part) return;
   const bool behind_option = command.long_option;
   command.long_option = false;
   if (command.skip) {
@@ -342,7 +343,7 @@ void SecretScan::program(Command& command, std::string_view word) {
   const auto hit = rules_.programs_.find(base);
   if (hit == rules_.programs_.end()) return;
   for (std::size_t i = 0; i < command.programs.size(); ++i) {
-    command.programs[i] |= command.started ? hit->second[i] & ~rules_.first_word_[i] : hit->second[i];
+    command.programs[i] |= command.started || command.quoted ? hit->second[i] & ~rules_.first_word_[i] : hit->second[i];
   }
   for_each_option(command, [&](const Option& option, std::uint8_t&) {
     if (option.stdin_secret && option.names.empty() && option.subcommands.empty()) command.reads = true;

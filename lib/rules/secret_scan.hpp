@@ -42,6 +42,8 @@ class SecretScan : private SecretFinder {
     bool reads = false;        ///< A secret is read from a pipe.
     bool echoes = false;
     bool tees = false;
+    bool quoted = false;                   ///< Its first word is in quotes.
+    bool part = false;                     ///< A word of a command, cut at its commas and such.
     bool user_next = false, user = false;  ///< An option is followed by a user; has named one.
     bool name_next = false;                ///< An option is followed by the name of what another one gives.
     Need named = Need::kNever;             ///< Of that name.
