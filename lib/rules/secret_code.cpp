@@ -89,10 +89,11 @@ void SecretFinder::assignments() {
     if (!colon && (word == "user" || word == "userpwd")) {
       std::size_t value = from;
       while (value < text_.size() && is_blank(text_[value])) ++value;
-      std::size_t end = value + (value < text_.size() && is_quote(text_[value]) ? 1 : 0);
-      while (end < text_.size() && is_name(text_[end])) ++end;
-      if (end < text_.size() && text_[end] == ':' && end > value) {
-        add_if(end + 1, std::min(text_.find_first_of("\"' \n,)", end), text_.size()), Need::kWord);
+      std::size_t close = value + (value < text_.size() && is_quote(text_[value]) ? 1 : 0);
+      while (close < text_.size() && is_name(text_[close])) ++close;
+      if (close + 1 < text_.size() && text_[close] == ':' && close > value && text_[close + 1] != ':' &&
+          !is_space(text_[close + 1])) {
+        add_if(close + 1, std::min(text_.find_first_of("\"' \n,)", close), text_.size()), Need::kWord);
       }
     }
     if (need != Need::kNever) assigned(name, from, colon, need);
@@ -167,7 +168,7 @@ void SecretFinder::phrases() {
     if (end > 0 && text_[end - 1] == '\\') --end;
     const std::size_t blanks = end;
     while (end > 0 && blanks - end < kBlanks && (is_space(text_[end - 1]) || text_[end - 1] == '(')) --end;
-    if (end == blanks) continue;
+    if (end == blanks || end == 0) continue;
     // '["db"]["password"] "x"'
     const Name name = name_before(end);
     const bool member = text_[end - 1] == ']' && name.quoted &&
@@ -179,8 +180,9 @@ void SecretFinder::phrases() {
   }
   // Oracle: IDENTIFIED BY tiger
   const std::string text = lower(text_);
+  const bool sql = text.find("user ") != kNone || text.find("grant ") != kNone || text.find("role ") != kNone;
   constexpr std::string_view kBy = "identified by ";
-  for (auto at = text.find(kBy); at != kNone; at = text.find(kBy, at + 1)) {
+  for (auto at = sql ? text.find(kBy) : kNone; at != kNone; at = text.find(kBy, at + 1)) {
     const std::size_t from = at + kBy.size();
     const std::size_t to = std::min(text.find_first_of(" \n\t;\"'", from), text.size());
     if (text.substr(from, to - from) != "values") add_if(from, to, Need::kAny);
@@ -286,6 +288,9 @@ void SecretFinder::substitutions() {
       begin = end + 1;
     }
     if (!secret) continue;
+    // "\\1XXX" hides one, "REDACTED", too.
+    const std::string_view by = text_.substr(middle + 1, last - middle - 1);
+    if (by.find_first_of("\\&") != kNone || std::none_of(by.begin(), by.end(), is_lower)) continue;
     // "password=x": what is behind the sign.
     std::size_t from = middle + 1;
     if (const auto sign = text_.substr(from, last - from).find_last_of("=: \"'"); sign != kNone) from += sign + 1;

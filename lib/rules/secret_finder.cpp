@@ -118,6 +118,7 @@ void SecretFinder::parameters() {
     if (end >= text_.size() || text_[end] != '=') continue;
     const std::string_view name = text_.substr(at + 1, end - at - 1);
     Need need = rules_.parameters_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
+    if (rules_.parameter_hints_.contains(lower(name))) need = std::max(need, Need::kRandom);
     // "?u=me&p=x"
     if (name == "p" && text_.substr(0, at).ends_with(user)) need = Need::kWord;
     if (name == "u" || name == "user") {
@@ -190,6 +191,8 @@ void SecretFinder::logins() {
     if (colon == kNone || colon == 0 || at + 1 >= text_.size() || !is_alnum(text_[at + 1])) continue;
     const std::string_view user = text_.substr(begin, colon);
     const bool image = text_.substr(at + 1).starts_with("sha256:");
+    // "Module::call(@list)"
+    if (text_[begin + colon + 1] == ':' || text_[at - 1] == '(') continue;
     if (!image && std::all_of(user.begin(), user.end(), is_name) && !rules_.login_urls_.contains(lower(user))) {
       add_if(begin + colon + 1, at, Need::kWord);
     }

@@ -130,12 +130,7 @@ void SecretScan::walk() {
   printed_ = false;
   piped_begin_ = piped_end_ = 0;
   Command command(rules_);
-  if (place_ == secret_values::Place::kWord) {
-    // "h=db,u=me,p=x": what the program's options are, these may be.
-    command.part = true;
-    command.programs = outer_.programs;
-    command.progress = outer_.progress;
-  }
+  command.part = place_ == secret_values::Place::kWord;
   char open = 0;
   for (std::size_t at = 0; at < text_.size();) {
     const char c = text_[at];

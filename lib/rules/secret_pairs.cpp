@@ -57,6 +57,28 @@ bool SecretScan::pair_option(Command& command, std::string_view name, const Toke
   return true;
 }
 
+void SecretScan::joined_password(Command& command, std::string_view word, const Token& token) {
+  if (!command.user) return;
+  for (const std::string& password : rules_.pair_passwords_) {
+    if (word.size() < password.size() + 4 || !word.starts_with(password)) continue;
+    const std::string_view value = word.substr(password.size());
+    bool plain = value.find('=') != kNone;
+    for_each_option(command,
+                    [&](const Option& option, std::uint8_t) { plain = plain || is_any_of(option.plain, password); });
+    if (!plain) set_value(token.begin + password.size(), token, {Need::kWord});
+  }
+}
+
+void SecretScan::named_word(std::string_view word) {
+  const auto blank = word.find(' ');
+  if (blank == kNone || blank > kMaxName || word.find(' ', blank + 1) != kNone || word.find('\n') != kNone) return;
+  const std::string_view name = word.substr(0, blank);
+  const bool compound = name.find_first_of("_-.") != kNone;
+  if (compound && std::all_of(name.begin(), name.end(), is_name) && rules_.need_of(name) > Need::kText) {
+    add_if(blank + 1, word.size(), Need::kWord);
+  }
+}
+
 void SecretScan::pair_argument(Command& command, std::string_view word, bool behind_option) {
   if (command.name_next || (command.started && !behind_option)) {
     const Need need = word == "secret" || word == "secrets" ? Need::kNotPlain : rules_.need_of(last_part(word));

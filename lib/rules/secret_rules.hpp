@@ -43,6 +43,7 @@ class SecretRules {
     std::vector<std::string> joined;       ///< The value follows in the same word at once.
     std::vector<std::string> plain;        ///< Have the name of a secret, and are none.
     std::vector<std::string> valued;       ///< Their value is no argument.
+    std::string within;                    ///< Must be in the same word of argv.
     std::string flags;                     ///< Letters that may stand between '-' and the letter of one of `names`.
     std::string after;                     ///< Only what follows the first of these characters is secret, if not empty.
     std::string before;         ///< Only what is before the last of these characters is secret, if there is one.
@@ -70,12 +71,12 @@ class SecretRules {
   std::vector<Option> options_;
   std::unordered_map<std::string, OptionSet, secret_text::Hash, std::equal_to<>> programs_;
   OptionSet any_program_{};
-  OptionSet first_word_{};  ///< Those whose program must be the first word.
+  OptionSet conditional_{};  ///< Those with `first` or `within`.
   Names wrappers_, shells_;
   std::unordered_map<std::string, Need, secret_text::Hash, std::equal_to<>> parts_;
   std::vector<std::string> endings_;  ///< Of words that are written together, such as "dbpassword".
   Names except_last_, except_first_;
-  Names parameters_, headers_, schemes_, plain_urls_, login_urls_, calls_;
+  Names parameters_, parameter_hints_, headers_, schemes_, plain_urls_, login_urls_, calls_;
   SecretValues values_;
   std::vector<std::string> url_segments_, url_rests_, setters_, connects_;
   Names pair_logins_, pair_users_, pair_passwords_, pair_names_, pair_values_;

@@ -42,7 +42,10 @@ class SecretRulesReader {
       insert(table, "wrappers", rules_.wrappers_);
       insert(table, "shells", rules_.shells_);
     });
-    each(root, "parameter", {"names", "test"}, [&](const toml::table& t) { insert(t, "names", rules_.parameters_); });
+    each(root, "parameter", {"names", "hints", "test"}, [&](const toml::table& table) {
+      insert(table, "names", rules_.parameters_);
+      insert(table, "hints", rules_.parameter_hints_);
+    });
     each(root, "header", {"names", "schemes", "test"}, [&](const toml::table& table) {
       insert(table, "names", rules_.headers_);
       insert(table, "schemes", rules_.schemes_);
@@ -72,7 +75,7 @@ class SecretRulesReader {
     });
     each(root, "option",
          {"programs", "subcommand", "names", "joined", "plain", "valued", "flags", "after", "before", "argument",
-          "keywords", "assigned", "first", "leading", "stdin", "test"},
+          "keywords", "assigned", "first", "within", "leading", "stdin", "test"},
          [&](const toml::table& table) { read_option(table); });
     each(root, "shape", {"prefixes", "min", "chars", "contains", "test"},
          [&](const toml::table& table) { read_shape(table); });
@@ -116,6 +119,7 @@ class SecretRulesReader {
     option.joined = strings(table, "joined");
     option.plain = strings(table, "plain");
     option.valued = strings(table, "valued");
+    option.within = read_string(table, "within", false, mistakes_);
     option.flags = read_string(table, "flags", false, mistakes_);
     option.after = read_string(table, "after", false, mistakes_);
     option.before = read_string(table, "before", false, mistakes_);
@@ -142,7 +146,7 @@ class SecretRulesReader {
       (program == "*" ? rules_.any_program_ : rules_.programs_[program])[index / 64] |= std::uint64_t{1}
                                                                                         << (index % 64);
     }
-    if (option.first) rules_.first_word_[index / 64] |= std::uint64_t{1} << (index % 64);
+    if (option.first || !option.within.empty()) rules_.conditional_[index / 64] |= std::uint64_t{1} << (index % 64);
     rules_.options_.push_back(std::move(option));
   }
 

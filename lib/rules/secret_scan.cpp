@@ -45,6 +45,7 @@ std::size_t SecretScan::word(std::string& text) {
     script_next_ = text_.size() > 1 && text_[0] == '-' && text_[1] != '-' && text_.back() == 'c';
   }
   place_ = place;
+  named_word(text_);
   if (const auto colon = text_.size() - 1; text_.ends_with(':') && is_any_name(text_.substr(0, colon))) {
     const std::string_view name = text_.substr(0, colon);
     const Need need = rules_.headers_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
@@ -194,6 +195,7 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
   std::string_view name = word.substr(0, equals);
   command.skip = command.user_next = command.name_next = false;
   command.reads = command.reads || reads_secret(name);
+  joined_password(command, word, token);
   command.long_option = bare && word.size() > 2 && word.starts_with("--");
   for_each_option(command, [&](const Option& option, std::uint8_t& progress) {
     if (progress < option.subcommands.size()) {
@@ -260,7 +262,8 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
   if (is_label(token.begin)) return;
   // "token=" of a text.
   if (!token.whole && is_quote(text_[from]) && token.begin > 0 && text_[token.begin - 1] == text_[from]) return;
-  if (program_option(command, name, token, from)) return;
+  // "h=db,u=me,p=x": what the program's options are, these may be.
+  if (program_option(command.part ? outer_ : command, name, token, from)) return;
   Need need = rules_.need_of(name);
   if (!token.whole && need != Need::kNever && is_code(token.begin, from)) return;
   // Of the name only the end is left.
@@ -290,7 +293,6 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
 }
 
 void SecretScan::argument(Command& command, const Token& token, std::string_view word) {
-  if (command.part) return;
   const bool behind_option = command.long_option;
   command.long_option = false;
   if (command.skip) {
@@ -342,8 +344,15 @@ void SecretScan::program(Command& command, std::string_view word) {
   command.tees = command.tees || base == "tee";
   const auto hit = rules_.programs_.find(base);
   if (hit == rules_.programs_.end()) return;
-  for (std::size_t i = 0; i < command.programs.size(); ++i) {
-    command.programs[i] |= command.started || command.quoted ? hit->second[i] & ~rules_.first_word_[i] : hit->second[i];
+  for (std::size_t part = 0; part < command.programs.size(); ++part) {
+    std::uint64_t set = hit->second[part];
+    for (std::uint64_t left = set & rules_.conditional_[part]; left != 0; left &= left - 1) {
+      const auto bit = static_cast<std::size_t>(std::countr_zero(left));
+      const Option& option = rules_.options_[part * 64 + bit];
+      const bool first = !command.started && !command.quoted;
+      if ((option.first && !first) || text_.find(option.within) == kNone) set &= ~(std::uint64_t{1} << bit);
+    }
+    command.programs[part] |= set;
   }
   for_each_option(command, [&](const Option& option, std::uint8_t&) {
     if (option.stdin_secret && option.names.empty() && option.subcommands.empty()) command.reads = true;

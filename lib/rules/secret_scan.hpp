@@ -83,6 +83,10 @@ class SecretScan : private SecretFinder {
 
   /// What one option says about another: "-u me -p x", "--name db_password --value x".
   bool pair_option(Command& command, std::string_view name, const Token& token, std::size_t value_begin);
+  /// "-u me -px"
+  void joined_password(Command& command, std::string_view word, const Token& token);
+  /// "_gpg_passphrase x" as one word of argv
+  void named_word(std::string_view word);
   void pair_argument(Command& command, std::string_view word, bool behind_option);
   /// "password_stdin", "--passwd-on-stdin"
   bool reads_secret(std::string_view word) const;

@@ -81,7 +81,7 @@ bool is_variable(std::string_view value, Place place) {
   if (value[0] == '<' && last == '>') return true;
   if (value.starts_with("{{") || value.starts_with("%(") || value.starts_with("${") || value.starts_with("$("))
     return true;
-  if (value[0] == '`' && place == Place::kScript) return true;
+  if (value[0] == '`' && (place == Place::kScript || last == '`')) return true;
   if (value[0] == '{' && last == '}') return true;
   if (value[0] == '%' && last == '%') return true;
   if (value[0] != '$') return false;
