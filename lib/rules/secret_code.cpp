@@ -79,11 +79,14 @@ void SecretFinder::assignments() {
       need = Need::kNotPlain;
     }
     // <property name="password" value="x"/>
-    if (!colon && word == "value") need = std::max(need, named);
-    if (!colon && (word == "name" || word == "key")) {
-      std::size_t value = from;
-      const auto [begin, close] = quoted_text(value);
-      named = begin != 0 ? rules_.need_of(text_.substr(begin, close - begin)) : Need::kNever;
+    // "name: DB_PASSWORD", "value: x" of YAML
+    if (word == "value") need = std::max(need, named);
+    if (word == "name" || word == "key") {
+      std::size_t begin = from;
+      while (begin < text_.size() && (is_blank(text_[begin]) || is_quote(text_[begin]))) ++begin;
+      std::size_t close = begin;
+      while (close < text_.size() && close - begin < kMaxName && is_name(text_[close])) ++close;
+      named = rules_.need_of(text_.substr(begin, close - begin));
     }
     // curl's "user = me:x"
     if (!colon && (word == "user" || word == "userpwd")) {
@@ -127,6 +130,8 @@ void SecretFinder::assigned(const Name& name, std::size_t from, bool colon, Need
     while (line > 0 && name.begin - line < kBlanks * 4 && (is_blank(text_[line - 1]) || text_[line - 1] == '-')) --line;
     const char before = line == 0 ? '\n' : text_[line - 1];
     const bool member = before == '{' || before == ',';
+    // "${PASSWORD:?not set}"
+    if (before == '{' && line > 1 && text_[line - 2] == '$') return;
     if (before != '\n' && !member) return;
     if (!member) {
       end = std::min(text_.find('\n', from), text_.size());
@@ -247,6 +252,12 @@ void SecretFinder::call(std::string_view name, const std::vector<Argument>& argu
       if (arguments[i].position == 1) mask(i, Need::kNotPlain);
     }
     return;
+  }
+  if (function.starts_with("send")) {
+    // pexpect: "expect('assword:'); sendline('x')"
+    const std::size_t at = arguments[0].begin;
+    const std::string before = lower(text_.substr(at > 96 ? at - 96 : 0, std::min<std::size_t>(at, 96)));
+    if (before.find("assword") != kNone || before.find("assphrase") != kNone) return mask(0, Need::kNotPlain);
   }
   const auto ends = [&](const std::string& end) { return function.ends_with(end); };
   if (std::any_of(rules_.connects_.begin(), rules_.connects_.end(), ends)) {

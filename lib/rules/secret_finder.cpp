@@ -76,11 +76,15 @@ void SecretFinder::colons() {
           rules_.need_of_end(name) > Need::kRandom || std::any_of(rules_.headers_.begin(), rules_.headers_.end(), ends);
     }
     if (quoted && name == "value") need = named;
+    // {"auths": {"registry": {"auth": "x"}}}
+    if (quoted && name == "auth") need = Need::kWord;
     const bool names = quoted && (name == "name" || name == "key");
     if (!header && !(quoted && (need != Need::kNever || names))) continue;
     std::size_t from = colon + 1;
     while (from < text_.size() && (is_space(text_[from]) || text_[from] == '\\')) ++from;
     if (from < covered_ || from >= text_.size()) continue;
+    // What is in an object has a name of its own.
+    if (quoted && !names && text_[from] == '{') continue;
     const char around = begin > 0 && is_quote(text_[begin - 1]) && !quoted ? text_[begin - 1] : '\0';
     char stop = around;
     if (is_quote(text_[from])) stop = text_[from++];

@@ -211,6 +211,8 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
   const bool dashes = name.starts_with("--");
   while (name.starts_with('-')) name.remove_prefix(1);
   Need need = name.size() > 1 ? rules_.need_of(name) : Need::kNever;
+  // Who logs in has a password; "--pass" alone counts, too.
+  if (need == Need::kWord && command.user) need = Need::kText;
   if (!dashes && assigns && name.size() > 2) need = std::max(need, rules_.need_of(name.substr(1)));
   if (assigns) {
     const std::size_t begin = token.begin + equals + 1;
@@ -260,6 +262,8 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
   // "sum(up{token=": what is in there is looked at as a script.
   if (token.whole && begin > 0 && std::string_view("({[,\"'").find(word[begin - 1]) != kNone) return;
   if (is_label(token.begin)) return;
+  // "(token=)"
+  if (!token.whole && text_[from] == ')') return;
   // "token=" of a text.
   if (!token.whole && is_quote(text_[from]) && token.begin > 0 && text_[token.begin - 1] == text_[from]) return;
   // "h=db,u=me,p=x": what the program's options are, these may be.
@@ -324,6 +328,10 @@ void SecretScan::argument(Command& command, const Token& token, std::string_view
     }
   });
   if (secret) return;
+  // "login TOKEN", "token set TOKEN"
+  if ((command.user || command.named > Need::kText) && !command.wrapped) {
+    value(token.begin, token.end, {Need::kToken});
+  }
   if (const Need need = rules_.need_of(word.substr(from)); keyword || need > Need::kText) {
     if (keyword && need != Need::kNever) expect({need});
     // Of a program that is not known, what follows must look like a secret.

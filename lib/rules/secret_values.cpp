@@ -175,6 +175,8 @@ bool SecretValues::is_plain(std::string_view value, Place place) const {
 
 bool SecretValues::is_secret(std::string_view value, Need need, Place place) const {
   if (value.empty() || need == Need::kNever) return false;
+  // "!" and "*" lock an account.
+  if (value.size() <= 2 && std::none_of(value.begin(), value.end(), is_alnum)) return false;
   if (need == Need::kAny) return !is_variable(value, place) && !is_elsewhere(value);
   if (const auto cut = value.find(kCut); cut != kNone && cut != 0) {
     // Of half a secret less can be told.
