@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kBlanks = 16;
 /// How long the arguments of a call may be.
 constexpr std::size_t kCall = 512;
+/// How long what is between two tags may be.
+constexpr std::size_t kTag = 4096;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -314,7 +316,10 @@ void SecretFinder::tags() {
     std::size_t begin = at;
     while (begin > 0 && at - begin < kMaxName && is_name(text_[begin - 1])) --begin;
     if (begin == 0 || begin == at || (text_[begin - 1] != '<' && text_[begin - 1] != ':')) continue;
-    const std::size_t end = std::min(text_.find('<', at), text_.size());
+    // A bound keeps it linear.
+    const std::string_view near = text_.substr(0, at + kTag);
+    const std::size_t end = std::min(near.find('<', at), near.size());
+    if (end == near.size() && end != text_.size()) continue;
     if (end != text_.size() && text_.substr(end, 2) != "</") continue;
     const Need need = rules_.need_of(text_.substr(begin, at - begin));
     if (need > Need::kRandom) add_if(at + 1, end, need);

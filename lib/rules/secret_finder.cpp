@@ -126,7 +126,7 @@ void SecretFinder::parameters() {
     // "?u=me&p=x"
     if (name == "p" && text_.substr(0, at).ends_with(user)) need = Need::kWord;
     if (name == "u" || name == "user") {
-      const std::size_t next = std::min(text_.find('&', end), text_.size());
+      const std::size_t next = std::min(text_.substr(0, end + kMaxName).find('&', end), text_.size());
       user = text_.substr(at + 1, next - at - 1);
     }
     if (need == Need::kNever) continue;

@@ -19,6 +19,9 @@ bool ends_cut_name(std::string_view word, std::size_t& begin) {
   return true;
 }
 
+/// How much of a word is searched for what a rule wants in it.
+constexpr std::size_t kLooked = 4096;
+
 bool is_any_name(std::string_view text) { return std::all_of(text.begin(), text.end(), is_name); }
 
 }  // namespace
@@ -358,7 +361,8 @@ void SecretScan::program(Command& command, std::string_view word) {
       const auto bit = static_cast<std::size_t>(std::countr_zero(left));
       const Option& option = rules_.options_[part * 64 + bit];
       const bool first = !command.started && !command.quoted;
-      if ((option.first && !first) || text_.find(option.within) == kNone) set &= ~(std::uint64_t{1} << bit);
+      if ((option.first && !first) || text_.substr(0, kLooked).find(option.within) == kNone)
+        set &= ~(std::uint64_t{1} << bit);
     }
     command.programs[part] |= set;
   }
