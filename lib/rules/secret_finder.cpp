@@ -14,8 +14,11 @@ void SecretFinder::find() {
     phrases();
     calls();
   }
+  tags();
+  substitutions();
   parameters();
   urls();
+  logins();
   shapes();
   pem();
   cut();
@@ -62,13 +65,26 @@ void SecretFinder::colons() {
     const bool attached = name.starts_with("-h");
     if (attached) name.erase(0, 2);
     Need need = rules_.need_of(text_.substr(begin, end - begin));
-    const bool header = rules_.headers_.contains(name) || (name.starts_with("x-") && need > Need::kRandom);
+    // Headers of services' own names are more often a secret's than other names.
+    const bool own =
+        name.starts_with("x-") && (need > Need::kRandom || name.ends_with("-key") || name.ends_with("-auth"));
+    bool header = rules_.headers_.contains(name) || (own && need != Need::kNever);
+    // Of the name only the end is left.
+    if (!header && name.size() > 3 && text_.substr(0, begin).ends_with(kCut)) {
+      const auto ends = [&](const std::string& known) { return known.ends_with(name); };
+      header =
+          rules_.need_of_end(name) > Need::kRandom || std::any_of(rules_.headers_.begin(), rules_.headers_.end(), ends);
+    }
     if (quoted && name == "value") need = named;
+    // {"auths": {"registry": {"auth": "x"}}}
+    if (quoted && name == "auth") need = Need::kWord;
     const bool names = quoted && (name == "name" || name == "key");
     if (!header && !(quoted && (need != Need::kNever || names))) continue;
     std::size_t from = colon + 1;
     while (from < text_.size() && (is_space(text_[from]) || text_[from] == '\\')) ++from;
     if (from < covered_ || from >= text_.size()) continue;
+    // What is in an object has a name of its own.
+    if (quoted && !names && text_[from] == '{') continue;
     const char around = begin > 0 && is_quote(text_[begin - 1]) && !quoted ? text_[begin - 1] : '\0';
     char stop = around;
     if (is_quote(text_[from])) stop = text_[from++];
@@ -89,7 +105,7 @@ void SecretFinder::colons() {
       if (scheme < to && text_[scheme] == ' ' && rules_.schemes_.contains(lower(text_.substr(from, scheme - from)))) {
         from = scheme + 1;
       }
-      need = Need::kNotPlain;
+      need = need == Need::kRandom && !rules_.headers_.contains(name) ? Need::kWord : Need::kNotPlain;
     }
     if (to > from && text_[to - 1] == '\\') --to;
     // A number that stands for itself is no text, and counts something.
@@ -99,12 +115,20 @@ void SecretFinder::colons() {
 }
 
 void SecretFinder::parameters() {
+  std::string_view user = "?";
   for (std::size_t at = text_.find_first_of("?&"); at != kNone; at = text_.find_first_of("?&", at + 1)) {
     std::size_t end = at + 1;
     while (end < text_.size() && end - at <= kMaxName && is_name(text_[end])) ++end;
     if (end >= text_.size() || text_[end] != '=') continue;
     const std::string_view name = text_.substr(at + 1, end - at - 1);
-    const Need need = rules_.parameters_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
+    Need need = rules_.parameters_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
+    if (rules_.parameter_hints_.contains(lower(name))) need = std::max(need, Need::kRandom);
+    // "?u=me&p=x"
+    if (name == "p" && text_.substr(0, at).ends_with(user)) need = Need::kWord;
+    if (name == "u" || name == "user") {
+      const std::size_t next = std::min(text_.substr(0, end + kMaxName).find('&', end), text_.size());
+      user = text_.substr(at + 1, next - at - 1);
+    }
     if (need == Need::kNever) continue;
     std::size_t to = end + 1;
     const auto ends = [](char c) { return c == '&' || c == '#' || is_space(c) || is_quote(c); };
@@ -131,11 +155,17 @@ void SecretFinder::urls() {
     }
     const std::size_t end = std::min(text_.substr(0, chunk_end).find_first_of("/?#\"'<>,", begin), chunk_end);
     const std::string_view authority = text_.substr(begin, end - begin);
-    const auto colon = authority.find(':');
+    // A ':' behind the '@' is that of a port.
+    const auto colon = authority.substr(0, authority.rfind('@')).find(':');
     url_path(begin, chunk_end);
     if (const auto at = authority.rfind('@'); at != kNone && colon == kNone) {
       // A token that stands for the user.
       if (secret_values::is_random(authority.substr(0, at))) add(begin, begin + at);
+    }
+    if (const auto cut = authority.find(kCut);
+        cut != kNone && cut >= 14 && authority.substr(0, cut).find_first_of(".:-@") == kNone) {
+      // A token that stands for the user, and has been cut.
+      add_if(begin, begin + cut + kCut.size(), Need::kRandom);
     }
     if (colon == kNone || authority.starts_with('[')) continue;
     if (const auto at = authority.rfind('@'); at != kNone) {
@@ -150,6 +180,25 @@ void SecretFinder::urls() {
       add(from, last_at);
     } else if (chunk_end == text_.size()) {
       add(from, chunk_end);
+    }
+  }
+}
+
+void SecretFinder::logins() {
+  for (auto at = text_.find('@'); at != kNone; at = text_.find('@', at + 1)) {
+    const auto is_end = [](char c) {
+      return is_space(c) || is_quote(c) || c == '/' || c == '=' || c == ',' || c == '@';
+    };
+    std::size_t begin = at;
+    while (begin > 0 && at - begin < kMaxName && !is_end(text_[begin - 1])) --begin;
+    const auto colon = text_.substr(begin, at - begin).find(':');
+    if (colon == kNone || colon == 0 || at + 1 >= text_.size() || !is_alnum(text_[at + 1])) continue;
+    const std::string_view user = text_.substr(begin, colon);
+    const bool image = text_.substr(at + 1).starts_with("sha256:");
+    // "Module::call(@list)"
+    if (text_[begin + colon + 1] == ':' || text_[at - 1] == '(') continue;
+    if (!image && std::all_of(user.begin(), user.end(), is_name) && !rules_.login_urls_.contains(lower(user))) {
+      add_if(begin + colon + 1, at, Need::kWord);
     }
   }
 }
@@ -188,7 +237,7 @@ void SecretFinder::shapes() {
       std::size_t to = from;
       while (to < text_.size() && shape.set[static_cast<unsigned char>(text_[to])]) ++to;
       tried[i] = to;
-      const bool at_end = to == text_.size();
+      const bool at_end = to == text_.size() || text_.substr(to).starts_with(kCut);
       const std::size_t min = maybe_cut_ && at_end && shape.prefix.size() >= 4 ? 1 : shape.min;
       if (to - from < min) continue;
       const bool contains = text_.substr(from, to - from).find(shape.contains) != kNone;
@@ -222,9 +271,9 @@ void SecretFinder::cut() {
   while (begin > 0 && is_part(text_[begin - 1])) --begin;
   while (end < text_.size() && is_part(text_[end])) ++end;
   // A folder's digest has no capitals.
-  const auto is_token = [](std::string_view part) {
+  const auto is_token = [&](std::string_view part) {
     return std::any_of(part.begin(), part.end(), is_upper) && std::any_of(part.begin(), part.end(), is_lower) &&
-           secret_values::is_random(part) && !secret_values::is_path(part);
+           secret_values::is_random(part) && !rules_.values_.is_path(part);
   };
   const bool file = end < text_.size() && text_[end] == '.' && end - after < 32;
   if (!file && is_token(text_.substr(after, end - after))) add(cut, end);

@@ -12,10 +12,6 @@ namespace {
 
 bool is_word(char c) { return !is_space(c) && std::string_view("\"';|()`\\{},").find(c) == kNone; }
 
-bool holds(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// "8080:80": a port of a container.
 bool is_ports(std::string_view text) {
   return text.find(':') != kNone &&
@@ -29,11 +25,11 @@ bool SecretScan::program_option(Command& command, std::string_view name, const T
   const std::string_view word = text_.substr(token.begin, token.end - token.begin);
   for_each_option(command, [&](const Option& option, std::uint8_t progress) {
     if (!is_active(option, progress)) return;
-    if (holds(option.plain, name)) {
+    if (is_any_of(option.plain, name)) {
       known = true;
       return;
     }
-    const bool named = holds(option.names, name);
+    const bool named = is_any_of(option.names, name) || (option.assigned && value_begin != 0 && !name.starts_with('-'));
     if (option.stdin_secret) {
       command.reads = command.reads || named;
       return;
@@ -64,8 +60,8 @@ void SecretScan::clustered_option(const Option& option, std::string_view word, c
   const char key[] = {'-', word[at], '\0'};
   const Value how{Need::kAny, option.after, option.before};
   if (at + 1 == word.size()) {
-    if (holds(option.names, key)) expect(how);
-  } else if (holds(option.joined, key)) {
+    if (is_any_of(option.names, key)) expect(how);
+  } else if (is_any_of(option.joined, key)) {
     set_value(token.begin + at + 1, token, how);
   }
 }
@@ -96,6 +92,13 @@ bool SecretScan::joined_option(Command& command, std::string_view word, const To
 
 void SecretScan::end_command(Command& command, std::size_t at) {
   const bool pipe = text_[at] == '|' && text_.substr(at, 2) != "||" && (at == 0 || text_[at - 1] != '|');
+  if (printed_ && text_[at] == ')') {
+    printed_ = false;
+    if (command.echoes) {
+      piped_end_ = at;
+      mask_piped();
+    }
+  }
   if (command.echoes && pipe) {
     piped_end_ = at;
   } else {
@@ -118,14 +121,16 @@ void SecretScan::mask_piped() {
     while (begin < end && !is_space(text_[begin])) ++begin;
     strip();
   }
-  if (begin < end && secret_values::is_secret(text_.substr(begin, end - begin), Need::kAny, place_)) add(begin, end);
+  add_if(begin, end, Need::kNotPlain);
 }
 
 void SecretScan::walk() {
   pending_ = false;
   covered_ = 0;
+  printed_ = false;
   piped_begin_ = piped_end_ = 0;
   Command command(rules_);
+  command.part = place_ == secret_values::Place::kWord;
   char open = 0;
   for (std::size_t at = 0; at < text_.size();) {
     const char c = text_[at];
@@ -149,12 +154,15 @@ void SecretScan::walk() {
       }
     }
     if (!is_word(c) || background || is_and(at)) {
-      at += is_and(at) ? 2U : 1U;
+      // "\n" of printf
+      const bool escaped = c == '\\' && at + 1 < text_.size() && std::string_view("nrt").find(text_[at + 1]) != kNone;
+      at += is_and(at) || (escaped && open != 0) ? 2U : 1U;
       continue;
     }
     std::size_t end = at;
     while (end < text_.size() && is_word(text_[end]) && !is_and(end)) ++end;
-    if (text_.substr(at, end - at) == "<<<") {
+    if (const auto sign = text_.substr(at, end - at);
+        sign == "<<<" || (sign.size() == 4 && is_digit(c) && sign.ends_with("<<<"))) {
       if (command.reads) expect({Need::kAny});
       at = end;
       continue;
@@ -162,12 +170,18 @@ void SecretScan::walk() {
     const bool waited = pending_;
     const std::size_t before = ranges_.size();
     pending_ = false;
-    if (waited) shell_value(at, open, expected_);
+    if (waited && text_.substr(at, 2) == "<(") {
+      printed_ = true;
+    } else if (waited) {
+      shell_value(at, open, expected_);
+    }
     // A value in quotes belongs to the word, so "--x=" ends where its quote begins.
     const bool consumed = waited && ranges_.size() > before && c != '-';
     const bool echoes = command.echoes;
+    if (echoes && c == '>' && open == 0) written(at);
     // An option of argv has been looked at as a whole, with the program that it belongs to.
     const bool done = at == 0 && c == '-' && place_ == secret_values::Place::kWord;
+    if (!command.started) command.quoted = open != 0;
     if (!consumed && !done) token(command, {at, end, false, open});
     if (command.echoes && !echoes) piped_begin_ = end;
     if (command.reads) mask_piped();

@@ -34,6 +34,10 @@ Need SecretRules::need_of(std::string_view name) const {
   const std::string_view view(flat.data(), size);
   const auto end_of = [&](std::size_t word) { return word + 1 < words ? starts[word + 1] - 1 : size; };
   if (except_first_.contains(view.substr(0, end_of(0)))) return Need::kNever;
+  if (std::any_of(except_ends_.begin(), except_ends_.end(),
+                  [&](const std::string& end) { return view.ends_with(end); })) {
+    return Need::kRandom;
+  }
   const bool excepted = except_last_.contains(view.substr(starts[words - 1]));
   Need need = Need::kNever;
   for (std::size_t from = 0; from < words; ++from) {
@@ -42,11 +46,16 @@ Need SecretRules::need_of(std::string_view name) const {
     for (std::size_t to = from; to < words && to < from + 3; ++to) {
       if (excepted && to + 1 != words) continue;
       const std::string_view part = view.substr(starts[from], end_of(to) - starts[from]);
-      const auto hit = parts_.find(part);
+      auto hit = parts_.find(part);
+      // "password2"
+      if (hit == parts_.end() && is_digit(part.back())) {
+        hit = parts_.find(part.substr(0, part.find_last_not_of("0123456789") + 1));
+        if (hit != parts_.end() && hit->second != Need::kNotPlain) hit = parts_.end();
+      }
       if (hit == parts_.end() || (from > 0 && except_first_.contains(before))) continue;
       // "pass-through" and "token_embedding" go on with what it is of; "token_1" does not.
       const bool last = to + 1 == words || (to + 2 == words && is_digit(view[starts[words - 1]]));
-      if (hit->second != Need::kText || last) need = std::max(need, hit->second);
+      need = std::max(need, hit->second != Need::kText || last ? hit->second : Need::kRandom);
     }
     if (excepted && from + 1 != words) continue;
     const std::string_view word = view.substr(starts[from], end_of(from) - starts[from]);
@@ -57,11 +66,14 @@ Need SecretRules::need_of(std::string_view name) const {
   return need == Need::kText && words == 1 ? Need::kWord : need;
 }
 
-bool SecretRules::may_end_name(std::string_view name) const {
-  if (name.empty() || name.size() > 16) return false;
+Need SecretRules::need_of_end(std::string_view name) const {
+  Need need = Need::kNever;
+  if (name.empty() || name.size() > 16) return need;
   const std::string end = lower(name);
-  return std::any_of(parts_.begin(), parts_.end(),
-                     [&](const auto& part) { return part.second > Need::kRandom && part.first.ends_with(end); });
+  for (const auto& [part, its] : parts_) {
+    if (part.ends_with(end)) need = std::max(need, its);
+  }
+  return need;
 }
 
 std::size_t SecretRules::mask(std::vector<std::string>& argv) const {

@@ -6,13 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "rules/secret_text.hpp"
 #include "rules/secret_values.hpp"
 
 namespace tracer::internal {
@@ -35,11 +34,7 @@ class SecretRules {
   friend class SecretFinder;
   friend class SecretScan;
 
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
-  };
-  using Names = std::unordered_set<std::string, Hash, std::equal_to<>>;
+  using Names = secret_text::Names;
 
   /// What is secret in the words of certain programs.
   struct Option {
@@ -48,11 +43,14 @@ class SecretRules {
     std::vector<std::string> joined;       ///< The value follows in the same word at once.
     std::vector<std::string> plain;        ///< Have the name of a secret, and are none.
     std::vector<std::string> valued;       ///< Their value is no argument.
+    std::string within;                    ///< Must be in the same word of argv.
     std::string flags;                     ///< Letters that may stand between '-' and the letter of one of `names`.
     std::string after;                     ///< Only what follows the first of these characters is secret, if not empty.
     std::string before;         ///< Only what is before the last of these characters is secret, if there is one.
     std::size_t argument = 0;   ///< Which word behind the subcommand is secret, from 1; options are not counted.
     bool keywords = false;      ///< A word that is the name of a secret is followed by its value.
+    bool assigned = false;      ///< Each word NAME=VALUE behind the subcommand gives a secret.
+    bool first = false;         ///< The program must be the first word of its command.
     bool leading = false;       ///< Only options before the first other word.
     bool stdin_secret = false;  ///< With one of `names`, or without any, a secret is read from a pipe.
   };
@@ -67,18 +65,22 @@ class SecretRules {
   };
 
   Need need_of(std::string_view name) const;
-  /// Whether a name of which the beginning was cut off may be a secret's.
-  bool may_end_name(std::string_view name) const;
+  /// Of a name of which the beginning was cut off.
+  Need need_of_end(std::string_view name) const;
 
   std::vector<Option> options_;
-  std::unordered_map<std::string, OptionSet, Hash, std::equal_to<>> programs_;
+  std::unordered_map<std::string, OptionSet, secret_text::Hash, std::equal_to<>> programs_;
   OptionSet any_program_{};
+  OptionSet conditional_{};  ///< Those with `first` or `within`.
   Names wrappers_, shells_;
-  std::unordered_map<std::string, Need, Hash, std::equal_to<>> parts_;
+  std::unordered_map<std::string, Need, secret_text::Hash, std::equal_to<>> parts_;
   std::vector<std::string> endings_;  ///< Of words that are written together, such as "dbpassword".
   Names except_last_, except_first_;
-  Names parameters_, headers_, schemes_, plain_urls_, calls_;
-  std::vector<std::string> url_segments_, url_rests_;
+  Names parameters_, parameter_hints_, headers_, schemes_, plain_urls_, login_urls_, calls_;
+  SecretValues values_;
+  std::vector<std::string> url_segments_, url_rests_, setters_, connects_;
+  Names pair_logins_, pair_users_, pair_passwords_, pair_names_, pair_values_;
+  std::vector<std::string> except_ends_;  ///< Ends of names that say where a secret is.
   std::vector<Shape> shapes_;
   std::array<bool, 256> shape_begins_{};  ///< Which bytes a shape begins with: most words have none.
 };

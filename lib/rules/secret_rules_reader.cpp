@@ -25,9 +25,10 @@ class SecretRulesReader {
   std::vector<SecretExample>& examples() { return examples_; }
 
   void read(const toml::table& root) {
-    check_keys(root, "the file", {"schema", "name", "option", "command", "parameter", "header", "url", "call", "shape"},
+    check_keys(root, "the file",
+               {"schema", "name", "option", "command", "parameter", "header", "url", "call", "shape", "value", "pair"},
                mistakes_);
-    each(root, "name", {"parts", "counts", "hints", "endings", "except_last", "except_first", "test"},
+    each(root, "name", {"parts", "counts", "hints", "endings", "except_last", "except_first", "except_ends", "test"},
          [&](const toml::table& table) {
            insert_parts(table, "hints", Need::kRandom);
            insert_parts(table, "counts", Need::kText);
@@ -35,25 +36,46 @@ class SecretRulesReader {
            for (std::string& ending : strings(table, "endings")) rules_.endings_.push_back(std::move(ending));
            insert(table, "except_last", rules_.except_last_);
            insert(table, "except_first", rules_.except_first_);
+           for (std::string& end : strings(table, "except_ends")) rules_.except_ends_.push_back(std::move(end));
          });
     each(root, "command", {"wrappers", "shells", "test"}, [&](const toml::table& table) {
       insert(table, "wrappers", rules_.wrappers_);
       insert(table, "shells", rules_.shells_);
     });
-    each(root, "parameter", {"names", "test"}, [&](const toml::table& t) { insert(t, "names", rules_.parameters_); });
+    each(root, "parameter", {"names", "hints", "test"}, [&](const toml::table& table) {
+      insert(table, "names", rules_.parameters_);
+      insert(table, "hints", rules_.parameter_hints_);
+    });
     each(root, "header", {"names", "schemes", "test"}, [&](const toml::table& table) {
       insert(table, "names", rules_.headers_);
       insert(table, "schemes", rules_.schemes_);
     });
-    each(root, "url", {"plain", "segments", "rests", "test"}, [&](const toml::table& table) {
+    each(root, "url", {"plain", "logins", "segments", "rests", "test"}, [&](const toml::table& table) {
       insert(table, "plain", rules_.plain_urls_);
+      insert(table, "logins", rules_.login_urls_);
       for (std::string& text : strings(table, "segments")) rules_.url_segments_.push_back(std::move(text));
       for (std::string& text : strings(table, "rests")) rules_.url_rests_.push_back(std::move(text));
     });
-    each(root, "call", {"names", "test"}, [&](const toml::table& table) { insert(table, "names", rules_.calls_); });
+    each(root, "call", {"names", "setters", "connects", "test"}, [&](const toml::table& table) {
+      insert(table, "names", rules_.calls_);
+      for (std::string& text : strings(table, "setters")) rules_.setters_.push_back(std::move(text));
+      for (std::string& text : strings(table, "connects")) rules_.connects_.push_back(std::move(text));
+    });
+    each(root, "pair", {"logins", "users", "passwords", "names", "values", "test"}, [&](const toml::table& table) {
+      insert(table, "logins", rules_.pair_logins_);
+      for (std::string& text : strings(table, "users")) rules_.pair_users_.insert(std::move(text));
+      for (std::string& text : strings(table, "passwords")) rules_.pair_passwords_.insert(std::move(text));
+      for (std::string& text : strings(table, "names")) rules_.pair_names_.insert(std::move(text));
+      for (std::string& text : strings(table, "values")) rules_.pair_values_.insert(std::move(text));
+    });
+    each(root, "value", {"constants", "files", "folders", "test"}, [&](const toml::table& table) {
+      insert(table, "constants", rules_.values_.constants_);
+      insert(table, "files", rules_.values_.files_);
+      for (std::string& text : strings(table, "folders")) rules_.values_.folders_.insert(std::move(text));
+    });
     each(root, "option",
          {"programs", "subcommand", "names", "joined", "plain", "valued", "flags", "after", "before", "argument",
-          "keywords", "leading", "stdin", "test"},
+          "keywords", "assigned", "first", "within", "leading", "stdin", "test"},
          [&](const toml::table& table) { read_option(table); });
     each(root, "shape", {"prefixes", "min", "chars", "contains", "test"},
          [&](const toml::table& table) { read_shape(table); });
@@ -71,7 +93,7 @@ class SecretRulesReader {
   std::vector<std::string> strings(const toml::table& table, std::string_view key) {
     return read_strings(table, key, false, mistakes_);
   }
-  void insert(const toml::table& table, std::string_view key, SecretRules::Names& names) {
+  void insert(const toml::table& table, std::string_view key, Names& names) {
     for (const std::string& text : strings(table, key)) {
       // Names are compared in lower case, so others could never match.
       if (lower(text) != text) mistakes_.add(line_of(*table.get(key)), fmt::format("\"{}\" must be lower case", text));
@@ -80,7 +102,7 @@ class SecretRulesReader {
   }
 
   void insert_parts(const toml::table& table, std::string_view key, Need need) {
-    SecretRules::Names names;
+    Names names;
     insert(table, key, names);
     for (const std::string& name : names) rules_.parts_[name] = std::max(rules_.parts_[name], need);
   }
@@ -97,6 +119,7 @@ class SecretRulesReader {
     option.joined = strings(table, "joined");
     option.plain = strings(table, "plain");
     option.valued = strings(table, "valued");
+    option.within = read_string(table, "within", false, mistakes_);
     option.flags = read_string(table, "flags", false, mistakes_);
     option.after = read_string(table, "after", false, mistakes_);
     option.before = read_string(table, "before", false, mistakes_);
@@ -104,12 +127,14 @@ class SecretRulesReader {
     if (argument < 0 || argument > 9) mistakes_.add(line_of(table), "option: \"argument\" must be from 1 to 9");
     option.argument = static_cast<std::size_t>(argument);
     option.keywords = read_flag(table, "keywords", mistakes_);
+    option.assigned = read_flag(table, "assigned", mistakes_);
+    option.first = read_flag(table, "first", mistakes_);
     option.leading = read_flag(table, "leading", mistakes_);
     option.stdin_secret = read_flag(table, "stdin", mistakes_);
     const auto programs = strings(table, "programs");
     if (programs.empty()) mistakes_.add(line_of(table), "option: \"programs\" is missing or empty");
     if (option.names.empty() && option.joined.empty() && option.plain.empty() && option.argument == 0 &&
-        !option.keywords && !option.stdin_secret) {
+        !option.keywords && !option.assigned && !option.stdin_secret) {
       mistakes_.add(line_of(table), "option: neither \"names\" nor any other key says what is secret");
     }
     const std::size_t index = rules_.options_.size();
@@ -121,6 +146,7 @@ class SecretRulesReader {
       (program == "*" ? rules_.any_program_ : rules_.programs_[program])[index / 64] |= std::uint64_t{1}
                                                                                         << (index % 64);
     }
+    if (option.first || !option.within.empty()) rules_.conditional_[index / 64] |= std::uint64_t{1} << (index % 64);
     rules_.options_.push_back(std::move(option));
   }
 

@@ -19,6 +19,9 @@ bool ends_cut_name(std::string_view word, std::size_t& begin) {
   return true;
 }
 
+/// How much of a word is searched for what a rule wants in it.
+constexpr std::size_t kLooked = 4096;
+
 bool is_any_name(std::string_view text) { return std::all_of(text.begin(), text.end(), is_name); }
 
 }  // namespace
@@ -26,46 +29,45 @@ bool is_any_name(std::string_view text) { return std::all_of(text.begin(), text.
 std::size_t SecretScan::word(std::string& text) {
   text_ = text;
   ranges_.clear();
-  place_ = text_.find_first_of(" \n\t") == kNone ? secret_values::Place::kWord : secret_values::Place::kScript;
-  const bool script = script_next_ && place_ == secret_values::Place::kScript;
+  using secret_values::Place;
+  const Place place = text_.find_first_of(" \n\t") == kNone ? Place::kWord : Place::kScript;
+  const bool script = script_next_ && place == Place::kScript;
   script_next_ = false;
   const bool waited = pending_;
   const Value how = expected_;
   pending_ = false;
   const Token all{0, text_.size(), true, 0};
-  if (waited) {
-    place_ = secret_values::Place::kWord;
-    value(0, text_.size(), how);
-    place_ = text_.find_first_of(" \n\t") == kNone ? secret_values::Place::kWord : secret_values::Place::kScript;
-  }
+  // No shell looks at a word of argv.
+  place_ = Place::kWord;
+  if (waited) value(0, text_.size(), how);
   const bool consumed = waited && !ranges_.empty();
   if (script || (consumed && !text_.starts_with('-'))) {
     outer_.long_option = false;
   } else {
-    const auto place = std::exchange(place_, secret_values::Place::kWord);
     token(outer_, all);
-    place_ = place;
     script_next_ = text_.size() > 1 && text_[0] == '-' && text_[1] != '-' && text_.back() == 'c';
   }
+  place_ = place;
+  named_word(text_);
   if (const auto colon = text_.size() - 1; text_.ends_with(':') && is_any_name(text_.substr(0, colon))) {
     const std::string_view name = text_.substr(0, colon);
     const Need need = rules_.headers_.contains(lower(name)) ? Need::kNotPlain : rules_.need_of(name);
-    if (need != Need::kNever) expect({need, {}, {}, Need::kNever, true});
+    if (need != Need::kNever) expect({.need = need, .scheme = true});
   }
   // Of the name of an option only the end is left; its value is the next word.
-  if (std::size_t begin = 0; ends_cut_name(text_, begin) && rules_.may_end_name(text_.substr(begin))) {
-    expect(plain_value(Need::kNotPlain));
+  if (std::size_t begin = 0; ends_cut_name(text_, begin) && rules_.need_of_end(text_.substr(begin)) > Need::kRandom) {
+    expect({Need::kNotPlain});
   }
   // "-P api_key:x"
-  if (const auto colon = text_.substr(0, kMaxName).find(':'); colon != kNone && place_ == secret_values::Place::kWord &&
+  if (const auto colon = text_.substr(0, kMaxName).find(':'); colon != kNone && place_ == Place::kWord &&
                                                               is_any_name(text_.substr(0, colon)) &&
                                                               rules_.need_of(text_.substr(0, colon)) > Need::kRandom) {
-    value(colon + 1, text_.size(), plain_value(Need::kRandom));
+    value(colon + 1, text_.size(), {Need::kRandom});
   }
   if (text_ == "=" || text_ == ":") {
     if (last_name_.need > Need::kRandom) expect(last_name_);
   }
-  last_name_ = plain_value(text_.size() <= kMaxName && is_any_name(text_) ? rules_.need_of(text_) : Need::kNever);
+  last_name_ = Value{text_.size() <= kMaxName && is_any_name(text_) ? rules_.need_of(text_) : Need::kNever};
   const bool pending = pending_;
   const Value expected = expected_;
   walk();
@@ -86,21 +88,25 @@ void SecretScan::value(std::size_t begin, std::size_t end, const Value& how) {
     add(begin + blank + 1, end);
     return;
   }
+  // Who logs in at a URL is in it.
+  if (how.after.starts_with(':') && text.find("://") != kNone) return;
   if (!how.after.empty()) {
     const auto at = text.find_first_of(how.after);
     // "/@db": no user, and no password.
     if (at == kNone && how.otherwise != Need::kNever) {
-      value(begin, end, plain_value(how.otherwise));
+      value(begin, end, {how.otherwise});
       return;
     }
     if (at == kNone || (text[at] == '/' && (at == 0 || text[0] == '@'))) return;
+    // "-u TOKEN:", "-u TOKEN:x-oauth-basic"
+    if (how.after.starts_with(':') && secret_values::is_random(text.substr(0, at))) add(begin, begin + at);
     begin += at + 1;
   }
   if (!how.before.empty()) {
     const auto at = text_.substr(begin, end - begin).find_last_of(how.before);
     if (at != kNone) end = begin + at;
   }
-  if (begin < end && secret_values::is_secret(text_.substr(begin, end - begin), how.need, place_)) add(begin, end);
+  add_if(begin, end, how.need);
 }
 
 bool SecretScan::is_next_name(std::size_t at) const {
@@ -190,25 +196,30 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
   const bool assigns = equals < word.size() && (word[equals] == '=' || word[equals] == ':');
   const bool bare = equals == word.size();
   std::string_view name = word.substr(0, equals);
-  command.skip = false;
+  command.skip = command.user_next = command.name_next = false;
+  command.reads = command.reads || reads_secret(name);
+  joined_password(command, word, token);
   command.long_option = bare && word.size() > 2 && word.starts_with("--");
   for_each_option(command, [&](const Option& option, std::uint8_t& progress) {
     if (progress < option.subcommands.size()) {
       const std::string& flag = option.subcommands[progress];
       const bool letter = flag.size() == 2 && flag[0] == '-' && word.size() > 1 && word[1] != '-' && bare;
       if (word == flag || (letter && word.find(flag[1], 1) != kNone)) ++progress;
-    } else if (bare && std::find(option.valued.begin(), option.valued.end(), word) != option.valued.end()) {
+    } else if (bare && is_any_of(option.valued, word)) {
       command.skip = true;
     }
   });
   if ((assigns || bare) && program_option(command, name, token, assigns ? token.begin + equals + 1 : 0)) return;
+  if ((assigns || bare) && pair_option(command, name, token, assigns ? token.begin + equals + 1 : 0)) return;
   const bool dashes = name.starts_with("--");
   while (name.starts_with('-')) name.remove_prefix(1);
   Need need = name.size() > 1 ? rules_.need_of(name) : Need::kNever;
+  // Who logs in has a password; "--pass" alone counts, too.
+  if (need == Need::kWord && command.user) need = Need::kText;
   if (!dashes && assigns && name.size() > 2) need = std::max(need, rules_.need_of(name.substr(1)));
   if (assigns) {
     const std::size_t begin = token.begin + equals + 1;
-    if (need != Need::kNever) set_value(begin, token, plain_value(need));
+    if (need != Need::kNever) set_value(begin, token, {need});
     // "--env=TOKEN=x": what follows is a word of its own.
     if (need <= Need::kText && token.depth < 4 && begin < token.end) {
       this->token(command, {begin, token.end, token.whole, token.open, token.depth + 1});
@@ -218,10 +229,10 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
     // "--//registry/:_authToken=x"
     assignment(command, token, word, sign);
   } else if (bare && need != Need::kNever) {
-    expect(plain_value(need));
-  } else if (bare && word.size() == 2 && std::string_view("kKtTpPwW").find(word[1]) != kNone) {
+    expect({need});
+  } else if (bare && word.size() == 2 && std::string_view("aAkKtTpPwW").find(word[1]) != kNone) {
     // Many programs take a key or a token so; only what can be nothing else is one.
-    expect(plain_value(Need::kToken));
+    expect({Need::kToken});
   }
 }
 
@@ -251,21 +262,36 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
   const std::string_view name = word.substr(begin, end - begin);
   const std::size_t from = token.begin + equals + 1;
   if (from >= text_.size()) return;
-  if (program_option(command, name, token, from)) return;
+  // "sum(up{token=": what is in there is looked at as a script.
+  if (token.whole && begin > 0 && std::string_view("({[,\"'").find(word[begin - 1]) != kNone) return;
+  if (is_label(token.begin)) return;
+  // "(token=)"
+  if (!token.whole && text_[from] == ')') return;
+  // "token=" of a text.
+  if (!token.whole && is_quote(text_[from]) && token.begin > 0 && text_[token.begin - 1] == text_[from]) return;
+  // "h=db,u=me,p=x": what the program's options are, these may be.
+  if (program_option(command.part ? outer_ : command, name, token, from)) return;
   Need need = rules_.need_of(name);
   if (!token.whole && need != Need::kNever && is_code(token.begin, from)) return;
   // Of the name only the end is left.
-  if (need <= Need::kRandom && word.substr(0, begin).ends_with(kCut) && rules_.may_end_name(name)) need = Need::kText;
+  if (need <= Need::kRandom && word.substr(0, begin).ends_with(kCut)) {
+    const std::size_t part = std::min(name.find_first_of("_-."), name.size());
+    need = std::max({need, std::min(rules_.need_of_end(name), Need::kText), rules_.need_of(name.substr(part))});
+  }
   // "key==x" of HTTPie; of pip a version follows.
   if (need != Need::kNever && text_[from] == '=' && token.whole) {
-    value(from + 1, token.end, plain_value(Need::kRandom));
+    value(from + 1, token.end, {Need::kRandom});
     return;
   }
+  // "-F key=DB_PASSWORD -F value=x"
+  if (name == "key" || name == "name") command.named = rules_.need_of(text_.substr(from, token.end - from));
+  if (name == "value" && command.named > Need::kRandom) need = Need::kNotPlain;
   if (need != Need::kNever && text_[from] != '=') {
     if (token.whole) {
-      value(from, before_next_name(from, token.end), plain_value(need));
+      const auto close = is_quote(text_[from]) ? text_.find(text_[from], from + 1) : kNone;
+      value(from, close == kNone ? before_next_name(from, token.end) : close + 1, {need});
     } else {
-      shell_value(from, token.open, plain_value(need));
+      shell_value(from, token.open, {need});
     }
   }
   if (need <= Need::kText && token.depth < 4 && from < token.end) {
@@ -280,6 +306,7 @@ void SecretScan::argument(Command& command, const Token& token, std::string_view
     command.skip = false;
     return;
   }
+  pair_argument(command, word, behind_option);
   // The last part of "//registry/:_authToken".
   std::size_t from = word.size();
   while (from > 0 && word.size() - from < kMaxName && is_name(word[from - 1])) --from;
@@ -294,8 +321,7 @@ void SecretScan::argument(Command& command, const Token& token, std::string_view
     }
     const bool active = is_active(option, progress);
     keyword = keyword || (option.keywords && active);
-    if (active && !option.stdin_secret &&
-        std::find(option.names.begin(), option.names.end(), word) != option.names.end()) {
+    if (active && !option.stdin_secret && is_any_of(option.names, word)) {
       expect({Need::kAny, option.after, option.before});
     }
     if (progress < 255) ++progress;
@@ -305,10 +331,14 @@ void SecretScan::argument(Command& command, const Token& token, std::string_view
     }
   });
   if (secret) return;
+  // "login TOKEN", "token set TOKEN"
+  if ((command.user || command.named > Need::kText) && !command.wrapped) {
+    value(token.begin, token.end, {Need::kToken});
+  }
   if (const Need need = rules_.need_of(word.substr(from)); keyword || need > Need::kText) {
-    if (keyword && need != Need::kNever) expect(plain_value(need));
+    if (keyword && need != Need::kNever) expect({need});
     // Of a program that is not known, what follows must look like a secret.
-    if (!keyword && from == 0) expect(plain_value(Need::kRandom));
+    if (!keyword && from == 0) expect({Need::kRandom});
   }
   if (!behind_option) program(command, word);
   command.started = true;
@@ -322,9 +352,20 @@ void SecretScan::program(Command& command, std::string_view word) {
   command.wrapped = command.wrapped || rules_.wrappers_.contains(base);
   command.shell = command.shell || rules_.shells_.contains(base);
   if (!command.started) command.echoes = base == "echo" || base == "printf";
+  command.tees = command.tees || base == "tee";
   const auto hit = rules_.programs_.find(base);
   if (hit == rules_.programs_.end()) return;
-  for (std::size_t i = 0; i < command.programs.size(); ++i) command.programs[i] |= hit->second[i];
+  for (std::size_t part = 0; part < command.programs.size(); ++part) {
+    std::uint64_t set = hit->second[part];
+    for (std::uint64_t left = set & rules_.conditional_[part]; left != 0; left &= left - 1) {
+      const auto bit = static_cast<std::size_t>(std::countr_zero(left));
+      const Option& option = rules_.options_[part * 64 + bit];
+      const bool first = !command.started && !command.quoted;
+      if ((option.first && !first) || text_.substr(0, kLooked).find(option.within) == kNone)
+        set &= ~(std::uint64_t{1} << bit);
+    }
+    command.programs[part] |= set;
+  }
   for_each_option(command, [&](const Option& option, std::uint8_t&) {
     if (option.stdin_secret && option.names.empty() && option.subcommands.empty()) command.reads = true;
   });

@@ -41,7 +41,13 @@ class SecretScan : private SecretFinder {
     bool long_option = false;  ///< The last word was "--name", the next one may be its value and no program.
     bool reads = false;        ///< A secret is read from a pipe.
     bool echoes = false;
-    SecretRules::OptionSet programs{};  ///< Rules whose program has been seen.
+    bool tees = false;
+    bool quoted = false;                   ///< Its first word is in quotes.
+    bool part = false;                     ///< A word of a command, cut at its commas and such.
+    bool user_next = false, user = false;  ///< An option is followed by a user; has named one.
+    bool name_next = false;                ///< An option is followed by the name of what another one gives.
+    Need named = Need::kNever;             ///< Of that name.
+    SecretRules::OptionSet programs{};     ///< Rules whose program has been seen.
     /// How many words of its subcommand each of them has seen; behind that, how many other words.
     std::array<std::uint8_t, SecretRules::kMaxOptions> progress{};
   };
@@ -53,7 +59,6 @@ class SecretScan : private SecretFinder {
     int depth = 0;
   };
 
-  Value plain_value(Need need) const { return {need, {}, {}, Need::kNever, false}; }
   void value(std::size_t begin, std::size_t end, const Value& how);
 
   /// Where a shell ends the value that begins at `begin`; `open` is the quote around all of it, or 0.
@@ -63,7 +68,8 @@ class SecretScan : private SecretFinder {
   std::size_t before_next_name(std::size_t begin, std::size_t end) const;
   bool is_next_name(std::size_t at) const;
   void expect(const Value& how) {
-    if (!pending_ || expected_.need < how.need) expected_ = how;
+    const bool more = expected_.need < how.need || (expected_.need == how.need && how.after.empty());
+    if (!pending_ || more) expected_ = how;
     pending_ = true;
   }
 
@@ -74,6 +80,19 @@ class SecretScan : private SecretFinder {
   /// Whether what is assigned at `at` is a call or a variable of a program.
   bool is_code(std::size_t begin, std::size_t at) const;
   void argument(Command& command, const Token& token, std::string_view word);
+
+  /// What one option says about another: "-u me -p x", "--name db_password --value x".
+  bool pair_option(Command& command, std::string_view name, const Token& token, std::size_t value_begin);
+  /// "-u me -px"
+  void joined_password(Command& command, std::string_view word, const Token& token);
+  /// "_gpg_passphrase x" as one word of argv
+  void named_word(std::string_view word);
+  void pair_argument(Command& command, std::string_view word, bool behind_option);
+  /// "password_stdin", "--passwd-on-stdin"
+  bool reads_secret(std::string_view word) const;
+  bool is_secret_file(std::string_view path) const;
+  /// "echo x > db_password"
+  void written(std::size_t sign);
   void program(Command& command, std::string_view word);
 
   /// Calls `visit` with each rule of the command's programs, and with its progress.
@@ -105,6 +124,7 @@ class SecretScan : private SecretFinder {
   Value expected_;
   Value last_name_;  ///< For a '=' that is a word of its own.
   bool script_next_ = false;
+  bool printed_ = false;                         ///< What the next command prints is a secret: "--key <(echo x)".
   std::size_t piped_begin_ = 0, piped_end_ = 0;  ///< What the command before this one has printed.
 };
 

@@ -2,13 +2,23 @@
 /// Kinds of characters in command lines, and the bounds within which secrets are looked for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <vector>
 
 namespace tracer::internal {
 
 namespace secret_text {
+
+struct Hash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+};
+using Names = std::unordered_set<std::string, Hash, std::equal_to<>>;
 
 inline constexpr auto kNone = std::string_view::npos;
 inline constexpr std::string_view kMask = "***";
@@ -31,6 +41,9 @@ inline std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) c = lower(c);
   return result;
+}
+inline bool is_any_of(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace secret_text

@@ -18,8 +18,20 @@ namespace {
 
 /// Longer values are looked at in part: they are no names.
 constexpr std::size_t kLooked = 256;
+constexpr std::size_t kLongestConstant = 11;
 
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+/// 32 or 40 hexadecimal digits; a container's ID has 12 or 64.
+bool is_digest_or_key(std::string_view value) {
+  return (value.size() == 32 || value.size() == 40) && std::all_of(value.begin(), value.end(), is_hex) &&
+         std::any_of(value.begin(), value.end(), is_digit) && !std::all_of(value.begin(), value.end(), is_digit);
+}
+
+bool is_half_random(std::string_view value) {
+  return value.size() >= 6 && std::all_of(value.begin(), value.end(), is_alnum) &&
+         std::any_of(value.begin(), value.end(), is_digit) && !std::all_of(value.begin(), value.end(), is_digit);
+}
 
 bool is_uuid(std::string_view value) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
@@ -35,16 +47,6 @@ bool is_number(std::string_view value) {
                      [](char c) { return is_digit(c) || c == '.' || c == '-' || c == ','; });
 }
 
-bool is_constant(std::string_view value) {
-  constexpr std::array<std::string_view, 38> kConstants = {
-      "true",   "false",   "yes",    "no",       "on",       "off",      "none",     "null",       "nil",   "undefined",
-      "auto",   "default", "prompt", "ask",      "stdin",    "required", "any",      "string",     "str",   "-",
-      "bearer", "basic",   "jwt",    "password", "oauth2",   "oauth",    "token",    "key",        "login", "inherit",
-      "env",    "file",    "vault",  "keyring",  "optional", "enabled",  "disabled", "interactive"};
-  if (value.size() > 11) return false;
-  return std::find(kConstants.begin(), kConstants.end(), lower(value)) != kConstants.end();
-}
-
 /// "--name" or "-x": the option before it was a flag.
 bool is_option(std::string_view value) {
   if (value.size() < 2 || value[0] != '-') return false;
@@ -54,37 +56,11 @@ bool is_option(std::string_view value) {
                      [](char c) { return is_lower(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-/// "token.txt": an ending of those that files with secrets, tables or programs have.
-bool is_file(std::string_view value) {
-  constexpr std::array<std::string_view, 36> kEndings = {
-      "txt", "json", "yaml", "yml", "toml", "ini", "cfg",  "conf", "cnf", "cred", "env",  "pem",
-      "key", "crt",  "cer",  "pub", "p12",  "pfx", "jks",  "gpg",  "asc", "csv",  "tsv",  "log",
-      "enc", "xml",  "py",   "sh",  "sif",  "def", "html", "bin",  "dat", "tab",  "list", "properties"};
-  const auto dot = value.rfind('.');
-  if (dot == kNone || dot == 0 || value.size() - dot > 11) return false;
-  if (!std::all_of(value.begin(), value.end(), [](char c) { return is_name(c) || c == '/' || c == '~'; })) return false;
-  return std::find(kEndings.begin(), kEndings.end(), lower(value.substr(dot + 1))) != kEndings.end();
-}
-
 /// What programs take for the place of a secret, or for none.
 bool is_elsewhere(std::string_view value) {
   if (value == "-" || value == "stdin" || value == "public" || value == "anonymous" || value == "guest") return true;
   return value.starts_with("env:") || value.starts_with("file:") || value.starts_with("fd:") ||
          value.find("://") != kNone || (value.starts_with("--") && is_option(value));
-}
-
-bool is_plain(std::string_view value, Place place) {
-  if (is_variable(value, place) || is_constant(value) || is_option(value) || is_path(value) || is_file(value))
-    return true;
-  // "@FILE" is read by the program.
-  if (value[0] == '@')
-    return value.size() == 1 || is_path(value.substr(1)) || is_file(value.substr(1)) || value[1] == '-';
-  if (value.starts_with("file:") || value.starts_with("fileb:") || value.starts_with("env:") ||
-      value.starts_with("https://") || value.starts_with("http://")) {
-    return true;
-  }
-  // A list or an object: what is secret in it has a name of its own.
-  return (value[0] == '[' && value.back() == ']') || (value[0] == '{' && value.back() == '}');
 }
 
 double entropy(std::string_view value) {
@@ -105,36 +81,13 @@ bool is_variable(std::string_view value, Place place) {
   if (value[0] == '<' && last == '>') return true;
   if (value.starts_with("{{") || value.starts_with("%(") || value.starts_with("${") || value.starts_with("$("))
     return true;
-  if (value[0] == '`' && place == Place::kScript) return true;
+  if (value[0] == '`' && (place == Place::kScript || last == '`')) return true;
   if (value[0] == '{' && last == '}') return true;
   if (value[0] == '%' && last == '%') return true;
   if (value[0] != '$') return false;
   return std::all_of(value.begin() + 1, value.end(), [place](char c) {
     return is_upper(c) || is_digit(c) || c == '_' || (place == Place::kScript && is_lower(c));
   });
-}
-
-bool is_path(std::string_view value) {
-  if (!value.starts_with('/') && !value.starts_with("./") && !value.starts_with("../") && !value.starts_with("~/")) {
-    return false;
-  }
-  value = value.substr(0, kLooked);
-  // Base64 may begin with a '/', too.
-  constexpr std::array<std::string_view, 16> kRoots = {"tmp",  "home",    "etc",  "usr",  "var", "opt",
-                                                       "run",  "dev",     "mnt",  "data", "srv", "proc",
-                                                       "root", "scratch", "work", "Users"};
-  if (value[0] == '/') {
-    const std::string_view root = value.substr(1, std::min(value.find('/', 1), value.size()) - 1);
-    if (root.size() + 1 < value.size() && std::find(kRoots.begin(), kRoots.end(), root) != kRoots.end()) return true;
-  }
-  for (std::size_t at = 0; at < value.size();) {
-    const std::size_t end = std::min(value.find('/', at), value.size());
-    const std::string_view part = value.substr(at, end - at);
-    if (part.find_first_of("+=!#$%^&*? ") != kNone) return false;
-    if (part.find('.') == kNone && is_random(part)) return false;
-    at = end + 1;
-  }
-  return true;
 }
 
 bool is_random(std::string_view value) {
@@ -152,7 +105,8 @@ bool is_random(std::string_view value) {
     if (kind != 3 && before != 3 && kind != before && !(before == 0 && kind == 1)) ++changes;
     before = kind;
   }
-  if (is_uuid(value)) return false;
+  // The fingerprint of a key.
+  if (is_uuid(value) || (value.starts_with("0x") && value.size() <= 42)) return false;
   // A digest or a key: who asks knows the name before it.
   if (hex == value.size()) return value.size() >= 32 && lowers != 0 && uppers == 0 && digits != 0;
   if (others * 5 > value.size() || dots > 2) return false;
@@ -164,11 +118,76 @@ bool is_random(std::string_view value) {
   return entropy(value) >= (value.size() >= 20 ? 3.5 : 3.2);
 }
 
-bool is_secret(std::string_view value, Need need, Place place) {
+}  // namespace secret_values
+
+using namespace secret_values;
+
+bool SecretValues::is_constant(std::string_view value) const {
+  return value.size() <= kLongestConstant && constants_.contains(lower(value));
+}
+
+/// "token.txt": an ending of those that files with secrets, tables or programs have.
+bool SecretValues::is_file(std::string_view value) const {
+  const auto dot = value.rfind('.');
+  if (dot == kNone || dot == 0 || value.size() - dot > 11) return false;
+  if (!std::all_of(value.begin(), value.end(), [](char c) { return is_name(c) || c == '/' || c == '~'; })) return false;
+  return files_.contains(lower(value.substr(dot + 1)));
+}
+
+bool SecretValues::is_path(std::string_view value) const {
+  if (!value.starts_with('/') && !value.starts_with("./") && !value.starts_with("../") && !value.starts_with("~/")) {
+    return false;
+  }
+  value = value.substr(0, kLooked);
+  // Base64 may begin with a '/', too.
+  if (value[0] == '/') {
+    const std::string_view root = value.substr(1, std::min(value.find('/', 1), value.size()) - 1);
+    if (root.size() + 1 < value.size() && folders_.contains(root)) return true;
+  }
+  for (std::size_t at = 0; at < value.size();) {
+    const std::size_t end = std::min(value.find('/', at), value.size());
+    const std::string_view part = value.substr(at, end - at);
+    if (part.find_first_of("+=!#$%^&*? ") != kNone) return false;
+    if (part.find('.') == kNone && is_random(part)) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+bool SecretValues::is_plain(std::string_view value, Place place) const {
+  if (is_variable(value, place) || is_constant(value) || is_option(value) || is_path(value) || is_file(value))
+    return true;
+  // "@FILE" is read by the program.
+  if (value[0] == '@')
+    return value.size() == 1 || is_path(value.substr(1)) || is_file(value.substr(1)) || value[1] == '-';
+  if (value.starts_with("file:") || value.starts_with("fileb:") || value.starts_with("env:") ||
+      value.starts_with("https://") || value.starts_with("http://")) {
+    return true;
+  }
+  // An expression that is searched for.
+  if (value.find(".*") != kNone || value.find("[^") != kNone || value.find("(?") != kNone) return true;
+  for (const std::string_view kind : {"\\s", "\\S", "\\w", "\\d"}) {
+    if (value.find(kind) != kNone) return true;
+  }
+  // A list or an object: what is secret in it has a name of its own.
+  return (value[0] == '[' && value.back() == ']') || (value[0] == '{' && value.back() == '}');
+}
+
+bool SecretValues::is_secret(std::string_view value, Need need, Place place) const {
   if (value.empty() || need == Need::kNever) return false;
+  // "!" and "*" lock an account.
+  if (value.size() <= 2 && std::none_of(value.begin(), value.end(), is_alnum)) return false;
   if (need == Need::kAny) return !is_variable(value, place) && !is_elsewhere(value);
+  if (const auto cut = value.find(kCut); cut != kNone && cut != 0) {
+    // Of half a secret less can be told.
+    value = value.substr(0, cut);
+    if (need <= Need::kRandom) return is_half_random(value) && !is_path(value);
+    if (need == Need::kWord) need = Need::kText;
+  }
   if (need == Need::kToken) {
     // Nothing but its looks says that it is one.
+    if (is_digest_or_key(value)) return true;
+    value = value.substr(0, value.find_last_not_of('=') + 1);
     return value.size() >= 20 && value.find_first_of(".=/:%~-") == kNone &&
            std::any_of(value.begin(), value.end(), is_upper) && std::any_of(value.begin(), value.end(), is_lower) &&
            is_random(value);
@@ -181,7 +200,5 @@ bool is_secret(std::string_view value, Need need, Place place) {
   }
   return need == Need::kNotPlain || !is_number(value);
 }
-
-}  // namespace secret_values
 
 }  // namespace tracer::internal

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "rules/secret_text.hpp"
+
 namespace tracer::internal {
 
 /// What the value behind a name must look like to be a secret.
@@ -23,16 +25,28 @@ namespace secret_values {
 /// Where the value stands: a shell still puts values of variables into a script.
 enum class Place : std::uint8_t { kWord, kScript };
 
-bool is_secret(std::string_view value, Need need, Place place);
-
 /// As made by a generator: long, of mixed classes, of high entropy; no UUID, accession, path or name of a file.
 bool is_random(std::string_view value);
 
 /// "$NAME", "${NAME}", "$(command)", "{{ name }}", "%(name)s", "<name>": the value is elsewhere.
 bool is_variable(std::string_view value, Place place);
 
-bool is_path(std::string_view value);
-
 }  // namespace secret_values
+
+/// What is known of values, of [[value]] in the rules.
+class SecretValues {
+ public:
+  bool is_secret(std::string_view value, Need need, secret_values::Place place) const;
+  bool is_path(std::string_view value) const;
+
+ private:
+  friend class SecretRulesReader;
+
+  bool is_constant(std::string_view value) const;
+  bool is_file(std::string_view value) const;
+  bool is_plain(std::string_view value, secret_values::Place place) const;
+
+  secret_text::Names constants_, files_, folders_;
+};
 
 }  // namespace tracer::internal

@@ -67,7 +67,7 @@ def of_sanitizer(root, preset):
 
 def of_fuzzing(root, seconds):
     build = root / "build/fuzz"
-    names = ("fuzz_recording", "fuzz_columns", "fuzz_rules", "fuzz_wire", "fuzz_seeds")
+    names = ("fuzz_recording", "fuzz_columns", "fuzz_rules", "fuzz_secrets", "fuzz_wire", "fuzz_seeds")
     programs = [build / "tests/fuzz" / name for name in names]
     return digests(build, programs) | digests(root, [root / "tests/fuzz/run.sh"]) | {"seconds": str(seconds)}
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <tracer/sink.hpp>
 
 #include "rules/builtin_rules.hpp"
+#include "rules/secret_rules_reader.hpp"
 #include "stream/frame_encoder.hpp"
 #include "stream/stream_header.hpp"
 #include "sample_events.hpp"
@@ -110,6 +112,16 @@ void rules(const std::filesystem::path& folder) {
   }
 }
 
+/// The argument vectors of the examples of the rules for secrets.
+void secrets(Folder folder) {
+  for (const auto& example :
+       tracer::internal::read_secret_examples(tracer::internal::builtin_rules("secrets"), "rules/secrets.toml")) {
+    std::string text;
+    for (const std::string& word : example.argv) text.append(word).push_back('\0');
+    folder.add(std::as_bytes(std::span(text)));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -121,5 +133,6 @@ int main(int argc, char** argv) {
              Folder(std::filesystem::path(argv[1]) / "fuzz_columns"));
   records(Folder(std::filesystem::path(argv[1]) / "fuzz_wire"));
   rules(std::filesystem::path(argv[1]) / "fuzz_rules");
+  secrets(Folder(std::filesystem::path(argv[1]) / "fuzz_secrets"));
   return 0;
 }

@@ -195,6 +195,43 @@ TEST_CASE("what belongs to a word that was cut is masked") {
   unchanged({"x", "/work/5f/b7c91431a7…7f8d6a6/TCGA-N9-C4H4-01A.sorted.bam", "next"});
 }
 
+TEST_CASE("what a word says about another tells which is a secret") {
+  leaks({"x", "-u", "me", "-p", "hunter2"});
+  leaks({"x", "--user=me", "-phunter2"});
+  leaks({"x", "login", "-p", "hunter2"});
+  leaks({"x", "-u", "me:hunter2"});
+  leaks({"x", "--name", "db_password", "--value", "hunter2"});
+  leaks({"x", "secret", "set", "--name", "a", "--body", "hunter2"});
+  leaks({"curl", "-F", "key=DB_PASSWORD", "-F", "value=hunter2"});
+  leaks({"x", "_gpg_passphrase hunter2"});
+  leaks({"sh", "-c", "echo hunter2 > /run/db_password"});
+  leaks({"sh", "-c", "echo hunter2 | sudo tee /run/db_password"});
+  leaks({"sh", "-c", "echo hunter2 | x mount -o password_stdin"});
+  leaks({"sh", "-c", "wg set w peer p preshared-key <(echo hunter2)"});
+  unchanged({"sudo", "-u", "me", "mkdir", "-p", "a1"});
+  unchanged({"squeue", "-u", "me", "-pgpu-A100"});
+  unchanged({"python", "-u", "a.py", "-p", "b2"});
+  unchanged({"x", "--name", "a", "--value", "b1"});
+  unchanged({"sh", "-c", "echo B1 > a.txt"});
+}
+
+TEST_CASE("arguments of calls, tags and substitutions are looked at") {
+  leaks({"php", "-r", "new mysqli('h', 'me', 'hunter2', 'db');"});
+  leaks({"python", "-c", "c.connect('me', 'hunter2', 'h:1521/db')"});
+  leaks({"R", "-e", "set_password('service', 'me', 'hunter2')"});
+  leaks({"R", "-e", "f(paste('Bearer', 'hunter2'))"});
+  leaks({"python", "-c", "p.expect('assword:'); p.sendline('hunter2')"});
+  leaks({"curl", "-d", "<user>me</user><password>hunter2</password>"});
+  leaks({"x", "<p name=\"password\" value=\"hunter2\"/>"});
+  leaks({"sed", "-i", "s/@PASSWORD@/hunter2/"});
+  leaks({"x", "me:hunter2@h/db"});
+  leaks({"x", "nats://4fR7tzQ0pLm2Vx8hunter2@h:4222"});
+  unchanged({"sed", "s/password=.*/password=/; s/(token=)x/\\1REDACTED/"});
+  unchanged({"promtool", "up{token=\"x\"}"});
+  unchanged({"perl", "-ne", "print if /token=(\\w+)/; B::call(@x)"});
+  unchanged({"x", "mailto:Me@h.org", "git@h:a/b", "a:1.2@sha256:0a1b"});
+}
+
 TEST_CASE("a private key is masked to the end of its word") {
   CHECK(masked({"x", "k=-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\n"}) == "[x][k=***]");
   CHECK(masked({"x", "-----BEGIN PRIVATE KEY-----\nMII"}) == "[x][***]");
@@ -236,6 +273,15 @@ TEST_CASE("garbage is neither slow nor an error" * doctest::test_suite("one_thre
                             "password : a\n",
                             "x\nkey: ",
                             "echo x|sudo -S ;",
+                            "echo x >pw ",
+                            ":password>",
+                            "?u=",
+                            "user ",
+                            "connect ",
+                            "me:x@",
+                            "s/password/x",
+                            "f('a', ",
+                            "key <(echo ",
                             "(token=a,",
                             "mysql zip curl docker aws ",
                             "://hooks.slack.com/services/",
