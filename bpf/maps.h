@@ -197,7 +197,7 @@ static __always_inline void count_loss(__u32 cause)
 /* A wake-up for each event would cost more than all the rest, so: one when enough has come together. */
 static __always_inline __u64 wakeup_flags(void)
 {
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < wakeup_bytes || reader_woken)
+	if (reader_woken || bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < wakeup_bytes)
 		return BPF_RB_NO_WAKEUP;
 	reader_woken = 1;
 	return BPF_RB_FORCE_WAKEUP;

@@ -25,6 +25,7 @@
 namespace tracerd {
 namespace {
 
+constexpr std::size_t kLeastRingBytes = 8u << 20;
 constexpr std::chrono::milliseconds kLastSwitchWait{2000};
 /// As long as sinks have.
 constexpr std::chrono::milliseconds kLongestTraceWait{2000};
@@ -36,8 +37,11 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   if (given.families) options.families = *given.families;
   if (given.interval) options.sample_interval = *given.interval;
   options.max_cost_share = given.max_cost_share;
-  options.ring_bytes = given.ring_bytes;
+  // More than a library's session has: anybody may fill it, with long arguments.
+  options.ring_bytes = given.ring_bytes.value_or(std::max(kLeastRingBytes, options.ring_bytes));
   if (given.max_processes) options.max_processes = *given.max_processes;
+  if (given.max_threads) options.max_threads = *given.max_threads;
+  if (given.max_cgroups) options.max_cgroups = *given.max_cgroups;
   options.engine_rules = given.engine_rules.value_or("");
   options.read_engine_notes = given.read_engine_notes;
   return options;

@@ -128,8 +128,10 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--families", "LIST", "Families besides the lifecycle: waits,snapshots (default: both) or none");
   add(app, "--interval", "MS", "Milliseconds between two snapshots, at least 100 (default: 1000)");
   add(app, "--max-cost", "PERCENT", "Disable the most expensive family above this share of one CPU (default: never)");
-  add(app, "--ring", "MIB", "Room for events between kernel and tracerd, a power of two (default: 8)");
-  add(app, "--max-processes", "N", "Processes that are followed at one time (default: 32768)");
+  add(app, "--ring", "MIB", "Room for events between kernel and tracerd, a power of two (default: at least 8)");
+  add(app, "--max-processes", "N", "Processes that are followed at one time (default: by the machine)");
+  add(app, "--max-threads", "N", "Threads whose waits are followed at one time (default: by the machine)");
+  add(app, "--max-cgroups", "N", "Cgroups below those that are watched (default: by the machine)");
   add(app, "--by", "ROWS", "Rows of the table: run, step, task, tool or process (default: all levels of the runs)");
   add(app, "--trace", "FILE", "At the end, write the tasks in the form of Nextflow's trace (see tracerd export)");
   add_rules_options(app);
@@ -235,22 +237,23 @@ std::optional<double> max_cost_of(const CLI::App& app) {
   return *percent / 100;
 }
 
-std::size_t ring_bytes_of(const CLI::App& app, std::size_t otherwise) {
+std::optional<std::size_t> ring_bytes_of(const CLI::App& app) {
   constexpr std::size_t kMostMib = 1024;
   const auto text = value_of(app, "--ring");
-  if (!text) return otherwise;
+  if (!text) return std::nullopt;
   const auto mib = number_of<std::size_t>(*text, 1, kMostMib);
   if (!mib || !std::has_single_bit(*mib))
     wrong(fmt::format("--ring {}: not a power of two from 1 to {}", *text, kMostMib), app.get_name());
   return *mib << 20;
 }
 
-std::optional<std::size_t> max_processes_of(const CLI::App& app) {
+/// --max-processes and the like.
+std::optional<std::size_t> most_of(const CLI::App& app, const char* option) {
   constexpr std::size_t kMost = 1u << 22;  // There are no more pids.
-  const auto text = value_of(app, "--max-processes");
+  const auto text = value_of(app, option);
   if (!text) return std::nullopt;
   const auto count = number_of<std::size_t>(*text, 1, kMost);
-  if (!count) wrong(fmt::format("--max-processes {}: not a number from 1 to {}", *text, kMost), app.get_name());
+  if (!count) wrong(fmt::format("{} {}: not a number from 1 to {}", option, *text, kMost), app.get_name());
   return count;
 }
 
@@ -308,8 +311,10 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.interval = interval_of(app);
   options.families = families_of(app);
   options.max_cost_share = max_cost_of(app);
-  options.ring_bytes = ring_bytes_of(app, options.ring_bytes);
-  options.max_processes = max_processes_of(app);
+  options.ring_bytes = ring_bytes_of(app);
+  options.max_processes = most_of(app, "--max-processes");
+  options.max_threads = most_of(app, "--max-threads");
+  options.max_cgroups = most_of(app, "--max-cgroups");
   options.by = by_of(app);
   options.live = !has_flag(app, "--no-live");
   options.pid = pid_of(app);

@@ -27,9 +27,10 @@ struct Options {
   std::optional<std::chrono::milliseconds> interval;
   std::optional<std::vector<tracer::Family>> families;
   std::optional<double> max_cost_share;
-  /// More than a library's session has: anybody may fill it, with long arguments.
-  std::size_t ring_bytes = 8u << 20;
+  std::optional<std::size_t> ring_bytes;
   std::optional<std::size_t> max_processes;
+  std::optional<std::size_t> max_threads;
+  std::optional<std::size_t> max_cgroups;
   bool live = true;
   std::optional<By> by;  ///< The rows of the table; absent: by the tree of runs, if there is one.
   std::optional<pid_t> pid;

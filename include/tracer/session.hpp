@@ -22,6 +22,7 @@
 #include <tracer/families.hpp>
 #include <tracer/sink.hpp>
 #include <tracer/source.hpp>
+#include <tracer/scale.hpp>
 #include <tracer/statistics.hpp>
 #include <tracer/subscription.hpp>
 #include <tracer/thread_label.hpp>
@@ -36,9 +37,15 @@ enum class Reader {
 struct SessionOptions {
   Filter filter = {};  ///< Default: every process of the host (without root: only your own processes).
   Reader reader = Reader::kOwnThread;
-  std::size_t ring_bytes = 1u << 20;  ///< Between kernel and reader. A power of two, from a page to 2 GiB.
-  /// Tracked at one time, at most 2^26; more are counted as lost. About 0.8 KiB each.
-  std::size_t max_processes = 32768;
+  /// Between kernel and reader. A power of two, from a page to 2 GiB. This and the next three have defaults by the
+  /// machine: scale_of_this_machine().
+  std::size_t ring_bytes = scale_of_this_machine().ring_bytes;
+  /// Tracked at one time, at most 2^26; more are counted as lost.
+  std::size_t max_processes = scale_of_this_machine().max_processes;
+  /// Whose waits are followed at one time, at most 2^26; of a process with more, the ledgers are absent, and counted.
+  std::size_t max_threads = scale_of_this_machine().max_threads;
+  /// Below the cgroups of the filter, at most 2^26; processes of more are not taken in, and counted.
+  std::size_t max_cgroups = scale_of_this_machine().max_cgroups;
   /// Different labels in one session. About 0.2 KiB each, for the first 256 of them for each CPU. At most 2^26.
   std::size_t max_contexts = 16384;
   std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each. At most 2^26.

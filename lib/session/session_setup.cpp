@@ -56,6 +56,8 @@ KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& 
   KernelSourceOptions kernel;
   kernel.ring_bytes = options.ring_bytes;
   kernel.max_processes = options.max_processes;
+  kernel.max_threads = options.max_threads;
+  kernel.max_cgroups = options.max_cgroups;
   kernel.max_contexts = options.max_contexts;
   kernel.max_labeled_threads = options.max_labeled_threads;
   kernel.families = options.families;

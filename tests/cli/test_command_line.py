@@ -73,12 +73,14 @@ class CommandLine(support.TestCase):
 
     def test_sizes_that_are_none(self):
         for option, value in (("ring", "0"), ("ring", "3"), ("ring", "2048"), ("ring", "8M"), ("ring", "-8"),
-                              ("max-processes", "0"), ("max-processes", "many"), ("max-processes", "4194305")):
+                              ("max-processes", "0"), ("max-processes", "many"), ("max-processes", "4194305"),
+                              ("max-threads", "0"), ("max-cgroups", "x")):
             with self.subTest(option=option, value=value):
                 self.usage_error("run", f"--{option}={value}", "true")
 
     def test_sizes(self):
-        result = self.tracerd("run", "--ring", "1", "--max-processes", "64", "echo", "x")
+        result = self.tracerd("run", "--ring", "1", "--max-processes", "64", "--max-threads", "64", "--max-cgroups",
+                              "64", "echo", "x")
         self.assertEqual((result.returncode, result.stdout), (0, "x\n"), result.stderr)
 
     def test_options_behind_the_command_are_the_command_s(self):
@@ -102,7 +104,8 @@ class CommandLine(support.TestCase):
 
     def test_help_names_every_option_within_the_screen(self):
         for words, expected in ((["run"], ["--record", "--json", "--user", "--step", "--families", "--interval", "--max-cost",
-                                           "--ring", "--max-processes", "--no-live", "126", "Ctrl-C"]),
+                                           "--ring", "--max-processes", "--max-threads", "--max-cgroups",
+                                           "--no-live", "126", "Ctrl-C"]),
                                 (["watch"], ["--pid", "--cgroup", "--host", "--record"]), (["dump"], ["FILE"]),
                                 (["check"], ["Exit status"]), ([], ["run", "watch", "dump", "check", "--version"])):
             with self.subTest(words=words):

@@ -47,7 +47,7 @@ class NoDescriptors {
 
 TEST_CASE("where no room is left for the sums of threads, ends are told, and no account" *
           doctest::test_suite("native")) {
-  // Room for 4,096 sums, and for 5,120 processes.
+  // Room for 4,096 sums, and for 6,144 processes.
   constexpr std::size_t kCrowd = 4600;
   tracer::SessionOptions options;
   options.max_processes = 4096;
@@ -73,6 +73,18 @@ TEST_CASE("where no room is left for the sums of threads, ends are told, and no 
   REQUIRE(capture.totals.size() == 1);
   CHECK_FALSE(capture.totals.front().account.cpu_ns.has_value());
   CHECK(capture.totals.front().ended == kCrowd + 1);
+}
+
+TEST_CASE("there is room for max_processes and max_threads, whatever their ids" * doctest::test_suite("native")) {
+  tracer::SessionOptions options;
+  options.max_processes = 1024;
+  options.max_threads = 1024;
+  const Capture capture = trace(truth::call("scattered_crowd", {"1023"}), options);
+  REQUIRE(WIFEXITED(capture.status));
+  if (WEXITSTATUS(capture.status) == 77) return;
+  CHECK(capture.statistics.lost() == 0);
+  CHECK(capture.other_exits().size() == 1023);
+  for (const auto& exit : capture.other_exits()) CHECK(exit.account.ledger.has_value());
 }
 
 TEST_CASE("the time of threads that an exec has ended is in the account of their process, though it ends at once" *

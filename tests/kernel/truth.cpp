@@ -334,6 +334,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"wait", wait_for},
       {"crew", crew},
       {"threaded_crowd", threaded_crowd},
+      {"scattered_crowd", scattered_crowd},
       {"exec_from_threads", exec_from_threads},
       {"pipe_waiters_apart", pipe_waiters_apart},
   };

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <random>
 #include <thread>
 
 namespace truth {
@@ -95,6 +96,26 @@ int exec_from_threads(const Arguments& arguments) {
     report(static_cast<std::uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000'000u +
            static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u);
   }
+  return 0;
+}
+
+int scattered_crowd(const Arguments& arguments) {
+  const Pipe go;
+  std::minstd_rand dice(4711);
+  long made = 0;
+  while (made < number(arguments, 0)) {
+    const pid_t pid = fork_as(static_cast<pid_t>(2000 + dice() % 28'000));
+    if (pid == -EEXIST) continue;
+    if (pid == 0) {
+      ::close(go.ends[1]);
+      go.get();
+      ::_exit(0);
+    }
+    if (pid < 0) return 77;
+    ++made;
+  }
+  ::close(go.ends[1]);
+  while (::wait(nullptr) > 0) continue;
   return 0;
 }
 

@@ -10,6 +10,8 @@ namespace truth {
 int threaded_crowd(const Arguments& arguments);
 /// So many times: two threads compute, then the first one executes a program that ends at once.
 int exec_from_threads(const Arguments& arguments);
+/// So many children at a time, whose ids are chosen by chance. 77: ids can't be chosen here.
+int scattered_crowd(const Arguments& arguments);
 /// A child waits long for a pipe, while another one, whose id is so much higher, waits for one again and again.
 int pipe_waiters_apart(const Arguments& arguments);
 

@@ -111,8 +111,8 @@ TEST_CASE("sizes beyond what the kernel takes are refused, not cut") {
     return code_of([&] { internal::kernel_source(options); });
   };
   using Kernel = internal::KernelSourceOptions;
-  for (const auto size :
-       {&Kernel::ring_bytes, &Kernel::max_processes, &Kernel::max_contexts, &Kernel::max_labeled_threads})
+  for (const auto size : {&Kernel::ring_bytes, &Kernel::max_processes, &Kernel::max_threads, &Kernel::max_cgroups,
+                          &Kernel::max_contexts, &Kernel::max_labeled_threads})
     for (const std::size_t value : {std::size_t{0}, std::size_t{1} << 32, (std::size_t{1} << 32) + 1,
                                     std::size_t{1} << 62, std::numeric_limits<std::size_t>::max()}) {
       CAPTURE(value);

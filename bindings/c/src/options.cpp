@@ -164,6 +164,8 @@ SessionOptions session_options(const tracer_session_options& given) {
   options.filter = filter_of(given);
   set_size(options.ring_bytes, given.ring_bytes);
   set_size(options.max_processes, given.max_processes);
+  set_size(options.max_threads, given.max_threads);
+  set_size(options.max_cgroups, given.max_cgroups);
   set_size(options.max_contexts, given.max_contexts);
   set_size(options.max_labeled_threads, given.max_labeled_threads);
   set_size(options.max_announcements, given.max_announcements);

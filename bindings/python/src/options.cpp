@@ -135,6 +135,10 @@ SessionOptions options_of(const py::dict& keywords) {
       options.ring_bytes = size_of(value, name);
     } else if (name == "max_processes") {
       options.max_processes = size_of(value, name);
+    } else if (name == "max_threads") {
+      options.max_threads = size_of(value, name);
+    } else if (name == "max_cgroups") {
+      options.max_cgroups = size_of(value, name);
     } else if (name == "max_contexts") {
       options.max_contexts = size_of(value, name);
     } else if (name == "max_labeled_threads") {

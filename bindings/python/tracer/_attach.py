@@ -46,6 +46,8 @@ def attach(
     max_cost_share: float | None = None,
     ring_bytes: int | None = None,
     max_processes: int | None = None,
+    max_threads: int | None = None,
+    max_cgroups: int | None = None,
     max_contexts: int | None = None,
     max_labeled_threads: int | None = None,
     max_announcements: int | None = None,

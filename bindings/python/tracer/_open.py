@@ -44,6 +44,8 @@ def session(
     max_cost_share: float | None = None,
     ring_bytes: int | None = None,
     max_processes: int | None = None,
+    max_threads: int | None = None,
+    max_cgroups: int | None = None,
     max_contexts: int | None = None,
     max_labeled_threads: int | None = None,
     max_announcements: int | None = None,
@@ -86,7 +88,8 @@ def session(
         subjects["pid"] = follows
     options = options_of({
         "families": families, "sample_interval": sample_interval, "max_cost_share": max_cost_share,
-        "ring_bytes": ring_bytes, "max_processes": max_processes, "max_contexts": max_contexts,
+        "ring_bytes": ring_bytes, "max_processes": max_processes, "max_threads": max_threads,
+        "max_cgroups": max_cgroups, "max_contexts": max_contexts,
         "max_labeled_threads": max_labeled_threads, "max_announcements": max_announcements,
         "mask_secrets": mask_secrets, "read_engine_notes": read_engine_notes, "tool_rules": tool_rules,
         "secret_rules": secret_rules, "engine_rules": engine_rules,

@@ -13,7 +13,9 @@
 namespace tracer::internal {
 
 KernelPrograms::KernelPrograms(const KernelSourceOptions& options)
-    : options_(options), setup_{options_, types_, static_cast<std::uint32_t>(std::bit_ceil(options_.max_processes))} {
+    : options_(options),
+      setup_{options_, types_, static_cast<std::uint32_t>(std::bit_ceil(options_.max_processes)),
+             static_cast<std::uint32_t>(std::bit_ceil(options_.max_threads))} {
   Families wanted = kernel_families();
   std::vector<Problem> problems;
   for (CheckItem& item : check_kernel(types_, wanted).items)

@@ -205,7 +205,8 @@ class KernelSource final : public Source, public Control {
                    "use a power of two of at least a page, and at most 2 GiB",
                    {}});
     for (const auto& [name, entries] :
-         {std::pair("max_processes", options.max_processes), std::pair("max_contexts", options.max_contexts),
+         {std::pair("max_processes", options.max_processes), std::pair("max_threads", options.max_threads),
+          std::pair("max_cgroups", options.max_cgroups), std::pair("max_contexts", options.max_contexts),
           std::pair("max_labeled_threads", options.max_labeled_threads)})
       if (entries == 0 || entries > kMostEntries)
         throw Error({ErrorCode::kInvalidArgument,

@@ -16,6 +16,8 @@ namespace tracer::internal {
 struct KernelSourceOptions {
   std::size_t ring_bytes = 1u << 20;
   std::size_t max_processes = 32768;
+  std::size_t max_threads = 32768;
+  std::size_t max_cgroups = 16384;
   std::size_t max_contexts = 16384;
   std::size_t max_labeled_threads = 4096;
   bool track_all = false;  ///< User space decides what is included.

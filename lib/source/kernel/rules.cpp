@@ -27,7 +27,7 @@ void put(const bpf_map* map, const Key& key, const tracer_rule& value) {
   throw Error({ErrorCode::kInvalidArgument,
                errno,
                "the filter has more rules than the kernel side holds",
-               "use at most 1024 trees, 1024 users and 16384 cgroups",
+               "use at most 1024 trees and 1024 users, and a larger max_cgroups for more cgroups",
                {}});
 }
 

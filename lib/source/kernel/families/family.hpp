@@ -24,10 +24,14 @@ namespace tracer::internal {
 struct FamilySetup {
   const KernelSourceOptions& options;
   const KernelTypes& types;
-  std::uint32_t places;                ///< For processes, and for threads; a power of two.
+  std::uint32_t places;                ///< For processes; a power of two.
+  std::uint32_t thread_places;         ///< For threads; likewise.
   const bpf_object* waits = nullptr;   ///< With the maps of ledgers; null: there are none.
   lifecycle_bpf* lifecycle = nullptr;  ///< With the process table.
 };
+
+/// Of so many whose ids are random at most these find their place taken, but for one in some millions of times.
+constexpr std::uint32_t most_displaced(std::uint32_t places) { return places / 2 + 1; }
 
 /// A power of two. Few processes have several threads at the same time.
 constexpr std::uint32_t places_of_process_ledgers(std::uint32_t places) { return places < 8 ? 2 : places / 4; }

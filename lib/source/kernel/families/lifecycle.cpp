@@ -135,20 +135,24 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
   ::bpf_map__set_max_entries(skeleton_->maps.events, static_cast<std::uint32_t>(options.ring_bytes));
   rodata->slot_mask = places - 1;
   ::bpf_map__set_max_entries(skeleton_->maps.processes, places);
-  ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, std::max(places / 4, 1u));
+  ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, most_displaced(places));
   // Only for those with several threads, and those that lived before.
   ::bpf_map__set_max_entries(skeleton_->maps.ended_threads, std::max(places / 2, std::min(places * 2, 4096u)));
   if (setup.waits != nullptr) {
     rodata->keep_ledgers = 1;
-    rodata->thread_mask = places - 1;
+    rodata->thread_mask = setup.thread_places - 1;
     fill_call_causes(std::span(rodata->call_causes));
-    ::bpf_map__set_max_entries(skeleton_->maps.threads, places);
-    ::bpf_map__set_max_entries(skeleton_->maps.displaced_threads, places / 4 + 1);
+    ::bpf_map__set_max_entries(skeleton_->maps.threads, setup.thread_places);
+    ::bpf_map__set_max_entries(skeleton_->maps.displaced_threads, most_displaced(setup.thread_places));
     const std::uint32_t process_ledgers = places_of_process_ledgers(places);
     rodata->process_ledger_mask = process_ledgers - 1;
     ::bpf_map__set_max_entries(skeleton_->maps.process_ledgers, process_ledgers);
     ::bpf_map__set_max_entries(skeleton_->maps.displaced_process_ledgers, process_ledgers);
   }
+  const auto cgroups = static_cast<std::uint32_t>(options.max_cgroups);
+  ::bpf_map__set_max_entries(skeleton_->maps.cgroup_rules, cgroups);
+  // Each CPU takes 128 of its entries at a time, before 6.16.
+  ::bpf_map__set_max_entries(skeleton_->maps.cgroups_sent, std::max(cgroups / 2, 256 * rodata->cpu_count));
   // A place for each CPU is the fastest, and is dear where there are many CPUs.
   const auto contexts = static_cast<std::uint32_t>(options.max_contexts);
   ::bpf_map__set_max_entries(skeleton_->maps.totals, std::min(contexts, kContextsPerCpu));

@@ -35,10 +35,10 @@ void WaitsFamily::load(FamilySetup& setup) {
   const bpf_object_open_opts options = open_options();
   std::unique_ptr<waits_bpf, Closer> skeleton(::waits_bpf__open_opts(&options));
   if (!skeleton) refuse("open the programs of the family waits", errno, log);
-  skeleton->rodata->thread_mask = setup.places - 1;
+  skeleton->rodata->thread_mask = setup.thread_places - 1;
   fill_call_causes(std::span(skeleton->rodata->call_causes));
-  ::bpf_map__set_max_entries(skeleton->maps.threads, setup.places);
-  ::bpf_map__set_max_entries(skeleton->maps.displaced_threads, setup.places / 4 + 1);
+  ::bpf_map__set_max_entries(skeleton->maps.threads, setup.thread_places);
+  ::bpf_map__set_max_entries(skeleton->maps.displaced_threads, most_displaced(setup.thread_places));
   const std::uint32_t process_ledgers = places_of_process_ledgers(setup.places);
   skeleton->rodata->process_ledger_mask = process_ledgers - 1;
   ::bpf_map__set_max_entries(skeleton->maps.process_ledgers, process_ledgers);

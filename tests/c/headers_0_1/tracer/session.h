@@ -37,16 +37,16 @@ typedef struct tracer_session_options {
   tracer_families families;        /* 0: all. */
   const tracer_filter_rule* rules; /* None: every process of the host (without root: only your own processes). */
   size_t rule_count;               /* All of the same `size`. */
-  uint64_t ring_bytes;             /* Between kernel and reader: a power of two times the page size. 0: 1 MiB. */
-  uint64_t max_processes;          /* Tracked at one time; more are counted as lost. 0: 32768. */
-  uint64_t max_contexts;           /* Different labels in one session. 0: 16384. */
-  uint64_t max_labeled_threads;    /* At one time. 0: 4096. */
-  uint64_t max_announcements;      /* At one time. 0: 131072. */
-  int64_t sample_interval_ms;      /* At least 100. 0: 1000. */
-  double max_cost_share;           /* Of one CPU; above it for three seconds, a family is disabled. 0: never. */
-  uint32_t keep_secrets;           /* 1: arguments are not masked. */
-  uint32_t skip_engine_notes;      /* 1: rules for engines read no file that an engine has written for others. */
-  tracer_string tool_rules;        /* Files, instead of the built-in rules. Absent: built-in. */
+  uint64_t ring_bytes;          /* Between kernel and reader: a power of two times the page size. 0: by the machine. */
+  uint64_t max_processes;       /* Tracked at one time; more are counted as lost. 0: by the machine. */
+  uint64_t max_contexts;        /* Different labels in one session. 0: 16384. */
+  uint64_t max_labeled_threads; /* At one time. 0: 4096. */
+  uint64_t max_announcements;   /* At one time. 0: 131072. */
+  int64_t sample_interval_ms;   /* At least 100. 0: 1000. */
+  double max_cost_share;        /* Of one CPU; above it for three seconds, a family is disabled. 0: never. */
+  uint32_t keep_secrets;        /* 1: arguments are not masked. */
+  uint32_t skip_engine_notes;   /* 1: rules for engines read no file that an engine has written for others. */
+  tracer_string tool_rules;     /* Files, instead of the built-in rules. Absent: built-in. */
   tracer_string secret_rules;
   tracer_string engine_rules; /* In front of the built-in ones. */
   tracer_string recording;    /* Replays this file; no kernel is asked, no rights are needed. Absent: the kernel. */
@@ -57,12 +57,16 @@ typedef struct tracer_session_options {
   /* Called once with on_error_data, when on_error will not be called again, or where it is NULL with the end of the
    * session. Not when tracer_session_new() fails. NULL: nothing. */
   void (*on_error_destroy)(void* user_data);
+  uint64_t max_threads; /* Whose waits are followed at one time; of a process with more, the ledgers are absent, and
+                         * counted. 0: by the machine. */
+  uint64_t max_cgroups; /* Below the cgroups of the filter; processes of more are not taken in, and counted. 0: by the
+                         * machine. */
 } tracer_session_options;
 
 #define TRACER_SESSION_OPTIONS_INIT                                                                              \
   {                                                                                                              \
     sizeof(tracer_session_options), 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0, {NULL, 0}, {NULL, 0}, {NULL, 0}, \
-        {NULL, 0}, NULL, NULL, NULL                                                                              \
+        {NULL, 0}, NULL, NULL, NULL, 0, 0                                                                        \
   }
 
 /* @since 0.1. Loads and checks everything; delivers nothing before tracer_session_start(). NULL options: defaults.
