@@ -35,6 +35,8 @@ class FrameWriter {
   FrameWriter& operator=(FrameWriter&&) noexcept;
   /// Appends the frame of `payload`, which has at most kMaxFrameBytes. Throws std::bad_alloc; `out` is as before then.
   void append(Bytes& out, std::span<const std::byte> payload);
+  /// The last frame goes nowhere, or elsewhere: the next one has its number.
+  void take_back() noexcept { --sequence_; }
 
  private:
   struct Zstd;

@@ -26,7 +26,10 @@ FrameEncoder::FrameEncoder() {
 }
 
 Event FrameEncoder::fitting(const Event& event) {
-  if (event.charge_bytes() <= kMaxEventBytes) return event;
+  return event.charge_bytes() <= kMaxEventBytes ? event : too_large(event);
+}
+
+Event FrameEncoder::too_large(const Event& event) {
   Loss loss;
   loss.time_ns = event.time_ns();
   loss.cause = "event_too_large";

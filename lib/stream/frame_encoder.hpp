@@ -28,8 +28,10 @@ class FrameEncoder {
   FrameEncoder();
   /// `event`, or in the place of one that is too large a Loss with the cause "event_too_large".
   static Event fitting(const Event& event);
+  static Event too_large(const Event& event);
 
   bool empty() const noexcept { return order_.empty(); }
+  std::size_t events() const noexcept { return order_.size(); }
   /// False: close it first.
   bool has_room() const noexcept;
   /// For an event of at most kMaxEventBytes, with room. An empty handle is passed over.

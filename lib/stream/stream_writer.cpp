@@ -15,10 +15,38 @@ std::uint64_t random_id() {
 
 }  // namespace
 
-StreamWriter::StreamWriter(const HostInfo& host) : frames_(random_id()) {
+StreamWriter::StreamWriter(const HostInfo& host) : frames_(random_id()) { begin(host); }
+
+void StreamWriter::begin(const HostInfo& host) {
+  Bytes header;
+  put_header(header, {.schema = kStreamSchema, .host = host});
   put_bytes(ready_, std::as_bytes(std::span(kRecordingMagic)));
-  put_header(payload_, {.schema = kStreamSchema, .host = host});
+  frames_.append(ready_, header);
+}
+
+void StreamWriter::clear_ready() noexcept {
+  ready_.clear();
+  ready_events_ = 0;
+}
+
+void StreamWriter::begin_anew(const HostInfo& host, Bytes& end) {
+  Bytes nothing;
+  FrameEncoder().close(nothing, ClockUpdate::now());
+  frames_.take_back();
+  frames_.append(end, nothing);
+  ready_.clear();
+  frames_ = FrameWriter(random_id());
+  begin(host);
   frames_.append(ready_, payload_);
+}
+
+std::size_t StreamWriter::drop() {
+  const std::size_t events = ready_events_ + encoder_.events();
+  clear_ready();
+  frames_.take_back();
+  encoder_ = FrameEncoder();
+  charged_bytes_ = 0;
+  return events;
 }
 
 void StreamWriter::append(const Event& event) {
@@ -31,6 +59,7 @@ void StreamWriter::append(const Event& event) {
 void StreamWriter::close_frame() {
   if (encoder_.empty()) return;
   charged_bytes_ = 0;
+  ready_events_ += encoder_.events();
   payload_.clear();
   encoder_.close(payload_, ClockUpdate::now());
   frames_.append(ready_, payload_);
