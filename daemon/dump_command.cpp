@@ -83,7 +83,9 @@ int dump_command(const Options& options) {
   if (damage.skipped_bytes != 0)
     say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", shown, damage.skipped_bytes);
   if (damage.skipped_events != 0)
-    say("tracerd: {}: {} events are of unknown kinds: a newer libtracer may know them\n", shown, damage.skipped_events);
+    say("tracerd: {}: {} events are left out: a newer libtracer may know their kinds, or they are more than their "
+        "bytes may hold\n",
+        shown, damage.skipped_events);
   if (damage.missing_frames != 0)
     say("tracerd: {}: {} frames are missing: the writer could not write them, or the file was cut in between\n", shown,
         damage.missing_frames);

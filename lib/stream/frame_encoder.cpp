@@ -45,6 +45,12 @@ std::size_t FrameEncoder::most_bytes() const noexcept {
   return cells * sizeof(std::uint64_t) + tables_.texts.stored_bytes();
 }
 
+std::size_t FrameEncoder::things() const noexcept {
+  std::size_t things = order_.size() + tables_.item_cells + tables_.texts.size();
+  std::apply([&things](const auto&... part) { ((things += part.section.rows), ...); }, tables_.parts);
+  return things;
+}
+
 bool FrameEncoder::has_room() const noexcept {
   return most_bytes() < kCloseBytes && tables_.texts.referred_bytes() < kCloseTextBytes && order_.size() < kCloseRows;
 }

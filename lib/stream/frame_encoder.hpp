@@ -32,6 +32,8 @@ class FrameEncoder {
 
   bool empty() const noexcept { return order_.empty(); }
   std::size_t events() const noexcept { return order_.size(); }
+  /// Events, rows of parts, texts, and at least the items of lists: what a reader makes room for.
+  std::size_t things() const noexcept;
   /// False: close it first.
   bool has_room() const noexcept;
   /// For an event of at most kMaxEventBytes, with room. An empty handle is passed over.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/stream_writer.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include "stream/stream_header.hpp"
@@ -37,7 +38,7 @@ void StreamWriter::begin_anew(const HostInfo& host, Bytes& end) {
   ready_.clear();
   frames_ = FrameWriter(random_id());
   begin(host);
-  frames_.append(ready_, payload_);
+  frames_.append(ready_, payload_, least_bytes_);
 }
 
 std::size_t StreamWriter::drop() {
@@ -58,11 +59,13 @@ void StreamWriter::append(const Event& event) {
 
 void StreamWriter::close_frame() {
   if (encoder_.empty()) return;
-  charged_bytes_ = 0;
   ready_events_ += encoder_.events();
   payload_.clear();
+  // The charge twice: a reader may count somewhat more.
+  least_bytes_ = std::max(encoder_.things() / kThingsPerByte, 2 * charged_bytes_ / kMostGrowth) + 1;
+  charged_bytes_ = 0;
   encoder_.close(payload_, ClockUpdate::now());
-  frames_.append(ready_, payload_);
+  frames_.append(ready_, payload_, least_bytes_);
 }
 
 }  // namespace tracer::internal

@@ -42,6 +42,7 @@ class StreamWriter {
   std::size_t charged_bytes_ = 0;  ///< Of the events in the open frame.
   FrameEncoder encoder_;
   Bytes payload_;
+  std::size_t least_bytes_ = 0;  ///< In which that payload is stored.
   Bytes ready_;
   std::size_t ready_events_ = 0;
 };
