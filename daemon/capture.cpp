@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -122,6 +123,12 @@ void Capture::on_event(const tracer::Event& event) {
   if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
 }
 
+std::chrono::nanoseconds Capture::own_cpu_time() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 void Capture::wait_for_last_switch() {
   if (command_) tracer::poll_until_ended(session_, *command_, kLastSwitchWait);
 }
@@ -197,7 +204,15 @@ void Capture::finish(const std::string& title, Signals& signals) {
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.families(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
-  text += format_report(title, tracer::make_report(summary_, figures), by_, terminal_columns());
+  tracer::Report report = tracer::make_report(summary_, figures);
+  // What tracerd does besides the session is a cost of tracing, too: the live line, signals that others send it.
+  const auto cpu_ns = static_cast<std::uint64_t>((own_cpu_time() - started_cpu_).count());
+  if (cpu_ns > report.cost.own.cpu_ns) {
+    report.cost.own.cpu_ns = cpu_ns;
+    if (report.cost.cpu_share)
+      report.cost.cpu_share = static_cast<double>(cpu_ns) / static_cast<double>(elapsed.count());
+  }
+  text += format_report(title, report, by_, terminal_columns());
   write_patiently(STDERR_FILENO, text, [&signals] { return !signals.end_is_asked_for(); });
 }
 

@@ -62,6 +62,7 @@ class Capture {
   void add_sinks(const Options& options, const Outputs& outputs);
   std::string new_problems(bool at_end = false);
   std::string missing_in_outputs();
+  static std::chrono::nanoseconds own_cpu_time() noexcept;
   std::string write_trace();
 
   std::shared_ptr<Rotation> rotation_;
@@ -81,6 +82,7 @@ class Capture {
   tracer::Subscription subscription_;
   const std::optional<By> by_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds started_cpu_ = own_cpu_time();
 };
 
 }  // namespace tracerd

@@ -14,6 +14,7 @@
 #include "commands.hpp"
 #include "explanation.hpp"
 #include "printable.hpp"
+#include "privileges.hpp"
 #include "say.hpp"
 
 namespace tracerd {
@@ -69,10 +70,12 @@ int dump_command(const Options& options) {
   const std::string name = options.file == "-" ? "standard input" : options.file;
   tracer::RecordingReader reader = open_recording(options.file, name);
   if (options.explain) {
+    act_for_caller();
     Explained explained;
     while (const auto event = reader.next()) explained.add(*event);
     explained.print(options.engine_rules.value_or(""));
   } else {
+    become_reader();
     print_line(to_json(reader.host()));
     while (const auto event = reader.next()) print_line(to_json(*event));
   }

@@ -94,6 +94,12 @@ void drop_privileges() noexcept {
   keep_capabilities(kNeeded);
 }
 
+void become_reader() noexcept {
+  keep_in_bounding_set(0);
+  leave_root();
+  keep_capabilities(0);
+}
+
 bool become_for_files(const std::optional<tracer::User>& user) noexcept {
   const bool root = ::geteuid() == 0;
   const bool other = user && user->uid != ::geteuid();
@@ -106,6 +112,11 @@ bool become_for_files(const std::optional<tracer::User>& user) noexcept {
   }
   keep_capabilities(needed);
   return true;
+}
+
+void act_for_caller() {
+  if (!become_for_files(user_to_run_as(std::nullopt)))
+    throw tracer::Error({tracer::ErrorCode::kPermission, errno, "can't act as who called sudo", {}, {}});
 }
 
 }  // namespace tracerd
