@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,11 +65,28 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
       record.st_ino == json.st_ino)
     throw tracer::Error(
         {tracer::ErrorCode::kContradiction, 0, "--record and --json name the same file", "name two files", {}});
+  if (options.rotate == 0) return outputs;
+  std::vector<std::string> files;
+  for (const auto& [name, fd] : {std::pair(options.record, outputs.record_fd), {options.json, outputs.json_fd}}) {
+    if (!fd) continue;
+    struct stat file {};
+    if (::fstat(*fd, &file) != 0 || !S_ISREG(file.st_mode))
+      throw tracer::Error({tracer::ErrorCode::kContradiction,
+                           0,
+                           fmt::format("--rotate: {} is no regular file, and keeps its name", *name),
+                           "leave --rotate out, or name another file",
+                           {}});
+    files.push_back(*name);
+  }
+  outputs.rotation = std::make_shared<Rotation>(user, files, options.rotate);
   return outputs;
 }
 
 Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs, std::optional<pid_t> command)
-    : session_(session_options(std::move(filter), options)), live_(options.live), by_(options.by) {
+    : rotation_(outputs.rotation),
+      session_(session_options(std::move(filter), options)),
+      live_(options.live),
+      by_(options.by) {
   // Before there are other threads, as each has its own; what is loaded is attached by what stays.
   drop_privileges();
   if (command) command_.emplace(*command);
@@ -76,19 +94,29 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
   trace_name_ = options.trace.value_or("");
   for (const tracer::Problem& problem : session_.rule_problems())
     say("tracerd: a rule is left out: {}\n", printable_lines(problem.what));
+  add_sinks(options, outputs);
+  subscription_ = session_.on_any([this](const tracer::Event& event) { on_event(event); });
+}
+
+void Capture::add_sinks(const Options& options, const Outputs& outputs) {
   const auto add = [this](const std::string& name, std::unique_ptr<tracer::Sink> sink) {
     outputs_.push_back({name, session_.add_sink(std::move(sink))});
+  };
+  // A sink that is left behind may outlive this.
+  const auto limit = [&]() -> tracer::OutputLimit {
+    if (!rotation_) return {.max_bytes = options.max_size};
+    return {.max_bytes = options.max_size,
+            .next_file = [rotation = rotation_, which = outputs_.size()] { return rotation->next(which); }};
   };
   // Pipes and devices can't be cut, and need not be.
   if (outputs.record_fd && ::ftruncate(*outputs.record_fd, 0) != 0) errno = 0;
   if (outputs.json_fd && *options.json != "-" && ::ftruncate(*outputs.json_fd, 0) != 0) errno = 0;
   if (outputs.record_fd)
-    add(*options.record, tracer::recording_sink(*outputs.record_fd, *options.record, session_.host()));
+    add(*options.record, tracer::recording_sink(*outputs.record_fd, *options.record, session_.host(), limit()));
   if (outputs.json_fd) {
     const std::string name = *options.json == "-" ? "standard output" : *options.json;
-    add(name, tracer::json_sink(*outputs.json_fd, name, session_.host()));
+    add(name, tracer::json_sink(*outputs.json_fd, name, session_.host(), limit()));
   }
-  subscription_ = session_.on_any([this](const tracer::Event& event) { on_event(event); });
 }
 
 void Capture::on_event(const tracer::Event& event) {
@@ -97,6 +125,12 @@ void Capture::on_event(const tracer::Event& event) {
   if (trace_fd_) tasks_.add(event);
   if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
   if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
+}
+
+std::chrono::nanoseconds Capture::own_cpu_time() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 void Capture::wait_for_last_switch() {
@@ -124,13 +158,29 @@ bool Capture::follows_any() const {
   return std::any_of(totals.begin(), totals.end(), [](const tracer::ContextTotals& each) { return each.living != 0; });
 }
 
-std::string Capture::new_problems() {
+/// At the end a problem that has grown meanwhile is new.
+std::string Capture::new_problems(bool at_end) {
   std::string text;
   for (Output& output : outputs_) {
     const auto problem = output.sink.problem();
-    if (!problem || output.reported) continue;
-    output.reported = true;
-    text += fmt::format("tracerd: {}: {}\n", printable(output.name), printable_lines(tracer::Error(*problem).what()));
+    if (!problem || (!at_end && !output.reported.empty())) continue;
+    const std::string what = tracer::Error(*problem).what();
+    if (what == output.reported) continue;
+    output.reported = what;
+    text += fmt::format("tracerd: {}: {}\n", printable(output.name), printable_lines(what));
+  }
+  return text;
+}
+
+std::string Capture::missing_in_outputs() {
+  std::string text;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const std::string name = printable(outputs_[i].name);
+    if (const std::uint64_t dropped = outputs_[i].sink.dropped(); dropped != 0)
+      text +=
+          fmt::format("tracerd: {}: {} events are missing, as it could not be written fast enough\n", name, dropped);
+    if (const std::uint64_t removed = rotation_ ? rotation_->removed(i) : 0; removed != 0)
+      text += fmt::format("tracerd: {}: the oldest {} files were removed, as --rotate asks for\n", name, removed);
   }
   return text;
 }
@@ -154,15 +204,19 @@ std::string Capture::write_trace() {
 void Capture::finish(const std::string& title, Signals& signals) {
   session_.stop();
   live_.clear();
-  std::string text = write_trace() + new_problems();
-  for (const Output& output : outputs_)
-    if (const std::uint64_t dropped = output.sink.dropped(); dropped != 0)
-      text += fmt::format("tracerd: {}: {} events are missing, as it could not be written fast enough\n",
-                          printable(output.name), dropped);
+  std::string text = write_trace() + new_problems(true) + missing_in_outputs();
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.families(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
-  text += format_report(title, tracer::make_report(summary_, figures), by_, terminal_columns());
+  tracer::Report report = tracer::make_report(summary_, figures);
+  // What tracerd does besides the session is a cost of tracing, too: the live line, signals that others send it.
+  const auto cpu_ns = static_cast<std::uint64_t>((own_cpu_time() - started_cpu_).count());
+  if (cpu_ns > report.cost.own.cpu_ns) {
+    report.cost.own.cpu_ns = cpu_ns;
+    if (report.cost.cpu_share)
+      report.cost.cpu_share = static_cast<double>(cpu_ns) / static_cast<double>(elapsed.count());
+  }
+  text += format_report(title, report, by_, terminal_columns());
   write_patiently(STDERR_FILENO, text, [&signals] { return !signals.end_is_asked_for(); });
 }
 

@@ -14,6 +14,7 @@
 
 #include "command_line.hpp"
 #include "live_line.hpp"
+#include "rotation.hpp"
 #include "signals.hpp"
 #include "task_files.hpp"
 
@@ -23,7 +24,8 @@ namespace tracerd {
 struct Outputs {
   std::optional<int> record_fd;
   std::optional<int> json_fd;
-  std::optional<int> trace_fd;  ///< Written at the end.
+  std::optional<int> trace_fd;         ///< Written at the end.
+  std::shared_ptr<Rotation> rotation;  ///< Of the record and the JSON, in this order; those that are there.
 };
 /// Throws tracer::Error(kFileUnwritable). With the rights of `user`, if there is one.
 Outputs open_outputs(const Options& options, const std::optional<tracer::User>& user);
@@ -57,9 +59,13 @@ class Capture {
 
  private:
   void on_event(const tracer::Event& event);
-  std::string new_problems();
+  void add_sinks(const Options& options, const Outputs& outputs);
+  std::string new_problems(bool at_end = false);
+  std::string missing_in_outputs();
+  static std::chrono::nanoseconds own_cpu_time() noexcept;
   std::string write_trace();
 
+  std::shared_ptr<Rotation> rotation_;
   tracer::Session session_;
   tracer::Summary summary_;
   LiveLine live_;
@@ -67,7 +73,7 @@ class Capture {
   struct Output {
     std::string name;
     tracer::SinkHandle sink;
-    bool reported = false;
+    std::string reported = {};
   };
   std::vector<Output> outputs_;
   std::optional<int> trace_fd_;
@@ -76,6 +82,7 @@ class Capture {
   tracer::Subscription subscription_;
   const std::optional<By> by_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds started_cpu_ = own_cpu_time();
 };
 
 }  // namespace tracerd

@@ -12,6 +12,9 @@
 #include <fmt/format.h>
 
 #include <tracer/error.hpp>
+#include <tracer/sink.hpp>
+
+#include "command_help.hpp"
 
 namespace tracerd {
 namespace {
@@ -21,156 +24,6 @@ using tracer::ErrorCode;
 
 [[noreturn]] void wrong(std::string what, const std::string& topic, ErrorCode code = ErrorCode::kInvalidArgument) {
   throw Error({code, 0, std::move(what), fmt::format("see: tracerd {}--help", topic.empty() ? "" : topic + " "), {}});
-}
-
-/// Help in the form of manual pages: a line of usage, then what the command does, then its options.
-class HelpFormatter : public CLI::Formatter {
- public:
-  HelpFormatter() { column_width(24); }
-  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
-    std::string text = make_usage(app, {}) + '\n' + app->get_description() + '\n' + make_groups(app, mode) +
-                       make_subcommands(app, mode);
-    text.erase(text.find_last_not_of('\n') + 1);
-    return text + '\n' + app->get_footer();
-  }
-  std::string make_usage(const CLI::App* app, std::string) const override {
-    if (app->get_parent() == nullptr) return "usage: tracerd COMMAND [OPTIONS] | --help | --version\n";
-    const std::string& name = app->get_name();
-    const char* words = name == "run"       ? "[OPTIONS] [--] COMMAND [ARGUMENT ...]"
-                        : name == "watch"   ? "--pid N | --cgroup PATH | --host [OPTIONS]"
-                        : name == "dump"    ? "[--explain] FILE"
-                        : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE"
-                        : name == "explain" ? "PID"
-                        : name == "check"   ? "[--rules FILE]"
-                                            : "";
-    return fmt::format("usage: tracerd {}{}{}\n", name, *words == '\0' ? "" : " ", words);
-  }
-  std::string make_subcommand(const CLI::App* sub) const override {
-    const std::string& description = sub->get_description();
-    return fmt::format("  {:<10}{}\n", sub->get_name(), description.substr(0, description.find('\n')));
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
-  }
-};
-
-constexpr const char* kDescription =
-    "Reports which programs ran and what each consumed, from the Linux kernel's own "
-    "accounting.";
-constexpr const char* kFooter = R"(
-'tracerd COMMAND --help' explains each. Tracing needs root (sudo), or CAP_BPF and CAP_PERFMON, and Linux 5.10 or later
-with BTF; 'tracerd check' reports what this machine has.
-)";
-
-constexpr const char* kRunDescription = R"(Trace a command and everything it starts.
-
-The command runs unmodified, until it ends; then a table is printed on standard error. It keeps the terminal, its
-signals and its exit status. Options after the first word of COMMAND belong to COMMAND.)";
-constexpr const char* kRunFooter = R"(
-The first Ctrl-C goes to the command. A second one detaches: the table so far is printed, and the command goes on.
-Exit status: the command's, or 128+n if signal n ended it; 126: it can't be executed; 127: it does not exist; 125:
-tracerd itself failed before the command ran; 2: the command line is wrong.
-)";
-
-constexpr const char* kWatchDescription = R"(Trace what is already running.
-
-Traces until it is interrupted (Ctrl-C), or until the whole tree of --pid has ended; then prints a table. Processes that
-were there before are reported with the totals of their whole life, and attached_ns.)";
-
-constexpr const char* kDumpDescription = R"(Print a recording as JSON lines.
-
-The first line is the host and its clock; each other line is an event, with `kind` first. Times are nanoseconds of the
-boot clock: add the host's wall_offset_ns for Unix time. What is not known is null. Damage is reported on standard
-error.)";
-
-constexpr const char* kExportDescription = R"(Write figures of tasks, from a recording, in files that other tools read.
-
---trace writes a table like that of 'nextflow run -with-trace', --benchmark a file for each task like Snakemake's. The
-values are those of all processes of a task: exact CPU time and bytes, and the most memory that they held at once. What is
-not known is '-' or 'NA'.)";
-
-constexpr const char* kExplainDescription = R"(Explain which run and task a living process belongs to.
-
-Reads the process and its ancestors in /proc, and prints each field of its context with the rule that gives it and what
-that rule asks for. What was labeled or announced in a session is not known here: see 'tracerd dump --explain'.)";
-
-constexpr const char* kCheckDescription = R"(Report what this machine allows.
-
-Lists what tracing needs and what you are permitted, each with its error code and how to fix it. Loads and changes
-nothing. Exit status: 0: tracing works; 1: something required is missing.
-
-With --rules a file of rules for engines is checked instead: all mistakes are reported with their lines, and its
-examples are tried. Exit status: 0: it is right; 1: it is not.)";
-
-CLI::Option* add(CLI::App& app, const std::string& name, const char* value, const char* description) {
-  return app.add_option(name, CLI::callback_t{}, description)
-      ->type_name(value)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-void add_flag(CLI::App& app, const std::string& name, const std::string& description) {
-  app.add_flag_function(
-      name, [](std::int64_t) {}, description);
-}
-
-void add_rules_options(CLI::App& app) {
-  add(app, "--engine-rules", "FILE", "Your own rules for engines, in front of the built-in ones");
-  add_flag(app, "--no-engine-notes", "Don't read names in files that engines have written");
-}
-
-void add_tracing_options(CLI::App& app) {
-  add(app, "--record", "FILE", "Write a recording (see tracerd dump)");
-  add(app, "--json", "FILE", "Write events as JSON lines while they happen; '-': standard output");
-  add(app, "--pipeline", "NAME", "Label what is traced with a pipeline");
-  add(app, "--run", "NAME", "... with a run of it");
-  add(app, "--step", "NAME", "... with a step");
-  add(app, "--sample", "NAME", "... with a sample");
-  add(app, "--families", "LIST", "Families besides the lifecycle: waits,snapshots (default: both) or none");
-  add(app, "--interval", "MS", "Milliseconds between two snapshots, at least 100 (default: 1000)");
-  add(app, "--max-cost", "PERCENT", "Disable the most expensive family above this share of one CPU (default: never)");
-  add(app, "--ring", "MIB", "Room for events between kernel and tracerd, a power of two (default: at least 8)");
-  add(app, "--max-processes", "N", "Processes that are followed at one time (default: by the machine)");
-  add(app, "--max-threads", "N", "Threads whose waits are followed at one time (default: by the machine)");
-  add(app, "--max-cgroups", "N", "Cgroups below those that are watched (default: by the machine)");
-  add(app, "--by", "ROWS", "Rows of the table: run, step, task, tool or process (default: all levels of the runs)");
-  add(app, "--trace", "FILE", "At the end, write the tasks in the form of Nextflow's trace (see tracerd export)");
-  add_rules_options(app);
-  add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");
-}
-
-std::unique_ptr<CLI::App> make_app() {
-  auto app = std::make_unique<CLI::App>(kDescription, "tracerd");
-  app->formatter(std::make_shared<HelpFormatter>());
-  app->set_help_flag("-h,--help", "Print this help");
-  app->set_version_flag("--version", "tracerd", "Print the version");
-  app->require_subcommand(1);
-  CLI::App& run = *app->add_subcommand("run", kRunDescription);
-  add_tracing_options(run);
-  add(run, "--user", "NAME|UID",
-      "Run the command as this user (default: yourself, also under sudo); it can't type for you");
-  run.footer(kRunFooter);
-  CLI::App& watch = *app->add_subcommand("watch", kWatchDescription);
-  add(watch, "--pid", "N", "This process and its descendants");
-  add(watch, "--cgroup", "PATH", "A cgroup and everything below it, as in /proc/PID/cgroup or as a folder");
-  add_flag(watch, "--host", "Every process (without root: only your own processes)");
-  add_tracing_options(watch);
-  CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
-  add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that says each field");
-  add(dump, "--engine-rules", "FILE", "Your own rules for engines, with which it was recorded");
-  add(dump, "FILE", "", "The recording; - is standard input");
-  CLI::App& exports = *app->add_subcommand("export", kExportDescription);
-  add(exports, "--trace", "FILE", "A table in Nextflow's form; '-': standard output");
-  add(exports, "--benchmark", "FOLDER", "A file for each task in Snakemake's form");
-  add(exports, "FILE", "", "The recording");
-  CLI::App& explain = *app->add_subcommand("explain", kExplainDescription);
-  add_rules_options(explain);
-  add(explain, "PID", "", "The process");
-  CLI::App& check = *app->add_subcommand("check", kCheckDescription);
-  add(check, "--rules", "FILE", "Check a file of rules for engines");
-  // Last: a subcommand begins with the footer that there is.
-  app->footer(kFooter);
-  for (CLI::App* each : app->get_subcommands({})) each->group("Commands");
-  return app;
 }
 
 /// How many of the words of `run` are its options: behind them the command begins, whose words are nobody's business.
@@ -257,6 +110,41 @@ std::optional<std::size_t> most_of(const CLI::App& app, const char* option) {
   return count;
 }
 
+std::uint64_t max_size_of(const CLI::App& app) {
+  constexpr std::pair<std::string_view, unsigned> kUnits[] = {{"", 0}, {"K", 10}, {"M", 20}, {"G", 30}, {"T", 40}};
+  constexpr std::uint64_t kMost = 1ull << 60;
+  const auto text = value_of(app, "--max-size");
+  if (!text) return 0;
+  const std::size_t digits = std::min(text->find_first_not_of("0123456789"), text->size());
+  std::string_view unit = std::string_view(*text).substr(digits);
+  if (unit.size() == 3 && unit.ends_with("iB")) unit.remove_suffix(2);
+  for (const auto& [name, shift] : kUnits) {
+    if (unit != name) continue;
+    const auto number = number_of<std::uint64_t>(std::string_view(*text).substr(0, digits), 1, kMost >> shift);
+    if (number && *number << shift >= tracer::OutputLimit::kLeastBytes) return *number << shift;
+  }
+  wrong(fmt::format("--max-size {}: not a size of at least 1MiB, such as 500MiB or 2GiB", *text), app.get_name());
+}
+
+std::uint32_t rotate_of(const CLI::App& app) {
+  constexpr std::uint32_t kMost = 9999;
+  const auto text = value_of(app, "--rotate");
+  if (!text) return 0;
+  const auto files = number_of<std::uint32_t>(*text, 1, kMost);
+  if (!files) wrong(fmt::format("--rotate {}: not a number from 1 to {}", *text, kMost), app.get_name());
+  return *files;
+}
+
+void check_sizes(const Options& options, const std::string& topic) {
+  if (options.max_size != 0 && !options.record && !options.json)
+    wrong("--max-size is for the files of --record and --json: neither is given", topic, ErrorCode::kContradiction);
+  if (options.rotate == 0) return;
+  if (options.max_size == 0)
+    wrong("--rotate needs --max-size: when to begin the next file", topic, ErrorCode::kContradiction);
+  if (options.json == "-")
+    wrong("--rotate is for files: standard output can't be named anew", topic, ErrorCode::kContradiction);
+}
+
 std::optional<std::vector<tracer::Family>> families_of(const CLI::App& app) {
   const auto text = value_of(app, "--families");
   if (!text) return std::nullopt;
@@ -315,6 +203,8 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.max_processes = most_of(app, "--max-processes");
   options.max_threads = most_of(app, "--max-threads");
   options.max_cgroups = most_of(app, "--max-cgroups");
+  options.max_size = max_size_of(app);
+  options.rotate = rotate_of(app);
   options.by = by_of(app);
   options.live = !has_flag(app, "--no-live");
   options.pid = pid_of(app);
@@ -328,6 +218,7 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.benchmark = value_of(app, "--benchmark");
   if (options.record && options.json && *options.record == *options.json)
     wrong("--record and --json name the same file", app.get_name(), ErrorCode::kContradiction);
+  check_sizes(options, app.get_name());
   return options;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct Options {
   std::optional<std::size_t> max_processes;
   std::optional<std::size_t> max_threads;
   std::optional<std::size_t> max_cgroups;
+  std::uint64_t max_size = 0;  ///< Of each file of --record and --json; 0: any.
+  std::uint32_t rotate = 0;    ///< How many files before the newest are kept; 0: it stops at max_size.
   bool live = true;
   std::optional<By> by;  ///< The rows of the table; absent: by the tree of runs, if there is one.
   std::optional<pid_t> pid;

@@ -14,6 +14,7 @@
 #include "commands.hpp"
 #include "explanation.hpp"
 #include "printable.hpp"
+#include "privileges.hpp"
 #include "say.hpp"
 
 namespace tracerd {
@@ -69,10 +70,12 @@ int dump_command(const Options& options) {
   const std::string name = options.file == "-" ? "standard input" : options.file;
   tracer::RecordingReader reader = open_recording(options.file, name);
   if (options.explain) {
+    act_for_caller();
     Explained explained;
     while (const auto event = reader.next()) explained.add(*event);
     explained.print(options.engine_rules.value_or(""));
   } else {
+    become_reader();
     print_line(to_json(reader.host()));
     while (const auto event = reader.next()) print_line(to_json(*event));
   }
@@ -83,7 +86,9 @@ int dump_command(const Options& options) {
   if (damage.skipped_bytes != 0)
     say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", shown, damage.skipped_bytes);
   if (damage.skipped_events != 0)
-    say("tracerd: {}: {} events are of unknown kinds: a newer libtracer may know them\n", shown, damage.skipped_events);
+    say("tracerd: {}: {} events are left out: a newer libtracer may know their kinds, or they are more than their "
+        "bytes may hold\n",
+        shown, damage.skipped_events);
   if (damage.missing_frames != 0)
     say("tracerd: {}: {} frames are missing: the writer could not write them, or the file was cut in between\n", shown,
         damage.missing_frames);

@@ -15,6 +15,7 @@
 #include "commands.hpp"
 #include "patient_write.hpp"
 #include "printable.hpp"
+#include "privileges.hpp"
 #include "say.hpp"
 #include "task_files.hpp"
 
@@ -59,6 +60,7 @@ void write_file(const std::string& name, std::string_view text) {
 
 int export_command(const Options& options) {
   tracer::RecordingReader reader(options.file);
+  act_for_caller();
   TaskFiles tasks;
   while (const auto event = reader.next()) tasks.add(*event);
   if (tasks.empty()) say("tracerd: {}: no task ended in it\n", printable(options.file));

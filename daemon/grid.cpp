@@ -3,16 +3,14 @@
 
 #include <algorithm>
 
+#include "character_width.hpp"
+
 namespace tracerd {
 namespace {
 
 constexpr std::size_t kGap = 2;
 
 }  // namespace
-
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
 
 std::vector<std::size_t> Grid::widths() const {
   std::vector<std::size_t> widths(columns_.size());

@@ -29,7 +29,4 @@ class Grid {
   std::vector<std::vector<std::string>> lines_;
 };
 
-/// In characters, not bytes: names may be UTF-8.
-std::size_t width_of(const std::string& text);
-
 }  // namespace tracerd

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 
+#include "character_width.hpp"
 #include "screen.hpp"
 
 namespace tracerd {
 namespace {
+
+/// On one character; more would fill the lines around it.
+constexpr std::size_t kMostMarks = 4;
 
 /// The bytes of the UTF-8 character that a text begins with; 0: it is none, or one that would steer a terminal.
 std::size_t printable_length(std::string_view text) {
@@ -33,11 +37,15 @@ std::size_t printable_length(std::string_view text) {
 
 std::string printable(std::string_view text, std::size_t most) {
   std::string out;
-  for (std::size_t shown = 0; !text.empty(); ++shown) {
-    if (shown == most) return out + symbols().ellipsis;
+  for (std::size_t left = most, marks = 0; !text.empty();) {
     const bool foreign = !writes_utf8() && static_cast<unsigned char>(text.front()) >= 0x80;
     const std::size_t length = printable_length(text);
-    out += length == 0 || foreign ? std::string_view("?") : text.substr(0, length);
+    const std::string_view shown = length == 0 || foreign ? std::string_view("?") : text.substr(0, length);
+    const std::size_t width = width_of(shown);
+    marks = width == 0 ? marks + 1 : 0;
+    if (width > left) return out + symbols().ellipsis;
+    if (most != std::string_view::npos) left -= width;
+    if (marks <= kMostMarks) out += shown;
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return out;

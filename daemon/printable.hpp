@@ -7,7 +7,7 @@
 
 namespace tracerd {
 
-/// At most `most` characters. What steers a terminal must not reach it in other people's names.
+/// In at most `most` columns, and an ellipsis. What steers a terminal must not reach it in other people's names.
 std::string printable(std::string_view text, std::size_t most = std::string_view::npos);
 
 /// Of messages, which contain names: all of it, in the same lines.

@@ -62,27 +62,61 @@ void leave_root() noexcept {
   ::prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
 }
 
-}  // namespace
-
-void drop_privileges() noexcept {
-  constexpr std::uint64_t kNeeded = (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_KILL) |
-                                    (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
-  // Fails without CAP_SETPCAP: then nothing that is executed gets any, by the next line.
+void keep_in_bounding_set(std::uint64_t needed) noexcept {
   for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
-    if (((kNeeded >> capability) & 1u) == 0) ::prctl(PR_CAPBSET_DROP, capability);
-  leave_root();
+    if (((needed >> capability) & 1u) == 0) ::prctl(PR_CAPBSET_DROP, capability);
+}
+
+/// All sets but the bounding one, and for what is executed.
+void keep_capabilities(std::uint64_t needed) noexcept {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
   if (::syscall(SYS_capget, &header, data) != 0) return;
   for (unsigned word = 0; word < 2; ++word) {
-    const auto keep = static_cast<std::uint32_t>(kNeeded >> (32 * word));
+    const auto keep = static_cast<std::uint32_t>(needed >> (32 * word));
     data[word].permitted &= keep;
     data[word].effective = data[word].permitted;
     data[word].inheritable = 0;
   }
   ::syscall(SYS_capset, &header, data);
+}
+
+}  // namespace
+
+void drop_privileges() noexcept {
+  constexpr std::uint64_t kNeeded = (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_KILL) |
+                                    (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
+  // Fails without CAP_SETPCAP: then nothing that is executed gets any, by no_new_privs.
+  keep_in_bounding_set(kNeeded);
+  leave_root();
+  keep_capabilities(kNeeded);
+}
+
+void become_reader() noexcept {
+  keep_in_bounding_set(0);
+  leave_root();
+  keep_capabilities(0);
+}
+
+bool become_for_files(const std::optional<tracer::User>& user) noexcept {
+  const bool root = ::geteuid() == 0;
+  const bool other = user && user->uid != ::geteuid();
+  const std::uint64_t needed = root && !other ? 1ull << CAP_DAC_OVERRIDE : 0;
+  keep_in_bounding_set(needed);
+  if (root && other) {
+    if (::setgroups(user->groups.size(), user->groups.data()) != 0 ||
+        ::setresgid(user->gid, user->gid, user->gid) != 0 || ::setresuid(user->uid, user->uid, user->uid) != 0)
+      return false;
+  }
+  keep_capabilities(needed);
+  return true;
+}
+
+void act_for_caller() {
+  if (!become_for_files(user_to_run_as(std::nullopt)))
+    throw tracer::Error({tracer::ErrorCode::kPermission, errno, "can't act as who called sudo", {}, {}});
 }
 
 }  // namespace tracerd

@@ -16,6 +16,16 @@ std::optional<tracer::User> user_to_run_as(const std::optional<std::string>& wan
 /// are there already stay as they are.
 void go_ahead_of_others() noexcept;
 
+/// For a process that does nothing but open, name and read files: for good it is `user`, or where that is absent and it
+/// is root, root without any capability but that over files. False: that failed, see errno.
+bool become_for_files(const std::optional<tracer::User>& user) noexcept;
+
+/// For what reads only what it has opened: root's uid and all capabilities are given up for good.
+void become_reader() noexcept;
+
+/// become_for_files() as who called sudo, or else as root. Throws tracer::Error: kNoSuchUser, kPermission.
+void act_for_caller();
+
 /// Once the programs are loaded: gives up every capability that tracing does not need any more, and root's uid, which
 /// owns files and processes without any; for good. Of the calling thread, and of those that it starts.
 void drop_privileges() noexcept;

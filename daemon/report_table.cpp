@@ -52,7 +52,7 @@ constexpr std::array<Layout, 10> kLayouts = {{
 class Table {
  public:
   Table(const tracer::Report& report, std::optional<By> by, const Layout& layout)
-      : layout_(layout), failures_(report.total.failed.value != 0), grid_(columns()) {
+      : layout_(layout), total_(&report.total), failures_(report.total.failed.value != 0), grid_(columns()) {
     if (!by && !report.tree.empty()) {
       add_heads("run, step, task, tool");
       add_nodes(report.tree, 0);
@@ -130,7 +130,7 @@ class Table {
   std::vector<std::string> cells_of(const ReportRow& row) const {
     return choose([this, &row](Column column) -> std::string {
       switch (column) {
-        case Column::kName: return printable(row.name, layout_.name_width);
+        case Column::kName: return name_of(row);
         case Column::kProcesses: return fmt::format("{}", row.processes);
         case Column::kWall: return format_duration(row.wall_ns);
         case Column::kCpu: return format_figure(row.cpu_ns, format_duration);
@@ -151,6 +151,17 @@ class Table {
     });
   }
   void add(const ReportRow& row) { grid_.add(cells_of(row)); }
+
+  /// A program may be called as the sum is: what is called so, or so in quotes, gets quotes.
+  std::string name_of(const ReportRow& row) const {
+    const std::string name = printable(row.name, layout_.name_width);
+    if (&row == total_) return name;
+    const std::size_t begin = std::min(name.find_first_not_of(' '), name.size());
+    const std::string_view word = std::string_view(name).substr(begin, name.find_last_not_of(' ') + 1 - begin);
+    const std::size_t quotes = std::min(word.find_first_not_of('"'), word.size());
+    if (word.substr(quotes, word.find_last_not_of('"') + 1 - quotes) != total_->name) return name;
+    return fmt::format("{}\"{}\"", name.substr(0, begin), word);
+  }
 
   void add_rows(const tracer::Report& report, By by) {
     switch (by) {
@@ -223,6 +234,7 @@ class Table {
   }
 
   Layout layout_;
+  const ReportRow* total_;  ///< Of the report, while the table is made.
   bool failures_;
   Grid grid_;
 };

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "character_width.hpp"
 #include "figures.hpp"
 #include "grid.hpp"
 #include "printable.hpp"

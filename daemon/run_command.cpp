@@ -36,8 +36,8 @@ std::optional<int> follow(Capture& capture, tracer::Command& command, Signals& s
   int interrupts = 0;
   for (;;) {
     if (const auto end = command.ended()) return end->wait_status.value_or(kFailedBeforeRun << 8);
-    pollfd ready[2] = {{capture.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
-    ::poll(ready, 2, 1000);
+    pollfd ready[2] = {{capture.fd(), POLLIN, 0}, signals.to_poll()};
+    ::poll(ready, 2, signals.timeout(1000));
     while (const auto signal = signals.next()) {
       if (signal->number == SIGCHLD) continue;
       if (signal->number == SIGINT && ++interrupts >= 2) return std::nullopt;

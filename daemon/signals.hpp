@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <poll.h>
 #include <signal.h>
 
+#include <chrono>
 #include <optional>
 
 namespace tracerd {
@@ -26,8 +28,12 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  int fd() const noexcept { return fd_; }
-  /// The next one; does not wait.
+  /// What to wait for, with timeout(): nothing while it rests.
+  pollfd to_poll() const noexcept;
+  /// In milliseconds: `longest`, or until the rest is over.
+  int timeout(int longest) const noexcept;
+  /// The next one of this round; does not wait. A round has each number once, and after one that had any there is a
+  /// rest: whoever may send signals must not keep tracerd busy with them.
   std::optional<Signal> next() noexcept;
   /// Whether one of those that have come does so; none of them is left.
   bool end_is_asked_for() noexcept;
@@ -37,7 +43,15 @@ class Signals {
   void restore() const noexcept;
 
  private:
+  std::chrono::milliseconds rest() const noexcept;
+  std::optional<Signal> read_one() noexcept;
+  void end_round() noexcept;
+
   sigset_t before_{};
+  sigset_t wanted_{};
+  sigset_t left_{};  ///< In this round.
+  bool round_has_any_ = false;
+  std::chrono::steady_clock::time_point rests_until_{};
   struct sigaction pipe_before_ {};
   struct sigaction size_before_ {};
   struct sigaction child_before_ {};

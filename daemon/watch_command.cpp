@@ -28,8 +28,8 @@ void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
   auto last_check = steady_clock::now();
   std::uint64_t exits = 0;
   for (;;) {
-    pollfd ready[2] = {{capture.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
-    ::poll(ready, 2, 1000);
+    pollfd ready[2] = {{capture.fd(), POLLIN, 0}, signals.to_poll()};
+    ::poll(ready, 2, signals.timeout(1000));
     capture.poll(milliseconds(0));
     while (const auto signal = signals.next()) {
       if (signal->number == SIGTSTP) capture.suspend(signals);

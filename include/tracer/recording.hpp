@@ -26,7 +26,7 @@ struct RecordingDamage {
   std::uint64_t skipped_events = 0;  ///< In good frames, but of kinds of a newer libtracer.
   std::uint64_t missing_frames = 0;  ///< By their numbers; a damaged frame is among them.
   int read_error = 0;                ///< errno of the read that failed: nothing after it was read. 0: none failed.
-  bool truncated = false;            ///< No SessionEnd: the writer was stopped, or the file's tail is missing.
+  bool truncated = false;            ///< No SessionEnd, nor that it goes on in another file: cut short.
 
   bool any() const noexcept {
     return skipped_bytes != 0 || skipped_events != 0 || missing_frames != 0 || read_error != 0 || truncated;

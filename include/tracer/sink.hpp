@@ -58,15 +58,30 @@ class TRACER_EXPORT SinkHandle {
   std::shared_ptr<internal::SinkRunner> runner_;
 };
 
+/// How large a sink's file may grow, and what comes then.
+struct OutputLimit {
+  static constexpr std::uint64_t kLeastBytes = 1u << 20;
+
+  /// Of each file; less than kLeastBytes counts as that. 0: as much as there is room for.
+  std::uint64_t max_bytes = 0;
+  /// Gives the descriptor of an empty file in which to go on, by which the sink's name for it stays true, or -1 and
+  /// errno. Called on the sink's thread when the next piece has no room. Each file can be read by itself. Without it
+  /// the sink stops there with a problem(); it then ends the file with the number of events that are not in it, and
+  /// SessionEnd.
+  std::function<int()> next_file = {};
+};
+
 /// Writes a recording (docs/recording-format.md). The file is replaced if it exists.
 /// Throws Error(kFileUnwritable).
 TRACER_EXPORT std::unique_ptr<Sink> recording_sink(const std::filesystem::path& file, const HostInfo& host);
 
 /// Takes over an open file descriptor; `name` is for messages only.
-TRACER_EXPORT std::unique_ptr<Sink> recording_sink(int file_descriptor, std::string name, const HostInfo& host);
+TRACER_EXPORT std::unique_ptr<Sink> recording_sink(int file_descriptor, std::string name, const HostInfo& host,
+                                                   OutputLimit limit = {});
 
 /// Writes one JSON object a line: the host, then each event. Throws Error(kFileUnwritable).
 TRACER_EXPORT std::unique_ptr<Sink> json_sink(const std::filesystem::path& file, const HostInfo& host);
-TRACER_EXPORT std::unique_ptr<Sink> json_sink(int file_descriptor, std::string name, const HostInfo& host);
+TRACER_EXPORT std::unique_ptr<Sink> json_sink(int file_descriptor, std::string name, const HostInfo& host,
+                                              OutputLimit limit = {});
 
 }  // namespace tracer

@@ -32,8 +32,10 @@ void ColumnFrame::clear() noexcept {
   order_ = {};
 }
 
-bool ColumnFrame::decode(std::span<const std::byte> payload) {
+bool ColumnFrame::decode(std::span<const std::byte> payload, const FrameBounds& bounds) {
   clear();
+  things_left_ = bounds.things;
+  most_charge_bytes_ = bounds.charge_bytes;
   ByteReader in(payload);
   clock_ = {};
   clock_.boot_ns = in.u64();
@@ -45,7 +47,8 @@ bool ColumnFrame::decode(std::span<const std::byte> payload) {
 
 bool ColumnFrame::decode_texts(ByteReader& in) {
   const std::uint64_t count = in.varint();
-  if (!in.good() || count > kMaxItems) return false;
+  if (!in.good() || count > std::min(kMaxItems, things_left_)) return false;
+  things_left_ -= static_cast<std::size_t>(count);
   sizes_.resize(static_cast<std::size_t>(count));
   if (!take_numbers(in, sizes_)) return false;
   texts_.reserve(sizes_.size());
@@ -62,12 +65,13 @@ bool ColumnFrame::decode_parts(ByteReader& in) {
   if (!in.good() || sections > kMaxSections) return false;
   References references;
   references.texts = texts_;
+  references.things_left = things_left_;
   for (std::uint64_t i = 0; i < sections; ++i) {
     const std::uint64_t number = in.varint();
     if (!in.good() || number == 0) return false;
     std::size_t rows = 0;
     if (number > kParts) {
-      if (!skip_section(in, rows)) return false;
+      if (!skip_section(in, rows, references)) return false;
       continue;
     }
     Section& part = parts_[static_cast<std::size_t>(number) - 1];
@@ -75,6 +79,7 @@ bool ColumnFrame::decode_parts(ByteReader& in) {
     if (part.rows != 0 || !SectionDecoder(part, specs, references).decode(in) || part.rows == 0) return false;
   }
   text_bytes_left_ = references.text_bytes_left;
+  things_left_ = references.things_left;
   return true;
 }
 
@@ -84,6 +89,7 @@ bool ColumnFrame::decode_kinds(ByteReader& in) {
   References references;
   references.texts = texts_;
   references.text_bytes_left = text_bytes_left_;
+  references.things_left = things_left_;
   for (std::size_t place = 0; place < kParts; ++place) references.part_rows[place] = parts_[place].rows;
   std::vector<std::size_t>& left = rows_of_section_;
   left.clear();
@@ -93,7 +99,7 @@ bool ColumnFrame::decode_kinds(ByteReader& in) {
     std::size_t rows = 0;
     if (!in.good()) return false;
     if (place == kKinds) {
-      if (!skip_section(in, rows)) return false;
+      if (!skip_section(in, rows, references)) return false;
       unknown_rows_ += rows;
     } else {
       Section& kind = kinds_[place];

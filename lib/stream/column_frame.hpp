@@ -2,14 +2,17 @@
 /// A frame of events as the columns that it was written in. For tables, and for EventRows, which makes events of it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "stream/column_layout.hpp"
+#include "stream/frame.hpp"
 #include "stream/frame_encoder.hpp"
 
 namespace tracer::internal {
@@ -33,12 +36,23 @@ struct Section {
   std::vector<Column> columns;
 };
 
+/// How much a frame may stand for.
+struct FrameBounds {
+  std::size_t things = std::numeric_limits<std::size_t>::max();  ///< As FrameEncoder::things().
+  std::size_t charge_bytes = kMaxChargeBytes;  ///< Of all its events, as Event::charge_bytes() counts.
+
+  static FrameBounds of_stored(std::size_t bytes) noexcept {
+    return {bytes * kThingsPerByte, std::min(kMaxChargeBytes, bytes * kMostGrowth)};
+  }
+};
+
 /// Keeps its memory from one frame to the next.
 class ColumnFrame {
  public:
   ColumnFrame();
   /// The payload must outlive what is read here. False: it breaks a rule of the format; nothing of it can be used.
-  bool decode(std::span<const std::byte> payload);
+  bool decode(std::span<const std::byte> payload, const FrameBounds& bounds = {});
+  std::size_t most_charge_bytes() const noexcept { return most_charge_bytes_; }
 
   const ClockUpdate& clock() const noexcept { return clock_; }
   std::span<const std::string_view> texts() const noexcept { return texts_; }
@@ -65,6 +79,8 @@ class ColumnFrame {
   std::array<Section, kParts> parts_;
   std::array<Section, kKinds> kinds_;
   std::size_t text_bytes_left_ = 0;
+  std::size_t things_left_ = 0;
+  std::size_t most_charge_bytes_ = kMaxChargeBytes;
   std::size_t rows_ = 0;
   std::size_t unknown_rows_ = 0;
   std::vector<std::size_t> rows_of_section_;

@@ -18,6 +18,8 @@ inline constexpr std::size_t kMaxItems = 128u << 10;    ///< Of the lists in one
 inline constexpr std::size_t kMaxTextBytes = 4u << 20;  ///< Of all texts, each as often as a column refers to it.
 /// Of all events of a frame, as Event::charge_bytes() counts them: few stored bytes may refer to a large part often.
 inline constexpr std::size_t kMaxChargeBytes = 64u << 20;
+/// Events, rows of parts, texts and items of lists, by stored bytes: each takes room in many columns.
+inline constexpr std::size_t kThingsPerByte = 1;
 inline constexpr std::size_t kMaxSections = 256;
 inline constexpr std::size_t kMaxColumns = 1024;  ///< Of one section.
 

@@ -140,7 +140,7 @@ Event EventRows::next() {
     if (place == kKinds) continue;
     Event event = kMakeEvent[place](*frame_, parts_, row);
     charged_bytes_ += event.charge_bytes();
-    if (charged_bytes_ <= kMaxChargeBytes) return event;
+    if (charged_bytes_ <= frame_->most_charge_bytes()) return event;
     refused_ = frame_->rows() - row_ + 1;
     row_ = frame_->rows();
   }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kFrameMagic = 0x32465254;  // "TRF2"
 constexpr std::size_t kChecksumAt = 12;
+constexpr std::size_t kSkippableHeaderBytes = 8;
 
 /// Damage makes few false beginnings; a stream made of them would take hours. Of each skipped byte so many more may be
 /// checked.
@@ -30,6 +31,15 @@ std::uint32_t checksum_of(const FrameHeader& header, std::span<const std::byte> 
   return static_cast<std::uint32_t>(sum);
 }
 
+/// What zstd passes over: at least `bytes`. Returns how many it took.
+std::size_t pad(std::byte* at, std::size_t bytes) noexcept {
+  const std::size_t content = bytes - std::min(bytes, kSkippableHeaderBytes);
+  store(at, static_cast<std::uint32_t>(ZSTD_MAGIC_SKIPPABLE_START));
+  store(at + 4, static_cast<std::uint32_t>(content));
+  std::fill_n(at + kSkippableHeaderBytes, content, std::byte{0});
+  return kSkippableHeaderBytes + content;
+}
+
 void store_header(std::byte* at, const FrameHeader& header) noexcept {
   store(at, kFrameMagic);
   store(at + 4, header.stored_bytes);
@@ -44,7 +54,8 @@ std::optional<FrameHeader> parse_header(std::span<const std::byte> bytes) noexce
   const FrameHeader header{load<std::uint32_t>(bytes.data() + 4), load<std::uint32_t>(bytes.data() + 8),
                            load<std::uint32_t>(bytes.data() + kChecksumAt), load<std::uint64_t>(bytes.data() + 16),
                            load<std::uint64_t>(bytes.data() + 24)};
-  if (header.stored_bytes > ::ZSTD_compressBound(kMaxFrameBytes) || header.payload_bytes > kMaxFrameBytes)
+  if (header.stored_bytes > ::ZSTD_compressBound(kMaxFrameBytes) || header.payload_bytes > kMaxFrameBytes ||
+      header.payload_bytes > header.stored_bytes * kMostGrowth)
     return std::nullopt;
   return header;
 }
@@ -64,18 +75,20 @@ FrameWriter::~FrameWriter() = default;
 FrameWriter::FrameWriter(FrameWriter&&) noexcept = default;
 FrameWriter& FrameWriter::operator=(FrameWriter&&) noexcept = default;
 
-void FrameWriter::append(Bytes& out, std::span<const std::byte> payload) {
+void FrameWriter::append(Bytes& out, std::span<const std::byte> payload, std::size_t least) {
   const std::size_t begin = out.size();
-  const std::size_t room = ::ZSTD_compressBound(payload.size());
+  least = std::max(least, payload.size() / kMostGrowth + 1);
+  const std::size_t room = std::max(::ZSTD_compressBound(payload.size()), least) + kSkippableHeaderBytes;
   out.resize(begin + kFrameHeaderBytes + room);
   std::byte* const stored = out.data() + begin + kFrameHeaderBytes;
-  const std::size_t stored_bytes =
-      zstd_->context == nullptr ? static_cast<std::size_t>(-1)
-                                : ::ZSTD_compressCCtx(zstd_->context, stored, room, payload.data(), payload.size(), 1);
+  std::size_t stored_bytes = zstd_->context == nullptr
+                                 ? static_cast<std::size_t>(-1)
+                                 : ::ZSTD_compressCCtx(zstd_->context, stored, room, payload.data(), payload.size(), 1);
   if (::ZSTD_isError(stored_bytes) != 0) {
     out.resize(begin);
     throw std::bad_alloc();
   }
+  if (stored_bytes < least) stored_bytes += pad(stored + stored_bytes, least - stored_bytes);
   FrameHeader header{static_cast<std::uint32_t>(stored_bytes), static_cast<std::uint32_t>(payload.size()), 0, stream_,
                      sequence_++};
   header.checksum = checksum_of(header, {stored, stored_bytes});

@@ -18,6 +18,10 @@ inline constexpr std::size_t kFrameHeaderBytes = 32;
 /// Larger frames are damage: a writer never makes them.
 inline constexpr std::size_t kMaxFrameBytes = 1u << 20;
 
+/// What a frame stands for is at most so many times its stored bytes: a writer pads what is smaller, and a reader
+/// refuses more. Else a file of a MiB could keep a reader busy for hours.
+inline constexpr std::size_t kMostGrowth = 1024;
+
 struct FrameHeader {
   std::uint32_t stored_bytes = 0;
   std::uint32_t payload_bytes = 0;
@@ -33,8 +37,11 @@ class FrameWriter {
   ~FrameWriter();
   FrameWriter(FrameWriter&&) noexcept;
   FrameWriter& operator=(FrameWriter&&) noexcept;
-  /// Appends the frame of `payload`, which has at most kMaxFrameBytes. Throws std::bad_alloc; `out` is as before then.
-  void append(Bytes& out, std::span<const std::byte> payload);
+  /// Appends the frame of `payload`, which has at most kMaxFrameBytes; in `least` stored bytes or more. Throws
+  /// std::bad_alloc; `out` is as before then.
+  void append(Bytes& out, std::span<const std::byte> payload, std::size_t least = 0);
+  /// The last frame goes nowhere, or elsewhere: the next one has its number.
+  void take_back() noexcept { --sequence_; }
 
  private:
   struct Zstd;

@@ -26,7 +26,10 @@ FrameEncoder::FrameEncoder() {
 }
 
 Event FrameEncoder::fitting(const Event& event) {
-  if (event.charge_bytes() <= kMaxEventBytes) return event;
+  return event.charge_bytes() <= kMaxEventBytes ? event : too_large(event);
+}
+
+Event FrameEncoder::too_large(const Event& event) {
   Loss loss;
   loss.time_ns = event.time_ns();
   loss.cause = "event_too_large";
@@ -40,6 +43,12 @@ std::size_t FrameEncoder::most_bytes() const noexcept {
       [&cells]<class... T>(const PartTable<T>&... part) { ((cells += part.section.rows * column_count<T>()), ...); },
       tables_.parts);
   return cells * sizeof(std::uint64_t) + tables_.texts.stored_bytes();
+}
+
+std::size_t FrameEncoder::things() const noexcept {
+  std::size_t things = order_.size() + tables_.item_cells + tables_.texts.size();
+  std::apply([&things](const auto&... part) { ((things += part.section.rows), ...); }, tables_.parts);
+  return things;
 }
 
 bool FrameEncoder::has_room() const noexcept {

@@ -28,8 +28,12 @@ class FrameEncoder {
   FrameEncoder();
   /// `event`, or in the place of one that is too large a Loss with the cause "event_too_large".
   static Event fitting(const Event& event);
+  static Event too_large(const Event& event);
 
   bool empty() const noexcept { return order_.empty(); }
+  std::size_t events() const noexcept { return order_.size(); }
+  /// Events, rows of parts, texts, and at least the items of lists: what a reader makes room for.
+  std::size_t things() const noexcept;
   /// False: close it first.
   bool has_room() const noexcept;
   /// For an event of at most kMaxEventBytes, with room. An empty handle is passed over.

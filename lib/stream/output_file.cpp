@@ -54,6 +54,12 @@ void OutputFile::look_at_file() noexcept {
   linked_ = now.st_nlink != 0;
 }
 
+void OutputFile::replace(UniqueFd file) noexcept {
+  fd_ = std::move(file);
+  size_ = 0;
+  linked_ = false;
+}
+
 void OutputFile::fail_for_memory() noexcept { fail(ENOMEM); }
 
 void OutputFile::fail(int error_number) noexcept {

@@ -27,6 +27,9 @@ class OutputFile {
   void write(std::span<const std::byte> bytes) noexcept;
   /// Memory ran out for what should be written next: as a failure to write.
   void fail_for_memory() noexcept;
+  /// Goes on in another file, which takes the name of this one in messages.
+  void replace(UniqueFd file) noexcept;
+  const std::string& name() const noexcept { return name_; }
   bool good() const noexcept { return error_number_.load(std::memory_order_relaxed) == 0; }
   /// A failure, or what somebody else did to the file meanwhile; that stops nothing. From any thread.
   std::optional<Problem> problem() const;

@@ -71,7 +71,11 @@ bool RecordingFile::open_frame(Wait wait) {
   damage_.skipped_events += refused_events_;
   damage_.read_error = read_error_;
   if (step == StreamReader::Step::kNeedsBytes) return false;
-  if (step == StreamReader::Step::kFrame) return true;
+  if (step == StreamReader::Step::kFrame) {
+    // A frame without events ends a file on purpose.
+    has_session_end_ = reader_.frame().rows() == 0;
+    return true;
+  }
   damage_.truncated = !has_session_end_;
   at_end_ = true;
   return false;

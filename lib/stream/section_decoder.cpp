@@ -69,7 +69,7 @@ bool SectionDecoder::decode(ByteReader& in) {
   section_.rows = 0;
   const std::uint64_t rows = in.varint();
   const std::uint64_t columns = in.varint();
-  if (!in.good() || rows > kMaxRows || columns > kMaxColumns) return false;
+  if (!in.good() || rows > kMaxRows || columns > kMaxColumns || !references_.take_things(rows)) return false;
   section_.rows = static_cast<std::size_t>(rows);
   for (std::uint64_t i = 0; i < columns; ++i) {
     const FieldId path = take_path(in);
@@ -146,6 +146,7 @@ bool SectionDecoder::decode_list(ByteReader& in, const ColumnSpec& spec, std::si
     items += size;
   }
   column.values.back() = items;
+  if (!references_.take_things(items)) return false;
   if (spec.role == Role::kList) return true;
   column.items.resize(static_cast<std::size_t>(items));
   return take_numbers(in, column.items) && check_texts(column.items);
@@ -180,10 +181,10 @@ bool SectionDecoder::check_texts(std::span<const std::uint64_t> numbers) {
   return true;
 }
 
-bool skip_section(ByteReader& in, std::size_t& rows) {
+bool skip_section(ByteReader& in, std::size_t& rows, References& references) {
   const std::uint64_t count = in.varint();
   const std::uint64_t columns = in.varint();
-  if (!in.good() || count > kMaxRows || columns > kMaxColumns) return false;
+  if (!in.good() || count > kMaxRows || columns > kMaxColumns || !references.take_things(count)) return false;
   rows = static_cast<std::size_t>(count);
   for (std::uint64_t i = 0; i < columns; ++i) {
     const FieldId path = take_path(in);

@@ -17,6 +17,13 @@ struct References {
   std::span<const std::string_view> texts;
   std::array<std::size_t, kParts> part_rows{};
   std::size_t text_bytes_left = kMaxTextBytes;
+  std::size_t things_left = 0;
+
+  bool take_things(std::uint64_t count) noexcept {
+    if (count > things_left) return false;
+    things_left -= static_cast<std::size_t>(count);
+    return true;
+  }
 };
 
 /// Reads the columns of one kind or part. Every number is checked before it is used or room is made for it.
@@ -51,6 +58,6 @@ class SectionDecoder {
 };
 
 /// Reads over a section of a kind or part that is not known.
-bool skip_section(ByteReader& in, std::size_t& rows);
+bool skip_section(ByteReader& in, std::size_t& rows, References& references);
 
 }  // namespace tracer::internal

@@ -56,7 +56,8 @@ StreamReader::Step StreamReader::read_frame() {
       damage_.missing_frames += frame->header.sequence - next_sequence_;
       next_sequence_ = frame->header.sequence + 1;
     }
-    if (frame->header.stream == stream_ && frame->header.sequence != 0 && columns_.decode(frame->payload)) {
+    if (frame->header.stream == stream_ && frame->header.sequence != 0 &&
+        columns_.decode(frame->payload, FrameBounds::of_stored(frame->header.stored_bytes))) {
       damage_.skipped_events += columns_.unknown_rows();
       return Step::kFrame;
     }

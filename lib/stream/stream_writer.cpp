@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream/stream_writer.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include "stream/stream_header.hpp"
@@ -15,10 +16,38 @@ std::uint64_t random_id() {
 
 }  // namespace
 
-StreamWriter::StreamWriter(const HostInfo& host) : frames_(random_id()) {
+StreamWriter::StreamWriter(const HostInfo& host) : frames_(random_id()) { begin(host); }
+
+void StreamWriter::begin(const HostInfo& host) {
+  Bytes header;
+  put_header(header, {.schema = kStreamSchema, .host = host});
   put_bytes(ready_, std::as_bytes(std::span(kRecordingMagic)));
-  put_header(payload_, {.schema = kStreamSchema, .host = host});
-  frames_.append(ready_, payload_);
+  frames_.append(ready_, header);
+}
+
+void StreamWriter::clear_ready() noexcept {
+  ready_.clear();
+  ready_events_ = 0;
+}
+
+void StreamWriter::begin_anew(const HostInfo& host, Bytes& end) {
+  Bytes nothing;
+  FrameEncoder().close(nothing, ClockUpdate::now());
+  frames_.take_back();
+  frames_.append(end, nothing);
+  ready_.clear();
+  frames_ = FrameWriter(random_id());
+  begin(host);
+  frames_.append(ready_, payload_, least_bytes_);
+}
+
+std::size_t StreamWriter::drop() {
+  const std::size_t events = ready_events_ + encoder_.events();
+  clear_ready();
+  frames_.take_back();
+  encoder_ = FrameEncoder();
+  charged_bytes_ = 0;
+  return events;
 }
 
 void StreamWriter::append(const Event& event) {
@@ -30,10 +59,13 @@ void StreamWriter::append(const Event& event) {
 
 void StreamWriter::close_frame() {
   if (encoder_.empty()) return;
-  charged_bytes_ = 0;
+  ready_events_ += encoder_.events();
   payload_.clear();
+  // The charge twice: a reader may count somewhat more.
+  least_bytes_ = std::max(encoder_.things() / kThingsPerByte, 2 * charged_bytes_ / kMostGrowth) + 1;
+  charged_bytes_ = 0;
   encoder_.close(payload_, ClockUpdate::now());
-  frames_.append(ready_, payload_);
+  frames_.append(ready_, payload_, least_bytes_);
 }
 
 }  // namespace tracer::internal

@@ -24,14 +24,27 @@ class StreamWriter {
   void close_frame();
 
   std::span<const std::byte> ready() const noexcept { return ready_; }
-  void clear_ready() noexcept { ready_.clear(); }
+  void clear_ready() noexcept;
+  bool has_open_frame() const noexcept { return !encoder_.empty(); }
+  /// Of the frame in ready().
+  std::size_t ready_events() const noexcept { return ready_events_; }
+
+  /// Where ready() is one frame of events: moves it to a new stream, behind its magic number and header. `end` gets
+  /// what the old stream ends with.
+  void begin_anew(const HostInfo& host, Bytes& end);
+  /// Drops that frame and what is behind it, and returns how many events that are. The stream may go on.
+  std::size_t drop();
 
  private:
+  void begin(const HostInfo& host);
+
   FrameWriter frames_;
   std::size_t charged_bytes_ = 0;  ///< Of the events in the open frame.
   FrameEncoder encoder_;
   Bytes payload_;
+  std::size_t least_bytes_ = 0;  ///< In which that payload is stored.
   Bytes ready_;
+  std::size_t ready_events_ = 0;
 };
 
 }  // namespace tracer::internal

@@ -107,7 +107,7 @@ std::size_t Batch::refuse_large() {
     most += bytes[part].empty() ? 0 : *std::max_element(bytes[part].begin(), bytes[part].end());
   }
   constexpr std::size_t kPartsInARow = 2;
-  if (most * kPartsInARow * rows_of_frame_ <= kMaxChargeBytes) return 0;
+  if (most * kPartsInARow * rows_of_frame_ <= frame.most_charge_bytes()) return 0;
   std::vector<std::size_t> next(layout_.sources.size());
   for (std::size_t i = 0; i < next.size(); ++i) next[i] = chunks_[i].first;
   std::size_t charged = 0;
@@ -121,7 +121,7 @@ std::size_t Batch::refuse_large() {
       if (specs[column].role == Role::kPart && link.present(row))
         charged += bytes[specs[column].part][static_cast<std::size_t>(link.values[row])];
     }
-    if (charged <= kMaxChargeBytes) continue;
+    if (charged <= frame.most_charge_bytes()) continue;
     const std::size_t refused = rows_of_frame_ - i;
     rows_of_frame_ = i;
     return refused;

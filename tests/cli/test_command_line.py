@@ -67,7 +67,7 @@ class CommandLine(support.TestCase):
 
     def test_an_option_given_twice(self):
         for option, value in (("record", "a"), ("families", "waits"), ("interval", "500"), ("max-cost", "5"), ("ring", "4"),
-                              ("max-processes", "100")):
+                              ("max-processes", "100"), ("max-size", "1GiB"), ("rotate", "2")):
             with self.subTest(option=option):
                 self.usage_error("run", f"--{option}", value, f"--{option}", value, "true", code="TRC107")
 
@@ -104,8 +104,8 @@ class CommandLine(support.TestCase):
 
     def test_help_names_every_option_within_the_screen(self):
         for words, expected in ((["run"], ["--record", "--json", "--user", "--step", "--families", "--interval", "--max-cost",
-                                           "--ring", "--max-processes", "--max-threads", "--max-cgroups",
-                                           "--no-live", "126", "Ctrl-C"]),
+                                           "--ring", "--max-processes", "--max-threads", "--max-cgroups", "--max-size",
+                                           "--rotate", "--no-live", "126", "Ctrl-C"]),
                                 (["watch"], ["--pid", "--cgroup", "--host", "--record"]), (["dump"], ["FILE"]),
                                 (["check"], ["Exit status"]), ([], ["run", "watch", "dump", "check", "--version"])):
             with self.subTest(words=words):

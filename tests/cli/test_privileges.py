@@ -203,6 +203,42 @@ class WithoutPrivileges(support.TestCase):
         os.chmod(recording, 0o644)
         self.assertEqual(self.as_nobody("dump", recording).returncode, 0)
 
+    def status_while_it_reads(self, *words, env=None):
+        """The lines of /proc/PID/status of a tracerd that waits for the rest of the recording in self.path("pipe")."""
+        recording = self.path("recording")
+        self.tracerd("run", "--record", recording, "--", "true")
+        os.mkfifo(self.path("pipe"))
+        reader = self.start(TRACERD, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        with open(self.path("pipe"), "wb", buffering=0) as pipe, open(recording, "rb") as file:
+            pipe.write(file.read())
+            # It begins without rights; then it reads, and waits for more.
+            wait_until(lambda: "NoNewPrivs:\t1" in text_of(f"/proc/{reader.pid}/status"), "it gives up its rights")
+            wait_until(lambda: text_of(f"/proc/{reader.pid}/stat").rsplit(")", 1)[1].split()[0] == "S", "it waits")
+            status = dict(line.split(":\t", 1) for line in text_of(f"/proc/{reader.pid}/status").splitlines())
+        self.assertEqual(reader.wait(support.DEADLINE_SECONDS), 0)
+        return status
+
+    def test_dump_gives_up_root_once_the_recording_is_open(self):
+        status = self.status_while_it_reads("dump", self.path("pipe"))
+        self.assertEqual(status["Uid"].split(), ["2147483646"] * 4)
+        self.assertEqual(status["Gid"].split(), ["2147483646"] * 4)
+        self.assertEqual(status["Groups"].strip(), "")
+        for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            self.assertEqual(int(status[name], 16), 0, name)
+
+    def test_export_goes_on_as_the_caller_of_sudo(self):
+        folder = self.folder_of_nobody()
+        status = self.status_while_it_reads("export", "--trace", os.path.join(folder, "trace"), self.path("pipe"),
+                                            env=os.environ | {"SUDO_UID": str(NOBODY)})
+        self.assertEqual(status["Uid"].split(), [str(NOBODY)] * 4)
+        self.assertEqual((int(status["CapPrm"], 16), int(status["CapBnd"], 16)), (0, 0))
+        self.assertEqual(os.stat(os.path.join(folder, "trace")).st_uid, NOBODY)
+
+    def test_export_as_root_itself_keeps_no_capability_but_that_over_files(self):
+        status = self.status_while_it_reads("export", "--trace", self.path("trace"), self.path("pipe"))
+        self.assertEqual(int(status["CapPrm"], 16), 1 << 1)
+        self.assertEqual(os.stat(self.path("trace")).st_uid, 0)
+
 
 if __name__ == "__main__":
     support.main()

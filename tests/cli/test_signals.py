@@ -133,6 +133,39 @@ class Forwarding(support.TestCase):
         self.assertTrue(alive(command))
 
 
+# Sends its tracer SIGCONT as fast as it can; prints the CPU time of both, in ticks.
+FLOOD = """
+import os, signal, time
+tracer = os.getppid()
+def ticks(pid):
+    with open(f'/proc/{pid}/stat', encoding='ascii') as file: fields = file.read().rsplit(')', 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+before = ticks(tracer), ticks(os.getpid())
+until = time.monotonic() + 2
+while time.monotonic() < until:
+    for _ in range(100): os.kill(tracer, signal.SIGCONT)
+print(ticks(tracer) - before[0], ticks(os.getpid()) - before[1])
+"""
+
+
+class Floods(support.TestCase):
+    def test_whoever_floods_it_with_signals_pays_for_it_alone(self):
+        result, events = self.trace(PYTHON, "-c", FLOOD)
+        tracer, flooder = map(int, result.stdout.split())
+        self.assertGreater(flooder, 10)
+        self.assertLess(tracer, flooder * 0.2)
+        self.assertEqual(events[-1]["kind"], "session_end")
+
+    def test_a_signal_that_asks_for_the_end_comes_through_a_flood_of_others(self):
+        flood = "import os, signal, sys\nwhile True: os.kill(int(sys.argv[1]), signal.SIGUSR1)\n"
+        tracer = self.start(TRACERD, "run", "--", "sh", "-c", "trap '' USR1; trap 'kill $!; exit 7' TERM; "
+                            f"{PYTHON} -c \"$0\" $PPID & echo ready; while :; do sleep 0.1; done", flood,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.assertEqual(tracer.stdout.readline(), "ready\n")
+        tracer.send_signal(signal.SIGTERM)
+        self.assertEqual(tracer.wait(support.DEADLINE_SECONDS), 7)
+
+
 class Survivors(support.TestCase):
     def test_a_background_process_is_listed_and_left_alone(self):
         result, events = self.trace("sh", "-c", f"setsid sleep 1000 >/dev/null 2>&1 & echo $! > {self.path('pid')}; "

@@ -2,8 +2,10 @@
 """The table that tracerd run prints at the end."""
 
 import os
+import re
 import shutil
 import subprocess
+import unicodedata
 
 import support
 from support import PYTHON, TRACERD
@@ -63,6 +65,31 @@ class Table(support.TestCase):
         result = self.tracerd("run", "--", "sleep", "1")
         self.assertRegex(result.stderr.splitlines()[-1], r"^complete: 1 of 1 ended processes seen, nothing lost; "
                          r"tracing cost: CPU \d+ .s \(\d+\.\d % of one\)$")
+
+    def programs(self, *names):
+        """The table's lines, of a run of programs with these names."""
+        for name in names:
+            shutil.copy("/bin/true", self.path(name))
+        result = self.tracerd("run", "--by", "tool", "--", "sh", "-c", 'for p in "$@"; do "$p"; done', "sh",
+                              *map(self.path, names))
+        return result.stderr.split("\ntool ", 1)[1].split("\n\n")[0].split("\n")
+
+    def test_no_program_can_pass_for_the_sum(self):
+        lines = self.programs("total", " total ", '"total"', "totals")
+        firsts = [re.split(r"  +\d", line)[0].strip() for line in lines[1:]]
+        self.assertEqual(firsts.count("total"), 1)
+        self.assertEqual(firsts[-1], "total")
+        self.assertEqual(sorted(firsts[:-1]), sorted(["sh -c", '"total"', '"total"', '""total""', "totals"]))
+
+    def test_columns_stay_in_line_behind_characters_of_any_width(self):
+        lines = self.programs("\u6f22\u5b57", "e\u0301\u0301\u0301", "plain", "\U0001f600" * 30)
+
+        def width(text):
+            return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
+
+        ends = {width(re.match(r".*?  +1(?=  )", line).group()) for line in lines[1:-1]}
+        self.assertEqual(len(ends), 1, "\n".join(lines))
+        self.assertTrue(any("\u6f22\u5b57" in line for line in lines))
 
 
 if __name__ == "__main__":

@@ -252,3 +252,25 @@ TEST_CASE("an event that is too large for a recording is a loss in live tables, 
   losses.add(exit);
   CHECK(losses.rows() == 1);
 }
+
+TEST_CASE("of a recording that goes on in another file, tables have all rows, and no damage") {
+  const TempFile file;
+  const TempFile next;
+  const auto open = [](const TempFile& of) { return ::open(of.path().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600); };
+  {
+    OutputLimit limit{.max_bytes = OutputLimit::kLeastBytes, .next_file = [&] { return open(next); }};
+    const auto sink = recording_sink(open(file), "file", HostInfo{}, std::move(limit));
+    while (!std::filesystem::exists(next.path())) sink->write(exits(1000));
+  }
+  ArrowArrayStream stream = stream_of(file, Table::kProcesses);
+  std::int64_t rows = 0;
+  for (ArrowArray array{}; stream.get_next(&stream, &array) == 0 && array.release != nullptr; array.release(&array))
+    rows += array.length;
+  RecordingReader reader(file.path());
+  std::int64_t ends = 0;
+  while (const auto event = reader.next()) ends += event->get_if<ProcessExit>() != nullptr ? 1 : 0;
+  CHECK(rows == ends);
+  CHECK_FALSE(stream_damage(stream)->any());
+  CHECK_FALSE(reader.damage().any());
+  stream.release(&stream);
+}

@@ -115,7 +115,7 @@ typedef struct tracer_damage {
   uint64_t skipped_events; /* In good frames, but of kinds of a newer libtracer. */
   uint64_t missing_frames;
   int32_t read_error; /* errno of the read that failed; 0: none. */
-  uint8_t truncated;  /* The session's end is not in it. */
+  uint8_t truncated;  /* The session's end is not in it, nor that it goes on in another file. */
   uint8_t any;        /* Any of these. */
   uint8_t reserved[2];
 } tracer_damage;

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command_help.hpp"
+
+#include <fmt/format.h>
+
+namespace tracerd {
+namespace {
+
+/// Help in the form of manual pages: a line of usage, then what the command does, then its options.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(24); }
+  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode mode) const override {
+    std::string text = make_usage(app, {}) + '\n' + app->get_description() + '\n' + make_groups(app, mode) +
+                       make_subcommands(app, mode);
+    text.erase(text.find_last_not_of('\n') + 1);
+    return text + '\n' + app->get_footer();
+  }
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    if (app->get_parent() == nullptr) return "usage: tracerd COMMAND [OPTIONS] | --help | --version\n";
+    const std::string& name = app->get_name();
+    const char* words = name == "run"       ? "[OPTIONS] [--] COMMAND [ARGUMENT ...]"
+                        : name == "watch"   ? "--pid N | --cgroup PATH | --host [OPTIONS]"
+                        : name == "dump"    ? "[--explain] FILE"
+                        : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE"
+                        : name == "explain" ? "PID"
+                        : name == "check"   ? "[--rules FILE]"
+                                            : "";
+    return fmt::format("usage: tracerd {}{}{}\n", name, *words == '\0' ? "" : " ", words);
+  }
+  std::string make_subcommand(const CLI::App* sub) const override {
+    const std::string& description = sub->get_description();
+    return fmt::format("  {:<10}{}\n", sub->get_name(), description.substr(0, description.find('\n')));
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
+  }
+};
+
+constexpr const char* kDescription =
+    "Reports which programs ran and what each consumed, from the Linux kernel's own "
+    "accounting.";
+constexpr const char* kFooter = R"(
+'tracerd COMMAND --help' explains each. Tracing needs root (sudo), or CAP_BPF and CAP_PERFMON, and Linux 5.10 or later
+with BTF; 'tracerd check' reports what this machine has.
+)";
+
+constexpr const char* kRunDescription = R"(Trace a command and everything it starts.
+
+The command runs unmodified, until it ends; then a table is printed on standard error. It keeps the terminal, its
+signals and its exit status. Options after the first word of COMMAND belong to COMMAND.)";
+constexpr const char* kRunFooter = R"(
+The first Ctrl-C goes to the command. A second one detaches: the table so far is printed, and the command goes on.
+Exit status: the command's, or 128+n if signal n ended it; 126: it can't be executed; 127: it does not exist; 125:
+tracerd itself failed before the command ran; 2: the command line is wrong.
+)";
+
+constexpr const char* kWatchDescription = R"(Trace what is already running.
+
+Traces until it is interrupted (Ctrl-C), or until the whole tree of --pid has ended; then prints a table. Processes that
+were there before are reported with the totals of their whole life, and attached_ns.)";
+
+constexpr const char* kDumpDescription = R"(Print a recording as JSON lines.
+
+The first line is the host and its clock; each other line is an event, with `kind` first. Times are nanoseconds of the
+boot clock: add the host's wall_offset_ns for Unix time. What is not known is null. Damage is reported on standard
+error.)";
+
+constexpr const char* kExportDescription = R"(Write figures of tasks, from a recording, in files that other tools read.
+
+--trace writes a table like that of 'nextflow run -with-trace', --benchmark a file for each task like Snakemake's. The
+values are those of all processes of a task: exact CPU time and bytes, and the most memory that they held at once. What is
+not known is '-' or 'NA'.)";
+
+constexpr const char* kExplainDescription = R"(Explain which run and task a living process belongs to.
+
+Reads the process and its ancestors in /proc, and prints each field of its context with the rule that gives it and what
+that rule asks for. What was labeled or announced in a session is not known here: see 'tracerd dump --explain'.)";
+
+constexpr const char* kCheckDescription = R"(Report what this machine allows.
+
+Lists what tracing needs and what you are permitted, each with its error code and how to fix it. Loads and changes
+nothing. Exit status: 0: tracing works; 1: something required is missing.
+
+With --rules a file of rules for engines is checked instead: all mistakes are reported with their lines, and its
+examples are tried. Exit status: 0: it is right; 1: it is not.)";
+
+CLI::Option* add(CLI::App& app, const std::string& name, const char* value, const char* description) {
+  return app.add_option(name, CLI::callback_t{}, description)
+      ->type_name(value)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void add_flag(CLI::App& app, const std::string& name, const std::string& description) {
+  app.add_flag_function(
+      name, [](std::int64_t) {}, description);
+}
+
+void add_rules_options(CLI::App& app) {
+  add(app, "--engine-rules", "FILE", "Your own rules for engines, in front of the built-in ones");
+  add_flag(app, "--no-engine-notes", "Don't read names in files that engines have written");
+}
+
+void add_tracing_options(CLI::App& app) {
+  add(app, "--record", "FILE", "Write a recording (see tracerd dump)");
+  add(app, "--json", "FILE", "Write events as JSON lines while they happen; '-': standard output");
+  add(app, "--max-size", "SIZE", "Write at most so much to each of these files, such as 500MiB or 2GiB (default: any)");
+  add(app, "--rotate", "N", "Go on in a new file then; the N before it are kept as FILE.1, the newest, to FILE.N");
+  add(app, "--pipeline", "NAME", "Label what is traced with a pipeline");
+  add(app, "--run", "NAME", "... with a run of it");
+  add(app, "--step", "NAME", "... with a step");
+  add(app, "--sample", "NAME", "... with a sample");
+  add(app, "--families", "LIST", "Families besides the lifecycle: waits,snapshots (default: both) or none");
+  add(app, "--interval", "MS", "Milliseconds between two snapshots, at least 100 (default: 1000)");
+  add(app, "--max-cost", "PERCENT", "Disable the most expensive family above this share of one CPU (default: never)");
+  add(app, "--ring", "MIB", "Room for events between kernel and tracerd, a power of two (default: at least 8)");
+  add(app, "--max-processes", "N", "Processes that are followed at one time (default: by the machine)");
+  add(app, "--max-threads", "N", "Threads whose waits are followed at one time (default: by the machine)");
+  add(app, "--max-cgroups", "N", "Cgroups below those that are watched (default: by the machine)");
+  add(app, "--by", "ROWS", "Rows of the table: run, step, task, tool or process (default: all levels of the runs)");
+  add(app, "--trace", "FILE", "At the end, write the tasks in the form of Nextflow's trace (see tracerd export)");
+  add_rules_options(app);
+  add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> make_app() {
+  auto app = std::make_unique<CLI::App>(kDescription, "tracerd");
+  app->formatter(std::make_shared<HelpFormatter>());
+  app->set_help_flag("-h,--help", "Print this help");
+  app->set_version_flag("--version", "tracerd", "Print the version");
+  app->require_subcommand(1);
+  CLI::App& run = *app->add_subcommand("run", kRunDescription);
+  add_tracing_options(run);
+  add(run, "--user", "NAME|UID",
+      "Run the command as this user (default: yourself, also under sudo); it can't type for you");
+  run.footer(kRunFooter);
+  CLI::App& watch = *app->add_subcommand("watch", kWatchDescription);
+  add(watch, "--pid", "N", "This process and its descendants");
+  add(watch, "--cgroup", "PATH", "A cgroup and everything below it, as in /proc/PID/cgroup or as a folder");
+  add_flag(watch, "--host", "Every process (without root: only your own processes)");
+  add_tracing_options(watch);
+  CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
+  add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that says each field");
+  add(dump, "--engine-rules", "FILE", "Your own rules for engines, with which it was recorded");
+  add(dump, "FILE", "", "The recording; - is standard input");
+  CLI::App& exports = *app->add_subcommand("export", kExportDescription);
+  add(exports, "--trace", "FILE", "A table in Nextflow's form; '-': standard output");
+  add(exports, "--benchmark", "FOLDER", "A file for each task in Snakemake's form");
+  add(exports, "FILE", "", "The recording");
+  CLI::App& explain = *app->add_subcommand("explain", kExplainDescription);
+  add_rules_options(explain);
+  add(explain, "PID", "", "The process");
+  CLI::App& check = *app->add_subcommand("check", kCheckDescription);
+  add(check, "--rules", "FILE", "Check a file of rules for engines");
+  // Last: a subcommand begins with the footer that there is.
+  app->footer(kFooter);
+  for (CLI::App* each : app->get_subcommands({})) each->group("Commands");
+  return app;
+}
+
+}  // namespace tracerd

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rotation.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+#include "privileges.hpp"
+
+namespace tracerd {
+namespace {
+
+/// A file by its folder, which may not be exchanged meanwhile.
+struct Place {
+  int folder = -1;
+  std::string name;
+};
+
+struct Answer {
+  int error_number = 0;
+  bool removed = false;  ///< The oldest one was there, and is not any more.
+};
+
+/// A message of one object, and a descriptor if there is one.
+template <class T>
+class Message {
+ public:
+  explicit Message(T& body) : part_{&body, sizeof body} {
+    header_.msg_iov = &part_;
+    header_.msg_iovlen = 1;
+  }
+  Message(const Message&) = delete;
+  Message& operator=(const Message&) = delete;
+
+  bool send(int socket, int fd) noexcept {
+    if (fd >= 0) {
+      header_.msg_control = control_;
+      header_.msg_controllen = sizeof control_;
+      cmsghdr* attached = CMSG_FIRSTHDR(&header_);
+      attached->cmsg_level = SOL_SOCKET;
+      attached->cmsg_type = SCM_RIGHTS;
+      attached->cmsg_len = CMSG_LEN(sizeof fd);
+      std::memcpy(CMSG_DATA(attached), &fd, sizeof fd);
+    }
+    return ::sendmsg(socket, &header_, MSG_NOSIGNAL) == sizeof(T);
+  }
+  bool receive(int socket, int& fd) noexcept {
+    header_.msg_control = control_;
+    header_.msg_controllen = sizeof control_;
+    ssize_t got = 0;
+    do {
+      got = ::recvmsg(socket, &header_, MSG_CMSG_CLOEXEC);
+    } while (got < 0 && errno == EINTR);
+    fd = -1;
+    const cmsghdr* attached = CMSG_FIRSTHDR(&header_);
+    if (got > 0 && attached != nullptr && attached->cmsg_type == SCM_RIGHTS)
+      std::memcpy(&fd, CMSG_DATA(attached), sizeof fd);
+    return got == sizeof(T);
+  }
+
+ private:
+  iovec part_;
+  alignas(cmsghdr) char control_[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header_{};
+};
+
+/// A descriptor of the new file, or what failed.
+int rotate(const Place& place, std::uint32_t keep, Answer& answer) {
+  const auto numbered = [&place](std::uint32_t number) {
+    return number == 0 ? place.name : fmt::format("{}.{}", place.name, number);
+  };
+  struct stat oldest {};
+  answer.removed = ::fstatat(place.folder, numbered(keep).c_str(), &oldest, AT_SYMLINK_NOFOLLOW) == 0;
+  for (std::uint32_t number = keep; number-- > 0;) {
+    const int failed = ::renameat(place.folder, numbered(number).c_str(), place.folder, numbered(number + 1).c_str());
+    if (failed == 0 || errno == ENOENT) continue;
+    answer.error_number = errno;
+    return -1;
+  }
+  // Made by this call: it can't be a link, nor a file that somebody else may read.
+  const int fd = ::openat(place.folder, place.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+  if (fd < 0) answer.error_number = errno;
+  return fd;
+}
+
+/// Until nobody can ask any more.
+void serve(int socket, const std::vector<Place>& places, std::uint32_t keep) {
+  for (;;) {
+    std::uint32_t which = 0;
+    int none = -1;
+    if (!Message(which).receive(socket, none) || which >= places.size()) return;
+    Answer answer;
+    const int fd = rotate(places[which], keep, answer);
+    const bool sent = Message(answer).send(socket, fd);
+    if (fd >= 0) ::close(fd);
+    if (!sent) return;
+  }
+}
+
+/// What is inherited is not this process's to hold open.
+void keep_only(int socket) noexcept {
+  const int null = ::open("/dev/null", O_RDWR);
+  for (int fd = 0; fd <= STDERR_FILENO; ++fd) ::dup2(null, fd);
+  ::dup2(socket, STDERR_FILENO + 1);
+  ::close_range(STDERR_FILENO + 2, ~0u, 0);
+}
+
+[[noreturn]] void run_helper(const std::optional<tracer::User>& user, int socket, const std::vector<std::string>& files,
+                             std::uint32_t keep) noexcept {
+  // It ends when its socket does; a key that stops the command must not stop it in between two names.
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, nullptr);
+  keep_only(socket);
+  socket = STDERR_FILENO + 1;
+  Answer ready;
+  std::vector<Place> places;
+  if (!become_for_files(user)) ready.error_number = errno;
+  for (const std::string& file : files) {
+    const std::filesystem::path path(file);
+    const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+    places.push_back({::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), path.filename().string()});
+    if (places.back().folder < 0 && ready.error_number == 0) ready.error_number = errno;
+  }
+  if (Message(ready).send(socket, -1) && ready.error_number == 0) serve(socket, places, keep);
+  ::_exit(0);
+}
+
+[[noreturn]] void refuse(int error_number, const char* what) {
+  throw tracer::Error({tracer::ErrorCode::kFileUnwritable, error_number, what, {}, {}});
+}
+
+}  // namespace
+
+Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep)
+    : removed_(files.size()) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) refuse(errno, "can't make a socket");
+  helper_ = ::fork();
+  if (helper_ == 0) run_helper(user, ends[1], files, keep);
+  const int error_number = errno;
+  ::close(ends[1]);
+  socket_ = ends[0];
+  if (helper_ < 0) refuse(error_number, "can't fork");
+  Answer ready;
+  int none = -1;
+  if (!Message(ready).receive(socket_, none)) refuse(0, "the helper that names files has died");
+  if (ready.error_number != 0) refuse(ready.error_number, "can't act in the folder of a file that is to be rotated");
+}
+
+Rotation::~Rotation() {
+  ::close(socket_);
+  if (helper_ > 0) ::waitpid(helper_, nullptr, 0);
+}
+
+int Rotation::next(std::size_t which) {
+  const std::lock_guard lock(mutex_);
+  auto request = static_cast<std::uint32_t>(which);
+  Answer answer;
+  int fd = -1;
+  if (!Message(request).send(socket_, -1) || !Message(answer).receive(socket_, fd)) {
+    errno = EPIPE;
+    return -1;
+  }
+  if (answer.removed) ++removed_[which];
+  errno = answer.error_number;
+  return fd;
+}
+
+std::uint64_t Rotation::removed(std::size_t which) const {
+  const std::lock_guard lock(mutex_);
+  return removed_[which];
+}
+
+}  // namespace tracerd
