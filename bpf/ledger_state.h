@@ -75,19 +75,29 @@ struct tracer_ended_wait {
 	__u32 reserved;
 };
 
-/* Which process is counted as running on a CPU. One cache line each. */
+/* Which process is counted as running on a CPU. */
 struct tracer_counted_cpu {
 	__u32 pid;  /* 0: none that has a ledger */
 	__u32 owns; /* 1: what runs there has ended a gap of it */
 	/*
-	 * Of the thread that leaves at this switch. Here, as the verifier knows nothing of what is in maps: on the
-	 * stack it would follow each way in which these may have come about.
+	 * Of the switch that is going on, and of the thread that leaves. Here, as the verifier knows nothing of what is
+	 * in maps: on the stack it would follow each way in which these may have come about.
 	 */
 	struct tracer_ended_wait ended; /* what it had waited for before */
 	__u32 cause;			/* what it waits for now; TRACER_WAIT_NONE: it could go on */
-	__u32 reserved[7];
+	__u32 concerned; /* 1: the switch concerns a process that is counted, and the rest is filled in */
+	__u64 prev;	 /* the kernel's handles */
+	__u64 next;
+	/* What the kernel does for a process in threads of its own is no run time of it. */
+	__u32 prev_is_kernels;
+	__u32 next_is_kernels;
+	__u32 prev_pid;
+	__u32 next_pid;
+	__u64 arrival_ns; /* when the one that leaves had come, by its run queue's clock */
+	__u64 now_ns;	  /* by that clock */
+	__u64 reserved[5];
 };
-TRACER_STATIC_ASSERT(sizeof(struct tracer_counted_cpu) == 64, "a cache line");
+TRACER_STATIC_ASSERT(sizeof(struct tracer_counted_cpu) == 128, "whole cache lines");
 
 #define TRACER_PROCESS_MARKS 8192
 

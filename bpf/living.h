@@ -84,7 +84,7 @@ int living_tasks(struct bpf_iter__task *context)
 	    !kernel_made(task) && !thread_of(task))
 		join_ledger(process, task, now_ns, PROGRAM_LIVING);
 	if (keep_ledgers && !process->ledger_lost && task->pid == task->tgid &&
-	    BPF_CORE_READ(task, signal, nr_threads) > 1 && !process_ledger_find(task->tgid)) {
+	    BPF_CORE_READ(task, signal, nr_threads) > 1 && !own_ledger(task->tgid)) {
 		struct tracer_thread *first = thread_of(task);
 		join_process_ledger(process, task->tgid, first ? first->cause : TRACER_WAIT_OTHER, now_ns,
 				    PROGRAM_LIVING);

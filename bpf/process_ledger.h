@@ -30,31 +30,27 @@ static __always_inline __u32 *process_mark(struct tracer_counting *all, __u32 pi
 }
 
 /*
- * What of a switch is read of the two tasks. All at once and before any branch: the verifier takes a millisecond for
- * each way that leads to such a load.
+ * What of a switch is read of the two tasks, if it concerns a process that is counted: most don't. All at once and
+ * before any branch that has to do with them: the verifier takes a millisecond for each way that leads to such a load.
  */
-struct switch_facts {
-	__u64 prev; /* the kernel's handles */
-	__u64 next;
-	__u64 arrival_ns; /* when the one that leaves had come, by its run queue's clock */
-	__u64 now_ns;	  /* by that clock */
-	__u32 prev_pid;
-	__u32 next_pid;
-	/* What the kernel does for a process in threads of its own is no run time of it. */
-	__u32 prev_is_kernels;
-	__u32 next_is_kernels;
-};
-
-static __always_inline void read_switch(struct switch_facts *facts, struct task_struct *prev, struct task_struct *next)
+static __always_inline void note_switch(struct tracer_counting *all, struct tracer_counted_cpu *cpu,
+					struct task_struct *prev, struct task_struct *next)
 {
-	facts->prev = (__u64)prev;
-	facts->next = (__u64)next;
-	facts->arrival_ns = prev->sched_info.last_arrival;
-	facts->now_ns = queue_clock(prev);
-	facts->prev_pid = prev->tgid;
-	facts->next_pid = next->tgid;
-	facts->prev_is_kernels = kernel_made(prev);
-	facts->next_is_kernels = kernel_made(next);
+	__u32 prev_pid = prev->tgid;
+	__u32 next_pid = next->tgid;
+
+	cpu->concerned = 0;
+	if (__builtin_expect(!cpu->pid && !*process_mark(all, next_pid) && !*process_mark(all, prev_pid), 1))
+		return;
+	cpu->prev = (__u64)prev;
+	cpu->next = (__u64)next;
+	cpu->arrival_ns = prev->sched_info.last_arrival;
+	cpu->now_ns = queue_clock(prev);
+	cpu->prev_is_kernels = kernel_made(prev);
+	cpu->next_is_kernels = kernel_made(next);
+	cpu->prev_pid = prev_pid;
+	cpu->next_pid = next_pid;
+	cpu->concerned = 1;
 }
 
 /* Null: its switches are not counted. */
@@ -158,55 +154,46 @@ static __always_inline void arrive(struct tracer_process_ledger *ledger, struct 
  * What this CPU is counted for is not what leaves it: that was there before its process was followed, or a switch was
  * not shown. Its sched_info says when it came. Shared by kernels of both kinds, so without what only newer ones have.
  */
-static __noinline int correct_count(struct tracer_counting *all, struct tracer_counted_cpu *cpu,
-				    const struct switch_facts *facts)
+static __noinline int correct_count(struct tracer_counting *all, struct tracer_counted_cpu *cpu)
 {
 	struct tracer_process_ledger *ledger;
 
 	if (cpu->pid) {
 		ledger = process_ledger_find(cpu->pid);
 		if (ledger)
-			depart(ledger, facts->arrival_ns, TRACER_WAIT_OTHER, false);
+			depart(ledger, cpu->arrival_ns, TRACER_WAIT_OTHER, false);
 		cpu->pid = 0;
 		cpu->owns = 0;
 	}
-	ledger = counted_ledger(all, facts->prev_pid, facts->prev_is_kernels);
+	ledger = counted_ledger(all, cpu->prev_pid, cpu->prev_is_kernels);
 	if (ledger)
-		arrive(ledger, cpu, facts->prev_pid, facts->prev, false);
+		arrive(ledger, cpu, cpu->prev_pid, cpu->prev, false);
 	return 0;
 }
 
 /* A switch that concerns a process that is counted. */
-static __always_inline void change_process(struct tracer_counting *all, struct tracer_counted_cpu *cpu,
-					   const struct switch_facts *facts, bool fetches)
+static __always_inline void change_process(struct tracer_counting *all, struct tracer_counted_cpu *cpu, bool fetches)
 {
 	struct tracer_process_ledger *ledger;
 
-	if (cpu->pid != facts->prev_pid)
-		correct_count(all, cpu, facts);
-	bool stays = cpu->pid && cpu->pid == facts->next_pid && !facts->next_is_kernels;
+	if (cpu->pid != cpu->prev_pid)
+		correct_count(all, cpu);
+	bool stays = cpu->pid && cpu->pid == cpu->next_pid && !cpu->next_is_kernels;
 	/* Between two threads of one process nothing changes, but a gap may have to be booked. */
 	if (cpu->pid && (cpu->owns || !stays)) {
 		ledger = process_ledger_find(cpu->pid);
 		if (ledger && cpu->owns)
-			book_gap(ledger, facts->arrival_ns, &cpu->ended, fetches);
+			book_gap(ledger, cpu->arrival_ns, &cpu->ended, fetches);
 		if (ledger && !stays)
-			depart(ledger, facts->now_ns, cpu->cause, fetches);
+			depart(ledger, cpu->now_ns, cpu->cause, fetches);
 		cpu->owns = 0;
 	}
 	if (stays)
 		return;
 	cpu->pid = 0;
-	ledger = counted_ledger(all, facts->next_pid, facts->next_is_kernels);
+	ledger = counted_ledger(all, cpu->next_pid, cpu->next_is_kernels);
 	if (ledger)
-		arrive(ledger, cpu, facts->next_pid, facts->next, fetches);
-}
-
-/* Most switches concern none. */
-static __always_inline bool concerns_counted(struct tracer_counting *all, const struct tracer_counted_cpu *cpu,
-					     const struct switch_facts *facts)
-{
-	return cpu->pid || *process_mark(all, facts->next_pid) || *process_mark(all, facts->prev_pid);
+		arrive(ledger, cpu, cpu->next_pid, cpu->next, fetches);
 }
 
 #endif

@@ -16,6 +16,14 @@ struct {
 DEFINE_PLACES_TAKEN(process_ledger, tracer_process_ledger_slot, tracer_process_ledger, pid, ledger,
 		    displaced_process_ledgers, process_ledger_copy, TRACER_LOSS_LEDGER_TABLE)
 
+/* Null: it has none, as nearly all. */
+static __always_inline struct tracer_process_ledger *own_ledger(__u32 pid)
+{
+	struct tracer_counting *all = counting_of_all();
+
+	return all && *process_mark(all, pid) ? process_ledger_find(pid) : NULL;
+}
+
 /* Some thread was on a CPU when the ledger of its process began: user space has count_here run on each. */
 __u32 uncounted = 0;
 
@@ -88,7 +96,7 @@ static __always_inline void join_process_ledger(struct tracer_process *process, 
 
 static __always_inline void forget_process_ledger(__u32 pid)
 {
-	if (!process_ledger_find(pid))
+	if (!own_ledger(pid))
 		return;
 	mark_process(pid, -1);
 	process_ledger_leave(pid);
@@ -134,13 +142,15 @@ static __always_inline void add_last_gap(struct tracer_process_ledger *copy, __u
 /* The sums up to now; zeroed, if it has no ledger of its own. */
 static __noinline void process_waits_until(struct tracer_wire_process_waits *to, __u32 pid, __u64 now_ns, __u32 program)
 {
-	struct tracer_process_ledger *ledger = process_ledger_find(pid);
-	struct tracer_process_ledger *copy = bpf_map_lookup_elem(&process_ledger_copy, &program);
+	struct tracer_process_ledger *ledger = own_ledger(pid);
 
 	if (!to)
 		return;
 	__builtin_memset(to, 0, sizeof(*to));
-	if (!ledger || !copy)
+	if (!ledger)
+		return;
+	struct tracer_process_ledger *copy = bpf_map_lookup_elem(&process_ledger_copy, &program);
+	if (!copy)
 		return;
 	if (!copy_process_ledger(copy, ledger) && !copy_process_ledger(copy, ledger))
 		copy_process_ledger(copy, ledger);
@@ -161,11 +171,13 @@ struct {
 static __noinline int append_process_waits(struct tracer_exec_buffer *to, __u32 pid, __u64 now_ns)
 {
 	__u32 key = 0;
+
+	if (!own_ledger(pid))
+		return 0;
 	struct tracer_wire_process_waits *waits = bpf_map_lookup_elem(&exec_process_waits, &key);
 	struct tracer_wire_process_exec *record = (void *)to->bytes;
 	__u32 offset = to->used & EXEC_MASK;
-
-	if (!waits || !process_ledger_find(pid))
+	if (!waits)
 		return 0;
 	process_waits_until(waits, pid, now_ns, PROGRAM_EXEC);
 	bpf_probe_read_kernel(&to->bytes[offset], sizeof(*waits), waits);

@@ -55,18 +55,15 @@ static __always_inline int on_switch(__u64 *context, bool fetches)
 	struct task_struct *prev = (void *)context[1];
 	struct task_struct *next = (void *)context[2];
 	struct tracer_counting *all = counting_of_all();
-	struct switch_facts facts;
-	bool of_user = !(prev->flags & PF_KTHREAD);
 
-	read_switch(&facts, prev, next);
-	barrier();
 	if (!all)
 		return 0;
 	struct tracer_counted_cpu *cpu = counted_cpu(all);
-	if (of_user)
+	note_switch(all, cpu, prev, next);
+	if (!(prev->flags & PF_KTHREAD))
 		leave_cpu(prev, preempt, cpu);
-	if (__builtin_expect(concerns_counted(all, cpu, &facts), 0))
-		change_process(all, cpu, &facts, fetches);
+	if (__builtin_expect(cpu->concerned, 0))
+		change_process(all, cpu, fetches);
 	return 0;
 }
 
