@@ -15,6 +15,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// What still lies in the ring when a session ends is a matter of some 100 ms, unless the reader gets next to no CPU.
+constexpr std::chrono::seconds kLongestLastDrain{3};
+
 /// Of processes that have ended records may still come.
 std::size_t most_remembered(const SessionOptions& options) {
   return 4 * std::min(options.max_processes, std::numeric_limits<std::size_t>::max() / 4);
@@ -132,7 +135,9 @@ std::size_t Reader::finish() noexcept {
 void Reader::finish_source() noexcept {
   try {
     source_->stop();
-    while (source_->drain(pipeline_, DrainLimit())) continue;
+    const auto until = Housekeeper::Clock::now() + kLongestLastDrain;
+    while (source_->drain(pipeline_, DrainLimit()))
+      if (Housekeeper::Clock::now() >= until && source_->leave_unread()) break;
     housekeeper_.finish();
     pipeline_.end_labels();
   } catch (...) {

@@ -92,6 +92,9 @@ class Source {
   virtual std::uint64_t position() const noexcept = 0;
   /// Detaches; what happened before is still yielded by drain(). May wait for up to 100 ms.
   virtual void stop() = 0;
+  /// After stop(): what drain() would still yield is given up, and counted as a loss. False: it costs too little for
+  /// that.
+  virtual bool leave_unread() { return false; }
   /// No more will come. From any thread.
   virtual bool finished() const noexcept = 0;
   /// True: what it yields has a SessionEnd and losses of its own, to which a session adds none.

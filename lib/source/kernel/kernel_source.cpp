@@ -98,6 +98,14 @@ class KernelSource final : public Source, public Control {
   std::uint64_t end_position() const noexcept override { return ring_.produced(); }
   std::uint64_t position() const noexcept override { return ring_.consumed(); }
 
+  bool leave_unread() override {
+    ring_.consume([this](Bytes) {
+      unread_.add(1);
+      return true;
+    });
+    return true;
+  }
+
   void stop() override {
     let_ending_end(counters_, kMostSettling);
     programs_.end_events();
@@ -164,6 +172,7 @@ class KernelSource final : public Source, public Control {
     if (const std::uint64_t refused = labels_.refused(); refused != 0) counters.losses["label_table_full"] += refused;
     if (const std::uint64_t failed = failed_snapshots_.value(); failed != 0)
       counters.losses["snapshot_failed"] = failed;
+    if (const std::uint64_t unread = unread_.value(); unread != 0) counters.losses["left_unread"] = unread;
     decoder_.add_to(counters);
     return counters;
   }
@@ -301,6 +310,7 @@ class KernelSource final : public Source, public Control {
   Ring ring_;
   Decoder decoder_;
   Counter failed_snapshots_;
+  Counter unread_;
   CgroupMemoryReader cgroup_memory_;
   bool started_ = false;
   std::vector<std::pair<pid_t, std::uint32_t>> tracked_early_;  ///< Before start().
