@@ -30,7 +30,8 @@ BAD_PID = (0, -1, 2**31, 2**40, HUGE, -HUGE)
 LABELS = {"pipeline": (NO_TEXT, BAD_TEXT), "run": (NO_TEXT, BAD_TEXT), "sample": (NO_TEXT, BAD_TEXT),
           "step": (NO_TEXT, BAD_TEXT), "labels": (NO_LABELS, ({"": "x"}, {"a\0": "b"}, {"a": "b\0"}))}
 LIMITS = {name: (NO_NUMBER, (0, -1, 2**64, HUGE)) for name in
-          ("ring_bytes", "max_processes", "max_contexts", "max_labeled_threads")}
+          ("ring_bytes", "max_processes", "max_threads", "max_cgroups", "max_contexts",
+           "max_labeled_threads")}
 OPTIONS = {
     **LABELS, **LIMITS, "max_announcements": (NO_NUMBER, (-1, 2**64)), "record": (NO_PATH, ()),
     "families": ((3, "waits", b"waits", [1], True), (["everything"], ["waits", ""])),
