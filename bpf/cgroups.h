@@ -44,7 +44,7 @@ int BPF_PROG(cgroup_created, struct cgroup *cgroup, const char *path)
 	record->hierarchy = key.hierarchy;
 	record->path_size = length;
 	record->reversed = 0;
-	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags())) {
+	if (send(record, size & EXEC_MASK)) {
 		count_loss(TRACER_LOSS_RING_CGROUP);
 		return 0;
 	}
@@ -94,7 +94,7 @@ int BPF_PROG(cgroup_attached, struct cgroup *to, const char *path, struct task_s
 		if (task->signal->nr_threads > 1)
 			process->ledger_lost = 1;
 	}
-	send_start(task, process, process->attached_ns, true);
+	send_new_start(task, process, process->attached_ns, true);
 	return 0;
 }
 

@@ -93,7 +93,7 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 				      struct tracer_process *process, __u32 size, __u64 now_ns)
 {
 	note_last_peak(process, last);
-	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, size, last->tgid, process->start_ns, now_ns);
+	fill_header(&record->header, TRACER_WIRE_PROCESS_EXIT, size, process->pid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
 	record->program_start_ns = process->program_start_ns;
 	record->attached_ns = process->attached_ns;
@@ -111,7 +111,8 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 static __always_inline void end_alone(struct task_struct *last, struct tracer_process *process, __u64 now_ns)
 {
 	__u32 pid = last->tgid;
-	struct tracer_wire_process_exit *record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+	void *ring = own_ring();
+	struct tracer_wire_process_exit *record = ring ? bpf_ringbuf_reserve(ring, sizeof(*record), 0) : NULL;
 
 	if (!record) {
 		struct tracer_wire_account own;
@@ -126,13 +127,19 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 			end_ledger(&record->waits, last, now_ns, true);
 		add_to_totals(process->context_id, &record->total, record->read_before_exec_bytes, record->flags,
 			      record->exit_code);
-		bpf_ringbuf_submit(record, wakeup_flags());
+		bpf_ringbuf_submit(record, wakeup_flags(ring));
 	}
 	process_leave(pid);
 }
 
-static __always_inline void leave_and_tell(struct tracer_long_exit *record, __u32 pid, __u32 context_id)
+static __always_inline void leave_and_tell(struct tracer_long_exit *record, struct task_struct *last,
+					   struct tracer_process *process)
 {
+	__u32 pid = last->tgid;
+	__u32 context_id = process->context_id;
+
+	if (process->flags & TRACER_FLAG_EXCLUDED)
+		prune_at_last(last, process);
 	process_leave(pid);
 	if (keep_ledgers) {
 		thread_leave(pid);
@@ -142,7 +149,7 @@ static __always_inline void leave_and_tell(struct tracer_long_exit *record, __u3
 		return;
 	add_to_totals(context_id, &record->exit.total, record->exit.read_before_exec_bytes, record->exit.flags,
 		      record->exit.exit_code);
-	if (bpf_ringbuf_output(&events, record, sizeof(*record), wakeup_flags()))
+	if (send(record, sizeof(*record)))
 		count_loss(TRACER_LOSS_RING_EXIT);
 }
 
@@ -166,12 +173,11 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 		if (keep_ledgers)
 			process_waits_until(&record->process_waits, pid, now_ns, PROGRAM_SWITCH);
 	}
-	__u32 context_id = process->context_id;
 	/* It may fail otherwise, too (EBUSY from 5.11 to 6.0, EDEADLK and ETIMEDOUT since 6.15): no other has told
 	 * then. */
 	if (bpf_map_delete_elem(&ended_threads, &pid) == -ENOENT)
 		return;
-	leave_and_tell(record, pid, context_id);
+	leave_and_tell(record, last, process);
 }
 
 /* Of a process whose ended threads could not be summed: that it ended, and how. */
@@ -189,7 +195,7 @@ static __noinline void end_unsummed(struct task_struct *last, struct tracer_proc
 	__builtin_memset(&record->exit.total, 0, sizeof(record->exit.total));
 	__builtin_memset(&record->late, 0, sizeof(record->late));
 	__builtin_memset(&record->process_waits, 0, sizeof(record->process_waits));
-	leave_and_tell(record, key.pid, process->context_id);
+	leave_and_tell(record, last, process);
 }
 
 #endif

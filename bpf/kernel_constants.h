@@ -23,6 +23,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
@@ -39,6 +40,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define TASK_STOPPED 0x4
 #define TASK_TRACED 0x8
 #define TASK_DEAD 0x80
+#define TASK_WAKING 0x200
 #define TASK_RTLOCK_WAIT 0x1000 /* since 5f220be21418 (5.15), with PREEMPT_RT: for a lock that spins elsewhere */
 #define TASK_FROZEN 0x8000	/* since f5d39b020809 (6.1) */
 #define TS_COMPAT 0x2

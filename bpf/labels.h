@@ -36,7 +36,7 @@ __u32 labels_in_use = 0;
 /* The serial of the thread's label that is open, and its context id; 0: none. */
 static __always_inline __u64 label_of(struct task_struct *thread, __u32 *context_id)
 {
-	__u32 tid = thread->pid;
+	__u32 tid = shown_tid(thread);
 	__u64 *serial = bpf_map_lookup_elem(&thread_labels, &tid);
 
 	if (serial && *serial == TRACER_NO_LABEL)
@@ -56,7 +56,7 @@ static __always_inline __u64 label_of(struct task_struct *thread, __u32 *context
 /* A thread begins with the label of the one that makes it. */
 static __always_inline void inherit_label(struct task_struct *thread, struct task_struct *maker)
 {
-	__u32 tid = thread->pid;
+	__u32 tid = shown_tid(thread);
 	__u32 context_id;
 	__u64 serial = label_of(maker, &context_id);
 

@@ -12,6 +12,8 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* a power of two */
+	/* For where it begins: at a page, so that what each switch wants of a slot is one cache line. */
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct tracer_thread_slot);
 } threads SEC(".maps");
@@ -42,6 +44,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); /* a power of two */
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct tracer_process_ledger_slot);
 } process_ledgers SEC(".maps");
@@ -60,6 +63,8 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
+	/* As above: CPUs that write to their parts all the time share no line. */
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct tracer_counting);
 } counting SEC(".maps");

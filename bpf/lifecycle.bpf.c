@@ -10,6 +10,7 @@
 #include "maps.h"
 #include "accounts.h"
 #include "paths.h"
+#include "shown_pid.h"
 #include "process_table.h"
 #include "task_state.h"
 #include "process_ledger_life.h"
@@ -36,7 +37,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 			return 0;
 		__sync_fetch_and_add(&origin->threads, 1);
 		__sync_fetch_and_add(&origin->threads_created, 1);
-		if (keep_ledgers && !(origin->flags & TRACER_FLAG_EXCLUDED)) {
+		if (keep_ledgers && !origin->ledger_lost && !(origin->flags & TRACER_FLAG_EXCLUDED)) {
 			__u64 now_ns = bpf_ktime_get_boot_ns();
 			split_ledger(origin, parent, now_ns);
 			inherit_limit(begin_ledger(origin, child, now_ns, 0, PROGRAM_FORK), child, parent);
@@ -71,6 +72,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	struct tracer_process *fresh = process_take(pid, PROGRAM_FORK);
 	if (!fresh)
 		return 0;
+	fresh->pid = shown_pid(child);
 	fresh->start_ns = child->start_boottime;
 	fresh->program_start_ns = fresh->start_ns;
 	fresh->exec_id = child->self_exec_id;
@@ -92,7 +94,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	refresh_cgroup(child, fresh, PROGRAM_FORK);
 	if (keep_ledgers)
 		inherit_limit(begin_ledger(fresh, child, fresh->start_ns, 0, PROGRAM_FORK), child, parent);
-	send_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
+	send_new_start(child, fresh, fresh->start_ns, !origin || child->nsproxy != parent->nsproxy);
 	return 0;
 }
 
@@ -136,8 +138,10 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 
 	/* The labels of its maker's scope are in its context id by now; what its threads have said ends here. */
 	if (labels_in_use) {
-		forget_label(task->pid);
-		forget_label(old_tid);
+		forget_label(shown_tid(task));
+		/* Known by the kernel's number only; where that is not what is shown, it stays until its scope ends. */
+		if (!own_pid_namespace)
+			forget_label(old_tid);
 	}
 	if (!process) {
 		__u32 context_id;
@@ -155,8 +159,10 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 				exact_run_time(task, process->attached_ns, &thread->cpu_before_ns);
 		}
 		process->flags |= TRACER_FLAG_AT_EXEC;
-		send_start(task, process, process->attached_ns, true);
+		send_new_start(task, process, process->attached_ns, true);
 		process->flags &= ~TRACER_FLAG_AT_EXEC;
+	} else if (process->flags & TRACER_FLAG_EXCLUDED) {
+		prune_again(task, process);
 	} else if (pruned(task)) {
 		prune(task, process);
 	}
@@ -212,7 +218,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	refresh_cgroup(task, process, PROGRAM_EXEC);
 
 	/* `process` is not used after this: the verifier would walk the paths once for each place it may be in. */
-	fill_header(&record->header, TRACER_WIRE_PROCESS_EXEC, 0, task->tgid, process->start_ns, now_ns);
+	fill_header(&record->header, TRACER_WIRE_PROCESS_EXEC, 0, process->pid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
 	record->identity.uid = task->cred->uid.val;
 	fill_namespaces(&record->identity, task);
@@ -238,10 +244,10 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	append_argv(to, mm, record);
 
 	if (keep_ledgers)
-		append_process_waits(to, record->header.pid, now_ns);
+		append_process_waits(to, task->tgid, now_ns);
 	__u32 size = to->used;
 	record->header.size = size;
-	if (bpf_ringbuf_output(&events, record, size & EXEC_MASK, wakeup_flags()))
+	if (send(record, size & EXEC_MASK))
 		count_loss(TRACER_LOSS_RING_EXEC);
 	return 0;
 }
@@ -256,7 +262,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	struct tracer_process *process = process_of(task);
 
 	if (labels_in_use)
-		forget_label(task->pid);
+		forget_label(shown_tid(task));
 	if (!process)
 		return 0;
 	/* Counted now, before it is dead; one that was there when the process was taken in has been counted then. */
@@ -296,6 +302,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 		if (alive || !leader) {
 			add_sums(process, pid, NULL, PROGRAM_SWITCH);
 		} else if (process->flags & TRACER_FLAG_EXCLUDED) {
+			prune_at_last(task, process);
 			process_leave(pid);
 			return;
 		} else {

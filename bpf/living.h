@@ -5,7 +5,7 @@
 
 static __always_inline __u32 living_rule(struct task_struct *task, __u32 *context_id)
 {
-	__u32 pid = task->tgid;
+	__u32 pid = shown_pid(task);
 	struct tracer_rule *rule = bpf_map_lookup_elem(&tree_rules, &pid);
 
 	if (foreign(task))
@@ -91,7 +91,7 @@ int living_tasks(struct bpf_iter__task *context)
 	}
 	if (adopting && !adopted) {
 		/* Followed before, by another rule: what it begins from now on gets the new labels. */
-		__u32 tree = task->tgid;
+		__u32 tree = process->pid;
 		struct tracer_rule *rule = bpf_map_lookup_elem(&tree_rules, &tree);
 		if (rule && rule->action == TRACER_RULE_INCLUDE)
 			process->context_id = rule->context_id;
@@ -101,7 +101,7 @@ int living_tasks(struct bpf_iter__task *context)
 	if (!record)
 		return 0;
 	__builtin_memset(record, 0, sizeof(*record));
-	fill_header(&record->header, TRACER_WIRE_THREAD, sizeof(*record), task->tgid, process->start_ns, now_ns);
+	fill_header(&record->header, TRACER_WIRE_THREAD, sizeof(*record), process->pid, process->start_ns, now_ns);
 	fill_identity(&record->identity, process);
 	record->identity.uid = task->cred->uid.val;
 	fill_namespaces(&record->identity, task);
@@ -133,7 +133,7 @@ int living_tasks(struct bpf_iter__task *context)
 		record->shared_pages = not_negative(resident.pages[RSS_SHARED]);
 	}
 	record->attached_ns = process->attached_ns;
-	record->tid = gone ? 0 : task->pid;
+	record->tid = gone ? 0 : shown_tid(task);
 	record->flags = process->flags;
 	if (task->self_exec_id == task->parent_exec_id)
 		record->flags |= TRACER_FLAG_COPY;
@@ -144,7 +144,7 @@ int living_tasks(struct bpf_iter__task *context)
 	record->newly_adopted = process->untold;
 	record->read_before_exec_bytes = process->read_before_exec_bytes;
 	if (keep_ledgers && (!record->tid || record->tid == record->header.pid))
-		process_waits_until(&record->process_waits, record->header.pid, now_ns, PROGRAM_LIVING);
+		process_waits_until(&record->process_waits, task->tgid, now_ns, PROGRAM_LIVING);
 	if (bpf_seq_write(context->meta->seq, record, sizeof(*record)) == 0 && process->untold)
 		process->untold = 0;
 	return 0;

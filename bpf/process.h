@@ -44,17 +44,10 @@ static __always_inline struct kernfs_node *cgroup_node(struct task_struct *task,
 
 static __always_inline __u32 pid_namespace_of(struct task_struct *task)
 {
-	/* As a number: old verifiers refuse sums with a typed pointer. */
 	void *pid = BPF_CORE_READ(task, thread_pid);
 	unsigned int level = BPF_CORE_READ((struct pid *)pid, level);
-	struct pid_namespace *ns = NULL;
 
-	if (level == 0)
-		return PROC_PID_INIT_INO;
-	bpf_probe_read_kernel(&ns, sizeof(ns),
-			      pid + bpf_core_field_offset(struct pid, numbers) +
-				      level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, ns));
-	return BPF_CORE_READ(ns, ns.inum);
+	return level == 0 ? PROC_PID_INIT_INO : namespace_of_number(number_at(pid, level));
 }
 
 static __always_inline void fill_header(struct tracer_wire_header *header, __u16 kind, __u32 size, __u32 pid,
@@ -87,8 +80,8 @@ static __always_inline void fill_parent(struct tracer_wire_identity *identity, s
 {
 	struct task_struct *parent = task->group_leader->real_parent;
 
-	identity->parent_pid = parent->tgid;
-	identity->parent_start_ns = parent->group_leader->start_boottime;
+	identity->parent_pid = shown_pid(parent);
+	identity->parent_start_ns = identity->parent_pid ? parent->group_leader->start_boottime : 0;
 }
 
 static __always_inline void fill_namespaces(struct tracer_wire_identity *identity, struct task_struct *task)
@@ -120,7 +113,7 @@ static __noinline void send_cgroup(struct kernfs_node *node, __u64 id, __u32 hie
 	record->hierarchy = hierarchy;
 	record->path_size = size - sizeof(*record);
 	record->reversed = 1;
-	if (bpf_ringbuf_output(&events, record, size & CGROUP_MASK, wakeup_flags()) == 0)
+	if (send(record, size & CGROUP_MASK) == 0)
 		bpf_map_update_elem(&cgroups_sent, &key, &sent, BPF_ANY);
 	else
 		count_loss(TRACER_LOSS_RING_CGROUP);
@@ -180,10 +173,10 @@ static __noinline void add_sums(struct tracer_process *process, __u32 pid, struc
 	process->has_sums = 1;
 }
 
-/* Whose processes an ordinary user may not see. */
+/* What the session may not see: other users' processes, or those that its pid namespace does not show. */
 static __always_inline bool foreign(struct task_struct *task)
 {
-	return own_uid_only && task->cred->uid.val != own_uid;
+	return (own_uid_only && task->cred->uid.val != own_uid) || (own_pid_namespace && !shown_pid(task));
 }
 
 /* What the rules say of a task that inherits nothing: 0, or TRACER_RULE_*. */
@@ -237,6 +230,7 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 
 	if (!fresh)
 		return NULL;
+	fresh->pid = shown_pid(task);
 	fresh->start_ns = leader->start_boottime;
 	fresh->program_start_ns = fresh->start_ns;
 	fresh->attached_ns = bpf_ktime_get_boot_ns();
@@ -258,19 +252,21 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	struct kernfs_node *node = cgroup_node(leader, &fresh->hierarchy);
 	fresh->cgroup_id = BPF_CORE_READ(node, id);
 	fresh->css_set = (__u64)leader->cgroups;
-	add_sums(fresh, pid, leader, program);
+	/* Of most there is nothing to sum, and no room to waste. */
+	if (task->signal->nr_threads > 1 || task->signal->sum_sched_runtime || fresh->leader_dead)
+		add_sums(fresh, pid, leader, program);
 	if (action == TRACER_RULE_INCLUDE)
 		send_cgroup(node, fresh->cgroup_id, fresh->hierarchy, program);
 	return fresh;
 }
 
-static __always_inline void send_start(struct task_struct *task, const struct tracer_process *process, __u64 now_ns,
+static __always_inline bool send_start(struct task_struct *task, const struct tracer_process *process, __u64 now_ns,
 				       bool new_namespaces)
 {
 	/* Not filled in the ring: preempted in between, as programs may be, it would hold up all that comes after. */
 	struct tracer_wire_process_start record;
 
-	fill_header(&record.header, TRACER_WIRE_PROCESS_START, sizeof(record), task->tgid, process->start_ns, now_ns);
+	fill_header(&record.header, TRACER_WIRE_PROCESS_START, sizeof(record), process->pid, process->start_ns, now_ns);
 	fill_identity(&record.identity, process);
 	fill_parent(&record.identity, task);
 	record.identity.uid = task->cred->uid.val;
@@ -278,8 +274,13 @@ static __always_inline void send_start(struct task_struct *task, const struct tr
 		fill_namespaces(&record.identity, task);
 	record.flags = process->flags;
 	record.reserved = 0;
-	/* Small and soon followed by others, which look how much has come together. */
-	if (bpf_ringbuf_output(&events, &record, sizeof(record), BPF_RB_NO_WAKEUP))
+	return send_quietly(&record, sizeof(record)) == 0;
+}
+
+static __always_inline void send_new_start(struct task_struct *task, const struct tracer_process *process, __u64 now_ns,
+					   bool new_namespaces)
+{
+	if (!send_start(task, process, now_ns, new_namespaces))
 		count_loss(TRACER_LOSS_RING_START);
 }
 
@@ -289,7 +290,22 @@ static __noinline void prune(struct task_struct *task, struct tracer_process *pr
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return;
 	process->flags |= TRACER_FLAG_EXCLUDED;
-	send_start(task, process, bpf_ktime_get_boot_ns(), false);
+	process->untold = !send_start(task, process, bpf_ktime_get_boot_ns(), false);
+}
+
+/* Of one that is excluded: tells user space of it if there was no room for that before. */
+static __always_inline void prune_again(struct task_struct *task, struct tracer_process *process)
+{
+	if (__builtin_expect(process->untold, 0))
+		process->untold = !send_start(task, process, bpf_ktime_get_boot_ns(), false);
+}
+
+/* Its end, after which user space would know of it for ever. */
+static __always_inline void prune_at_last(struct task_struct *task, struct tracer_process *process)
+{
+	prune_again(task, process);
+	if (process->untold)
+		count_loss(TRACER_LOSS_RING_START);
 }
 
 #endif

@@ -43,7 +43,7 @@ int open_files(struct bpf_iter__task_file *context)
 	record->header.size = sizeof(*record);
 	record->header.time_ns = bpf_ktime_get_boot_ns();
 	record->header.start_ns = process->start_ns;
-	record->header.pid = task->tgid;
+	record->header.pid = process->pid;
 	record->header.cpu = bpf_get_smp_processor_id();
 	record->inode = inode->i_ino;
 	record->size_bytes = inode->i_size;

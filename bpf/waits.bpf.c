@@ -10,15 +10,25 @@
 #include "queue_clock.h"
 #include "ledger.h"
 #include "task_state.h"
+#include "shown_pid.h"
 #include "process_ledger.h"
 #include "wait_causes.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-static __noinline void leave_cpu(struct task_struct *task, bool preempt, struct tracer_counted_cpu *cpu)
+const volatile __u8 switch_tells_state = 0; /* by a fourth argument, since 9c2136be0878 (5.19) */
+
+/* What it was when it gave up the CPU: another CPU may be waking it already. */
+static __always_inline __u32 state_left_in(struct task_struct *task, __u64 *context)
+{
+	__u32 state = task_state(task);
+
+	return switch_tells_state && (state & TASK_WAKING) ? context[3] : state;
+}
+
+static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 state, struct tracer_counted_cpu *cpu)
 {
 	struct tracer_thread *thread = thread_of(task);
-	__u32 state = task_state(task);
 
 	cpu->ended.cause = TRACER_WAIT_OTHER;
 	cpu->cause = preempt || !state ? TRACER_WAIT_NONE : TRACER_WAIT_OTHER;
@@ -61,7 +71,7 @@ static __always_inline int on_switch(__u64 *context, bool fetches)
 	struct tracer_counted_cpu *cpu = counted_cpu(all);
 	note_switch(all, cpu, prev, next);
 	if (!(prev->flags & PF_KTHREAD))
-		leave_cpu(prev, preempt, cpu);
+		leave_cpu(prev, preempt, state_left_in(prev, context), cpu);
 	if (__builtin_expect(cpu->concerned, 0))
 		change_process(all, cpu, fetches);
 	return 0;
@@ -130,7 +140,9 @@ int BPF_PROG(waits_waking, struct task_struct *woken)
 		mark_pipe_waiter(thread, 0);
 		return 0;
 	}
-	thread->waker = bpf_get_current_pid_tgid() >> 32;
+	struct task_struct *waker = (void *)bpf_get_current_task();
+	thread->waker = own_pid_namespace ? number_shown(BPF_CORE_READ(waker, group_leader)) :
+					    bpf_get_current_pid_tgid() >> 32;
 	return 0;
 }
 

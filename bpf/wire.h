@@ -305,7 +305,8 @@ struct tracer_process {
 	__u8 ledger_lost; /* a thread of it was not followed, so its ledger would be short */
 	__u8 untold;	  /* taken in by an iterator whose record has not got through yet */
 	__u8 sums_lost;	  /* no entry in ended_threads was to be had: its accounts are not known */
-	__u8 reserved[6];
+	__u8 reserved[2];
+	__u32 pid;    /* as records say it: in the session's pid namespace; its place is by the kernel's number */
 	__u64 signal; /* the kernel's handle of what its threads share, the same for all, from birth to the last one's
 			 end */
 };

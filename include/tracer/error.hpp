@@ -31,7 +31,7 @@ enum class ErrorCode : int {
   kInvalidRules = 115,          ///< A rules file has a mistake.
   kInCallback = 116,            ///< What waits for callbacks to return was called inside one.
   kOlderSchema = 117,           ///< The recording was written by an older libtracer whose format is no longer read.
-  kPidNamespace = 118,          ///< The process is in a pid namespace of its own, where pids mean others.
+  kPidNamespace = 118,          ///< /proc is of another pid namespace than this process.
   kCommandNotFound = 120,       ///< The command to run does not exist.
   kCommandNotExecutable = 121,  ///< The command exists, but can't be executed.
   kNoSuchUser = 122,            ///< The user to run as does not exist.

@@ -23,6 +23,15 @@ std::size_t most_remembered(const SessionOptions& options) {
   return 4 * std::min(options.max_processes, std::numeric_limits<std::size_t>::max() / 4);
 }
 
+/// Takes about 100 microseconds a process.
+SampleTable::ReadPss pss_reader(Control* control) {
+  if (control == nullptr) return read_pss_bytes;
+  return [control](std::uint32_t pid) {
+    control->keep_up();
+    return read_pss_bytes(pid);
+  };
+}
+
 CgroupTable::FindPath path_finder(Control* control) {
   if (control == nullptr) return {};
   return [control](Hierarchy hierarchy, std::uint64_t id) { return control->cgroup_path(hierarchy, id); };
@@ -38,7 +47,7 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
       pipeline_(rules_of(options_, contexts_, rule_problems_), options_.filter, from_kernel, most_remembered(options_),
-                from_kernel ? read_pss_bytes : SampleTable::ReadPss(), path_finder(control_)),
+                from_kernel ? pss_reader(control_) : SampleTable::ReadPss(), path_finder(control_)),
       housekeeper_(options_, *source_, pipeline_, *this) {
   // Whoever polls may be the one who reads the queue.
   if (options_.reader == tracer::Reader::kPoll) outlets_.hurry();

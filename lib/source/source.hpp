@@ -43,6 +43,8 @@ class Control {
   /// if asked for, for their cgroups; each between the records of events in the order of time. Then snapshot_end.
   /// Throws Error, without a snapshot_end, when what lives can't be walked through; counted as a loss.
   virtual void snapshot(Feed& feed, bool with_cgroups) = 0;
+  /// To be called every few milliseconds by what takes longer: makes room for what happens meanwhile.
+  virtual void keep_up() {}
   /// Disables a family for good.
   virtual void shed(Family family, const Problem& problem) = 0;
   /// The path of a cgroup that exists, within its hierarchy. May walk all cgroups.

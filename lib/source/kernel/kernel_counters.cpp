@@ -101,25 +101,27 @@ std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const 
   return all;
 }
 
-bool KernelCounters::tracks(std::uint32_t pid) const {
-  const tracer_slot& slot = slots_[pid & (places_ - 1)];
+bool KernelCounters::tracks(std::uint32_t number) const {
+  const tracer_slot& slot = slots_[number & (places_ - 1)];
   tracer_process displaced{};
   const tracer_process* process = nullptr;
-  if (slot.pid == pid) {
+  if (slot.pid == number) {
     process = &slot.process;
-  } else if (slot.displaced != 0 && ::bpf_map_lookup_elem(displaced_map_, &pid, &displaced) == 0) {
+  } else if (slot.displaced != 0 && ::bpf_map_lookup_elem(displaced_map_, &number, &displaced) == 0) {
     process = &displaced;
   }
   return process != nullptr && (process->flags & TRACER_FLAG_EXCLUDED) == 0;
 }
 
-std::vector<std::uint32_t> KernelCounters::tracked() const {
-  std::vector<std::uint32_t> pids;
-  for_each_tracked([&pids](std::uint32_t pid, const tracer_process&) { pids.push_back(pid); });
-  return pids;
+std::vector<KernelCounters::Tracked> KernelCounters::tracked() const {
+  std::vector<Tracked> all;
+  for_each_tracked(
+      [&all](std::uint32_t number, const tracer_process& process) { all.push_back({number, process.pid}); });
+  return all;
 }
 
-void KernelCounters::for_each_tracked(const std::function<void(std::uint32_t pid, const tracer_process&)>& each) const {
+void KernelCounters::for_each_tracked(
+    const std::function<void(std::uint32_t number, const tracer_process&)>& each) const {
   const auto reported = [](const tracer_process& process) { return (process.flags & TRACER_FLAG_EXCLUDED) == 0; };
   for (std::uint32_t at = 0; at < places_; ++at)
     if (const auto& slot = slots_[at]; slot.pid != 0 && reported(slot.process)) each(slot.pid, slot.process);

@@ -26,10 +26,14 @@ class KernelCounters {
   std::map<std::string, std::uint64_t> losses() const;
   /// Of the contexts up to this one.
   std::vector<RawTotals> totals(std::uint32_t last_context) const;
-  /// Whether the kernel side holds a place for this process, and reports it.
-  bool tracks(std::uint32_t pid) const;
+  struct Tracked {
+    std::uint32_t number = 0;  ///< The kernel's own.
+    std::uint32_t pid = 0;     ///< In the pid namespace of this process.
+  };
+  /// Whether the kernel side holds a place for the process of this number, and reports it.
+  bool tracks(std::uint32_t number) const;
   /// All of which it does.
-  std::vector<std::uint32_t> tracked() const;
+  std::vector<Tracked> tracked() const;
 
  private:
   struct Unmapper {
@@ -37,7 +41,7 @@ class KernelCounters {
     std::size_t bytes = 0;
     void operator()(const tracer_slot* slots) const noexcept;
   };
-  void for_each_tracked(const std::function<void(std::uint32_t pid, const tracer_process&)>& each) const;
+  void for_each_tracked(const std::function<void(std::uint32_t number, const tracer_process&)>& each) const;
 
   int losses_map_ = -1;
   int totals_map_ = -1;

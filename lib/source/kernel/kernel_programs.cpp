@@ -87,9 +87,9 @@ void KernelPrograms::shed(Family id, const Problem& problem) {
   state->second.problem = problem;
 }
 
-void KernelPrograms::read(Decoder& decoder, Feed& feed) {
+void KernelPrograms::read(Decoder& decoder, Feed& feed, const std::function<void()>& between) {
   for (const auto& family : loaded_)
-    if (is_active(family->id())) family->read(decoder, feed);
+    if (is_active(family->id())) family->read(decoder, feed, between);
 }
 
 bool KernelPrograms::is_active(Family family) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,8 +32,8 @@ class KernelPrograms {
   /// What living processes do is still to be read afterwards.
   void end_events() noexcept;
   void shed(Family family, const Problem& problem);
-  /// Yields what active families add to a snapshot.
-  void read(Decoder& decoder, Feed& feed);
+  /// Yields what active families add to a snapshot. Calls `between` every few milliseconds.
+  void read(Decoder& decoder, Feed& feed, const std::function<void()>& between);
   lifecycle_bpf& lifecycle() noexcept { return *setup_.lifecycle; }
 
   // From any thread.

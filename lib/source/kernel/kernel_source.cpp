@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -29,9 +30,10 @@
 #include "source/kernel/labels.hpp"
 #include "source/kernel/libbpf_log.hpp"
 #include "source/kernel/living_tree.hpp"
+#include "source/kernel/pid_namespace.hpp"
 #include "source/kernel/proc_text.hpp"
 #include "source/kernel/process_counting.hpp"
-#include "source/kernel/ring.hpp"
+#include "source/kernel/rings.hpp"
 #include "source/kernel/rules.hpp"
 #include "source/kernel/settling.hpp"
 
@@ -49,10 +51,10 @@ class KernelSource final : public Source, public Control {
         rules_(skeleton_),
         counters_(counters_of(skeleton_)),
         labels_(skeleton_),
-        ring_(*skeleton_.maps.events) {}
+        rings_(skeleton_, bytes_of_each(ring_layout(skeleton_.rodata->cpu_count, options_.rings), options_.ring_bytes)) {}
 
   HostInfo host() const override { return this_host(); }
-  int fd() const noexcept override { return ring_.fd(); }
+  int fd() const noexcept override { return rings_.fd(); }
   /// In between the kernel wakes the reader only when the ring fills.
   std::chrono::milliseconds poll_period() const noexcept override { return std::chrono::milliseconds(100); }
   bool finished() const noexcept override { return stopped_; }
@@ -86,7 +88,7 @@ class KernelSource final : public Source, public Control {
     const auto until = std::chrono::steady_clock::now() + limit.time;
     std::size_t records = 0;
     skeleton_.bss->reader_woken = 0;
-    return ring_.consume([&](Bytes bytes) {
+    return rings_.consume([&](Bytes bytes) {
       yield(bytes, feed);
       ++records;
       return records < limit.records &&
@@ -95,14 +97,15 @@ class KernelSource final : public Source, public Control {
   }
 
   void settle(std::chrono::milliseconds most) override { let_ending_end(counters_, std::min(most, kMostSettling)); }
-  std::uint64_t end_position() const noexcept override { return ring_.produced(); }
-  std::uint64_t position() const noexcept override { return ring_.consumed(); }
+  std::uint64_t end_position() const noexcept override { return rings_.end_position(); }
+  std::uint64_t position() const noexcept override { return rings_.position(); }
 
   bool leave_unread() override {
-    ring_.consume([this](Bytes) {
+    while (rings_.consume([this](Bytes) {
       unread_.add(1);
       return true;
-    });
+    }))
+      continue;
     return true;
   }
 
@@ -139,13 +142,16 @@ class KernelSource final : public Source, public Control {
       cgroup_memory_.saw(thread.header.pid, static_cast<Hierarchy>(thread.identity.hierarchy),
                          thread.identity.cgroup_id);
     });
-    programs_.read(decoder_, feed);
-    if (cgroups) cgroup_memory_.read(feed, [this](std::uint32_t pid) { return counters_.tracks(pid); });
+    const auto between = [this] { rings_.keep_up(); };
+    programs_.read(decoder_, feed, between);
+    if (cgroups) cgroup_memory_.read(feed, tracks_shown(), between);
     feed.snapshot_end(time_ns);
   } catch (const Error&) {
     failed_snapshots_.add(1);
     throw;
   }
+
+  void keep_up() override { rings_.keep_up(); }
 
   std::uint64_t open_label(pid_t tid, std::uint32_t context_id) override {
     note_context(context_id);
@@ -162,7 +168,9 @@ class KernelSource final : public Source, public Control {
   std::vector<RawTotals> totals() const override { return counters_.totals(last_context_); }
   std::vector<FamilyState> families() const override { return programs_.states(); }
   std::map<Family, std::uint64_t> kernel_ns() const override { return programs_.kernel_ns(); }
-  std::optional<std::uint64_t> kernel_memory_bytes() const override { return programs_.memory_bytes(); }
+  std::optional<std::uint64_t> kernel_memory_bytes() const override {
+    return programs_.memory_bytes() + rings_.extra_memory_bytes();
+  }
 
   Counters counters() const override {
     Counters counters;
@@ -245,6 +253,14 @@ class KernelSource final : public Source, public Control {
     while (id > last && !last_context_.compare_exchange_weak(last, id)) continue;
   }
 
+  /// Tells of pids as this process sees them.
+  std::function<bool(std::uint32_t)> tracks_shown() const {
+    if (own_pid_namespace() == 0) return [this](std::uint32_t pid) { return counters_.tracks(pid); };
+    std::set<std::uint32_t> pids;
+    for (const auto& each : counters_.tracked()) pids.insert(each.pid);
+    return [pids = std::move(pids)](std::uint32_t pid) { return pids.contains(pid); };
+  }
+
   /// Takes a record for each living thread, in the order of time; adopts while there is an Adopting. The ring is
   /// drained on the way, so that it doesn't fill however many threads there are.
   void visit(Feed& feed, const TakeThread& each) {
@@ -263,20 +279,17 @@ class KernelSource final : public Source, public Control {
     return adopted;
   }
 
-  /// Gives each thread its turn between the records of the ring: what became of a process before it was visited comes
-  /// before it, and what came after, after it. What is in the ring behind the last of them stays there.
+  /// Gives each thread its turn between the records of the rings: what became of a process before it was visited comes
+  /// before it, and what came after, after it.
   void yield_in_order(Threads threads, Feed& feed, const TakeThread& each) {
-    auto next = threads.begin();
-    const auto until = [&](std::uint64_t time_ns) {
-      while (next != threads.end() && next->header.time_ns < time_ns) each(*next++);
-    };
-    if (threads.empty()) return;
-    ring_.consume([&](Bytes bytes) {
-      until(time_of_wire(bytes));
-      yield(bytes, feed);
-      return next != threads.end();
-    });
-    until(std::numeric_limits<std::uint64_t>::max());
+    for (const tracer_wire_thread& thread : threads) {
+      rings_.give_until(thread.header.time_ns, [&](Bytes bytes) {
+        yield(bytes, feed);
+        return true;
+      });
+      each(thread);
+      rings_.keep_up();
+    }
   }
 
   void yield(Bytes bytes, Feed& feed) noexcept try {
@@ -307,7 +320,7 @@ class KernelSource final : public Source, public Control {
   KernelRules rules_;
   const KernelCounters counters_;
   KernelLabels labels_;
-  Ring ring_;
+  Rings rings_;
   Decoder decoder_;
   Counter failed_snapshots_;
   Counter unread_;

@@ -14,7 +14,8 @@
 namespace tracer::internal {
 
 struct KernelSourceOptions {
-  std::size_t ring_bytes = 1u << 20;
+  std::size_t ring_bytes = 1u << 20;  ///< Of all rings together.
+  std::uint32_t rings = 0;            ///< 0: as many as befit the machine's CPUs.
   std::size_t max_processes = 32768;
   std::size_t max_threads = 32768;
   std::size_t max_cgroups = 16384;

@@ -3,7 +3,6 @@
 
 #include <linux/capability.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "source/kernel/pid_namespace.hpp"
 
 namespace tracer {
 namespace internal {
@@ -44,20 +44,18 @@ CheckItem capability_item(std::uint64_t held, unsigned capability, const char* n
   return item;
 }
 
-/// The kernel side knows processes by their pids in the initial namespace: those that a caller in another one names,
-/// and its /proc, would be taken for others.
+/// Where /proc is of another pid namespace, its numbers are other processes.
 CheckItem pid_namespace_item() {
-  constexpr ino_t kInitial = 0xEFFFFFFC;  // PROC_PID_INIT_INO, since 3.8.
   CheckItem item;
-  item.name = "initial pid namespace";
-  item.effect = "pids that mean the same here and in the kernel";
-  struct stat status {};
-  item.available = ::stat("/proc/self/ns/pid", &status) != 0 || status.st_ino == kInitial;
+  item.name = "/proc of this pid namespace";
+  item.effect = "pids that mean the same here, in /proc and in events";
+  const auto status = read_small_file("/proc/self/status");
+  item.available = !status || shows_own_namespace(*status);
   if (!item.available)
     item.problem = Problem{ErrorCode::kPidNamespace,
                            0,
-                           "this process is in a pid namespace of its own, as in a container: pids mean others here",
-                           "trace from outside of it, or start the container with the host's pids (--pid=host)",
+                           "/proc is of another pid namespace than this process: pids mean others there",
+                           "mount the namespace's own: unshare --mount-proc, or mount -t proc proc /proc",
                            {}};
   return item;
 }

@@ -42,14 +42,17 @@ bool KernelTypes::has_per_cpu_rss() const {
   return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "mm_rss_stat", BTF_KIND_STRUCT) <= 0;
 }
 
-bool KernelTypes::exit_has_memory() const {
-  if (btf_ == nullptr) return false;
-  const int id = ::btf__find_by_name_kind(btf_, "btf_trace_sched_process_exit", BTF_KIND_TYPEDEF);
-  if (id <= 0) return false;
+unsigned KernelTypes::arguments_of(const char* tracepoint) const {
+  if (btf_ == nullptr) return 0;
+  const int id = ::btf__find_by_name_kind(btf_, (std::string("btf_trace_") + tracepoint).c_str(), BTF_KIND_TYPEDEF);
+  if (id <= 0) return 0;
   const btf_type* type = ::btf__type_by_id(btf_, static_cast<__u32>(id));
   while (type != nullptr && (::btf_is_typedef(type) || ::btf_is_ptr(type))) type = ::btf__type_by_id(btf_, type->type);
-  return type != nullptr && ::btf_is_func_proto(type) && ::btf_vlen(type) >= 3;
+  return type != nullptr && ::btf_is_func_proto(type) ? ::btf_vlen(type) : 0;
 }
+
+bool KernelTypes::exit_has_memory() const { return arguments_of("sched_process_exit") >= 3; }
+bool KernelTypes::switch_tells_state() const { return arguments_of("sched_switch") >= 5; }
 
 bool KernelTypes::has_member(const std::string& structure, std::string_view member) const {
   const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, structure.c_str(), BTF_KIND_STRUCT);

@@ -40,8 +40,13 @@ class KernelTypes {
   bool has_cpu_limits() const;
   /// By the prototype: since 6.16 the tracepoint says whether the group is dead, and the memory is still there.
   bool exit_has_memory() const;
+  /// Likewise: since 5.19 the tracepoint of a switch tells the state in which a task gave up its CPU.
+  bool switch_tells_state() const;
 
  private:
+  /// Arguments of a tracepoint's programs, the one that they don't see among them; 0: there is none.
+  unsigned arguments_of(const char* tracepoint) const;
+
   struct ::btf* btf_ = nullptr;
 };
 

@@ -18,16 +18,15 @@ Ring::Page::Page(int map, off_t offset)
 
 Ring::Page::~Page() { ::munmap(address_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))); }
 
-Ring::Ring(const bpf_map& map)
-    : consumer_(::bpf_map__fd(&map), 0), producer_(::bpf_map__fd(&map), ::sysconf(_SC_PAGESIZE)) {
+Ring::Ring(int map) : consumer_(map, 0), producer_(map, ::sysconf(_SC_PAGESIZE)) {
   const LibbpfLog log;
-  ring_.reset(::ring_buffer__new(::bpf_map__fd(&map), &Ring::on_record, this, nullptr));
+  ring_.reset(::ring_buffer__new(map, &Ring::on_record, this, nullptr));
   if (!ring_) refuse("map the ring", errno, log);
 }
 
 int Ring::fd() const noexcept { return ::ring_buffer__epoll_fd(ring_.get()); }
 
-bool Ring::consume(const Take& take) {
+bool Ring::consume(const TakeRecord& take) {
   take_ = &take;
   stopped_ = false;
   ::ring_buffer__consume(ring_.get());

@@ -8,25 +8,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
-#include <span>
+
+#include "source/kernel/held_records.hpp"
 
 namespace tracer::internal {
 
 /// The reader's end of a ring buffer. One thread at a time.
 class Ring {
  public:
-  /// Takes a record, which is valid during the call, and says whether to go on.
-  using Take = std::function<bool(std::span<const std::byte>)>;
-
-  /// Throws Error(kProgramRefused or kNoMemory).
-  explicit Ring(const bpf_map& map);
+  /// Of a map, which must outlive it. Throws Error(kProgramRefused or kNoMemory).
+  explicit Ring(int map);
 
   /// Readable when the kernel has woken the reader.
   int fd() const noexcept;
   /// Gives what is there, without waiting. True: `take` stopped it. Throws what it throws, behind that record.
-  bool consume(const Take& take);
+  bool consume(const TakeRecord& take);
   /// How many bytes were put into it, and taken out of it, since it was made. From any thread.
   std::uint64_t produced() const noexcept { return producer_->load(std::memory_order_acquire); }
   std::uint64_t consumed() const noexcept { return consumer_->load(std::memory_order_acquire); }
@@ -53,7 +50,7 @@ class Ring {
   Page consumer_;
   Page producer_;
   std::unique_ptr<ring_buffer, Closer> ring_;
-  const Take* take_ = nullptr;  ///< While it is being consumed.
+  const TakeRecord* take_ = nullptr;  ///< While it is being consumed.
   bool stopped_ = false;
   std::exception_ptr failure_;
 };

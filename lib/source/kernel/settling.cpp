@@ -34,11 +34,13 @@ bool lives(std::uint32_t pid) {
 void let_ending_end(const KernelCounters& counters, std::chrono::milliseconds most) {
   constexpr useconds_t kPauseUs = 500;
   const auto until = std::chrono::steady_clock::now() + most;
-  std::vector<std::uint32_t> ending = counters.tracked();
-  std::erase_if(ending, lives);
-  while (!ending.empty() && std::chrono::steady_clock::now() < until) {
+  const auto in_time = [until] { return std::chrono::steady_clock::now() < until; };
+  std::vector<KernelCounters::Tracked> ending = counters.tracked();
+  // Each look costs some microseconds, and there may be many.
+  std::erase_if(ending, [&](const KernelCounters::Tracked& each) { return in_time() && lives(each.pid); });
+  while (!ending.empty() && in_time()) {
     ::usleep(kPauseUs);
-    std::erase_if(ending, [&](std::uint32_t pid) { return !counters.tracks(pid); });
+    std::erase_if(ending, [&](const KernelCounters::Tracked& each) { return !counters.tracks(each.number); });
   }
 }
 

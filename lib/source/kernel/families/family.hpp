@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -57,8 +58,8 @@ class KernelFamily {
   virtual void end_events() noexcept = 0;
   /// Sees nothing any more. Frees nothing that another thread may be reading.
   virtual void detach() noexcept = 0;
-  /// Yields what a snapshot asks of it besides the living threads.
-  virtual void read(Decoder&, Feed&) {}
+  /// Yields what a snapshot asks of it besides the living threads. Calls `between` every few milliseconds.
+  virtual void read(Decoder&, Feed&, const std::function<void()>& /*between*/) {}
 
   // From any thread, while it is loaded.
   virtual const bpf_object& object() const noexcept = 0;

@@ -19,6 +19,8 @@
 #include "source/kernel/kernel_types.hpp"
 #include "source/kernel/libbpf_log.hpp"
 #include "source/kernel/open_options.hpp"
+#include "source/kernel/pid_namespace.hpp"
+#include "source/kernel/rings.hpp"
 #include "source/kernel/shared_maps.hpp"
 
 namespace tracer::internal {
@@ -45,11 +47,11 @@ constexpr MemberRead kMemberReads[] = {
     {"task_struct", "start_boottime", "who is who when a pid comes again", "Linux 5.5 or later"},
 };
 
-/// Machines announce many more than they have. One that is added later is noticed by the kernel side.
-int cpus_there() {
+/// Machines announce many more than they have. One that comes online later is noticed by the kernel side.
+int cpus_online() {
   const int possible = ::libbpf_num_possible_cpus();
-  const auto present = read_small_file("/sys/devices/system/cpu/present");
-  return present ? end_of_cpu_list(*present).value_or(possible) : possible;
+  const auto online = read_small_file("/sys/devices/system/cpu/online");
+  return online ? end_of_cpu_list(*online).value_or(possible) : possible;
 }
 
 }  // namespace
@@ -122,17 +124,24 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
   auto* rodata = skeleton_->rodata;
   const CgroupLayout layout = cgroup_layout();
   rodata->track_all = options.track_all ? 1 : 0;
+  rodata->own_pid_namespace = own_pid_namespace();
   rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
   rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
-  rodata->cpu_count = static_cast<std::uint32_t>(std::clamp(cpus_there(), 1, TRACER_MAX_CPUS));
-  rodata->wakeup_bytes = options.ring_bytes / 8;
+  rodata->cpu_count = static_cast<std::uint32_t>(std::clamp(cpus_online(), 1, TRACER_MAX_CPUS));
+  const RingLayout rings = ring_layout(rodata->cpu_count, options.rings);
+  const std::size_t ring_bytes = bytes_of_each(rings, options.ring_bytes);
+  rodata->ring_count = rings.rings;
+  rodata->ring_cpus_shift = rings.cpus_shift;
+  rodata->wakeup_bytes = ring_bytes / 8;
   rodata->own_uid_only = options.own_uid_only ? 1 : 0;
   rodata->own_uid = ::geteuid();
   for (const auto& rule : options.rules) {
     if (rule.rule.subject == Filter::Subject::kUid) rodata->use_uid_rules = 1;
     if (rule.rule.subject == Filter::Subject::kCgroup) rodata->use_cgroup_rules = 1;
   }
-  ::bpf_map__set_max_entries(skeleton_->maps.events, static_cast<std::uint32_t>(options.ring_bytes));
+  const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
+  ::bpf_map__set_max_entries(skeleton_->maps.events, rings.rings == 1 ? static_cast<std::uint32_t>(ring_bytes) : page);
+  ::bpf_map__set_max_entries(skeleton_->maps.event_rings, rings.rings);
   rodata->slot_mask = places - 1;
   ::bpf_map__set_max_entries(skeleton_->maps.processes, places);
   ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, most_displaced(places));

@@ -60,9 +60,10 @@ void SnapshotsFamily::attach() {
 
 void SnapshotsFamily::detach() noexcept { ::snapshots_bpf__detach(skeleton_.get()); }
 
-void SnapshotsFamily::read(Decoder& decoder, Feed& feed) {
+void SnapshotsFamily::read(Decoder& decoder, Feed& feed, const std::function<void()>& between) {
   read_iterator_as<tracer_wire_file>(skeleton_->links.open_files, [&](std::span<const tracer_wire_file> files) {
     for (const tracer_wire_file& file : files) decoder.feed(std::as_bytes(std::span(&file, 1)), feed);
+    between();
   });
 }
 

@@ -24,7 +24,7 @@ class SnapshotsFamily final : public KernelFamily {
   void end_events() noexcept override {}
   void detach() noexcept override;
   /// Files.
-  void read(Decoder& decoder, Feed& feed) override;
+  void read(Decoder& decoder, Feed& feed, const std::function<void()>& between) override;
   const bpf_object& object() const noexcept override;
   /// With the iterator over tasks, which the lifecycle loads.
   ProgramSums usage() const override;

@@ -10,6 +10,7 @@
 #include "source/kernel/check_items.hpp"
 #include "source/kernel/libbpf_log.hpp"
 #include "source/kernel/open_options.hpp"
+#include "source/kernel/pid_namespace.hpp"
 #include "waits.skel.h"
 
 namespace tracer::internal {
@@ -35,7 +36,9 @@ void WaitsFamily::load(FamilySetup& setup) {
   const bpf_object_open_opts options = open_options();
   std::unique_ptr<waits_bpf, Closer> skeleton(::waits_bpf__open_opts(&options));
   if (!skeleton) refuse("open the programs of the family waits", errno, log);
+  skeleton->rodata->own_pid_namespace = own_pid_namespace();
   skeleton->rodata->thread_mask = setup.thread_places - 1;
+  skeleton->rodata->switch_tells_state = setup.types.switch_tells_state() ? 1 : 0;
   fill_call_causes(std::span(skeleton->rodata->call_causes));
   ::bpf_map__set_max_entries(skeleton->maps.threads, setup.thread_places);
   ::bpf_map__set_max_entries(skeleton->maps.displaced_threads, most_displaced(setup.thread_places));

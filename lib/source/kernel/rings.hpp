@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "source/kernel/ring.hpp"
+#include "source/kernel/time_merge.hpp"
+
+struct lifecycle_bpf;
+
+namespace tracer::internal {
+
+/// Into how many rings so many CPUs write: each ring has a lock, and its last page is one that all of them write to.
+struct RingLayout {
+  std::uint32_t rings = 1;
+  std::uint32_t cpus_shift = 0;  ///< A ring's CPUs are a power of two in a row.
+};
+/// `wanted`: 0: one below 8 CPUs, else one for each 4 to 8 CPUs, 16 at most.
+RingLayout ring_layout(std::uint32_t cpus, std::uint32_t wanted = 0) noexcept;
+/// Of so many together.
+std::size_t bytes_of_each(const RingLayout& layout, std::size_t ring_bytes) noexcept;
+
+/// All rings of the kernel side as one stream in the order of time. One thread at a time, unless it says otherwise.
+class Rings {
+ public:
+  /// Makes those that the programs, which are loaded and not attached yet, don't have. Throws Error(kProgramRefused or
+  /// kNoMemory).
+  Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes);
+
+  /// Readable when the kernel has woken the reader.
+  int fd() const noexcept;
+  /// Gives what is there, without waiting. True: `take` stopped it, or more may be there. Throws what it throws, behind
+  /// that record.
+  bool consume(const TakeRecord& take);
+  /// Gives what was there when this was called, up to this time, in the order of time; what is later stays.
+  void give_until(std::uint64_t until_ns, const TakeRecord& take);
+  /// Makes room for what comes while the reader is busy elsewhere, if it has not done so in the last moments. What was
+  /// there is given later. Does nothing while records are being given.
+  void keep_up();
+
+  // As Source::end_position() and position().
+  std::uint64_t end_position() const noexcept;
+  std::uint64_t position() const noexcept;
+  /// Of the rings that the programs don't have.
+  std::uint64_t extra_memory_bytes() const noexcept { return extra_bytes_; }
+
+ private:
+  bool hold(std::size_t ring, std::size_t most_bytes);
+  struct Held {
+    std::uint64_t until_ns;  ///< What is of before is held.
+    bool all;                ///< All that was there is.
+  };
+  Held hold_all();
+  bool release(std::uint64_t until_ns, const TakeRecord& take);
+
+  std::vector<UniqueFd> maps_;  ///< Of those that were made here.
+  std::vector<std::unique_ptr<Ring>> rings_;
+  TimeMerge merge_;
+  std::vector<std::uint64_t> held_until_;  ///< The time of the last that is, or was, held of each.
+  UniqueFd any_;                           ///< Of several.
+  std::uint64_t extra_bytes_ = 0;
+  std::uint64_t kept_up_ns_ = 0;
+  bool giving_ = false;
+};
+
+}  // namespace tracer::internal
