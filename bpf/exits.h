@@ -132,14 +132,8 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 	process_leave(pid);
 }
 
-static __always_inline void leave_and_tell(struct tracer_long_exit *record, struct task_struct *last,
-					   struct tracer_process *process)
+static __always_inline void leave_and_tell(struct tracer_long_exit *record, __u32 pid, __u32 context_id)
 {
-	__u32 pid = last->tgid;
-	__u32 context_id = process->context_id;
-
-	if (process->flags & TRACER_FLAG_EXCLUDED)
-		prune_at_last(last, process);
 	process_leave(pid);
 	if (keep_ledgers) {
 		thread_leave(pid);
@@ -173,11 +167,12 @@ static __noinline void end_threaded(struct task_struct *last, struct tracer_proc
 		if (keep_ledgers)
 			process_waits_until(&record->process_waits, pid, now_ns, PROGRAM_SWITCH);
 	}
+	__u32 context_id = process->context_id;
 	/* It may fail otherwise, too (EBUSY from 5.11 to 6.0, EDEADLK and ETIMEDOUT since 6.15): no other has told
 	 * then. */
 	if (bpf_map_delete_elem(&ended_threads, &pid) == -ENOENT)
 		return;
-	leave_and_tell(record, last, process);
+	leave_and_tell(record, pid, context_id);
 }
 
 /* Of a process whose ended threads could not be summed: that it ended, and how. */
@@ -195,7 +190,7 @@ static __noinline void end_unsummed(struct task_struct *last, struct tracer_proc
 	__builtin_memset(&record->exit.total, 0, sizeof(record->exit.total));
 	__builtin_memset(&record->late, 0, sizeof(record->late));
 	__builtin_memset(&record->process_waits, 0, sizeof(record->process_waits));
-	leave_and_tell(record, last, process);
+	leave_and_tell(record, key.pid, process->context_id);
 }
 
 #endif

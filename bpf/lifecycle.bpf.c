@@ -162,7 +162,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 		send_new_start(task, process, process->attached_ns, true);
 		process->flags &= ~TRACER_FLAG_AT_EXEC;
 	} else if (process->flags & TRACER_FLAG_EXCLUDED) {
-		prune_again(task, process);
+		prune_again(task, process, false);
 	} else if (pruned(task)) {
 		prune(task, process);
 	}
@@ -302,7 +302,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 		if (alive || !leader) {
 			add_sums(process, pid, NULL, PROGRAM_SWITCH);
 		} else if (process->flags & TRACER_FLAG_EXCLUDED) {
-			prune_at_last(task, process);
+			prune_again(task, process, true);
 			process_leave(pid);
 			return;
 		} else {
@@ -330,6 +330,8 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	__sync_fetch_and_add(&process->threads, -1);
 	if (process->threads > 0 || alive || !process->leader_dead)
 		return;
+	if (process->flags & TRACER_FLAG_EXCLUDED)
+		prune_again(task, process, true);
 	if (sums)
 		end_threaded(task, process, sums, now_ns);
 	else

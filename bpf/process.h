@@ -293,18 +293,14 @@ static __noinline void prune(struct task_struct *task, struct tracer_process *pr
 	process->untold = !send_start(task, process, bpf_ktime_get_boot_ns(), false);
 }
 
-/* Of one that is excluded: tells user space of it if there was no room for that before. */
-static __always_inline void prune_again(struct task_struct *task, struct tracer_process *process)
+/* Of one that is excluded: tells user space of it if there was no room for that before. `ends`: else it would know of it
+ * for ever. */
+static __noinline void prune_again(struct task_struct *task, struct tracer_process *process, bool ends)
 {
-	if (__builtin_expect(process->untold, 0))
-		process->untold = !send_start(task, process, bpf_ktime_get_boot_ns(), false);
-}
-
-/* Its end, after which user space would know of it for ever. */
-static __always_inline void prune_at_last(struct task_struct *task, struct tracer_process *process)
-{
-	prune_again(task, process);
-	if (process->untold)
+	if (!process->untold)
+		return;
+	process->untold = !send_start(task, process, bpf_ktime_get_boot_ns(), false);
+	if (ends && process->untold)
 		count_loss(TRACER_LOSS_RING_START);
 }
 
