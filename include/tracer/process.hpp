@@ -37,7 +37,7 @@ struct Cgroup {
 /// Who a process is, what it runs and where it belongs, as known when an event was made. Immutable; shared by events.
 /// (boot id of the host, pid, start_ns) is unique forever; the pid alone is not.
 struct TRACER_EXPORT Process {
-  std::uint32_t pid = 0;                         ///< Thread group id in the initial pid namespace.
+  std::uint32_t pid = 0;                         ///< Thread group id in the session's pid namespace.
   std::uint64_t start_ns = 0;                    ///< When its first thread was made.
   std::optional<std::uint32_t> parent_pid;       ///< The process that was its parent when it began.
   std::optional<std::uint64_t> parent_start_ns;  ///< With parent_pid the parent's identity.

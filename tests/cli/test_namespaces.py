@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """In namespaces of its own tracerd tells what it tells outside of them."""
 
+import os
 import subprocess
 import time
 
@@ -47,6 +48,87 @@ class Namespaces(support.TestCase):
         outside = {event["cgroup"] for event in of_kind(self.traced_in(["--uts"], "true"), "process_exit")}
         inside = {event["cgroup"] for event in of_kind(self.traced_in(["--cgroup"], "true"), "process_exit")}
         self.assertLessEqual(inside - {None}, outside)
+
+
+class PidNamespace(support.TestCase):
+    """As in a container: pids are those that the namespace shows, in events as in its /proc."""
+    INSIDE = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+    def inside(self, *words, proc=True):
+        return subprocess.run([*(self.INSIDE if proc else self.INSIDE[:-1]), *words], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=support.DEADLINE_SECONDS, check=False)
+
+    def traced(self, script, *options):
+        """Of `tracerd run` of a shell script inside: what it printed, and the events."""
+        out = self.path("out.json")
+        result = self.inside(TRACERD, "run", "--json", out, *options, "--", "sh", "-c", script)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("nothing lost", result.stderr)
+        return result.stdout, parse_lines(text_of(out))
+
+    def test_run_tells_the_pids_that_the_command_sees(self):
+        printed, events = self.traced("echo $$ $PPID; sh -c 'echo $$; :'; true")
+        [shell, parent], [child] = [[int(word) for word in line.split()] for line in printed.splitlines()]
+        ended = {event["pid"]: event for event in of_kind(events, "process_exit")}
+        self.assertEqual(ended[shell]["argv"][:2], ["sh", "-c"])
+        self.assertEqual(ended[shell]["parent_pid"], parent)
+        self.assertEqual(ended[child]["parent_pid"], shell)
+        self.assertGreaterEqual(len(ended), 2)
+        self.assertLess(max(ended), 1000, "numbers of the initial namespace")
+
+    def test_the_peer_of_a_pipe_is_named_by_its_pid(self):
+        _, events = self.traced("(sleep 0.2; echo $$) | cat > /dev/null")
+        [reader] = [event for event in of_kind(events, "process_exit") if event["argv"] == ["cat"]]
+        self.assertGreater(reader["ledger"]["pipe_read_ns"], 100_000_000)
+        peers = {event["pid"] for event in of_kind(events, "process_exit")} - {reader["pid"]}
+        self.assertIn(reader["ledger"]["pipe_read_peer_pid"], peers)
+
+    def test_namespaces_below_are_followed(self):
+        printed, events = self.traced("unshare --pid --fork sh -c 'echo $$; true; :'")
+        self.assertEqual(printed, "1\n")
+        ended = of_kind(events, "process_exit")
+        self.assertGreaterEqual(len(ended), 2)
+        self.assertEqual(len({event["pid_namespace"] for event in ended}), 2)
+        self.assertNotIn(1, {event["pid"] for event in ended})
+
+    def test_what_lives_is_met_by_its_pid(self):
+        out = self.path("out.json")
+        result = self.inside("sh", "-c", f"""
+            sleep 300 & SLEEP=$!
+            "{TRACERD}" watch --pid $SLEEP --json "{out}" 2> /dev/null & WATCH=$!
+            while ! grep -q process_start "{out}" 2> /dev/null; do sleep 0.1; done
+            kill $SLEEP; wait $WATCH; echo $SLEEP""")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        [ended] = of_kind(parse_lines(text_of(out)), "process_exit")
+        self.assertEqual(ended["pid"], int(result.stdout))
+        self.assertEqual(ended["argv"], ["sleep", "300"])
+        self.assertEqual(ended["exit_signal"], 15)
+
+    def test_the_host_is_what_the_namespace_shows(self):
+        out = self.path("out.json")
+        outside = subprocess.Popen(["sh", "-c", "while :; do /bin/true outside-of-it; done"], stdin=subprocess.DEVNULL)
+        try:
+            result = self.inside("sh", "-c", f"""
+                "{TRACERD}" watch --host --json "{out}" 2> /dev/null & WATCH=$!
+                while [ "$(wc -l < "{out}" 2> /dev/null || echo 0)" -lt 3 ]; do sleep 0.1; done
+                for n in 1 2 3; do /bin/echo inside-of-it; sleep 0.1; done
+                kill -INT $WATCH; wait $WATCH""")
+        finally:
+            outside.kill()
+            outside.wait()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        events = parse_lines(text_of(out))
+        words = [event["argv"][-1] for event in of_kind(events, "process_exit") if event["argv"]]
+        self.assertEqual(words.count("inside-of-it"), 3)
+        self.assertNotIn("outside-of-it", words)
+        self.assertEqual(of_kind(events, "session_end")[0]["losses"], 0)
+
+    def test_a_proc_of_another_namespace_is_refused(self):
+        for words in (("run", "--", "touch", self.path("ran")), ("watch", "--host")):
+            self.assert_fails(self.inside(TRACERD, *words, proc=False), 125 if words[0] == "run" else 1, "TRC118")
+        self.assertFalse(os.path.exists(self.path("ran")))
+        self.assertIn("TRC118", self.inside(TRACERD, "check", proc=False).stdout)
 
 
 if __name__ == "__main__":

@@ -112,19 +112,6 @@ class Priority(support.TestCase):
         self.assertEqual(result.stdout, "-18 -18\n", result.stderr)
 
 
-class Namespaces(support.TestCase):
-    def in_own_namespace(self, *words):
-        return subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", TRACERD, *words], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=support.DEADLINE_SECONDS,
-                              check=False)
-
-    def test_pids_that_mean_others_are_refused(self):
-        for words in (("run", "--", "touch", self.path("ran")), ("watch", "--host")):
-            self.assert_fails(self.in_own_namespace(*words), 125 if words[0] == "run" else 1, "TRC118")
-        self.assertFalse(os.path.exists(self.path("ran")))
-        self.assertIn("TRC118", self.in_own_namespace("check").stdout)
-
-
 class WithoutPrivileges(support.TestCase):
     def setUp(self):
         super().setUp()

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kGiB = 1u << 30;
 
+/// As docs/scale.md tells it.
 std::uint64_t kernel_bytes(const Scale& scale) {
   return scale.ring_bytes + 556 * scale.max_processes + 424 * scale.max_threads + 132 * scale.max_cgroups;
 }
@@ -22,7 +23,8 @@ std::uint64_t kernel_bytes(const Scale& scale) {
 
 TEST_CASE("a large machine has room for 50,000 processes, 400,000 threads and 20,000 cgroups") {
   const Scale large = scale_for(128, 512 * kGiB);
-  CHECK(large.max_processes >= 50'000);
+  // Half of them may have several threads.
+  CHECK(large.max_processes / 2 >= 50'000);
   CHECK(large.max_threads >= 400'000);
   CHECK(large.max_cgroups >= 20'000);
   CHECK(large.ring_bytes >= 16u << 20);

@@ -93,8 +93,7 @@ class NotPermittedError(TracerError, PermissionError):  # type: ignore[override]
 
 
 class UnsupportedKernelError(TracerError):
-    """The kernel lacks something, or refused a program, or this process is in a pid namespace of its own (TRC103 to TRC105,
-    TRC118)."""
+    """The kernel lacks something, or refused a program, or /proc is of another pid namespace (TRC103 to TRC105, TRC118)."""
 
 
 class OutOfMemoryError(TracerError, MemoryError):

@@ -125,7 +125,8 @@ class FailedProcess(Fact):
         "pid", "tool", "exit_code", "exit_signal",
     )
     pid: int
-    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
     tool: str | None
     """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
     `argv` is known. Source: `exe`, `argv`, `comm`."""
@@ -476,7 +477,8 @@ class ProcessExit(Event):
     """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
     reported. In nanoseconds."""
     pid: int
-    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
     start_ns: int
     """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
     Source: `leader->start_boottime`."""
@@ -616,7 +618,8 @@ class ProcessExec(Event):
     """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
     reported. In nanoseconds."""
     pid: int
-    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
     start_ns: int
     """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
     Source: `leader->start_boottime`."""
@@ -692,7 +695,8 @@ class ProcessStart(Event):
     """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
     reported. In nanoseconds."""
     pid: int
-    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
     start_ns: int
     """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
     Source: `leader->start_boottime`."""
@@ -770,7 +774,8 @@ class ProcessSample(Event):
     """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
     reported. In nanoseconds."""
     pid: int
-    """Thread group id in the initial pid namespace. Source: `task->tgid`."""
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
     start_ns: int
     """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
     Source: `leader->start_boottime`."""

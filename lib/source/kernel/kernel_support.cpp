@@ -11,6 +11,9 @@
 
 #include <fmt/format.h>
 
+#include <tracer/host.hpp>
+
+#include "base/scale_cost.hpp"
 #include "base/text.hpp"
 #include "source/kernel/pid_namespace.hpp"
 
@@ -62,18 +65,22 @@ CheckItem pid_namespace_item() {
 
 /// Before 5.11 maps count as locked memory; since d5299b67dd59 the memory cgroup is charged instead.
 CheckItem locked_memory_item(const KernelTypes& types, std::uint64_t held) {
-  constexpr rlim_t kNeededBytes = 64u << 20;
+  // What is not in it: buffers, for each CPU some.
+  constexpr std::uint64_t kBytesForEachCpu = 128u << 10;
+  const std::uint64_t needed =
+      scale_cost_bytes(scale_of_this_machine()) + kBytesForEachCpu * std::max(this_host().cpu_count, 1u);
   CheckItem item;
   item.name = "locked memory";
   item.effect = "tables of the kernel side";
   rlimit limit{};
   item.available = types.has_helper("BPF_FUNC_ktime_get_coarse_ns") || has(held, CAP_SYS_RESOURCE) ||
-                   ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_max >= kNeededBytes;
+                   ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_max >= needed;
   if (!item.available)
     item.problem = Problem{
         ErrorCode::kPermission,
         0,
-        fmt::format("only {} KiB of memory may be locked, and this kernel counts tables as such", limit.rlim_max >> 10),
+        fmt::format("only {} KiB of memory may be locked; this kernel counts tables as such, and the usual ones take {} KiB",
+                    limit.rlim_max >> 10, needed >> 10),
         "ulimit -l unlimited (a unit's LimitMEMLOCK=infinity), or CAP_SYS_RESOURCE beside the others",
         {}};
   return item;

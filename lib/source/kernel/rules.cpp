@@ -44,7 +44,7 @@ void require_process(std::uint64_t number, bool own_uid_only) {
   throw Error({ErrorCode::kFilterNamesNothing,
                0,
                fmt::format("there is no process {}", number),
-               "name a living process of this host's pid namespace",
+               "name a living process, as this process's pid namespace shows it",
                {}});
 }
 

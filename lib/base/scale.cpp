@@ -6,6 +6,8 @@
 
 #include <tracer/host.hpp>
 
+#include "base/scale_cost.hpp"
+
 namespace tracer {
 namespace {
 
@@ -29,6 +31,11 @@ std::size_t usual_size(const Bounds& bounds, std::uint32_t cpus) noexcept {
 
 }  // namespace
 
+std::uint64_t internal::scale_cost_bytes(const Scale& scale) noexcept {
+  return scale.ring_bytes * kRing.cost_bytes + scale.max_processes * kProcesses.cost_bytes +
+         scale.max_threads * kThreads.cost_bytes + scale.max_cgroups * kCgroups.cost_bytes;
+}
+
 Scale scale_for(std::uint32_t cpus, std::uint64_t memory_bytes) noexcept {
   constexpr std::uint64_t kShareOfMemory = 64;
   Scale scale{usual_size(kRing, cpus), usual_size(kProcesses, cpus), usual_size(kThreads, cpus),
@@ -43,13 +50,10 @@ Scale scale_for(std::uint32_t cpus, std::uint64_t memory_bytes) noexcept {
                   {scale.max_cgroups, kCgroups},
                   {scale.ring_bytes, kRing}};
   for (;;) {
-    std::uint64_t sum = 0;
     Part* dearest = nullptr;
-    for (Part& part : parts) {
-      sum += part.bytes();
+    for (Part& part : parts)
       if (part.size > part.bounds.least && (dearest == nullptr || part.bytes() > dearest->bytes())) dearest = &part;
-    }
-    if (sum <= memory_bytes / kShareOfMemory || dearest == nullptr) return scale;
+    if (internal::scale_cost_bytes(scale) <= memory_bytes / kShareOfMemory || dearest == nullptr) return scale;
     dearest->size /= 2;
   }
 }
