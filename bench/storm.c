@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storm COUNT PROGRAM: runs PROGRAM COUNT times, one after the other, and prints the nanoseconds that it took. */
+/* storm COUNT PROGRAM [ARGUMENT…]: runs PROGRAM COUNT times, one after the other, and prints the nanoseconds that it took. */
 #define _GNU_SOURCE
 #include <spawn.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@ static long long now_ns(void) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  char* child[] = {argv[2], NULL};
+  if (argc < 3) return 2;
+  char** child = argv + 2;
   char* environment[] = {NULL};
   const long count = atol(argv[1]);
   const long long begin = now_ns();
