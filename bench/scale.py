@@ -73,25 +73,29 @@ def undrained(tracerd: str, seconds: float, options: list[str]) -> tuple[float, 
         subprocess.run([shutil.which("cc") or "gcc", "-O1", "-static", "-o", noop, HERE / "noop.c"], check=True)
         watch = subprocess.Popen([tracerd, "watch", "--host", "--no-live", "--ring", "1", *options],
                                  stdout=subprocess.DEVNULL, stderr=table, stdin=subprocess.DEVNULL)
-        time.sleep(3)
-        ring = Ring(watch.pid)
-        loop = subprocess.Popen(["sh", "-c", f'while :; do {storm} 20000 {noop} "$1"; done', "sh", "x" * 4000],
-                                start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.setpriority(os.PRIO_PROCESS, 0, -20)
-        longest = 0.0
-        until = time.monotonic() + seconds
-        last, since = ring.positions()[0], time.monotonic()
-        while (now := time.monotonic()) < until:
-            consumed, produced = ring.positions()
-            if consumed != last or consumed == produced:
-                last, since = consumed, now
-            longest = max(longest, now - since)
-            time.sleep(0.0002)
-        os.setpriority(os.PRIO_PROCESS, 0, 0)
-        os.killpg(loop.pid, signal.SIGKILL)
-        loop.wait()
-        watch.send_signal(signal.SIGINT)
-        watch.wait()
+        loop = None
+        try:
+            time.sleep(3)
+            ring = Ring(watch.pid)
+            loop = subprocess.Popen(["sh", "-c", f'while :; do {storm} 20000 {noop} "$1" || exit; done', "sh", "x" * 4000],
+                                    start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            os.setpriority(os.PRIO_PROCESS, 0, -20)
+            longest = 0.0
+            until = time.monotonic() + seconds
+            last, since = ring.positions()[0], time.monotonic()
+            while (now := time.monotonic()) < until:
+                consumed, produced = ring.positions()
+                if consumed != last or consumed == produced:
+                    last, since = consumed, now
+                longest = max(longest, now - since)
+                time.sleep(0.0002)
+            os.setpriority(os.PRIO_PROCESS, 0, 0)
+        finally:
+            if loop:
+                os.killpg(loop.pid, signal.SIGKILL)
+                loop.wait()
+            watch.send_signal(signal.SIGINT)
+            watch.wait()
         table.seek(0)
         ends = [line for line in table.read().splitlines() if "complete" in line.lower()]
     return 1e3 * longest, ends[-1] if ends else "no table"
