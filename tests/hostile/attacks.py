@@ -78,32 +78,19 @@ def engines(counts, _cgroup, _tracer):
 
 
 def arguments(counts, _cgroup, _tracer):
-    """4 KiB of control characters, which are six times as long in JSON."""
-    noise = [bytes(1 + (i * j) % 31 for i in range(4000)) for j in range(1, 8)]
-    for i in itertools.count():
-        spawn(counts, "/bin/true", [b"true", noise[i % len(noise)]])
+    """4 KiB of control characters, which are six times as long in JSON; new ones each time, that don't compress well."""
+    to_control = bytes(1 + i % 31 for i in range(256))
+    while True:
+        spawn(counts, "/bin/true", [b"true", os.urandom(4000).translate(to_control)])
 
 
 def forks(counts, _cgroup, _tracer):
-    """Storms: trees of six levels, and children whose parents have ended."""
-    def tree(levels):
-        for _ in range(2 if levels else 0):
-            if os.fork() == 0:
-                tree(levels - 1)
-                os._exit(0)
-        for _ in range(2 if levels else 0):
-            os.wait()
-
+    """Storms: trees of seven levels, and children whose parents have ended. dash is small, so that it forks fast."""
+    storm = "t() { [ $1 -eq 0 ] || { t $(($1 - 1)) & t $(($1 - 1)) & wait; }; }; t 7; "
+    orphans = "( : & ); " * 50
     while True:
-        tree(6)
-        counts.add(processes=126)
-        for _ in range(20):
-            child = os.fork()
-            if child == 0:
-                os.fork()
-                os._exit(0)
-            os.waitpid(child, 0)
-            counts.add(processes=2)
+        spawn(counts, "/bin/sh", ["sh", "-c", storm + orphans + ":"])
+        counts.add(processes=254 + 100)
 
 
 def vforks(counts, _cgroup, _tracer):
