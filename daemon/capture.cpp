@@ -194,6 +194,9 @@ std::string Capture::write_trace() {
     const auto until = std::chrono::steady_clock::now() + kLongestTraceWait;
     const auto go_on = [until] { return std::chrono::steady_clock::now() < until; };
     write_text(*trace_fd_, tasks_.trace(session_.host().wall_offset_ns), trace_name_, go_on);
+    if (tasks_.left_out() != 0)
+      problem = fmt::format("tracerd: {}: {} more tasks have no line, as there are too many\n", printable(trace_name_),
+                            tasks_.left_out());
   } catch (const tracer::Error& error) {
     problem = fmt::format("tracerd: {}\n", printable_lines(error.what()));
   }

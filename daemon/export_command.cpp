@@ -64,6 +64,9 @@ int export_command(const Options& options) {
   TaskFiles tasks;
   while (const auto event = reader.next()) tasks.add(*event);
   if (tasks.empty()) say("tracerd: {}: no task ended in it\n", printable(options.file));
+  if (tasks.left_out() != 0)
+    say("tracerd: {}: {} more tasks are in no file, as there are too many\n", printable(options.file),
+        tasks.left_out());
   if (options.trace) write_file(*options.trace, tasks.trace(reader.host().wall_offset_ns));
   if (options.benchmark) {
     if (::mkdir(options.benchmark->c_str(), kFolderMode) != 0 && errno != EEXIST)

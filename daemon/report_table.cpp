@@ -18,10 +18,15 @@ namespace {
 
 using tracer::ReportRow;
 
-/// Of tools; those with failures are shown besides.
+/// Of tools; of those behind them the first with failures are shown besides.
 constexpr std::size_t kMostRows = 20;
 /// Of the nodes below one node of the tree; likewise.
 constexpr std::size_t kMostBelow = 12;
+/// Of runs, and what else is outermost; likewise.
+constexpr std::size_t kMostOutermost = 100;
+constexpr std::size_t kMostFailed = 20;
+/// Of a list that was asked for, and of all in the tree: nobody reads more, and anybody can make up names.
+constexpr std::size_t kMostListed = 1000;
 
 /// What a table shows; the narrower it must be, the less.
 struct Layout {
@@ -63,7 +68,7 @@ class Table {
     if (by || !report.tree.empty() || !says_more(report)) return;
     grid_.add({});
     add_heads("step");
-    for (const ReportRow& step : report.steps) add(step);
+    add_list(report.steps);
   }
 
   const Grid& grid() const { return grid_; }
@@ -180,7 +185,43 @@ class Table {
     std::vector<ReportRow> rows;
     collect(report.tree, level, rows);
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.wall_ns > b.wall_ns; });
-    for (const ReportRow& row : rows) add(row);
+    add_list(rows);
+  }
+
+  /// What of a list has no row of its own.
+  struct Folded {
+    void add(const ReportRow& row) {
+      ++rows;
+      processes += row.processes;
+      failed += row.failed.value;
+      if (row.cpu_ns) cpu_ns += row.cpu_ns->value;
+    }
+    std::string text() const {
+      return fmt::format("{} processes, CPU {}{}", processes, format_duration(cpu_ns),
+                         failed == 0 ? "" : fmt::format(", {} failed", failed));
+    }
+
+    std::size_t rows = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t cpu_ns = 0;
+  };
+
+  void add_folded(const std::string& indent, const Folded& folded) {
+    if (folded.rows != 0)
+      grid_.add({fmt::format("{}{} {} more like these: {}", indent, symbols().ellipsis, folded.rows, folded.text())});
+  }
+
+  void add_list(const std::vector<ReportRow>& rows) {
+    Folded folded;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (i < kMostListed) {
+        add(rows[i]);
+      } else {
+        folded.add(rows[i]);
+      }
+    }
+    add_folded({}, folded);
   }
 
   static void collect(const std::vector<tracer::ReportNode>& nodes, tracer::SummaryLevel level,
@@ -194,48 +235,44 @@ class Table {
   /// Behind the first ones only those with failures are shown.
   void add_nodes(const std::vector<tracer::ReportNode>& nodes, std::size_t depth) {
     const std::string indent(2 * depth, ' ');
-    std::size_t folded = 0;
-    std::uint64_t processes = 0;
-    std::uint64_t cpu_ns = 0;
+    const std::size_t most = depth == 0 ? kMostOutermost : kMostBelow;
+    std::size_t failed = 0;
+    Folded folded;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const tracer::ReportNode& node = nodes[i];
-      if (depth != 0 && i >= kMostBelow && node.row.failed.value == 0) {
-        ++folded;
-        processes += node.row.processes;
-        if (node.row.cpu_ns) cpu_ns += node.row.cpu_ns->value;
+      const bool wanted = i < most || (node.row.failed.value != 0 && failed++ < kMostFailed);
+      if (!wanted || nodes_shown_ >= kMostListed) {
+        folded.add(node.row);
         continue;
       }
+      ++nodes_shown_;
       ReportRow row = node.row;
       row.name = indent + row.name;
       add(row);
       add_nodes(node.below, depth + 1);
     }
-    if (folded != 0)
-      grid_.add({fmt::format("{}{} {} more like these: {} processes, CPU {}", indent, symbols().ellipsis, folded,
-                             processes, format_duration(cpu_ns))});
+    add_folded(indent, folded);
   }
 
   void add_tools(const std::vector<ReportRow>& tools, const char* what) {
-    std::size_t folded = 0;
-    std::uint64_t processes = 0;
-    std::uint64_t cpu_ns = 0;
+    std::size_t failed = 0;
+    Folded folded;
     for (std::size_t i = 0; i < tools.size(); ++i) {
-      if (i < kMostRows || tools[i].failed.value != 0) {
+      if (i < kMostRows || (tools[i].failed.value != 0 && failed++ < kMostFailed)) {
         add(tools[i]);
-        continue;
+      } else {
+        folded.add(tools[i]);
       }
-      ++folded;
-      processes += tools[i].processes;
-      if (tools[i].cpu_ns) cpu_ns += tools[i].cpu_ns->value;
     }
-    if (folded == 0) return;
-    grid_.add({fmt::format("{} {} more {} with less CPU each: {} processes, CPU {}", symbols().ellipsis, folded, what,
-                           processes, format_duration(cpu_ns))});
+    if (folded.rows != 0)
+      grid_.add(
+          {fmt::format("{} {} more {} with less CPU each: {}", symbols().ellipsis, folded.rows, what, folded.text())});
   }
 
   Layout layout_;
   const ReportRow* total_;  ///< Of the report, while the table is made.
   bool failures_;
+  std::size_t nodes_shown_ = 0;
   Grid grid_;
 };
 

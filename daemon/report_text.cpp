@@ -23,6 +23,7 @@ constexpr std::size_t kMostTitleWidth = 200;
 constexpr std::size_t kMostSurvivors = 20;
 constexpr std::size_t kMostPipelines = 5;
 constexpr std::size_t kMostCgroups = 10;
+constexpr std::size_t kMostEngines = 5;
 /// Of one CPU; what costs less is not worth more than a word.
 constexpr double kNotableCost = 0.01;
 
@@ -101,13 +102,16 @@ std::uint64_t engine_cpu_ns(const std::vector<tracer::ReportNode>& nodes) {
 
 /// Where an engine's wrappers and pollers cost a notable part of a run.
 void append_engines(std::string& out, const tracer::Report& report) {
+  std::size_t notable = 0;
   for (const tracer::ReportNode& run : report.tree) {
     if (run.level != tracer::SummaryLevel::kRun || !run.row.cpu_ns || run.row.cpu_ns->value == 0) continue;
     const double share = static_cast<double>(engine_cpu_ns(run.below)) / static_cast<double>(run.row.cpu_ns->value);
-    if (share >= kNotableEngine)
-      out += fmt::format("\nThe engine's own work took {} of the CPU time of {}.\n", format_share(share),
-                         printable(run.row.name, kMostNameWidth));
+    if (share < kNotableEngine || ++notable > kMostEngines) continue;
+    out += fmt::format("\nThe engine's own work took {} of the CPU time of {}.\n", format_share(share),
+                       printable(run.row.name, kMostNameWidth));
   }
+  if (notable > kMostEngines)
+    out += fmt::format("\nIt took as notable a part of {} more runs.\n", notable - kMostEngines);
 }
 
 void append_failures(std::string& out, const tracer::Report& report, std::optional<std::size_t> columns) {

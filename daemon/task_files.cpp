@@ -19,7 +19,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::size_t kMostNameBytes = 120;
 constexpr std::size_t kHashBytes = 9;  ///< "ab/0123ef": what Nextflow shows of a hash.
 
-std::uint64_t realtime_ns(const TaskFinish& task) { return task.end_ns - std::min(task.end_ns, task.start_ns); }
+std::uint64_t realtime_ns(const EndedTask& task) { return task.end_ns - std::min(task.end_ns, task.start_ns); }
 
 /// Tabs and line ends separate columns and rows.
 std::string one_line(std::string text) {
@@ -66,19 +66,19 @@ std::string nextflow_bytes(const std::optional<std::uint64_t>& bytes) {
   return (number.ends_with(".0") ? number.substr(0, number.size() - 2) : number) + " " + kUnits[unit];
 }
 
-std::string nextflow_cpu(const TaskFinish& task) {
+std::string nextflow_cpu(const EndedTask& task) {
   const std::uint64_t ns = realtime_ns(task);
-  if (!task.totals.account.cpu_ns || ns == 0) return "-";
-  return fmt::format("{:.1f}%", 100.0 * static_cast<double>(*task.totals.account.cpu_ns) / static_cast<double>(ns));
+  if (!task.cpu_ns || ns == 0) return "-";
+  return fmt::format("{:.1f}%", 100.0 * static_cast<double>(*task.cpu_ns) / static_cast<double>(ns));
 }
 
-std::string status_of(const TaskFinish& task) {
+std::string status_of(const EndedTask& task) {
   if (!task.exit_code && !task.exit_signal) return "-";
   return task.exit_signal || *task.exit_code != 0 ? "FAILED" : "COMPLETED";
 }
 
 /// As shells tell it.
-std::string exit_of(const TaskFinish& task) {
+std::string exit_of(const EndedTask& task) {
   if (task.exit_signal) return std::to_string(128 + *task.exit_signal);
   return task.exit_code ? std::to_string(*task.exit_code) : "-";
 }
@@ -94,16 +94,15 @@ std::string megabytes(const std::optional<std::uint64_t>& bytes) {
   return bytes ? fmt::format("{:.2f}", static_cast<double>(*bytes) / (1024 * 1024)) : "NA";
 }
 
-std::string benchmark_of(const TaskFinish& task) {
-  const tracer::Account& account = task.totals.account;
+std::string benchmark_of(const EndedTask& task) {
   const std::uint64_t ns = realtime_ns(task);
   const double seconds = static_cast<double>(ns) / kSecond;
-  const auto cpu = account.cpu_ns ? std::optional(static_cast<double>(*account.cpu_ns) / kSecond) : std::nullopt;
+  const auto cpu = task.cpu_ns ? std::optional(static_cast<double>(*task.cpu_ns) / kSecond) : std::nullopt;
   return fmt::format(
       "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
       "{:.4f}\t{}\t{}\tNA\tNA\t{}\t{}\t{}\t{}\t{}\n",
-      seconds, snakemake_time(ns / kSecond), megabytes(task.totals.peak_bytes), megabytes(task.totals.peak_bytes),
-      megabytes(account.read_bytes), megabytes(account.written_bytes),
+      seconds, snakemake_time(ns / kSecond), megabytes(task.peak_bytes), megabytes(task.peak_bytes),
+      megabytes(task.read_bytes), megabytes(task.written_bytes),
       cpu && ns != 0 ? fmt::format("{:.2f}", 100 * *cpu / seconds) : "NA", cpu ? fmt::format("{:.2f}", *cpu) : "NA");
 }
 
@@ -126,14 +125,22 @@ void TaskFiles::add(const tracer::Event& event) {
   const auto* task = event.get_if<TaskFinish>();
   if (task == nullptr) return;
   const tracer::Context& context = *task->context;
-  const std::string key =
-      fmt::format("{}\n{}\n{}\n{}", context.run_id.value_or(context.run.value_or("")),
-                  context.task_id.value_or(name_of(*task)), context.attempt.value_or(0), task->start_ns);
-  tasks_.insert_or_assign(key, *task);
+  const std::string name = name_of(*task);
+  const std::string key = fmt::format("{}\n{}\n{}\n{}", context.run_id.value_or(context.run.value_or("")),
+                                      context.task_id.value_or(name), context.attempt.value_or(0), task->start_ns);
+  if (tasks_.size() >= kMostTasks && !tasks_.contains(key)) {
+    ++left_out_;
+    return;
+  }
+  const tracer::Account& account = task->totals.account;
+  tasks_.insert_or_assign(
+      key, EndedTask{name, context.task_id ? one_line(context.task_id->substr(0, kHashBytes)) : "", task->pid,
+                     task->start_ns, task->end_ns, task->exit_code, task->exit_signal, account.cpu_ns,
+                     task->totals.peak_bytes, account.read_bytes, account.written_bytes});
 }
 
-std::vector<const TaskFinish*> TaskFiles::in_order() const {
-  std::vector<const TaskFinish*> all;
+std::vector<const EndedTask*> TaskFiles::in_order() const {
+  std::vector<const EndedTask*> all;
   for (const auto& [key, task] : tasks_) all.push_back(&task);
   std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
   return all;
@@ -144,17 +151,16 @@ std::string TaskFiles::trace(std::uint64_t wall_offset_ns) const {
       "task_id\thash\tnative_id\tname\tstatus\texit\tsubmit\tstart\tduration\trealtime\t%cpu\tpeak_rss\tpeak_vmem\t"
       "rchar\twchar\n";
   std::size_t number = 0;
-  for (const TaskFinish* task : in_order()) {
+  for (const EndedTask* task : in_order()) {
     const std::uint64_t start_ms = (task->start_ns + wall_offset_ns) / kMillisecond;
     const auto start = static_cast<std::time_t>(start_ms / 1000);
     std::tm local{};
     ::localtime_r(&start, &local);
     text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t-\t{:%Y-%m-%d %H:%M:%S}.{:03}\t-\t{}\t{}\t{}\t-\t{}\t{}\n", ++number,
-                        task->context->task_id ? one_line(task->context->task_id->substr(0, kHashBytes)) : "-",
-                        task->pid, name_of(*task), status_of(*task), exit_of(*task), local, start_ms % 1000,
-                        nextflow_duration(realtime_ns(*task)), nextflow_cpu(*task),
-                        nextflow_bytes(task->totals.peak_bytes), nextflow_bytes(task->totals.account.read_bytes),
-                        nextflow_bytes(task->totals.account.written_bytes));
+                        task->hash.empty() ? "-" : task->hash, task->pid, task->name, status_of(*task), exit_of(*task),
+                        local, start_ms % 1000, nextflow_duration(realtime_ns(*task)), nextflow_cpu(*task),
+                        nextflow_bytes(task->peak_bytes), nextflow_bytes(task->read_bytes),
+                        nextflow_bytes(task->written_bytes));
   }
   return text;
 }
@@ -162,8 +168,8 @@ std::string TaskFiles::trace(std::uint64_t wall_offset_ns) const {
 std::vector<std::pair<std::string, std::string>> TaskFiles::benchmarks() const {
   std::vector<std::pair<std::string, std::string>> files;
   std::map<std::string, std::size_t> used;
-  for (const TaskFinish* task : in_order()) {
-    const std::string name = file_name(name_of(*task));
+  for (const EndedTask* task : in_order()) {
+    const std::string name = file_name(task->name);
     const std::size_t number = ++used[name];
     files.emplace_back(number == 1 ? name + ".tsv" : fmt::format("{}--{}.tsv", name, number), benchmark_of(*task));
   }

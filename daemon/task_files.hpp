@@ -2,9 +2,11 @@
 /// Figures of tasks in files that other tools read: Nextflow's trace, Snakemake's benchmarks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,11 +15,30 @@
 
 namespace tracerd {
 
-/// The last end of each task.
+/// What the files say of a task.
+struct EndedTask {
+  std::string name;
+  std::string hash;  ///< Empty: it has none.
+  std::uint32_t pid = 0;
+  std::uint64_t start_ns = 0;
+  std::uint64_t end_ns = 0;
+  std::optional<std::int32_t> exit_code;
+  std::optional<std::int32_t> exit_signal;
+  std::optional<std::uint64_t> cpu_ns;
+  std::optional<std::uint64_t> peak_bytes;
+  std::optional<std::uint64_t> read_bytes;
+  std::optional<std::uint64_t> written_bytes;
+};
+
+/// The last end of each task; of no more than kMostTasks, as anybody can make up some.
 class TaskFiles {
  public:
+  static constexpr std::size_t kMostTasks = 100'000;  ///< A few hundred bytes each.
+
   void add(const tracer::Event& event);
   bool empty() const noexcept { return tasks_.empty(); }
+  /// Ends that are in no file, as there are too many tasks.
+  std::uint64_t left_out() const noexcept { return left_out_; }
 
   /// As Nextflow writes it, with its default columns; what is not known is "-".
   std::string trace(std::uint64_t wall_offset_ns) const;
@@ -25,10 +46,11 @@ class TaskFiles {
   std::vector<std::pair<std::string, std::string>> benchmarks() const;
 
  private:
-  std::vector<const tracer::TaskFinish*> in_order() const;
+  std::vector<const EndedTask*> in_order() const;
 
   /// By run, task and attempt.
-  std::map<std::string, tracer::TaskFinish> tasks_;
+  std::map<std::string, EndedTask> tasks_;
+  std::uint64_t left_out_ = 0;
 };
 
 }  // namespace tracerd

@@ -87,16 +87,20 @@ struct CgroupMemory {
   bool followed_wholly = true;   ///< At each snapshot all processes in it were followed.
 };
 
-/// Not thread-safe. Its memory grows with the number of different tools up to kMostTools, of steps, of tasks up to
-/// kMostTasks, and of processes that live at once, not with how many have lived. What it keeps besides is bounded:
-/// kMaxFailures failures, 256 cgroups, and 65,536 processes that pipes may join.
+/// Not thread-safe. Its memory grows with processes that live at once, and with different runs, steps, tasks and tools
+/// up to the bounds below, not with how many have lived: anybody can make up names. What is beyond a bound is added up
+/// in a row "(others)", or "(other tasks)" of its step or run, so that sums stay whole. What it keeps besides is
+/// bounded, too: kMaxFailures failures, 256 cgroups, and 65,536 processes that pipes may join.
 class TRACER_EXPORT Summary {
  public:
   static constexpr std::size_t kMaxFailures = 100;  ///< Different ones.
   static constexpr std::size_t kMostProcesses = 200;
-  /// Told apart, also in each task; those after them are one, "(others)": anybody can make up names.
-  static constexpr std::size_t kMostTools = 4096;
-  static constexpr std::size_t kMostTasks = 20000;  ///< Told apart; those after them are one task of their step.
+  static constexpr std::size_t kMostTools = 4096;      ///< Told apart, also in each task.
+  static constexpr std::size_t kMostToolRows = 65536;  ///< In all of the tree: three in each task.
+  static constexpr std::size_t kMostRuns = 4096;       ///< Told apart: a year's worth of a busy host.
+  static constexpr std::size_t kMostSteps = 16384;     ///< Of all runs together; those with the same name have one row.
+  /// Of all runs together, with what is in a run or step, but in no task; those after them are one of their step.
+  static constexpr std::size_t kMostTasks = 20000;
 
   Summary();
   ~Summary();

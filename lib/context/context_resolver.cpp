@@ -27,6 +27,12 @@ void add_process(Captures& captures, const Process& process) {
   if (process.program->tool) captures.insert_or_assign("tool", *process.program->tool);
 }
 
+/// Where there are many: scopes that nothing holds any more.
+template <class Scopes>
+void forget_expired(Scopes& scopes) {
+  if (scopes.size() > kMostScopeKeys) std::erase_if(scopes, [](const auto& one) { return one.second.expired(); });
+}
+
 /// Those that begin each other forever are no chain without an end: ended ones go, and what is beyond a bound.
 void shorten(Lineage& lineage) {
   std::size_t depth = 0;
@@ -278,14 +284,14 @@ void ContextResolver::count_attempt(Scope& scope) {
   if (!context.task || context.attempt || context.provenance.task < Provenance::kEngineRule) return;
   Scope* run = first_around(scope, [](const Scope& each) { return each.begins == Begins::kRun; });
   if (run == nullptr) return;
-  std::weak_ptr<Scope>& last = run->tasks[*context.task];
+  std::weak_ptr<Scope>& last = last_tasks_[{run, *context.task}];
   const auto before = last.lock();
   std::uint32_t attempt = 1;
-  if (before && before.get() != &scope && before->leader_failed.value_or(false))
-    attempt = contexts_.of(*before).attempt.value_or(0) + 1;
+  // Another run may have this one's address by now.
+  const bool same_run = before && before.get() != &scope && is_in(before.get(), run);
+  if (same_run && before->leader_failed.value_or(false)) attempt = contexts_.of(*before).attempt.value_or(0) + 1;
   last = scope.weak_from_this();
-  if (run->tasks.size() > kMostScopeKeys)
-    std::erase_if(run->tasks, [](const auto& one) { return one.second.expired(); });
+  forget_expired(last_tasks_);
   say(scope.said, "attempt", std::to_string(attempt), Provenance::kInferred);
   contexts_.changed(scope);
 }
@@ -320,8 +326,7 @@ void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Con
   scope->in_task = scope->in_task || is_task(*labels);
   known = scope;
   keep(scope);
-  if (by_labels_.size() > kMostScopeKeys)
-    std::erase_if(by_labels_, [](const auto& one) { return one.second.expired(); });
+  forget_expired(by_labels_);
   place.scope = std::move(scope);
 }
 
@@ -365,7 +370,8 @@ std::shared_ptr<Scope> ContextResolver::run_serving(const std::string& served_by
 
 void ContextResolver::keep(const std::shared_ptr<Scope>& scope) {
   kept_.keep(scope);
-  if (by_key_.size() > kMostScopeKeys) std::erase_if(by_key_, [](const auto& one) { return one.second.expired(); });
+  forget_expired(by_key_);
+  forget_expired(serving_);
 }
 
 }  // namespace tracer::internal

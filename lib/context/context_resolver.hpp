@@ -96,6 +96,7 @@ class ContextResolver {
   std::unordered_map<std::string, std::weak_ptr<Scope>> by_key_;
   std::multimap<std::string, std::weak_ptr<Scope>> serving_;  ///< Runs, by what they serve.
   std::map<Labels, std::weak_ptr<Scope>> by_labels_;
+  std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run and name.
   KeptScopes kept_;
   std::uint64_t notes_missing_ = 0;
 };

@@ -214,13 +214,6 @@ std::string run_key(const Context& context) {
   return is_run(context) ? context.pipeline.value_or("") + '\n' + context.run.value_or("") : std::string();
 }
 
-Context others_of(const Context& identity) {
-  Context others = run_of(identity);
-  others.step = identity.step;
-  others.task = "(other tasks)";
-  return others;
-}
-
 bool is_task(const Context& context) noexcept { return context.task_id || context.task || context.step; }
 
 bool is_run(const Context& context) noexcept { return context.run_id || context.run || context.pipeline; }

@@ -40,9 +40,6 @@ Context run_of(const Context& context);
 /// Tells runs apart; empty: it is in none.
 std::string run_key(const Context& context);
 
-/// Stands for the tasks of a step that are not told apart.
-Context others_of(const Context& identity);
-
 /// True: it says which task of a run it is, however loosely.
 bool is_task(const Context& context) noexcept;
 /// True: it says that there is a run.

@@ -62,8 +62,6 @@ struct Scope : std::enable_shared_from_this<Scope> {
   std::optional<std::int32_t> again_exit_code = {};  ///< Likewise.
   std::optional<std::int32_t> again_exit_signal = {};
   std::weak_ptr<Scope> last_attempt = {};  ///< Of those that were tried again inside of it.
-  /// Of a run: the last task of each name.
-  std::map<std::string, std::weak_ptr<Scope>, std::less<>> tasks = {};
 
   // What ScopeContexts has made of `said` and of the outer scope.
   Context context = {};

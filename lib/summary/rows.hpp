@@ -14,7 +14,8 @@
 namespace tracer::internal {
 
 inline constexpr const char* kNoTool = "(unknown)";
-inline constexpr const char* kOtherTools = "(others)";
+inline constexpr const char* kOthers = "(others)";
+inline constexpr const char* kOtherTasks = "(other tasks)";
 
 inline void add_reads(SummaryRow& row, const Account& account) {
   row.read_bytes += account.read_bytes.value_or(0);

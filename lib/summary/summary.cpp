@@ -2,16 +2,15 @@
 #include <tracer/summary.hpp>
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include <tracer/families.hpp>
 
 #include "base/sums.hpp"
-#include "context/layers.hpp"
 #include "correlate/account.hpp"
 #include "summary/cgroup_peaks.hpp"
 #include "summary/failures.hpp"
+#include "summary/identities.hpp"
 #include "summary/memory_rounds.hpp"
 #include "summary/pipe_graph.hpp"
 #include "summary/rows.hpp"
@@ -63,7 +62,6 @@ class Summary::Impl {
   void begin_snapshot(std::uint64_t time_ns);
   void set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const;
   bool snapshots_were_taken() const;
-  const Context& identity_of(const std::shared_ptr<const Context>& context);
   void add_to_largest(const ProcessExit& exit);
   SummaryRow& tool_row(const std::string& name);
 
@@ -73,7 +71,7 @@ class Summary::Impl {
   SummaryRow total_;
   internal::TaskTree tree_;
   std::multimap<std::uint64_t, SummaryRow> largest_;  ///< By CPU time.
-  std::unordered_map<const Context*, std::pair<std::shared_ptr<const Context>, Context>> identities_;
+  internal::Identities identities_;
   std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
   std::uint64_t snapshot_ns_ = 0;
   internal::MemoryRounds memory_;
@@ -83,25 +81,14 @@ class Summary::Impl {
 template <class Visit>
 void Summary::Impl::for_each_whole(const std::shared_ptr<const Context>& context, Visit visit) {
   visit(total_);
-  const Context& identity = identity_of(context);
+  const Context& identity = identities_.of(context);
   if (identity.step) visit(steps_[*identity.step]);
   if (identity != Context{}) visit(tasks_[identity]);
 }
 
-const Context& Summary::Impl::identity_of(const std::shared_ptr<const Context>& context) {
-  constexpr std::size_t kMostIdentities = 4096;
-  const auto known = identities_.find(context.get());
-  if (known != identities_.end()) return known->second.second;
-  if (identities_.size() >= kMostIdentities) identities_.clear();
-  Context identity = internal::identity_of(*context);
-  if (internal::is_task(identity) && tasks_.size() >= kMostTasks && !tasks_.contains(identity))
-    identity = internal::others_of(identity);
-  return identities_.emplace(context.get(), std::pair(context, std::move(identity))).first->second.second;
-}
-
 SummaryRow& Summary::Impl::tool_row(const std::string& name) {
   const bool fits = tools_.size() < kMostTools || tools_.contains(name);
-  return tools_[fits ? name : internal::kOtherTools];
+  return tools_[fits ? name : internal::kOthers];
 }
 
 void Summary::Impl::add_to_largest(const ProcessExit& exit) {
@@ -109,7 +96,7 @@ void Summary::Impl::add_to_largest(const ProcessExit& exit) {
   if (largest_.size() >= kMostProcesses && cpu_ns <= largest_.begin()->first) return;
   SummaryRow row;
   row.name = exit.process->program->tool.value_or(internal::kNoTool);
-  row.task = identity_of(exit.process->context);
+  row.task = identities_.of(exit.process->context);
   internal::add_with_wall(row, {exit.start_ns, exit.end_ns, exit.process->program, exit.account}, true);
   internal::count_process(row, exit);
   largest_.emplace(cpu_ns, std::move(row));
@@ -133,7 +120,7 @@ std::vector<SummaryNode> Summary::Impl::tree() const {
 void Summary::Impl::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
   internal::add_with_wall(tool_row(internal::counted_as(*process.context, program)), program, peak_matters);
   for_each_whole(process.context, [&](SummaryRow& row) { internal::add_to(row, program, peak_matters); });
-  tree_.add(process, program, peak_matters);
+  tree_.add(identities_.of(process.context), process, program, peak_matters);
 }
 
 void Summary::Impl::add_exit(const ProcessExit& exit) {
@@ -145,7 +132,7 @@ void Summary::Impl::add_exit(const ProcessExit& exit) {
   const auto count = [&](SummaryRow& row) { internal::count_process(row, exit); };
   count(tool_row(internal::counted_as(*exit.process->context, exit.program)));
   for_each_whole(exit.process->context, count);
-  tree_.count(exit);
+  tree_.count(identities_.of(exit.process->context), exit);
   if (exit.failed() && !own) failures.add(exit);
   add_to_largest(exit);
 }
@@ -160,14 +147,14 @@ void Summary::Impl::add(const Event& event) {
   } else if (const auto* sample = event.get_if<ProcessSample>()) {
     begin_snapshot(sample->time_ns);
     living_.insert_or_assign(sample->process->pid, *sample);
-    memory_.add(*sample, identity_of(sample->process->context));
+    memory_.add(*sample, identities_.of(sample->process->context));
   } else if (const auto* folded = event.get_if<ToolSample>()) {
     begin_snapshot(folded->time_ns);
-    memory_.add(*folded, identity_of(folded->context));
+    memory_.add(*folded, identities_.of(folded->context));
   } else if (const auto* task = event.get_if<TaskStart>()) {
-    tree_.request(task->context, task->requested);
+    tree_.request(identities_.of(task->context), task->context, task->requested);
   } else if (const auto* finish = event.get_if<TaskFinish>()) {
-    tree_.request(finish->context, finish->requested);
+    tree_.request(identities_.of(finish->context), finish->context, finish->requested);
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
     cgroups.add(*cgroup);
   } else if (const auto* whole = event.get_if<SnapshotEnd>()) {

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "context/layers.hpp"
+#include "summary/identities.hpp"
 #include "summary/rows.hpp"
 
 namespace tracer::internal {
@@ -68,40 +69,31 @@ TaskTree::Node& TaskTree::below(std::map<std::string, Node>& nodes, SummaryLevel
   return node;
 }
 
-bool TaskTree::has_task(const std::vector<Node*>& path, const std::string& key) const {
-  return (path.empty() ? runs_ : path.back()->below).contains(node_key(SummaryLevel::kTask, key));
-}
-
-const std::vector<TaskTree::Node*>& TaskTree::path_of(const std::shared_ptr<const Context>& shared) {
+const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
+                                                      const std::shared_ptr<const Context>& shared) {
   const auto known = known_.find(shared.get());
   if (known != known_.end()) return known->second.path;
   if (known_.size() >= kMostKnown) known_.clear();
   std::vector<Node*> path;
-  const Context& context = *shared;
   const auto descend = [&](SummaryLevel level, const std::string& key, const std::string& name) {
     auto& nodes = path.empty() ? runs_ : path.back()->below;
     path.push_back(&below(nodes, level, key, name));
   };
-  if (is_run(context)) {
-    descend(SummaryLevel::kRun, run_key(context), run_name(context));
-    path.back()->identity = run_of(context);
+  if (is_run(identity)) {
+    descend(SummaryLevel::kRun, run_key(identity), run_name(identity));
+    path.back()->identity = run_of(identity);
   }
-  if (context.step) descend(SummaryLevel::kStep, *context.step, *context.step);
-  if (context.task_id || context.task || (context.step && context.sample)) {
-    Context identity = identity_of(context);
+  if (identity.step) descend(SummaryLevel::kStep, *identity.step, *identity.step);
+  if (is_in_task(identity)) {
+    const std::string name = task_name(identity);
     // Its name may come later than its id.
-    std::string key =
-        context.task_id ? *context.task_id + '\n' + std::to_string(context.attempt.value_or(1)) : task_name(context);
-    if (tasks_ >= Summary::kMostTasks && !has_task(path, key)) {
-      identity = others_of(identity);
-      key.clear();
-    }
-    descend(SummaryLevel::kTask, key, task_name(identity));
-    if (path.back()->identity == Context{}) ++tasks_;
-    path.back()->identity = std::move(identity);
-  } else if (context.step) {
+    const std::string key =
+        identity.task_id ? *identity.task_id + '\n' + std::to_string(identity.attempt.value_or(1)) : name;
+    descend(SummaryLevel::kTask, key, name);
+    path.back()->identity = identity;
+  } else if (identity.step) {
     // What is in no task is one with all of the step that isn't.
-    path.back()->identity = identity_of(context);
+    path.back()->identity = identity;
   }
   return known_.emplace(shared.get(), Known{shared, std::move(path)}).first->second.path;
 }
@@ -111,28 +103,35 @@ TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, const Context&
   std::string name = counted_as(context, program);
   const SummaryLevel level = program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool;
   auto& nodes = path.back()->below;
-  if (nodes.size() >= Summary::kMostTools && !nodes.contains(node_key(level, name))) name = kOtherTools;
+  if (!nodes.contains(node_key(level, name))) {
+    if (nodes.size() >= Summary::kMostTools || tool_rows_ >= Summary::kMostToolRows) {
+      name = kOthers;
+    } else {
+      ++tool_rows_;
+    }
+  }
   return below(nodes, level, name, name);
 }
 
-void TaskTree::add(const Process& process, const ProgramAccount& program, bool peak_matters) {
-  const auto& path = path_of(process.context);
+void TaskTree::add(const Context& identity, const Process& process, const ProgramAccount& program, bool peak_matters) {
+  const auto& path = path_of(identity, process.context);
   if (path.empty()) return;
   for (Node* node : path) add_to(node->row, program, peak_matters);
   add_with_wall(tool_of(path, *process.context, program).row, program, peak_matters);
 }
 
-void TaskTree::count(const ProcessExit& exit) {
+void TaskTree::count(const Context& identity, const ProcessExit& exit) {
   const Context& context = *exit.process->context;
-  const auto& path = path_of(exit.process->context);
+  const auto& path = path_of(identity, exit.process->context);
   if (path.empty()) return;
   for (Node* node : path) count_process(node->row, exit);
   count_process(tool_of(path, context, exit.program).row, exit);
 }
 
-void TaskTree::request(const std::shared_ptr<const Context>& task, const Requested& requested) {
-  if (requested == Requested{}) return;
-  const auto& path = path_of(task);
+void TaskTree::request(const Context& identity, const std::shared_ptr<const Context>& task,
+                       const Requested& requested) {
+  if (requested == Requested{} || identity.task == kOtherTasks) return;
+  const auto& path = path_of(identity, task);
   if (!path.empty() && path.back()->level == SummaryLevel::kTask) path.back()->row.requested = requested;
 }
 

@@ -12,12 +12,12 @@
 
 namespace tracer::internal {
 
-/// Adds programs up by run, step, task and tool.
+/// Adds programs up by run, step, task and tool. `identity` is what Identities has for the context.
 class TaskTree {
  public:
-  void add(const Process& process, const ProgramAccount& program, bool peak_matters);
-  void count(const ProcessExit& exit);
-  void request(const std::shared_ptr<const Context>& task, const Requested& requested);
+  void add(const Context& identity, const Process& process, const ProgramAccount& program, bool peak_matters);
+  void count(const Context& identity, const ProcessExit& exit);
+  void request(const Context& identity, const std::shared_ptr<const Context>& task, const Requested& requested);
   /// Called with each run and task; `row.task` is its identity.
   using Describe = std::function<void(SummaryNode&)>;
   std::vector<SummaryNode> nodes(const Describe& describe) const;
@@ -36,14 +36,13 @@ class TaskTree {
     std::vector<Node*> path;
   };
 
-  const std::vector<Node*>& path_of(const std::shared_ptr<const Context>& context);
-  bool has_task(const std::vector<Node*>& path, const std::string& key) const;
+  const std::vector<Node*>& path_of(const Context& identity, const std::shared_ptr<const Context>& context);
   static Node& below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                      const std::string& name);
   Node& tool_of(const std::vector<Node*>& path, const Context& context, const ProgramAccount& program);
   static SummaryNode shown(const Node& node, const Describe& describe);
 
-  std::size_t tasks_ = 0;  ///< Of all runs.
+  std::size_t tool_rows_ = 0;  ///< In all nodes.
   std::map<std::string, Node> runs_;
   std::unordered_map<const Context*, Known> known_;
 };
