@@ -147,7 +147,7 @@ void SecretFinder::assigned(const Name& name, std::size_t from, bool colon, Need
   } else if (!apart) {
     return;
   }
-  if (need > Need::kRandom && is_code(value)) return;
+  if (need > Need::kHinted && is_code(value)) return;
   add_if(from, end, need);
   covered_ = end;
 }
@@ -162,7 +162,7 @@ bool SecretFinder::is_sql_phrase(std::size_t end) const {
   if (name == "send" || name == "--") return before.find("assword") != kNone || before.find("assphrase") != kNone;
   if (name == "by") return before.find("identified") != kNone;
   if (std::all_of(word.begin(), word.end(), [](char c) { return is_upper(c) || c == '_'; })) {
-    return rules_.need_of(word) > Need::kRandom || name == "credentials";
+    return rules_.need_of(word) > Need::kHinted || name == "credentials";
   }
   if (name != "password" && name != "secret" && name != "credentials" && name != "passphrase") return false;
   return word[0] == 'P' || word[0] == 'S' || word[0] == 'C' || before.find("user ") != kNone ||
@@ -179,7 +179,7 @@ void SecretFinder::phrases() {
     // '["db"]["password"] "x"'
     const Name name = name_before(end);
     const bool member = text_[end - 1] == ']' && name.quoted &&
-                        rules_.need_of(text_.substr(name.begin, name.end - name.begin)) > Need::kRandom;
+                        rules_.need_of(text_.substr(name.begin, name.end - name.begin)) > Need::kHinted;
     if (!member && !is_sql_phrase(end)) continue;
     const auto [from, to] = quoted_text(at);
     if (from != 0) add_if(from, to, Need::kAny);
@@ -261,6 +261,8 @@ void SecretFinder::call(std::string_view name, const std::vector<Argument>& argu
     const std::string before = lower(text_.substr(at > 96 ? at - 96 : 0, std::min<std::size_t>(at, 96)));
     if (before.find("assword") != kNone || before.find("assphrase") != kNone) return mask(0, Need::kNotPlain);
   }
+  // Of LWP: credentials('h:443', 'realm', 'me', 'x')
+  if (function == "credentials" && count == 4) return mask(3, Need::kNotPlain);
   const auto ends = [&](const std::string& end) { return function.ends_with(end); };
   if (std::any_of(rules_.connects_.begin(), rules_.connects_.end(), ends)) {
     const std::string start = lower(first.substr(0, 8));
@@ -278,7 +280,7 @@ void SecretFinder::call(std::string_view name, const std::vector<Argument>& argu
   const auto begins = [&](const std::string& setter) { return function.starts_with(setter); };
   if (!std::any_of(rules_.setters_.begin(), rules_.setters_.end(), begins)) return;
   // "setenv('TOKEN', 'x')": the first argument names the second one.
-  if (count >= 2 && rules_.need_of(first) > Need::kRandom) return mask(1, rules_.need_of(first));
+  if (count >= 2 && rules_.need_of(first) > Need::kHinted) return mask(1, rules_.need_of(first));
   // "set_password('service', 'me', 'x')"
   if (need != Need::kNever) mask(std::min<std::size_t>(count, 3) - 1, need);
 }
@@ -297,7 +299,7 @@ void SecretFinder::substitutions() {
     for (std::size_t begin = 0; begin < pattern.size() && !secret;) {
       std::size_t end = begin;
       while (end < pattern.size() && is_name(pattern[end])) ++end;
-      secret = rules_.need_of(pattern.substr(begin, end - begin)) > Need::kRandom;
+      secret = rules_.need_of(pattern.substr(begin, end - begin)) > Need::kHinted;
       begin = end + 1;
     }
     if (!secret) continue;
@@ -322,7 +324,7 @@ void SecretFinder::tags() {
     if (end == near.size() && end != text_.size()) continue;
     if (end != text_.size() && text_.substr(end, 2) != "</") continue;
     const Need need = rules_.need_of(text_.substr(begin, at - begin));
-    if (need > Need::kRandom) add_if(at + 1, end, need);
+    if (need > Need::kHinted) add_if(at + 1, end, need);
   }
 }
 

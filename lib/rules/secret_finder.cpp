@@ -67,13 +67,13 @@ void SecretFinder::colons() {
     Need need = rules_.need_of(text_.substr(begin, end - begin));
     // Headers of services' own names are more often a secret's than other names.
     const bool own =
-        name.starts_with("x-") && (need > Need::kRandom || name.ends_with("-key") || name.ends_with("-auth"));
+        name.starts_with("x-") && (need > Need::kHinted || name.ends_with("-key") || name.ends_with("-auth"));
     bool header = rules_.headers_.contains(name) || (own && need != Need::kNever);
     // Of the name only the end is left.
     if (!header && name.size() > 3 && text_.substr(0, begin).ends_with(kCut)) {
       const auto ends = [&](const std::string& known) { return known.ends_with(name); };
       header =
-          rules_.need_of_end(name) > Need::kRandom || std::any_of(rules_.headers_.begin(), rules_.headers_.end(), ends);
+          rules_.need_of_end(name) > Need::kHinted || std::any_of(rules_.headers_.begin(), rules_.headers_.end(), ends);
     }
     if (quoted && name == "value") need = named;
     // {"auths": {"registry": {"auth": "x"}}}
@@ -105,7 +105,8 @@ void SecretFinder::colons() {
       if (scheme < to && text_[scheme] == ' ' && rules_.schemes_.contains(lower(text_.substr(from, scheme - from)))) {
         from = scheme + 1;
       }
-      need = need == Need::kRandom && !rules_.headers_.contains(name) ? Need::kWord : Need::kNotPlain;
+      need = (need == Need::kRandom || need == Need::kHinted) && !rules_.headers_.contains(name) ? Need::kWord
+                                                                                                 : Need::kNotPlain;
     }
     if (to > from && text_[to - 1] == '\\') --to;
     // A number that stands for itself is no text, and counts something.

@@ -46,7 +46,7 @@ bool SecretScan::pair_option(Command& command, std::string_view name, const Toke
     return false;
   }
   const bool password = command.user && rules_.pair_passwords_.contains(name);
-  const bool given = command.named > Need::kRandom && rules_.pair_values_.contains(name);
+  const bool given = command.named > Need::kHinted && rules_.pair_values_.contains(name);
   if (!password && !given) return false;
   const Value how{.need = password ? Need::kText : Need::kNotPlain};
   if (value_begin == 0) {
@@ -96,15 +96,42 @@ void SecretScan::pair_argument(Command& command, std::string_view word, bool beh
   command.reads = command.reads || reads_secret(word) || (command.tees && is_secret_file(word));
 }
 
+bool SecretScan::is_printed(std::string_view name) const {
+  if (name.size() < 6 || name.size() > kMaxName || (lower(name.back()) != 'd' && lower(name.back()) != 'l'))
+    return false;
+  const std::string small = lower(name);
+  for (const std::string_view end : {"command", "cmd", "eval"}) {
+    if (small.ends_with(end)) return rules_.need_of(name.substr(0, name.size() - end.size())) > Need::kHinted;
+  }
+  return false;
+}
+
+void SecretScan::printed(std::size_t begin, std::size_t end) {
+  const auto word_end = [&] { return std::min(text_.substr(0, end).find(' ', begin), end); };
+  const std::string_view program = base_name(text_.substr(begin, word_end() - begin));
+  if (program != "echo" && program != "printf") return;
+  begin = word_end();
+  const auto strip = [&] {
+    while (begin < end && (text_[begin] == ' ' || is_quote(text_[begin]) || text_[begin] == '\\')) ++begin;
+  };
+  strip();
+  while (begin < end && (text_[begin] == '-' || text_[begin] == '%')) {
+    begin = word_end();
+    strip();
+  }
+  while (end > begin && (is_space(text_[end - 1]) || is_quote(text_[end - 1]) || text_[end - 1] == '\\')) --end;
+  add_if(begin, end, Need::kNotPlain);
+}
+
 bool SecretScan::reads_secret(std::string_view word) const {
   const auto at = word.substr(0, kMaxName).find("stdin");
-  return at != kNone && rules_.need_of(word.substr(0, at)) > Need::kRandom;
+  return at != kNone && rules_.need_of(word.substr(0, at)) > Need::kHinted;
 }
 
 bool SecretScan::is_secret_file(std::string_view path) const {
   std::string_view name = base_name(path);
   if (const auto dot = name.rfind('.'); dot != kNone && dot != 0) name = name.substr(0, dot);
-  return rules_.need_of(name) > Need::kRandom;
+  return rules_.need_of(name) > Need::kHinted;
 }
 
 void SecretScan::written(std::size_t sign) {

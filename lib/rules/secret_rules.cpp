@@ -55,7 +55,10 @@ Need SecretRules::need_of(std::string_view name) const {
       if (hit == parts_.end() || (from > 0 && except_first_.contains(before))) continue;
       // "pass-through" and "token_embedding" go on with what it is of; "token_1" does not.
       const bool last = to + 1 == words || (to + 2 == words && is_digit(view[starts[words - 1]]));
-      need = std::max(need, hit->second != Need::kText || last ? hit->second : Need::kRandom);
+      Need its = hit->second != Need::kText || last ? hit->second : Need::kRandom;
+      // "OPENAI_KEY", but no "key", "key_column" or "object_key"
+      if (hit->second == Need::kRandom && from > 0 && last && !except_hints_.contains(before)) its = Need::kHinted;
+      need = std::max(need, its);
     }
     if (excepted && from + 1 != words) continue;
     const std::string_view word = view.substr(starts[from], end_of(from) - starts[from]);

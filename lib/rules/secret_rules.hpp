@@ -75,7 +75,7 @@ class SecretRules {
   Names wrappers_, shells_;
   std::unordered_map<std::string, Need, secret_text::Hash, std::equal_to<>> parts_;
   std::vector<std::string> endings_;  ///< Of words that are written together, such as "dbpassword".
-  Names except_last_, except_first_;
+  Names except_last_, except_first_, except_hints_;
   Names parameters_, parameter_hints_, headers_, schemes_, plain_urls_, login_urls_, calls_;
   SecretValues values_;
   std::vector<std::string> url_segments_, url_rests_, setters_, connects_;

@@ -28,7 +28,8 @@ class SecretRulesReader {
     check_keys(root, "the file",
                {"schema", "name", "option", "command", "parameter", "header", "url", "call", "shape", "value", "pair"},
                mistakes_);
-    each(root, "name", {"parts", "counts", "hints", "endings", "except_last", "except_first", "except_ends", "test"},
+    each(root, "name",
+         {"parts", "counts", "hints", "endings", "except_last", "except_first", "except_hints", "except_ends", "test"},
          [&](const toml::table& table) {
            insert_parts(table, "hints", Need::kRandom);
            insert_parts(table, "counts", Need::kText);
@@ -36,6 +37,7 @@ class SecretRulesReader {
            for (std::string& ending : strings(table, "endings")) rules_.endings_.push_back(std::move(ending));
            insert(table, "except_last", rules_.except_last_);
            insert(table, "except_first", rules_.except_first_);
+           insert(table, "except_hints", rules_.except_hints_);
            for (std::string& end : strings(table, "except_ends")) rules_.except_ends_.push_back(std::move(end));
          });
     each(root, "command", {"wrappers", "shells", "test"}, [&](const toml::table& table) {

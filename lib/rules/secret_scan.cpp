@@ -55,17 +55,17 @@ std::size_t SecretScan::word(std::string& text) {
     if (need != Need::kNever) expect({.need = need, .scheme = true});
   }
   // Of the name of an option only the end is left; its value is the next word.
-  if (std::size_t begin = 0; ends_cut_name(text_, begin) && rules_.need_of_end(text_.substr(begin)) > Need::kRandom) {
+  if (std::size_t begin = 0; ends_cut_name(text_, begin) && rules_.need_of_end(text_.substr(begin)) > Need::kHinted) {
     expect({Need::kNotPlain});
   }
   // "-P api_key:x"
   if (const auto colon = text_.substr(0, kMaxName).find(':'); colon != kNone && place_ == Place::kWord &&
                                                               is_any_name(text_.substr(0, colon)) &&
-                                                              rules_.need_of(text_.substr(0, colon)) > Need::kRandom) {
+                                                              rules_.need_of(text_.substr(0, colon)) > Need::kHinted) {
     value(colon + 1, text_.size(), {Need::kRandom});
   }
   if (text_ == "=" || text_ == ":") {
-    if (last_name_.need > Need::kRandom) expect(last_name_);
+    if (last_name_.need > Need::kHinted) expect(last_name_);
   }
   last_name_ = Value{text_.size() <= kMaxName && is_any_name(text_) ? rules_.need_of(text_) : Need::kNever};
   const bool pending = pending_;
@@ -79,13 +79,19 @@ std::size_t SecretScan::word(std::string& text) {
 
 void SecretScan::value(std::size_t begin, std::size_t end, const Value& how) {
   const std::string_view text = text_.substr(begin, end - begin);
+  if (how.prints) return printed(begin, end);
   if (how.scheme && rules_.schemes_.contains(lower(text.substr(0, 32)))) {
     expect(how);
     return;
   }
   if (const auto blank = text.substr(0, 32).find(' ');
       blank != kNone && rules_.schemes_.contains(lower(text.substr(0, blank)))) {
-    add(begin + blank + 1, end);
+    // "-k 'token and not slow'" is an expression.
+    if (how.need != Need::kToken) {
+      add(begin + blank + 1, end);
+    } else if (text.find(' ', blank + 1) == kNone) {
+      add_if(begin + blank + 1, end, Need::kWord);
+    }
     return;
   }
   // Who logs in at a URL is in it.
@@ -219,7 +225,11 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
   if (!dashes && assigns && name.size() > 2) need = std::max(need, rules_.need_of(name.substr(1)));
   if (assigns) {
     const std::size_t begin = token.begin + equals + 1;
-    if (need != Need::kNever) set_value(begin, token, {need});
+    if (need != Need::kNever) {
+      set_value(begin, token, {need});
+    } else if (is_printed(name)) {
+      set_value(begin, token, {.need = Need::kNotPlain, .prints = true});
+    }
     // "--env=TOKEN=x": what follows is a word of its own.
     if (need <= Need::kText && token.depth < 4 && begin < token.end) {
       this->token(command, {begin, token.end, token.whole, token.open, token.depth + 1});
@@ -230,6 +240,8 @@ void SecretScan::option(Command& command, const Token& token, std::string_view w
     assignment(command, token, word, sign);
   } else if (bare && need != Need::kNever) {
     expect({need});
+  } else if (bare && is_printed(name)) {
+    expect({.need = Need::kNotPlain, .prints = true});
   } else if (bare && word.size() == 2 && std::string_view("aAkKtTpPwW").find(word[1]) != kNone) {
     // Many programs take a key or a token so; only what can be nothing else is one.
     expect({Need::kToken});
@@ -274,7 +286,7 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
   Need need = rules_.need_of(name);
   if (!token.whole && need != Need::kNever && is_code(token.begin, from)) return;
   // Of the name only the end is left.
-  if (need <= Need::kRandom && word.substr(0, begin).ends_with(kCut)) {
+  if (need <= Need::kHinted && word.substr(0, begin).ends_with(kCut)) {
     const std::size_t part = std::min(name.find_first_of("_-."), name.size());
     need = std::max({need, std::min(rules_.need_of_end(name), Need::kText), rules_.need_of(name.substr(part))});
   }
@@ -285,7 +297,8 @@ void SecretScan::assignment(Command& command, const Token& token, std::string_vi
   }
   // "-F key=DB_PASSWORD -F value=x"
   if (name == "key" || name == "name") command.named = rules_.need_of(text_.substr(from, token.end - from));
-  if (name == "value" && command.named > Need::kRandom) need = Need::kNotPlain;
+  if (name == "value" && command.named > Need::kHinted) need = Need::kNotPlain;
+  if (need == Need::kNever && is_printed(name)) set_value(from, token, {.need = Need::kNotPlain, .prints = true});
   if (need != Need::kNever && text_[from] != '=') {
     if (token.whole) {
       const auto close = is_quote(text_[from]) ? text_.find(text_[from], from + 1) : kNone;
@@ -353,7 +366,12 @@ void SecretScan::program(Command& command, std::string_view word) {
   command.shell = command.shell || rules_.shells_.contains(base);
   if (!command.started) command.echoes = base == "echo" || base == "printf";
   command.tees = command.tees || base == "tee";
-  const auto hit = rules_.programs_.find(base);
+  auto hit = rules_.programs_.find(base);
+  if (const auto name = base.find_last_not_of("0123456789.-");
+      hit == rules_.programs_.end() && (!command.started || command.wrapped) && name != kNone && name >= 2) {
+    // "mysqldump-8.0"
+    hit = rules_.programs_.find(base.substr(0, name + 1));
+  }
   if (hit == rules_.programs_.end()) return;
   for (std::size_t part = 0; part < command.programs.size(); ++part) {
     std::uint64_t set = hit->second[part];

@@ -29,6 +29,7 @@ class SecretScan : private SecretFinder {
     std::string_view after = {}, before = {};
     Need otherwise = Need::kNever;  ///< Of a value in which `after` is not.
     bool scheme = false;            ///< Of a header: "Bearer" is no secret, and is followed by one.
+    bool prints = false;            ///< It is a command that prints the secret.
   };
   struct Command {
     Command() = default;
@@ -88,6 +89,10 @@ class SecretScan : private SecretFinder {
   /// "_gpg_passphrase x" as one word of argv
   void named_word(std::string_view word);
   void pair_argument(Command& command, std::string_view word, bool behind_option);
+  /// "--password-command": a program prints what is secret.
+  bool is_printed(std::string_view name) const;
+  /// What "echo" and "printf" print, if the command is one of them.
+  void printed(std::size_t begin, std::size_t end);
   /// "password_stdin", "--passwd-on-stdin"
   bool reads_secret(std::string_view word) const;
   bool is_secret_file(std::string_view path) const;

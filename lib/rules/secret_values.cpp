@@ -42,6 +42,41 @@ bool is_uuid(std::string_view value) {
   return true;
 }
 
+/// Shorter than what is_random() takes, or of one case: letters and digits that follow no pattern.
+bool is_short_random(std::string_view value) {
+  if (value.size() < 12 || value.size() > 24 || !std::all_of(value.begin(), value.end(), is_alnum)) return false;
+  std::size_t changes = 0, digits = 0;
+  bool upper = false, lower = false, hex = true;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    digits = is_digit(value[i]) ? digits + 1 : 0;
+    // Names of samples, assemblies and accessions have numbers.
+    if (digits == 4) return false;
+    upper = upper || is_upper(value[i]);
+    lower = lower || is_lower(value[i]);
+    hex = hex && is_hex(value[i]);
+    // As for is_random(): a capital and what follows it is one run.
+    if (i == 0) continue;
+    const char before = value[i - 1];
+    const bool same =
+        is_digit(before) == is_digit(value[i]) && (is_upper(before) || is_lower(before) == is_lower(value[i]));
+    changes += same ? 0U : 1U;
+  }
+  const bool mixed = upper && lower;
+  return !hex && (mixed || value.size() >= 16) && changes * 5 >= value.size() * 2;
+}
+
+/// "out/pass", "run7/qc": names of folders and files, and no base64.
+bool is_relative_path(std::string_view value) {
+  if (value.find('/') == kNone || !is_lower(value[0])) return false;
+  char before = 0;
+  for (const char c : value) {
+    const bool name = is_lower(c) || c == '_' || c == '-' || c == '.' || c == '/';
+    if (!name && !(is_digit(c) && before != '/')) return false;
+    before = c;
+  }
+  return true;
+}
+
 bool is_number(std::string_view value) {
   return std::all_of(value.begin(), value.end(),
                      [](char c) { return is_digit(c) || c == '.' || c == '-' || c == ','; });
@@ -181,7 +216,7 @@ bool SecretValues::is_secret(std::string_view value, Need need, Place place) con
   if (const auto cut = value.find(kCut); cut != kNone && cut != 0) {
     // Of half a secret less can be told.
     value = value.substr(0, cut);
-    if (need <= Need::kRandom) return is_half_random(value) && !is_path(value);
+    if (need <= Need::kHinted) return is_half_random(value) && !is_path(value);
     if (need == Need::kWord) need = Need::kText;
   }
   if (need == Need::kToken) {
@@ -192,10 +227,12 @@ bool SecretValues::is_secret(std::string_view value, Need need, Place place) con
            std::any_of(value.begin(), value.end(), is_upper) && std::any_of(value.begin(), value.end(), is_lower) &&
            is_random(value);
   }
-  if (need == Need::kRandom) return is_random(value) && !is_path(value) && !is_file(value);
+  if (need == Need::kHinted && is_short_random(value)) return true;
+  if (need <= Need::kHinted) return is_random(value) && !is_path(value) && !is_file(value);
   if (is_plain(value, place)) return false;
   if (need == Need::kWord && value.size() > 1 &&
-      std::all_of(value.begin(), value.end(), [](char c) { return is_lower(c) || c == '_'; })) {
+      (std::all_of(value.begin(), value.end(), [](char c) { return is_lower(c) || c == '_'; }) ||
+       is_relative_path(value))) {
     return false;
   }
   return need == Need::kNotPlain || !is_number(value);

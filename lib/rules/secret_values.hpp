@@ -14,6 +14,7 @@ enum class Need : std::uint8_t {
   kNever,
   kToken,     ///< There is no name; only what can be nothing else is a secret.
   kRandom,    ///< The name only hints at a secret, as "key" does.
+  kHinted,    ///< As kRandom, and the name says whose it is, as "OPENAI_KEY" does: shorter ones count, too.
   kWord,      ///< As kText, and no small word: "pass" and "token" alone are names of much else.
   kText,      ///< As kNotPlain, and no number: "pass" and "token" count things, too.
   kNotPlain,  ///< Anything but what stands for a value that is elsewhere.

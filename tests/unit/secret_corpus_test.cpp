@@ -99,18 +99,25 @@ void report(const std::string& name, const Part& part, const Score& score) {
                << " are masked");
 }
 
+void check_bars(const Part& part, const Score& score) {
+  CHECK(score.leaks * 100 <= part.secret.size() * 5);
+  CHECK(score.masked * 100 <= part.harmless.size());
+  // Masking whole lines would be no leak either. 5 of 150 is what the worst file has; a value that holds a public part
+  // beside the secret, as a connection string does, is masked as a whole.
+  CHECK(score.lost * 100 <= part.secret.size() * 4);
+}
+
 }  // namespace
 
-TEST_CASE("secrets in the part of the corpus by which rules are made are masked") {
-  for (const char* const name : {"seen.toml", "more.toml"}) {
+TEST_CASE("secrets in the parts of the corpus by which rules are made are masked") {
+  for (const char* const name : {"seen.toml", "more.toml", "fresh.toml"}) {
     const Part part = read_part(name);
     const Score seen = score(part);
     report(name, part, seen);
     std::string failures;
     for (const std::string& failure : seen.failures) failures += "\n  " + failure;
     if (!failures.empty()) MESSAGE(failures);
-    CHECK(seen.leaks * 100 <= part.secret.size() * 5);
-    CHECK(seen.masked * 100 <= part.harmless.size());
+    check_bars(part, seen);
   }
 }
 
@@ -119,6 +126,5 @@ TEST_CASE("secrets in the half of the corpus that is held out are masked") {
   const Part part = read_part("held_out.toml");
   const Score held_out = score(part);
   report("held out", part, held_out);
-  CHECK(held_out.leaks * 100 <= part.secret.size() * 5);
-  CHECK(held_out.masked * 100 <= part.harmless.size());
+  check_bars(part, held_out);
 }

@@ -208,6 +208,10 @@ TEST_CASE("what a word says about another tells which is a secret") {
   leaks({"sh", "-c", "echo hunter2 | sudo tee /run/db_password"});
   leaks({"sh", "-c", "echo hunter2 | x mount -o password_stdin"});
   leaks({"sh", "-c", "wg set w peer p preshared-key <(echo hunter2)"});
+  leaks({"x", "--password-command", "echo -n hunter2", "y"});
+  leaks({"x", "--passwordeval=echo 'hunter2'"});
+  leaks({"bash", "-c", "export BORG_PASSCOMMAND=\"echo hunter2\"; borg list"});
+  unchanged({"env", "BORG_PASSCOMMAND=cat /etc/borg1", "RESTIC_PASSWORD_COMMAND=pass show restic1", "x"});
   unchanged({"sudo", "-u", "me", "mkdir", "-p", "a1"});
   unchanged({"squeue", "-u", "me", "-pgpu-A100"});
   unchanged({"python", "-u", "a.py", "-p", "b2"});
