@@ -16,7 +16,7 @@
 #include <tracer/report.hpp>
 
 #include "commands.hpp"
-#include "patient_write.hpp"
+#include "messages.hpp"
 #include "printable.hpp"
 #include "privileges.hpp"
 #include "report_text.hpp"
@@ -92,6 +92,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
   if (command) command_.emplace(*command);
   trace_fd_ = outputs.trace_fd;
   trace_name_ = options.trace.value_or("");
+  if (trace_fd_) trace_file_ = named_file(trace_name_, *trace_fd_);
   for (const tracer::Problem& problem : session_.rule_problems())
     say("tracerd: a rule is left out: {}\n", printable_lines(problem.what));
   add_sinks(options, outputs);
@@ -99,8 +100,8 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
 }
 
 void Capture::add_sinks(const Options& options, const Outputs& outputs) {
-  const auto add = [this](const std::string& name, std::unique_ptr<tracer::Sink> sink) {
-    outputs_.push_back({name, session_.add_sink(std::move(sink))});
+  const auto add = [this](const std::string& name, int fd, std::unique_ptr<tracer::Sink> sink) {
+    outputs_.push_back({name, named_file(name, fd), session_.add_sink(std::move(sink))});
   };
   // A sink that is left behind may outlive this.
   const auto limit = [&]() -> tracer::OutputLimit {
@@ -112,10 +113,11 @@ void Capture::add_sinks(const Options& options, const Outputs& outputs) {
   if (outputs.record_fd && ::ftruncate(*outputs.record_fd, 0) != 0) errno = 0;
   if (outputs.json_fd && *options.json != "-" && ::ftruncate(*outputs.json_fd, 0) != 0) errno = 0;
   if (outputs.record_fd)
-    add(*options.record, tracer::recording_sink(*outputs.record_fd, *options.record, session_.host(), limit()));
+    add(*options.record, *outputs.record_fd,
+        tracer::recording_sink(*outputs.record_fd, *options.record, session_.host(), limit()));
   if (outputs.json_fd) {
     const std::string name = *options.json == "-" ? "standard output" : *options.json;
-    add(name, tracer::json_sink(*outputs.json_fd, name, session_.host(), limit()));
+    add(name, *outputs.json_fd, tracer::json_sink(*outputs.json_fd, name, session_.host(), limit()));
   }
 }
 
@@ -145,7 +147,7 @@ void Capture::poll(std::chrono::milliseconds timeout) {
   session_.poll(timeout);
   live_.update();
   // What a stopped terminal would not take now is reported later.
-  if (takes_text(STDERR_FILENO)) say("{}", new_problems());
+  if (messages_flow()) say("{}", new_problems());
 }
 
 void Capture::suspend(const Signals& signals) {
@@ -185,6 +187,26 @@ std::string Capture::missing_in_outputs() {
   return text;
 }
 
+std::string Capture::moved_files() const {
+  std::string text;
+  const auto add = [&text](const std::string& name) {
+    const tracer::Error moved({tracer::ErrorCode::kFileUnwritable,
+                               0,
+                               "it was moved or replaced by another program while it was written",
+                               "look for it by another name; write to a folder that others don't change",
+                               {}});
+    text += fmt::format("tracerd: {}: {}\n", printable(name), printable_lines(moved.what()));
+  };
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Output& output = outputs_[i];
+    const bool moved = rotation_ ? rotation_->moved(i, output.file) : output.file && has_left_its_name(*output.file);
+    // What has no name at all was reported as removed.
+    if (moved && output.reported.empty()) add(output.name);
+  }
+  if (trace_file_ && has_left_its_name(*trace_file_)) add(trace_name_);
+  return text;
+}
+
 /// What went wrong.
 std::string Capture::write_trace() {
   if (!trace_fd_) return {};
@@ -207,7 +229,7 @@ std::string Capture::write_trace() {
 void Capture::finish(const std::string& title, Signals& signals) {
   session_.stop();
   live_.clear();
-  std::string text = write_trace() + new_problems(true) + missing_in_outputs();
+  std::string text = write_trace() + new_problems(true) + moved_files() + missing_in_outputs();
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.families(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
@@ -220,7 +242,7 @@ void Capture::finish(const std::string& title, Signals& signals) {
       report.cost.cpu_share = static_cast<double>(cpu_ns) / static_cast<double>(elapsed.count());
   }
   text += format_report(title, report, by_, terminal_columns());
-  write_patiently(STDERR_FILENO, text, [&signals] { return !signals.end_is_asked_for(); });
+  write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
 }
 
 }  // namespace tracerd

@@ -14,6 +14,7 @@
 
 #include "command_line.hpp"
 #include "live_line.hpp"
+#include "named_file.hpp"
 #include "rotation.hpp"
 #include "signals.hpp"
 #include "task_files.hpp"
@@ -62,6 +63,8 @@ class Capture {
   void add_sinks(const Options& options, const Outputs& outputs);
   std::string new_problems(bool at_end = false);
   std::string missing_in_outputs();
+  /// Of each file that was moved or replaced, or whose predecessor was.
+  std::string moved_files() const;
   static std::chrono::nanoseconds own_cpu_time() noexcept;
   std::string write_trace();
 
@@ -72,12 +75,14 @@ class Capture {
   std::optional<tracer::CommandTrace> command_;
   struct Output {
     std::string name;
+    std::optional<NamedFile> file;  ///< Absent: it is not known by its name.
     tracer::SinkHandle sink;
     std::string reported = {};
   };
   std::vector<Output> outputs_;
   std::optional<int> trace_fd_;
   std::string trace_name_;
+  std::optional<NamedFile> trace_file_;
   TaskFiles tasks_;
   tracer::Subscription subscription_;
   const std::optional<By> by_;

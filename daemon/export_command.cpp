@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,7 @@
 
 #include <tracer/error.hpp>
 #include <tracer/recording.hpp>
+#include <tracer/run.hpp>
 
 #include "commands.hpp"
 #include "patient_write.hpp"
@@ -22,7 +24,6 @@
 namespace tracerd {
 namespace {
 
-constexpr mode_t kFileMode = 0600;
 constexpr mode_t kFolderMode = 0700;
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -45,8 +46,9 @@ namespace {
 void write_file(const std::string& name, std::string_view text) {
   const auto go_on = [] { return true; };
   if (name == "-") return write_text(STDOUT_FILENO, text, "standard output", go_on);
-  const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode);
-  if (fd < 0) refuse(fmt::format("can't create {}", name));
+  const int fd = tracer::open_as(std::nullopt, name);
+  // Pipes and devices can't be cut, and need not be.
+  if (::ftruncate(fd, 0) != 0) errno = 0;
   try {
     write_text(fd, text, name, go_on);
   } catch (...) {
@@ -54,6 +56,17 @@ void write_file(const std::string& name, std::string_view text) {
     throw;
   }
   if (::close(fd) != 0) refuse(fmt::format("can't write {}", name));
+}
+
+/// Nobody can exchange the folder from then on. As for files, root follows no link of somebody else.
+void go_to_folder(const std::string& name) {
+  if (::mkdir(name.c_str(), kFolderMode) != 0 && errno != EEXIST) refuse(fmt::format("can't create {}", name));
+  struct stat found {};
+  const bool is_link = ::lstat(name.c_str(), &found) == 0 && S_ISLNK(found.st_mode);
+  const bool follows = ::geteuid() != 0 || (is_link && found.st_uid == 0);
+  const int folder = ::open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
+  if (folder < 0 || ::fchdir(folder) != 0) refuse(fmt::format("can't write to the folder {}", name));
+  ::close(folder);
 }
 
 }  // namespace
@@ -69,9 +82,8 @@ int export_command(const Options& options) {
         tasks.left_out());
   if (options.trace) write_file(*options.trace, tasks.trace(reader.host().wall_offset_ns));
   if (options.benchmark) {
-    if (::mkdir(options.benchmark->c_str(), kFolderMode) != 0 && errno != EEXIST)
-      refuse(fmt::format("can't create {}", *options.benchmark));
-    for (const auto& [name, text] : tasks.benchmarks()) write_file(*options.benchmark + "/" + name, text);
+    go_to_folder(*options.benchmark);
+    for (const auto& [name, text] : tasks.benchmarks()) write_file(name, text);
   }
   return 0;
 }

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "figures.hpp"
-#include "patient_write.hpp"
+#include "messages.hpp"
 #include "printable.hpp"
 #include "say.hpp"
 #include "screen.hpp"
@@ -136,7 +136,7 @@ void LiveLine::update() {
     give_rows_back("");
     return;
   }
-  if (!fresh_ || !takes_text(STDERR_FILENO) || std::chrono::steady_clock::now() - begin_ < kFirst) return;
+  if (!fresh_ || !messages_flow() || std::chrono::steady_clock::now() - begin_ < kFirst) return;
   const winsize size = terminal_size();
   if (size.ws_row < kLeastRows || size.ws_col < kLeastColumns) return;
   fresh_ = false;
@@ -150,7 +150,7 @@ void LiveLine::update() {
 void LiveLine::clear() { give_rows_back(row_with(row_, "")); }
 
 void LiveLine::give_rows_back(const std::string& last_row) {
-  if (row_ != 0 && takes_text(STDERR_FILENO)) say("{}{}{}{}", kSaveCursor, kAllRowsScroll, last_row, kRestoreCursor);
+  if (row_ != 0 && messages_flow()) say("{}{}{}{}", kSaveCursor, kAllRowsScroll, last_row, kRestoreCursor);
   row_ = 0;
 }
 

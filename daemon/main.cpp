@@ -11,6 +11,7 @@
 #include <tracer/version.hpp>
 
 #include "commands.hpp"
+#include "messages.hpp"
 #include "printable.hpp"
 #include "say.hpp"
 
@@ -42,10 +43,7 @@ void open_standard_descriptors() {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  open_standard_descriptors();
+int run_and_report(int argc, char** argv) {
   int failed = kUsageError;
   try {
     const tracerd::Options options = tracerd::parse_command_line(argc, argv);
@@ -62,4 +60,14 @@ int main(int argc, char** argv) {
     tracerd::say("tracerd: {}\n", tracerd::printable_lines(error.what()));
   }
   return failed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  open_standard_descriptors();
+  tracerd::open_messages();
+  const int status = run_and_report(argc, argv);
+  tracerd::write_messages({}, [] { return true; });
+  return status;
 }

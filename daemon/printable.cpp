@@ -2,6 +2,7 @@
 #include "printable.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "character_width.hpp"
 #include "screen.hpp"
@@ -11,6 +12,13 @@ namespace {
 
 /// On one character; more would fill the lines around it.
 constexpr std::size_t kMostMarks = 4;
+
+/// Controls, marks of direction, between lines, or what shows nothing. Both ends belong to it. In JSON and in the
+/// Python package it is the same ones.
+constexpr char32_t kHidden[][2] = {{0x80, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},    {0x115f, 0x1160},
+                                   {0x17b4, 0x17b5}, {0x180e, 0x180e}, {0x200b, 0x200f},  {0x2028, 0x202e},
+                                   {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},  {0xfeff, 0xfeff},
+                                   {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0xe0000, 0xe0fff}};
 
 /// The bytes of the UTF-8 character that a text begins with; 0: it is none, or one that would steer a terminal.
 std::size_t printable_length(std::string_view text) {
@@ -22,15 +30,13 @@ std::size_t printable_length(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
   const unsigned second = byte(1);
-  const bool control = first == 0xc2 && second < 0xa0;  // U+0080 to U+009F
   const bool too_long_or_no_character = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
                                         (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  const auto third_within = [&](unsigned least, unsigned most) { return byte(2) >= least && byte(2) <= most; };
-  // Of no width, of direction, between lines: U+061C, U+200B to 200F, U+2028 to 202E, U+2066 to 2069.
-  const bool steers = (first == 0xd8 && second == 0x9c) ||
-                      (first == 0xe2 && second == 0x80 && (third_within(0x8b, 0x8f) || third_within(0xa8, 0xae))) ||
-                      (first == 0xe2 && second == 0x81 && third_within(0xa6, 0xa9));
-  return control || too_long_or_no_character || steers ? 0 : length;
+  if (too_long_or_no_character) return 0;
+  char32_t code = first & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i) code = code << 6 | (byte(i) & 0x3fu);
+  const auto hides = [code](const auto& range) { return range[0] <= code && code <= range[1]; };
+  return std::any_of(std::begin(kHidden), std::end(kHidden), hides) ? 0 : length;
 }
 
 }  // namespace

@@ -52,14 +52,42 @@ void go_ahead_of_others() noexcept {
 
 namespace {
 
+[[noreturn]] void refuse_to_go_on(const char* what) {
+  throw tracer::Error(
+      {tracer::ErrorCode::kPermission,
+       errno,
+       fmt::format("{} can't be given up", what),
+       "allow the system calls setgroups, setresgid, setresuid, capset and prctl, which a seccomp filter "
+       "may refuse",
+       {}});
+}
+
+bool is_root() noexcept {
+  uid_t real = 0;
+  uid_t effective = 0;
+  uid_t saved = 0;
+  return ::getresuid(&real, &effective, &saved) != 0 || real == 0 || effective == 0 || saved == 0;
+}
+
+/// What a system call said that it did.
+bool held(bool is_so) noexcept {
+  if (!is_so) errno = EPERM;
+  return is_so;
+}
+
 /// Nobody's: what it owned, others of that user could stop or trace. The capabilities stay for the moment.
-void leave_root() noexcept {
+bool left_root() noexcept {
   constexpr uid_t kNobodyElse = 2147483646;
-  if (::geteuid() != 0) return;
+  if (!is_root()) return true;
   ::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
-  if (::setgroups(0, nullptr) == 0 && ::setresgid(kNobodyElse, kNobodyElse, kNobodyElse) == 0)
-    static_cast<void>(::setresuid(kNobodyElse, kNobodyElse, kNobodyElse) == 0);
+  // EINVAL: a user namespace that doesn't have that number. Its root is an ordinary user outside.
+  if (::setresgid(kNobodyElse, kNobodyElse, kNobodyElse) != 0) return errno == EINVAL;
+  if (::setgroups(0, nullptr) != 0 || ::setresuid(kNobodyElse, kNobodyElse, kNobodyElse) != 0) return false;
   ::prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+  gid_t groups[3] = {};
+  return ::getresgid(&groups[0], &groups[1], &groups[2]) == 0 &&
+         held(!is_root() && groups[0] == kNobodyElse && groups[1] == kNobodyElse && groups[2] == kNobodyElse &&
+              ::getgroups(0, nullptr) == 0);
 }
 
 void keep_in_bounding_set(std::uint64_t needed) noexcept {
@@ -67,38 +95,50 @@ void keep_in_bounding_set(std::uint64_t needed) noexcept {
     if (((needed >> capability) & 1u) == 0) ::prctl(PR_CAPBSET_DROP, capability);
 }
 
-/// All sets but the bounding one, and for what is executed.
-void keep_capabilities(std::uint64_t needed) noexcept {
+bool has_only(std::uint64_t needed) noexcept {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) != 0) return false;
+  for (unsigned word = 0; word < 2; ++word) {
+    const auto others = ~static_cast<std::uint32_t>(needed >> (32 * word));
+    if (((data[word].permitted | data[word].effective) & others) != 0 || data[word].inheritable != 0)
+      return held(false);
+  }
+  return held(::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+}
+
+/// All sets but the bounding one, and for what is executed. False: some are left.
+bool keep_capabilities(std::uint64_t needed) noexcept {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
-  if (::syscall(SYS_capget, &header, data) != 0) return;
+  if (::syscall(SYS_capget, &header, data) != 0) return false;
   for (unsigned word = 0; word < 2; ++word) {
     const auto keep = static_cast<std::uint32_t>(needed >> (32 * word));
     data[word].permitted &= keep;
     data[word].effective = data[word].permitted;
     data[word].inheritable = 0;
   }
-  ::syscall(SYS_capset, &header, data);
+  return ::syscall(SYS_capset, &header, data) == 0 && has_only(needed);
+}
+
+void give_up_all_but(std::uint64_t needed) {
+  // Fails without CAP_SETPCAP: then nothing that is executed gets any, by no_new_privs.
+  keep_in_bounding_set(needed);
+  if (!left_root()) refuse_to_go_on("root's uid");
+  if (!keep_capabilities(needed)) refuse_to_go_on("capabilities");
 }
 
 }  // namespace
 
-void drop_privileges() noexcept {
+void drop_privileges() {
   constexpr std::uint64_t kNeeded = (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_KILL) |
                                     (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
-  // Fails without CAP_SETPCAP: then nothing that is executed gets any, by no_new_privs.
-  keep_in_bounding_set(kNeeded);
-  leave_root();
-  keep_capabilities(kNeeded);
+  give_up_all_but(kNeeded);
 }
 
-void become_reader() noexcept {
-  keep_in_bounding_set(0);
-  leave_root();
-  keep_capabilities(0);
-}
+void become_reader() { give_up_all_but(0); }
 
 bool become_for_files(const std::optional<tracer::User>& user) noexcept {
   const bool root = ::geteuid() == 0;
@@ -109,14 +149,13 @@ bool become_for_files(const std::optional<tracer::User>& user) noexcept {
     if (::setgroups(user->groups.size(), user->groups.data()) != 0 ||
         ::setresgid(user->gid, user->gid, user->gid) != 0 || ::setresuid(user->uid, user->uid, user->uid) != 0)
       return false;
+    if (!held(::getuid() == user->uid && !is_root())) return false;
   }
-  keep_capabilities(needed);
-  return true;
+  return keep_capabilities(needed);
 }
 
 void act_for_caller() {
-  if (!become_for_files(user_to_run_as(std::nullopt)))
-    throw tracer::Error({tracer::ErrorCode::kPermission, errno, "can't act as who called sudo", {}, {}});
+  if (!become_for_files(user_to_run_as(std::nullopt))) refuse_to_go_on("rights of root");
 }
 
 }  // namespace tracerd

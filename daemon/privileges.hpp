@@ -21,13 +21,15 @@ void go_ahead_of_others() noexcept;
 bool become_for_files(const std::optional<tracer::User>& user) noexcept;
 
 /// For what reads only what it has opened: root's uid and all capabilities are given up for good.
-void become_reader() noexcept;
+/// Throws tracer::Error(kPermission) if that fails.
+void become_reader();
 
 /// become_for_files() as who called sudo, or else as root. Throws tracer::Error: kNoSuchUser, kPermission.
 void act_for_caller();
 
 /// Once the programs are loaded: gives up every capability that tracing does not need any more, and root's uid, which
 /// owns files and processes without any; for good. Of the calling thread, and of those that it starts.
-void drop_privileges() noexcept;
+/// Throws tracer::Error(kPermission) if that fails.
+void drop_privileges();
 
 }  // namespace tracerd

@@ -26,11 +26,13 @@ namespace {
 struct Place {
   int folder = -1;
   std::string name;
+  struct stat file {};  ///< That is written to.
 };
 
 struct Answer {
   int error_number = 0;
   bool removed = false;  ///< The oldest one was there, and is not any more.
+  bool moved = false;    ///< At its name was not the one that was written to.
 };
 
 /// A message of one object, and a descriptor if there is one.
@@ -77,12 +79,16 @@ class Message {
 };
 
 /// A descriptor of the new file, or what failed.
-int rotate(const Place& place, std::uint32_t keep, Answer& answer) {
+int rotate(Place& place, std::uint32_t keep, Answer& answer) {
   const auto numbered = [&place](std::uint32_t number) {
     return number == 0 ? place.name : fmt::format("{}.{}", place.name, number);
   };
   struct stat oldest {};
   answer.removed = ::fstatat(place.folder, numbered(keep).c_str(), &oldest, AT_SYMLINK_NOFOLLOW) == 0;
+  struct stat written {};
+  const bool known = place.file.st_ino != 0;
+  answer.moved = known && (::fstatat(place.folder, place.name.c_str(), &written, 0) != 0 ||
+                           written.st_dev != place.file.st_dev || written.st_ino != place.file.st_ino);
   for (std::uint32_t number = keep; number-- > 0;) {
     const int failed = ::renameat(place.folder, numbered(number).c_str(), place.folder, numbered(number + 1).c_str());
     if (failed == 0 || errno == ENOENT) continue;
@@ -91,12 +97,12 @@ int rotate(const Place& place, std::uint32_t keep, Answer& answer) {
   }
   // Made by this call: it can't be a link, nor a file that somebody else may read.
   const int fd = ::openat(place.folder, place.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) answer.error_number = errno;
+  if (fd < 0 || ::fstat(fd, &place.file) != 0) answer.error_number = errno;
   return fd;
 }
 
 /// Until nobody can ask any more.
-void serve(int socket, const std::vector<Place>& places, std::uint32_t keep) {
+void serve(int socket, std::vector<Place>& places, std::uint32_t keep) {
   for (;;) {
     std::uint32_t which = 0;
     int none = -1;
@@ -131,8 +137,10 @@ void keep_only(int socket) noexcept {
   for (const std::string& file : files) {
     const std::filesystem::path path(file);
     const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-    places.push_back({::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), path.filename().string()});
-    if (places.back().folder < 0 && ready.error_number == 0) ready.error_number = errno;
+    places.push_back({::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC), path.filename().string(), {}});
+    Place& place = places.back();
+    if (place.folder < 0 && ready.error_number == 0) ready.error_number = errno;
+    if (::fstatat(place.folder, place.name.c_str(), &place.file, 0) != 0) place.file = {};
   }
   if (Message(ready).send(socket, -1) && ready.error_number == 0) serve(socket, places, keep);
   ::_exit(0);
@@ -144,8 +152,8 @@ void keep_only(int socket) noexcept {
 
 }  // namespace
 
-Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep)
-    : removed_(files.size()) {
+Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep) {
+  for (const std::string& file : files) names_.push_back({.path = file});
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) refuse(errno, "can't make a socket");
   helper_ = ::fork();
@@ -174,14 +182,24 @@ int Rotation::next(std::size_t which) {
     errno = EPIPE;
     return -1;
   }
-  if (answer.removed) ++removed_[which];
+  Name& name = names_[which];
+  if (answer.removed) ++name.removed;
+  name.moved = name.moved || answer.moved;
+  if (fd >= 0) name.newest = file_at(name.path, fd);
   errno = answer.error_number;
   return fd;
 }
 
 std::uint64_t Rotation::removed(std::size_t which) const {
   const std::lock_guard lock(mutex_);
-  return removed_[which];
+  return names_[which].removed;
+}
+
+bool Rotation::moved(std::size_t which, const std::optional<NamedFile>& first) const {
+  const std::lock_guard lock(mutex_);
+  const Name& name = names_[which];
+  const std::optional<NamedFile>& newest = name.newest ? name.newest : first;
+  return name.moved || (newest && has_left_its_name(*newest));
 }
 
 }  // namespace tracerd

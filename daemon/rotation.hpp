@@ -12,6 +12,8 @@
 
 #include <tracer/run.hpp>
 
+#include "named_file.hpp"
+
 namespace tracerd {
 
 /// Gives files their next names, NAME.1 to NAME.N, the newest first, and makes NAME anew. A process of its own does it,
@@ -29,12 +31,21 @@ class Rotation {
   int next(std::size_t which);
   /// Files that are there no more, since there are newer ones.
   std::uint64_t removed(std::size_t which) const;
+  /// Somebody else has moved or replaced one that was written to, then or since. `first`: what stood there at first.
+  /// For the thread that traces, which may look into the folder.
+  bool moved(std::size_t which, const std::optional<NamedFile>& first) const;
 
  private:
   mutable std::mutex mutex_;
   int socket_ = -1;
   pid_t helper_ = -1;
-  std::vector<std::uint64_t> removed_;
+  struct Name {
+    std::string path;
+    std::uint64_t removed = 0;
+    bool moved = false;                    ///< One of those before.
+    std::optional<NamedFile> newest = {};  ///< Absent: it is still the first.
+  };
+  std::vector<Name> names_;
 };
 
 }  // namespace tracerd

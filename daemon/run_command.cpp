@@ -7,7 +7,7 @@
 
 #include "capture.hpp"
 #include "commands.hpp"
-#include "patient_write.hpp"
+#include "messages.hpp"
 #include "privileges.hpp"
 #include "signals.hpp"
 #include "say.hpp"
@@ -72,7 +72,7 @@ int run_command(const Options& options) {
     capture.wait_for_last_switch();
   } else {
     const std::string text = fmt::format("\ntracerd: detached; the command goes on as process {}\n", command.pid());
-    write_patiently(STDERR_FILENO, text, [&signals] { return !signals.end_is_asked_for(); });
+    write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
   }
   capture.finish(title_of(options, capture.command_argv()), signals);
   if (!status) return 128 + SIGINT;

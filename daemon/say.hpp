@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdio>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "messages.hpp"
 
 namespace tracerd {
 
@@ -13,8 +13,7 @@ namespace tracerd {
 /// over, where fmt::print would throw.
 template <class... T>
 void say(fmt::format_string<T...> format, T&&... values) {
-  const std::string text = fmt::format(format, std::forward<T>(values)...);
-  [[maybe_unused]] const std::size_t put = std::fwrite(text.data(), 1, text.size(), stderr);
+  put_message(fmt::format(format, std::forward<T>(values)...));
 }
 
 }  // namespace tracerd

@@ -117,6 +117,14 @@ class JsonWriter {
     }
     out_ += ']';
   }
+  void put_escaped(unsigned code) {
+    if (code > 0xffff) {
+      // As a pair.
+      put_escaped(0xd7c0 + (code >> 10));
+      code = 0xdc00 + (code & 0x3ff);
+    }
+    fmt::format_to(std::back_inserter(out_), "\\u{:04x}", code);
+  }
   void put(std::string_view text) {
     out_ += '"';
     for (std::string_view rest = text; !rest.empty();) {
@@ -133,7 +141,7 @@ class JsonWriter {
       } else if (byte < 0x20 || byte == 0x7f) {
         fmt::format_to(std::back_inserter(out_), "\\u{:04x}", byte);
       } else if (const unsigned code = length > 1 ? steering_code(rest.substr(0, length)) : 0; code != 0) {
-        fmt::format_to(std::back_inserter(out_), "\\u{:04x}", code);
+        put_escaped(code);
       } else {
         out_ += rest.substr(0, length);
       }

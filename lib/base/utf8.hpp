@@ -35,17 +35,23 @@ inline std::size_t utf8_length(std::string_view text) noexcept {
   return length;
 }
 
-/// The code of a sequence that utf8_length() found, if it steers a terminal or reorders the text around it: C1
-/// controls, marks of direction, characters of no width, separators of lines. 0: it does not.
+/// The code of a sequence that utf8_length() found, if it steers a terminal, reorders the text around it or hides: C1
+/// controls, marks of direction, characters that show nothing, separators of lines. 0: it does not.
+/// daemon/printable.cpp and the Python package have the same ones.
 inline unsigned steering_code(std::string_view sequence) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
   unsigned code = 0;
   if (sequence.size() == 2) code = (byte(0) & 0x1fu) << 6 | (byte(1) & 0x3fu);
   if (sequence.size() == 3) code = (byte(0) & 0x0fu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu);
-  const auto within = [code](unsigned first, unsigned last) { return first <= code && code <= last; };
-  const bool steers =
-      within(0x80, 0x9f) || code == 0x61c || within(0x200b, 0x200f) || within(0x2028, 0x202e) || within(0x2066, 0x2069);
-  return steers ? code : 0;
+  if (sequence.size() == 4)
+    code = (byte(0) & 0x07u) << 18 | (byte(1) & 0x3fu) << 12 | (byte(2) & 0x3fu) << 6 | (byte(3) & 0x3fu);
+  constexpr unsigned kRanges[][2] = {{0x80, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},    {0x115f, 0x1160},
+                                     {0x17b4, 0x17b5}, {0x180e, 0x180e}, {0x200b, 0x200f},  {0x2028, 0x202e},
+                                     {0x2060, 0x206f}, {0x3164, 0x3164}, {0xfe00, 0xfe0f},  {0xfeff, 0xfeff},
+                                     {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0xe0000, 0xe0fff}};
+  for (const auto& [first, last] : kRanges)
+    if (first <= code && code <= last) return code;
+  return 0;
 }
 
 }  // namespace tracer::internal

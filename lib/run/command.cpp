@@ -45,7 +45,15 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 }
 
 /// What names places of the caller, which another user must not take for his own.
-constexpr std::string_view kOfUser[] = {"HOME=", "SHELL=", "MAIL=", "XDG_RUNTIME_DIR=", "DBUS_SESSION_BUS_ADDRESS="};
+constexpr std::string_view kOfUser[] = {"HOME=",
+                                        "SHELL=",
+                                        "MAIL=",
+                                        "DBUS_SESSION_BUS_ADDRESS=",
+                                        "XDG_RUNTIME_DIR=",
+                                        "XDG_CONFIG_HOME=",
+                                        "XDG_CACHE_HOME=",
+                                        "XDG_DATA_HOME=",
+                                        "XDG_STATE_HOME="};
 
 /// The environment of the command, with the names of the user to run as.
 std::vector<std::string> environment_of(const CommandOptions& options) {

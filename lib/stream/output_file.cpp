@@ -14,7 +14,10 @@ namespace tracer::internal {
 
 OutputFile::OutputFile(const std::filesystem::path& file)
     : fd_(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600)), name_(file.string()) {
-  if (fd_) return;
+  if (fd_) {
+    see_whose_it_is();
+    return;
+  }
   const int error_number = errno;
   throw Error({ErrorCode::kFileUnwritable,
                error_number,
@@ -23,10 +26,21 @@ OutputFile::OutputFile(const std::filesystem::path& file)
                {}});
 }
 
-OutputFile::OutputFile(int file_descriptor, std::string name) : fd_(file_descriptor), name_(std::move(name)) {}
+OutputFile::OutputFile(int file_descriptor, std::string name) : fd_(file_descriptor), name_(std::move(name)) {
+  see_whose_it_is();
+}
+
+void OutputFile::see_whose_it_is() noexcept {
+  struct stat opened {};
+  struct stat named {};
+  alone_ = ::fstat(fd_.get(), &opened) == 0 && S_ISREG(opened.st_mode) && ::lstat(name_.c_str(), &named) == 0 &&
+           named.st_dev == opened.st_dev && named.st_ino == opened.st_ino &&
+           (::fcntl(fd_.get(), F_GETFL) & O_APPEND) != 0;
+}
 
 void OutputFile::write(std::span<const std::byte> bytes) noexcept {
-  look_at_file();
+  look_at_file(0);
+  const std::size_t all = bytes.size();
   while (good() && !bytes.empty()) {
     const ssize_t put = ::write(fd_.get(), bytes.data(), bytes.size());
     if (put > 0) {
@@ -39,24 +53,28 @@ void OutputFile::write(std::span<const std::byte> bytes) noexcept {
       fail(put == 0 ? ENOSPC : errno);
     }
   }
-  look_at_file();
+  look_at_file(all - bytes.size());
 }
 
-void OutputFile::look_at_file() noexcept {
+void OutputFile::look_at_file(std::size_t put) noexcept {
   struct stat now {};
   if (::fstat(fd_.get(), &now) != 0 || !S_ISREG(now.st_mode)) return;
+  Meddled found = Meddled::kNo;
   if (linked_ && now.st_nlink == 0) {
-    meddled_.store(Meddled::kRemoved, std::memory_order_relaxed);
-  } else if (now.st_size < size_) {
-    meddled_.store(Meddled::kCut, std::memory_order_relaxed);
+    found = Meddled::kRemoved;
+  } else if (size_ && now.st_size < *size_) {
+    found = Meddled::kCut;
+  } else if (alone_ && size_ && now.st_size != *size_ + static_cast<off_t>(put)) {
+    found = Meddled::kWritten;
   }
+  if (found != Meddled::kNo) meddled_.store(found, std::memory_order_relaxed);
   size_ = now.st_size;
   linked_ = now.st_nlink != 0;
 }
 
 void OutputFile::replace(UniqueFd file) noexcept {
   fd_ = std::move(file);
-  size_ = 0;
+  size_.reset();
   linked_ = false;
 }
 
@@ -67,17 +85,28 @@ void OutputFile::fail(int error_number) noexcept {
   error_number_.compare_exchange_strong(none, error_number, std::memory_order_relaxed);
 }
 
+Problem OutputFile::what_others_did() const {
+  const char* done = "removed";
+  const char* fix = "what was in it is gone: write to a folder that others don't change";
+  switch (meddled_.load(std::memory_order_relaxed)) {
+    case Meddled::kCut: done = "cut"; break;
+    case Meddled::kWritten:
+      done = "written to";
+      fix = "what was in it may be gone, and not all is tracer's: write to a file that others don't write";
+      break;
+    default: break;
+  }
+  return {ErrorCode::kFileUnwritable,
+          0,
+          fmt::format("{} was {} by another program while it was written", name_, done),
+          fix,
+          {}};
+}
+
 std::optional<Problem> OutputFile::problem() const {
   const int error_number = error_number_.load(std::memory_order_relaxed);
-  const Meddled meddled = meddled_.load(std::memory_order_relaxed);
-  if (error_number == 0 && meddled == Meddled::kNo) return std::nullopt;
-  if (error_number == 0)
-    return Problem{ErrorCode::kFileUnwritable,
-                   0,
-                   fmt::format("{} was {} by another program while it was written", name_,
-                               meddled == Meddled::kCut ? "cut" : "removed"),
-                   "what was in it is gone: write to a folder that others don't change",
-                   {}};
+  if (error_number == 0 && meddled_.load(std::memory_order_relaxed) == Meddled::kNo) return std::nullopt;
+  if (error_number == 0) return what_others_did();
   return Problem{error_number == ENOMEM ? ErrorCode::kNoMemory : ErrorCode::kFileUnwritable,
                  error_number,
                  fmt::format("writing {} stopped early", name_),

@@ -35,14 +35,20 @@ class OutputFile {
   std::optional<Problem> problem() const;
 
  private:
-  enum class Meddled { kNo, kCut, kRemoved };
-  void look_at_file() noexcept;
+  enum class Meddled { kNo, kCut, kRemoved, kWritten };
+  void see_whose_it_is() noexcept;
+  /// `put`: what was written since the last look.
+  void look_at_file(std::size_t put) noexcept;
   void fail(int error_number) noexcept;
+  Problem what_others_did() const;
 
   UniqueFd fd_;
   std::string name_;
-  off_t size_ = 0;       ///< When it was last looked at.
-  bool linked_ = false;  ///< It had a name then.
+  /// A regular file, opened by its name to be appended to: nobody else should write to it. What was inherited, such as
+  /// standard output, others may share.
+  bool alone_ = false;
+  std::optional<off_t> size_;  ///< When it was last looked at.
+  bool linked_ = false;        ///< It had a name then.
   std::atomic<int> error_number_ = 0;
   std::atomic<Meddled> meddled_ = Meddled::kNo;
 };

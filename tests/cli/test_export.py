@@ -64,6 +64,39 @@ class Exports(support.TestCase):
         self.assertEqual(rows[0]["max_vms"], "NA")
         self.assertGreater(float(rows[0]["s"]), 0)
 
+    def test_root_follows_no_link_that_somebody_may_have_planted(self):
+        recording = self.record()
+        precious, folder, elsewhere = self.path("precious"), self.path("benchmarks"), self.path("elsewhere")
+        pathlib.Path(precious).write_text("precious")
+        for path in (folder, elsewhere):
+            os.mkdir(path)
+
+        def plant(target, link):
+            os.symlink(target, link)
+            os.chown(link, support.NOBODY, support.NOBODY, follow_symlinks=False)
+
+        plant(precious, self.path("trace"))
+        plant(precious, folder + "/COUNT_ab.tsv")
+        plant(self.path("new"), folder + "/COUNT_cd.tsv")
+        plant(elsewhere, self.path("folder"))
+        for words in (("--trace", self.path("trace")), ("--benchmark", folder), ("--benchmark", self.path("folder"))):
+            with self.subTest(words=words):
+                self.assert_fails(self.tracerd("export", *words, recording), 1, "TRC114")
+        self.assertEqual(support.text_of(precious), "precious")
+        self.assertEqual((os.listdir(elsewhere), os.path.exists(self.path("new"))), ([], False))
+        for link in ("trace", "folder"):
+            os.chown(self.path(link), 0, 0, follow_symlinks=False)
+        self.assertEqual(self.tracerd("export", "--trace", self.path("trace"), "--benchmark", self.path("folder"),
+                                      recording).returncode, 0)
+        self.assertTrue(support.text_of(precious).startswith("task_id"))
+        self.assertEqual(len(os.listdir(elsewhere)), 3)
+
+    def test_an_older_file_is_replaced_whole(self):
+        recording = self.record()
+        pathlib.Path(self.path("trace")).write_text("x" * 100_000)
+        self.assertEqual(self.tracerd("export", "--trace", self.path("trace"), recording).returncode, 0)
+        self.assertEqual(support.text_of(self.path("trace")), self.tracerd("export", "--trace", "-", recording).stdout)
+
     def test_wrong_words_and_places(self):
         recording = self.record()
         self.assert_fails(self.tracerd("export", recording), 2, "what to write is missing")

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import stat
+import subprocess
 
 import support
 from support import PYTHON, of_kind, parse_lines, text_of
@@ -73,9 +74,9 @@ class Limits(support.TestCase):
 class Meddling(support.TestCase):
     """The command does something to the file that its own events go to."""
 
-    def run_meddling(self, option, shell):
+    def run_meddling(self, option, shell, after="sleep 4"):
         return self.tracerd("run", option, self.path("out"), "--", "sh", "-c",
-                            f"/bin/true; sleep 4; {shell}; /bin/true; sleep 4")
+                            f"/bin/true; sleep 4; {shell}; /bin/true; {after}")
 
     def test_json_that_was_cut_goes_on_without_a_hole_and_it_is_reported(self):
         result = self.run_meddling("--json", f": > {self.path('out')}")
@@ -89,6 +90,57 @@ class Meddling(support.TestCase):
         self.assertIn("TRC114", result.stderr)
         self.assertIn("was removed", result.stderr)
         self.assertIn("complete", result.stderr)
+
+    def test_one_that_was_moved_or_replaced_is(self):
+        out, other = self.path("out"), self.path("other")
+        # Where only root may look.
+        os.chmod(self.folder, 0o700)
+        for shell in (f"mv {out} {other}", f"ln {out} {other}; rm {out}", f"cp {out} {other}; mv {other} {out}",
+                      f"mv {out} {other}; ln -s /dev/null {out}"):
+            with self.subTest(shell=shell):
+                result = self.tracerd("run", "--record", out, "--", "sh", "-c", shell)
+                self.assertIn("TRC114", result.stderr)
+                self.assertRegex(result.stderr, "was (moved or replaced|removed) by another program")
+                for path in (out, other):
+                    if os.path.lexists(path):
+                        os.unlink(path)
+
+    def test_so_is_one_that_was_cut_and_filled_beyond_its_old_size_or_added_to(self):
+        for shell in (f"head -c 1000000 /dev/zero > {self.path('out')}", f"echo '{{}}' >> {self.path('out')}"):
+            for option in ("--record", "--json"):
+                with self.subTest(shell=shell, option=option):
+                    self.assertIn("was written to by another program",
+                                  self.run_meddling(option, shell, after="true").stderr)
+
+    def test_a_link_that_leads_to_it_is_as_good_as_its_name(self):
+        out, other = self.path("out"), self.path("other")
+        result = self.tracerd("run", "--record", out, "--", "sh", "-c", f"mv {out} {other}; ln -s {other} {out}")
+        self.assertNotIn("TRC114", result.stderr)
+        self.assertEqual(self.dump(self.path("out"))[-1]["kind"], "session_end")
+
+    def test_a_moved_folder_is_said_and_a_new_mode_or_owner_is_not(self):
+        os.mkdir(self.path("folder"))
+        for shell, said in (("chmod 640 folder/out; chown 1 folder/out; touch folder/out", False),
+                            ("mv folder other", True)):
+            with self.subTest(shell=shell):
+                result = self.tracerd("run", "--record", "folder/out", "--", "sh", "-c", shell, cwd=self.folder)
+                self.assertEqual("was moved or replaced" in result.stderr, said, result.stderr)
+
+    def test_who_shares_standard_output_with_its_command_hears_of_nothing(self):
+        with open(self.path("out"), "ab") as file:
+            result = subprocess.run([support.TRACERD, "run", "--json", "-", "--", "sh", "-c",
+                                     "echo text; sleep 2; echo text"],
+                                    stdout=file, stderr=subprocess.PIPE, text=True, check=True)
+        self.assertNotIn("TRC114", result.stderr)
+
+    def test_names_that_tracerd_itself_gives_are_no_meddling(self):
+        result = self.tracerd("run", "--record", self.path("r"), "--json", self.path("j"), "--max-size", "1MiB",
+                              "--rotate", "9", "--", PYTHON, "-c", SPAWN_LONG, "400")
+        self.assertNotIn("TRC114", result.stderr)
+        self.assertTrue(os.path.exists(self.path("j.1")))
+        result = self.tracerd("run", "--json", self.path("k"), "--max-size", "1MiB", "--rotate", "9", "--", PYTHON,
+                              "-c", SPAWN_LONG + f"import os; os.rename({self.path('k')!r}, {self.path('x')!r})", "400")
+        self.assertIn("was moved or replaced", result.stderr)
 
     def test_a_file_that_nobody_touched_is_not(self):
         result = self.tracerd("run", "--record", self.path("out"), "--", "true")

@@ -51,11 +51,15 @@ class Users(support.TestCase):
             self.assert_fails(result, 125, "TRC122")
 
     def test_who_has_no_home_gets_none_of_root_s(self):
-        environment = dict(os.environ, HOME="/root", SHELL="/bin/bash", XDG_RUNTIME_DIR="/run/user/0", MAIL="/var/mail/root")
+        places = {"HOME", "SHELL", "MAIL", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME",
+                  "XDG_STATE_HOME", "DBUS_SESSION_BUS_ADDRESS"}
+        environment = os.environ | dict.fromkeys(places, "/root/x")
         result = self.tracerd("run", "--user", "54321", "--", "env", env=environment)
         names = {line.split("=")[0] for line in result.stdout.splitlines()}
         self.assertIn("PATH", names)
-        self.assertEqual(names & {"HOME", "SHELL", "XDG_RUNTIME_DIR", "MAIL"}, set())
+        self.assertEqual(names & places, set())
+        kept = self.tracerd("run", "--user", "root", "--", "env", env=environment).stdout
+        self.assertIn("XDG_CONFIG_HOME=/root/x\n", kept)
 
     def test_under_sudo_a_folder_of_root_is_not_written_to(self):
         environment = dict(os.environ, SUDO_UID=str(NOBODY), SUDO_GID=str(NOBODY))
@@ -88,6 +92,29 @@ class Threads(support.TestCase):
             self.assertEqual(status["NoNewPrivs"], "1")
         tracer.send_signal(signal.SIGINT)
         self.assertEqual(tracer.wait(), 0)
+
+
+class Helper(support.TestCase):
+    """The small process that names the files of --rotate."""
+
+    def test_it_has_the_rights_of_the_caller_of_sudo_or_no_capability_but_that_over_files(self):
+        folder = self.folder_of_nobody()
+        for environment, uid, capabilities in (({"SUDO_UID": str(NOBODY)}, NOBODY, 0), ({}, 0, 1 << 1)):
+            with self.subTest(uid=uid):
+                tracer = self.start(TRACERD, "watch", "--host", "--record", os.path.join(folder, str(uid)), "--max-size", "1MiB",
+                                    "--rotate", "1", env=os.environ | environment, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                wait_until(lambda tracer=tracer: "NoNewPrivs:\t1" in text_of(f"/proc/{tracer.pid}/status"), "watching")
+                helper, = text_of(f"/proc/{tracer.pid}/task/{tracer.pid}/children").split()
+                status = dict(line.split(":\t", 1) for line in text_of(f"/proc/{helper}/status").splitlines())
+                self.assertEqual(status["Uid"].split(), [str(uid)] * 4)
+                self.assertEqual({name: int(status[name], 16) for name in ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb")},
+                                 dict.fromkeys(("CapPrm", "CapEff", "CapBnd"), capabilities)
+                                 | dict.fromkeys(("CapInh", "CapAmb"), 0))
+                self.assertEqual(status["NoNewPrivs"], "1")
+                tracer.send_signal(signal.SIGINT)
+                self.assertEqual(tracer.wait(), 0)
+                self.assertFalse(support.alive(helper))
 
 
 class Priority(support.TestCase):
@@ -220,6 +247,15 @@ class WithoutPrivileges(support.TestCase):
         self.assertEqual(status["Uid"].split(), [str(NOBODY)] * 4)
         self.assertEqual((int(status["CapPrm"], 16), int(status["CapBnd"], 16)), (0, 0))
         self.assertEqual(os.stat(os.path.join(folder, "trace")).st_uid, NOBODY)
+
+    def test_dump_with_explanations_goes_on_as_the_caller_of_sudo_or_with_no_capability_but_that_over_files(self):
+        for environment, uid, capabilities in (({"SUDO_UID": str(NOBODY)}, NOBODY, 0), ({}, 0, 1 << 1)):
+            status = self.status_while_it_reads("dump", "--explain", self.path("pipe"), env=os.environ | environment)
+            self.assertEqual(status["Uid"].split(), [str(uid)] * 4)
+            self.assertEqual((int(status["CapPrm"], 16), int(status["CapEff"], 16), int(status["CapBnd"], 16)),
+                             (capabilities,) * 3)
+            self.assertEqual((int(status["CapInh"], 16), int(status["CapAmb"], 16)), (0, 0))
+            os.unlink(self.path("pipe"))
 
     def test_export_as_root_itself_keeps_no_capability_but_that_over_files(self):
         status = self.status_while_it_reads("export", "--trace", self.path("trace"), self.path("pipe"))

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What reaches a terminal, and what the command can do to its tracer through the one they share."""
 
+import ast
+import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import termios
+import threading
 import time
 
 import support
@@ -44,6 +48,28 @@ class Text(support.TestCase):
         shutil.copy("/bin/false", program)
         self.assert_steers_nothing(self.tracerd("run", "--", program, STEERING).stderr)
 
+    def test_what_hides_is_the_same_in_tables_in_json_and_in_the_python_package(self):
+        package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bindings/python/tracer/_format.py")
+        with open(package, encoding="utf-8") as file:
+            pattern, = [node.value.args[0].value for node in ast.parse(file.read()).body
+                        if isinstance(node, ast.Assign) and node.targets[0].id == "_HIDDEN"]
+        characters = [chr(code) for code in range(0x80, 0x110000) if not 0xd800 <= code < 0xe000]
+        hidden = [character for character in characters if re.match(pattern, character)]
+        # Beside each of them, what is shown.
+        shown = sorted({chr(ord(character) + step) for character in hidden for step in (-1, 1)} - set(hidden) - {"\x7f"})
+        self.assertGreater(len(hidden), 4000)
+        for some in (hidden, shown):
+            message = self.tracerd("run", "--", "a".join(some), env=os.environ | {"LC_ALL": "C.UTF-8"}).stderr
+            # One for each byte.
+            wanted = ["?" * len(character.encode()) for character in some] if some is hidden else some
+            self.assertEqual(message.split(": ")[1], "a".join(wanted))
+        self.tracerd("run", "--record", self.path("r"), "--", "/bin/true", *hidden, *shown)
+        dumped = self.tracerd("dump", self.path("r")).stdout
+        self.assertEqual(set(dumped) & set(hidden), set())
+        argv = of_kind(parse_lines(dumped), "process_exit")[0]["argv"]
+        self.assertTrue(any(character in "".join(argv) for character in hidden))
+        self.assertTrue(any(character in dumped for character in shown))
+
     def test_names_of_files_in_messages(self):
         name = self.path("e\x1b]0;pwn\x07" + STEERING)
         with open(name, "wb") as file:
@@ -75,6 +101,45 @@ class Stopped(support.TestCase):
         self.assertEqual(len(of_kind(parse_lines(text_of(json)), "process_exit")), 51)
         os.kill(terminal.pid, signal.SIGTERM)
         self.assertEqual(terminal.exit_status(), 0)
+
+    TOGGLE = """
+import os, random, sys, termios, time
+until = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < until:
+    termios.tcflow(0, termios.TCOON)
+    time.sleep(random.random() / 500)
+    termios.tcflow(0, termios.TCOOFF)
+open(sys.argv[2], 'w')
+time.sleep(600)
+"""
+
+    def test_one_that_is_stopped_between_a_look_and_a_write_stops_nothing(self):
+        for fill in ("", "os.set_blocking(1, False)\ntry: os.write(1, b'x' * 100000)\nexcept OSError: pass\n"):
+            json, toggled = self.path("json" + fill[:1]), self.path("toggled" + fill[:1])
+            script = self.TOGGLE.replace("    termios.tcflow(0, termios.TCOON)\n", "    termios.tcflow(0, termios.TCOON)\n"
+                                         + "".join(f"    {line}\n" for line in fill.splitlines()))
+            terminal = Terminal(self, TRACERD, "run", "--interval", "100", "--json", json, "--", PYTHON, "-c", script, "8",
+                                toggled)
+            threading.Thread(target=self.swallow, args=(terminal.fd,), daemon=True).start()
+            wait_until(lambda toggled=toggled: os.path.exists(toggled), "it has toggled for long")
+            os.kill(terminal.pid, signal.SIGTERM)
+            begin = time.monotonic()
+            wait_until(lambda pid=terminal.pid: os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) or
+                       (time.monotonic() - begin > 2 and os.kill(pid, signal.SIGTERM)), "the tracer's end")
+            self.assertEqual(terminal.exit_status(), 128 + signal.SIGTERM)
+            self.assertIn('"session_end"', text_of(json))
+
+    @staticmethod
+    def swallow(fd):
+        with contextlib.suppress(OSError):
+            while os.read(fd, 65536):
+                pass
+
+    def test_what_is_inherited_stays_blocking(self):
+        code = "import fcntl; print(fcntl.fcntl(2, fcntl.F_GETFL) & 0o4000)"
+        terminal = Terminal(self, TRACERD, "run", "--no-live", "--", PYTHON, "-c", code)
+        terminal.read_until("nothing lost")
+        self.assertEqual(terminal.text.splitlines()[0], "0")
 
     def test_the_table_comes_when_the_terminal_goes_on(self):
         terminal = Terminal(self, TRACERD, "run", "--no-live", "--", PYTHON, "-c", self.STOP)

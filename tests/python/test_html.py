@@ -232,6 +232,30 @@ class Command(TestCase):
         self.assertNotEqual(after.st_ino, before)
         self.assertEqual(stat.S_IMODE(after.st_mode), 0o640)
 
+    def test_a_new_page_is_for_its_owner_only(self):
+        for words, page in (((), "made.html"), (("--text", "-o", self.path("text")), "text")):
+            self.assertEqual(self.tracer("report", self.made_up(10), *words, umask=0o022).returncode, 0)
+            self.assertEqual(stat.S_IMODE(os.stat(self.path(page)).st_mode), 0o600)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root must not follow links of others")
+    def test_root_follows_no_link_that_somebody_may_have_planted(self):
+        with open(self.path("precious"), "w", encoding="ascii") as file:
+            file.write("precious")
+        os.mkfifo(self.path("pipe"))
+        for target in ("precious", "pipe", "nothing"):
+            with self.subTest(target=target):
+                link = self.path("to-" + target)
+                os.symlink(self.path(target), link)
+                os.chown(link, 65534, 65534, follow_symlinks=False)
+                result = self.tracer("report", self.made_up(10), "-o", link)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(b"TRC114", result.stderr)
+        with open(self.path("precious"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "precious")
+        self.assertFalse(os.path.exists(self.path("nothing")))
+        os.chown(self.path("to-precious"), 0, 0, follow_symlinks=False)
+        self.assertEqual(self.tracer("report", self.made_up(10), "-o", self.path("to-precious")).returncode, 0)
+
     def test_an_error_leaves_an_older_page_as_it_is(self):
         page, bad = self.path("report.html"), self.path("bad.tracer")
         for path, content in ((page, "old"), (bad, "no recording at all")):

@@ -3,6 +3,7 @@
 
 import asyncio
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -225,6 +226,17 @@ class Recordings(TempDir):
         self.assertEqual([event for event in recording if event.kind == "process_exit"], list(exits(s)))
         self.assertFalse(recording.damage)
         self.assertEqual(recording.host, s.host)
+
+    def test_it_is_for_its_owner_only_but_an_older_file_keeps_its_mode(self):
+        path, older = self.folder / "run.tracer", self.folder / "older.tracer"
+        older.touch()
+        older.chmod(0o640)
+        before = os.umask(0o022)
+        self.addCleanup(os.umask, before)
+        for each, mode in ((path, 0o600), (older, 0o640)):
+            with tracer.session(record=each):
+                pass
+            self.assertEqual(stat.S_IMODE(each.stat().st_mode), mode)
 
     def test_an_older_file_is_replaced(self):
         path = self.folder / "run.tracer"

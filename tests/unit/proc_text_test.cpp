@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -25,6 +27,49 @@ TextRecord text_of(pid_t pid) {
   const auto stat = read_proc_stat(pid);
   REQUIRE(stat.has_value());
   return proc_text(static_cast<std::uint32_t>(pid), stat->started_from_ns, Hierarchy::kV2);
+}
+
+/// Where they lie in memory.
+std::pair<std::uintptr_t, std::uintptr_t> own_arguments() {
+  const auto text = read_small_file("/proc/self/stat");
+  std::istringstream fields(text->substr(text->rfind(')') + 1));
+  std::string field;
+  for (int number = 3; number <= 48; ++number) fields >> field;
+  std::uintptr_t end = 0;
+  fields >> end;
+  return {std::stoull(field), end};
+}
+
+/// Where an argument ended, too: the kernel reads on to the first end that it finds.
+void overwrite(std::uintptr_t begin, std::uintptr_t end) {
+  for (std::uintptr_t at = begin; at < end; ++at)
+    if (char& byte = *reinterpret_cast<char*>(at); byte == 0) byte = 'X';
+}
+
+constexpr int kUnknown = 100;
+
+/// Of a child that becomes what it is to be, and stops.
+template <class Become>
+int words_seen_by_nobody(Become become) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    become();
+    ::_exit(1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, WUNTRACED);
+  REQUIRE(WIFSTOPPED(status));
+  const pid_t observer = ::fork();
+  if (observer == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(kUnknown + 1);
+    const TextRecord record = text_of(pid);
+    ::_exit(record.text.argv ? static_cast<int>(record.text.argv->size()) : kUnknown);
+  }
+  ::waitpid(observer, &status, 0);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  return WEXITSTATUS(status);
 }
 
 }  // namespace
@@ -61,17 +106,10 @@ TEST_CASE("the words of another process that has come to the same pid are not ta
 TEST_CASE("of a process that has overwritten the end of its arguments, the environment is none of them") {
   const auto stat = read_proc_stat(::getpid());
   REQUIRE(stat.has_value());
-  const auto text = read_small_file("/proc/self/stat");
-  std::istringstream fields(text->substr(text->rfind(')') + 1));
-  std::string field;
-  for (int number = 3; number <= 48; ++number) fields >> field;
-  std::uintptr_t end = 0;
-  fields >> end;
+  const auto [begin, end] = own_arguments();
   const pid_t pid = ::fork();
   if (pid == 0) {
-    // Where an argument ended, too: the kernel reads on to the first end that it finds.
-    for (std::uintptr_t at = std::stoull(field); at < end; ++at)
-      if (char& byte = *reinterpret_cast<char*>(at); byte == 0) byte = 'X';
+    overwrite(begin, end);
     ::raise(SIGSTOP);
     ::_exit(0);
   }
@@ -85,6 +123,22 @@ TEST_CASE("of a process that has overwritten the end of its arguments, the envir
   for (const std::string& word : *record.text.argv) bytes += word.size() + 1;
   CHECK(bytes <= stat->arguments_bytes + 1);
   CHECK(record.text.argv->back().back() == 'X');
+}
+
+TEST_CASE("where the arguments' bounds are hidden, one word may have run on into the environment and is not taken") {
+  if (::geteuid() != 0) return;  // Who watches is another user than who is watched.
+  CHECK(words_seen_by_nobody([] { ::execl("/bin/sh", "sh", "-c", "kill -STOP $$; :", nullptr); }) == 3);
+  CHECK(words_seen_by_nobody([] {
+          int ends[2];
+          constexpr std::string_view kScript = "kill -STOP $$\n";
+          if (::pipe(ends) != 0 || ::dup2(ends[0], STDIN_FILENO) < 0) return;
+          if (::write(ends[1], kScript.data(), kScript.size()) > 0) ::execl("/bin/sh", "sh", nullptr);
+        }) == kUnknown);
+  const auto [begin, end] = own_arguments();
+  CHECK(words_seen_by_nobody([begin = begin, end = end] {
+          overwrite(begin, end);
+          ::raise(SIGSTOP);
+        }) == kUnknown);
 }
 
 TEST_CASE("a long command line is cut in the middle") {

@@ -7,6 +7,7 @@ import argparse
 import errno
 import os
 import signal
+import stat
 import sys
 import tempfile
 from typing import TYPE_CHECKING, NoReturn
@@ -46,15 +47,20 @@ def _write(path: str, page: bytes) -> None:
     """Whole or not at all: who opens it meanwhile sees the older page."""
     temporary = None
     try:
+        follows = _is_link_to_follow(path)
         if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as device:  # a pipe or a device can't be replaced
+            # A pipe or a device can't be replaced.
+            flags = os.O_WRONLY | os.O_CLOEXEC | (0 if follows else os.O_NOFOLLOW)
+            with open(os.open(path, flags), "wb") as device:
                 device.write(page)
             return
-        target = os.path.realpath(path)
-        descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".tracer-", suffix=".html")
+        target = os.path.realpath(path) if follows else path
+        descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(target) or ".", prefix=".tracer-", suffix=".html")
         with open(descriptor, "wb") as file:
             file.write(page)
-        os.chmod(temporary, os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~_umask())
+        # A new one is for its owner only, as what it shows: names and arguments of others.
+        if os.path.exists(target):
+            os.chmod(temporary, os.stat(target).st_mode & 0o777)
         os.replace(temporary, target)
         temporary = None
     except OSError as error:
@@ -70,10 +76,15 @@ def _unwritten(name: str, error: OSError, fix: str) -> TracerError:
     return RecordingError.of("TRC114", error.errno, f"can't write {name}: {os.strerror(error.errno or 0)}", fix)
 
 
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+def _is_link_to_follow(path: str) -> bool:
+    """Root follows no link of somebody else, who could have any file of root's be replaced."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    if stat.S_ISLNK(found.st_mode) and os.geteuid() == 0 and found.st_uid != 0:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return stat.S_ISLNK(found.st_mode)
 
 
 def _to_stdout(data: bytes) -> None:

@@ -40,7 +40,7 @@ class Spool:
 
     def _open(self, path: str | bytes | os.PathLike[str]) -> None:
         try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             self._made = path
             return
         except FileExistsError:

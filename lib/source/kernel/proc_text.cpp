@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -65,6 +66,21 @@ bool knows_cgroup_paths() noexcept {
   return knows;
 }
 
+namespace {
+
+/// Where a process has overwritten the end of its arguments, the kernel goes on into its environment, to the first byte
+/// that is 0. False: that can't be told. How long the arguments are is hidden from who may not trace the process.
+bool leave_environment_out(std::string& argv, std::uint64_t arguments_bytes) {
+  if (arguments_bytes != 0) {
+    argv.resize(std::min<std::uint64_t>(argv.size(), arguments_bytes));
+    return true;
+  }
+  const std::size_t first_end = argv.find('\0');
+  return argv.empty() || (first_end != std::string::npos && first_end + 1 < argv.size());
+}
+
+}  // namespace
+
 TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierarchy) {
   const std::string folder = fmt::format("/proc/{}", pid);
   TextRecord nothing;
@@ -81,9 +97,8 @@ TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierar
   // It lives still, so that all this was its own: a pid comes again.
   const auto stat = read_proc_stat(static_cast<pid_t>(pid));
   if (!stat || start_ns < stat->started_from_ns || start_ns > stat->started_until_ns) return nothing;
+  if (argv && !leave_environment_out(*argv, stat->arguments_bytes)) argv.reset();
   if (argv) {
-    // Where a process has overwritten the end of its arguments, the kernel goes on into its environment.
-    if (stat->arguments_bytes != 0 && argv->size() > stat->arguments_bytes) argv->resize(stat->arguments_bytes);
     const std::uint64_t total = argv->size();
     if (total > TRACER_ARGV_HEAD_BYTES + TRACER_ARGV_TAIL_BYTES)
       argv->erase(TRACER_ARGV_HEAD_BYTES, total - TRACER_ARGV_HEAD_BYTES - TRACER_ARGV_TAIL_BYTES);
