@@ -96,7 +96,7 @@ class TRACER_EXPORT Summary {
   static constexpr std::size_t kMaxFailures = 100;  ///< Different ones.
   static constexpr std::size_t kMostProcesses = 200;
   static constexpr std::size_t kMostTools = 4096;      ///< Told apart, also in each task.
-  static constexpr std::size_t kMostToolRows = 65536;  ///< In all of the tree: three in each task.
+  static constexpr std::size_t kMostToolRows = 32768;  ///< In all of the tree: more than one in each task.
   static constexpr std::size_t kMostRuns = 4096;       ///< Told apart: a year's worth of a busy host.
   static constexpr std::size_t kMostSteps = 16384;     ///< Of all runs together; those with the same name have one row.
   /// Of all runs together, with what is in a run or step, but in no task; those after them are one of their step.

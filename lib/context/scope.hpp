@@ -91,7 +91,7 @@ class KeptScopes {
   }
 
  private:
-  static constexpr std::size_t kMost = 16384;
+  static constexpr std::size_t kMost = 8192;
   std::deque<std::shared_ptr<Scope>> kept_;  ///< The newest last.
 };
 
