@@ -40,7 +40,9 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 		if (keep_ledgers && !origin->ledger_lost && !(origin->flags & TRACER_FLAG_EXCLUDED)) {
 			__u64 now_ns = bpf_ktime_get_boot_ns();
 			split_ledger(origin, parent, now_ns);
-			inherit_limit(begin_ledger(origin, child, now_ns, 0, PROGRAM_FORK), child, parent);
+			/* Counted once for the process, whatever else would have found no room. */
+			if (!origin->ledger_lost)
+				inherit_limit(begin_ledger(origin, child, now_ns, 0, PROGRAM_FORK), child, parent);
 		}
 		if (needs_sums(origin))
 			add_sums(origin, pid, NULL, PROGRAM_FORK);

@@ -70,7 +70,8 @@ int living_tasks(struct bpf_iter__task *context)
 		if (!process)
 			return 0;
 		adopted = true;
-		process->untold = 1;
+		/* Of one that is excluded from the first, user space has nothing to hear. */
+		process->untold = action == TRACER_RULE_INCLUDE;
 	}
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		return 0;

@@ -141,8 +141,8 @@ int BPF_PROG(waits_waking, struct task_struct *woken)
 		return 0;
 	}
 	struct task_struct *waker = (void *)bpf_get_current_task();
-	thread->waker = own_pid_namespace ? number_shown(BPF_CORE_READ(waker, group_leader)) :
-					    bpf_get_current_pid_tgid() >> 32;
+	thread->waker =
+		own_pid_namespace ? number_shown(BPF_CORE_READ(waker, group_leader)) : bpf_get_current_pid_tgid() >> 32;
 	return 0;
 }
 

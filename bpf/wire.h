@@ -266,7 +266,7 @@ struct tracer_context_totals {
 #define TRACER_LOSS_PROCESS_TABLE 4 /* a process that could not be tracked */
 #define TRACER_LOSS_THREAD_TABLE 5  /* a process whose ended threads could not be summed */
 #define TRACER_LOSS_CGROUP_TABLE 6  /* a new cgroup of a rule's subtree that could not be noted */
-#define TRACER_LOSS_LEDGER_TABLE 7  /* a thread whose waits could not be followed */
+#define TRACER_LOSS_LEDGER_TABLE 7  /* a process whose waits could not be followed */
 #define TRACER_LOSS_LABEL_TABLE 8   /* a new thread that could not be given the label of its maker */
 #define TRACER_LOSS_CAUSES 9
 
@@ -303,7 +303,7 @@ struct tracer_process {
 	__u8 has_sums;	  /* has an entry in ended_threads */
 	__u8 leader_dead; /* its first thread is */
 	__u8 ledger_lost; /* a thread of it was not followed, so its ledger would be short */
-	__u8 untold;	  /* taken in by an iterator whose record has not got through yet */
+	__u8 untold;	  /* taken in by an iterator, or excluded later: the record of it has not got through yet */
 	__u8 sums_lost;	  /* no entry in ended_threads was to be had: its accounts are not known */
 	__u8 reserved[2];
 	__u32 pid;    /* as records say it: in the session's pid namespace; its place is by the kernel's number */

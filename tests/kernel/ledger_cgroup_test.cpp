@@ -52,6 +52,32 @@ TEST_CASE("what a limit on CPU time holds back is throttled, as the cgroup itsel
   if (const auto ledger = expect::program_ledger(capture)) expect::throttled(*ledger, truth_ns);
 }
 
+TEST_CASE("a process with several threads is throttled while all that want a CPU are held back") {
+  for (const bool one_cpu : {true, false}) {
+    CAPTURE(one_cpu);
+    const auto cgroup = limited_cgroup();
+    if (!cgroup) return;
+    const char* burn = one_cpu ? "burn_by_two_on_one_cpu" : "burn_by_two";
+    const Capture capture = trace(truth::call("wait", {"in_cgroup", cgroup->procs(), burn, "100"}));
+    expect::sound(capture);
+    const std::uint64_t truth_ns = throttled_by(*cgroup);
+    CHECK(truth_ns >= 300 * expect::kMillisecond);
+    const tracer::ProcessLedger whole = capture.exit().account.process_ledger.value();
+    CAPTURE(truth_ns);
+    CAPTURE(whole.life_ns);
+    CAPTURE(whole.run_queue_ns);
+    REQUIRE(whole.throttled_ns.has_value());
+    // Beside others that want the CPU some of its queue counts as held back: what another of its threads has told.
+    const std::uint64_t most = truth_ns / 10 + expect::slack_ns(0);
+    CHECK(*whole.throttled_ns <= truth_ns + most);
+    // The cgroup counts each CPU, and the process is held back while no CPU is left to it.
+    if (one_cpu)
+      CHECK(*whole.throttled_ns + most >= truth_ns);
+    else
+      CHECK(*whole.throttled_ns >= whole.life_ns / 4);
+  }
+}
+
 TEST_CASE("a limit on a cgroup above throttles, too" * doctest::test_suite("native")) {
   const auto cgroup = limited_cgroup();
   if (!cgroup) return;

@@ -201,6 +201,23 @@ TEST_CASE("what has been on a CPU since before it was followed is counted there"
   }
 }
 
+TEST_CASE("a process with several threads is stopped while all of them are" *
+          doctest::test_suite("waits native essential")) {
+  const Capture capture = trace(truth::call("wait", {"stopped_crew", "300"}));
+  expect::sound(capture);
+  const std::uint64_t stopped = expect::told(capture).at(0);
+  REQUIRE(capture.other_exits().size() == 1);
+  const tracer::Account account = capture.other_exits().front().account;
+  const tracer::ProcessLedger whole = account.process_ledger.value();
+  CAPTURE(stopped);
+  CAPTURE(whole.run_queue_ns);
+  CHECK(whole.stopped_ns <= stopped + close_to(stopped));
+  CHECK(whole.stopped_ns + whole.run_queue_ns + close_to(stopped) >= stopped);
+  // Each of the two threads was.
+  const std::uint64_t both = 2 * stopped;
+  CHECK(distance(expect::known(account.ledger).stopped_ns, both) <= close_to(both) + account.ledger->run_queue_ns);
+}
+
 TEST_CASE("a process of one thread is what its thread is" * doctest::test_suite("waits")) {
   const Capture capture = trace(truth::call("wait", {"poll", "100"}));
   const tracer::Account account = capture.exit().account;

@@ -17,44 +17,16 @@
 #include <tracer/summary.hpp>
 
 #include "capture.hpp"
+#include "held.hpp"
 #include "truth.hpp"
 
 namespace {
 
 bool emulated() { return ::getenv("TRACER_EMULATED") != nullptr; }
 
-struct Held {
-  pid_t pid = -1;
-  int in = -1;
-  int out = -1;
-};
-
 /// A `hold` program that has burned its CPU time and now waits for release(); then it has that many children.
 Held start_held(const char* burn_us, const char* children = "0") {
-  int in[2];
-  int out[2];
-  REQUIRE(::pipe2(in, O_CLOEXEC) == 0);
-  REQUIRE(::pipe2(out, O_CLOEXEC) == 0);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::dup2(in[0], STDIN_FILENO);
-    ::dup2(out[1], STDOUT_FILENO);
-    truth::execute(truth::call("hold", {burn_us, children}));
-  }
-  ::close(in[0]);
-  ::close(out[1]);
-  char ready = 0;
-  REQUIRE(::read(out[0], &ready, 1) == 1);
-  return {pid, in[1], out[0]};
-}
-
-rusage release(const Held& held) {
-  REQUIRE(::write(held.in, "g", 1) == 1);
-  rusage usage{};
-  REQUIRE(::wait4(held.pid, nullptr, 0, &usage) == held.pid);
-  ::close(held.in);
-  ::close(held.out);
-  return usage;
+  return hold(truth::call("hold", {burn_us, children}));
 }
 
 }  // namespace

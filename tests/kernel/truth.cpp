@@ -279,6 +279,12 @@ int hold(const Arguments& a) {
   return a.size() > 1 ? many_spawns({a.at(1)}) : 0;
 }
 
+/// Then executes a program that ends at once.
+int hold_and_execute(const Arguments& a) {
+  if (hold(a) != 0) return 1;
+  execute(call("exit", {"0"}));
+}
+
 /// Has the kernel make a worker, lets it end, then burns, writes, and exits or executes.
 int io_uring_worker(const Arguments& a) {
   if (!make_kernel_worker(a.at(0) == "polling")) return 90;
@@ -329,6 +335,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"nap", nap},
       {"share_cpu", share_cpu},
       {"hold", hold},
+      {"hold_and_execute", hold_and_execute},
       {"io_uring_worker", io_uring_worker},
       {"dump_core", dump_core},
       {"wait", wait_for},
@@ -337,6 +344,9 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"scattered_crowd", scattered_crowd},
       {"exec_from_threads", exec_from_threads},
       {"pipe_waiters_apart", pipe_waiters_apart},
+      {"quiet_crowd", quiet_crowd},
+      {"threads_beyond_room", threads_beyond_room},
+      {"crews_beyond_room", crews_beyond_room},
   };
   return all;
 }

@@ -2,6 +2,7 @@
 #include "truth_rare.hpp"
 
 #include <linux/sched.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -51,6 +52,17 @@ pid_t fork_as(pid_t wanted) {
   return made < 0 ? -errno : static_cast<pid_t>(made);
 }
 
+/// In one piece, as several write.
+void report_pair(std::uint64_t first, std::uint64_t second) {
+  const std::string line = std::to_string(first) + " " + std::to_string(second) + "\n";
+  if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) ::_exit(93);
+}
+
+void wait_for_leave() {
+  char byte = 0;
+  if (::read(STDIN_FILENO, &byte, 1) != 1) ::_exit(94);
+}
+
 }  // namespace
 
 int threaded_crowd(const Arguments& arguments) {
@@ -75,6 +87,12 @@ int threaded_crowd(const Arguments& arguments) {
 }
 
 int exec_from_threads(const Arguments& arguments) {
+  if (arguments.size() > 1) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    if (::sched_setaffinity(0, sizeof one, &one) != 0) return 2;
+  }
   for (long round = 0; round < number(arguments, 0); ++round) {
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -86,6 +104,10 @@ int exec_from_threads(const Arguments& arguments) {
           for (;;) continue;
         }).detach();
       while (computed < 2) ::usleep(100);
+      // Goes ahead of the threads that it has ended, as soon as it may, and ends the sooner without libraries.
+      const sched_param first{.sched_priority = 1};
+      if (arguments.size() > 1) ::sched_setscheduler(0, SCHED_FIFO, &first);
+      ::execl("/bin/busybox", "true", nullptr);
       ::execl("/bin/true", "true", nullptr);
       ::_exit(1);
     }
@@ -155,6 +177,72 @@ int pipe_waiters_apart(const Arguments& arguments) {
     return 0;
   }
   return 78;
+}
+
+int quiet_crowd(const Arguments& arguments) {
+  constexpr long kOneComputesOf = 500;
+  const Pipe ready;
+  const Pipe go;
+  long made = 0;
+  for (; made < number(arguments, 0); ++made) {
+    const pid_t pid = ::fork();
+    if (pid < 0) return 1;
+    if (pid != 0) continue;
+    ::close(go.ends[1]);
+    const bool computes = made % kOneComputesOf == 0;
+    if (computes) burn(CLOCK_PROCESS_CPUTIME_ID, 20'000'000);
+    ready.put();
+    go.get();
+    if (computes) {
+      burn(CLOCK_PROCESS_CPUTIME_ID, 40'000'000);
+      report_pair(static_cast<std::uint64_t>(::getpid()), clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+    }
+    ::_exit(0);
+  }
+  for (long told = 0; told < made; ++told) ready.get();
+  report(static_cast<std::uint64_t>(made));
+  wait_for_leave();
+  ::close(go.ends[1]);
+  while (::wait(nullptr) > 0) continue;
+  return 0;
+}
+
+int threads_beyond_room(const Arguments& arguments) {
+  const Pipe go;
+  std::vector<std::thread> held;
+  for (long n = 0; n < number(arguments, 0); ++n) held.emplace_back([&go] { go.get(); });
+  report(1);
+  wait_for_leave();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (long n = 0; n < number(arguments, 0); ++n) std::thread([] {}).join();
+    ::_exit(0);
+  }
+  ::waitpid(pid, nullptr, 0);
+  for (std::size_t n = 0; n < held.size(); ++n) go.put();
+  for (std::thread& each : held) each.join();
+  return 0;
+}
+
+int crews_beyond_room(const Arguments& arguments) {
+  const Pipe ready;
+  const Pipe go;
+  for (long n = 0; n < number(arguments, 0); ++n) {
+    if (::fork() != 0) continue;
+    ::close(go.ends[1]);
+    std::thread second([&go] { go.get(); });
+    ready.put();
+    go.get();
+    second.join();
+    for (int more = 0; more < 10; ++more) std::thread([] {}).join();
+    ::_exit(0);
+  }
+  for (long told = 0; told < number(arguments, 0); ++told) ready.get();
+  report(1);
+  wait_for_leave();
+  ::close(go.ends[1]);
+  while (::wait(nullptr) > 0) continue;
+  return 0;
 }
 
 }  // namespace truth

@@ -199,6 +199,27 @@ int stopped_in(long ms, const std::function<void(long)>& wait) {
   return 0;
 }
 
+/// Of two threads one computes for so long, the other sleeps in short turns; both are stopped for so long.
+int stopped_crew(long ms) {
+  const pid_t pid = in_child([ms] {
+    std::atomic<bool> done{false};
+    std::thread sleeper([&done] {
+      while (!done) sleep_ms(1);
+    });
+    burn(CLOCK_THREAD_CPUTIME_ID, static_cast<std::uint64_t>(ms) * 1'000'000u);
+    done = true;
+    sleeper.join();
+  });
+  sleep_ms(ms / 3);
+  report(waited_ns([pid, ms] {
+    ::kill(pid, SIGSTOP);
+    sleep_ms(ms);
+    ::kill(pid, SIGCONT);
+  }));
+  reap(pid);
+  return 0;
+}
+
 void stay_on_first_cpu() {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -286,6 +307,19 @@ int burning(long ms) {
   return 0;
 }
 
+int burning_by_two(long ms) {
+  const auto work = [ms] { burn(CLOCK_THREAD_CPUTIME_ID, static_cast<std::uint64_t>(ms) * 1'000'000u); };
+  std::thread other(work);
+  work();
+  other.join();
+  return 0;
+}
+
+int burning_by_two_on_one_cpu(long ms) {
+  stay_on_first_cpu();
+  return burning_by_two(ms);
+}
+
 /// {_, "burn" or "sleep", cgroup.procs, file, value to freeze, value to thaw, ms}: the child is frozen for so long.
 int frozen(const Arguments& a) {
   const bool burns = a.at(1) == "burn";
@@ -320,6 +354,8 @@ int by_ms(const std::string& name, long ms) {
   static const std::map<std::string, std::function<int(long)>> all = {
       {"sleep", sleeping},
       {"burn", burning},
+      {"burn_by_two", burning_by_two},
+      {"burn_by_two_on_one_cpu", burning_by_two_on_one_cpu},
       {"futex", futex},
       {"file_lock", file_lock},
       {"semaphore", semaphore},
@@ -333,6 +369,7 @@ int by_ms(const std::string& name, long ms) {
       {"sigsuspend", [](long time) { return signal_of_child(time, true); }},
       {"sigwait", [](long time) { return signal_of_child(time, false); }},
       {"stopped", stopped},
+      {"stopped_crew", stopped_crew},
       {"stopped_in_sleep", [](long time) { return stopped_in(time, sleep_ms); }},
       {"stopped_in_poll",
        [](long time) { return stopped_in(time, [](long ms_) { ::poll(nullptr, 0, static_cast<int>(ms_)); }); }},

@@ -115,8 +115,9 @@ bool KernelCounters::tracks(std::uint32_t number) const {
 
 std::vector<KernelCounters::Tracked> KernelCounters::tracked() const {
   std::vector<Tracked> all;
-  for_each_tracked(
-      [&all](std::uint32_t number, const tracer_process& process) { all.push_back({number, process.pid}); });
+  for_each_tracked([&all](std::uint32_t number, const tracer_process& process) {
+    all.push_back({number, process.pid});
+  });
   return all;
 }
 

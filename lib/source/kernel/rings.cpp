@@ -55,7 +55,8 @@ std::size_t bytes_of_each(const RingLayout& layout, std::size_t ring_bytes) noex
   return std::max(ring_bytes / std::bit_ceil(layout.rings), page);
 }
 
-Rings::Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes) : merge_(skeleton.rodata->ring_count), held_until_(skeleton.rodata->ring_count) {
+Rings::Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes)
+    : merge_(skeleton.rodata->ring_count), held_until_(skeleton.rodata->ring_count) {
   const std::uint32_t count = skeleton.rodata->ring_count;
   if (count == 1) {
     rings_.push_back(std::make_unique<Ring>(::bpf_map__fd(skeleton.maps.events)));
