@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* storm COUNT PROGRAM [ARGUMENT…]: runs PROGRAM COUNT times, one after the other, and prints the nanoseconds that it took. */
+/* storm COUNT PROGRAM [ARGUMENT…]: runs PROGRAM COUNT times, one after the other, and prints the nanoseconds that it
+ * took. */
 #define _GNU_SOURCE
 #include <spawn.h>
 #include <stdio.h>

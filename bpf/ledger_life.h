@@ -4,6 +4,7 @@
 #define TRACER_LEDGER_LIFE_H
 
 #include "ledger.h"
+#include "process_ledger.h"
 #include "wait_causes.h"
 
 struct {
@@ -15,6 +16,18 @@ struct {
 
 DEFINE_PLACES_TAKEN(thread, tracer_thread_slot, tracer_thread, tid, thread, displaced_threads, thread_copy,
 		    TRACER_LOSS_LEDGER_TABLE)
+
+/* One that could run from the first: new, or met so. */
+static __always_inline void begin_ready(struct tracer_thread *thread, struct task_struct *task)
+{
+	struct tracer_counting *all = counting_of_all();
+	struct tracer_process_ledger *ledger = all ? counted_ledger(all, task->tgid, kernel_made(task)) : NULL;
+
+	if (!ledger)
+		return;
+	thread->ready = 1;
+	__sync_fetch_and_add(&ledger->ready, 1);
+}
 
 /* Follows a thread of a process from `since_ns` on: from its birth, or from now, which is `out_ns` by the queue's clock
  * if it may be off the CPU. */
@@ -32,6 +45,8 @@ static __noinline struct tracer_thread *begin_ledger(struct tracer_process *proc
 	thread->queued_before = out_ns != 0;
 	thread->cpu_before_ns = task->se.sum_exec_runtime;
 	thread->run_delay_ns = task->sched_info.run_delay;
+	if (!out_ns || !task_state(task))
+		begin_ready(thread, task);
 	/* From here on a switch finds it. */
 	barrier();
 	thread->task = (__u64)task;

@@ -14,7 +14,8 @@ struct tracer_thread {
 	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
 	__u64 run_queue_ns;
 	__u64 group;   /* the kernel's handle of its CPU cgroup, from which `limited` was found */
-	__u32 cause;   /* TRACER_WAIT_*, since out_ns */
+	__u16 cause;   /* TRACER_WAIT_*, since out_ns */
+	__u16 ready;   /* 1: counted among the ready ones of its process's ledger */
 	__u32 waker;   /* process that woke it from a wait for a pipe */
 	__u32 changes; /* odd while it is being changed */
 	__u8 in_reclaim;
@@ -50,6 +51,8 @@ struct tracer_process_ledger {
 	__u32 zero_cause; /* TRACER_WAIT_* of that one; TRACER_WAIT_NONE: it could have gone on */
 	__u32 gap_ready;  /* the one that left last before the gap could have gone on */
 	__u64 gap_from_ns;
+	__s32 ready; /* of its threads, how many were preempted, or are new, when they last left a CPU */
+	__u32 reserved;
 	__u64 owner; /* the kernel's handle of the thread whose arrival ended a gap that is not booked yet; 0: none */
 	__u64 run_queue_ns;
 	__u64 wait_ns[TRACER_WAIT_CAUSES];
@@ -95,7 +98,8 @@ struct tracer_counted_cpu {
 	__u32 next_pid;
 	__u64 arrival_ns; /* when the one that leaves had come, by its run queue's clock */
 	__u64 now_ns;	  /* by that clock */
-	__u64 reserved[5];
+	__u32 prev_tid;
+	__u32 reserved[9];
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_counted_cpu) == 128, "whole cache lines");
 

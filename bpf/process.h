@@ -293,8 +293,8 @@ static __noinline void prune(struct task_struct *task, struct tracer_process *pr
 	process->untold = !send_start(task, process, bpf_ktime_get_boot_ns(), false);
 }
 
-/* Of one that is excluded: tells user space of it if there was no room for that before. `ends`: else it would know of it
- * for ever. */
+/* Of one that is excluded: tells user space of it if there was no room for that before. `ends`: else it would know of
+ * it for ever. */
 static __noinline void prune_again(struct task_struct *task, struct tracer_process *process, bool ends)
 {
 	if (!process->untold)

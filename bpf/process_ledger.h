@@ -38,6 +38,7 @@ static __always_inline void note_switch(struct tracer_counting *all, struct trac
 {
 	__u32 prev_pid = prev->tgid;
 	__u32 next_pid = next->tgid;
+	__u32 prev_tid = prev->pid;
 
 	cpu->concerned = 0;
 	if (__builtin_expect(!cpu->pid && !*process_mark(all, next_pid) && !*process_mark(all, prev_pid), 1))
@@ -49,6 +50,7 @@ static __always_inline void note_switch(struct tracer_counting *all, struct trac
 	cpu->prev_is_kernels = kernel_made(prev);
 	cpu->next_is_kernels = kernel_made(next);
 	cpu->prev_pid = prev_pid;
+	cpu->prev_tid = prev_tid;
 	cpu->next_pid = next_pid;
 	cpu->concerned = 1;
 }
@@ -73,8 +75,8 @@ static __always_inline __u64 *process_wait_of(struct tracer_process_ledger *ledg
 	return wait_ns;
 }
 
-/* Books a gap up to `in_ns`. Who was preempted, or is new, could run all the time; so could the one that left last, if
- * it was preempted. */
+/* Books a gap up to `in_ns`. Who was preempted, or is new, could run all the time, be it another than the one that
+ * comes. */
 static __always_inline void add_gap(struct tracer_process_ledger *ledger, __u64 in_ns,
 				    const struct tracer_ended_wait *ended)
 {
@@ -145,7 +147,7 @@ static __always_inline void arrive(struct tracer_process_ledger *ledger, struct 
 	if (!count_arrival(ledger, fetches))
 		return;
 	ledger->gap_from_ns = ledger->zero_ns;
-	ledger->gap_ready = ledger->zero_cause == TRACER_WAIT_NONE;
+	ledger->gap_ready = ledger->zero_cause == TRACER_WAIT_NONE || ledger->ready > 0;
 	ledger->owner = task;
 	cpu->owns = 1;
 }
@@ -171,6 +173,32 @@ static __noinline int correct_count(struct tracer_counting *all, struct tracer_c
 	return 0;
 }
 
+/*
+ * Of the thread that leaves: whether it could go on, and so stands in the queue until it comes again. Each is counted
+ * by a mark of its own, so that no count is left behind.
+ */
+static __noinline int note_ready(struct tracer_counting *all, struct tracer_counted_cpu *cpu)
+{
+	struct tracer_process_ledger *ledger = counted_ledger(all, cpu->prev_pid, cpu->prev_is_kernels);
+
+	if (!ledger)
+		return 0;
+	struct tracer_thread *thread = thread_find(cpu->prev_tid);
+	/* The first thread's place may be another's since an exec. */
+	if (!thread || thread->task != cpu->prev)
+		thread = thread_find(cpu->prev_pid);
+	if (!thread || thread->task != cpu->prev)
+		return 0;
+	if (cpu->cause == TRACER_WAIT_NONE && !thread->ready) {
+		thread->ready = 1;
+		__sync_fetch_and_add(&ledger->ready, 1);
+	} else if (cpu->cause != TRACER_WAIT_NONE && thread->ready) {
+		thread->ready = 0;
+		__sync_fetch_and_add(&ledger->ready, -1);
+	}
+	return 0;
+}
+
 /* A switch that concerns a process that is counted. */
 static __always_inline void change_process(struct tracer_counting *all, struct tracer_counted_cpu *cpu, bool fetches)
 {
@@ -178,6 +206,8 @@ static __always_inline void change_process(struct tracer_counting *all, struct t
 
 	if (cpu->pid != cpu->prev_pid)
 		correct_count(all, cpu);
+	if (cpu->cause == TRACER_WAIT_NONE || cpu->ended.cause == TRACER_WAIT_NONE)
+		note_ready(all, cpu);
 	bool stays = cpu->pid && cpu->pid == cpu->next_pid && !cpu->next_is_kernels;
 	/* Between two threads of one process nothing changes, but a gap may have to be booked. */
 	if (cpu->pid && (cpu->owns || !stays)) {

@@ -123,7 +123,7 @@ static __always_inline void add_last_gap(struct tracer_process_ledger *copy, __u
 	if (copy->on_cpu <= 0) {
 		copy->gap_from_ns = copy->zero_ns;
 		ended.cause = copy->zero_cause;
-		copy->gap_ready = ended.cause == TRACER_WAIT_NONE;
+		copy->gap_ready = ended.cause == TRACER_WAIT_NONE || copy->ready > 0;
 		add_gap(copy, queue_clock_now(now_ns), &ended);
 		return;
 	}

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -100,17 +101,34 @@ int share_cpu(long ms) {
   return 0;
 }
 
-/// Likewise, while another program wants that CPU all the time.
-int share_cpu_beside_another(long ms) {
+/// While another program wants that CPU all the time.
+int beside_another(const std::function<void()>& work) {
   stay_on_first_cpu();
   const pid_t spinner = in_child([] {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     execute(call("cpu", {"600000000"}));
   });
-  share_cpu(ms);
+  work();
   ::kill(spinner, SIGKILL);
   reap(spinner);
   return 0;
+}
+
+int share_cpu_beside_another(long ms) {
+  return beside_another([ms] { share_cpu(ms); });
+}
+
+/// One computes, and stands in the queue for half of the time; another sleeps, and is awake again and again.
+int compute_beside_sleeper_and_another(long ms) {
+  return beside_another([ms] {
+    std::atomic<bool> ended{false};
+    std::thread sleeper([&ended] {
+      while (!ended.load()) sleep_ms(1);
+    });
+    burn(CLOCK_THREAD_CPUTIME_ID, ns_of(ms));
+    ended.store(true);
+    sleeper.join();
+  });
 }
 
 /// Two, each on a CPU of its own, start at the same moment and compute for so long; then one goes on for as long.
@@ -174,6 +192,7 @@ int crew(const Arguments& arguments) {
       {"read_for_workers", read_for_workers},
       {"share_cpu", share_cpu},
       {"share_cpu_beside_another", share_cpu_beside_another},
+      {"compute_beside_sleeper_and_another", compute_beside_sleeper_and_another},
       {"compute_at_once", compute_at_once},
       {"first_ends_first", first_ends_first},
       {"short_lives", short_lives},

@@ -79,8 +79,9 @@ CheckItem locked_memory_item(const KernelTypes& types, std::uint64_t held) {
     item.problem = Problem{
         ErrorCode::kPermission,
         0,
-        fmt::format("only {} KiB of memory may be locked; this kernel counts tables as such, and the usual ones take {} KiB",
-                    limit.rlim_max >> 10, needed >> 10),
+        fmt::format(
+            "only {} KiB of memory may be locked; this kernel counts tables as such, and the usual ones take {} KiB",
+            limit.rlim_max >> 10, needed >> 10),
         "ulimit -l unlimited (a unit's LimitMEMLOCK=infinity), or CAP_SYS_RESOURCE beside the others",
         {}};
   return item;

@@ -89,8 +89,7 @@ const char* fix_of(int error_number) {
 void refuse(const char* what, int error_number, const LibbpfLog& log) {
   const bool memory = error_number == ENOMEM;
   throw Error({memory ? ErrorCode::kNoMemory : ErrorCode::kProgramRefused, error_number,
-               fmt::format("the kernel refused to {}", what),
-               fix_of(error_number), log.tail()});
+               fmt::format("the kernel refused to {}", what), fix_of(error_number), log.tail()});
 }
 
 }  // namespace tracer::internal
