@@ -29,6 +29,8 @@ bool is_any_name(std::string_view text) { return std::all_of(text.begin(), text.
 std::size_t SecretScan::word(std::string& text) {
   text_ = text;
   ranges_.clear();
+  // Positions in the word before mean nothing in this one.
+  piped_begin_ = piped_end_ = 0;
   using secret_values::Place;
   const Place place = text_.find_first_of(" \n\t") == kNone ? Place::kWord : Place::kScript;
   const bool script = script_next_ && place == Place::kScript;
