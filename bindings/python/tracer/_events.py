@@ -215,8 +215,8 @@ class ProcessLedger(Fact):
     """At least one thread was on a CPU. What interrupts or a hypervisor took meanwhile is in it, unless the process
     never had a second thread. In nanoseconds."""
     run_queue_ns: int
-    """None was, and the one that left last or the one that ended this could have run: what the latter had been in the
-    queue, by `sched_info.run_delay`; all of it, where one of the two was preempted, or new. In nanoseconds."""
+    """None was, and one could have run: all of a time in which any stood in the queue since it was preempted, or is
+    new; else what the one that ended it had been in the queue, by `sched_info.run_delay`. In nanoseconds."""
     disk_ns: int
     """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
     pipe_ns: int
@@ -676,8 +676,8 @@ class ProcessExec(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In all events of that process. In
-    nanoseconds."""
+    """Since when the process is tracked, if it lived before that; else None. In all events of that process. A thread
+    that ends in the very microseconds in which its process is taken in may be in its account twice. In nanoseconds."""
     ended: ProgramAccount
     """The program that ended."""
 
@@ -753,8 +753,8 @@ class ProcessStart(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In all events of that process. In
-    nanoseconds."""
+    """Since when the process is tracked, if it lived before that; else None. In all events of that process. A thread
+    that ends in the very microseconds in which its process is taken in may be in its account twice. In nanoseconds."""
 
 
 class ProcessSample(Event):
