@@ -130,6 +130,9 @@ static __always_inline void end_alone(struct task_struct *last, struct tracer_pr
 		bpf_ringbuf_submit(record, wakeup_flags(ring));
 	}
 	process_leave(pid);
+	/* It had one if the kernel made it a thread without telling. */
+	if (keep_ledgers)
+		forget_process_ledger(pid);
 }
 
 static __always_inline void leave_and_tell(struct tracer_long_exit *record, __u32 pid, __u32 context_id)

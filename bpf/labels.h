@@ -53,6 +53,13 @@ static __always_inline __u64 label_of(struct task_struct *thread, __u32 *context
 	return *serial;
 }
 
+/* Thread ids come again. */
+static __always_inline void forget_label(__u32 tid)
+{
+	bpf_map_delete_elem(&thread_labels, &tid);
+	bpf_map_delete_elem(&inherited_labels, &tid);
+}
+
 /* A thread begins with the label of the one that makes it. */
 static __always_inline void inherit_label(struct task_struct *thread, struct task_struct *maker)
 {
@@ -60,15 +67,11 @@ static __always_inline void inherit_label(struct task_struct *thread, struct tas
 	__u32 context_id;
 	__u64 serial = label_of(maker, &context_id);
 
-	if (serial && bpf_map_update_elem(&inherited_labels, &tid, &serial, BPF_ANY))
+	/* Thread ids come again, and of one that an exec ended nobody may have known what is shown of it. */
+	if (!serial)
+		forget_label(tid);
+	else if (bpf_map_update_elem(&inherited_labels, &tid, &serial, BPF_ANY))
 		count_loss(TRACER_LOSS_LABEL_TABLE);
-}
-
-/* Thread ids come again. */
-static __always_inline void forget_label(__u32 tid)
-{
-	bpf_map_delete_elem(&thread_labels, &tid);
-	bpf_map_delete_elem(&inherited_labels, &tid);
 }
 
 #endif

@@ -29,6 +29,21 @@ static __always_inline void begin_ready(struct tracer_thread *thread, struct tas
 	__sync_fetch_and_add(&ledger->ready, 1);
 }
 
+/* Its place is given up; at its last switch it has been counted out, unless that was not shown. */
+static __always_inline void end_ready(struct tracer_thread *thread, struct task_struct *task)
+{
+	struct tracer_counting *all;
+	struct tracer_process_ledger *ledger;
+
+	if (__builtin_expect(!thread->ready, 1))
+		return;
+	thread->ready = 0;
+	all = counting_of_all();
+	ledger = all ? counted_ledger(all, task->tgid, 0) : NULL;
+	if (ledger)
+		__sync_fetch_and_add(&ledger->ready, -1);
+}
+
 /* Follows a thread of a process from `since_ns` on: from its birth, or from now, which is `out_ns` by the queue's clock
  * if it may be off the CPU. */
 static __noinline struct tracer_thread *begin_ledger(struct tracer_process *process, struct task_struct *task,
@@ -178,6 +193,7 @@ static __always_inline void forget_ledger(struct task_struct *task)
 	if (!thread || thread->ended)
 		return;
 	mark_pipe_waiter(thread, 0);
+	end_ready(thread, task);
 	thread->task = 0;
 	thread_leave(task->pid);
 }

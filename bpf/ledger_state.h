@@ -99,7 +99,8 @@ struct tracer_counted_cpu {
 	__u64 arrival_ns; /* when the one that leaves had come, by its run queue's clock */
 	__u64 now_ns;	  /* by that clock */
 	__u32 prev_tid;
-	__u32 reserved[9];
+	__u32 ready; /* it is counted among those that are ready */
+	__u32 reserved[8];
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_counted_cpu) == 128, "whole cache lines");
 

@@ -35,8 +35,12 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 			inherit_label(child, parent);
 		if (!origin)
 			return 0;
-		__sync_fetch_and_add(&origin->threads, 1);
-		__sync_fetch_and_add(&origin->threads_created, 1);
+		/* Older than that: counted when the process was taken in. One too few does no harm, one too many would.
+		 */
+		if (child->start_boottime >= origin->attached_ns) {
+			__sync_fetch_and_add(&origin->threads, 1);
+			__sync_fetch_and_add(&origin->threads_created, 1);
+		}
 		if (keep_ledgers && !origin->ledger_lost && !(origin->flags & TRACER_FLAG_EXCLUDED)) {
 			__u64 now_ns = bpf_ktime_get_boot_ns();
 			split_ledger(origin, parent, now_ns);

@@ -206,7 +206,7 @@ static __always_inline void change_process(struct tracer_counting *all, struct t
 
 	if (cpu->pid != cpu->prev_pid)
 		correct_count(all, cpu);
-	if (cpu->cause == TRACER_WAIT_NONE || cpu->ended.cause == TRACER_WAIT_NONE)
+	if ((cpu->cause == TRACER_WAIT_NONE) != cpu->ready)
 		note_ready(all, cpu);
 	bool stays = cpu->pid && cpu->pid == cpu->next_pid && !cpu->next_is_kernels;
 	/* Between two threads of one process nothing changes, but a gap may have to be booked. */

@@ -31,6 +31,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	struct tracer_thread *thread = thread_of(task);
 
 	cpu->ended.cause = TRACER_WAIT_OTHER;
+	cpu->ready = 0;
 	cpu->cause = preempt || !state ? TRACER_WAIT_NONE : TRACER_WAIT_OTHER;
 	if (!thread && (state & TASK_DEAD))
 		thread = thread_of_dead(task);
@@ -43,6 +44,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	thread->changes++;
 	barrier();
 	book(thread, group, task->sched_info.last_arrival, task->sched_info.run_delay, &cpu->ended);
+	cpu->ready = thread->ready;
 	thread->out_ns = now_ns;
 	thread->waker = 0;
 	if (preempt || !state)

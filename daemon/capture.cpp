@@ -200,8 +200,9 @@ std::string Capture::moved_files() const {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Output& output = outputs_[i];
     const bool moved = rotation_ ? rotation_->moved(i, output.file) : output.file && has_left_its_name(*output.file);
-    // What has no name at all was reported as removed.
-    if (moved && output.reported.empty()) add(output.name);
+    // What has no name at all was reported as that.
+    const bool was_removed = output.reported.find(" was removed by ") != std::string::npos;
+    if (moved && !was_removed) add(output.name);
   }
   if (trace_file_ && has_left_its_name(*trace_file_)) add(trace_name_);
   return text;

@@ -59,7 +59,9 @@ void write_file(const std::string& name, std::string_view text) {
 }
 
 /// Nobody can exchange the folder from then on. As for files, root follows no link of somebody else.
-void go_to_folder(const std::string& name) {
+void go_to_folder(std::string name) {
+  // With a slash behind it a link is followed whatever is asked for.
+  while (name.size() > 1 && (name.ends_with('/') || name.ends_with("/."))) name.pop_back();
   if (::mkdir(name.c_str(), kFolderMode) != 0 && errno != EEXIST) refuse(fmt::format("can't create {}", name));
   struct stat found {};
   const bool is_link = ::lstat(name.c_str(), &found) == 0 && S_ISLNK(found.st_mode);

@@ -58,7 +58,7 @@ namespace {
        errno,
        fmt::format("{} can't be given up", what),
        "allow the system calls setgroups, setresgid, setresuid, capset and prctl, which a seccomp filter "
-       "may refuse",
+       "may refuse; as root, keep CAP_SETUID and CAP_SETGID until then",
        {}});
 }
 

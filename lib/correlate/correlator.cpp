@@ -226,7 +226,7 @@ void Correlator::announce(Entry& entry, std::vector<Event>& events) {
 void Correlator::on(StartRecord record, std::vector<Event>& events) {
   if (record.excluded) {
     const auto known = processes_.find(record.identity.pid);
-    if (known == processes_.end()) return;
+    if (known == processes_.end() || known->second.process->start_ns != record.identity.start_ns) return;
     leave_scopes(known->second, record.identity.time_ns, events);
     processes_.erase(known);
     return;

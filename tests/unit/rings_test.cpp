@@ -62,7 +62,7 @@ TEST_CASE("a ring for each group of CPUs: one below 8, sixteen at most") {
   const auto check = [](std::uint32_t cpus, std::uint32_t wanted, std::uint32_t rings, std::uint32_t cpus_of_each) {
     CAPTURE(cpus);
     CAPTURE(wanted);
-    const RingLayout layout = ring_layout(cpus, wanted);
+    const RingLayout layout = ring_layout(cpus, 64u << 20, wanted);
     CHECK(layout.rings == rings);
     CHECK((1u << layout.cpus_shift) == cpus_of_each);
     // Each CPU has a ring, and each ring a CPU.
@@ -85,7 +85,7 @@ TEST_CASE("a ring for each group of CPUs: one below 8, sixteen at most") {
   check(2, 16, 2, 1);
   check(6, 4, 3, 2);
   for (std::uint32_t cpus = 1; cpus <= 1024; ++cpus) {
-    const RingLayout layout = ring_layout(cpus);
+    const RingLayout layout = ring_layout(cpus, 64u << 20);
     CAPTURE(cpus);
     REQUIRE(layout.rings >= 1);
     REQUIRE(layout.rings <= 16);
@@ -93,19 +93,26 @@ TEST_CASE("a ring for each group of CPUs: one below 8, sixteen at most") {
   }
 }
 
-TEST_CASE("several rings have together what one has, a page each at least, and each a power of two") {
+TEST_CASE("several rings have together what one has, 64 KiB each at least, and each a power of two") {
   constexpr std::size_t kMiB = 1u << 20;
-  CHECK(bytes_of_each(ring_layout(2), 8 * kMiB) == 8 * kMiB);
-  CHECK(bytes_of_each(ring_layout(8), 8 * kMiB) == 4 * kMiB);
-  CHECK(bytes_of_each(ring_layout(128), 8 * kMiB) == kMiB / 2);
+  const auto each_of = [](std::uint32_t cpus, std::size_t bytes) {
+    return bytes_of_each(ring_layout(cpus, bytes), bytes);
+  };
+  CHECK(each_of(2, 8 * kMiB) == 8 * kMiB);
+  CHECK(each_of(8, 8 * kMiB) == 4 * kMiB);
+  CHECK(each_of(128, 8 * kMiB) == kMiB / 2);
   // Twelve of them.
-  CHECK(bytes_of_each(ring_layout(96), 8 * kMiB) == kMiB / 2);
-  CHECK(bytes_of_each(ring_layout(128), 4096) >= 4096);
+  CHECK(each_of(96, 8 * kMiB) == kMiB / 2);
+  // Where there is little, fewer rings, as each has to hold some execs.
+  CHECK(each_of(128, 256u << 10) == 64u << 10);
+  CHECK(ring_layout(128, 256u << 10).rings == 4);
+  CHECK(ring_layout(128, 64u << 10).rings == 1);
+  CHECK(each_of(128, 4096) == 4096);
   for (const std::uint32_t cpus : {1u, 6u, 8u, 96u, 1024u})
     for (std::size_t bytes = 64u << 10; bytes <= 1u << 31; bytes *= 2) {
-      const std::size_t each = bytes_of_each(ring_layout(cpus), bytes);
+      const std::size_t each = each_of(cpus, bytes);
       CHECK((each & (each - 1)) == 0);
-      if (each > 64u << 10) CHECK(each * ring_layout(cpus).rings <= bytes);
+      if (each > 64u << 10) CHECK(each * ring_layout(cpus, bytes).rings <= bytes);
     }
 }
 

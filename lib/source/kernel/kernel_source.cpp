@@ -51,8 +51,8 @@ class KernelSource final : public Source, public Control {
         rules_(skeleton_),
         counters_(counters_of(skeleton_)),
         labels_(skeleton_),
-        rings_(skeleton_,
-               bytes_of_each(ring_layout(skeleton_.rodata->cpu_count, options_.rings), options_.ring_bytes)) {}
+        rings_(skeleton_, bytes_of_each(ring_layout(skeleton_.rodata->cpu_count, options_.ring_bytes, options_.rings),
+                                        options_.ring_bytes)) {}
 
   HostInfo host() const override { return this_host(); }
   int fd() const noexcept override { return rings_.fd(); }
@@ -89,12 +89,14 @@ class KernelSource final : public Source, public Control {
     const auto until = std::chrono::steady_clock::now() + limit.time;
     std::size_t records = 0;
     skeleton_.bss->reader_woken = 0;
-    return rings_.consume([&](Bytes bytes) {
+    const bool more = rings_.consume([&](Bytes bytes) {
       yield(bytes, feed);
       ++records;
       return records < limit.records &&
              (records % kRecordsPerLookAtTheClock != 0 || std::chrono::steady_clock::now() < until);
     });
+    // At the end, one that is not whole yet is waited for: nobody comes again.
+    return more || (stopped_ && rings_.position() < rings_.end_position());
   }
 
   void settle(std::chrono::milliseconds most) override { let_ending_end(counters_, std::min(most, kMostSettling)); }

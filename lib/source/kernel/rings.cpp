@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::uint32_t kLeastCpusForSeveral = 8;
 constexpr std::uint32_t kMostRings = 16;
+/// Of each of several: room for some execs, which may take 16 KiB each.
+constexpr std::size_t kLeastBytes = 64u << 10;
 /// Of one ring, at each turn: enough to go on with, and little for all of them together.
 constexpr std::size_t kMostHeldToMerge = 256u << 10;
 /// Of all, while the reader is busy elsewhere.
@@ -43,9 +45,11 @@ class Giving {
 
 }  // namespace
 
-RingLayout ring_layout(std::uint32_t cpus, std::uint32_t wanted) noexcept {
+RingLayout ring_layout(std::uint32_t cpus, std::size_t ring_bytes, std::uint32_t wanted) noexcept {
   cpus = std::max(cpus, 1u);
   if (wanted == 0) wanted = cpus < kLeastCpusForSeveral ? 1 : std::min(std::bit_floor(cpus / 4), kMostRings);
+  wanted = std::max(
+      1u, std::min(wanted, static_cast<std::uint32_t>(std::min(ring_bytes / kLeastBytes, std::size_t{kMostRings}))));
   const std::uint32_t each = std::bit_ceil((cpus + wanted - 1) / wanted);
   return {(cpus + each - 1) / each, static_cast<std::uint32_t>(std::countr_zero(each))};
 }
@@ -56,7 +60,9 @@ std::size_t bytes_of_each(const RingLayout& layout, std::size_t ring_bytes) noex
 }
 
 Rings::Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes)
-    : merge_(skeleton.rodata->ring_count), held_until_(skeleton.rodata->ring_count) {
+    : merge_(skeleton.rodata->ring_count),
+      held_until_(skeleton.rodata->ring_count),
+      produced_(skeleton.rodata->ring_count) {
   const std::uint32_t count = skeleton.rodata->ring_count;
   if (count == 1) {
     rings_.push_back(std::make_unique<Ring>(::bpf_map__fd(skeleton.maps.events)));
@@ -94,13 +100,16 @@ bool Rings::hold(std::size_t ring, std::size_t most_bytes) {
   });
 }
 
-/// What has a time of before the first ring is read has been put into its ring by then, if
-/// something later that is read here came of it: a fork before its child's exec.
+/// What has a time of before the first ring is read has been put into its ring by then, if something later that is read
+/// here came of it: a fork before its child's exec. It may be behind one that is not whole yet, at which reading stops.
 Rings::Held Rings::hold_all() {
-  Held held{rings_.size() == 1 ? kEndOfTime : boot_time_ns(), true};
+  if (rings_.size() == 1) return hold(0, kMostHeldToMerge) ? Held{held_until_[0], false} : Held{kEndOfTime, true};
+  std::transform(rings_.begin(), rings_.end(), produced_.begin(), [](const auto& ring) { return ring->produced(); });
+  Held held{boot_time_ns(), true};
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
-    if (!hold(ring, kMostHeldToMerge)) continue;
-    held = {std::min(held.until_ns, held_until_[ring]), false};
+    const bool cut = hold(ring, kMostHeldToMerge);
+    if (cut) held.all = false;
+    if (cut || rings_[ring]->consumed() < produced_[ring]) held.until_ns = std::min(held.until_ns, held_until_[ring]);
   }
   return held;
 }
@@ -124,7 +133,7 @@ void Rings::give_until(std::uint64_t until_ns, const TakeRecord& take) {
   for (;;) {
     const Held held = hold_all();
     release(std::min(until_ns, held.until_ns), take);
-    if (held.until_ns >= until_ns) return;
+    if (held.all || held.until_ns >= until_ns) return;
   }
 }
 

@@ -20,7 +20,8 @@ struct RingLayout {
   std::uint32_t cpus_shift = 0;  ///< A ring's CPUs are a power of two in a row.
 };
 /// `wanted`: 0: one below 8 CPUs, else one for each 4 to 8 CPUs, 16 at most.
-RingLayout ring_layout(std::uint32_t cpus, std::uint32_t wanted = 0) noexcept;
+/// Fewer, where `ring_bytes` is not enough for so many.
+RingLayout ring_layout(std::uint32_t cpus, std::size_t ring_bytes, std::uint32_t wanted = 0) noexcept;
 /// Of so many together.
 std::size_t bytes_of_each(const RingLayout& layout, std::size_t ring_bytes) noexcept;
 
@@ -61,6 +62,7 @@ class Rings {
   std::vector<std::unique_ptr<Ring>> rings_;
   TimeMerge merge_;
   std::vector<std::uint64_t> held_until_;  ///< The time of the last that is, or was, held of each.
+  std::vector<std::uint64_t> produced_;    ///< Of each, when the last turn began.
   UniqueFd any_;                           ///< Of several.
   std::uint64_t extra_bytes_ = 0;
   std::uint64_t kept_up_ns_ = 0;

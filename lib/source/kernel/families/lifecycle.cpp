@@ -128,7 +128,7 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
   rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
   rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
   rodata->cpu_count = static_cast<std::uint32_t>(std::clamp(cpus_online(), 1, TRACER_MAX_CPUS));
-  const RingLayout rings = ring_layout(rodata->cpu_count, options.rings);
+  const RingLayout rings = ring_layout(rodata->cpu_count, options.ring_bytes, options.rings);
   const std::size_t ring_bytes = bytes_of_each(rings, options.ring_bytes);
   rodata->ring_count = rings.rings;
   rodata->ring_cpus_shift = rings.cpus_shift;
