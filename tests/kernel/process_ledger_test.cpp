@@ -45,7 +45,8 @@ void check_one_at_a_time(const Crew& seen) {
   const std::uint64_t life = seen.whole.life_ns;
   CAPTURE(life);
   CAPTURE(seen.whole.run_queue_ns);
-  CHECK(distance(seen.whole.running_ns, seen.threads.cpu_ns) <= close_to(life));
+  // The switches themselves are run time of the process and of no thread; emulated, they take a good part of it.
+  CHECK(distance(seen.whole.running_ns, seen.threads.cpu_ns) <= (emulated() ? life / 2 : close_to(life)));
   CHECK(distance(seen.whole.running_ns + seen.whole.run_queue_ns, life) <= close_to(life));
 }
 
