@@ -51,8 +51,7 @@ class KernelSource final : public Source, public Control {
         rules_(skeleton_),
         counters_(counters_of(skeleton_)),
         labels_(skeleton_),
-        rings_(skeleton_, bytes_of_each(ring_layout(skeleton_.rodata->cpu_count, options_.ring_bytes, options_.rings),
-                                        options_.ring_bytes)) {}
+        rings_(skeleton_, options_.ring_bytes) {}
 
   HostInfo host() const override { return this_host(); }
   int fd() const noexcept override { return rings_.fd(); }

@@ -64,6 +64,7 @@ Rings::Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes)
       held_until_(skeleton.rodata->ring_count),
       produced_(skeleton.rodata->ring_count) {
   const std::uint32_t count = skeleton.rodata->ring_count;
+  const std::size_t each_bytes = bytes_of_each({count, skeleton.rodata->ring_cpus_shift}, ring_bytes);
   if (count == 1) {
     rings_.push_back(std::make_unique<Ring>(::bpf_map__fd(skeleton.maps.events)));
     return;
@@ -72,7 +73,7 @@ Rings::Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes)
   any_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
   if (!any_) refuse("wait for several rings", errno, log);
   for (std::uint32_t ring = 0; ring < count; ++ring) {
-    const auto bytes = static_cast<std::uint32_t>(ring_bytes);
+    const auto bytes = static_cast<std::uint32_t>(each_bytes);
     UniqueFd map(::bpf_map_create(BPF_MAP_TYPE_RINGBUF, "events", 0, 0, bytes, nullptr));
     const int fd = map.get();
     if (fd < 0 || ::bpf_map_update_elem(::bpf_map__fd(skeleton.maps.event_rings), &ring, &fd, BPF_ANY) != 0)
@@ -83,7 +84,7 @@ Rings::Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes)
     readable.events = EPOLLIN;
     if (::epoll_ctl(any_.get(), EPOLL_CTL_ADD, rings_.back()->fd(), &readable) != 0)
       refuse("wait for several rings", errno, log);
-    extra_bytes_ += ring_bytes;
+    extra_bytes_ += each_bytes;
   }
 }
 

@@ -28,8 +28,8 @@ std::size_t bytes_of_each(const RingLayout& layout, std::size_t ring_bytes) noex
 /// All rings of the kernel side as one stream in the order of time. One thread at a time, unless it says otherwise.
 class Rings {
  public:
-  /// Makes those that the programs, which are loaded and not attached yet, don't have. Throws Error(kProgramRefused or
-  /// kNoMemory).
+  /// Makes those that the programs, which are loaded and not attached yet, don't have; `ring_bytes`: of all together.
+  /// Throws Error(kProgramRefused or kNoMemory).
   Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes);
 
   /// Readable when the kernel has woken the reader.
