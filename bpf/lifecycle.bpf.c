@@ -271,6 +271,8 @@ int BPF_PROG(process_exit, struct task_struct *task)
 		forget_label(shown_tid(task));
 	if (!process)
 		return 0;
+	if (task->start_boottime < process->attached_ns)
+		__sync_fetch_and_add(&process->old_ending, 1);
 	/* Counted now, before it is dead; one that was there when the process was taken in has been counted then. */
 	if (kernel_made(task) && task->start_boottime >= process->attached_ns) {
 		__sync_fetch_and_add(&process->threads, 1);
@@ -286,6 +288,17 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	process->peak_pages = peak_pages_of(mm);
 	process->peak_exact = 1;
 	return 0;
+}
+
+/*
+ * The kernel adds a thread to its sums before the thread's last switch. When a process is taken in between these, it is
+ * in what was read of them. Not later than that: an exit may have gone unseen.
+ */
+#define MOST_TO_LAST_SWITCH_NS 100000000
+
+static __always_inline bool summed_when_taken_in(const struct tracer_process *process, __u64 now_ns)
+{
+	return process->old_ending <= 0 && now_ns - process->attached_ns < MOST_TO_LAST_SWITCH_NS;
 }
 
 /* A thread's last switch: only now are its accounts final. */
@@ -304,6 +317,11 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	 */
 	bool alive = task->signal->live.counter > 0;
 	bool leader = task->pid == task->tgid;
+	if (task->start_boottime < process->attached_ns) {
+		if (!leader && summed_when_taken_in(process, now_ns))
+			return;
+		__sync_fetch_and_add(&process->old_ending, -1);
+	}
 	if (needs_sums(process)) {
 		if (alive || !leader) {
 			add_sums(process, pid, NULL, PROGRAM_SWITCH);

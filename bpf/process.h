@@ -239,10 +239,13 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
 	fresh->threads = task->signal->nr_threads;
 	fresh->threads_created = fresh->threads;
+	/* Others are past their exit already. In this order: whose exit comes from now on is seen, and counted then. */
+	__sync_fetch_and_add(&fresh->old_ending, fresh->threads - task->signal->live.counter);
 	if (dead(leader)) {
 		fresh->leader_dead = 1;
 		fresh->leader_exit_code = leader->exit_code;
 		fresh->threads -= 1;
+		__sync_fetch_and_add(&fresh->old_ending, -1);
 	}
 	if (task->signal->sum_sched_runtime)
 		fresh->flags |= TRACER_FLAG_LOST_THREADS | TRACER_FLAG_THREADS_UNKNOWN;

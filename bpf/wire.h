@@ -306,7 +306,9 @@ struct tracer_process {
 	__u8 untold;	  /* taken in by an iterator, or excluded later: the record of it has not got through yet */
 	__u8 sums_lost;	  /* no entry in ended_threads was to be had: its accounts are not known */
 	__u8 reserved[2];
-	__u32 pid;    /* as records say it: in the session's pid namespace; its place is by the kernel's number */
+	__u32 pid;	  /* as records say it: in the session's pid namespace; its place is by the kernel's number */
+	__s32 old_ending; /* threads older than attached_ns that have begun to exit; until their last switches */
+	__u32 reserved_too;
 	__u64 signal; /* the kernel's handle of what its threads share, the same for all, from birth to the last one's
 			 end */
 };

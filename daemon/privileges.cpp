@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "privileges.hpp"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,7 +11,11 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -43,11 +48,39 @@ std::optional<tracer::User> user_to_run_as(const std::optional<std::string>& wan
   return tracer::find_user(caller);
 }
 
+namespace {
+
+constexpr int kNice = -15;
+
+/// True: this process began its session, and nothing else is in it. False also where /proc can't tell.
+bool is_alone_in_session() noexcept try {
+  const pid_t self = ::getpid();
+  if (::getsid(0) != self) return false;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const pid_t pid = std::atoi(name.c_str());
+    if (pid != self && ::getsid(pid) == self) return false;
+  }
+  return true;
+} catch (const std::exception&) {
+  return false;
+}
+
+}  // namespace
+
 void go_ahead_of_others() noexcept {
-  constexpr int kNice = -15;
   errno = 0;
   const int nice = ::getpriority(PRIO_PROCESS, 0);
   if (errno == 0 && nice > kNice) ::setpriority(PRIO_PROCESS, 0, kNice);
+}
+
+void go_ahead_of_other_sessions() noexcept {
+  if (!is_alone_in_session()) return;
+  const int file = ::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  [[maybe_unused]] const auto written = ::dprintf(file, "%d", kNice);
+  ::close(file);
 }
 
 namespace {

@@ -16,6 +16,10 @@ std::optional<tracer::User> user_to_run_as(const std::optional<std::string>& wan
 /// are there already stay as they are.
 void go_ahead_of_others() noexcept;
 
+/// Where the kernel shares CPUs out among sessions first (autogroup), the above counts only within its own. Does
+/// nothing where it may not, or where others are in the session, who would go ahead, too.
+void go_ahead_of_other_sessions() noexcept;
+
 /// For a process that does nothing but open, name and read files: for good it is `user`, or where that is absent and it
 /// is root, root without any capability but that over files. False: that failed, see errno.
 bool become_for_files(const std::optional<tracer::User>& user) noexcept;

@@ -47,6 +47,8 @@ void follow(Capture& capture, Signals& signals, bool ends_with_tree) {
 }  // namespace
 
 int watch_command(const Options& options) {
+  // While nothing else is in this session: outputs may bring a helper.
+  go_ahead_of_other_sessions();
   const Outputs outputs = open_outputs(options, user_to_run_as(std::nullopt));
   Signals signals;
   go_ahead_of_others();

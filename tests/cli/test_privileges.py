@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import unittest
 
 import support
 from support import NOBODY, TRACERD, of_kind, parse_lines, text_of, wait_until
@@ -132,6 +133,24 @@ class Priority(support.TestCase):
         wait_until(lambda: text_of(self.path("out")).count("\n") > 1, "watching")
         for thread in os.listdir(f"/proc/{tracer.pid}/task"):
             self.assertEqual(os.getpriority(os.PRIO_PROCESS, int(thread)), -15)
+
+    @unittest.skipUnless(os.path.exists("/proc/self/autogroup"), "no autogroup here")
+    def test_a_session_of_its_own_goes_ahead_of_others_and_one_that_it_shares_does_not(self):
+        words = [TRACERD, "watch", "--host", "--rotate", "1", "--max-size", "1MiB", "--record", self.path("recording"),
+                 "--json", self.path("out")]
+        for shared in (False, True):
+            with self.subTest(shared=shared):
+                # The shell becomes tracerd, so that it leads the session in both.
+                before = ["sh", "-c", ("sleep 60 & " if shared else "") + 'exec "$@"', "sh"]
+                tracer = self.start(*before, *words, start_new_session=True, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                wait_until(lambda: text_of(self.path("out")).count("\n") > 1, "watching")
+                self.assertTrue(text_of(f"/proc/{tracer.pid}/autogroup").endswith(f" nice {0 if shared else -15}\n"))
+                for child in text_of(f"/proc/{tracer.pid}/task/{tracer.pid}/children").split():
+                    self.kill_at_end(int(child))
+                tracer.send_signal(signal.SIGINT)
+                self.assertEqual(tracer.wait(), 0)
+                os.unlink(self.path("out"))
 
     def test_one_that_is_ahead_already_stays_there(self):
         result = self.tracerd("run", "--", sys.executable, "-c", self.COMMAND,

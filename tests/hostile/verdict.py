@@ -15,7 +15,7 @@ HIDE = {
 MOST_RESIDENT_BYTES = 512 << 20
 # After a fifth of the time, and when the tables that have a bound are full, it may grow by so much.
 GROWTH, GROWTH_BYTES = 1.25, 16 << 20
-FULL_SECONDS = 60
+FULL_SECONDS = 900
 MOST_SAID = 10
 
 

@@ -151,6 +151,67 @@ TEST_CASE("a process that lived before carries the totals of its whole life" *
   CHECK((seen > told ? seen - told : told - seen) <= 50'000u);
 }
 
+TEST_CASE("threads that end while their process is taken in are in its account once") {
+  const Held other = start_held("1000");
+  tracer::SessionOptions options;
+  options.filter.include_tree(other.pid);
+  tracer::Session session(std::move(options));
+  std::map<std::uint32_t, std::uint64_t> seen;
+  const auto on_exit = session.on<tracer::ProcessExit>(
+      [&](const auto& event) { seen[event.process->pid] = event.account.minor_faults.value_or(0); });
+  session.start();
+  for (int n = 0; n < 30; ++n) {
+    // Each of them has 256 page faults, and some more of its own.
+    const Held held = hold(truth::call("threads_that_end", {"1"}));
+    session.track(held.pid);
+    const auto told = static_cast<std::uint64_t>(release(held).ru_minflt);
+    REQUIRE(session.flush(std::chrono::seconds(10)));
+    REQUIRE(seen.count(static_cast<std::uint32_t>(held.pid)) == 1);
+    const std::uint64_t found = seen[static_cast<std::uint32_t>(held.pid)];
+    CAPTURE(told);
+    CHECK(found + 100 >= told);
+    CHECK(found <= told + 100);
+  }
+  session.stop();
+  release(other);
+}
+
+// On one CPU of a kernel that can preempt anything (VMTEST_APPEND=preempt=full), some are taken off the CPU by the exec
+// that they wake, before their last switch.
+TEST_CASE("threads that an exec has just ended are once in the account, also where the exec takes the process in") {
+  constexpr uid_t kUid = 64003;
+  for (const bool followed : {false, true}) {
+    CAPTURE(followed);
+    tracer::SessionOptions options;
+    if (followed) {
+      options.filter.include_tree(::getpid());
+    } else {
+      options.filter.include_uid(kUid);
+    }
+    tracer::Session session(std::move(options));
+    std::map<std::uint32_t, tracer::ProcessExit> exits;
+    const auto on_exit =
+        session.on<tracer::ProcessExit>([&](const auto& event) { exits.emplace(event.process->pid, event); });
+    session.start();
+    for (int n = 0; n < 50; ++n) {
+      const pid_t pid = ::fork();
+      if (pid == 0) truth::execute(truth::call("exec_as", {std::to_string(kUid), "8"}));
+      int status = -1;
+      rusage usage{};
+      REQUIRE(::wait4(pid, &status, 0, &usage) == pid);
+      REQUIRE(status == 0);
+      REQUIRE(session.flush(std::chrono::seconds(10)));
+      REQUIRE(exits.count(static_cast<std::uint32_t>(pid)) == 1);
+      const tracer::ProcessExit& exit = exits.at(static_cast<std::uint32_t>(pid));
+      CHECK(exit.attached_ns.has_value() != followed);
+      const std::uint64_t found = exit.account.minor_faults.value_or(0);
+      const auto told = static_cast<std::uint64_t>(usage.ru_minflt);
+      CHECK(found + 100 >= told);
+      CHECK(found <= told + 100);
+    }
+  }
+}
+
 TEST_CASE("what still lives at the end is sampled, and left alone" *
           doctest::test_suite("waits native essential sanitized")) {
   const Held held = start_held("20000");

@@ -84,6 +84,53 @@ int touch(const Arguments& a) {
   return 0;
 }
 
+/// Until it is told to stop, threads begin, touch so many MiB each, and end; others wake up often, so that they take
+/// those CPUs where they can.
+int threads_that_end(const Arguments& a) {
+  std::atomic<bool> stops{false};
+  std::vector<std::thread> lasting;
+  for (int i = 0; i < 2; ++i)
+    lasting.emplace_back([&stops] {
+      while (!stops) {
+        ::usleep(50);
+        burn(CLOCK_THREAD_CPUTIME_ID, 20'000);
+      }
+    });
+  lasting.emplace_back([&] {
+    while (!stops) {
+      std::vector<std::thread> ending;
+      for (int i = 0; i < 20; ++i)
+        ending.emplace_back([&a] {
+          ::setpriority(PRIO_PROCESS, 0, 19);
+          touch({a.at(0), "and unmap"});
+        });
+      for (std::thread& each : ending) each.join();
+    }
+  });
+  ::usleep(20000);
+  report(0);
+  char byte = 0;
+  [[maybe_unused]] const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
+  stops = true;
+  for (std::thread& each : lasting) each.join();
+  return 0;
+}
+
+/// Has threads that have touched a MiB each, becomes another user, and ends the threads by an exec.
+int exec_as(const Arguments& a) {
+  std::atomic<long> ready{0};
+  for (long i = 0; i < number(a, 1); ++i)
+    std::thread([&ready] {
+      touch({"1", "and unmap"});
+      ++ready;
+      ::pause();
+    }).detach();
+  while (ready < number(a, 1)) ::usleep(1000);
+  const auto uid = static_cast<uid_t>(number(a, 0));
+  if (::setresuid(uid, uid, uid) != 0) return 1;
+  execute(call("exit", {"0"}));
+}
+
 /// A large program that spawns a small one.
 int spawn_from_large(const Arguments& a) {
   touch({a.at(0)});
@@ -306,6 +353,8 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"exit", exit_with},
       {"cpu", cpu},
       {"threads", threads},
+      {"threads_that_end", threads_that_end},
+      {"exec_as", exec_as},
       {"touch", touch},
       {"resident", resident},
       {"hold_memory", hold_memory},

@@ -245,6 +245,21 @@ class Recordings(TempDir):
             pass
         self.assertFalse(tracer.read(path).damage)
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_root_follows_its_own_links_only(self):
+        target, link = self.folder / "target", self.folder / "link"
+        target.write_bytes(b"kept")
+        link.symlink_to(target)
+        os.lchown(link, 65534, 65534)
+        with self.assertRaises(tracer.RecordingError) as caught:
+            tracer.session(record=link)
+        self.assertEqual(caught.exception.code, "TRC114")
+        self.assertEqual(target.read_bytes(), b"kept")
+        os.lchown(link, 0, 0)
+        with tracer.session(record=link):
+            pass
+        self.assertFalse(tracer.read(target).damage)
+
     def test_what_can_not_begin_leaves_files_as_they_are(self):
         path, new = self.folder / "run.tracer", self.folder / "new.tracer"
         with tracer.session(record=path):

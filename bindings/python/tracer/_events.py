@@ -676,8 +676,8 @@ class ProcessExec(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In all events of that process. A thread
-    that ends in the very microseconds in which its process is taken in may be in its account twice. In nanoseconds."""
+    """Since when the process is tracked, if it lived before that; else None. In all events of that process. In
+    nanoseconds."""
     ended: ProgramAccount
     """The program that ended."""
 
@@ -753,8 +753,8 @@ class ProcessStart(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In all events of that process. A thread
-    that ends in the very microseconds in which its process is taken in may be in its account twice. In nanoseconds."""
+    """Since when the process is tracked, if it lived before that; else None. In all events of that process. In
+    nanoseconds."""
 
 
 class ProcessSample(Event):

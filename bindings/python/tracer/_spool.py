@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["Spool"]
 
 
+def _is_own_link(path: str | bytes | os.PathLike[str]) -> bool:
+    """Root follows no link of somebody else, who could have any file of root's be replaced; others may follow all."""
+    if os.geteuid() != 0:
+        return True
+    link = os.lstat(path)
+    return stat.S_ISLNK(link.st_mode) and link.st_uid == 0
+
+
 class Spool:
     """An open file that holds a recording, for as long as anybody may read it."""
 
@@ -45,11 +53,13 @@ class Spool:
             return
         except FileExistsError:
             pass
+        # One that takes its place in between is not followed either.
+        more = 0 if _is_own_link(path) else os.O_NOFOLLOW
         try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | more)
         except OSError:
             # A pipe, or a file of which only writing is allowed.
-            self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | more)
 
     def is_file(self, path: str | bytes | os.PathLike[str]) -> bool:
         """The file at this path is the one."""
