@@ -14,8 +14,6 @@ namespace {
 
 /// Less is not worth a walk through its page tables.
 constexpr std::uint64_t kLeastSharedBytes = 4u << 20;
-/// For all of a snapshot: the kernel's ring fills meanwhile.
-constexpr auto kMostTimeForShares = std::chrono::milliseconds(200);
 /// About a second for one process, which nothing interrupts.
 constexpr std::uint64_t kMostBytesToWalk = std::uint64_t{100} << 30;
 
@@ -81,7 +79,7 @@ SampleTable::Pids SampleTable::sharing() const {
 void SampleTable::share_out_memory() {
   if (!read_pss_) return;
   Pids pids = sharing();
-  const auto until = std::chrono::steady_clock::now() + kMostTimeForShares;
+  const auto until = std::chrono::steady_clock::now() + most_time_for_shares_;
   // One that ends meanwhile leaves its share to the others: all are read again, until nothing has changed.
   constexpr int kMostRounds = 3;
   for (int round = 0; round < kMostRounds && !pids.empty(); ++round)

@@ -25,7 +25,11 @@ class SampleTable {
   /// Absent: not to be read.
   using ReadPss = std::function<std::optional<std::uint64_t>(std::uint32_t pid)>;
 
-  explicit SampleTable(ReadPss read_pss) : read_pss_(std::move(read_pss)) {}
+  /// For all shares of a snapshot: the kernel's ring fills meanwhile.
+  static constexpr std::chrono::milliseconds kMostTimeForShares{200};
+
+  explicit SampleTable(ReadPss read_pss, std::chrono::milliseconds most_time_for_shares = kMostTimeForShares)
+      : read_pss_(std::move(read_pss)), most_time_for_shares_(most_time_for_shares) {}
 
   void add(const ThreadRecord& record, std::shared_ptr<const Process> process,
            std::optional<std::uint64_t> attached_ns);
@@ -59,6 +63,7 @@ class SampleTable {
   void forget_memory(std::uint32_t pid);
 
   ReadPss read_pss_;
+  std::chrono::milliseconds most_time_for_shares_;
   Samplings samples_;
   ProgressTable progress_;
 };

@@ -11,7 +11,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
-from report import COLOR, Outcome, skips_of
+from report import COLOR, Outcome, failed_cases, skips_of
 from stamps import file_name
 
 BESIDE = 2 * (os.cpu_count() or 1)
@@ -178,15 +178,3 @@ def run_twice(report, name, command, **options):
             if status == 0 and not re.search(r"\| *[1-9]\d* passed", text):
                 status = 1
     return report.finish(name, status, time.monotonic() - begin)
-
-
-def failed_cases(text):
-    """The names of the cases in which doctest reports an error."""
-    failed = []
-    name = None
-    for line in text.split("\n"):
-        if line.startswith("TEST CASE:"):
-            name = line[len("TEST CASE:"):].strip()
-        elif re.search(r": (FATAL )?ERROR:", line) and name and name not in failed:
-            failed.append(name)
-    return failed

@@ -7,6 +7,8 @@ import sys
 import threading
 import time
 
+LINES_IN_NOTES = 8  # Of each failed case; all of it is printed where it failed, and in the log.
+
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -28,6 +30,28 @@ def skips_of(text):
     return sorted(set(re.findall(r"SKIP: (.*)", text)) | set(re.findall(r"skipped ['\"](.*)['\"]$", text, re.M)))
 
 
+def failed_cases(text):
+    """What was printed of each case in which doctest reports an error, by its name."""
+    found = {}
+    name = None
+    printed = []
+    for line in text.split("\n"):
+        if line.startswith("TEST CASE:"):
+            name, printed = line[len("TEST CASE:"):].strip(), []
+            continue
+        if line.startswith("===="):
+            name, printed = None, []
+        printed.append(line)
+        if name and re.search(r": (FATAL )?ERROR:", line):
+            found[name] = printed
+    return {name: "\n".join(lines).strip("\n") for name, lines in found.items()}
+
+
+def words_of_sanitizer(text):
+    found = re.search(r"^(.*: runtime error: |==\d+==ERROR: |WARNING: ThreadSanitizer).*(\n.*){0,20}", text, re.M)
+    return {"(sanitizer)": found.group()} if found else {}
+
+
 def outcome_of(status, text):
     """From doctest's own counts, over all its runs in a log, or unittest's; else one for the whole step."""
     text = COLOR.sub("", text)
@@ -37,7 +61,7 @@ def outcome_of(status, text):
     failed = 0 if status == 0 else max(1, sum(int(bad) for _, bad in counts))
     skips = skips_of(text)
     again = re.findall(r"^SECOND TRY: (.*)", text, re.M) if status == 0 else []
-    return Outcome(max(0, passed - len(skips)), failed, skips, again)
+    return Outcome(max(0, passed - len(skips)), failed, skips, again, failures=failed_cases(text) | words_of_sanitizer(text) if failed else {})
 
 
 class Report:
@@ -65,7 +89,9 @@ class Report:
             if outcome.failed:
                 log = self.log_of(name)
                 self.notes.append(f"FAILED: {name}, see {log}")
-                self.notes += [f"    {case}" for case in outcome.failures]
+                for case, text in outcome.failures.items():
+                    lines = text.split("\n")
+                    self.notes += [f"    {case}", *(f"        {line}" for line in lines[:LINES_IN_NOTES])]
                 for text in outcome.failures.values() or [log.read_text(errors="replace")]:
                     print("".join(f"    {line}\n" for line in text.rstrip().split("\n")[-40:]), end="")
             self.flakes.add(name, outcome)

@@ -3,15 +3,18 @@ import contextlib
 import io
 import itertools
 import json
+import pathlib
+import shutil
 import sys
+import tempfile
 import unittest
 import unittest.mock
 
 import support
 import cases as cases_module
-from cases import Case, failed_cases, filter_of, longest_first, run_cases, run_twice
+from cases import Case, filter_of, longest_first, run_cases, run_twice
 from flakes import Flakes
-from report import Report, outcome_of
+from report import Report, failed_cases, outcome_of
 
 
 class Runs(support.TestCase):
@@ -144,7 +147,21 @@ class Words(unittest.TestCase):
         self.assertEqual(filter_of(["a, b's", "c"]), "-tc=a??b?s,c")
 
     def test_a_warning_is_no_failure(self):
-        self.assertEqual(failed_cases("TEST CASE:  a\nx:1: WARNING: no\nTEST CASE:  b\nx:2: FATAL ERROR: y\n"), ["b"])
+        text = "TEST CASE:  a\nx:1: WARNING: no\nTEST CASE:  b\n\nx:2: FATAL ERROR: y\n  values: z\n\n====\n"
+        self.assertEqual(failed_cases(text), {"b": "x:2: FATAL ERROR: y\n  values: z"})
+
+    def test_what_a_sanitizer_found_is_told(self):
+        for line in ("a.cpp:1:2: runtime error: x", "==12==ERROR: LeakSanitizer: x", "WARNING: ThreadSanitizer: x"):
+            self.assertEqual(outcome_of(1, f"TEST CASE:  a\n{line}\nmore").failures, {"(sanitizer)": f"{line}\nmore"})
+
+    def test_the_notes_at_the_end_say_what_failed(self):
+        report = Report(pathlib.Path(tempfile.mkdtemp()), unittest.mock.Mock())
+        self.addCleanup(shutil.rmtree, report.logs)
+        text = "TEST CASE:  a\nx:2: ERROR: y\n====\n[doctest] test cases: 1 | 0 passed | 1 failed |\n"
+        report.log_of("step").write_text(text)
+        with contextlib.redirect_stdout(io.StringIO()):
+            report.finish("step", 1, 0)
+        self.assertEqual(report.notes[1:], ["    a", "        x:2: ERROR: y"])
 
 
 if __name__ == "__main__":

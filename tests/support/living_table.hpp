@@ -2,6 +2,7 @@
 /// Living processes in a table of samples, for tests of what a snapshot tells of them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -57,15 +58,19 @@ inline void add(internal::SampleTable& table, const Living& living) {
   table.add(record, process(living.pid, living.parent, living.exe), {});
 }
 
-/// A table whose shares come from `answer`, and who was asked.
+/// A table whose shares come from `answer`, and who was asked; in any time, however long this machine stands still.
 struct Asking {
   using Answer = std::function<std::optional<std::uint64_t>(std::uint32_t pid)>;
 
-  explicit Asking(Answer answer = [](std::uint32_t) { return std::optional(5 * kMiB); })
-      : table([this, answer = std::move(answer)](std::uint32_t pid) {
-          asked.push_back(pid);
-          return answer(pid);
-        }) {}
+  explicit Asking(
+      Answer answer = [](std::uint32_t) { return std::optional(5 * kMiB); },
+      std::chrono::milliseconds most_time = std::chrono::hours(1))
+      : table(
+            [this, answer = std::move(answer)](std::uint32_t pid) {
+              asked.push_back(pid);
+              return answer(pid);
+            },
+            most_time) {}
   std::map<std::uint32_t, ProcessSample> take(const std::vector<Living>& all) {
     for (const Living& living : all) add(table, living);
     std::map<std::uint32_t, ProcessSample> samples;
