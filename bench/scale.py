@@ -6,7 +6,7 @@ usage: bench/scale.py TRACERD [--processes N] [--threads N] [--seconds N] [--bef
 
 Starts N processes of N threads that sleep, and watches them: without snapshots, and with one each second. Tells the
 resident memory of both, and their difference: that of a snapshot; then, beside a storm of processes, the longest time in
-which nothing left the ring though something was in it. Needs root and a C compiler.
+which nothing left the ring though there was enough in it to wake the reader. Needs root and a C compiler.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+# Of a ring of 1 MiB.
+WAKES_BYTES = (1 << 20) // 8
 
 
 def memory_of(pid: int) -> dict[str, int]:
@@ -65,7 +67,7 @@ class Ring:
 
 def undrained(tracerd: str, seconds: float, options: list[str]) -> tuple[float, str]:
     """In ms, beside a storm that fills an eighth of the ring every few ms, at which the reader is woken: the longest time in
-    which nothing left the ring though there was something; and how the table ends."""
+    which nothing left the ring though it held that much; and how the table ends."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as table:
         storm = pathlib.Path(folder) / "storm"
         subprocess.run([shutil.which("cc") or "gcc", "-O1", "-o", storm, HERE / "storm.c"], check=True)
@@ -85,7 +87,7 @@ def undrained(tracerd: str, seconds: float, options: list[str]) -> tuple[float, 
             last, since = ring.positions()[0], time.monotonic()
             while (now := time.monotonic()) < until:
                 consumed, produced = ring.positions()
-                if consumed != last or consumed == produced:
+                if consumed != last or produced - consumed < WAKES_BYTES:
                     last, since = consumed, now
                 longest = max(longest, now - since)
                 time.sleep(0.0002)

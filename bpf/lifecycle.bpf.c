@@ -269,10 +269,11 @@ int BPF_PROG(process_exit, struct task_struct *task)
 
 	if (labels_in_use)
 		forget_label(shown_tid(task));
-	if (!process)
+	if (!process) {
+		this_cpu()->exiting = (__u64)task;
 		return 0;
-	if (task->start_boottime < process->attached_ns)
-		__sync_fetch_and_add(&process->old_ending, 1);
+	}
+	this_cpu()->exiting = 0;
 	/* Counted now, before it is dead; one that was there when the process was taken in has been counted then. */
 	if (kernel_made(task) && task->start_boottime >= process->attached_ns) {
 		__sync_fetch_and_add(&process->threads, 1);
@@ -291,14 +292,19 @@ int BPF_PROG(process_exit, struct task_struct *task)
 }
 
 /*
- * The kernel adds a thread to its sums before the thread's last switch. When a process is taken in between these, it is
- * in what was read of them. Not later than that: an exit may have gone unseen.
+ * The kernel adds a thread to its sums before the thread's last switch. Was its process taken in between these, it is
+ * in what was read of them. So is a leader that was as good as dead.
  */
-#define MOST_TO_LAST_SWITCH_NS 100000000
-
-static __always_inline bool summed_when_taken_in(const struct tracer_process *process, __u64 now_ns)
+static __always_inline bool counted_when_taken_in(struct tracer_process *process, struct task_struct *task, bool leader)
 {
-	return process->old_ending <= 0 && now_ns - process->attached_ns < MOST_TO_LAST_SWITCH_NS;
+	if (leader)
+		return process->leader_dead;
+	if (task->start_boottime >= process->attached_ns || this_cpu()->exiting != (__u64)task)
+		return false;
+	if (process->old_ending <= 0)
+		return true;
+	__sync_fetch_and_add(&process->old_ending, -1);
+	return false;
 }
 
 /* A thread's last switch: only now are its accounts final. */
@@ -317,11 +323,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	 */
 	bool alive = task->signal->live.counter > 0;
 	bool leader = task->pid == task->tgid;
-	if (task->start_boottime < process->attached_ns) {
-		if (!leader && summed_when_taken_in(process, now_ns))
-			return;
-		__sync_fetch_and_add(&process->old_ending, -1);
-	}
+	bool counted = counted_when_taken_in(process, task, leader);
 	if (needs_sums(process)) {
 		if (alive || !leader) {
 			add_sums(process, pid, NULL, PROGRAM_SWITCH);
@@ -342,7 +344,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	struct tracer_thread_sums *sums = bpf_map_lookup_elem(&ended_threads, &pid);
 	if (!sums && !process->sums_lost)
 		return;
-	if (sums) {
+	if (sums && !counted) {
 		read_thread(&own, task);
 		add_account_atomic(&sums->ended, &own);
 		if (keep_ledgers)
@@ -351,7 +353,8 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 		if ((__u32)task->self_exec_id < process->exec_id)
 			add_account_atomic(&sums->late, &own);
 	}
-	__sync_fetch_and_add(&process->threads, -1);
+	if (!counted)
+		__sync_fetch_and_add(&process->threads, -1);
 	if (process->threads > 0 || alive || !process->leader_dead)
 		return;
 	if (process->flags & TRACER_FLAG_EXCLUDED)

@@ -237,10 +237,12 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	fresh->exec_id = leader->self_exec_id;
 	fresh->signal = (__u64)task->signal;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
-	fresh->threads = task->signal->nr_threads;
+	/* From here on exits of its threads are seen as such. `live` first: one old one too many does no harm. */
+	__sync_fetch_and_add(&fresh->old_ending, 1);
+	__s32 live = *(volatile __s32 *)&task->signal->live.counter;
+	fresh->threads = *(volatile __s32 *)&task->signal->nr_threads;
 	fresh->threads_created = fresh->threads;
-	/* Others are past their exit already. In this order: whose exit comes from now on is seen, and counted then. */
-	__sync_fetch_and_add(&fresh->old_ending, fresh->threads - task->signal->live.counter);
+	__sync_fetch_and_add(&fresh->old_ending, fresh->threads - live - 1);
 	if (dead(leader)) {
 		fresh->leader_dead = 1;
 		fresh->leader_exit_code = leader->exit_code;

@@ -307,7 +307,7 @@ struct tracer_process {
 	__u8 sums_lost;	  /* no entry in ended_threads was to be had: its accounts are not known */
 	__u8 reserved[2];
 	__u32 pid;	  /* as records say it: in the session's pid namespace; its place is by the kernel's number */
-	__s32 old_ending; /* threads older than attached_ns that have begun to exit; until their last switches */
+	__s32 old_ending; /* threads that had begun to exit when it was taken in, not in the kernel's sums then */
 	__u32 reserved_too;
 	__u64 signal; /* the kernel's handle of what its threads share, the same for all, from birth to the last one's
 			 end */
@@ -325,7 +325,8 @@ struct tracer_cpu {
 	__u64 ahead_ns; /* the boot clock, of the clock of its run queue, when last seen */
 	__u64 seen_ns;	/* when, in the run queue's clock; 0: never */
 	__u64 offset;	/* of its per-CPU memory */
-	__u64 reserved[5];
+	__u64 exiting;	/* the last thread that began to exit here while its process was not tracked */
+	__u64 reserved[4];
 };
 
 struct tracer_cgroup_key {

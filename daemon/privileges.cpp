@@ -13,8 +13,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,16 +57,30 @@ constexpr int kNice = -15;
 /// True: this process began its session, and nothing else is in it. False also where /proc can't tell.
 bool is_alone_in_session() noexcept try {
   const pid_t self = ::getpid();
-  if (::getsid(0) != self) return false;
+  if (::getsid(0) != self || std::filesystem::read_symlink("/proc/self") != std::to_string(self)) return false;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     const pid_t pid = std::atoi(name.c_str());
-    if (pid != self && ::getsid(pid) == self) return false;
+    const pid_t session = ::getsid(pid);
+    // Only who has ended is certainly not in it.
+    if (pid != self && (session == self || (session < 0 && errno != ESRCH))) return false;
   }
   return true;
 } catch (const std::exception&) {
   return false;
+}
+
+/// That of the session. Absent: there is no such thing here.
+std::optional<int> nice_of_session() noexcept {
+  const int file = ::open("/proc/self/autogroup", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  char text[64] = {};
+  [[maybe_unused]] const ssize_t got = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  const char* nice = std::strstr(text, " nice ");
+  if (nice == nullptr) return std::nullopt;
+  return std::atoi(nice + 6);
 }
 
 }  // namespace
@@ -76,7 +92,7 @@ void go_ahead_of_others() noexcept {
 }
 
 void go_ahead_of_other_sessions() noexcept {
-  if (!is_alone_in_session()) return;
+  if (nice_of_session().value_or(kNice) <= kNice || !is_alone_in_session()) return;
   const int file = ::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
   if (file < 0) return;
   [[maybe_unused]] const auto written = ::dprintf(file, "%d", kNice);

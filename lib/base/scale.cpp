@@ -21,7 +21,7 @@ struct Bounds {
 };
 
 constexpr Bounds kRing{128u << 10, 1u << 20, 64u << 20, 1u << 20, 1};
-constexpr Bounds kProcesses{1024, 32768, 262144, 8192, 564};
+constexpr Bounds kProcesses{1024, 32768, 262144, 8192, 568};
 constexpr Bounds kThreads{4096, 32768, 1048576, 8192, 424};
 constexpr Bounds kCgroups{256, 16384, 131072, 8192, 132};
 

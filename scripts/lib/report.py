@@ -61,7 +61,8 @@ def outcome_of(status, text):
     failed = 0 if status == 0 else max(1, sum(int(bad) for _, bad in counts))
     skips = skips_of(text)
     again = re.findall(r"^SECOND TRY: (.*)", text, re.M) if status == 0 else []
-    return Outcome(max(0, passed - len(skips)), failed, skips, again, failures=failed_cases(text) | words_of_sanitizer(text) if failed else {})
+    failures = failed_cases(text) | words_of_sanitizer(text) if failed else {}
+    return Outcome(max(0, passed - len(skips)), failed, skips, again, failures=failures)
 
 
 class Report:

@@ -135,19 +135,19 @@ class Priority(support.TestCase):
             self.assertEqual(os.getpriority(os.PRIO_PROCESS, int(thread)), -15)
 
     @unittest.skipUnless(os.path.exists("/proc/self/autogroup"), "no autogroup here")
-    def test_a_session_of_its_own_goes_ahead_of_others_and_one_that_it_shares_does_not(self):
+    def test_a_session_of_its_own_goes_ahead_of_others_and_one_that_it_shares_or_that_is_ahead_stays(self):
         words = [TRACERD, "watch", "--host", "--rotate", "1", "--max-size", "1MiB", "--record", self.path("recording"),
                  "--json", self.path("out")]
-        for shared in (False, True):
-            with self.subTest(shared=shared):
-                # The shell becomes tracerd, so that it leads the session in both.
-                before = ["sh", "-c", ("sleep 60 & " if shared else "") + 'exec "$@"', "sh"]
-                tracer = self.start(*before, *words, start_new_session=True, stdin=subprocess.DEVNULL,
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for before, nice in (("", -15), ("sleep 60 & ", 0), ("echo -18 > /proc/self/autogroup; ", -18)):
+            with self.subTest(before=before):
+                # The shell becomes tracerd, so that it leads the session.
+                tracer = self.start("sh", "-c", before + 'exec "$@"', "sh", *words, start_new_session=True,
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 wait_until(lambda: text_of(self.path("out")).count("\n") > 1, "watching")
-                self.assertTrue(text_of(f"/proc/{tracer.pid}/autogroup").endswith(f" nice {0 if shared else -15}\n"))
-                for child in text_of(f"/proc/{tracer.pid}/task/{tracer.pid}/children").split():
-                    self.kill_at_end(int(child))
+                self.assertTrue(text_of(f"/proc/{tracer.pid}/autogroup").endswith(f" nice {nice}\n"))
+                for child in map(int, text_of(f"/proc/{tracer.pid}/task/{tracer.pid}/children").split()):
+                    if text_of(f"/proc/{child}/comm") == "sleep\n":
+                        os.kill(child, signal.SIGKILL)
                 tracer.send_signal(signal.SIGINT)
                 self.assertEqual(tracer.wait(), 0)
                 os.unlink(self.path("out"))

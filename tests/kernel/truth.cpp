@@ -84,9 +84,9 @@ int touch(const Arguments& a) {
   return 0;
 }
 
-/// Until it is told to stop, threads begin, touch so many MiB each, and end; others wake up often, so that they take
+/// Until it is told to stop, threads begin, touch one to four MiB, and end; others wake up often, so that they take
 /// those CPUs where they can.
-int threads_that_end(const Arguments& a) {
+int threads_that_end(const Arguments&) {
   std::atomic<bool> stops{false};
   std::vector<std::thread> lasting;
   for (int i = 0; i < 2; ++i)
@@ -100,9 +100,9 @@ int threads_that_end(const Arguments& a) {
     while (!stops) {
       std::vector<std::thread> ending;
       for (int i = 0; i < 20; ++i)
-        ending.emplace_back([&a] {
+        ending.emplace_back([i] {
           ::setpriority(PRIO_PROCESS, 0, 19);
-          touch({a.at(0), "and unmap"});
+          touch({std::to_string(i % 4 + 1), "and unmap"});
         });
       for (std::thread& each : ending) each.join();
     }
@@ -123,7 +123,8 @@ int exec_as(const Arguments& a) {
     std::thread([&ready] {
       touch({"1", "and unmap"});
       ++ready;
-      ::pause();
+      // What glibc has each do to change the user ends a pause.
+      for (;;) ::pause();
     }).detach();
   while (ready < number(a, 1)) ::usleep(1000);
   const auto uid = static_cast<uid_t>(number(a, 0));

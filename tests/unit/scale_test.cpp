@@ -16,7 +16,7 @@ constexpr std::uint64_t kGiB = 1u << 30;
 
 /// As docs/scale.md tells it.
 std::uint64_t kernel_bytes(const Scale& scale) {
-  return scale.ring_bytes + 564 * scale.max_processes + 424 * scale.max_threads + 132 * scale.max_cgroups;
+  return scale.ring_bytes + 568 * scale.max_processes + 424 * scale.max_threads + 132 * scale.max_cgroups;
 }
 
 }  // namespace

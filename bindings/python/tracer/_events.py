@@ -676,8 +676,9 @@ class ProcessExec(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In all events of that process. In
-    nanoseconds."""
+    """Since when the process is tracked, if it lived before that; else None. In all events of that process. Of two
+    threads that end in the very microseconds in which it is taken in, one may be in its account twice, and the other
+    not. In nanoseconds."""
     ended: ProgramAccount
     """The program that ended."""
 
@@ -753,8 +754,9 @@ class ProcessStart(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In all events of that process. In
-    nanoseconds."""
+    """Since when the process is tracked, if it lived before that; else None. In all events of that process. Of two
+    threads that end in the very microseconds in which it is taken in, one may be in its account twice, and the other
+    not. In nanoseconds."""
 
 
 class ProcessSample(Event):
