@@ -62,11 +62,9 @@ void check_one_at_a_time(const Crew& seen) {
   CAPTURE(seen.interrupts_ns);
   const std::uint64_t running = seen.whole.running_ns;
   const std::uint64_t cpu = seen.threads.cpu_ns;
-  CHECK(cpu <= running + close_to(life));
-  // Where counts don't tell what they were, two arrivals at one instant may hide a wait (docs/fields.md). An emulated
-  // CPU may stand still in that instant.
-  const bool hides_waits = emulated() && !kernel_at_least(5, 12);
-  CHECK(running <= cpu + (emulated() ? seen.interrupts_ns : 0) + (hides_waits ? life / 2 : close_to(life)));
+  // Who gives the lock away and who takes it both run for a moment, which on an emulated machine is long.
+  if (!emulated()) CHECK(cpu <= running + close_to(life));
+  CHECK(running <= cpu + (emulated() ? seen.interrupts_ns : 0) + close_to(life));
   // Before its exec it waits to be let go.
   const std::uint64_t held = seen.whole.pipe_read_ns;
   CHECK(distance(seen.whole.running_ns + seen.whole.run_queue_ns + held, life) <= close_to(life));
