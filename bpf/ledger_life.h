@@ -60,7 +60,8 @@ static __noinline struct tracer_thread *begin_ledger(struct tracer_process *proc
 	thread->queued_before = out_ns != 0;
 	thread->cpu_before_ns = task->se.sum_exec_runtime;
 	thread->run_delay_ns = task->sched_info.run_delay;
-	if (!out_ns || !task_state(task))
+	/* A new process has one thread, and no ledger of its own. */
+	if (out_ns ? !task_state(task) : task->pid != task->tgid)
 		begin_ready(thread, task);
 	/* From here on a switch finds it. */
 	barrier();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The kernel source without a session around it.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -235,4 +237,55 @@ TEST_CASE("the path of a living process's cgroup is found by its id") {
   REQUIRE_FALSE(texts.empty());
   CHECK(source->control()->cgroup_path(identity.hierarchy, identity.cgroup_id) == texts.front().cgroup);
   CHECK_FALSE(source->control()->cgroup_path(identity.hierarchy, 0xffff'ffff'ffffull).has_value());
+}
+
+namespace {
+
+/// While the first record is taken, more comes than wakes the reader.
+struct Producing : Kept {
+  void record(Record&& record) override {
+    if (std::exchange(produces, false)) fork_many(200);
+    Kept::record(std::move(record));
+  }
+  bool produces = false;
+};
+
+bool becomes_readable(int fd) {
+  pollfd ready{fd, POLLIN, 0};
+  return ::poll(&ready, 1, 10'000) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("the reader is woken again, whatever came while it was reading or kept up" *
+          doctest::test_suite("essential")) {
+  KernelSourceOptions options;
+  // An eighth of it wakes the reader.
+  options.ring_bytes = 128u << 10;
+  options.rules = {tree(::getpid(), 0)};
+  const auto source = kernel_source(options);
+  Producing kept;
+  source->start(kept);
+  const auto drain = [&] {
+    // Not cut short: then it would be read once more.
+    source->drain(kept, {.records = 1'000'000, .time = std::chrono::hours(1)});
+    // What woke it before is forgotten, as there is nothing to be read.
+    pollfd ready{source->fd(), POLLIN, 0};
+    ::poll(&ready, 1, 0);
+  };
+  for (int n = 0; n < 3; ++n) {
+    drain();
+    fork_many(1);
+    kept.produces = true;
+    drain();
+    CHECK_FALSE(kept.produces);
+    fork_many(200);
+    CHECK(becomes_readable(source->fd()));
+    source->control()->keep_up();
+    fork_many(200);
+    CHECK(becomes_readable(source->fd()));
+  }
+  source->stop();
+  while (source->drain(kept, {})) continue;
+  CHECK(source->counters().losses.empty());
 }

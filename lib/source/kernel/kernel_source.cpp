@@ -87,13 +87,17 @@ class KernelSource final : public Source, public Control {
     constexpr std::size_t kRecordsPerLookAtTheClock = 64;
     const auto until = std::chrono::steady_clock::now() + limit.time;
     std::size_t records = 0;
-    skeleton_.bss->reader_woken = 0;
-    const bool more = rings_.consume([&](Bytes bytes) {
+    bool more = rings_.consume([&](Bytes bytes) {
       yield(bytes, feed);
       ++records;
       return records < limit.records &&
              (records % kRecordsPerLookAtTheClock != 0 || std::chrono::steady_clock::now() < until);
     });
+    // A wake-up that was sent while this was reading is spent: an empty ring is not readable. So only now is another
+    // one asked for, and what came since the last look is looked for. Where nothing could be read, the first record is
+    // not whole yet, and is waited for.
+    be_woken();
+    more = more || (records != 0 && rings_.unread_bytes() >= skeleton_.rodata->wakeup_bytes);
     // At the end, one that is not whole yet is waited for: nobody comes again.
     return more || (stopped_ && rings_.position() < rings_.end_position());
   }
@@ -144,7 +148,7 @@ class KernelSource final : public Source, public Control {
       cgroup_memory_.saw(thread.header.pid, static_cast<Hierarchy>(thread.identity.hierarchy),
                          thread.identity.cgroup_id);
     });
-    const auto between = [this] { rings_.keep_up(); };
+    const auto between = [this] { keep_up(); };
     programs_.read(decoder_, feed, between);
     if (cgroups) cgroup_memory_.read(feed, tracks_shown(), between);
     feed.snapshot_end(time_ns);
@@ -153,7 +157,9 @@ class KernelSource final : public Source, public Control {
     throw;
   }
 
-  void keep_up() override { rings_.keep_up(); }
+  void keep_up() override {
+    if (rings_.keep_up()) be_woken();
+  }
 
   std::uint64_t open_label(pid_t tid, std::uint32_t context_id) override {
     note_context(context_id);
@@ -190,6 +196,10 @@ class KernelSource final : public Source, public Control {
  private:
   using Threads = std::span<const tracer_wire_thread>;
   using TakeThread = std::function<void(const tracer_wire_thread&)>;
+
+  /// From here on who writes as much as wakes the reader does so.
+  void be_woken() noexcept { std::atomic_ref(skeleton_.bss->reader_woken).store(0); }
+
   static constexpr int kMostPasses = 16;
   static constexpr std::size_t kMostRingBytes = 1u << 31;
   /// The kernel takes hardly more in a table; long before that memory is short.
@@ -268,6 +278,7 @@ class KernelSource final : public Source, public Control {
   void visit(Feed& feed, const TakeThread& each) {
     read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks,
                                          [&](Threads chunk) { yield_in_order(chunk, feed, each); });
+    be_woken();
     count_what_runs(skeleton_);
   }
 
@@ -290,7 +301,7 @@ class KernelSource final : public Source, public Control {
         return true;
       });
       each(thread);
-      rings_.keep_up();
+      keep_up();
     }
   }
 

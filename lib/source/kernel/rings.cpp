@@ -138,12 +138,15 @@ void Rings::give_until(std::uint64_t until_ns, const TakeRecord& take) {
   }
 }
 
-void Rings::keep_up() {
+bool Rings::keep_up() {
   const std::uint64_t now_ns = boot_time_ns();
-  if (giving_ || now_ns - kept_up_ns_ < kKeepUpPeriodNs) return;
+  if (giving_ || now_ns - kept_up_ns_ < kKeepUpPeriodNs) return false;
   kept_up_ns_ = now_ns;
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) hold(ring, kMostKept / rings_.size());
+  return true;
 }
+
+std::uint64_t Rings::unread_bytes() const noexcept { return end_position() - position() - merge_.bytes(); }
 
 std::uint64_t Rings::end_position() const noexcept {
   std::uint64_t sum = 0;

@@ -40,8 +40,10 @@ class Rings {
   /// Gives what was there when this was called, up to this time, in the order of time; what is later stays.
   void give_until(std::uint64_t until_ns, const TakeRecord& take);
   /// Makes room for what comes while the reader is busy elsewhere, if it has not done so in the last moments. What was
-  /// there is given later. Does nothing while records are being given.
-  void keep_up();
+  /// there is given later. Does nothing while records are being given. True: it has.
+  bool keep_up();
+  /// What lies in the rings.
+  std::uint64_t unread_bytes() const noexcept;
 
   // As Source::end_position() and position().
   std::uint64_t end_position() const noexcept;
