@@ -26,8 +26,9 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Of a ring of 1 MiB.
-WAKES_BYTES = (1 << 20) // 8
+RING_MIB = 1
+# An eighth.
+WAKES_BYTES = (RING_MIB << 20) // 8
 
 
 def memory_of(pid: int) -> dict[str, int]:
@@ -73,7 +74,7 @@ def undrained(tracerd: str, seconds: float, options: list[str]) -> tuple[float, 
         subprocess.run([shutil.which("cc") or "gcc", "-O1", "-o", storm, HERE / "storm.c"], check=True)
         noop = pathlib.Path(folder) / "noop"
         subprocess.run([shutil.which("cc") or "gcc", "-O1", "-static", "-o", noop, HERE / "noop.c"], check=True)
-        watch = subprocess.Popen([tracerd, "watch", "--host", "--no-live", "--ring", "1", *options],
+        watch = subprocess.Popen([tracerd, "watch", "--host", "--no-live", "--ring", str(RING_MIB), *options],
                                  stdout=subprocess.DEVNULL, stderr=table, stdin=subprocess.DEVNULL)
         loop = None
         try:

@@ -71,13 +71,10 @@ bool is_alone_in_session() noexcept try {
   return false;
 }
 
-/// That of the session. Absent: there is no such thing here.
-std::optional<int> nice_of_session() noexcept {
-  const int file = ::open("/proc/self/autogroup", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
+/// That of the session, as /proc/self/autogroup tells it: "/autogroup-12 nice 0".
+std::optional<int> nice_of_session(int file) noexcept {
   char text[64] = {};
-  [[maybe_unused]] const ssize_t got = ::read(file, text, sizeof text - 1);
-  ::close(file);
+  [[maybe_unused]] const ssize_t got = ::pread(file, text, sizeof text - 1, 0);
   const char* nice = std::strstr(text, " nice ");
   if (nice == nullptr) return std::nullopt;
   return std::atoi(nice + 6);
@@ -92,10 +89,9 @@ void go_ahead_of_others() noexcept {
 }
 
 void go_ahead_of_other_sessions() noexcept {
-  if (nice_of_session().value_or(kNice) <= kNice || !is_alone_in_session()) return;
-  const int file = ::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+  const int file = ::open("/proc/self/autogroup", O_RDWR | O_CLOEXEC);
   if (file < 0) return;
-  [[maybe_unused]] const auto written = ::dprintf(file, "%d", kNice);
+  if (nice_of_session(file).value_or(kNice) > kNice && is_alone_in_session()) ::dprintf(file, "%d", kNice);
   ::close(file);
 }
 

@@ -63,10 +63,10 @@ void check_one_at_a_time(const Crew& seen) {
   const std::uint64_t running = seen.whole.running_ns;
   const std::uint64_t cpu = seen.threads.cpu_ns;
   // Who gives the lock away and who takes it both run for a moment, which on an emulated machine is long.
-  if (!emulated()) CHECK(cpu <= running + close_to(life));
+  CHECK(cpu <= running + (emulated() ? life / 2 : close_to(life)));
   CHECK(running <= cpu + (emulated() ? seen.interrupts_ns : 0) + close_to(life));
-  // Before its exec it waits to be let go.
-  const std::uint64_t held = seen.whole.pipe_read_ns;
+  // Before its exec it waits to be let go, on an emulated machine for long.
+  const std::uint64_t held = emulated() ? seen.whole.pipe_read_ns : 0;
   CHECK(distance(seen.whole.running_ns + seen.whole.run_queue_ns + held, life) <= close_to(life));
 }
 

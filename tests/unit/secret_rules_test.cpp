@@ -197,7 +197,7 @@ TEST_CASE("what belongs to a word that was cut is masked") {
   leaks({"bash", "-c", "samtools view x.b…I_KEY=hunter2 y"});
   leaks({"x", "--file=/a/b…ssword", "hunter2"});
   CHECK(masked({"x", "a…9fK2vQ7LmZ4xTb8RwY3c rest"}) == "[x][a*** rest]");
-  unchanged({"x", "/work/5f/b7c91431a7…7f8d6a6/TCGA-N9-C4H4-01A.sorted.bam", "next"});
+  unchanged({"x", "/scratch/5f/b7c91431a7…7f8d6a6/TCGA-N9-C4H4-01A.sorted.bam", "next"});
 }
 
 TEST_CASE("what a word says about another tells which is a secret") {

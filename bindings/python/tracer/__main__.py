@@ -7,10 +7,11 @@ import argparse
 import errno
 import os
 import signal
-import stat
 import sys
 import tempfile
 from typing import TYPE_CHECKING, NoReturn
+
+from ._links import is_link_to_follow
 
 if TYPE_CHECKING:
     from ._errors import TracerError
@@ -47,7 +48,7 @@ def _write(path: str, page: bytes) -> None:
     """Whole or not at all: who opens it meanwhile sees the older page."""
     temporary = None
     try:
-        follows = _is_link_to_follow(path)
+        follows = is_link_to_follow(path)
         if os.path.exists(path) and not os.path.isfile(path):
             # A pipe or a device can't be replaced.
             flags = os.O_WRONLY | os.O_CLOEXEC | (0 if follows else os.O_NOFOLLOW)
@@ -74,17 +75,6 @@ def _unwritten(name: str, error: OSError, fix: str) -> TracerError:
     from ._errors import RecordingError
 
     return RecordingError.of("TRC114", error.errno, f"can't write {name}: {os.strerror(error.errno or 0)}", fix)
-
-
-def _is_link_to_follow(path: str) -> bool:
-    """Root follows no link of somebody else, who could have any file of root's be replaced."""
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        return False
-    if stat.S_ISLNK(found.st_mode) and os.geteuid() == 0 and found.st_uid != 0:
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return stat.S_ISLNK(found.st_mode)
 
 
 def _to_stdout(data: bytes) -> None:

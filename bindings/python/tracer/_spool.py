@@ -10,19 +10,12 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from ._errors import RecordingError
+from ._links import is_link_to_follow
 
 if TYPE_CHECKING:
     from . import _core
 
 __all__ = ["Spool"]
-
-
-def _is_own_link(path: str | bytes | os.PathLike[str]) -> bool:
-    """Root follows no link of somebody else, who could have any file of root's be replaced; others may follow all."""
-    if os.geteuid() != 0:
-        return True
-    link = os.lstat(path)
-    return stat.S_ISLNK(link.st_mode) and link.st_uid == 0
 
 
 class Spool:
@@ -54,7 +47,7 @@ class Spool:
         except FileExistsError:
             pass
         # One that takes its place in between is not followed either.
-        more = 0 if _is_own_link(path) else os.O_NOFOLLOW
+        more = 0 if is_link_to_follow(path) else os.O_NOFOLLOW
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | more)
         except OSError:

@@ -196,10 +196,6 @@ class KernelSource final : public Source, public Control {
  private:
   using Threads = std::span<const tracer_wire_thread>;
   using TakeThread = std::function<void(const tracer_wire_thread&)>;
-
-  /// From here on who writes as much as wakes the reader does so.
-  void be_woken() noexcept { std::atomic_ref(skeleton_.bss->reader_woken).store(0); }
-
   static constexpr int kMostPasses = 16;
   static constexpr std::size_t kMostRingBytes = 1u << 31;
   /// The kernel takes hardly more in a table; long before that memory is short.
@@ -272,6 +268,9 @@ class KernelSource final : public Source, public Control {
     for (const auto& each : counters_.tracked()) pids.insert(each.pid);
     return [pids = std::move(pids)](std::uint32_t pid) { return pids.contains(pid); };
   }
+
+  /// From here on who writes as much as wakes the reader does so.
+  void be_woken() noexcept { std::atomic_ref(skeleton_.bss->reader_woken).store(0); }
 
   /// Takes a record for each living thread, in the order of time; adopts while there is an Adopting. The ring is
   /// drained on the way, so that it doesn't fill however many threads there are.

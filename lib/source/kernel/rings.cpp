@@ -146,7 +146,11 @@ bool Rings::keep_up() {
   return true;
 }
 
-std::uint64_t Rings::unread_bytes() const noexcept { return end_position() - position() - merge_.bytes(); }
+std::uint64_t Rings::unread_bytes() const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& ring : rings_) sum += ring->produced() - ring->consumed();
+  return sum;
+}
 
 std::uint64_t Rings::end_position() const noexcept {
   std::uint64_t sum = 0;
