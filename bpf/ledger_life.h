@@ -64,7 +64,7 @@ static __noinline struct tracer_thread *begin_ledger(struct tracer_process *proc
 	if (out_ns ? !task_state(task) : task->pid != task->tgid)
 		begin_ready(thread, task);
 	/* From here on a switch finds it. */
-	barrier();
+	keep_order();
 	thread->task = (__u64)task;
 	return thread;
 }
@@ -238,17 +238,19 @@ struct standing {
 static __always_inline bool copy_thread(struct tracer_thread *copy, struct standing *standing,
 					const struct tracer_thread *thread, struct task_struct *task)
 {
-	__u32 changes = thread->changes;
+	__u32 changes = *(volatile __u32 *)&thread->changes;
 
-	barrier();
+	keep_order();
 	__builtin_memcpy(copy, thread, sizeof(*copy));
-	/* Its arrival is told before it is on the CPU. */
+	/* Its arrival is told before it is on the CPU; where CPUs reorder, what is seen may still be the one before. */
 	standing->on_cpu = task->on_cpu;
-	barrier();
+	keep_order();
 	standing->arrival_ns = task->sched_info.last_arrival;
 	standing->run_delay_ns = task->sched_info.run_delay;
-	barrier();
-	return !(changes & 1) && changes == thread->changes;
+	if (CPU_REORDERS && standing->arrival_ns < copy->out_ns)
+		standing->on_cpu = false;
+	keep_order();
+	return !(changes & 1) && changes == *(volatile __u32 *)&thread->changes;
 }
 
 /* At an exec, of the thread that called it, which runs. */

@@ -317,6 +317,7 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	/* Not by the first thread's start time: that thread may be gone by now. */
 	if (!process || process->signal != (__u64)task->signal)
 		return;
+	keep_order();
 	/*
 	 * While one thread is alive, or the leader is not dead, the process is not at its end, whatever was counted:
 	 * the kernel may have made threads of its own.
@@ -353,8 +354,9 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 		if ((__u32)task->self_exec_id < process->exec_id)
 			add_account_atomic(&sums->late, &own);
 	}
+	/* The last finds what all others have added. */
 	if (!counted)
-		__sync_fetch_and_add(&process->threads, -1);
+		add_in_order((__u32 *)&process->threads, -1);
 	if (process->threads > 0 || alive || !process->leader_dead)
 		return;
 	if (process->flags & TRACER_FLAG_EXCLUDED)

@@ -235,13 +235,14 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	fresh->program_start_ns = fresh->start_ns;
 	fresh->attached_ns = bpf_ktime_get_boot_ns();
 	fresh->exec_id = leader->self_exec_id;
-	fresh->signal = (__u64)task->signal;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
+	/* By this its dying threads know it. */
+	keep_order();
+	fresh->signal = (__u64)task->signal;
 	/*
-	 * From here on exits of its threads are seen as such: the addition is a full barrier. `live` is read first, as
-	 * one too many does no harm.
+	 * From here on exits of its threads are seen as such: `live` is read first, as one too many does no harm.
 	 */
-	__sync_fetch_and_add(&fresh->old_ending, 1);
+	add_in_order((__u32 *)&fresh->old_ending, 1);
 	__s32 live = *(volatile __s32 *)&task->signal->live.counter;
 	fresh->threads = *(volatile __s32 *)&task->signal->nr_threads;
 	fresh->threads_created = fresh->threads;

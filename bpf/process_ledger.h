@@ -99,15 +99,13 @@ static __always_inline void add_gap(struct tracer_process_ledger *ledger, __u64 
 static __always_inline void book_gap(struct tracer_process_ledger *ledger, __u64 in_ns,
 				     const struct tracer_ended_wait *ended, bool fetches)
 {
-	ledger->changes++;
-	barrier();
+	note_change(&ledger->changes);
 	if (fetches || ledger->booked_ns != ledger->gap_from_ns) {
 		ledger->booked_ns = ledger->gap_from_ns;
 		add_gap(ledger, in_ns, ended);
 	}
 	ledger->owner = 0;
-	barrier();
-	ledger->changes++;
+	note_change(&ledger->changes);
 }
 
 /*
@@ -119,7 +117,7 @@ static __always_inline void depart(struct tracer_process_ledger *ledger, __u64 n
 	if (now_ns > ledger->zero_ns)
 		ledger->zero_ns = now_ns;
 	ledger->zero_cause = cause;
-	__sync_fetch_and_add(&ledger->on_cpu, -1);
+	add_in_order((__u32 *)&ledger->on_cpu, -1);
 	if (!fetches && *(volatile __s32 *)&ledger->on_cpu == 0)
 		ledger->open_ns = ledger->zero_ns;
 }
@@ -130,7 +128,7 @@ static __always_inline bool count_arrival(struct tracer_process_ledger *ledger, 
 	/* Counts that tell what they were: 5ca419f2864a (5.12). */
 	if (fetches)
 		return __sync_fetch_and_add(&ledger->on_cpu, 1) == 0;
-	__sync_fetch_and_add(&ledger->on_cpu, 1);
+	add_in_order((__u32 *)&ledger->on_cpu, 1);
 	__s32 on_cpu = *(volatile __s32 *)&ledger->on_cpu;
 	/* Of two that arrive at once each sees the other: then both end it, and who leaves first books it. */
 	bool ends = on_cpu == 1 || (ledger->open_ns == ledger->zero_ns && ledger->closed_ns != ledger->open_ns);

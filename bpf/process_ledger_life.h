@@ -75,7 +75,7 @@ static __noinline void split_ledger(struct tracer_process *process, struct task_
 	barrier();
 	counted_cpu(all)->owns = 0;
 	counted_cpu(all)->pid = task->tgid;
-	barrier();
+	keep_order();
 	mark_process(task->tgid, 1);
 }
 
@@ -89,7 +89,7 @@ static __always_inline void join_process_ledger(struct tracer_process *process, 
 	if (!ledger)
 		return;
 	ledger->zero_cause = cause;
-	barrier();
+	keep_order();
 	mark_process(pid, 1);
 	uncounted = 1;
 }
@@ -108,9 +108,9 @@ static __always_inline bool copy_process_ledger(struct tracer_process_ledger *co
 {
 	__u32 changes = *(volatile __u32 *)&ledger->changes;
 
-	barrier();
+	keep_order();
 	__builtin_memcpy(copy, ledger, sizeof(*copy));
-	barrier();
+	keep_order();
 	return !(changes & 1) && changes == *(volatile __u32 *)&ledger->changes;
 }
 

@@ -3,6 +3,8 @@
 #ifndef TRACER_QUEUE_CLOCK_H
 #define TRACER_QUEUE_CLOCK_H
 
+#include "ordering.h"
+
 /*
  * Of the run queue of its CPU, by which sched_info counts: as of when the kernel last looked, which at a switch is
  * about when that began. 0: this kernel was built without groups of the fair scheduler.
@@ -26,9 +28,9 @@ static __always_inline bool read_queue_clocks(struct queue_clocks *clocks, struc
 		return false;
 	struct rq *queue = task->se.cfs_rq->rq;
 	clocks->now_ns = queue->clock;
-	barrier();
+	keep_order();
 	clocks->task_ns = queue->clock_task;
-	barrier();
+	keep_order();
 	return clocks->now_ns == queue->clock;
 }
 

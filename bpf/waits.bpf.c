@@ -41,8 +41,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	struct task_group *group = task->sched_task_group;
 	__u64 now_ns = queue_clock(task);
 	bool waited_for_pipe = is_pipe(thread->cause);
-	thread->changes++;
-	barrier();
+	note_change(&thread->changes);
 	book(thread, group, task->sched_info.last_arrival, task->sched_info.run_delay, &cpu->ended);
 	cpu->ready = thread->ready;
 	thread->out_ns = now_ns;
@@ -53,8 +52,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 		keep_cause(thread, cause_of_wait(task, state, thread->in_reclaim));
 	cpu->cause = thread->cause;
 	note_limit(thread, group);
-	barrier();
-	thread->changes++;
+	note_change(&thread->changes);
 	bool waits_for_pipe = is_pipe(thread->cause);
 	/* Again though it waited for one before: that may have been under another id. */
 	if (waits_for_pipe || waited_for_pipe)

@@ -36,6 +36,20 @@ CheckItem member_item(const KernelTypes& types, const char* structure, const cha
   return item;
 }
 
+CheckItem facility_item(const char* name, bool available, const char* effect, const char* what, const char* since) {
+  CheckItem item;
+  item.name = name;
+  item.effect = effect;
+  item.available = available;
+  if (!available)
+    item.problem = Problem{ErrorCode::kKernelTooOld,
+                           0,
+                           fmt::format("this kernel has no {}", what),
+                           fmt::format("use Linux {} or later", since),
+                           {}};
+  return item;
+}
+
 CheckItem feature_item(const char* name, bool available, const char* effect, const char* since) {
   CheckItem item;
   item.name = name;

@@ -14,6 +14,9 @@ CheckItem tracepoint_item(const KernelTypes& types, const char* name, bool requi
 CheckItem member_item(const KernelTypes& types, const char* structure, const char* member, const char* effect,
                       const char* option);
 
+/// Required: something of BPF, `what` in "this kernel has no ...".
+CheckItem facility_item(const char* name, bool available, const char* effect, const char* what, const char* since);
+
 /// Of something that it can do without.
 CheckItem feature_item(const char* name, bool available, const char* effect, const char* since);
 

@@ -71,17 +71,14 @@ void LifecycleFamily::check(const KernelTypes& types, std::vector<CheckItem>& it
       tracepoint_item(types, "cgroup_attach_task", true, "the cgroup of a process that is moved", "5.5 with BTF"));
   for (const MemberRead& read : kMemberReads)
     items.push_back(member_item(types, read.structure, read.member, read.effect, read.option));
-  CheckItem ring;
-  ring.name = "ring buffer and task iterator";
-  ring.effect = "events in order; living processes";
-  ring.available = types.has_ring_buffer() && types.has_task_iterator();
-  if (!ring.available)
-    ring.problem = Problem{ErrorCode::kKernelTooOld,
-                           0,
-                           "this kernel has no BPF ring buffer or no iterator over tasks",
-                           "use Linux 5.8 or later",
-                           {}};
-  items.push_back(std::move(ring));
+  items.push_back(facility_item("ring buffer and task iterator", types.has_ring_buffer() && types.has_task_iterator(),
+                                "events in order; living processes", "BPF ring buffer or no iterator over tasks",
+                                "5.8"));
+#ifdef __aarch64__
+  items.push_back(facility_item("atomic additions that tell what was before", types.has_fetching_atomics(),
+                                "sums to which several CPUs add", "BPF atomic additions that tell what was before",
+                                "5.18"));
+#endif
   items.push_back(
       tracepoint_item(types, "sched_prepare_exec", false, "the peak memory of a program that an exec ends", "6.10"));
   items.push_back(feature_item("memory at exit", types.exit_has_memory(),
