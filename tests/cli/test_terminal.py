@@ -102,32 +102,25 @@ class Stopped(support.TestCase):
         os.kill(terminal.pid, signal.SIGTERM)
         self.assertEqual(terminal.exit_status(), 0)
 
-    TOGGLE = """
-import os, random, sys, termios, time
-until = time.monotonic() + float(sys.argv[1])
-while time.monotonic() < until:
-    termios.tcflow(0, termios.TCOON)
-    time.sleep(random.random() / 500)
-    termios.tcflow(0, termios.TCOOFF)
-open(sys.argv[2], 'w')
-time.sleep(600)
-"""
+    # Looks are followed by writes half a second later, so that the terminal stops in between.
+    SLOWLY = ("sh", "-c", 'exec strace -f -D -qq -o /dev/null -P "$(tty)" -e trace=write -e inject=write:delay_enter=500000 "$@"', "sh")
 
     def test_one_that_is_stopped_between_a_look_and_a_write_stops_nothing(self):
-        for fill in ("", "os.set_blocking(1, False)\ntry: os.write(1, b'x' * 100000)\nexcept OSError: pass\n"):
-            json, toggled = self.path("json" + fill[:1]), self.path("toggled" + fill[:1])
-            script = self.TOGGLE.replace("    termios.tcflow(0, termios.TCOON)\n", "    termios.tcflow(0, termios.TCOON)\n"
-                                         + "".join(f"    {line}\n" for line in fill.splitlines()))
-            terminal = Terminal(self, TRACERD, "run", "--interval", "100", "--json", json, "--", PYTHON, "-c", script, "8",
-                                toggled)
-            threading.Thread(target=self.swallow, args=(terminal.fd,), daemon=True).start()
-            wait_until(lambda toggled=toggled: os.path.exists(toggled), "it has toggled for long")
-            os.kill(terminal.pid, signal.SIGTERM)
-            begin = time.monotonic()
-            wait_until(lambda pid=terminal.pid: os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) or
-                       (time.monotonic() - begin > 2 and os.kill(pid, signal.SIGTERM)), "the tracer's end")
-            self.assertEqual(terminal.exit_status(), 128 + signal.SIGTERM)
-            self.assertIn('"session_end"', text_of(json))
+        for fill in ("", "os.set_blocking(1, False)\nfor _ in range(9):\n  try: os.write(1, b'x' * 100000)\n  except OSError: pass\n"):
+            with self.subTest(fill=bool(fill)):
+                json, stopped = self.path("json" + fill[:1]), self.path("stopped" + fill[:1])
+                terminal = Terminal(self, *self.SLOWLY, TRACERD, "run", "--interval", "100", "--json", json, "--", PYTHON, "-c",
+                                    f"import os, termios, time; time.sleep(3); termios.tcflow(0, termios.TCOOFF)\n{fill}"
+                                    f"open({stopped!r}, 'w'); time.sleep(600)")
+                threading.Thread(target=self.swallow, args=(terminal.fd,), daemon=True).start()
+                wait_until(lambda stopped=stopped: os.path.exists(stopped), "it has stopped the terminal")
+                os.kill(terminal.pid, signal.SIGTERM)
+                wait_until(lambda json=json: '"session_end"' in text_of(json), "the end of the events")
+                # It waits for the terminal with its table, until it is asked again.
+                os.kill(terminal.pid, signal.SIGTERM)
+                wait_until(lambda pid=terminal.pid: os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT),
+                           "the tracer's end")
+                self.assertEqual(terminal.exit_status(), 128 + signal.SIGTERM)
 
     @staticmethod
     def swallow(fd):
