@@ -57,8 +57,9 @@ int compute_beside_waiters(long ms) {
   return 0;
 }
 
-/// Four compute in turns of 1 ms under one lock.
+/// Four compute in 40 turns under one lock.
 int take_turns(long ms) {
+  constexpr long kTurns = 40;
   std::mutex mutex;
   std::condition_variable turned;
   long turn = 0;
@@ -67,9 +68,9 @@ int take_turns(long ms) {
     all.emplace_back([&, me] {
       for (;;) {
         std::unique_lock lock(mutex);
-        turned.wait(lock, [&] { return turn >= ms || turn % 4 == me; });
-        if (turn >= ms) break;
-        burn(CLOCK_THREAD_CPUTIME_ID, kMillisecond);
+        turned.wait(lock, [&] { return turn >= kTurns || turn % 4 == me; });
+        if (turn >= kTurns) break;
+        burn(CLOCK_THREAD_CPUTIME_ID, ns_of(ms) / kTurns);
         ++turn;
         turned.notify_all();
       }
