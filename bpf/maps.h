@@ -196,7 +196,7 @@ const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much wai
 const volatile __u32 ring_count = 1;	     /* 1: only `events` */
 const volatile __u32 ring_cpus_shift = 0;    /* so many CPUs, as a power of two, share a ring */
 
-/* Set when the reader has been woken and has not come yet: cleared by the reader. */
+/* Set when the reader has been woken; cleared by it when it has read what there was. */
 __u32 reader_woken = 0;
 
 struct tracer_cpu cpus[TRACER_MAX_CPUS] __attribute__((aligned(64)));
@@ -233,7 +233,14 @@ static __always_inline long send(void *record, __u64 size)
 {
 	void *ring = own_ring();
 
-	return ring ? bpf_ringbuf_output(ring, record, size, wakeup_flags(ring)) : -1;
+	if (!ring)
+		return -1;
+	__u64 flags = wakeup_flags(ring);
+	long failed = bpf_ringbuf_output(ring, record, size, flags);
+	/* Then nobody was woken either. */
+	if (failed && flags == BPF_RB_FORCE_WAKEUP)
+		reader_woken = 0;
+	return failed;
 }
 
 /* Of what is small and soon followed by others, which look how much has come together. */

@@ -58,15 +58,14 @@ void write_file(const std::string& name, std::string_view text) {
   if (::close(fd) != 0) refuse(fmt::format("can't write {}", name));
 }
 
-/// Nobody can exchange the folder from then on. As for files, root follows no link of somebody else.
+/// Nobody can exchange the folder from then on.
 void go_to_folder(std::string name) {
   // With a slash behind it a link is followed whatever is asked for.
   while (name.size() > 1 && (name.ends_with('/') || name.ends_with("/."))) name.pop_back();
   if (::mkdir(name.c_str(), kFolderMode) != 0 && errno != EEXIST) refuse(fmt::format("can't create {}", name));
-  struct stat found {};
-  const bool is_link = ::lstat(name.c_str(), &found) == 0 && S_ISLNK(found.st_mode);
-  const bool follows = ::geteuid() != 0 || (is_link && found.st_uid == 0);
-  const int folder = ::open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
+  const auto end = tracer::end_of_links(name);
+  const int folder =
+      end ? ::open(end->path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | (end->follow ? 0 : O_NOFOLLOW)) : -1;
   if (folder < 0 || ::fchdir(folder) != 0) refuse(fmt::format("can't write to the folder {}", name));
   ::close(folder);
 }

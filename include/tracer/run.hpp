@@ -32,6 +32,16 @@ struct User {
 /// they can't be asked.
 TRACER_EXPORT User find_user(const std::string& name_or_uid);
 
+/// What to open for a path that may be a link, or lead to further ones.
+struct LinkEnd {
+  std::filesystem::path path;
+  bool follow = false;  ///< A link that it is may be followed; else O_NOFOLLOW keeps one out that takes its place.
+};
+
+/// Root goes as far as its own links lead: one of somebody else, who could have any file of root's be cut, is refused
+/// (absent, with errno ELOOP). Others follow whatever is there. Links that are folders on the way are followed.
+TRACER_EXPORT std::optional<LinkEnd> end_of_links(std::filesystem::path file);
+
 /// Opens a file for writing with the rights of `user`, and creates it for its owner only if it is not there; it is not
 /// cut, and what is written is appended. Close-on-exec. Absent: with the rights of the caller. Throws Error:
 /// kFileUnwritable, kPermission.

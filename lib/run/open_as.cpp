@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -118,22 +117,16 @@ int open_elsewhere(const User& user, const std::filesystem::path& file) {
   return message.attached();
 }
 
-/// Root follows no link of somebody else, who could have any file of root's be cut; its own are such as /dev/stdout.
-int open_as_caller(const char* file) noexcept {
-  if (::geteuid() != 0) return ::open(file, kFlags, kMode);
-  const int fd = ::open(file, kFlags | O_NOFOLLOW, kMode);
-  if (fd >= 0 || errno != ELOOP) return fd;
-  struct stat link {};
-  if (::lstat(file, &link) == 0 && link.st_uid == 0) return ::open(file, kFlags, kMode);
-  errno = ELOOP;
-  return -1;
+int open_as_caller(const std::filesystem::path& file) {
+  const auto end = end_of_links(file);
+  return end ? ::open(end->path.c_str(), kFlags | (end->follow ? 0 : O_NOFOLLOW), kMode) : -1;
 }
 
 }  // namespace
 
 int open_as(const std::optional<User>& user, const std::filesystem::path& file) {
   if (user && user->uid != ::geteuid()) return open_elsewhere(*user, file);
-  const int fd = open_as_caller(file.c_str());
+  const int fd = open_as_caller(file);
   if (fd < 0) refuse(errno, file);
   return fd;
 }

@@ -84,7 +84,8 @@ class Source {
   virtual std::chrono::milliseconds poll_period() const noexcept { return std::chrono::milliseconds(0); }
   /// Begins; living processes that the filter takes in are yielded from here.
   virtual void start(Feed& feed) = 0;
-  /// Yields what is there, without waiting. True: the limit stopped it, and more may be there.
+  /// Yields what is there, without waiting for more than a moment. True: more may be there, as the limit stopped it, or
+  /// as much came meanwhile.
   virtual bool drain(Feed& feed, const DrainLimit& limit) = 0;
   /// Waits, so long at most, until what has happened by now was noticed. From any thread.
   virtual void settle(std::chrono::milliseconds) {}

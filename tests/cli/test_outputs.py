@@ -31,15 +31,24 @@ class Rights(support.TestCase):
             file.write("precious")
         os.symlink(self.path("precious"), self.path("out"))
         os.chown(self.path("out"), support.NOBODY, support.NOBODY, follow_symlinks=False)
+        os.symlink("out", self.path("own"))
         for option in ("--record", "--json", "--trace"):
-            result = self.tracerd("run", option, self.path("out"), "--", "touch", self.path("ran"))
-            self.assert_fails(result, 125, "TRC114")
+            for name in ("out", "own"):
+                result = self.tracerd("run", option, self.path(name), "--", "touch", self.path("ran"))
+                self.assert_fails(result, 125, "TRC114")
         self.assertEqual(text_of(self.path("precious")), "precious")
         self.assertFalse(os.path.exists(self.path("ran")))
 
     def test_its_own_links_are_followed(self):
         result = self.tracerd("run", "--json", "/dev/stdout", "--", "true")
         self.assertEqual(parse_lines(result.stdout)[-1]["kind"], "session_end")
+        os.mkdir(self.path("in"))
+        os.symlink("in/second", self.path("first"))
+        os.symlink("../json", self.path("in/second"))
+        self.assertEqual(self.tracerd("run", "--json", self.path("first"), "--", "true").returncode, 0)
+        self.assertIn("session_end", text_of(self.path("json")))
+        os.symlink("loop", self.path("loop"))
+        self.assert_fails(self.tracerd("run", "--json", self.path("loop"), "--", "true"), 125, "TRC114")
 
     def test_a_file_that_is_there_keeps_its_mode(self):
         with open(self.path("json"), "w", encoding="ascii") as file:

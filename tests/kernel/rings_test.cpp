@@ -181,6 +181,44 @@ TEST_CASE("of processes that begin on one CPU and go on on another, each has its
   CHECK(early == 0);
 }
 
+namespace {
+
+/// While the first record is taken, more comes in another ring than wakes the reader.
+struct ElsewhereToo final : Kept {
+  void record(Record&& record) override {
+    if (std::exchange(produces, false)) require_success(start_crossing(cpu, cpu, 60));
+    Kept::record(std::move(record));
+  }
+  bool produces = false;
+  int cpu = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a drain says so if, while it read one ring, as much came in another as wakes the reader" *
+          doctest::test_suite("waits essential")) {
+  const auto cpus = two_cpus();
+  if (!cpus) return;
+  KernelSourceOptions options;
+  options.rules = {tree(::getpid(), 0)};
+  options.ring_bytes = 512u << 10;
+  options.rings = 2;
+  const auto source = kernel_source(options);
+  ElsewhereToo kept;
+  source->start(kept);
+  drain_all(*source, kept);
+  // It is woken for what is in the first, so that nobody wakes it for what comes in the second.
+  require_success(start_crossing(cpus->first, cpus->first, 60));
+  kept.cpu = cpus->second;
+  kept.produces = true;
+  const DrainLimit no_limit{.records = 1'000'000, .time = std::chrono::hours(1)};
+  CHECK(source->drain(kept, no_limit));
+  CHECK_FALSE(kept.produces);
+  source->stop();
+  drain_all(*source, kept);
+  CHECK(source->counters().losses.empty());
+}
+
 TEST_CASE("a drain of several rings stops at its limit, and what is left unread is counted" *
           doctest::test_suite("waits essential")) {
   const auto cpus = two_cpus();

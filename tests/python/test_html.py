@@ -243,13 +243,15 @@ class Command(TestCase):
             file.write("precious")
         os.mkfifo(self.path("pipe"))
         for target in ("precious", "pipe", "nothing"):
-            with self.subTest(target=target):
-                link = self.path("to-" + target)
-                os.symlink(self.path(target), link)
-                os.chown(link, 65534, 65534, follow_symlinks=False)
-                result = self.tracer("report", self.made_up(10), "-o", link)
-                self.assertEqual(result.returncode, 1)
-                self.assertIn(b"TRC114", result.stderr)
+            link, own = self.path("to-" + target), self.path("own-to-" + target)
+            os.symlink(self.path(target), link)
+            os.chown(link, 65534, 65534, follow_symlinks=False)
+            os.symlink(link, own)
+            for name in (link, own):
+                with self.subTest(name=name):
+                    result = self.tracer("report", self.made_up(10), "-o", name)
+                    self.assertEqual(result.returncode, 1)
+                    self.assertIn(b"TRC114", result.stderr)
         with open(self.path("precious"), encoding="ascii") as file:
             self.assertEqual(file.read(), "precious")
         self.assertFalse(os.path.exists(self.path("nothing")))

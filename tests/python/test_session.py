@@ -251,9 +251,12 @@ class Recordings(TempDir):
         target.write_bytes(b"kept")
         link.symlink_to(target)
         os.lchown(link, 65534, 65534)
-        with self.assertRaises(tracer.RecordingError) as caught:
-            tracer.session(record=link)
-        self.assertEqual(caught.exception.code, "TRC114")
+        own = self.folder / "own"
+        own.symlink_to("link")
+        for name in (link, own):
+            with self.assertRaises(tracer.RecordingError) as caught:
+                tracer.session(record=name)
+            self.assertEqual(caught.exception.code, "TRC114")
         self.assertEqual(target.read_bytes(), b"kept")
         os.lchown(link, 0, 0)
         with tracer.session(record=link):

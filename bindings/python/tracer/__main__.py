@@ -11,7 +11,7 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, NoReturn
 
-from ._links import is_link_to_follow
+from ._links import end_of_links
 
 if TYPE_CHECKING:
     from ._errors import TracerError
@@ -48,14 +48,14 @@ def _write(path: str, page: bytes) -> None:
     """Whole or not at all: who opens it meanwhile sees the older page."""
     temporary = None
     try:
-        follows = is_link_to_follow(path)
+        end, follows = end_of_links(path)
         if os.path.exists(path) and not os.path.isfile(path):
             # A pipe or a device can't be replaced.
             flags = os.O_WRONLY | os.O_CLOEXEC | (0 if follows else os.O_NOFOLLOW)
-            with open(os.open(path, flags), "wb") as device:
+            with open(os.open(end, flags), "wb") as device:
                 device.write(page)
             return
-        target = os.path.realpath(path) if follows else path
+        target = os.path.realpath(end) if follows else end
         descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(target) or ".", prefix=".tracer-", suffix=".html")
         with open(descriptor, "wb") as file:
             file.write(page)

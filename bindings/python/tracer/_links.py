@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which links are followed where a file is written."""
+"""Where links lead at which a file is written."""
 
 from __future__ import annotations
 
@@ -7,15 +7,31 @@ import errno
 import os
 import stat
 
-__all__ = ["is_link_to_follow"]
+__all__ = ["end_of_links"]
+
+MOST_LINKS = 40  # As the kernel has it.
 
 
-def is_link_to_follow(path: str | bytes | os.PathLike[str]) -> bool:
-    """Root follows no link of somebody else, who could have any file of root's be replaced: that raises OSError(ELOOP)."""
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        return False
-    if stat.S_ISLNK(found.st_mode) and os.geteuid() == 0 and found.st_uid != 0:
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return stat.S_ISLNK(found.st_mode)
+def end_of_links(path: str | bytes | os.PathLike[str]) -> tuple[str, bool]:
+    """What to open, and whether a link that it is may be followed then.
+
+    Root goes as far as its own links lead. One of somebody else, who could have any file of root's be replaced, raises
+    OSError(ELOOP); what takes its place later is not followed either. Others follow whatever is there.
+    """
+    name = os.fsdecode(path)
+    if os.geteuid() != 0:
+        return name, True
+    for _ in range(MOST_LINKS):
+        try:
+            found = os.lstat(name)
+        except FileNotFoundError:
+            return name, False
+        if not stat.S_ISLNK(found.st_mode):
+            return name, False
+        if found.st_uid != 0:
+            break
+        # What the kernel's own links lead to, such as that of /dev/stdout, may have no name.
+        if os.path.realpath(os.path.dirname(name) or ".").startswith("/proc/"):
+            return name, True
+        name = os.path.join(os.path.dirname(name), os.readlink(name))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))

@@ -10,7 +10,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from ._errors import RecordingError
-from ._links import is_link_to_follow
+from ._links import end_of_links
 
 if TYPE_CHECKING:
     from . import _core
@@ -46,13 +46,13 @@ class Spool:
             return
         except FileExistsError:
             pass
-        # One that takes its place in between is not followed either.
-        more = 0 if is_link_to_follow(path) else os.O_NOFOLLOW
+        end, follows = end_of_links(path)
+        more = 0 if follows else os.O_NOFOLLOW
         try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | more)
+            self._fd = os.open(end, os.O_RDWR | os.O_CLOEXEC | more)
         except OSError:
             # A pipe, or a file of which only writing is allowed.
-            self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | more)
+            self._fd = os.open(end, os.O_WRONLY | os.O_CLOEXEC | more)
 
     def is_file(self, path: str | bytes | os.PathLike[str]) -> bool:
         """The file at this path is the one."""

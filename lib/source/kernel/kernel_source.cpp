@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -87,17 +88,26 @@ class KernelSource final : public Source, public Control {
     constexpr std::size_t kRecordsPerLookAtTheClock = 64;
     const auto until = std::chrono::steady_clock::now() + limit.time;
     std::size_t records = 0;
-    bool more = rings_.consume([&](Bytes bytes) {
-      yield(bytes, feed);
-      ++records;
-      return records < limit.records &&
-             (records % kRecordsPerLookAtTheClock != 0 || std::chrono::steady_clock::now() < until);
-    });
-    // A wake-up that was sent while this was reading is spent: an empty ring is not readable. So only now is another
-    // one asked for, and what came since the last look is looked for. Where nothing could be read, the first record is
-    // not whole yet, and is waited for.
-    be_woken();
-    more = more || (records != 0 && rings_.unread_bytes() >= skeleton_.rodata->wakeup_bytes);
+    bool more = false;
+    {
+      // A wake-up that was sent while this was reading is spent: an empty ring is not readable. So only at its end is
+      // another one asked for, and what came since the last look is looked for.
+      const AwakeUntilHere awake(skeleton_);
+      more = rings_.consume([&](Bytes bytes) {
+        yield(bytes, feed);
+        ++records;
+        return records < limit.records &&
+               (records % kRecordsPerLookAtTheClock != 0 || std::chrono::steady_clock::now() < until);
+      });
+    }
+    const std::uint64_t unread_bytes = rings_.unread_bytes_of_fullest();
+    if (records == 0 && unread_bytes != 0) {
+      // The first record is not whole yet. The ring stays readable: whoever waits for it would be back at once.
+      std::this_thread::sleep_for(kPauseForWriter);
+      more = false;
+    } else {
+      more = more || unread_bytes >= skeleton_.rodata->wakeup_bytes;
+    }
     // At the end, one that is not whole yet is waited for: nobody comes again.
     return more || (stopped_ && rings_.position() < rings_.end_position());
   }
@@ -158,7 +168,9 @@ class KernelSource final : public Source, public Control {
   }
 
   void keep_up() override {
-    if (rings_.keep_up()) be_woken();
+    if (!rings_.is_time_to_keep_up()) return;
+    const AwakeUntilHere awake(skeleton_);
+    rings_.keep_up();
   }
 
   std::uint64_t open_label(pid_t tid, std::uint32_t context_id) override {
@@ -201,6 +213,8 @@ class KernelSource final : public Source, public Control {
   /// The kernel takes hardly more in a table; long before that memory is short.
   static constexpr std::size_t kMostEntries = 1u << 26;
   static constexpr std::chrono::milliseconds kMostSettling{100};
+  /// Of a record that is not whole yet the writer needs hardly more, once it has a CPU.
+  static constexpr std::chrono::microseconds kPauseForWriter{100};
 
   /// While it lives the iterator takes in what the rules name.
   class Adopting {
@@ -218,6 +232,18 @@ class KernelSource final : public Source, public Control {
    private:
     lifecycle_bpf& skeleton_;
     const KernelRules& rules_;
+  };
+
+  /// While it lives, the rings are read. From its end on who fills them as much as wakes the reader does so.
+  class AwakeUntilHere {
+   public:
+    explicit AwakeUntilHere(lifecycle_bpf& skeleton) noexcept : skeleton_(skeleton) {}
+    ~AwakeUntilHere() { std::atomic_ref(skeleton_.bss->reader_woken).store(0); }
+    AwakeUntilHere(const AwakeUntilHere&) = delete;
+    AwakeUntilHere& operator=(const AwakeUntilHere&) = delete;
+
+   private:
+    lifecycle_bpf& skeleton_;
   };
 
   static const KernelSourceOptions& checked(const KernelSourceOptions& options) {
@@ -269,15 +295,14 @@ class KernelSource final : public Source, public Control {
     return [pids = std::move(pids)](std::uint32_t pid) { return pids.contains(pid); };
   }
 
-  /// From here on who writes as much as wakes the reader does so.
-  void be_woken() noexcept { std::atomic_ref(skeleton_.bss->reader_woken).store(0); }
-
   /// Takes a record for each living thread, in the order of time; adopts while there is an Adopting. The ring is
   /// drained on the way, so that it doesn't fill however many threads there are.
   void visit(Feed& feed, const TakeThread& each) {
-    read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks,
-                                         [&](Threads chunk) { yield_in_order(chunk, feed, each); });
-    be_woken();
+    {
+      const AwakeUntilHere awake(skeleton_);
+      read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks,
+                                           [&](Threads chunk) { yield_in_order(chunk, feed, each); });
+    }
     count_what_runs(skeleton_);
   }
 

@@ -24,8 +24,9 @@ class Ring {
   int fd() const noexcept;
   /// Gives what is there, without waiting. True: `take` stopped it. Throws what it throws, behind that record.
   bool consume(const TakeRecord& take);
-  /// How many bytes were put into it, and taken out of it, since it was made. From any thread.
-  std::uint64_t produced() const noexcept { return producer_->load(std::memory_order_acquire); }
+  /// How many bytes were put into it, and taken out of it, since it was made. From any thread. The look comes after
+  /// the request to be woken that was stored before it: that wants the strictest order.
+  std::uint64_t produced() const noexcept { return producer_->load(std::memory_order_seq_cst); }
   std::uint64_t consumed() const noexcept { return consumer_->load(std::memory_order_acquire); }
 
  private:

@@ -138,18 +138,17 @@ void Rings::give_until(std::uint64_t until_ns, const TakeRecord& take) {
   }
 }
 
-bool Rings::keep_up() {
-  const std::uint64_t now_ns = boot_time_ns();
-  if (giving_ || now_ns - kept_up_ns_ < kKeepUpPeriodNs) return false;
-  kept_up_ns_ = now_ns;
+bool Rings::is_time_to_keep_up() const noexcept { return !giving_ && boot_time_ns() - kept_up_ns_ >= kKeepUpPeriodNs; }
+
+void Rings::keep_up() {
+  kept_up_ns_ = boot_time_ns();
   for (std::size_t ring = 0; ring < rings_.size(); ++ring) hold(ring, kMostKept / rings_.size());
-  return true;
 }
 
-std::uint64_t Rings::unread_bytes() const noexcept {
-  std::uint64_t sum = 0;
-  for (const auto& ring : rings_) sum += ring->produced() - ring->consumed();
-  return sum;
+std::uint64_t Rings::unread_bytes_of_fullest() const noexcept {
+  std::uint64_t most = 0;
+  for (const auto& ring : rings_) most = std::max(most, ring->produced() - ring->consumed());
+  return most;
 }
 
 std::uint64_t Rings::end_position() const noexcept {

@@ -39,11 +39,12 @@ class Rings {
   bool consume(const TakeRecord& take);
   /// Gives what was there when this was called, up to this time, in the order of time; what is later stays.
   void give_until(std::uint64_t until_ns, const TakeRecord& take);
-  /// Makes room for what comes while the reader is busy elsewhere, if it has not done so in the last moments. What was
-  /// there is given later. Does nothing while records are being given. True: it has.
-  bool keep_up();
-  /// What lies in the rings.
-  std::uint64_t unread_bytes() const noexcept;
+  /// False: it was done in the last moments, or records are being given, while which none may be moved.
+  bool is_time_to_keep_up() const noexcept;
+  /// Makes room for what comes while the reader is busy elsewhere. What was there is given later.
+  void keep_up();
+  /// What lies in the ring that has most.
+  std::uint64_t unread_bytes_of_fullest() const noexcept;
 
   // As Source::end_position() and position().
   std::uint64_t end_position() const noexcept;
@@ -67,7 +68,7 @@ class Rings {
   std::vector<std::uint64_t> produced_;    ///< Of each, when the last turn began.
   UniqueFd any_;                           ///< Of several.
   std::uint64_t extra_bytes_ = 0;
-  std::uint64_t kept_up_ns_ = 0;
+  std::uint64_t kept_up_ns_ = 0;  ///< When it last did, by the boot clock.
   bool giving_ = false;
 };
 
