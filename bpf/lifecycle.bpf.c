@@ -79,8 +79,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	if (!fresh)
 		return 0;
 	fresh->pid = shown_pid(child);
-	fresh->start_ns = child->start_boottime;
-	fresh->program_start_ns = fresh->start_ns;
+	fresh->program_start_ns = child->start_boottime;
 	fresh->exec_id = child->self_exec_id;
 	fresh->signal = (__u64)child->signal;
 	fresh->context_id = context_id;
@@ -88,10 +87,13 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	fresh->threads_created = 1;
 	if (child->mm == parent->mm)
 		fresh->flags = TRACER_FLAG_PEAK_SHARED;
-	if (action == TRACER_RULE_EXCLUDE) {
+	if (action == TRACER_RULE_EXCLUDE)
 		fresh->flags = TRACER_FLAG_EXCLUDED;
+	/* By this the iterators know it, which may meet it already. */
+	keep_order();
+	fresh->start_ns = fresh->program_start_ns;
+	if (action == TRACER_RULE_EXCLUDE)
 		return 0;
-	}
 	if (origin) {
 		fresh->cgroup_id = origin->cgroup_id;
 		fresh->hierarchy = origin->hierarchy;

@@ -231,17 +231,18 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	if (!fresh)
 		return NULL;
 	fresh->pid = shown_pid(task);
-	fresh->start_ns = leader->start_boottime;
-	fresh->program_start_ns = fresh->start_ns;
+	fresh->program_start_ns = leader->start_boottime;
 	fresh->attached_ns = bpf_ktime_get_boot_ns();
 	fresh->exec_id = leader->self_exec_id;
+	fresh->context_id = context_id;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
-	/* By this its dying threads know it. */
+	if (action == TRACER_RULE_EXCLUDE)
+		fresh->flags |= TRACER_FLAG_EXCLUDED;
+	/* By these other CPUs know it; its dying threads by the second. */
 	keep_order();
+	fresh->start_ns = fresh->program_start_ns;
 	fresh->signal = (__u64)task->signal;
-	/*
-	 * From here on exits of its threads are seen as such: `live` is read first, as one too many does no harm.
-	 */
+	/* From here on exits of its threads are seen as such. `live` is read first: one too many does no harm. */
 	add_in_order((__u32 *)&fresh->old_ending, 1);
 	__s32 live = *(volatile __s32 *)&task->signal->live.counter;
 	fresh->threads = *(volatile __s32 *)&task->signal->nr_threads;
@@ -255,9 +256,6 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	}
 	if (task->signal->sum_sched_runtime)
 		fresh->flags |= TRACER_FLAG_LOST_THREADS | TRACER_FLAG_THREADS_UNKNOWN;
-	if (action == TRACER_RULE_EXCLUDE)
-		fresh->flags |= TRACER_FLAG_EXCLUDED;
-	fresh->context_id = context_id;
 	struct kernfs_node *node = cgroup_node(leader, &fresh->hierarchy);
 	fresh->cgroup_id = BPF_CORE_READ(node, id);
 	fresh->css_set = (__u64)leader->cgroups;

@@ -36,6 +36,7 @@ class Order(support.TestCase):
                 (lifecycle, "living_tasks", 12, "four copies of a thread's"),
                 (lifecycle, "process_waits_until", 6, "three copies of a process's"),
                 (lifecycle, "split_ledger", 1, "a process's ledger that is marked when it is whole"),
+                (lifecycle, "process_fork", 1, "a process that is known by iterators when it is whole"),
                 (lifecycle, "adopt", 2, "a process that is known by its dying threads when it is whole"),
                 (lifecycle, "thread_dead", 2, "the last of its threads finds what all others have added")):
             with self.subTest(name):
