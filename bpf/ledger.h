@@ -7,6 +7,7 @@
 #define TRACER_LEDGER_H
 
 #include "ledger_maps.h"
+#include "ordering.h"
 #include "places.h"
 
 DEFINE_PLACES(process_ledger, tracer_process_ledger_slot, tracer_process_ledger, pid, ledger, process_ledgers,
@@ -17,7 +18,7 @@ static __always_inline struct tracer_thread *thread_of(struct task_struct *task)
 {
 	struct tracer_thread *thread = thread_find(task->pid);
 
-	return thread && thread->task == (__u64)task ? thread : NULL;
+	return thread ? known_by(thread, thread->task, (__u64)task) : NULL;
 }
 
 /* Likewise; the last switch of a first thread, whose id another has taken by an exec, comes before that is known. */
@@ -28,7 +29,7 @@ static __always_inline struct tracer_thread *thread_of_dead(struct task_struct *
 	if (thread || task->pid == task->tgid)
 		return thread;
 	thread = thread_find(task->tgid);
-	return thread && thread->task == (__u64)task ? thread : NULL;
+	return thread ? known_by(thread, thread->task, (__u64)task) : NULL;
 }
 
 static __always_inline bool is_pipe(__u32 cause)

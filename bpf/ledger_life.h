@@ -247,7 +247,7 @@ static __always_inline bool copy_thread(struct tracer_thread *copy, struct stand
 	keep_order();
 	standing->arrival_ns = task->sched_info.last_arrival;
 	standing->run_delay_ns = task->sched_info.run_delay;
-	if (CPU_REORDERS && standing->arrival_ns < copy->out_ns)
+	if (CPU_REORDERS && (!standing->arrival_ns || standing->arrival_ns < copy->out_ns))
 		standing->on_cpu = false;
 	keep_order();
 	return !(changes & 1) && changes == *(volatile __u32 *)&thread->changes;

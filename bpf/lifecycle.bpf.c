@@ -359,8 +359,11 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	/* The last finds what all others have added. */
 	if (!counted)
 		add_in_order((__u32 *)&process->threads, -1);
+	/* Another may have ended since it was read; each counts itself out of `live` first. */
+	alive = *(volatile __s32 *)&task->signal->live.counter > 0;
 	if (process->threads > 0 || alive || !process->leader_dead)
 		return;
+	keep_order();
 	if (process->flags & TRACER_FLAG_EXCLUDED)
 		prune_again(task, process, true);
 	if (sums)

@@ -232,7 +232,7 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 		return NULL;
 	fresh->pid = shown_pid(task);
 	fresh->program_start_ns = leader->start_boottime;
-	fresh->attached_ns = bpf_ktime_get_boot_ns();
+	fresh->attached_ns = ~0ULL; /* until its threads have been counted: who comes meanwhile is left out */
 	fresh->exec_id = leader->self_exec_id;
 	fresh->context_id = context_id;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
@@ -247,7 +247,8 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	__s32 live = *(volatile __s32 *)&task->signal->live.counter;
 	fresh->threads = *(volatile __s32 *)&task->signal->nr_threads;
 	fresh->threads_created = fresh->threads;
-	__sync_fetch_and_add(&fresh->old_ending, fresh->threads - live - 1);
+	add_in_order((__u32 *)&fresh->old_ending, fresh->threads - live - 1);
+	fresh->attached_ns = bpf_ktime_get_boot_ns();
 	if (dead(leader)) {
 		fresh->leader_dead = 1;
 		fresh->leader_exit_code = leader->exit_code;

@@ -111,7 +111,11 @@ static __always_inline bool copy_process_ledger(struct tracer_process_ledger *co
 	keep_order();
 	__builtin_memcpy(copy, ledger, sizeof(*copy));
 	keep_order();
-	return !(changes & 1) && changes == *(volatile __u32 *)&ledger->changes;
+	/* An arrival that ends a gap counts no change, as it is on the path of each switch. */
+	return !(changes & 1) && changes == *(volatile __u32 *)&ledger->changes &&
+	       copy->on_cpu == *(volatile __s32 *)&ledger->on_cpu &&
+	       copy->gap_from_ns == *(volatile __u64 *)&ledger->gap_from_ns &&
+	       copy->owner == *(volatile __u64 *)&ledger->owner;
 }
 
 /* Into a copy: the gap that is still open; or the last, whose owner runs. */

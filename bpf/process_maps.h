@@ -3,6 +3,7 @@
 #ifndef TRACER_PROCESS_MAPS_H
 #define TRACER_PROCESS_MAPS_H
 
+#include "ordering.h"
 #include "places.h"
 
 /*
@@ -33,9 +34,7 @@ static __always_inline struct tracer_process *process_of(struct task_struct *tas
 	struct tracer_process *process = process_find(task->tgid);
 
 	/* A pid comes again; a pid with its start time does not. */
-	if (process && process->start_ns != task->group_leader->start_boottime)
-		return NULL;
-	return process;
+	return process ? known_by(process, process->start_ns, task->group_leader->start_boottime) : NULL;
 }
 
 #endif

@@ -60,8 +60,6 @@ void write_file(const std::string& name, std::string_view text) {
 
 /// Nobody can exchange the folder from then on.
 void go_to_folder(std::string name) {
-  // With a slash behind it a link is followed whatever is asked for.
-  while (name.size() > 1 && (name.ends_with('/') || name.ends_with("/."))) name.pop_back();
   if (::mkdir(name.c_str(), kFolderMode) != 0 && errno != EEXIST) refuse(fmt::format("can't create {}", name));
   const auto end = tracer::end_of_links(name);
   const int folder =

@@ -79,7 +79,7 @@ class Exports(support.TestCase):
         plant(precious, folder + "/COUNT_ab.tsv")
         plant(self.path("new"), folder + "/COUNT_cd.tsv")
         plant(elsewhere, self.path("folder"))
-        os.symlink("folder", self.path("own"))
+        os.symlink("folder/", self.path("own"))
         for words in (("--trace", self.path("trace")), ("--benchmark", folder), ("--benchmark", self.path("folder")), ("--benchmark", self.path("own")),
                       ("--benchmark", self.path("folder") + "/")):
             with self.subTest(words=words):

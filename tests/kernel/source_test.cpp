@@ -245,7 +245,11 @@ namespace {
 /// While the first record is taken, more comes than wakes the reader.
 struct Producing : Kept {
   void record(Record&& record) override {
-    if (std::exchange(produces, false)) fork_many(200);
+    if (std::exchange(produces, false)) {
+      fork_many(200);
+      // Their ends may be told a moment later.
+      ::usleep(20'000);
+    }
     Kept::record(std::move(record));
   }
   bool produces = false;
@@ -270,7 +274,7 @@ void read_until_quiet(const Source& source, const std::function<void()>& read) {
 
 }  // namespace
 
-TEST_CASE("the reader is woken again, whatever came while it was reading, visiting or keeping up" *
+TEST_CASE("the reader is woken again, whatever came while it was reading or kept up" *
           doctest::test_suite("essential")) {
   KernelSourceOptions options;
   // An eighth of it wakes the reader.
@@ -285,14 +289,17 @@ TEST_CASE("the reader is woken again, whatever came while it was reading, visiti
     source->drain(kept, {.records = 1'000'000, .time = std::chrono::hours(1)});
   };
   const std::function<void()> keep_up = [&] { source->control()->keep_up(); };
-  const std::function<void()> visit = [&] { source->control()->snapshot(kept, false); };
   for (int n = 0; n < 3; ++n) {
     read_until_quiet(*source, drain);
     fork_many(1);
     kept.produces = true;
     drain();
     CHECK_FALSE(kept.produces);
-    for (const auto& read : {drain, keep_up, visit}) {
+    // It forgets what has woken it, as there is nothing to be read.
+    static_cast<void>(is_readable(source->fd(), 0));
+    fork_many(200);
+    CHECK(is_readable(source->fd(), 10'000));
+    for (const auto& read : {drain, keep_up}) {
       read_until_quiet(*source, read);
       fork_many(200);
       CHECK(is_readable(source->fd(), 10'000));

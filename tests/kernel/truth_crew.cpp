@@ -57,9 +57,9 @@ int compute_beside_waiters(long ms) {
   return 0;
 }
 
-/// Four compute in 40 turns under one lock.
+/// Four compute in 20 turns under one lock.
 int take_turns(long ms) {
-  constexpr long kTurns = 40;
+  constexpr long kTurns = 20;
   std::mutex mutex;
   std::condition_variable turned;
   long turn = 0;

@@ -23,15 +23,19 @@ def end_of_links(path: str | bytes | os.PathLike[str]) -> tuple[str, bool]:
         return name, True
     for _ in range(MOST_LINKS):
         try:
-            found = os.lstat(name)
+            link = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return name, False
-        if not stat.S_ISLNK(found.st_mode):
-            return name, False
-        if found.st_uid != 0:
-            break
-        # What the kernel's own links lead to, such as that of /dev/stdout, may have no name.
-        if os.path.realpath(os.path.dirname(name) or ".").startswith("/proc/"):
-            return name, True
-        name = os.path.join(os.path.dirname(name), os.readlink(name))
+        try:
+            found = os.fstat(link)
+            if not stat.S_ISLNK(found.st_mode):
+                return name, False
+            if found.st_uid != 0:
+                break
+            # What the kernel's own links lead to, such as that of /dev/stdout, may have no name.
+            if os.readlink(f"/proc/self/fd/{link}").startswith("/proc/"):
+                return name, True
+            name = os.path.join(os.path.dirname(name), os.readlink("", dir_fd=link))
+        finally:
+            os.close(link)
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))

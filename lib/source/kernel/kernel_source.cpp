@@ -101,13 +101,9 @@ class KernelSource final : public Source, public Control {
       });
     }
     const std::uint64_t unread_bytes = rings_.unread_bytes_of_fullest();
-    if (records == 0 && unread_bytes != 0) {
-      // The first record is not whole yet. The ring stays readable: whoever waits for it would be back at once.
-      std::this_thread::sleep_for(kPauseForWriter);
-      more = false;
-    } else {
-      more = more || unread_bytes >= skeleton_.rodata->wakeup_bytes;
-    }
+    // The first record is not whole yet. The ring stays readable: whoever waits for it would be back at once.
+    if (records == 0 && unread_bytes != 0) std::this_thread::sleep_for(kPauseForWriter);
+    more = (more && records != 0) || unread_bytes >= skeleton_.rodata->wakeup_bytes;
     // At the end, one that is not whole yet is waited for: nobody comes again.
     return more || (stopped_ && rings_.position() < rings_.end_position());
   }
@@ -117,11 +113,17 @@ class KernelSource final : public Source, public Control {
   std::uint64_t position() const noexcept override { return rings_.position(); }
 
   bool leave_unread() override {
-    while (rings_.consume([this](Bytes) {
+    const auto give_up = [this](Bytes) {
       unread_.add(1);
       return true;
-    }))
-      continue;
+    };
+    int pauses = 0;
+    for (std::uint64_t before = rings_.position(); rings_.consume(give_up); before = rings_.position()) {
+      // Behind one that is not whole yet.
+      if (rings_.position() != before) continue;
+      if (++pauses > kMostPausesForWriter) break;
+      std::this_thread::sleep_for(kPauseForWriter);
+    }
     return true;
   }
 
@@ -215,6 +217,7 @@ class KernelSource final : public Source, public Control {
   static constexpr std::chrono::milliseconds kMostSettling{100};
   /// Of a record that is not whole yet the writer needs hardly more, once it has a CPU.
   static constexpr std::chrono::microseconds kPauseForWriter{100};
+  static constexpr int kMostPausesForWriter = 10'000;
 
   /// While it lives the iterator takes in what the rules name.
   class Adopting {
