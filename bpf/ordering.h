@@ -41,21 +41,15 @@ static __always_inline void keep_order(void)
 
 /*
  * `found`, if `key`, which was read from it, is the one that is wanted; else null. What is read of it then is as of
- * when the key was written, or later: by an address that depends on the key, as a branch keeps no order of reads.
+ * when the key was written, or later: a branch alone keeps no order of reads.
  */
 static __always_inline void *known_by(void *found, __u64 key, __u64 wanted)
 {
-#if CPU_REORDERS
-	__u64 other = key ^ wanted;
-
-	asm volatile("" : "+r"(other));
-	if (other)
+	if (key != wanted)
 		return NULL;
-	asm volatile("" : "+r"(other));
-	return found + other;
-#else
-	return key == wanted ? found : NULL;
-#endif
+	if (CPU_REORDERS)
+		keep_order();
+	return found;
 }
 
 /* At the begin and at the end of a change that only one makes at a time: odd in between. */

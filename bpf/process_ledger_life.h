@@ -111,9 +111,10 @@ static __always_inline bool copy_process_ledger(struct tracer_process_ledger *co
 	keep_order();
 	__builtin_memcpy(copy, ledger, sizeof(*copy));
 	keep_order();
-	/* An arrival that ends a gap counts no change, as it is on the path of each switch. */
+	/* Departures and arrivals count no change, as they are on the path of each switch. */
 	return !(changes & 1) && changes == *(volatile __u32 *)&ledger->changes &&
 	       copy->on_cpu == *(volatile __s32 *)&ledger->on_cpu &&
+	       copy->zero_ns == *(volatile __u64 *)&ledger->zero_ns &&
 	       copy->gap_from_ns == *(volatile __u64 *)&ledger->gap_from_ns &&
 	       copy->owner == *(volatile __u64 *)&ledger->owner;
 }
