@@ -35,9 +35,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 			inherit_label(child, parent);
 		if (!origin)
 			return 0;
-		/* Older than that: counted when the process was taken in. One too few does no harm, one too many would.
-		 */
-		if (child->start_boottime >= origin->attached_ns) {
+		if (began_later(child, origin)) {
 			__sync_fetch_and_add(&origin->threads, 1);
 			__sync_fetch_and_add(&origin->threads_created, 1);
 		}
@@ -276,8 +274,8 @@ int BPF_PROG(process_exit, struct task_struct *task)
 		return 0;
 	}
 	this_cpu()->exiting = 0;
-	/* Counted now, before it is dead; one that was there when the process was taken in has been counted then. */
-	if (kernel_made(task) && task->start_boottime >= process->attached_ns) {
+	/* Counted now, before it is dead. */
+	if (kernel_made(task) && began_later(task, process)) {
 		__sync_fetch_and_add(&process->threads, 1);
 		__sync_fetch_and_add(&process->threads_created, 1);
 		if (needs_sums(process))
@@ -317,9 +315,10 @@ static __noinline void thread_dead(struct task_struct *task, __u64 now_ns)
 	struct tracer_wire_account own;
 
 	/* Not by the first thread's start time: that thread may be gone by now. */
-	if (!process || process->signal != (__u64)task->signal)
+	if (process)
+		process = known_by(process, process->signal, (__u64)task->signal);
+	if (!process)
 		return;
-	keep_order();
 	/*
 	 * While one thread is alive, or the leader is not dead, the process is not at its end, whatever was counted:
 	 * the kernel may have made threads of its own.

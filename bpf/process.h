@@ -221,6 +221,15 @@ static __always_inline bool pruned(struct task_struct *task)
 	       rule_for(task, &context_id) == TRACER_RULE_EXCLUDE;
 }
 
+/* False: it was counted, or left out, when its process was taken in. One too few does no harm, one too many would. */
+static __always_inline bool began_later(struct task_struct *task, const struct tracer_process *process)
+{
+	if (*(volatile __s32 *)&process->threads <= 0)
+		return false;
+	keep_order();
+	return task->start_boottime >= process->attached_ns;
+}
+
 /* Begins to track a process in the middle of its life. */
 static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 action, __u32 context_id, __u32 program)
 {
@@ -232,7 +241,7 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 		return NULL;
 	fresh->pid = shown_pid(task);
 	fresh->program_start_ns = leader->start_boottime;
-	fresh->attached_ns = ~0ULL; /* until its threads have been counted: who comes meanwhile is left out */
+	fresh->attached_ns = bpf_ktime_get_boot_ns();
 	fresh->exec_id = leader->self_exec_id;
 	fresh->context_id = context_id;
 	fresh->flags = TRACER_FLAG_ADOPTED | TRACER_FLAG_ADOPTED_LIFE;
@@ -245,14 +254,16 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	/* From here on exits of its threads are seen as such. `live` is read first: one too many does no harm. */
 	add_in_order((__u32 *)&fresh->old_ending, 1);
 	__s32 live = *(volatile __s32 *)&task->signal->live.counter;
-	fresh->threads = *(volatile __s32 *)&task->signal->nr_threads;
-	fresh->threads_created = fresh->threads;
-	add_in_order((__u32 *)&fresh->old_ending, fresh->threads - live - 1);
+	__s32 threads = *(volatile __s32 *)&task->signal->nr_threads;
+	add_in_order((__u32 *)&fresh->old_ending, threads - live - 1);
 	fresh->attached_ns = bpf_ktime_get_boot_ns();
+	fresh->threads_created = threads;
+	/* From here on those that are newer are counted, too. Added, as one may have ended by now. */
+	add_in_order((__u32 *)&fresh->threads, threads);
 	if (dead(leader)) {
 		fresh->leader_dead = 1;
 		fresh->leader_exit_code = leader->exit_code;
-		fresh->threads -= 1;
+		__sync_fetch_and_add(&fresh->threads, -1);
 		__sync_fetch_and_add(&fresh->old_ending, -1);
 	}
 	if (task->signal->sum_sched_runtime)

@@ -59,9 +59,9 @@ void write_file(const std::string& name, std::string_view text) {
 }
 
 /// Nobody can exchange the folder from then on.
-void go_to_folder(std::string name) {
+void go_to_folder(const std::string& name) {
   if (::mkdir(name.c_str(), kFolderMode) != 0 && errno != EEXIST) refuse(fmt::format("can't create {}", name));
-  const auto end = tracer::end_of_links(name);
+  const auto end = tracer::end_of_links(tracer::without_slashes(name));
   const int folder =
       end ? ::open(end->path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | (end->follow ? 0 : O_NOFOLLOW)) : -1;
   if (folder < 0 || ::fchdir(folder) != 0) refuse(fmt::format("can't write to the folder {}", name));

@@ -32,6 +32,9 @@ struct User {
 /// they can't be asked.
 TRACER_EXPORT User find_user(const std::string& name_or_uid);
 
+/// A path without slashes at its end: with one a link is followed whatever is asked for.
+TRACER_EXPORT std::string without_slashes(std::string name);
+
 /// What to open for a path that may be a link, or lead to further ones.
 struct LinkEnd {
   std::filesystem::path path;

@@ -18,18 +18,16 @@ namespace {
 
 constexpr int kMostLinks = 40;  // As the kernel has it.
 
-/// With a slash behind it a link is followed whatever is asked for.
-std::filesystem::path without_slashes(std::string name) {
+}  // namespace
+
+std::string without_slashes(std::string name) {
   while (name.size() > 1 && (name.ends_with('/') || name.ends_with("/."))) name.pop_back();
   return name;
 }
 
-}  // namespace
-
 std::optional<LinkEnd> end_of_links(std::filesystem::path file) {
   if (::geteuid() != 0) return LinkEnd{std::move(file), true};
   for (int n = 0; n < kMostLinks; ++n) {
-    file = without_slashes(file.string());
     const internal::UniqueFd found(::open(file.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat link {};
     if (!found || ::fstat(found.get(), &link) != 0 || !S_ISLNK(link.st_mode)) return LinkEnd{std::move(file), false};
@@ -41,7 +39,7 @@ std::optional<LinkEnd> end_of_links(std::filesystem::path file) {
     char to[PATH_MAX];
     const ssize_t size = ::readlinkat(found.get(), "", to, sizeof to);
     if (size <= 0 || static_cast<std::size_t>(size) == sizeof to) break;
-    file = file.parent_path() / std::string(to, static_cast<std::size_t>(size));
+    file = file.parent_path() / without_slashes(std::string(to, static_cast<std::size_t>(size)));
   }
   errno = ELOOP;
   return std::nullopt;

@@ -80,8 +80,8 @@ class Exports(support.TestCase):
         plant(self.path("new"), folder + "/COUNT_cd.tsv")
         plant(elsewhere, self.path("folder"))
         os.symlink("folder/", self.path("own"))
-        for words in (("--trace", self.path("trace")), ("--benchmark", folder), ("--benchmark", self.path("folder")), ("--benchmark", self.path("own")),
-                      ("--benchmark", self.path("folder") + "/")):
+        for words in (("--trace", self.path("trace")), ("--benchmark", folder), ("--benchmark", self.path("folder")),
+                      ("--benchmark", self.path("own")), ("--benchmark", self.path("folder") + "/")):
             with self.subTest(words=words):
                 self.assert_fails(self.tracerd("export", *words, recording), 1, "TRC114")
         self.assertEqual(support.text_of(precious), "precious")

@@ -114,12 +114,14 @@ TEST_CASE("a process of which one thread computes runs, though the others wait f
   const Crew seen = crew("compute_beside_waiters", 500);
   check_one_at_a_time(seen);
   CHECK(seen.whole.lock_ns <= close_to(seen.whole.life_ns));
-  CHECK(seen.threads.lock_ns >= 5 * seen.whole.running_ns);
+  // Linux 6.12 may count the sleep of one that it moves to another CPU as queue: docs/fields.md.
+  const std::uint64_t moved_ns = emulated() ? seen.threads.run_queue_ns : 0;
+  CHECK(seen.threads.lock_ns + moved_ns >= 6 * seen.whole.running_ns);
 }
 
 TEST_CASE("threads that compute in turns under one lock are a process that runs, one at a time" *
           doctest::test_suite("waits native essential")) {
-  const Crew seen = crew("take_turns", 500);
+  const Crew seen = crew(emulated() ? "take_long_turns" : "take_turns", 500);
   check_one_at_a_time(seen);
   CHECK(seen.threads.lock_ns + seen.threads.run_queue_ns >= 2 * seen.whole.running_ns);
 }

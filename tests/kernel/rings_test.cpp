@@ -113,6 +113,14 @@ std::uint64_t lost_in_ring(const Source& source) {
   return sum;
 }
 
+/// Of what this process makes, in two rings.
+KernelSourceOptions two_rings() {
+  KernelSourceOptions options;
+  options.rules = {tree(::getpid(), 0)};
+  options.rings = 2;
+  return options;
+}
+
 void drain_all(Source& source, Feed& feed) {
   while (source.drain(feed, {})) continue;
 }
@@ -131,10 +139,8 @@ TEST_CASE("of processes that begin on one CPU and go on on another, each has its
   const auto cpus = two_cpus();
   if (!cpus) return;
   const int count = emulated() ? 100 : 1000;
-  KernelSourceOptions options;
-  options.rules = {tree(::getpid(), 0)};
+  KernelSourceOptions options = two_rings();
   options.ring_bytes = 16u << 20;
-  options.rings = 2;
   const auto source = kernel_source(options);
   Kept kept;
   source->start(kept);
@@ -199,10 +205,8 @@ TEST_CASE("a drain says so if, while it read one ring, as much came in another a
           doctest::test_suite("waits essential")) {
   const auto cpus = two_cpus();
   if (!cpus) return;
-  KernelSourceOptions options;
-  options.rules = {tree(::getpid(), 0)};
+  KernelSourceOptions options = two_rings();
   options.ring_bytes = 512u << 10;
-  options.rings = 2;
   const auto source = kernel_source(options);
   ElsewhereToo kept;
   source->start(kept);
@@ -225,10 +229,7 @@ TEST_CASE("a drain of several rings stops at its limit, and what is left unread 
   if (!cpus) return;
   for (const bool leave : {false, true}) {
     CAPTURE(leave);
-    KernelSourceOptions options;
-    options.rules = {tree(::getpid(), 0)};
-    options.rings = 2;
-    const auto source = kernel_source(options);
+    const auto source = kernel_source(two_rings());
     Kept kept;
     source->start(kept);
     drain_all(*source, kept);

@@ -57,9 +57,8 @@ int compute_beside_waiters(long ms) {
   return 0;
 }
 
-/// Four compute in 20 turns under one lock.
-int take_turns(long ms) {
-  constexpr long kTurns = 20;
+/// Four compute in turns under one lock.
+int compute_in_turns(long turns, long ms_each) {
   std::mutex mutex;
   std::condition_variable turned;
   long turn = 0;
@@ -68,9 +67,9 @@ int take_turns(long ms) {
     all.emplace_back([&, me] {
       for (;;) {
         std::unique_lock lock(mutex);
-        turned.wait(lock, [&] { return turn >= kTurns || turn % 4 == me; });
-        if (turn >= kTurns) break;
-        burn(CLOCK_THREAD_CPUTIME_ID, ns_of(ms) / kTurns);
+        turned.wait(lock, [&] { return turn >= turns || turn % 4 == me; });
+        if (turn >= turns) break;
+        burn(CLOCK_THREAD_CPUTIME_ID, ns_of(ms_each));
         ++turn;
         turned.notify_all();
       }
@@ -78,6 +77,12 @@ int take_turns(long ms) {
   for (std::thread& each : all) each.join();
   return 0;
 }
+
+/// Of 1 ms.
+int take_turns(long ms) { return compute_in_turns(ms, 1); }
+
+/// So few that it takes no part of the time to hand the lock over, slow as that may be.
+int take_long_turns(long ms) { return compute_in_turns(20, ms / 20); }
 
 /// One waits for a file that another process serves, three wait for that one.
 int read_for_workers(long ms) {
@@ -190,6 +195,7 @@ int crew(const Arguments& arguments) {
   static const std::map<std::string, std::function<int(long)>> all = {
       {"compute_beside_waiters", compute_beside_waiters},
       {"take_turns", take_turns},
+      {"take_long_turns", take_long_turns},
       {"read_for_workers", read_for_workers},
       {"share_cpu", share_cpu},
       {"share_cpu_beside_another", share_cpu_beside_another},

@@ -91,6 +91,16 @@ void copy_tree(const std::shared_ptr<HeldReader>& reader, pid_t pid, std::uint64
   if (const auto problem = sink->problem()) throw Error(*problem);
 }
 
+/// As tracer::end_of_links(): the path, and whether a link that it is may be followed. Raises OSError(ELOOP).
+py::tuple end_of_links_of(const py::object& file) {
+  const auto end = end_of_links(bytes_of(file));
+  if (!end) {
+    PyErr_SetFromErrno(PyExc_OSError);
+    throw py::error_already_set();
+  }
+  return py::make_tuple(text_of(end->path.string()), end->follow);
+}
+
 }  // namespace
 
 void bind_run(py::module_& module) {
@@ -117,6 +127,7 @@ void bind_run(py::module_& module) {
       .def_property_readonly("settled", &CommandRun::settled)
       .def("unwatch", &CommandRun::unwatch, py::call_guard<ReleasedGil>())
       .def("usage", &usage_of, py::arg("session") = nullptr);
+  module.def("end_of_links", &end_of_links_of, py::arg("file"));
   module.def("copy_tree", &copy_tree, py::arg("reader"), py::arg("pid"), py::arg("since_ns"), py::arg("whole"),
              py::arg("fd"), py::arg("name"), py::call_guard<ReleasedGil>());
 }

@@ -11,8 +11,6 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, NoReturn
 
-from ._links import end_of_links
-
 if TYPE_CHECKING:
     from ._errors import TracerError
     from ._report import Report
@@ -46,6 +44,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _write(path: str, page: bytes) -> None:
     """Whole or not at all: who opens it meanwhile sees the older page."""
+    from ._core import end_of_links
+
     temporary = None
     try:
         end, follows = end_of_links(path)

@@ -10,7 +10,6 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from ._errors import RecordingError
-from ._links import end_of_links
 
 if TYPE_CHECKING:
     from . import _core
@@ -46,6 +45,8 @@ class Spool:
             return
         except FileExistsError:
             pass
+        from ._core import end_of_links
+
         end, follows = end_of_links(path)
         more = 0 if follows else os.O_NOFOLLOW
         try:
