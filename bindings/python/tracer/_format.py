@@ -77,6 +77,6 @@ def memory_text(row: ReportRow) -> str:
 
 
 def causes_text(time: tuple[TimeShare, ...]) -> str:
-    """"lock 68 %, CPU 31 %": the two largest; what hardly matters is left out."""
+    """"pipe 68 %, CPU 31 %": the two largest; what hardly matters is left out."""
     parts = [f"{each.cause} {share_text(each.share)}" for i, each in enumerate(time[:2]) if i == 0 or each.share >= 0.05]
     return ", ".join(parts)

@@ -41,7 +41,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class TimeShare:
-    """Of the time of all threads, what went to one cause."""
+    """Of the lives of all processes, what went to one cause: the parts of a ProcessLedger."""
 
     cause: str
     """"CPU", "run queue", "disk", "pipe", "network", "lock", "child", "sleep", "events", "memory", "stopped", "CPU

@@ -107,13 +107,13 @@ class RunResult(Source):
 
     @property
     def where_time_went(self) -> dict[str, float]:
-        """The share of each cause in the time of all threads, 0 to 1, the largest first: "CPU", "disk", "pipe", "child"
-        … Empty: it is not known, as without the family "waits"."""
+        """The share of each cause in the lives of all its processes, 0 to 1, the largest first: "CPU" (at least one thread
+        was on one), "disk", "pipe", "child" … Empty: it is not known, as without the family "waits"."""
         return {cause: share for cause, _, share in self._usage["time"]}
 
     @property
     def time_ns(self) -> dict[str, int]:
-        """Likewise in nanoseconds, summed over all threads."""
+        """Likewise in nanoseconds, summed over all processes."""
         return {cause: time_ns for cause, time_ns, _ in self._usage["time"]}
 
     @property

@@ -325,7 +325,7 @@
 
   const where = () => {
     if (!data.time.length) return;
-    const place = section("Where the time of all threads went");
+    const place = section("Where the time of all processes went");
     const whole = make("div", "whole");
     whole.append(barOf(data.time.flatMap(([cause, parts]) => [cause, parts])));
     whole.firstChild.setAttribute("role", "img");
