@@ -120,7 +120,7 @@ TEST_CASE("a process of which one thread computes runs, though the others wait f
 }
 
 TEST_CASE("threads that compute in turns under one lock are a process that runs, one at a time" *
-          doctest::test_suite("waits native essential")) {
+          doctest::test_suite("native essential")) {
   const Crew seen = crew(emulated() ? "take_long_turns" : "take_turns", 500);
   check_one_at_a_time(seen);
   CHECK(seen.threads.lock_ns + seen.threads.run_queue_ns >= 2 * seen.whole.running_ns);
@@ -143,7 +143,7 @@ TEST_CASE("a process whose workers wait for the one that waits for the disk wait
 }
 
 TEST_CASE("threads that share one CPU are a process that runs, one at a time, or waits for that CPU" *
-          doctest::test_suite("waits native essential")) {
+          doctest::test_suite("native essential")) {
   const Crew alone = crew("share_cpu", 500);
   check_one_at_a_time(alone);
   const Crew beside = crew("share_cpu_beside_another", 500);
