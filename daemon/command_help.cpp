@@ -104,8 +104,8 @@ void add_rules_options(CLI::App& app) {
 void add_tracing_options(CLI::App& app) {
   add(app, "--record", "FILE", "Write a recording (see tracerd dump)");
   add(app, "--json", "FILE", "Write events as JSON lines while they happen; '-': standard output");
-  add(app, "--max-size", "SIZE", "Write at most so much to each of these files, such as 500MiB or 2GiB (default: any)");
-  add(app, "--rotate", "N", "Go on in a new file then; the N before it are kept as FILE.1, the newest, to FILE.N");
+  add(app, "--max-size", "SIZE", "Write at most so much to each of these files, from 1MiB on, such as 2GiB (default: any)");
+  add(app, "--rotate", "N", "With --max-size: then go on in a new file; the N before it are kept as FILE.1 to FILE.N");
   add(app, "--pipeline", "NAME", "Label what is traced with a pipeline");
   add(app, "--run", "NAME", "... with a run of it");
   add(app, "--step", "NAME", "... with a step");
@@ -139,7 +139,7 @@ std::unique_ptr<CLI::App> make_app() {
   CLI::App& watch = *app->add_subcommand("watch", kWatchDescription);
   add(watch, "--pid", "N", "This process and its descendants");
   add(watch, "--cgroup", "PATH", "A cgroup and everything below it, as in /proc/PID/cgroup or as a folder");
-  add_flag(watch, "--host", "Every process (without root: only your own processes)");
+  add_flag(watch, "--host", "Every process, in a container those in it (without root: only your own)");
   add_tracing_options(watch);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
   add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that says each field");

@@ -23,7 +23,7 @@ struct RecordingAccess;
 /// What a recording could not give back.
 struct RecordingDamage {
   std::uint64_t skipped_bytes = 0;   ///< In frames that are cut, fail their checksum or break a rule of the format.
-  std::uint64_t skipped_events = 0;  ///< In good frames, but of kinds of a newer libtracer.
+  std::uint64_t skipped_events = 0;  ///< In good frames: of newer kinds, or larger than their bytes may hold.
   std::uint64_t missing_frames = 0;  ///< By their numbers; a damaged frame is among them.
   int read_error = 0;                ///< errno of the read that failed: nothing after it was read. 0: none failed.
   bool truncated = false;            ///< No SessionEnd, nor that it goes on in another file: cut short.

@@ -27,7 +27,8 @@ struct Figure {
   bool operator==(const Figure&) const = default;
 };
 
-/// Where processes spend their lives: the causes of a ProcessLedger, without its parts.
+/// Where processes spend their lives: the causes of a ProcessLedger, without its parts. In recordings of earlier
+/// versions: of the Ledger of their threads.
 enum class TimeCause {
   kCpu,  ///< running_ns
   kRunQueue,

@@ -57,7 +57,8 @@ struct CommandOptions {
   /// Called in the new process before it executes the command, as that user: to change its folder, its descriptors or
   /// its signals. Only what is async-signal-safe; must not throw.
   std::function<void()> prepare = {};
-  /// "NAME=value" each; its PATH is the one that counts. Absent: the caller's environment.
+  /// "NAME=value" each; its PATH is the one that counts. Absent: the caller's environment. Of another user than the
+  /// caller: without SHELL, MAIL, DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR and XDG_…_HOME.
   std::optional<std::vector<std::string>> environment = {};
   /// For a session that follows the caller already: it executes with the constructor, which waits for that, and
   /// release() only reports whether it could. The caller's memory is not copied, however large it is. With a user it

@@ -34,8 +34,10 @@ struct ProcessSample {
   std::optional<std::uint64_t> rss_anonymous_bytes;
   std::optional<std::uint64_t> rss_file_bytes;
   std::optional<std::uint64_t> rss_shared_bytes;
-  std::optional<std::uint64_t> pss_bytes;  ///< Its share, where it has memory in common with its parent or children.
-  std::optional<Progress> progress;        ///< Absent: it reads no large file.
+  /// Its proportional share. Only of copies that have executed nothing, with all of their executable, and of processes
+  /// with shared memory, where these hold 4 MiB or more.
+  std::optional<std::uint64_t> pss_bytes;
+  std::optional<Progress> progress;  ///< Absent: it reads no large file.
   Account account;
 };
 

@@ -35,7 +35,7 @@ enum class Reader {
 };
 
 struct SessionOptions {
-  Filter filter = {};  ///< Default: every process of the host (without root: only your own processes).
+  Filter filter = {};  ///< Default: every process that this pid namespace shows (without root: only your own).
   Reader reader = Reader::kOwnThread;
   /// Between kernel and reader. A power of two, from a page to 2 GiB. This and the next three have defaults by the
   /// machine: scale_of_this_machine().

@@ -377,7 +377,9 @@ class Session(Source):
 
     @property
     def living(self) -> list[ProcessSample]:
-        """The processes that live now and are followed, with what they have consumed so far."""
+        """The processes that live now and are followed, with what they have consumed so far.
+
+        Raises UnsupportedKernelError or OutOfMemoryError where the kernel refuses to walk through what lives."""
         return self._core.living()
 
     @property

@@ -35,7 +35,8 @@ class Statistics:
     cost_snapshots_cpu_ns: int
     """Of that, for snapshots."""
     cost_kernel_ns: int | None
-    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0."""
+    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was
+    given and the caller has CAP_SYS_ADMIN."""
     cost_memory_bytes: int | None
     """Resident now, of this whole process."""
     cost_kernel_memory_bytes: int | None
@@ -69,7 +70,7 @@ class Damage:
     skipped_bytes: int
     """In frames that are cut, fail their checksum or break a rule of the format."""
     skipped_events: int
-    """In good frames, but of kinds of a newer libtracer."""
+    """In good frames: of newer kinds, or larger than their bytes may hold."""
     missing_frames: int
     """By their numbers; a damaged frame is among them."""
     read_error: int
