@@ -104,7 +104,7 @@ void add_rules_options(CLI::App& app) {
 void add_tracing_options(CLI::App& app) {
   add(app, "--record", "FILE", "Write a recording (see tracerd dump)");
   add(app, "--json", "FILE", "Write events as JSON lines while they happen; '-': standard output");
-  add(app, "--max-size", "SIZE", "Write at most so much to each of these files, from 1MiB on, such as 2GiB (default: any)");
+  add(app, "--max-size", "SIZE", "At most so much in each of these files, from 1MiB on, such as 2GiB (default: any)");
   add(app, "--rotate", "N", "With --max-size: then go on in a new file; the N before it are kept as FILE.1 to FILE.N");
   add(app, "--pipeline", "NAME", "Label what is traced with a pipeline");
   add(app, "--run", "NAME", "... with a run of it");
