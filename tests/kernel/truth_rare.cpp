@@ -190,11 +190,11 @@ int quiet_crowd(const Arguments& arguments) {
     if (pid != 0) continue;
     ::close(go.ends[1]);
     const bool computes = made % kOneComputesOf == 0;
-    if (computes) burn(CLOCK_PROCESS_CPUTIME_ID, 20'000'000);
+    if (computes) burn(CLOCK_PROCESS_CPUTIME_ID, 60'000'000);
     ready.put();
     go.get();
     if (computes) {
-      burn(CLOCK_PROCESS_CPUTIME_ID, 40'000'000);
+      burn(CLOCK_PROCESS_CPUTIME_ID, 120'000'000);
       report_pair(static_cast<std::uint64_t>(::getpid()), clock_ns(CLOCK_PROCESS_CPUTIME_ID));
     }
     ::_exit(0);
