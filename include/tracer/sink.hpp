@@ -71,9 +71,9 @@ struct OutputLimit {
   std::function<int()> next_file = {};
 };
 
-/// Writes a recording (docs/recording-format.md). A new file is for its owner only; one that
-/// exists is cut, and keeps its mode. Links are followed, also by root: where others may write to the folder, open the
-/// file with open_as(). Throws Error(kFileUnwritable).
+/// Writes a recording (docs/recording-format.md). A new file is for its owner only; one that exists is cut, and
+/// keeps its mode. Links are followed, also by root: where others may write to the folder, open it with open_as().
+/// Throws Error(kFileUnwritable).
 TRACER_EXPORT std::unique_ptr<Sink> recording_sink(const std::filesystem::path& file, const HostInfo& host);
 
 /// Takes over an open file descriptor; `name` is for messages only.

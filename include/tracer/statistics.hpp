@@ -17,8 +17,9 @@ namespace tracer {
 struct OwnCost {
   std::uint64_t cpu_ns = 0;            ///< Reading, decoding, snapshots, callbacks; and the threads of sinks.
   std::uint64_t snapshots_cpu_ns = 0;  ///< Of that, for snapshots.
-  std::optional<std::uint64_t>
-      kernel_ns;  ///< Of its programs in the kernel; absent while kernel.bpf_stats_enabled is 0.
+  /// Of its programs in the kernel; absent while kernel.bpf_stats_enabled is 0, unless max_cost_share was given and the
+  /// caller has CAP_SYS_ADMIN.
+  std::optional<std::uint64_t> kernel_ns;
   std::optional<std::uint64_t> memory_bytes;         ///< Resident now, of the whole process that the session is in.
   std::optional<std::uint64_t> kernel_memory_bytes;  ///< Of its maps. Absent for sources other than the kernel.
 };

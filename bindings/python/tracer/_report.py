@@ -190,8 +190,8 @@ class ReportCost:
     """Reading, decoding, snapshots, callbacks; and the threads of recordings."""
     snapshots_cpu_ns: int
     kernel_ns: int | None
-    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was
-    given and the caller has CAP_SYS_ADMIN."""
+    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was given and the
+    caller has CAP_SYS_ADMIN."""
     memory_bytes: int | None
     kernel_memory_bytes: int | None
     cpu_share: float | None

@@ -62,9 +62,9 @@ def run(
     it has a session of its own, which takes some tenths of a second.
 
     `argv`: its words; no shell is asked. The first keywords are those of tracer.session(), the others, from `check` on,
-    mean what they do in subprocess.run(), which has more; `user`: a name or number to run as; as another user it can't type into the terminal. With `check=True` a command that fails raises
-    CommandFailedError, which is a subprocess.CalledProcessError too; after `timeout` seconds it is killed, and
-    subprocess.TimeoutExpired raised.
+    mean what they do in subprocess.run(), which has more; `user`: a name or number to run as; as
+    another user it can't type into the terminal. With `check=True` a command that fails raises CommandFailedError, which
+    is a subprocess.CalledProcessError too; after `timeout` seconds it is killed, and subprocess.TimeoutExpired raised.
 
     What is wrong with the recording when the command has ended is a RuntimeWarning, and in `problems` of what is
     returned. Raises NotPermittedError without the right to trace: it says what is missing, and how to do without.

@@ -35,8 +35,8 @@ class Statistics:
     cost_snapshots_cpu_ns: int
     """Of that, for snapshots."""
     cost_kernel_ns: int | None
-    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was
-    given and the caller has CAP_SYS_ADMIN."""
+    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was given and the
+    caller has CAP_SYS_ADMIN."""
     cost_memory_bytes: int | None
     """Resident now, of this whole process."""
     cost_kernel_memory_bytes: int | None
