@@ -103,8 +103,18 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 			(process->sums_lost ? TRACER_FLAG_SUMS_LOST : 0);
 	record->exit_code = exit_status(last, process);
 	record->threads_created = process->threads_created;
-	record->reserved = 0;
+	record->signal_sender_pid = 0;
+	record->broken_pipe_ns = process->broken_pipe_ns;
 	__builtin_memset(&record->waits, 0, sizeof(record->waits));
+	/* Another signal may have come after the one that ended it, or before it. */
+	if (!process->fatal_signal || (record->exit_code & 0x7f) != process->fatal_signal)
+		return;
+	if (process->signal_sender == TRACER_SENDER_KERNEL) {
+		record->flags |= TRACER_FLAG_SENT_BY_KERNEL;
+	} else {
+		record->flags |= TRACER_FLAG_SENT_BY_PROCESS;
+		record->signal_sender_pid = process->signal_sender_pid;
+	}
 }
 
 /* A single thread's process: nothing to add up, and nobody else to report it. */

@@ -51,6 +51,26 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000 /* since f9010dbdce91 (6.4); before, the bit meant something else */
 #define SIGNAL_GROUP_EXIT 0x4
+/* linux/signal_types.h, in place of a pointer to what is said of a signal */
+#define SEND_SIG_NOINFO 0 /* as if by a process: the current one */
+#define SEND_SIG_PRIV 1	  /* by the kernel */
+/* asm-generic/siginfo.h: by a process; all other codes are the kernel's */
+#define SI_USER 0
+#define SI_QUEUE (-1)
+#define SI_TKILL (-6)
+/* asm-generic/signal.h: those that end no process by themselves, and SIGPIPE */
+#define SIGPIPE 13
+#define SIGCHLD 17
+#define SIGCONT 18
+#define SIGSTOP 19
+#define SIGTSTP 20
+#define SIGTTIN 21
+#define SIGTTOU 22
+#define SIGURG 23
+#define SIGWINCH 28
+/* trace/events/signal.h */
+#define TRACE_SIGNAL_DELIVERED 0
+#define TRACE_SIGNAL_LOSE_INFO 4
 #define JOBCTL_PENDING ((1 << 17) | (1 << 19) | (1 << 20) | (1 << 23)) /* to stop, to be traced, to freeze */
 /* linux/proc_ns.h: the inode number of the initial pid namespace */
 #define PROC_PID_INIT_INO 0xEFFFFFFCU
@@ -63,6 +83,12 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 /* linux/fs.h */
 #define FMODE_READ 0x1
 #define FMODE_WRITE 0x2
+/* linux/socket.h */
+#define AF_UNIX 1
+#define AF_INET 2
+#define AF_INET6 10
+#define AF_NETLINK 16
+#define BE32(number) __builtin_bswap32(number)
 /* linux/stat.h */
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000

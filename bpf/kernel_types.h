@@ -108,6 +108,32 @@ struct inode {
 	struct pipe_inode_info *i_pipe;
 };
 
+struct in6_words {
+	__u32 words[4];
+};
+
+/* Of a socket: its kind, and the addresses of its ends. */
+struct sock_common {
+	__u16 skc_family;
+	__u32 skc_daddr;
+	__u32 skc_rcv_saddr;
+	struct in6_words skc_v6_daddr; /* with CONFIG_IPV6 */
+	struct in6_words skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct socket_alloc {
+	struct socket socket;
+	struct inode vfs_inode;
+};
+
 struct file {
 	struct path f_path;
 	struct inode *f_inode;
@@ -199,6 +225,11 @@ struct sched_entity {
 	__u64 exec_start;
 	__u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
+};
+
+/* Who has sent a signal, where that is not told by a constant in place of the pointer. */
+struct kernel_siginfo {
+	int si_code;
 };
 
 struct sigpending {

@@ -37,41 +37,54 @@ static __always_inline bool is_pipe(__u32 cause)
 	return cause == TRACER_WAIT_PIPE_READ || cause == TRACER_WAIT_PIPE_WRITE;
 }
 
-static __always_inline __u32 *pipe_waiter(__u32 tid)
+/* Who ends the wait says more of it. */
+static __always_inline bool waker_matters(__u32 cause)
 {
-	__u32 key = 0;
-	struct tracer_pipe_waiters *all = bpf_map_lookup_elem(&pipe_waiters, &key);
-
-	return all ? &all->waits[tid & (PIPE_WAITERS - 1)] : NULL;
+	return is_pipe(cause) || cause == TRACER_WAIT_POLL;
 }
 
-/* `tid`: its id, while it waits for a pipe; else 0. */
-static __always_inline void mark_pipe_waiter(struct tracer_thread *thread, __u32 tid)
+static __always_inline __u32 *awaiting_count(__u32 tid)
 {
-	__u32 before = thread->pipe_mark;
+	__u32 key = 0;
+	struct tracer_awaiting *all = bpf_map_lookup_elem(&awaiting, &key);
+
+	return all ? &all->threads[tid & (AWAITING_IDS - 1)] : NULL;
+}
+
+/* `tid`: its id, while it waits so that the waker matters; else 0. */
+static __always_inline void mark_awaiting(struct tracer_thread *thread, __u32 tid)
+{
+	__u32 before = thread->mark;
 
 	if (before == tid)
 		return;
-	thread->pipe_mark = tid;
-	__u32 *count = pipe_waiter(before);
+	thread->mark = tid;
+	__u32 *count = awaiting_count(before);
 	if (before && count)
 		__sync_fetch_and_add(count, -1);
-	count = pipe_waiter(tid);
+	count = awaiting_count(tid);
 	if (tid && count)
 		__sync_fetch_and_add(count, 1);
 }
 
-/* Keeps the one that leads: a majority of the time, if there is one. */
-static __always_inline void vote(__u32 *peer, __u64 *lead_ns, __u32 candidate, __u64 ns)
+#define LEAD_SHIFT 8
+#define MOST_LEAD 0xffffffffu
+
+/* Keeps the one that leads: a majority of the time, if there is one. A lead of 18 minutes grows no more. */
+static __always_inline void vote(__u32 *peer, __u32 *lead, __u32 candidate, __u64 ns)
 {
+	__u64 part = ns >> LEAD_SHIFT;
+	__u64 sum = *lead;
+
 	if (*peer == candidate) {
-		*lead_ns += ns;
-	} else if (*lead_ns < ns) {
+		sum += part;
+	} else if (sum < part) {
 		*peer = candidate;
-		*lead_ns = ns - *lead_ns;
+		sum = part - sum;
 	} else {
-		*lead_ns -= ns;
+		sum -= part;
 	}
+	*lead = sum < MOST_LEAD ? sum : MOST_LEAD;
 }
 
 static __always_inline bool limits_known(void)
@@ -205,9 +218,9 @@ static __always_inline void book(struct tracer_thread *thread, struct task_group
 	*wait_ns += off_ns;
 	if (thread->waker) {
 		if (cause == TRACER_WAIT_PIPE_READ)
-			vote(&thread->pipe_read_peer, &thread->read_lead_ns, thread->waker, off_ns);
+			vote(&thread->pipe_read_peer, &thread->read_lead, thread->waker, off_ns);
 		else if (cause == TRACER_WAIT_PIPE_WRITE)
-			vote(&thread->pipe_write_peer, &thread->write_lead_ns, thread->waker, off_ns);
+			vote(&thread->pipe_write_peer, &thread->write_lead, thread->waker, off_ns);
 	}
 }
 

@@ -96,8 +96,8 @@ static __always_inline void join_ledger(struct tracer_process *process, struct t
 		return;
 	thread->queued_before = 0;
 	keep_cause(thread, cause_of_wait(task, state, false));
-	if (is_pipe(thread->cause))
-		mark_pipe_waiter(thread, task->pid);
+	if (waker_matters(thread->cause))
+		mark_awaiting(thread, task->pid);
 }
 
 static __always_inline void add_waits(struct tracer_wire_waits *sum, const struct tracer_wire_waits *more)
@@ -193,7 +193,7 @@ static __always_inline void forget_ledger(struct task_struct *task)
 
 	if (!thread || thread->ended)
 		return;
-	mark_pipe_waiter(thread, 0);
+	mark_awaiting(thread, 0);
 	end_ready(thread, task);
 	thread->task = 0;
 	thread_leave(task->pid);

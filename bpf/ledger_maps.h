@@ -26,19 +26,19 @@ struct {
 } displaced_threads SEC(".maps");
 
 /*
- * How many threads whose ids have these low bits wait for a pipe. So a waking, of which there are many, need not look
- * into the table, which is seldom in the cache.
+ * How many threads whose ids have these low bits wait for a pipe, or for one of several things. So a waking, of which
+ * there are many, need not look into the table, which is seldom in the cache.
  */
-#define PIPE_WAITERS 8192
-struct tracer_pipe_waiters {
-	__u32 waits[PIPE_WAITERS];
+#define AWAITING_IDS 8192
+struct tracer_awaiting {
+	__u32 threads[AWAITING_IDS];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct tracer_pipe_waiters);
-} pipe_waiters SEC(".maps");
+	__type(value, struct tracer_awaiting);
+} awaiting SEC(".maps");
 
 /* As `processes`, only of those with several threads. */
 struct {

@@ -16,7 +16,7 @@ struct tracer_thread {
 	__u64 group;   /* the kernel's handle of its CPU cgroup, from which `limited` was found */
 	__u16 cause;   /* TRACER_WAIT_*, since out_ns */
 	__u16 ready;   /* 1: counted among the ready ones of its process's ledger */
-	__u32 waker;   /* process that woke it from a wait for a pipe */
+	__u32 waker;   /* process that woke it from a wait for a pipe, or for one of several things */
 	__u32 changes; /* odd while it is being changed */
 	__u8 in_reclaim;
 	__u8 queued_before; /* stands in the queue since before it was followed */
@@ -25,11 +25,11 @@ struct tracer_thread {
 	__u64 limited[TRACER_MAX_LIMITS]; /* those of cgroups with a limit on CPU time, its own or above; 0: no more */
 	__u64 throttled_ns;		  /* how long these had been throttled, together, at out_ns */
 	__u64 wait_ns[TRACER_WAIT_CAUSES];
-	__u64 read_lead_ns; /* by how much pipe_read_peer leads over all others */
-	__u64 write_lead_ns;
+	__u32 read_lead; /* by how much pipe_read_peer leads over all others, in units of 256 ns */
+	__u32 write_lead;
 	__u32 pipe_read_peer;
 	__u32 pipe_write_peer;
-	__u32 pipe_mark; /* the id under which it is counted in pipe_waiters; 0: it is not */
+	__u32 mark; /* the id under which it is counted in `awaiting`; 0: it is not */
 	__u32 reserved;
 	__u64 followed_ns;   /* by the boot clock */
 	__u64 cpu_before_ns; /* its CPU time then */

@@ -18,6 +18,7 @@
 #include "arguments.h"
 #include "labels.h"
 #include "exits.h"
+#include "signals.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -385,6 +386,18 @@ int BPF_PROG(thread_switch, bool preempt, struct task_struct *prev, struct task_
 		if (keep_ledgers)
 			forget_ledger(prev);
 	}
+	return 0;
+}
+
+/* Signals are rare, but for those of children's ends, which end no process. */
+SEC("tp_btf/signal_generate")
+int BPF_PROG(signal_sent, int number, struct kernel_siginfo *said, struct task_struct *task, int group, int result)
+{
+	if (!may_end_process(number))
+		return 0;
+	struct tracer_process *process = process_of(task);
+	if (process)
+		note_signal(process, task, number, said, result);
 	return 0;
 }
 

@@ -92,18 +92,66 @@ static __always_inline __u32 inode_type(struct inode *inode)
 	return type;
 }
 
-static __always_inline __u32 descriptor_type(struct task_struct *task, __u32 fd)
+/* Addresses as they are on the wire. */
+static __always_inline bool is_loopback(__u32 address)
 {
-	return inode_type(descriptor_inode(task, fd));
+	return *(__u8 *)&address == 127;
 }
 
-static __always_inline __u32 cause_of_descriptor(__u32 type, __u32 pipe_cause)
+static __always_inline bool is_loopback6(const struct in6_words *address)
 {
-	switch (type) {
+	const __u32 *words = address->words;
+
+	if (words[0] || words[1])
+		return false;
+	return words[2] ? words[2] == BE32(0xffff) && is_loopback(words[3]) : words[3] == BE32(1);
+}
+
+static __always_inline bool is_same6(const struct in6_words *a, const struct in6_words *b)
+{
+	return a->words[0] == b->words[0] && a->words[1] == b->words[1] && a->words[2] == b->words[2] &&
+	       a->words[3] == b->words[3];
+}
+
+static __always_inline bool is_any6(const struct in6_words *address)
+{
+	return !(address->words[0] | address->words[1] | address->words[2] | address->words[3]);
+}
+
+/* The other end is on this machine: by family, or by an address that is a loopback's, or its own. */
+static __noinline bool is_local_socket(struct sock *sock)
+{
+	__u16 family = BPF_CORE_READ(sock, __sk_common.skc_family);
+
+	if (family == AF_INET) {
+		__u32 peer = BPF_CORE_READ(sock, __sk_common.skc_daddr);
+		__u32 own = BPF_CORE_READ(sock, __sk_common.skc_rcv_saddr);
+		return peer ? is_loopback(peer) || peer == own : is_loopback(own);
+	}
+	if (family == AF_INET6 && bpf_core_field_exists(((struct sock_common *)0)->skc_v6_daddr)) {
+		struct in6_words peer = {};
+		struct in6_words own = {};
+		bpf_probe_read_kernel(&peer, sizeof(peer), &sock->__sk_common.skc_v6_daddr);
+		bpf_probe_read_kernel(&own, sizeof(own), &sock->__sk_common.skc_v6_rcv_saddr);
+		return is_any6(&peer) ? is_loopback6(&own) : is_loopback6(&peer) || is_same6(&peer, &own);
+	}
+	return family == AF_UNIX || family == AF_NETLINK;
+}
+
+static __noinline __u32 cause_of_socket(struct inode *inode)
+{
+	struct socket *socket = (void *)inode - bpf_core_field_offset(struct socket_alloc, vfs_inode);
+
+	return is_local_socket(BPF_CORE_READ(socket, sk)) ? TRACER_WAIT_LOCAL_SOCKET : TRACER_WAIT_NETWORK;
+}
+
+static __always_inline __u32 cause_of_descriptor(struct inode *inode, __u32 pipe_cause)
+{
+	switch (inode_type(inode)) {
 	case S_IFIFO:
 		return pipe_cause;
 	case S_IFSOCK:
-		return TRACER_WAIT_SOCKET;
+		return cause_of_socket(inode);
 	case S_IFREG:
 	case S_IFBLK:
 	case S_IFDIR:
@@ -134,10 +182,10 @@ static __noinline __u32 cause_of_move(struct task_struct *task, __u32 from_fd, _
 			return TRACER_WAIT_PIPE_WRITE;
 	}
 	if (from_type == S_IFSOCK || to_type == S_IFSOCK)
-		return TRACER_WAIT_SOCKET;
+		return cause_of_socket(from_type == S_IFSOCK ? from : to);
 	if (from_type == S_IFIFO && to_type != S_IFIFO)
-		return cause_of_descriptor(to_type, TRACER_WAIT_PIPE_WRITE);
-	return cause_of_descriptor(from_type, TRACER_WAIT_PIPE_READ);
+		return cause_of_descriptor(to, TRACER_WAIT_PIPE_WRITE);
+	return cause_of_descriptor(from, TRACER_WAIT_PIPE_READ);
 }
 
 static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *registers, __u32 call, __u32 state)
@@ -145,8 +193,10 @@ static __noinline __u32 cause_of_call(struct task_struct *task, struct pt_regs *
 	switch (call) {
 	case TRACER_CALL_READS:
 	case TRACER_CALL_WRITES:
-		return cause_of_descriptor(descriptor_type(task, call_argument(registers, 0)),
+		return cause_of_descriptor(descriptor_inode(task, call_argument(registers, 0)),
 					   call == TRACER_CALL_READS ? TRACER_WAIT_PIPE_READ : TRACER_WAIT_PIPE_WRITE);
+	case TRACER_CALL_SOCKET:
+		return cause_of_descriptor(descriptor_inode(task, call_argument(registers, 0)), TRACER_WAIT_OTHER);
 	case TRACER_CALL_MOVES_0_1:
 	case TRACER_CALL_MOVES_0_2:
 	case TRACER_CALL_MOVES_1_0:

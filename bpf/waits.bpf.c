@@ -40,7 +40,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	/* Read before any branch: the verifier takes a millisecond for each way that leads to such a load. */
 	struct task_group *group = task->sched_task_group;
 	__u64 now_ns = queue_clock(task);
-	bool waited_for_pipe = is_pipe(thread->cause);
+	bool was_marked = waker_matters(thread->cause);
 	note_change(&thread->changes);
 	book(thread, group, task->sched_info.last_arrival, task->sched_info.run_delay, &cpu->ended);
 	cpu->ready = thread->ready;
@@ -53,10 +53,10 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	cpu->cause = thread->cause;
 	note_limit(thread, group);
 	note_change(&thread->changes);
-	bool waits_for_pipe = is_pipe(thread->cause);
-	/* Again though it waited for one before: that may have been under another id. */
-	if (waits_for_pipe || waited_for_pipe)
-		mark_pipe_waiter(thread, waits_for_pipe ? task->pid : 0);
+	bool is_marked = waker_matters(thread->cause);
+	/* Again though it was marked before: that may have been under another id. */
+	if (is_marked || was_marked)
+		mark_awaiting(thread, is_marked ? task->pid : 0);
 }
 
 static __always_inline int on_switch(__u64 *context, bool fetches)
@@ -124,21 +124,74 @@ static __noinline bool opened_by_server(struct task_struct *woken)
 	return call == TRACER_CALL_WRITES || call == TRACER_CALL_MOVES_0_2;
 }
 
+/* An open file of what runs here. By its own reads, as its task may be known by address only. */
+static __always_inline struct inode *own_descriptor_inode(__u32 fd)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file *file = NULL;
+
+	if (fd >= BPF_CORE_READ(table, max_fds))
+		return NULL;
+	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+	return BPF_CORE_READ(file, f_inode);
+}
+
+/*
+ * What it waited for that awaits any of several things: a pipe or local socket that what runs here has just read or
+ * written. TRACER_WAIT_POLL: neither.
+ */
+static __noinline __u32 cause_by_waker(struct task_struct *woken)
+{
+	struct task_struct *waker = (void *)bpf_get_current_task();
+
+	/* Not yet asleep, or woken by itself: a thread that tells another of its work is no neighbor. */
+	if (woken->on_cpu || (BPF_CORE_READ(waker, flags) & PF_KTHREAD) ||
+	    bpf_get_current_pid_tgid() >> 32 == woken->tgid)
+		return TRACER_WAIT_POLL;
+	struct pt_regs *registers = own_registers();
+	__u32 call = call_of(number_of(registers));
+	bool reads = call == TRACER_CALL_READS;
+	if (call == TRACER_CALL_MOVES_0_2 || call == TRACER_CALL_MOVES_0_1) {
+		/* To a pipe it writes; else it has read. */
+		struct inode *to = own_descriptor_inode(call_argument(registers, call == TRACER_CALL_MOVES_0_1 ? 1 : 2));
+		if (inode_type(to) == S_IFIFO)
+			return TRACER_WAIT_PIPE_READ;
+		reads = true;
+	} else if (!reads && call != TRACER_CALL_WRITES && call != TRACER_CALL_SOCKET &&
+		   call != TRACER_CALL_MOVES_1_0) {
+		return TRACER_WAIT_POLL;
+	}
+	struct inode *inode = own_descriptor_inode(call_argument(registers, 0));
+	__u32 type = inode_type(inode);
+	if (type == S_IFIFO)
+		return reads ? TRACER_WAIT_PIPE_WRITE : TRACER_WAIT_PIPE_READ;
+	if (type == S_IFSOCK && cause_of_socket(inode) == TRACER_WAIT_LOCAL_SOCKET)
+		return TRACER_WAIT_LOCAL_SOCKET;
+	return TRACER_WAIT_POLL;
+}
+
 /* Runs in the one that wakes: of a pipe, the process at its other end. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waits_waking, struct task_struct *woken)
 {
-	__u32 *waiters = pipe_waiter(woken->pid);
+	__u32 *count = awaiting_count(woken->pid);
 
-	if (!waiters || !*waiters)
+	if (!count || !*count)
 		return 0;
 	struct tracer_thread *thread = thread_of(woken);
-	if (!thread || !is_pipe(thread->cause))
+	if (!thread || !waker_matters(thread->cause))
 		return 0;
 	if (thread->cause == TRACER_WAIT_PIPE_READ && opened_by_server(woken)) {
 		keep_cause(thread, TRACER_WAIT_DISK);
-		mark_pipe_waiter(thread, 0);
+		mark_awaiting(thread, 0);
 		return 0;
+	}
+	/* Of the wait, not of its call: after a stop that goes on. */
+	if (thread->cause == TRACER_WAIT_POLL) {
+		thread->cause = cause_by_waker(woken);
+		if (!is_pipe(thread->cause))
+			return 0;
 	}
 	struct task_struct *waker = (void *)bpf_get_current_task();
 	thread->waker =

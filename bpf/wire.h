@@ -73,7 +73,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_WAIT_DISK 1
 #define TRACER_WAIT_PIPE_READ 2	 /* for data in an empty pipe, or for somebody to open its other end */
 #define TRACER_WAIT_PIPE_WRITE 3 /* for room in a full pipe */
-#define TRACER_WAIT_SOCKET 4
+#define TRACER_WAIT_NETWORK 4 /* a socket that may reach another machine */
 #define TRACER_WAIT_LOCK 5
 #define TRACER_WAIT_CHILD 6
 #define TRACER_WAIT_SLEEP 7
@@ -83,7 +83,8 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_WAIT_STOPPED 11
 #define TRACER_WAIT_OTHER 12
 #define TRACER_WAIT_THROTTLED 13 /* ready, but its cgroup had used up its share of the CPU */
-#define TRACER_WAIT_CAUSES 14
+#define TRACER_WAIT_LOCAL_SOCKET 14 /* one between processes of this machine */
+#define TRACER_WAIT_CAUSES 15
 
 /* How the cause follows from the number of a system call: one of the above, or by what a descriptor is. */
 #define TRACER_CALL_READS 32	 /* from its first argument */
@@ -95,6 +96,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_CALL_FILES 38 /* works on the file system */
 #define TRACER_CALL_AWAITS_SIGNAL 39
 #define TRACER_CALL_RESTARTS 40 /* goes on with the wait that a stop interrupted */
+#define TRACER_CALL_SOCKET 41	/* on the socket that is its first argument */
 #define TRACER_CALLS 512
 
 /* Where the wall time went, since the threads were followed, summed over them. */
@@ -108,7 +110,7 @@ struct tracer_wire_waits {
 	__u32 threads;	    /* summed up here; 0: nothing is known */
 	__u32 limits_known; /* 1: wait_ns[TRACER_WAIT_THROTTLED] is */
 };
-TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_waits) == 152, "wire layout");
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_waits) == 160, "wire layout");
 
 /* Where the life of a process went that has, or had, several threads: at each moment in one of these. */
 struct tracer_wire_process_waits {
@@ -116,7 +118,7 @@ struct tracer_wire_process_waits {
 	__u64 run_queue_ns;		   /* none ran, and one could have */
 	__u64 wait_ns[TRACER_WAIT_CAUSES]; /* none ran or could have: what the one waited for that ended this */
 };
-TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_process_waits) == 128, "wire layout");
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_process_waits) == 136, "wire layout");
 
 /* What is the same for a process from its birth on, or changes seldom. */
 struct tracer_wire_identity {
@@ -152,6 +154,8 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_COPY (1u << 15)	       /* living: has executed nothing since its fork, whenever that was */
 #define TRACER_FLAG_SUMS_LOST (1u << 16)       /* its ended threads could not be summed: no account is known */
 #define TRACER_FLAG_PROCESS_WAITS (1u << 17)   /* exec: at the very end, after argv, follow tracer_wire_process_waits */
+#define TRACER_FLAG_SENT_BY_KERNEL (1u << 18)  /* exit: the signal that ended it */
+#define TRACER_FLAG_SENT_BY_PROCESS (1u << 19) /* likewise */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -193,8 +197,9 @@ struct tracer_wire_process_exit {
 	__u32 flags;
 	__u32 exit_code; /* as wait4 gives it: signal in bits 0-6, core dump in bit 7, status in bits 8-15 */
 	__u32 threads_created;
-	__u32 reserved;
+	__u32 signal_sender_pid; /* with TRACER_FLAG_SENT_BY_PROCESS; 0: it is not shown */
 	struct tracer_wire_waits waits;
+	__u64 broken_pipe_ns; /* boot clock, when it last wrote to what nobody reads; 0: never, or not known */
 };
 
 /* Followed by path_size bytes: the path for a new cgroup, or components, leaf first, when `reversed`. */
@@ -281,6 +286,9 @@ struct tracer_rule {
 
 #define TRACER_MAX_CPUS 1024
 
+#define TRACER_SENDER_KERNEL 1
+#define TRACER_SENDER_PROCESS 2
+
 /* What the kernel side remembers of a tracked process; small, as each cache line of it costs. */
 struct tracer_process {
 	__u64 start_ns;
@@ -305,10 +313,12 @@ struct tracer_process {
 	__u8 ledger_lost; /* a thread of it was not followed, so its ledger would be short */
 	__u8 untold;	  /* taken in by an iterator, or excluded later: the record of it has not got through yet */
 	__u8 sums_lost;	  /* no entry in ended_threads was to be had: its accounts are not known */
-	__u8 reserved[2];
+	__u8 fatal_signal; /* the last that may end it; 0: none was seen */
+	__u8 signal_sender; /* TRACER_SENDER_*, of that */
 	__u32 pid;	  /* as records say it: in the session's pid namespace; its place is by the kernel's number */
 	__s32 old_ending; /* threads that had begun to exit when it was taken in, not in the kernel's sums then */
-	__u32 reserved_too;
+	__u32 signal_sender_pid; /* of TRACER_SENDER_PROCESS, as records say it; 0: it is not shown */
+	__u64 broken_pipe_ns;	 /* when it last wrote to what nobody reads, by the boot clock; 0: never */
 	__u64 signal; /* the kernel's handle of what its threads share, the same for all, from birth to the last one's
 			 end */
 };

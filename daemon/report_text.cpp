@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report_text.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -39,13 +41,37 @@ std::string tool_of(const tracer::Process& process) {
   return printable(process.program->tool.value_or(process.program->comm.value_or("?")), kMostNameWidth);
 }
 
+/// Of SIGSEGV, SIGPIPE and the like only the kernel is the sender, as everybody knows.
+bool sender_matters(std::int32_t signal) {
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+std::string sender_of(const tracer::Failure& failure) {
+  if (failure.sent_by && failure.sent_by->pid == failure.process->pid) return "";
+  if (failure.sent_by) return fmt::format(", sent by {}", tool_of(*failure.sent_by));
+  if (failure.exit_signal_sender == "kernel" && sender_matters(*failure.exit_signal)) return ", sent by the kernel";
+  return "";
+}
+
 std::string status_of(const tracer::Failure& failure) {
   if (failure.exit_signal) {
     const char* name = ::sigabbrev_np(*failure.exit_signal);
-    return fmt::format("signal {} ({}){}", *failure.exit_signal, name != nullptr ? name : "?",
-                       failure.core_dumped ? ", core dumped" : "");
+    return fmt::format("signal {} ({}){}{}", *failure.exit_signal, name != nullptr ? name : "?",
+                       failure.core_dumped ? ", core dumped" : "", sender_of(failure));
   }
   return fmt::format("status {}", failure.exit_code.value_or(0));
+}
+
+/// What came of it: of all like it, where there are several.
+std::string outcome_of(const tracer::Failure& failure) {
+  std::string text;
+  for (const auto& process : failure.passed_on_by) text += (text.empty() ? "passed on by " : ", ") + tool_of(*process);
+  if (failure.ignored_by) text += (text.empty() ? "ignored by " : "; ignored by ") + tool_of(*failure.ignored_by);
+  if (failure.count == 1) return text;
+  std::string counts;
+  if (failure.passed_on != 0) counts = fmt::format("{} passed on", failure.passed_on);
+  if (failure.ignored != 0) counts += fmt::format("{}{} ignored", counts.empty() ? "" : ", ", failure.ignored);
+  return counts;
 }
 
 /// "head", and behind it as much of the command as fits into the line.
@@ -122,11 +148,22 @@ void append_failures(std::string& out, const tracer::Report& report, std::option
     const tracer::Process& process = *failure.process;
     const std::string head = fmt::format("  {}  {}  pid {}  ", tool_of(process), status_of(failure), process.pid);
     append_with_command(out, head, process, columns);
+    if (const std::string outcome = outcome_of(failure); !outcome.empty()) out += fmt::format("    {}\n", outcome);
     if (failure.count > 1) out += fmt::format("    {} {} more like it\n", symbols().ellipsis, failure.count - 1);
     shown += failure.count;
   }
   if (report.failures_seen > shown)
     out += fmt::format("  {} {} more\n", symbols().ellipsis, report.failures_seen - shown);
+}
+
+void append_excused(std::string& out, const tracer::Report& report) {
+  const auto& [reader_had_enough, ended_by_starter] = report.excused;
+  if (reader_had_enough + ended_by_starter == 0) return;
+  std::string text;
+  if (reader_had_enough != 0) text = fmt::format("{} whose reader had enough", reader_had_enough);
+  if (ended_by_starter != 0)
+    text += fmt::format("{}{} ended by what had started them", text.empty() ? "" : ", ", ended_by_starter);
+  out += fmt::format("\nno failures: {}\n", text);
 }
 
 void append_survivors(std::string& out, const tracer::Report& report, std::optional<std::size_t> columns) {
@@ -200,19 +237,21 @@ ReportNotes format_notes(const tracer::Report& report, std::optional<std::size_t
   append_cgroups(notes.cgroups, report);
   append_engines(notes.engines, report);
   append_failures(notes.failures, report, columns);
+  append_excused(notes.excused, report);
   append_survivors(notes.survivors, report, columns);
   append_certificate(notes.certificate, report, columns);
   return notes;
 }
 
 std::string format_status(const tracer::Failure& failure) { return status_of(failure); }
+std::string format_outcome(const tracer::Failure& failure) { return outcome_of(failure); }
 
 std::string format_report(const std::string& title, const tracer::Report& report, std::optional<By> by,
                           std::optional<std::size_t> columns) {
   const ReportNotes notes = format_notes(report, columns);
   return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
          format_tables(report, by, columns) + notes.pipelines + notes.cgroups + notes.engines + notes.failures +
-         notes.survivors + notes.certificate;
+         notes.excused + notes.survivors + notes.certificate;
 }
 
 }  // namespace tracerd

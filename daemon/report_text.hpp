@@ -17,6 +17,7 @@ struct ReportNotes {
   std::string cgroups;
   std::string engines;
   std::string failures;
+  std::string excused;
   std::string survivors;
   std::string certificate;
 };
@@ -24,6 +25,8 @@ ReportNotes format_notes(const tracer::Report& report, std::optional<std::size_t
 
 /// "status 1", "signal 9 (KILL)"
 std::string format_status(const tracer::Failure& failure);
+/// "passed on by bash; ignored by s.sh"; empty: not known.
+std::string format_outcome(const tracer::Failure& failure);
 
 /// What is printed at the end of run and watch; lines as long as they come where `columns` is absent.
 std::string format_report(const std::string& title, const tracer::Report& report, std::optional<By> by,

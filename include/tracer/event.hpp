@@ -49,13 +49,19 @@ struct ProcessExit {
   std::uint64_t end_ns = 0;
   std::optional<std::int32_t> exit_code;    ///< 0 to 255; absent when a signal ended it.
   std::optional<std::int32_t> exit_signal;  ///< Absent when it exited by itself.
+  /// Who sent exit_signal: "kernel" or "process". Absent: no signal ended it, or the sender was not seen.
+  std::optional<std::string> exit_signal_sender;
+  std::optional<std::uint32_t> exit_signal_sender_pid;  ///< Of "process"; absent: this session does not see it.
+  /// When it last wrote to a pipe or socket that nobody reads. Absent: never, or the kernel does not report it.
+  std::optional<std::uint64_t> broken_pipe_ns;
   bool core_dumped = false;
   std::optional<std::uint64_t> threads;  ///< Ever created, the first included.
   Account account;                       ///< Of the whole process; its peak is the last program's.
   ProgramAccount program;                ///< The last program's share.
   bool status_is_answer = false;  ///< exit_code is the tool's answer (grep: 1, nothing found), by rules/tools.toml.
 
-  /// Ended by a signal, or with a status other than 0 that is no answer.
+  /// Ended by a signal, or with a status other than 0 that is no answer. Whether that is a failure of its own, a
+  /// Summary and TaskFinish decide by what its parent did next.
   bool failed() const noexcept { return exit_signal.has_value() || (exit_code.value_or(0) != 0 && !status_is_answer); }
 };
 

@@ -36,6 +36,7 @@ enum class TimeCause {
   kDisk,
   kPipe,
   kNetwork,
+  kLocalSocket,
   kLock,
   kChild,
   kSleep,
@@ -115,6 +116,7 @@ struct Report {
   std::uint64_t answers = 0;  ///< Statuses other than 0 that are answers, not failures.
   std::vector<Failure> failures;
   std::uint64_t failures_seen = 0;  ///< Of all kinds, in events.
+  Excused excused;
   std::vector<ProcessSample> survivors;
   std::vector<Pipeline> pipelines;
   std::vector<CgroupMemory> cgroups;

@@ -28,7 +28,10 @@ struct SummaryRow {
   std::uint64_t unbounded_reads = 0;     ///< Without even a bound: read_bytes is too small.
   std::uint64_t written_bytes = 0;       ///< Of those for which it is known.
   std::uint64_t unknown_writes = 0;      ///< For which it is not: written_bytes is too small.
-  std::uint64_t failed = 0;
+  std::uint64_t failed = 0;  ///< Failures that began here: see Failure.
+  /// Ended by a signal or with a status other than 0, but no failures of their own, or not yet known to be any: they
+  /// passed on another's, wrote to a reader that had enough, or were ended by what had started them.
+  std::uint64_t excused = 0;
   std::uint64_t engine_failures = 0;            ///< Of the engine's own processes; they are not in `failed`.
   std::uint64_t answers = 0;                    ///< Ended with ProcessExit::status_is_answer; they are not in `failed`.
   std::optional<std::uint64_t> peak_rss_bytes;  ///< Of the largest single program.
@@ -62,13 +65,30 @@ struct SummaryNode {
   std::vector<SummaryNode> below;  ///< The slowest first; tools with the most CPU first.
 };
 
-/// Processes of one tool that failed in the same way.
+/// Processes of one tool that failed in the same way. A failure is where it began: parents that ended with the same
+/// status, or with 128 + the signal, passed it on and are no failures of their own. It is one only where
+/// ProcessExit::failed(), or where a parent failed by the answer of a child. No failures are: the answer of a shell's
+/// subshell (status 1); what wrote to a reader that had enough, unless a script ended by that; and what its parent, or
+/// a process above, ended by a signal and did not fail by.
 struct Failure {
   std::shared_ptr<const Process> process;  ///< The first of them.
-  std::optional<std::int32_t> exit_code;
-  std::optional<std::int32_t> exit_signal;
+  std::optional<std::int32_t> exit_code = {};
+  std::optional<std::int32_t> exit_signal = {};
   bool core_dumped = false;
+  std::optional<std::string> exit_signal_sender = {};  ///< As ProcessExit's.
+  std::shared_ptr<const Process> sent_by = {};         ///< The sender, of the first; null: the kernel, or not known.
   std::uint64_t count = 1;
+  /// What their parents did next cannot be seen at once, and not always: of the rest of `count` it is not known.
+  std::uint64_t passed_on = 0;  ///< All of what is known above ended with it.
+  std::uint64_t ignored = 0;    ///< A parent, or one above, went on or ended otherwise.
+  std::vector<std::shared_ptr<const Process>> passed_on_by = {};  ///< Of the first, at most 8: from its parent on up.
+  std::shared_ptr<const Process> ignored_by = {};                 ///< Of the first; null: nobody, or not known.
+};
+
+/// Ends by a signal, or with a status other than 0, that are no failures.
+struct Excused {
+  std::uint64_t reader_had_enough = 0;   ///< They wrote to a pipe or socket that nobody read any more.
+  std::uint64_t ended_by_starter = 0;  ///< As the workers of a pool, by the signal of a process above.
 };
 
 /// Programs that pass data on through pipes, and which of them the others wait for.
@@ -119,6 +139,7 @@ class TRACER_EXPORT Summary {
   SummaryRow total() const;                               ///< wall_ns: from first start to last end.
   const std::vector<Failure>& failures() const noexcept;  ///< In order of their first; at most kMaxFailures.
   std::uint64_t failed() const noexcept;                  ///< All of them.
+  const Excused& excused() const noexcept;
   /// The last samples of processes that have not ended.
   std::vector<ProcessSample> survivors() const;
   std::vector<Pipeline> pipelines() const;    ///< Those that waited longest first.

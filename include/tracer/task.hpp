@@ -16,7 +16,7 @@
 
 namespace tracer {
 
-/// A process that failed inside a run or task.
+/// A process that failed inside a run or task: where a failure began, as Failure.
 struct FailedProcess {
   std::uint32_t pid = 0;
   std::optional<std::string> tool = {};
@@ -30,7 +30,7 @@ struct TaskTotals {
 
   std::uint64_t processes = 0;
   std::uint64_t engine_processes = 0;              ///< Of these, the engine's own.
-  std::uint64_t failed = 0;                        ///< As ProcessExit::failed(); not the engine's own.
+  std::uint64_t failed = 0;                        ///< Failures that began in it; not the engine's own.
   std::vector<FailedProcess> failures = {};        ///< The first of them.
   std::optional<std::uint64_t> engine_cpu_ns = 0;  ///< Of account.cpu_ns, the engine's own.
   /// The most that its living processes held together at any snapshot, or the peak of its largest process if that is

@@ -36,7 +36,10 @@ struct Schema<ProcessExit> {
       field(8, "threads", &ProcessExit::threads, Unit::kCount),
       group(9, "account", &ProcessExit::account, Shape::kFlat),
       group(10, "program", &ProcessExit::program, Shape::kNested),
-      field(11, "status_is_answer", &ProcessExit::status_is_answer));
+      field(11, "status_is_answer", &ProcessExit::status_is_answer),
+      field(12, "exit_signal_sender", &ProcessExit::exit_signal_sender),
+      field(13, "exit_signal_sender_pid", &ProcessExit::exit_signal_sender_pid),
+      field(14, "broken_pipe_ns", &ProcessExit::broken_pipe_ns, Unit::kNs));
 };
 
 template <>

@@ -72,9 +72,16 @@ void add_exit(ScopeTally& tally, const ProcessExit& exit, bool own) {
   if (own) {
     ++totals.engine_processes;
     add_figure(totals.engine_cpu_ns, account.cpu_ns, Unknown::kSpreads);
-  } else if (exit.failed()) {
-    ++totals.failed;
-    add_failure(totals, {exit.process->pid, exit.process->program->tool, exit.exit_code, exit.exit_signal});
+  }
+}
+
+/// In the scope where it was, and in all around it.
+void count_failure(const FailureOrigin& failure, Verdict verdict) {
+  if (verdict != Verdict::kFailed) return;
+  for (auto* scope = static_cast<Scope*>(failure.tag.get()); scope != nullptr; scope = scope->outer.get()) {
+    ++scope->tally.totals.failed;
+    const Process& process = *failure.process;
+    add_failure(scope->tally.totals, {process.pid, process.program->tool, failure.exit_code, failure.exit_signal});
   }
 }
 
@@ -106,6 +113,9 @@ Finish finish_of(const ScopeTally& tally, const Scope& scope, std::uint64_t time
 }
 
 }  // namespace
+
+TaskFacts::TaskFacts(ContextResolver& resolver, OpenLabels& open_labels)
+    : resolver_(resolver), open_labels_(open_labels), chains_(count_failure) {}
 
 std::shared_ptr<const Context> TaskFacts::context_of(Scope& scope) { return resolver_.work_context_of(scope); }
 
@@ -178,10 +188,15 @@ void TaskFacts::absorb(const std::vector<ScopeMove>& moves, std::uint64_t time_n
 void TaskFacts::leave(std::shared_ptr<Scope>& entered, const ContextPlace& place, const ProcessExit& exit,
                       std::vector<Event>& events) {
   const auto chain = chain_of(entered);
+  for (Scope* scope : chain) {
+    add_exit(scope->tally, exit, place.own);
+    if (is_leader(*scope, *exit.process)) chains_.leads(exit.process->pid, exit.process->start_ns);
+  }
+  // Before a task finishes, as the end of its leader decides what its children left.
+  chains_.ended(exit, place.own, entered);
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
     Scope& scope = **each;
     ScopeTally& tally = scope.tally;
-    add_exit(tally, exit, place.own);
     --tally.living;
     tally.last_end_ns = std::max(tally.last_end_ns, exit.end_ns);
     if (is_leader(scope, *exit.process)) {
@@ -196,6 +211,7 @@ void TaskFacts::leave(std::shared_ptr<Scope>& entered, const ContextPlace& place
 
 void TaskFacts::forget(std::shared_ptr<Scope>& entered, const Process& process, std::uint64_t time_ns,
                        std::vector<Event>& events) {
+  chains_.forget(process.pid, process.start_ns);
   const auto chain = chain_of(entered);
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
     Scope& scope = **each;

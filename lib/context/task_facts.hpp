@@ -8,6 +8,7 @@
 #include <tracer/event.hpp>
 
 #include "context/context_resolver.hpp"
+#include "context/failure_chains.hpp"
 #include "context/open_labels.hpp"
 
 namespace tracer::internal {
@@ -15,8 +16,10 @@ namespace tracer::internal {
 /// Makes RunStart, TaskStart, TaskFinish and RunFinish of the processes that come to scopes and leave them.
 class TaskFacts {
  public:
-  TaskFacts(ContextResolver& resolver, OpenLabels& open_labels) : resolver_(resolver), open_labels_(open_labels) {}
+  TaskFacts(ContextResolver& resolver, OpenLabels& open_labels);
 
+  /// It began, or executed a program: of all processes that are followed, as failures are decided by parents.
+  void saw(const std::shared_ptr<const Process>& process) { chains_.saw(process); }
   /// The process is in the scope of `place` from now on; `entered` is where it was, and then where it is.
   void move(std::shared_ptr<Scope>& entered, const ContextPlace& place, const Process& process, std::uint64_t time_ns,
             std::vector<Event>& events);
@@ -42,6 +45,7 @@ class TaskFacts {
 
   ContextResolver& resolver_;
   OpenLabels& open_labels_;
+  FailureChains chains_;
   std::vector<std::shared_ptr<Scope>> sampled_;  ///< In this round.
 };
 

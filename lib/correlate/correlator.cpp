@@ -140,8 +140,7 @@ void Correlator::refresh_context(Entry& entry, std::uint32_t context_id) {
 
 /// Takes it out of the runs and tasks that it is in.
 void Correlator::leave_scopes(Entry& entry, std::uint64_t time_ns, std::vector<Event>& events) {
-  if (!entry.entered) return;
-  add_changes(time_ns, events);
+  if (entry.entered) add_changes(time_ns, events);
   facts_.forget(entry.entered, *entry.process, time_ns, events);
 }
 
@@ -218,6 +217,7 @@ bool Correlator::same_program(const Entry& entry, std::uint64_t program_start_ns
 void Correlator::announce(Entry& entry, std::vector<Event>& events) {
   if (entry.announced) return;
   entry.announced = true;
+  facts_.saw(entry.process);
   add_changes(entry.started_ns, events);
   facts_.move(entry.entered, entry.place, *entry.process, entry.started_ns, events);
   events.emplace_back(ProcessStart{entry.started_ns, entry.process, entry.attached_ns});
@@ -273,6 +273,7 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   entry.base_cpu_known = !record.flags.cpu_stale;
   entry.threads_pending = record.flags.threads_pending;
   if (entry.selection != Selection::kSelected) return leave_scopes(entry, event.time_ns, events);
+  facts_.saw(entry.process);
   facts_.move(entry.entered, entry.place, *entry.process, event.time_ns, events);
   events.emplace_back(std::move(event));
 }
@@ -314,6 +315,10 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
     event.end_ns = record.identity.time_ns;
     event.exit_code = record.exit_code;
     event.exit_signal = record.exit_signal;
+    if (record.exit_signal_sender)
+      event.exit_signal_sender = *record.exit_signal_sender == SignalSender::kKernel ? "kernel" : "process";
+    event.exit_signal_sender_pid = record.exit_signal_sender_pid;
+    event.broken_pipe_ns = record.broken_pipe_ns;
     event.core_dumped = record.core_dumped;
     event.status_is_answer = record.exit_code && process->program->tool &&
                              rules_.tools->is_answer(*process->program->tool, *record.exit_code);

@@ -24,7 +24,8 @@ void set_waits(L& ledger, const W& waits, bool limits_known) noexcept {
   ledger.pipe_read_ns = of(WaitCause::kPipeRead);
   ledger.pipe_write_ns = of(WaitCause::kPipeWrite);
   ledger.pipe_ns = ledger.pipe_read_ns + ledger.pipe_write_ns;
-  ledger.socket_ns = of(WaitCause::kSocket);
+  ledger.network_ns = of(WaitCause::kNetwork);
+  ledger.local_socket_ns = of(WaitCause::kLocalSocket);
   ledger.lock_ns = of(WaitCause::kLock);
   ledger.child_ns = of(WaitCause::kChild);
   ledger.sleep_ns = of(WaitCause::kSleep);

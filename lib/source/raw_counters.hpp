@@ -36,7 +36,7 @@ enum class WaitCause : std::uint8_t {
   kDisk,
   kPipeRead,
   kPipeWrite,
-  kSocket,
+  kNetwork,
   kLock,
   kChild,
   kSleep,
@@ -46,8 +46,9 @@ enum class WaitCause : std::uint8_t {
   kStopped,
   kOther,
   kThrottled,
+  kLocalSocket,
 };
-inline constexpr std::size_t kWaitCauses = 14;
+inline constexpr std::size_t kWaitCauses = 15;
 
 /// Where the wall time of threads went since they were followed. A Ledger is made of the difference of two.
 struct RawWaits {

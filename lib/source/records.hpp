@@ -32,6 +32,8 @@ struct RecordFlags {
 
 enum class ThreadState : std::uint8_t { kRunning, kSleeping, kUninterruptible, kStopped };
 
+enum class SignalSender : std::uint8_t { kKernel, kProcess };
+
 /// In each record of a process.
 struct RecordIdentity {
   std::uint64_t time_ns = 0;
@@ -79,6 +81,9 @@ struct ExitRecord {
   std::optional<std::uint64_t> attached_ns;
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> exit_signal;
+  std::optional<SignalSender> exit_signal_sender;
+  std::optional<std::uint32_t> exit_signal_sender_pid;  ///< Of a process; absent: this session does not see it.
+  std::optional<std::uint64_t> broken_pipe_ns;          ///< When it last wrote to what nobody reads.
   bool core_dumped = false;
   std::optional<std::uint64_t> threads;
   std::uint64_t program_start_ns = 0;  ///< When its last program began.

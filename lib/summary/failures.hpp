@@ -11,28 +11,49 @@
 
 #include <tracer/summary.hpp>
 
+#include "context/failure_chains.hpp"
+
 namespace tracer::internal {
 
 /// Counts failures, those of one tool with the same status together. Bounded: the first kMaxFailures different ones.
 class Failures {
  public:
-  void add(const ProcessExit& exit) {
+  void add(const FailureOrigin& origin) {
     ++count_;
-    const Key key{exit.process->program->tool.value_or(exit.process->program->comm.value_or("")), exit.exit_code,
-                  exit.exit_signal, exit.core_dumped};
+    const Key key = key_of(origin);
     const auto known = places_.find(key);
     if (known != places_.end()) {
       ++different_[known->second].count;
     } else if (different_.size() < Summary::kMaxFailures) {
       places_.emplace(key, different_.size());
-      different_.push_back({exit.process, exit.exit_code, exit.exit_signal, exit.core_dumped, 1});
+      Failure failure{origin.process, origin.exit_code, origin.exit_signal, origin.core_dumped};
+      failure.exit_signal_sender = origin.sender;
+      failure.sent_by = origin.sender_process;
+      different_.push_back(std::move(failure));
     }
+  }
+  /// What has come of one that was added.
+  void resolve(const FailureOrigin& origin, Verdict verdict) {
+    const auto known = places_.find(key_of(origin));
+    if (known == places_.end()) return;
+    Failure& failure = different_[known->second];
+    ++(verdict == Verdict::kPassedOn ? failure.passed_on : failure.ignored);
+    if (failure.process != origin.process) return;
+    failure.passed_on_by = origin.passed_on_by;
+    failure.ignored_by = origin.ignored_by;
   }
   const std::vector<Failure>& different() const noexcept { return different_; }
   std::uint64_t count() const noexcept { return count_; }
 
  private:
-  using Key = std::tuple<std::string, std::optional<std::int32_t>, std::optional<std::int32_t>, bool>;
+  using Key = std::tuple<std::string, std::optional<std::int32_t>, std::optional<std::int32_t>, bool,
+                         std::optional<std::string>>;
+  static Key key_of(const FailureOrigin& origin) {
+    const Program& program = *origin.process->program;
+    return {program.tool.value_or(program.comm.value_or("")), origin.exit_code, origin.exit_signal, origin.core_dumped,
+            origin.sender};
+  }
+
   std::map<Key, std::size_t> places_;  ///< In different_.
   std::vector<Failure> different_;
   std::uint64_t count_ = 0;

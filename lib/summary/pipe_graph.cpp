@@ -9,6 +9,11 @@ namespace {
 
 /// Less is not worth a word.
 constexpr std::uint64_t kLeastWaitNs = 10'000'000;
+/// A verdict needs as much to go by: programs begin and end within less, and wait meanwhile for those that do later.
+constexpr std::uint64_t kLeastLifeNs = 500'000'000;
+constexpr std::uint64_t kLeastWaitedNs = 50'000'000;
+/// What a child writes to its parent, or reads from it, is data, not an answer.
+constexpr std::uint64_t kLeastDataBytes = 1 << 20;
 constexpr double kLeastShare = 0.1;
 /// A bottleneck waits for less than half of what the others do.
 constexpr double kMostOfOthers = 0.5;
@@ -60,12 +65,19 @@ PipeGraph::Stage PipeGraph::stage_of(const ProcessExit& exit) {
   const std::uint64_t end_ns = exit.program.end_ns.value_or(0);
   const std::uint64_t since_ns = std::max(exit.program.start_ns.value_or(end_ns), exit.attached_ns.value_or(0));
   const std::uint64_t life_ns = end_ns - std::min(end_ns, since_ns);
-  return {life_ns, std::min(life_ns, ledger->pipe_ns)};
+  return {life_ns, std::min(life_ns, ledger->pipe_ns), std::min(life_ns, ledger->poll_ns)};
+}
+
+/// Where one is the other's parent, by what the child has read or written in all.
+bool PipeGraph::is_data(const Member& writer, const Id& writer_id, const Member& reader, const Id& reader_id) {
+  if (writer.parent_pid == reader_id.pid) return writer.written_bytes >= kLeastDataBytes;
+  if (reader.parent_pid == writer_id.pid) return reader.read_bytes >= kLeastDataBytes;
+  return true;
 }
 
 void PipeGraph::join(Members::iterator writer, Members::iterator reader) {
   if (writer == members_.end() || reader == members_.end()) return;
-  if (writer->second.parent_pid == reader->first.pid || reader->second.parent_pid == writer->first.pid) return;
+  if (!is_data(writer->second, writer->first, reader->second, reader->first)) return;
   if (writer->second.readers.size() >= kMostNeighbors || reader->second.writers.size() >= kMostNeighbors) return;
   writer->second.readers.insert(reader->first);
   reader->second.writers.insert(writer->first);
@@ -81,6 +93,8 @@ void PipeGraph::ended(const ProcessExit& exit) {
   const auto& ledger = program.account.ledger;
   self->second.end_ns = program.end_ns.value_or(process.start_ns);
   self->second.stage = stage_of(exit);
+  self->second.read_bytes = program.account.read_bytes.value_or(0);
+  self->second.written_bytes = program.account.written_bytes.value_or(0);
   if (ledger && ledger->pipe_read_peer_pid && ledger->pipe_read_ns >= kLeastWaitNs)
     join(peer_of(*ledger->pipe_read_peer_pid, id, program), self);
   if (ledger && ledger->pipe_write_peer_pid && ledger->pipe_write_ns >= kLeastWaitNs)
@@ -139,6 +153,7 @@ void PipeGraph::add_pipe(const std::set<Id>& together, Pipes& pipes) const {
     const Member& member = members_.at(id);
     stages[member.tool].life_ns += member.stage.life_ns;
     stages[member.tool].pipe_ns += member.stage.pipe_ns;
+    stages[member.tool].poll_ns += member.stage.poll_ns;
   }
 }
 
@@ -158,11 +173,13 @@ std::vector<Pipeline> PipeGraph::pipelines() const {
     pipeline.stages = names;
     Stage sum;
     Stage bottleneck;
+    std::uint64_t longest_ns = 0;
     double least = 2;
     for (const std::string& name : names) {
       const Stage& stage = stages.at(name);
       sum.life_ns += stage.life_ns;
       sum.pipe_ns += stage.pipe_ns;
+      longest_ns = std::max(longest_ns, stage.life_ns);
       const double waits = share(stage.pipe_ns, stage.life_ns);
       if (stage.life_ns == 0 || waits >= least) continue;
       least = waits;
@@ -172,7 +189,10 @@ std::vector<Pipeline> PipeGraph::pipelines() const {
     pipeline.waited_ns = sum.pipe_ns;
     pipeline.bottleneck_share = pipeline.bottleneck.empty() ? 0 : least;
     pipeline.others_share = share(sum.pipe_ns - bottleneck.pipe_ns, sum.life_ns - bottleneck.life_ns);
-    if (pipeline.others_share < kLeastShare || pipeline.bottleneck_share > kMostOfOthers * pipeline.others_share)
+    // What it waited for in a poll may have been its pipes.
+    const double most_waits = share(bottleneck.pipe_ns + bottleneck.poll_ns, bottleneck.life_ns);
+    if (pipeline.others_share < kLeastShare || most_waits > kMostOfOthers * pipeline.others_share ||
+        longest_ns < kLeastLifeNs || sum.pipe_ns < kLeastWaitedNs)
       pipeline.bottleneck.clear();
     all.push_back(std::move(pipeline));
   }

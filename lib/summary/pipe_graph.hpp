@@ -15,8 +15,9 @@
 namespace tracer::internal {
 
 /// Which processes are joined by pipes, from what each waited for and who ended its waits. Processes that are joined
-/// are one pipe; pipes of the same tools are told together. What a process exchanges with its parent is no pipe of
-/// this kind: a shell reads so what a command prints. Bounded: pipes whose processes ended long ago are sums by tool.
+/// are one pipe; pipes of the same tools are reported together. What a process exchanges with its parent is one only
+/// where it is data: a shell reads in the same way the few words that a command prints. Bounded: pipes whose processes
+/// ended long ago are sums by tool.
 class PipeGraph {
  public:
   void saw(const Process& process);
@@ -38,11 +39,14 @@ class PipeGraph {
   struct Stage {
     std::uint64_t life_ns = 0;  ///< Since it is followed. 0: it has no ledger, or lives.
     std::uint64_t pipe_ns = 0;
+    std::uint64_t poll_ns = 0;  ///< Waits for any of several things, of which it is not known whether they were pipes.
   };
   struct Member {
     std::string tool;
     std::optional<std::uint32_t> parent_pid;
     std::optional<std::uint64_t> end_ns;
+    std::uint64_t read_bytes = 0;  ///< At its end, as is written_bytes.
+    std::uint64_t written_bytes = 0;
     Stage stage;
     std::set<Id> writers;  ///< To it; they are members, and have it among their readers.
     std::set<Id> readers;
@@ -52,6 +56,7 @@ class PipeGraph {
   using Pipes = std::map<std::vector<std::string>, std::map<std::string, Stage>>;
 
   static Stage stage_of(const ProcessExit& exit);
+  static bool is_data(const Member& writer, const Id& writer_id, const Member& reader, const Id& reader_id);
   Members::iterator peer_of(std::uint32_t pid, const Id& of, const ProgramAccount& program);
   void join(Members::iterator writer, Members::iterator reader);
   void forget(const Id& id);

@@ -9,6 +9,7 @@
 #include <tracer/summary.hpp>
 
 #include "base/sums.hpp"
+#include "context/failure_chains.hpp"
 #include "correlate/account.hpp"
 
 namespace tracer::internal {
@@ -67,8 +68,14 @@ inline void add_with_wall(SummaryRow& row, const ProgramAccount& program, bool p
 
 inline void count_process(SummaryRow& row, const ProcessExit& exit) {
   ++row.processes;
-  if (exit.failed()) ++(exit.process->context->engine_own ? row.engine_failures : row.failed);
+  if (exit.failed()) ++(exit.process->context->engine_own ? row.engine_failures : row.excused);
   if (exit.status_is_answer) ++row.answers;
+}
+
+/// What was excused, or an answer, is known to be a failure.
+inline void count_failure(SummaryRow& row, const FailureOrigin& failure) {
+  ++row.failed;
+  --(failure.status_is_answer ? row.answers : row.excused);
 }
 
 }  // namespace tracer::internal

@@ -8,6 +8,7 @@
 
 #include "base/sums.hpp"
 #include "correlate/account.hpp"
+#include "context/failure_chains.hpp"
 #include "summary/cgroup_peaks.hpp"
 #include "summary/failures.hpp"
 #include "summary/identities.hpp"
@@ -50,6 +51,7 @@ class Summary::Impl {
   internal::PipeGraph pipes;
   internal::CgroupPeaks cgroups;
   internal::Failures failures;
+  Excused excused;
   std::uint64_t exits = 0;
   std::map<std::string, std::uint64_t> losses;
   std::optional<SessionEnd> end;
@@ -59,6 +61,8 @@ class Summary::Impl {
   void for_each_whole(const std::shared_ptr<const Context>& context, Visit visit);
   void add_program(const Process& process, const ProgramAccount& program, bool peak_matters);
   void add_exit(const ProcessExit& exit);
+  void decide(const internal::FailureOrigin& failure, internal::Verdict verdict);
+  void add_failure(const internal::FailureOrigin& failure);
   void begin_snapshot(std::uint64_t time_ns);
   void set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const;
   bool snapshots_were_taken() const;
@@ -70,7 +74,13 @@ class Summary::Impl {
   std::map<Context, SummaryRow> tasks_;
   SummaryRow total_;
   internal::TaskTree tree_;
-  std::multimap<std::uint64_t, SummaryRow> largest_;  ///< By CPU time.
+  struct OneProcess {
+    std::uint32_t pid;
+    std::uint64_t start_ns;
+    SummaryRow row;
+  };
+  std::multimap<std::uint64_t, OneProcess> largest_;  ///< By CPU time.
+  internal::FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
   internal::Identities identities_;
   std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
   std::uint64_t snapshot_ns_ = 0;
@@ -99,13 +109,13 @@ void Summary::Impl::add_to_largest(const ProcessExit& exit) {
   row.task = identities_.of(exit.process->context);
   internal::add_with_wall(row, {exit.start_ns, exit.end_ns, exit.process->program, exit.account}, true);
   internal::count_process(row, exit);
-  largest_.emplace(cpu_ns, std::move(row));
+  largest_.emplace(cpu_ns, OneProcess{exit.process->pid, exit.start_ns, std::move(row)});
   if (largest_.size() > kMostProcesses) largest_.erase(largest_.begin());
 }
 
 std::vector<SummaryRow> Summary::Impl::largest_processes() const {
   std::vector<SummaryRow> rows;
-  for (auto each = largest_.rbegin(); each != largest_.rend(); ++each) rows.push_back(each->second);
+  for (auto each = largest_.rbegin(); each != largest_.rend(); ++each) rows.push_back(each->second.row);
   return rows;
 }
 
@@ -133,12 +143,36 @@ void Summary::Impl::add_exit(const ProcessExit& exit) {
   count(tool_row(internal::counted_as(*exit.process->context, exit.program)));
   for_each_whole(exit.process->context, count);
   tree_.count(identities_.of(exit.process->context), exit);
-  if (exit.failed() && !own) failures.add(exit);
   add_to_largest(exit);
+  chains_.ended(exit, own);
+}
+
+void Summary::Impl::add_failure(const internal::FailureOrigin& failure) {
+  const Process& process = *failure.process;
+  const auto count = [&](SummaryRow& row) { internal::count_failure(row, failure); };
+  count(tool_row(process.program->tool.value_or(internal::kNoTool)));
+  for_each_whole(process.context, count);
+  tree_.count(identities_.of(process.context), failure);
+  for (auto& [cpu_ns, one] : largest_)
+    if (one.pid == process.pid && one.start_ns == process.start_ns) count(one.row);
+  failures.add(failure);
+}
+
+void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Verdict verdict) {
+  switch (verdict) {
+    case internal::Verdict::kFailed: add_failure(failure); break;
+    case internal::Verdict::kPassedOn:
+    case internal::Verdict::kIgnored: failures.resolve(failure, verdict); break;
+    case internal::Verdict::kReaderHadEnough: ++excused.reader_had_enough; break;
+    case internal::Verdict::kEndedByItsStarter: ++excused.ended_by_starter; break;
+  }
 }
 
 void Summary::Impl::add(const Event& event) {
-  if (const auto* exec = event.get_if<ProcessExec>()) {
+  if (const auto* start = event.get_if<ProcessStart>()) {
+    chains_.saw(start->process);
+  } else if (const auto* exec = event.get_if<ProcessExec>()) {
+    chains_.saw(exec->process);
     if (!exec->process->context->engine_own) pipes.saw(*exec->process);
     // Nobody asks for the peak of a mere copy of the parent, before its first exec.
     add_program(*exec->process, exec->ended, exec->ended.start_ns != exec->process->start_ns);
@@ -151,7 +185,10 @@ void Summary::Impl::add(const Event& event) {
   } else if (const auto* folded = event.get_if<ToolSample>()) {
     begin_snapshot(folded->time_ns);
     memory_.add(*folded, identities_.of(folded->context));
+  } else if (const auto* run = event.get_if<RunStart>()) {
+    chains_.leads(run->pid, run->start_ns);
   } else if (const auto* task = event.get_if<TaskStart>()) {
+    chains_.leads(task->pid, task->start_ns);
     tree_.request(identities_.of(task->context), task->context, task->requested);
   } else if (const auto* finish = event.get_if<TaskFinish>()) {
     tree_.request(identities_.of(finish->context), finish->context, finish->requested);
@@ -163,6 +200,7 @@ void Summary::Impl::add(const Event& event) {
     losses[loss->cause] += loss->count;
   } else if (const auto* last = event.get_if<SessionEnd>()) {
     end = *last;
+    chains_.finish(last->time_ns);
     if (all_ended(*last)) living_.clear();
   }
 }
@@ -246,6 +284,7 @@ std::vector<SummaryRow> Summary::largest_processes() const { return impl_->large
 SummaryRow Summary::total() const { return impl_->total(); }
 const std::vector<Failure>& Summary::failures() const noexcept { return impl_->failures.different(); }
 std::uint64_t Summary::failed() const noexcept { return impl_->failures.count(); }
+const Excused& Summary::excused() const noexcept { return impl_->excused; }
 std::vector<ProcessSample> Summary::survivors() const { return impl_->survivors(); }
 std::vector<Pipeline> Summary::pipelines() const { return impl_->pipes.pipelines(); }
 std::vector<CgroupMemory> Summary::cgroups() const { return impl_->cgroups.largest_first(); }

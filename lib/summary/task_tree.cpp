@@ -128,6 +128,15 @@ void TaskTree::count(const Context& identity, const ProcessExit& exit) {
   count_process(tool_of(path, context, exit.program).row, exit);
 }
 
+void TaskTree::count(const Context& identity, const FailureOrigin& failure) {
+  const auto& path = path_of(identity, failure.process->context);
+  if (path.empty()) return;
+  for (Node* node : path) count_failure(node->row, failure);
+  ProgramAccount program;
+  program.program = failure.process->program;
+  count_failure(tool_of(path, *failure.process->context, program).row, failure);
+}
+
 void TaskTree::request(const Context& identity, const std::shared_ptr<const Context>& task,
                        const Requested& requested) {
   if (requested == Requested{} || identity.task == kOtherTasks) return;

@@ -10,6 +10,8 @@
 
 #include <tracer/summary.hpp>
 
+#include "context/failure_chains.hpp"
+
 namespace tracer::internal {
 
 /// Adds programs up by run, step, task and tool. `identity` is what Identities has for the context.
@@ -17,6 +19,7 @@ class TaskTree {
  public:
   void add(const Context& identity, const Process& process, const ProgramAccount& program, bool peak_matters);
   void count(const Context& identity, const ProcessExit& exit);
+  void count(const Context& identity, const FailureOrigin& failure);
   void request(const Context& identity, const std::shared_ptr<const Context>& task, const Requested& requested);
   /// Called with each run and task; `row.task` is its identity.
   using Describe = std::function<void(SummaryNode&)>;

@@ -12,12 +12,13 @@ struct Cause {
   std::string_view name;
 };
 
-constexpr std::array<Cause, 13> kCauses = {{{TimeCause::kCpu, "CPU"},
+constexpr std::array<Cause, 14> kCauses = {{{TimeCause::kCpu, "CPU"},
                                             {TimeCause::kRunQueue, "run queue"},
                                             {TimeCause::kThrottled, "CPU limit"},
                                             {TimeCause::kDisk, "disk"},
                                             {TimeCause::kPipe, "pipe"},
                                             {TimeCause::kNetwork, "network"},
+                                            {TimeCause::kLocalSocket, "local socket"},
                                             {TimeCause::kLock, "lock"},
                                             {TimeCause::kChild, "child"},
                                             {TimeCause::kSleep, "sleep"},
@@ -37,7 +38,8 @@ std::uint64_t time_ns(const L& ledger, TimeCause cause) {
     case TimeCause::kThrottled: return ledger.throttled_ns.value_or(0);
     case TimeCause::kDisk: return ledger.disk_ns;
     case TimeCause::kPipe: return ledger.pipe_ns;
-    case TimeCause::kNetwork: return ledger.socket_ns;
+    case TimeCause::kNetwork: return ledger.network_ns;
+    case TimeCause::kLocalSocket: return ledger.local_socket_ns;
     case TimeCause::kLock: return ledger.lock_ns;
     case TimeCause::kChild: return ledger.child_ns;
     case TimeCause::kSleep: return ledger.sleep_ns;

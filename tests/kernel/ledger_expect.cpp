@@ -16,11 +16,11 @@ using Field = std::uint64_t tracer::Ledger::*;
 /// But for the time that a CPU limit holds a thread back: not every kernel has limits.
 const std::pair<std::string, Field> kWaits[] = {
     {"disk", &tracer::Ledger::disk_ns},       {"pipe_read", &tracer::Ledger::pipe_read_ns},
-    {"socket", &tracer::Ledger::socket_ns},   {"pipe_write", &tracer::Ledger::pipe_write_ns},
+    {"network", &tracer::Ledger::network_ns}, {"pipe_write", &tracer::Ledger::pipe_write_ns},
     {"lock", &tracer::Ledger::lock_ns},       {"child", &tracer::Ledger::child_ns},
     {"sleep", &tracer::Ledger::sleep_ns},     {"poll", &tracer::Ledger::poll_ns},
     {"reclaim", &tracer::Ledger::reclaim_ns}, {"swap", &tracer::Ledger::swap_ns},
-    {"stopped", &tracer::Ledger::stopped_ns},
+    {"stopped", &tracer::Ledger::stopped_ns}, {"local_socket", &tracer::Ledger::local_socket_ns},
 };
 
 bool emulated() { return std::getenv("TRACER_EMULATED") != nullptr; }
@@ -92,7 +92,7 @@ void process_sums(const tracer::Account& account, std::uint64_t unsure_ns) {
   REQUIRE(account.process_ledger.has_value());
   const tracer::ProcessLedger& ledger = *account.process_ledger;
   const std::uint64_t sum = ledger.running_ns + ledger.run_queue_ns + ledger.disk_ns + ledger.pipe_ns +
-                            ledger.socket_ns + ledger.lock_ns + ledger.child_ns + ledger.sleep_ns + ledger.poll_ns +
+                            ledger.network_ns + ledger.local_socket_ns + ledger.lock_ns + ledger.child_ns + ledger.sleep_ns + ledger.poll_ns +
                             ledger.reclaim_ns + ledger.swap_ns + ledger.throttled_ns.value() + ledger.stopped_ns +
                             ledger.other_ns;
   const std::uint64_t life = ledger.life_ns;

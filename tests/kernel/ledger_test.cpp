@@ -75,7 +75,7 @@ TEST_CASE("a wait has its own name in the ledger, and as long as the program mea
   const Names names = {{"sleep", "sleep"}, {"file_lock", "lock"},      {"semaphore", "lock"}, {"poll", "poll"},
                        {"select", "poll"}, {"epoll", "poll"},          {"event", "poll"},     {"child", "child"},
                        {"vfork", "child"}, {"sigsuspend", "child"},    {"sigwait", "child"},  {"spawn", "child"},
-                       {"tcp", "socket"},  {"fifo_alarm", "pipe_read"}};
+                       {"tcp", "local_socket"}, {"fifo_alarm", "pipe_read"}};
   const Parts parts = traced(names);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto& [how, cause] = names[i];
@@ -112,6 +112,37 @@ TEST_CASE("a wait for a pipe names its direction, and who ended it" * doctest::t
     const auto& write_peer = part.ledger().pipe_write_peer_pid;
     CHECK((i < kReading ? read_peer : write_peer).value_or(0) == part.told[1]);
     CHECK(!(i < kReading ? write_peer : read_peer).has_value());
+  }
+}
+
+TEST_CASE("a poll that a neighbor of a pipe ends is a wait for the pipe, and names the neighbor" *
+          doctest::test_suite("waits")) {
+  const Strings hows = {"poll_empty", "select_empty", "epoll_empty", "poll_spliced",
+                        "poll_full",  "select_full",  "epoll_full"};
+  constexpr std::size_t kReading = 4;
+  const Parts parts = traced(hows);
+  for (std::size_t i = 0; i < hows.size(); ++i) {
+    CAPTURE(hows[i]);
+    const Part& part = parts.all[i];
+    REQUIRE(part.told.size() == 3);
+    expect::waits(part.ledger(), {{i < kReading ? "pipe_read" : "pipe_write", part.told[0]}});
+    const auto& peer = i < kReading ? part.ledger().pipe_read_peer_pid : part.ledger().pipe_write_peer_pid;
+    CHECK(peer.value_or(0) == part.told[1]);
+  }
+}
+
+TEST_CASE("a socket between processes of this machine is no network" * doctest::test_suite("waits")) {
+  const Strings hows = {"local_recv", "local_read", "local_datagram", "local_poll", "local_epoll", "tcp", "tcp6",
+                        "network"};
+  const Parts parts = traced(hows);
+  for (std::size_t i = 0; i < hows.size(); ++i) {
+    CAPTURE(hows[i]);
+    const Part& part = parts.all[i];
+    if (part.told[0] == 0) {
+      MESSAGE("SKIP: no IPv6 here");
+      continue;
+    }
+    expect::waits(part.ledger(), {{hows[i] == "network" ? "network" : "local_socket", part.told[0]}});
   }
 }
 

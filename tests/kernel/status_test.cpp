@@ -8,6 +8,7 @@
 #include <map>
 #include <type_traits>
 #include <set>
+#include <sstream>
 
 #include <doctest/doctest.h>
 
@@ -143,6 +144,51 @@ TEST_CASE("a thread that the kernel made for io_uring ends, and the process goes
     CHECK(executes.exit().account.cpu_ns.value_or(0) >= 50'000'000u);
     check_status(executes);
   }
+}
+
+TEST_CASE("who sent the signal that ended a process is told: the kernel, or a process by its pid" *
+          doctest::test_suite("waits essential")) {
+  struct Wanted {
+    const char* how;
+    int signal;
+    bool by_kernel;
+    bool by_itself;
+  };
+  const Wanted all[] = {{"fault", SIGSEGV, true, false},      {"pipe", SIGPIPE, true, false},
+                        {"alarm", SIGALRM, true, false},      {"own", SIGTERM, false, true},
+                        {"kill", SIGKILL, false, false},      {"thread", SIGTERM, false, false},
+                        {"queue", SIGTERM, false, false},     {"handled_first", SIGTERM, false, false}};
+  for (const Wanted& wanted : all) {
+    CAPTURE(wanted.how);
+    const Capture capture = trace(truth::call("end_child", {wanted.how}));
+    const auto others = capture.other_exits();
+    REQUIRE(others.size() == 1);
+    const tracer::ProcessExit& child = others[0];
+    std::istringstream output(capture.output);
+    std::uint32_t parent_pid = 0;
+    std::uint32_t child_pid = 0;
+    output >> parent_pid >> child_pid;
+    CHECK(child.process->pid == child_pid);
+    CHECK(child.exit_signal == wanted.signal);
+    CHECK(child.exit_signal_sender == (wanted.by_kernel ? "kernel" : "process"));
+    CHECK(child.exit_signal_sender_pid.has_value() == !wanted.by_kernel);
+    if (!wanted.by_kernel)
+      CHECK(child.exit_signal_sender_pid == (wanted.by_itself ? child_pid : parent_pid));
+    CHECK(child.broken_pipe_ns.has_value() == (wanted.signal == SIGPIPE));
+    CHECK(!capture.exit().exit_signal_sender.has_value());
+  }
+}
+
+TEST_CASE("a write that nobody reads is told, also where the signal is ignored" * doctest::test_suite("waits")) {
+  const Capture capture = trace(truth::call("end_child", {"ignored_pipe"}));
+  REQUIRE(capture.other_exits().size() == 1);
+  const tracer::ProcessExit child = capture.other_exits()[0];
+  CHECK(child.exit_code == 7);
+  CHECK(!child.exit_signal_sender.has_value());
+  REQUIRE(child.broken_pipe_ns.has_value());
+  CHECK(*child.broken_pipe_ns > child.start_ns);
+  CHECK(*child.broken_pipe_ns < child.end_ns);
+  CHECK(!capture.exit().broken_pipe_ns.has_value());
 }
 
 TEST_CASE("a dumped core is told, as the parent is told" * doctest::test_suite("waits")) {

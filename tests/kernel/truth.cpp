@@ -4,6 +4,7 @@
 #include "truth_crew.hpp"
 #include "truth_io_uring.hpp"
 #include "truth_rare.hpp"
+#include "truth_signals.hpp"
 #include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
 #include "truth_waits.hpp"
@@ -376,6 +377,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"plain_exits", plain_exits},
       {"second_thread_execs", second_thread_execs},
       {"die_by", die_by},
+      {"end_child", end_child},
       {"double_fork", double_fork},
       {"chain", exec_chain},
       {"many_forks", many_forks},

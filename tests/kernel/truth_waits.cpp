@@ -6,6 +6,7 @@
 #include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
 #include "truth_waits_data.hpp"
+#include "truth_waits_peers.hpp"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -379,7 +380,9 @@ int by_ms(const std::string& name, long ms) {
       {"exec_by_thread", exec_by_thread},
   };
   const auto found = all.find(name);
-  return found != all.end() ? found->second(ms) : wait_for_data(name, ms);
+  if (found != all.end()) return found->second(ms);
+  const int result = wait_for_data(name, ms);
+  return result == 96 ? wait_for_peer(name, ms) : result;
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ class Page(TestCase):
         self.assertEqual(tables["processes"]["rows"], 1000)
         self.assertEqual(sum(thousandths for _, thousandths, _ in data["time"]), 1000)
         (failures,) = [part for part in data["parts"] if part["name"] == "failures"]
-        self.assertEqual(sum(int(row[3]) for row in failures["rows"]), 20)
+        self.assertEqual(sum(int(row[4]) for row in failures["rows"]), 20)
 
     def test_an_empty_recording_has_a_page(self):
         page = self.page(0)

@@ -33,7 +33,8 @@ TEST_CASE("every cause lands in its own field, and the rest is the others'") {
   CHECK(ledger.pipe_read_ns == 3 * number(WaitCause::kPipeRead));
   CHECK(ledger.pipe_write_ns == 3 * number(WaitCause::kPipeWrite));
   CHECK(ledger.pipe_ns == 3 * (number(WaitCause::kPipeRead) + number(WaitCause::kPipeWrite)));
-  CHECK(ledger.socket_ns == 3 * number(WaitCause::kSocket));
+  CHECK(ledger.network_ns == 3 * number(WaitCause::kNetwork));
+  CHECK(ledger.local_socket_ns == 3 * number(WaitCause::kLocalSocket));
   CHECK(ledger.lock_ns == 3 * number(WaitCause::kLock));
   CHECK(ledger.child_ns == 3 * number(WaitCause::kChild));
   CHECK(ledger.sleep_ns == 3 * number(WaitCause::kSleep));

@@ -56,7 +56,8 @@ TEST_CASE("what is no queue and no wait of the process is its run time") {
   CHECK(ledger.pipe_read_ns == TRACER_WAIT_PIPE_READ);
   CHECK(ledger.pipe_write_ns == TRACER_WAIT_PIPE_WRITE);
   CHECK(ledger.pipe_ns == TRACER_WAIT_PIPE_READ + TRACER_WAIT_PIPE_WRITE);
-  CHECK(ledger.socket_ns == TRACER_WAIT_SOCKET);
+  CHECK(ledger.network_ns == TRACER_WAIT_NETWORK);
+  CHECK(ledger.local_socket_ns == TRACER_WAIT_LOCAL_SOCKET);
   CHECK(ledger.lock_ns == TRACER_WAIT_LOCK);
   CHECK(ledger.child_ns == TRACER_WAIT_CHILD);
   CHECK(ledger.sleep_ns == TRACER_WAIT_SLEEP);
@@ -66,7 +67,7 @@ TEST_CASE("what is no queue and no wait of the process is its run time") {
   CHECK(ledger.stopped_ns == TRACER_WAIT_STOPPED);
   CHECK(ledger.throttled_ns == TRACER_WAIT_THROTTLED);
   CHECK(ledger.other_ns == TRACER_WAIT_OTHER);
-  CHECK(ledger.running_ns == 1000 - 100 - (13 * 14) / 2);
+  CHECK(ledger.running_ns == 1000 - 100 - (14 * 15) / 2);
 }
 
 TEST_CASE("gaps that add up to more than the life leave no run time, and no other is negative") {

@@ -205,15 +205,16 @@ TEST_CASE("shares are those of processes taken as wholes, where they are known")
 
 TEST_CASE("each cause of waiting is in the shares") {
   Ledger ledger;
-  ledger.wall_ns = 13;
+  ledger.wall_ns = 14;
   ledger.throttled_ns = 1;
-  ledger.cpu_ns = ledger.run_queue_ns = ledger.disk_ns = ledger.pipe_ns = ledger.socket_ns = 1;
+  ledger.cpu_ns = ledger.run_queue_ns = ledger.disk_ns = ledger.pipe_ns = ledger.network_ns = 1;
+  ledger.local_socket_ns = 1;
   ledger.lock_ns = ledger.child_ns = ledger.sleep_ns = ledger.poll_ns = ledger.swap_ns = ledger.stopped_ns = 1;
   ledger.other_ns = 1;
   ProcessExit exit = (*(exit_of({.tool = "x"})).get_if<ProcessExit>());
   exit.program.account.ledger = ledger;
   const auto time = make_report(summary_of({exit}), {}).tools.at(0).time;
-  CHECK(time.size() == 13);
+  CHECK(time.size() == 14);
   for (const TimeShare& each : time) CHECK_FALSE(to_string(each.cause).empty());
 }
 

@@ -182,6 +182,7 @@ py::dict notes(const NativeReport& native, Columns columns, bool utf8) {
   parts["cgroups"] = text_of(notes.cgroups);
   parts["engines"] = text_of(notes.engines);
   parts["failures"] = text_of(notes.failures);
+  parts["excused"] = text_of(notes.excused);
   parts["survivors"] = text_of(notes.survivors);
   parts["certificate"] = text_of(notes.certificate);
   return parts;

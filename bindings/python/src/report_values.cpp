@@ -118,6 +118,9 @@ py::dict value_of(const Failure& failure, ObjectMaker& maker) {
   fields["core_dumped"] = failure.core_dumped;
   fields["count"] = failure.count;
   fields["status"] = text_of(tracerd::format_status(failure));
+  fields["passed_on"] = failure.passed_on;
+  fields["ignored"] = failure.ignored;
+  fields["outcome"] = text_of(tracerd::format_outcome(failure));
   return fields;
 }
 
@@ -267,6 +270,8 @@ py::dict values_of(const NativeReport& native) {
   fields["answers"] = report.answers;
   fields["failures"] = list_of(report.failures, maker);
   fields["failures_seen"] = report.failures_seen;
+  fields["reader_had_enough"] = report.excused.reader_had_enough;
+  fields["ended_by_starter"] = report.excused.ended_by_starter;
   fields["survivors"] = list_of(report.survivors, maker);
   fields["pipelines"] = list_of(report.pipelines);
   fields["cgroups"] = list_of(report.cgroups);

@@ -92,7 +92,8 @@ class ReportNode:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Processes of one tool that failed in the same way."""
+    """Processes of one tool that failed in the same way: where failures began. Parents that ended with the same status
+    passed them on and are no failures of their own."""
 
     tool: str | None
     pid: int
@@ -107,7 +108,13 @@ class Failure:
     core_dumped: bool
     count: int
     status: str
-    """"status 1", "signal 9 (KILL)"."""
+    """"status 1", "signal 9 (KILL), sent by timeout"."""
+    passed_on: int
+    """Of count: all of what is known above ended with it. Of what is neither passed on nor ignored it is not known."""
+    ignored: int
+    """Of count: a parent, or one above, went on or ended otherwise."""
+    outcome: str
+    """"passed on by bash", "ignored by s.sh"; of several: "2 passed on, 1 ignored". Empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +250,10 @@ class Report:
     failures: tuple[Failure, ...]
     failures_seen: int
     """Of all kinds."""
+    reader_had_enough: int
+    """No failures: processes that wrote to a pipe or socket that nobody read any more."""
+    ended_by_starter: int
+    """No failures: processes that one above them ended by a signal, such as the workers of a pool."""
     survivors: tuple[ProcessSample, ...]
     """Processes that have not ended, as their last samples saw them."""
     pipelines: tuple[Pipeline, ...]
@@ -371,6 +382,8 @@ def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = Tr
         answers=parts["answers"],
         failures=tuple(map(_failure, parts["failures"])),
         failures_seen=parts["failures_seen"],
+        reader_had_enough=parts["reader_had_enough"],
+        ended_by_starter=parts["ended_by_starter"],
         survivors=tuple(parts["survivors"]),
         pipelines=tuple(Pipeline(**each | {"stages": tuple(each["stages"])}) for each in parts["pipelines"]),
         cgroups=tuple(CgroupMemory(**each) for each in parts["cgroups"]),

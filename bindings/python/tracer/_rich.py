@@ -56,7 +56,7 @@ def parts_of(report: Report, columns: int, utf8: bool) -> Iterator[RenderableTyp
     yield table
     notes = report._native.notes(columns, utf8)
     for name, style in (("legend", "dim"), ("pipelines", ""), ("cgroups", ""), ("engines", ""), ("failures", "red"),
-                        ("survivors", "yellow"),
+                        ("excused", "dim"), ("survivors", "yellow"),
                         ("certificate", "green" if report.certificate.complete else "bold yellow")):
         text = legend if name == "legend" else notes[name]
         if text:

@@ -59,7 +59,7 @@ const Group kGroups[] = {
 #endif
          SYS_rt_sigsuspend, SYS_rt_sigtimedwait}},
     {TRACER_CALL_RESTARTS, {SYS_restart_syscall}},
-    {TRACER_WAIT_SOCKET,
+    {TRACER_CALL_SOCKET,
      {SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_accept, SYS_accept4,
       SYS_connect}},
     {TRACER_WAIT_LOCK,

@@ -20,12 +20,13 @@ static_assert(sizeof(RawAccount) == sizeof(tracer_wire_account) && sizeof(RawWai
 constexpr bool same(WaitCause cause, int wire) { return static_cast<int>(cause) == wire; }
 static_assert(kWaitCauses == TRACER_WAIT_CAUSES && same(WaitCause::kNone, TRACER_WAIT_NONE) &&
               same(WaitCause::kDisk, TRACER_WAIT_DISK) && same(WaitCause::kPipeRead, TRACER_WAIT_PIPE_READ) &&
-              same(WaitCause::kPipeWrite, TRACER_WAIT_PIPE_WRITE) && same(WaitCause::kSocket, TRACER_WAIT_SOCKET) &&
+              same(WaitCause::kPipeWrite, TRACER_WAIT_PIPE_WRITE) && same(WaitCause::kNetwork, TRACER_WAIT_NETWORK) &&
               same(WaitCause::kLock, TRACER_WAIT_LOCK) && same(WaitCause::kChild, TRACER_WAIT_CHILD) &&
               same(WaitCause::kSleep, TRACER_WAIT_SLEEP) && same(WaitCause::kPoll, TRACER_WAIT_POLL) &&
               same(WaitCause::kReclaim, TRACER_WAIT_RECLAIM) && same(WaitCause::kSwap, TRACER_WAIT_SWAP) &&
               same(WaitCause::kStopped, TRACER_WAIT_STOPPED) && same(WaitCause::kOther, TRACER_WAIT_OTHER) &&
-              same(WaitCause::kThrottled, TRACER_WAIT_THROTTLED));
+              same(WaitCause::kThrottled, TRACER_WAIT_THROTTLED) &&
+              same(WaitCause::kLocalSocket, TRACER_WAIT_LOCAL_SOCKET));
 static_assert(kMostExecReadBytes == TRACER_MOST_EXEC_READ_BYTES);
 
 /// Copies a record's fixed part; false when the bytes are too few.
@@ -193,6 +194,13 @@ bool take_exit(std::span<const std::byte> bytes, ExitRecord& record) {
     record.exit_code = static_cast<std::int32_t>((wire.exit_code >> 8) & 0xffu);
   }
   record.core_dumped = (wire.exit_code & 0x80u) != 0;
+  if ((wire.flags & TRACER_FLAG_SENT_BY_KERNEL) != 0) {
+    record.exit_signal_sender = SignalSender::kKernel;
+  } else if ((wire.flags & TRACER_FLAG_SENT_BY_PROCESS) != 0) {
+    record.exit_signal_sender = SignalSender::kProcess;
+    if (wire.signal_sender_pid != 0) record.exit_signal_sender_pid = wire.signal_sender_pid;
+  }
+  record.broken_pipe_ns = unless_zero(wire.broken_pipe_ns);
   if ((wire.flags & TRACER_FLAG_THREADS_UNKNOWN) == 0) record.threads = wire.threads_created;
   record.program_start_ns = wire.program_start_ns;
   record.total = account_of(wire.total);

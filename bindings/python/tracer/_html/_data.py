@@ -243,10 +243,11 @@ def _sections(report: Report) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     if report.failures_seen:
         rows = [[visible(one.tool or UNKNOWN, _MOST_NAME), one.status + (", core dumped" if one.core_dumped and
-                 "core" not in one.status else ""), str(one.pid), str(one.count), _command(one.argv, one.exe)]
+                 "core" not in one.status else ""), visible(one.outcome, _MOST_NAME), str(one.pid), str(one.count),
+                 _command(one.argv, one.exe)]
                 for one in report.failures]
-        parts.append({"name": "failures", "title": f"{report.failures_seen} failed", "rows": rows, "mono": 4,
-                      "heads": ["tool", "how", "pid of the first", "times", "command"]})
+        parts.append({"name": "failures", "title": f"{report.failures_seen} failed", "rows": rows, "mono": 5,
+                      "heads": ["tool", "how", "then", "pid of the first", "times", "command"]})
         shown = sum(one.count for one in report.failures)
         if report.failures_seen > shown:
             parts[-1]["text"] = f"… {report.failures_seen - shown} more"

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint32_t kContextsPerCpu = 256;
 
-constexpr const char* kMapsOfWaits[] = {"threads",         "displaced_threads",         "pipe_waiters",
+constexpr const char* kMapsOfWaits[] = {"threads",         "displaced_threads",         "awaiting",
                                         "process_ledgers", "displaced_process_ledgers", "counting"};
 
 /// What is not in every kernel, but without which the programs can't be fitted to it.
@@ -79,6 +79,8 @@ void LifecycleFamily::check(const KernelTypes& types, std::vector<CheckItem>& it
                                 "sums to which several CPUs add", "BPF atomic additions that tell what was before",
                                 "5.18"));
 #endif
+  items.push_back(tracepoint_item(types, "signal_generate", false,
+                                  "who sent the signal that ended a process (else exit_signal_sender is null)", "5.5"));
   items.push_back(
       tracepoint_item(types, "sched_prepare_exec", false, "the peak memory of a program that an exec ends", "6.10"));
   items.push_back(feature_item("memory at exit", types.exit_has_memory(),
@@ -169,6 +171,7 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
 
   const auto only_if = [](bool wanted, bpf_program* program) { ::bpf_program__set_autoload(program, wanted); };
   only_if(setup.types.has_tracepoint("sched_prepare_exec"), skeleton_->progs.process_prepare_exec);
+  only_if(setup.types.has_tracepoint("signal_generate"), skeleton_->progs.signal_sent);
   only_if(setup.types.has_per_cpu_rss(), skeleton_->progs.find_cpu_offsets);
   only_if(rodata->keep_ledgers != 0, skeleton_->progs.count_here);
   only_if(rodata->use_cgroup_rules != 0, skeleton_->progs.cgroup_removed);
@@ -204,7 +207,7 @@ void LifecycleFamily::attach() {
 void LifecycleFamily::end_events() noexcept {
   auto& links = skeleton_->links;
   for (bpf_link** link : {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit,
-                          &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
+                          &links.signal_sent, &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
     ::bpf_link__destroy(*link);
     *link = nullptr;
   }
