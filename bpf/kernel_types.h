@@ -108,8 +108,8 @@ struct inode {
 	struct pipe_inode_info *i_pipe;
 };
 
-struct in6_words {
-	__u32 words[4];
+struct in6_addr {
+	__u32 in6_u[4];
 };
 
 /* Of a socket: its kind, and the addresses of its ends. */
@@ -117,8 +117,8 @@ struct sock_common {
 	__u16 skc_family;
 	__u32 skc_daddr;
 	__u32 skc_rcv_saddr;
-	struct in6_words skc_v6_daddr; /* with CONFIG_IPV6 */
-	struct in6_words skc_v6_rcv_saddr;
+	struct in6_addr skc_v6_daddr; /* with CONFIG_IPV6 */
+	struct in6_addr skc_v6_rcv_saddr;
 };
 
 struct sock {

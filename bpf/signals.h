@@ -13,11 +13,11 @@ static __always_inline bool may_end_process(int number)
 	return number > 0 && number <= 64 && (number == 64 || !(HARMLESS_SIGNALS & SIGNAL_BIT(number)));
 }
 
-/* `said`: a pointer to what is said of it, or one of the constants. */
-static __always_inline __u32 sender_of(struct task_struct *target, struct kernel_siginfo *said)
+/* `address`: of what is said of it, or one of the constants. */
+static __always_inline __u32 sender_of(struct task_struct *target, __u64 address)
 {
 	struct task_struct *current = (void *)bpf_get_current_task();
-	__u64 address = (__u64)said;
+	struct kernel_siginfo *said = (void *)address;
 
 	if (address == SEND_SIG_PRIV || (BPF_CORE_READ(current, flags) & PF_KTHREAD))
 		return TRACER_SENDER_KERNEL;
@@ -37,7 +37,7 @@ static __always_inline __u32 shown_current_pid(void)
 
 /* The signal lock of the process is held: nobody else writes this. */
 static __always_inline void note_signal(struct tracer_process *process, struct task_struct *target, int number,
-					struct kernel_siginfo *said, int result)
+					__u64 said, int result)
 {
 	__u32 sender = sender_of(target, said);
 

@@ -98,6 +98,10 @@ static __always_inline bool is_loopback(__u32 address)
 	return *(__u8 *)&address == 127;
 }
 
+struct in6_words {
+	__u32 words[4];
+};
+
 static __always_inline bool is_loopback6(const struct in6_words *address)
 {
 	const __u32 *words = address->words;

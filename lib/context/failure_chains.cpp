@@ -97,12 +97,14 @@ const Process* FailureChains::known_process(std::uint32_t pid) const {
 
 void FailureChains::saw(const std::shared_ptr<const Process>& process) {
   if (Known* known = living(process->pid, process->start_ns)) {
+    const bool is_new = known->process == nullptr;
     known->process = process;
-    return;
+    if (!is_new) return;
+  } else {
+    if (const auto old = living_.find(process->pid); old != living_.end()) forget(process->pid, old->second.start_ns);
+    if (living_.size() >= kMostLiving) return;
+    living_[process->pid] = {process->start_ns, process};
   }
-  if (const auto old = living_.find(process->pid); old != living_.end()) forget(process->pid, old->second.start_ns);
-  if (living_.size() >= kMostLiving) return;
-  living_[process->pid] = {process->start_ns, process};
   if (!process->parent_pid) return;
   Known* parent = living(*process->parent_pid, process->parent_start_ns.value_or(0));
   if (parent != nullptr && !parent->pending.empty()) parent->last_child_ns = process->start_ns;
@@ -134,7 +136,9 @@ bool FailureChains::starter_sent(const ProcessExit& exit) const {
 FailureChains::Nature FailureChains::nature_of(const ProcessExit& exit) const {
   if (exit.status_is_answer) return Nature::kAnswer;
   if (exit.exit_signal) {
-    if (*exit.exit_signal == SIGPIPE && exit.exit_signal_sender != "process") return Nature::kReaderLeft;
+    // Some, such as gzip, clean up and send it to themselves again.
+    const bool by_another = exit.exit_signal_sender == "process" && exit.exit_signal_sender_pid != exit.process->pid;
+    if (*exit.exit_signal == SIGPIPE && !by_another) return Nature::kReaderLeft;
     return starter_sent(exit) ? Nature::kEndedByStarter : Nature::kFailure;
   }
   const bool wrote_in_vain =
