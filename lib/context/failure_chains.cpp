@@ -246,7 +246,9 @@ void FailureChains::pass_on(std::vector<Origin>& origins, const ProcessExit& exi
 void FailureChains::end_at_top(Pending& pending, const ProcessExit& exit) {
   const bool parent_ended = exit.process->parent_pid && ended_.contains(*exit.process->parent_pid);
   for (Origin& origin : pending.origins) {
-    if (parent_ended && origin.nature == Nature::kReaderLeft) {
+    // It has ended nothing that is known.
+    const bool alone = parent_ended || origin.what.passed_on_by.empty();
+    if (alone && origin.nature == Nature::kReaderLeft) {
       decide_(origin.what, Verdict::kReaderHadEnough);
     } else if (parent_ended && origin.nature == Nature::kEndedByStarter) {
       decide_(origin.what, Verdict::kEndedByItsStarter);

@@ -290,6 +290,14 @@ TEST_CASE("a writer whose reader failed is one, and so is one that ends the scri
   }
 }
 
+TEST_CASE("a command whose reader had enough is no failure, be it all that is followed") {
+  Story story;
+  story.begin({.pid = 11, .exe = "/usr/bin/seq", .start = 1});
+  story.end(11, {.at = 4, .signal = SIGPIPE});
+  CHECK(story.failed().empty());
+  CHECK(story.summary().excused().reader_had_enough == 1);
+}
+
 TEST_CASE("a broken pipe of long ago excuses nothing") {
   Story story = script();
   story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/server", .start = 1});

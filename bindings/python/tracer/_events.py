@@ -141,9 +141,9 @@ class Ledger(Fact):
     """Where the wall time of threads went, summed over them."""
 
     __slots__ = (
-        "cpu_user_ns", "cpu_system_ns", "run_queue_ns", "disk_ns", "pipe_ns", "socket_ns", "lock_ns", "child_ns",
-        "sleep_ns", "poll_ns", "reclaim_ns", "swap_ns", "throttled_ns", "stopped_ns", "other_ns", "wall_ns", "cpu_ns",
-        "pipe_read_ns", "pipe_write_ns", "pipe_read_peer_pid", "pipe_write_peer_pid",
+        "cpu_user_ns", "cpu_system_ns", "run_queue_ns", "disk_ns", "pipe_ns", "network_ns", "local_socket_ns",
+        "lock_ns", "child_ns", "sleep_ns", "poll_ns", "reclaim_ns", "swap_ns", "throttled_ns", "stopped_ns", "other_ns",
+        "wall_ns", "cpu_ns", "pipe_read_ns", "pipe_write_ns", "pipe_read_peer_pid", "pipe_write_peer_pid",
     )
     cpu_user_ns: int | None
     """It was on the CPU: `cpu_ns`, split as `user_ns` and `system_ns` are; None when no tick met it. In nanoseconds."""
@@ -157,8 +157,12 @@ class Ledger(Fact):
     disk, a network, a FUSE process); in a call on file names, in a sync, or in a close. In nanoseconds."""
     pipe_ns: int
     """`pipe_read_ns` + `pipe_write_ns`. In nanoseconds."""
-    socket_ns: int
-    """In a read, write, send, receive, accept or connect on a socket. In nanoseconds."""
+    network_ns: int
+    """In a read, write, send, receive, accept or connect on a socket that may reach another machine. In nanoseconds."""
+    local_socket_ns: int
+    """Likewise, on one between processes of this machine: `AF_UNIX`, `AF_NETLINK`, or IP to a loopback address
+    (127.0.0.0/8, ::1) or to the socket's own. Also in `poll` and the like, if a process that used such a socket ended
+    the wait. In nanoseconds."""
     lock_ns: int
     """In `futex`, `flock`, `fcntl`, `semop` and similar calls. In nanoseconds."""
     child_ns: int
@@ -168,7 +172,9 @@ class Ledger(Fact):
     """In `nanosleep`, `clock_nanosleep`. In nanoseconds."""
     poll_ns: int
     """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading what is no file, such as an
-    eventfd. In nanoseconds."""
+    eventfd. Not what another process ended by reading or writing a pipe (`pipe_ns`) or a local socket; a timeout, the
+    network, threads of its own and a pipe's closing end a wait that stays here. In a sample also what still lasts. In
+    nanoseconds."""
     reclaim_ns: int
     """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it. In
     nanoseconds."""
@@ -192,10 +198,10 @@ class Ledger(Fact):
     cpu_ns: int
     """`task->se.sum_exec_runtime`, of the followed time. In nanoseconds."""
     pipe_read_ns: int
-    """In a read of an empty pipe, or in opening a FIFO: the writer is slower. In a sample also in opening a file that a
-    FUSE process serves, until that answers. In nanoseconds."""
+    """In a read of an empty pipe, in a poll that a write to a pipe ended, or in opening a FIFO: the writer is slower.
+    In a sample also in opening a file that a FUSE process serves, until that answers. In nanoseconds."""
     pipe_write_ns: int
-    """In a write to a full pipe: the reader is slower. In nanoseconds."""
+    """In a write to a full pipe, or in a poll that a read of a pipe ended: the reader is slower. In nanoseconds."""
     pipe_read_peer_pid: int | None
     """The process that ended most of these waits, by time: it was current at `sched_waking`. Over the whole life of the
     process, also in the ledger of a program. None: none was seen."""
@@ -208,8 +214,9 @@ class ProcessLedger(Fact):
     """Where the life of a process went, taken as a whole."""
 
     __slots__ = (
-        "running_ns", "run_queue_ns", "disk_ns", "pipe_ns", "socket_ns", "lock_ns", "child_ns", "sleep_ns", "poll_ns",
-        "reclaim_ns", "swap_ns", "throttled_ns", "stopped_ns", "other_ns", "life_ns", "pipe_read_ns", "pipe_write_ns",
+        "running_ns", "run_queue_ns", "disk_ns", "pipe_ns", "network_ns", "local_socket_ns", "lock_ns", "child_ns",
+        "sleep_ns", "poll_ns", "reclaim_ns", "swap_ns", "throttled_ns", "stopped_ns", "other_ns", "life_ns",
+        "pipe_read_ns", "pipe_write_ns",
     )
     running_ns: int
     """At least one thread was on a CPU. What interrupts or a hypervisor took meanwhile is in it, unless the process
@@ -221,8 +228,12 @@ class ProcessLedger(Fact):
     """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
     pipe_ns: int
     """`pipe_read_ns` + `pipe_write_ns`. In nanoseconds."""
-    socket_ns: int
-    """In a read, write, send, receive, accept or connect on a socket. In nanoseconds."""
+    network_ns: int
+    """In a read, write, send, receive, accept or connect on a socket that may reach another machine. In nanoseconds."""
+    local_socket_ns: int
+    """Likewise, on one between processes of this machine: `AF_UNIX`, `AF_NETLINK`, or IP to a loopback address
+    (127.0.0.0/8, ::1) or to the socket's own. Also in `poll` and the like, if a process that used such a socket ended
+    the wait. In nanoseconds."""
     lock_ns: int
     """In `futex`, `flock`, `fcntl`, `semop` and similar calls. In nanoseconds."""
     child_ns: int
@@ -232,7 +243,9 @@ class ProcessLedger(Fact):
     """In `nanosleep`, `clock_nanosleep`. In nanoseconds."""
     poll_ns: int
     """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading what is no file, such as an
-    eventfd. In nanoseconds."""
+    eventfd. Not what another process ended by reading or writing a pipe (`pipe_ns`) or a local socket; a timeout, the
+    network, threads of its own and a pipe's closing end a wait that stays here. In a sample also what still lasts. In
+    nanoseconds."""
     reclaim_ns: int
     """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it. In
     nanoseconds."""
@@ -471,6 +484,7 @@ class ProcessExit(Event):
         "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes", "read_bytes",
         "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
         "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "program", "status_is_answer",
+        "exit_signal_sender", "exit_signal_sender_pid", "broken_pipe_ns",
     )
     kind: ClassVar[str] = "process_exit"
     time_ns: int
@@ -603,6 +617,19 @@ class ProcessExit(Event):
     status_is_answer: bool
     """`exit_code` is not 0, but it is the answer to a question and no failure, such as `grep`'s 1 for "nothing found".
     Source: `answers` of the tool in `rules/tools.toml`."""
+    exit_signal_sender: str | None
+    """Who sent `exit_signal`: `kernel`, as at a fault, a broken pipe, a timer's end, a key on the terminal or when
+    memory runs out; `process`. None: no signal ended it, or the sender was not seen, such as when the signal came
+    before the process was followed, or another signal after it. Source: `signal_generate`: a signal that the kernel
+    sends says so (`SEND_SIG_PRIV`, `si_code`), as does one that a process gets from the kernel in its own system call;
+    else the current process sent it."""
+    exit_signal_sender_pid: int | None
+    """Of `process`: its pid, as the session's pid namespace shows it. None: it does not show it. Source: the current
+    process."""
+    broken_pipe_ns: int | None
+    """When it last wrote to a pipe or socket that nobody reads: a write that fails with `EPIPE`, also where it ignores
+    `SIGPIPE`. None: never, or the kernel does not report it. In nanoseconds. Source: boot clock at
+    `signal_generate`."""
 
 
 class ProcessExec(Event):
@@ -1179,9 +1206,9 @@ class TaskFinish(Event):
     engine_processes: int
     """Of these, the engine's own."""
     failed: int
-    """Processes that ended by a signal or with a status other than 0 that is no answer; not the engine's own."""
+    """Failures that began in it; not of the engine's own processes."""
     failures: tuple[FailedProcess, ...]
-    """The first 16 of them: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
+    """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
     engine_cpu_ns: int | None
     """CPU time of the engine's own processes; it is in `cpu_ns` as well. In nanoseconds. None when: not known of one of
     them."""
@@ -1296,9 +1323,9 @@ class RunFinish(Event):
     engine_processes: int
     """Of these, the engine's own."""
     failed: int
-    """Processes that ended by a signal or with a status other than 0 that is no answer; not the engine's own."""
+    """Failures that began in it; not of the engine's own processes."""
     failures: tuple[FailedProcess, ...]
-    """The first 16 of them: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
+    """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
     engine_cpu_ns: int | None
     """CPU time of the engine's own processes; it is in `cpu_ns` as well. In nanoseconds. None when: not known of one of
     them."""
