@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["data_of"]
 
 _CAUSES = ("CPU", "run queue", "CPU limit", "disk", "pipe", "network", "lock", "child", "sleep", "events", "memory",
-           "stopped", "other")
+           "stopped", "other", "local socket")
 _MOST_NAME = 200
 _MOST_BELOW = 2000
 _MOST_ROWS = 20000
