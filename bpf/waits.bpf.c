@@ -124,9 +124,11 @@ static __noinline bool opened_by_server(struct task_struct *woken)
 	return call == TRACER_CALL_WRITES || call == TRACER_CALL_MOVES_0_2;
 }
 
-/* An open file of what runs here. By its own reads, as its task may be known by address only. */
+/* An open file of what runs here. */
 static __always_inline struct inode *own_descriptor_inode(__u32 fd)
 {
+	if (registers_known())
+		return descriptor_inode(bpf_get_current_task_btf(), fd);
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct file *file = NULL;
@@ -137,17 +139,22 @@ static __always_inline struct inode *own_descriptor_inode(__u32 fd)
 	return BPF_CORE_READ(file, f_inode);
 }
 
+static __always_inline bool kernel_thread_here(void)
+{
+	__u32 flags = registers_known() ? bpf_get_current_task_btf()->flags
+					: BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), flags);
+
+	return flags & PF_KTHREAD;
+}
+
 /*
  * What it waited for that awaits any of several things: a pipe or local socket that what runs here has just read or
  * written. TRACER_WAIT_POLL: neither.
  */
 static __noinline __u32 cause_by_waker(struct task_struct *woken)
 {
-	struct task_struct *waker = (void *)bpf_get_current_task();
-
 	/* Not yet asleep, or woken by itself: a thread that tells another of its work is no neighbor. */
-	if (woken->on_cpu || (BPF_CORE_READ(waker, flags) & PF_KTHREAD) ||
-	    bpf_get_current_pid_tgid() >> 32 == woken->tgid)
+	if (woken->on_cpu || bpf_get_current_pid_tgid() >> 32 == woken->tgid || kernel_thread_here())
 		return TRACER_WAIT_POLL;
 	struct pt_regs *registers = own_registers();
 	__u32 call = call_of(number_of(registers));

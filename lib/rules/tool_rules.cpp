@@ -95,10 +95,18 @@ std::string ToolRules::name(std::string_view exe, std::span<const std::string> a
 }
 
 bool ToolRules::is_answer(std::string_view tool, int status) const {
-  const auto rule = programs_.find(tool);
+  const auto is_in = [status](const std::vector<int>& answers) {
+    return std::find(answers.begin(), answers.end(), status) != answers.end();
+  };
+  if (const auto rule = programs_.find(tool)) return is_in(rules_[*rule].answers);
+  // "git diff"
+  const std::size_t end = tool.find(' ');
+  if (end == std::string_view::npos) return false;
+  const auto rule = programs_.find(tool.substr(0, end));
   if (!rule) return false;
-  const std::vector<int>& answers = rules_[*rule].answers;
-  return std::find(answers.begin(), answers.end(), status) != answers.end();
+  const auto& answers = rules_[*rule].subcommand_answers;
+  const auto found = answers.find(tool.substr(end + 1));
+  return found != answers.end() && is_in(found->second);
 }
 
 std::string ToolRules::resolve(Kind kind, std::string_view what, Arguments rest, int depth) const {

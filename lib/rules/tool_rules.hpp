@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +51,7 @@ class ToolRules {
     std::vector<std::string> subcommand_options;
     std::vector<std::string> value_options;
     std::vector<int> answers;
+    std::map<std::string, std::vector<int>, std::less<>> subcommand_answers;
     // The rest is for launchers only.
     bool launcher = false;
     bool clusters = false;

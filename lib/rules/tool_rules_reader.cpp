@@ -47,7 +47,7 @@ class ToolRulesReader {
     } else {
       check_keys(table, "tool",
                  {"name", "as_called", "exe", "jar", "class", "module", "subcommands", "subcommand_options",
-                  "value_options", "answers", "test"},
+                  "value_options", "answers", "subcommand_answers", "test"},
                  mistakes_);
     }
     ToolRules::Rule rule;
@@ -60,6 +60,7 @@ class ToolRulesReader {
     rule.subcommand_options = strings(table, "subcommand_options");
     rule.value_options = strings(table, "value_options");
     read_answers(table, rule);
+    read_subcommand_answers(table, rule);
     rule.attached_options = strings(table, "attached_options");
     rule.code_options = strings(table, "code_options");
     rule.file_options = strings(table, "file_options");
@@ -100,6 +101,18 @@ class ToolRulesReader {
     // An event carries the name that is shown, and its rule is found by that.
     if (!rule.as_called && !is_among(strings(table, "exe"), rule.name))
       mistakes_.add(line_of(node), "\"answers\" need \"as_called\", or a \"name\" that is in \"exe\"");
+  }
+
+  void read_subcommand_answers(const toml::table& table, ToolRules::Rule& rule) {
+    const toml::node* node = table.get("subcommand_answers");
+    if (node == nullptr || rule.launcher) return;
+    const toml::table* answers = node->as_table();
+    if (answers == nullptr) return mistakes_.add(line_of(*node), "\"subcommand_answers\" must be a table");
+    if (!rule.any_subcommand && rule.subcommands.empty())
+      mistakes_.add(line_of(*node), "\"subcommand_answers\" need \"subcommands\"");
+    for (const auto& [name, value] : *answers)
+      for (const std::int64_t status : read_integers(*answers, name.str(), 1, 255, mistakes_))
+        rule.subcommand_answers[std::string(name.str())].push_back(static_cast<int>(status));
   }
 
   void read_positional(const toml::table& table, ToolRules::Rule& rule) {

@@ -192,7 +192,9 @@ TEST_CASE("a status by which a tool answers is told apart from one by which it f
     CHECK_FALSE(rules.is_answer(tool, 2));
   }
   CHECK(rules.is_answer("getent", 2));
-  for (const char* tool : {"false", "sed", "bash", "samtools quickcheck", "grep -c", "", "unknown"}) {
+  CHECK(rules.is_answer(named("/usr/bin/git", {"git", "-C", "x", "diff", "--quiet"}), 1));
+  CHECK_FALSE(rules.is_answer("git diff", 128));
+  for (const char* tool : {"false", "sed", "bash", "samtools quickcheck", "grep -c", "", "unknown", "git", "git commit", "unknown diff", "git "}) {
     CAPTURE(tool);
     CHECK_FALSE(rules.is_answer(tool, 1));
   }
@@ -231,6 +233,28 @@ answers = [1])",
   CHECK(has(text, "my.toml:14: \"answers\" are of a whole tool"));
   CHECK(has(text, "my.toml:18: \"answers\" must be an array of integers"));
   CHECK(has(text, "my.toml:23: launcher: unknown key \"answers\""));
+}
+
+TEST_CASE("answers of subcommands that there are none of, or that are no statuses, are mistakes") {
+  const std::string text = mistakes_of(R"(schema = 1
+[[tool]]
+name = "a"
+exe = ["a"]
+subcommand_answers = { b = [1] }
+[[tool]]
+name = "c"
+exe = ["c"]
+subcommands = "any"
+subcommand_answers = { d = [0] }
+[[tool]]
+name = "e"
+exe = ["e"]
+subcommands = "any"
+subcommand_answers = [1])",
+                                       3);
+  CHECK(has(text, "my.toml:5: \"subcommand_answers\" need \"subcommands\""));
+  CHECK(has(text, "my.toml:10: \"d\" must hold integers from 1 to 255"));
+  CHECK(has(text, "my.toml:15: \"subcommand_answers\" must be a table"));
 }
 
 TEST_CASE("the rules that are built in are known by the names of their files") {
