@@ -12,6 +12,8 @@ constexpr std::uint64_t kLeastWaitNs = 10'000'000;
 /// A verdict needs as much to go by: programs begin and end within less, and wait meanwhile for those that do later.
 constexpr std::uint64_t kLeastLifeNs = 500'000'000;
 constexpr std::uint64_t kLeastWaitedNs = 50'000'000;
+/// As much as a pipe holds: what reads and writes less passes on words, such as scripts do among each other.
+constexpr std::uint64_t kLeastThroughputBytes = 65536;
 /// What a child writes to its parent, or reads from it, is data, not an answer.
 constexpr std::uint64_t kLeastDataBytes = 1 << 20;
 constexpr double kLeastShare = 0.1;
@@ -65,7 +67,9 @@ PipeGraph::Stage PipeGraph::stage_of(const ProcessExit& exit) {
   const std::uint64_t end_ns = exit.program.end_ns.value_or(0);
   const std::uint64_t since_ns = std::max(exit.program.start_ns.value_or(end_ns), exit.attached_ns.value_or(0));
   const std::uint64_t life_ns = end_ns - std::min(end_ns, since_ns);
-  return {life_ns, std::min(life_ns, ledger->pipe_ns), std::min(life_ns, ledger->poll_ns)};
+  Stage stage{life_ns, std::min(life_ns, ledger->pipe_ns)};
+  stage.poll_ns = std::min(life_ns, ledger->poll_ns);
+  return stage;
 }
 
 /// Where one is the other's parent, by what the child has read or written in all.
@@ -154,6 +158,8 @@ void PipeGraph::add_pipe(const std::set<Id>& together, Pipes& pipes) const {
     stages[member.tool].life_ns += member.stage.life_ns;
     stages[member.tool].pipe_ns += member.stage.pipe_ns;
     stages[member.tool].poll_ns += member.stage.poll_ns;
+    std::uint64_t& data_bytes = stages[member.tool].data_bytes;
+    data_bytes = std::max({data_bytes, member.read_bytes, member.written_bytes});
   }
 }
 
@@ -179,6 +185,7 @@ std::vector<Pipeline> PipeGraph::pipelines() const {
       const Stage& stage = stages.at(name);
       sum.life_ns += stage.life_ns;
       sum.pipe_ns += stage.pipe_ns;
+      sum.data_bytes = std::max(sum.data_bytes, stage.data_bytes);
       longest_ns = std::max(longest_ns, stage.life_ns);
       const double waits = share(stage.pipe_ns, stage.life_ns);
       if (stage.life_ns == 0 || waits >= least) continue;
@@ -192,7 +199,7 @@ std::vector<Pipeline> PipeGraph::pipelines() const {
     // What it waited for in a poll may have been its pipes.
     const double most_waits = share(bottleneck.pipe_ns + bottleneck.poll_ns, bottleneck.life_ns);
     if (pipeline.others_share < kLeastShare || most_waits > kMostOfOthers * pipeline.others_share ||
-        longest_ns < kLeastLifeNs || sum.pipe_ns < kLeastWaitedNs)
+        longest_ns < kLeastLifeNs || sum.pipe_ns < kLeastWaitedNs || sum.data_bytes < kLeastThroughputBytes)
       pipeline.bottleneck.clear();
     all.push_back(std::move(pipeline));
   }

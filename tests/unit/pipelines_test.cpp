@@ -31,8 +31,8 @@ struct Run {
   std::uint32_t parent = 1;
   std::uint64_t threads = 1;
   std::uint64_t polls_ns = 0;
-  std::uint64_t written_bytes = 0;
-  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 65536;
+  std::uint64_t read_bytes = 65536;
   std::uint64_t life_ns = 100 * kPart;
   bool attached = false;  ///< Followed from its start_ns on, but born long before.
 };
@@ -223,6 +223,23 @@ TEST_CASE("no stage stands out in pipes that lived or waited for milliseconds") 
   CHECK(bottleneck_of(600 * kMs, 400 * kMs) == "a");
   CHECK(bottleneck_of(400 * kMs, 300 * kMs).empty());
   CHECK(bottleneck_of(600 * kMs, 40 * kMs).empty());
+}
+
+TEST_CASE("no stage stands out where less passes through than a pipe holds") {
+  const auto bottleneck_of = [](std::uint64_t bytes) {
+    const auto pipes = summary_of({{.pid = 10, .tool = "a", .written_bytes = bytes, .read_bytes = 100},
+                                   {.pid = 11,
+                                    .tool = "b",
+                                    .reads_from = 10,
+                                    .waits_ns = 80 * kPart,
+                                    .written_bytes = 100,
+                                    .read_bytes = bytes}})
+                           .pipelines();
+    REQUIRE(pipes.size() == 1);
+    return pipes[0].bottleneck;
+  };
+  CHECK(bottleneck_of(65536) == "a");
+  CHECK(bottleneck_of(65535).empty());
 }
 
 TEST_CASE("a stage that may have awaited its pipes in a poll is no bottleneck") {

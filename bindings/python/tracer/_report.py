@@ -44,8 +44,8 @@ class TimeShare:
     """Of the lives of all processes, what went to one cause: the parts of a ProcessLedger."""
 
     cause: str
-    """"CPU", "run queue", "disk", "pipe", "network", "local socket", "lock", "child", "sleep", "events", "memory", "stopped",
-    "CPU limit" or "other"."""
+    """"CPU", "run queue", "disk", "pipe", "network", "local socket", "lock", "child", "sleep", "events", "memory",
+    "stopped", "CPU limit" or "other"."""
     time_ns: int
     share: float
     """0 to 1."""
