@@ -68,6 +68,8 @@ struct Exit {
   std::uint64_t read_before_exec_bytes = 0;
   std::uint64_t attached_ns = 0;
   std::uint32_t flags = 0;
+  std::uint32_t signal_sender_pid = 0;
+  std::uint64_t broken_pipe_ns = 0;
 };
 
 struct Thread {
@@ -194,6 +196,8 @@ inline Bytes exit_record(const Who& who, const Exit& exit) {
   record.flags = exit.flags | (exit.late ? TRACER_FLAG_LATE_THREADS : 0u);
   record.exit_code = exit.exit_code;
   record.threads_created = exit.threads;
+  record.signal_sender_pid = exit.signal_sender_pid;
+  record.broken_pipe_ns = exit.broken_pipe_ns;
   Bytes bytes;
   append(bytes, record);
   if (exit.late) {
