@@ -4,9 +4,9 @@
 #define TRACER_SIGNALS_H
 
 #define SIGNAL_BIT(number) (1ull << (number))
-#define HARMLESS_SIGNALS                                                                             \
-	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) |      \
-	 SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
+#define HARMLESS_SIGNALS                                                                                               \
+	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | \
+	 SIGNAL_BIT(SIGTTOU) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
 
 static __always_inline bool may_end_process(int number)
 {
@@ -32,7 +32,8 @@ static __always_inline __u32 shown_current_pid(void)
 {
 	struct task_struct *current = (void *)bpf_get_current_task();
 
-	return own_pid_namespace ? number_shown(BPF_CORE_READ(current, group_leader)) : bpf_get_current_pid_tgid() >> 32;
+	return own_pid_namespace ? number_shown(BPF_CORE_READ(current, group_leader))
+				 : bpf_get_current_pid_tgid() >> 32;
 }
 
 /* The signal lock of the process is held: nobody else writes this. */

@@ -161,7 +161,8 @@ static __noinline __u32 cause_by_waker(struct task_struct *woken)
 	bool reads = call == TRACER_CALL_READS;
 	if (call == TRACER_CALL_MOVES_0_2 || call == TRACER_CALL_MOVES_0_1) {
 		/* To a pipe it writes; else it has read. */
-		struct inode *to = own_descriptor_inode(call_argument(registers, call == TRACER_CALL_MOVES_0_1 ? 1 : 2));
+		struct inode *to =
+			own_descriptor_inode(call_argument(registers, call == TRACER_CALL_MOVES_0_1 ? 1 : 2));
 		if (inode_type(to) == S_IFIFO)
 			return TRACER_WAIT_PIPE_READ;
 		reads = true;

@@ -73,7 +73,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_WAIT_DISK 1
 #define TRACER_WAIT_PIPE_READ 2	 /* for data in an empty pipe, or for somebody to open its other end */
 #define TRACER_WAIT_PIPE_WRITE 3 /* for room in a full pipe */
-#define TRACER_WAIT_NETWORK 4 /* a socket that may reach another machine */
+#define TRACER_WAIT_NETWORK 4	 /* a socket that may reach another machine */
 #define TRACER_WAIT_LOCK 5
 #define TRACER_WAIT_CHILD 6
 #define TRACER_WAIT_SLEEP 7
@@ -82,7 +82,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_account) == 120, "wire layout");
 #define TRACER_WAIT_SWAP 10 /* in a page fault that reads */
 #define TRACER_WAIT_STOPPED 11
 #define TRACER_WAIT_OTHER 12
-#define TRACER_WAIT_THROTTLED 13 /* ready, but its cgroup had used up its share of the CPU */
+#define TRACER_WAIT_THROTTLED 13    /* ready, but its cgroup had used up its share of the CPU */
 #define TRACER_WAIT_LOCAL_SOCKET 14 /* one between processes of this machine */
 #define TRACER_WAIT_CAUSES 15
 
@@ -307,16 +307,16 @@ struct tracer_process {
 	__u32 maxrss_pages; /* signal->maxrss when the current program began */
 	__u32 leader_exit_code;
 	/* 0 or 1, apart from the flags, as several CPUs may write them at once. */
-	__u8 peak_exact;  /* peak_pages is this program's */
-	__u8 has_sums;	  /* has an entry in ended_threads */
-	__u8 leader_dead; /* its first thread is */
-	__u8 ledger_lost; /* a thread of it was not followed, so its ledger would be short */
-	__u8 untold;	  /* taken in by an iterator, or excluded later: the record of it has not got through yet */
-	__u8 sums_lost;	  /* no entry in ended_threads was to be had: its accounts are not known */
-	__u8 fatal_signal; /* the last that may end it; 0: none was seen */
+	__u8 peak_exact;    /* peak_pages is this program's */
+	__u8 has_sums;	    /* has an entry in ended_threads */
+	__u8 leader_dead;   /* its first thread is */
+	__u8 ledger_lost;   /* a thread of it was not followed, so its ledger would be short */
+	__u8 untold;	    /* taken in by an iterator, or excluded later: the record of it has not got through yet */
+	__u8 sums_lost;	    /* no entry in ended_threads was to be had: its accounts are not known */
+	__u8 fatal_signal;  /* the last that may end it; 0: none was seen */
 	__u8 signal_sender; /* TRACER_SENDER_*, of that */
-	__u32 pid;	  /* as records say it: in the session's pid namespace; its place is by the kernel's number */
-	__s32 old_ending; /* threads that had begun to exit when it was taken in, not in the kernel's sums then */
+	__u32 pid;	    /* as records say it: in the session's pid namespace; its place is by the kernel's number */
+	__s32 old_ending;   /* threads that had begun to exit when it was taken in, not in the kernel's sums then */
 	__u32 signal_sender_pid; /* of TRACER_SENDER_PROCESS, as records say it; 0: it is not shown */
 	__u64 broken_pipe_ns;	 /* when it last wrote to what nobody reads, by the boot clock; 0: never */
 	__u64 signal; /* the kernel's handle of what its threads share, the same for all, from birth to the last one's

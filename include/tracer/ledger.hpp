@@ -16,10 +16,11 @@ struct Ledger {
   std::uint64_t pipe_ns = 0;                   ///< pipe_read_ns + pipe_write_ns.
   std::uint64_t network_ns = 0;                ///< For a socket that may reach another machine.
   std::uint64_t local_socket_ns = 0;           ///< For one between processes of this machine.
-  std::uint64_t lock_ns = 0;   ///< Futexes, file locks, semaphores.
-  std::uint64_t child_ns = 0;  ///< For a child to end, or to execute (vfork).
+  std::uint64_t lock_ns = 0;                   ///< Futexes, file locks, semaphores.
+  std::uint64_t child_ns = 0;                  ///< For a child to end, or to execute (vfork).
   std::uint64_t sleep_ns = 0;
-  std::uint64_t poll_ns = 0;     ///< For any of several descriptors, or for an event; not if a pipe or local socket ended it.
+  std::uint64_t poll_ns =
+      0;  ///< For any of several descriptors, or for an event; not if a pipe or local socket ended it.
   std::uint64_t reclaim_ns = 0;  ///< While the kernel freed memory for it.
   std::uint64_t swap_ns = 0;     ///< In page faults that read: swapped out, or a mapped file.
   std::optional<std::uint64_t>

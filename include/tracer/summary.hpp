@@ -28,7 +28,7 @@ struct SummaryRow {
   std::uint64_t unbounded_reads = 0;     ///< Without even a bound: read_bytes is too small.
   std::uint64_t written_bytes = 0;       ///< Of those for which it is known.
   std::uint64_t unknown_writes = 0;      ///< For which it is not: written_bytes is too small.
-  std::uint64_t failed = 0;  ///< Failures that began here: see Failure.
+  std::uint64_t failed = 0;              ///< Failures that began here: see Failure.
   /// Ended by a signal or with a status other than 0, but no failures of their own, or not yet known to be any: they
   /// passed on another's, wrote to a reader that had enough, or were ended by what had started them.
   std::uint64_t excused = 0;
@@ -87,14 +87,16 @@ struct Failure {
 
 /// Ends by a signal, or with a status other than 0, that are no failures.
 struct Excused {
-  std::uint64_t reader_had_enough = 0;   ///< They wrote to a pipe or socket that nobody read any more.
-  std::uint64_t ended_by_starter = 0;  ///< As the workers of a pool, by the signal of a process above.
+  std::uint64_t reader_had_enough = 0;  ///< They wrote to a pipe or socket that nobody read any more.
+  std::uint64_t ended_by_starter = 0;   ///< As the workers of a pool, by the signal of a process above.
 };
 
 /// Programs that pass data on through pipes, and which of them the others wait for.
 struct Pipeline {
   std::vector<std::string> stages;  ///< Tools, from the first writer on.
-  std::string bottleneck;           ///< The stage that itself waits least for pipes; empty: none stands out.
+  /// The stage that itself waits least for pipes. Empty: none stands out, or there is too little to go by: less than
+  /// 0.5 s of life, 50 ms of waits or 64 KiB of data, or polls that may have been waits for its pipes.
+  std::string bottleneck;
   double bottleneck_share = 0;      ///< Of its processes' lives that it waits for pipes, 0 to 1.
   double others_share = 0;          ///< The same of the other stages, all together.
   std::uint64_t waited_ns = 0;      ///< For pipes, by all stages: of each process at most its life.

@@ -19,18 +19,18 @@ constexpr std::uint64_t kPatienceNs = 10'000'000'000;
 constexpr std::uint64_t kSoonNs = 5'000'000'000;
 /// A program that can't write any more ends so soon.
 constexpr std::uint64_t kBrokenPipeNs = 1'000'000'000;
-constexpr std::int32_t kOfSignal = 128;     ///< A shell's status of a child that signal n ended: 128 + n.
-constexpr std::int32_t kTimedOut = 124;     ///< What timeout(1) ends with when it has ended its child.
-constexpr std::int32_t kCommonStatus = 1;   ///< Says nothing of where it comes from.
-constexpr std::int32_t kShellSaysNo = 1;    ///< Of test, command -v and read, which are no processes.
+constexpr std::int32_t kOfSignal = 128;    ///< A shell's status of a child that signal n ended: 128 + n.
+constexpr std::int32_t kTimedOut = 124;    ///< What timeout(1) ends with when it has ended its child.
+constexpr std::int32_t kCommonStatus = 1;  ///< Says nothing of where it comes from.
+constexpr std::int32_t kShellSaysNo = 1;   ///< Of test, command -v and read, which are no processes.
 constexpr int kMostAbove = 64;
 
 constexpr std::array<std::string_view, 12> kShells = {"bash", "rbash", "sh",   "dash", "ash",  "zsh",
                                                       "ksh",  "ksh93", "mksh", "fish", "tcsh", "busybox"};
 /// What runs a command as its child, and ends with its status.
 constexpr std::array<std::string_view, 17> kWrappers = {
-    "env",   "nice",    "timeout", "sudo",  "time",  "setsid",    "flock",    "nsenter", "unshare",
-    "strace", "ltrace", "su",      "runuser", "doas", "dumb-init", "tini",    "catatonit"};
+    "env",    "nice",   "timeout", "sudo",    "time", "setsid",    "flock", "nsenter",  "unshare",
+    "strace", "ltrace", "su",      "runuser", "doas", "dumb-init", "tini",  "catatonit"};
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -151,8 +151,14 @@ FailureChains::Nature FailureChains::nature_of(const ProcessExit& exit) const {
 FailureChains::Origin FailureChains::origin_of(const ProcessExit& exit, const std::shared_ptr<void>& tag) const {
   Origin origin;
   origin.nature = nature_of(exit);
-  origin.what = {exit.process, tag, exit.exit_code, exit.exit_signal, exit.core_dumped, exit.status_is_answer,
-                 exit.exit_signal_sender, exit.exit_signal_sender_pid};
+  origin.what = {exit.process,
+                 tag,
+                 exit.exit_code,
+                 exit.exit_signal,
+                 exit.core_dumped,
+                 exit.status_is_answer,
+                 exit.exit_signal_sender,
+                 exit.exit_signal_sender_pid};
   if (const auto pid = exit.exit_signal_sender_pid) {
     if (const auto found = living_.find(*pid); found != living_.end()) {
       origin.what.sender_process = found->second.process;
@@ -217,8 +223,8 @@ std::vector<FailureChains::Origin> FailureChains::settle(Known& parent, const Pr
         if (passed.size() < kMostOrigins) passed.push_back(std::move(origin));
       continue;
     }
-    const bool failed_by_it = !well && exit.end_ns - std::min(exit.end_ns, each.end_ns) <= kSoonNs &&
-                              parent.last_child_ns <= each.end_ns;
+    const bool failed_by_it =
+        !well && exit.end_ns - std::min(exit.end_ns, each.end_ns) <= kSoonNs && parent.last_child_ns <= each.end_ns;
     const bool reader_failed = std::any_of(failed_spans.begin(), failed_spans.end(), [&each](const auto& span) {
       return span.first <= each.end_ns && span.second >= each.start_ns;
     });
@@ -261,9 +267,8 @@ void FailureChains::end_at_top(Pending& pending, const ProcessExit& exit) {
 }
 
 void FailureChains::hand_up(Pending pending, const ProcessExit& exit) {
-  Known* parent = exit.process->parent_pid
-                      ? living(*exit.process->parent_pid, exit.process->parent_start_ns.value_or(0))
-                      : nullptr;
+  Known* parent =
+      exit.process->parent_pid ? living(*exit.process->parent_pid, exit.process->parent_start_ns.value_or(0)) : nullptr;
   if (parent == nullptr) return end_at_top(pending, exit);
   // It has gone on for long.
   if (parent->pending.size() >= kMostPending) {

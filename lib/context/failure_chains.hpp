@@ -32,8 +32,8 @@ struct FailureOrigin {
   std::optional<std::int32_t> exit_signal = {};
   bool core_dumped = false;
   bool status_is_answer = false;
-  std::optional<std::string> sender = {};             ///< Of the signal: as ProcessExit::exit_signal_sender.
-  std::optional<std::uint32_t> sender_pid = {};       ///< As ProcessExit::exit_signal_sender_pid.
+  std::optional<std::string> sender = {};              ///< Of the signal: as ProcessExit::exit_signal_sender.
+  std::optional<std::uint32_t> sender_pid = {};        ///< As ProcessExit::exit_signal_sender_pid.
   std::shared_ptr<const Process> sender_process = {};  ///< Null: not known.
   /// Its parent, and those above, that ended with the same status; the first of them.
   std::vector<std::shared_ptr<const Process>> passed_on_by = {};
@@ -64,10 +64,10 @@ class FailureChains {
  private:
   static constexpr std::size_t kMostLiving = 262144;
   static constexpr std::size_t kMostEnded = 8192;
-  static constexpr std::size_t kMostPending = 64;   ///< Of one parent.
+  static constexpr std::size_t kMostPending = 64;     ///< Of one parent.
   static constexpr std::size_t kMostWaiting = 65536;  ///< Of all parents.
-  static constexpr std::size_t kMostOrigins = 64;   ///< In one process's status.
-  static constexpr std::size_t kMostPassing = 8;    ///< Processes that are named.
+  static constexpr std::size_t kMostOrigins = 64;     ///< In one process's status.
+  static constexpr std::size_t kMostPassing = 8;      ///< Processes that are named.
 
   /// What an end is by itself.
   enum class Nature { kFailure, kAnswer, kReaderLeft, kEndedByStarter };

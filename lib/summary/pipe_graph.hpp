@@ -40,7 +40,7 @@ class PipeGraph {
     std::uint64_t life_ns = 0;  ///< Since it is followed. 0: it has no ledger, or lives.
     std::uint64_t pipe_ns = 0;
     std::uint64_t data_bytes = 0;  ///< The most that one of its processes has read or written.
-    std::uint64_t poll_ns = 0;     ///< Waits for any of several things, of which it is not known whether they were pipes.
+    std::uint64_t poll_ns = 0;  ///< Waits for any of several things, of which it is not known whether they were pipes.
   };
   struct Member {
     std::string tool;

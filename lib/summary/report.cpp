@@ -114,7 +114,8 @@ void set_io(SummaryRow& row, const std::vector<ContextTotals>& contexts) {
 
 /// The kernel counts statuses; only the events tell which of them are answers, excused, or the engine's own.
 Figure failed_of(std::uint64_t kernel_failed, const SummaryRow& seen) {
-  const std::uint64_t failed = kernel_failed - std::min(kernel_failed, seen.answers + seen.excused + seen.engine_failures);
+  const std::uint64_t failed =
+      kernel_failed - std::min(kernel_failed, seen.answers + seen.excused + seen.engine_failures);
   return {std::max(failed, seen.failed), failed > seen.failed ? Bound::kAtMost : Bound::kExact};
 }
 

@@ -92,9 +92,9 @@ void process_sums(const tracer::Account& account, std::uint64_t unsure_ns) {
   REQUIRE(account.process_ledger.has_value());
   const tracer::ProcessLedger& ledger = *account.process_ledger;
   const std::uint64_t sum = ledger.running_ns + ledger.run_queue_ns + ledger.disk_ns + ledger.pipe_ns +
-                            ledger.network_ns + ledger.local_socket_ns + ledger.lock_ns + ledger.child_ns + ledger.sleep_ns + ledger.poll_ns +
-                            ledger.reclaim_ns + ledger.swap_ns + ledger.throttled_ns.value() + ledger.stopped_ns +
-                            ledger.other_ns;
+                            ledger.network_ns + ledger.local_socket_ns + ledger.lock_ns + ledger.child_ns +
+                            ledger.sleep_ns + ledger.poll_ns + ledger.reclaim_ns + ledger.swap_ns +
+                            ledger.throttled_ns.value() + ledger.stopped_ns + ledger.other_ns;
   const std::uint64_t life = ledger.life_ns;
   CAPTURE(life);
   if (life > 10 * kMillisecond) CHECK(distance(sum, life) <= life / 100 + unsure_ns);

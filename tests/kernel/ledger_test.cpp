@@ -72,9 +72,9 @@ Parts traced(const Names& names) {
 
 TEST_CASE("a wait has its own name in the ledger, and as long as the program measured" *
           doctest::test_suite("essential")) {
-  const Names names = {{"sleep", "sleep"}, {"file_lock", "lock"},      {"semaphore", "lock"}, {"poll", "poll"},
-                       {"select", "poll"}, {"epoll", "poll"},          {"event", "poll"},     {"child", "child"},
-                       {"vfork", "child"}, {"sigsuspend", "child"},    {"sigwait", "child"},  {"spawn", "child"},
+  const Names names = {{"sleep", "sleep"},      {"file_lock", "lock"},      {"semaphore", "lock"}, {"poll", "poll"},
+                       {"select", "poll"},      {"epoll", "poll"},          {"event", "poll"},     {"child", "child"},
+                       {"vfork", "child"},      {"sigsuspend", "child"},    {"sigwait", "child"},  {"spawn", "child"},
                        {"tcp", "local_socket"}, {"fifo_alarm", "pipe_read"}};
   const Parts parts = traced(names);
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -132,8 +132,8 @@ TEST_CASE("a poll that a neighbor of a pipe ends is a wait for the pipe, and nam
 }
 
 TEST_CASE("a socket between processes of this machine is no network" * doctest::test_suite("waits")) {
-  const Strings hows = {"local_recv", "local_read", "local_datagram", "local_poll", "local_epoll", "tcp", "tcp6",
-                        "network"};
+  const Strings hows = {"local_recv",  "local_read", "local_datagram", "local_poll",
+                        "local_epoll", "tcp",        "tcp6",           "network"};
   const Parts parts = traced(hows);
   for (std::size_t i = 0; i < hows.size(); ++i) {
     CAPTURE(hows[i]);

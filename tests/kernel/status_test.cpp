@@ -154,10 +154,10 @@ TEST_CASE("who sent the signal that ended a process is told: the kernel, or a pr
     bool by_kernel;
     bool by_itself;
   };
-  const Wanted all[] = {{"fault", SIGSEGV, true, false},      {"pipe", SIGPIPE, true, false},
-                        {"alarm", SIGALRM, true, false},      {"own", SIGTERM, false, true},
-                        {"kill", SIGKILL, false, false},      {"thread", SIGTERM, false, false},
-                        {"queue", SIGTERM, false, false},     {"handled_first", SIGTERM, false, false}};
+  const Wanted all[] = {{"fault", SIGSEGV, true, false},  {"pipe", SIGPIPE, true, false},
+                        {"alarm", SIGALRM, true, false},  {"own", SIGTERM, false, true},
+                        {"kill", SIGKILL, false, false},  {"thread", SIGTERM, false, false},
+                        {"queue", SIGTERM, false, false}, {"handled_first", SIGTERM, false, false}};
   for (const Wanted& wanted : all) {
     CAPTURE(wanted.how);
     const Capture capture = trace(truth::call("end_child", {wanted.how}));
@@ -172,8 +172,7 @@ TEST_CASE("who sent the signal that ended a process is told: the kernel, or a pr
     CHECK(child.exit_signal == wanted.signal);
     CHECK(child.exit_signal_sender == (wanted.by_kernel ? "kernel" : "process"));
     CHECK(child.exit_signal_sender_pid.has_value() == !wanted.by_kernel);
-    if (!wanted.by_kernel)
-      CHECK(child.exit_signal_sender_pid == (wanted.by_itself ? child_pid : parent_pid));
+    if (!wanted.by_kernel) CHECK(child.exit_signal_sender_pid == (wanted.by_itself ? child_pid : parent_pid));
     CHECK(child.broken_pipe_ns.has_value() == (wanted.signal == SIGPIPE));
     CHECK(!capture.exit().exit_signal_sender.has_value());
   }

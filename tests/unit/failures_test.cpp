@@ -253,8 +253,8 @@ TEST_CASE("what a subshell's own test says is no failure; what a worker's status
 }
 
 TEST_CASE("a writer whose reader had enough is no failure") {
-  for (const End how : {End{.at = 5, .signal = SIGPIPE}, End{.at = 5, .status = 141},
-                        End{.at = 5, .status = 1, .broken_pipe = 4}}) {
+  for (const End how :
+       {End{.at = 5, .signal = SIGPIPE}, End{.at = 5, .status = 141}, End{.at = 5, .status = 1, .broken_pipe = 4}}) {
     Story story = script();
     story.begin({.pid = 11, .parent = 10, .exe = "/bin/gzip", .start = 1});
     story.begin({.pid = 12, .parent = 10, .exe = "/usr/bin/head", .start = 1});
@@ -363,7 +363,8 @@ TEST_CASE("kill(1) by the script is its own doing") {
 
 TEST_CASE("workers that fail alike beside each other are as many failures") {
   Story story = script();
-  for (std::uint32_t pid = 11; pid <= 13; ++pid) story.begin({.pid = pid, .parent = 10, .exe = "/usr/bin/w", .start = 1});
+  for (std::uint32_t pid = 11; pid <= 13; ++pid)
+    story.begin({.pid = pid, .parent = 10, .exe = "/usr/bin/w", .start = 1});
   for (std::uint32_t pid = 11; pid <= 13; ++pid) story.end(pid, {.at = pid, .status = 2});
   story.end(10, {.at = 20, .status = 2});
   CHECK(story.failed() == Words{"w", "w", "w"});

@@ -194,7 +194,8 @@ TEST_CASE("a status by which a tool answers is told apart from one by which it f
   CHECK(rules.is_answer("getent", 2));
   CHECK(rules.is_answer(named("/usr/bin/git", {"git", "-C", "x", "diff", "--quiet"}), 1));
   CHECK_FALSE(rules.is_answer("git diff", 128));
-  for (const char* tool : {"false", "sed", "bash", "samtools quickcheck", "grep -c", "", "unknown", "git", "git commit", "unknown diff", "git "}) {
+  for (const char* tool : {"false", "sed", "bash", "samtools quickcheck", "grep -c", "", "unknown", "git", "git commit",
+                           "unknown diff", "git "}) {
     CAPTURE(tool);
     CHECK_FALSE(rules.is_answer(tool, 1));
   }

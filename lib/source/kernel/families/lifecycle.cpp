@@ -206,8 +206,9 @@ void LifecycleFamily::attach() {
 
 void LifecycleFamily::end_events() noexcept {
   auto& links = skeleton_->links;
-  for (bpf_link** link : {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit,
-                          &links.signal_sent, &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
+  for (bpf_link** link :
+       {&links.process_fork, &links.process_prepare_exec, &links.process_exec, &links.process_exit, &links.signal_sent,
+        &links.thread_switch, &links.cgroup_created, &links.cgroup_removed, &links.cgroup_attached}) {
     ::bpf_link__destroy(*link);
     *link = nullptr;
   }
