@@ -97,9 +97,9 @@ struct Pipeline {
   /// The stage that itself waits least for pipes. Empty: none stands out, or there is too little to go by: less than
   /// 0.5 s of life, 50 ms of waits or 64 KiB of data, or polls that may have been waits for its pipes.
   std::string bottleneck;
-  double bottleneck_share = 0;      ///< Of its processes' lives that it waits for pipes, 0 to 1.
-  double others_share = 0;          ///< The same of the other stages, all together.
-  std::uint64_t waited_ns = 0;      ///< For pipes, by all stages: of each process at most its life.
+  double bottleneck_share = 0;  ///< Of its processes' lives that it waits for pipes, 0 to 1.
+  double others_share = 0;      ///< The same of the other stages, all together.
+  std::uint64_t waited_ns = 0;  ///< For pipes, by all stages: of each process at most its life.
 };
 
 /// The most that was charged to a cgroup, and what of it its processes explain.
