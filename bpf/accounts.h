@@ -214,23 +214,26 @@ static __always_inline void read_resident(struct resident *to, struct mm_struct 
 	}
 }
 
-/* Pages of file, anonymous and shared memory. */
-static __always_inline __u64 resident_pages(struct mm_struct *mm)
+/* What is known of process->peak_pages. */
+#define PEAK_EXACT 1
+#define PEAK_AT_MOST 2
+/* With fewer it does not matter how often they are mapped: 4 MiB. */
+#define FEW_SHARED_PAGES 1024
+
+/*
+ * The most that this memory ever held, of file, anonymous and shared pages; its own mark is only moved when memory
+ * shrinks. The kernel counts a shared page as often as it is mapped, so that with many of them it is an upper bound.
+ */
+static __always_inline void note_peak(struct tracer_process *process, struct mm_struct *mm)
 {
 	struct resident resident = {};
 
 	read_resident(&resident, mm);
-	__s64 pages = resident.pages[RSS_FILE] + resident.pages[RSS_ANONYMOUS] + resident.pages[RSS_SHARED];
-	return pages > 0 ? pages : 0;
-}
-
-/* The most that this memory ever held; its own mark is only moved when memory shrinks. */
-static __always_inline __u64 peak_pages_of(struct mm_struct *mm)
-{
-	__u64 now = resident_pages(mm);
-	__u64 mark = mm->hiwater_rss;
-
-	return mark > now ? mark : now;
+	__s64 now = resident.pages[RSS_FILE] + resident.pages[RSS_ANONYMOUS] + resident.pages[RSS_SHARED];
+	__s64 mark = mm->hiwater_rss;
+	__s64 peak = mark > now ? mark : now;
+	process->peak_pages = peak > 0 ? peak : 0;
+	process->peak_known = resident.pages[RSS_SHARED] < FEW_SHARED_PAGES ? PEAK_EXACT : PEAK_AT_MOST;
 }
 
 #endif

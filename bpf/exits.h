@@ -86,7 +86,7 @@ static __always_inline void note_last_peak(struct tracer_process *process, struc
 		return;
 	process->peak_pages = last->signal->maxrss;
 	if (!(process->flags & TRACER_FLAG_ADOPTED) && process->peak_pages > process->maxrss_pages)
-		process->peak_exact = 1;
+		process->peak_known = PEAK_EXACT;
 }
 
 static __always_inline void fill_exit(struct tracer_wire_process_exit *record, struct task_struct *last,
@@ -99,7 +99,7 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 	record->attached_ns = process->attached_ns;
 	record->peak_pages = process->peak_pages;
 	record->read_before_exec_bytes = process->read_before_exec_bytes;
-	record->flags = process->flags | (process->peak_exact ? TRACER_FLAG_PEAK_EXACT : 0) |
+	record->flags = process->flags | (process->peak_known == PEAK_EXACT ? TRACER_FLAG_PEAK_EXACT : 0) |
 			(process->sums_lost ? TRACER_FLAG_SUMS_LOST : 0);
 	record->exit_code = exit_status(last, process);
 	record->threads_created = process->threads_created;

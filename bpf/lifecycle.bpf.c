@@ -117,8 +117,7 @@ int BPF_PROG(process_prepare_exec, struct task_struct *task)
 		return 0;
 	if (!resident_pages_known())
 		return 0;
-	process->peak_pages = peak_pages_of(task->mm);
-	process->peak_exact = 1;
+	note_peak(process, task->mm);
 	return 0;
 }
 
@@ -126,8 +125,8 @@ int BPF_PROG(process_prepare_exec, struct task_struct *task)
 static __always_inline __u32 ended_peak(struct tracer_process *process, __u32 maxrss_pages, __u64 *pages)
 {
 	*pages = process->peak_pages;
-	if (process->peak_exact)
-		return TRACER_FLAG_PEAK_EXACT;
+	if (process->peak_known)
+		return process->peak_known == PEAK_EXACT ? TRACER_FLAG_PEAK_EXACT : 0;
 	*pages = maxrss_pages;
 	if (process->flags & TRACER_FLAG_ADOPTED)
 		return 0;
@@ -217,7 +216,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	process->program_start_ns = now_ns;
 	process->maxrss_pages = maxrss_pages;
 	process->peak_pages = 0;
-	process->peak_exact = 0;
+	process->peak_known = 0;
 	process->leader_dead = 0;
 	process->flags = (process->flags & ~(TRACER_FLAG_ADOPTED | TRACER_FLAG_PEAK_SHARED)) | TRACER_FLAG_EXECUTED;
 	if (process->flags & TRACER_FLAG_EXCLUDED)
@@ -287,8 +286,7 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	struct mm_struct *mm = task->mm;
 	if (!mm || !resident_pages_known())
 		return 0;
-	process->peak_pages = peak_pages_of(mm);
-	process->peak_exact = 1;
+	note_peak(process, mm);
 	return 0;
 }
 

@@ -307,7 +307,7 @@ struct tracer_process {
 	__u32 maxrss_pages; /* signal->maxrss when the current program began */
 	__u32 leader_exit_code;
 	/* 0 or 1, apart from the flags, as several CPUs may write them at once. */
-	__u8 peak_exact;    /* peak_pages is this program's */
+	__u8 peak_known;    /* peak_pages is this program's, exact or at most; 0: it is not known */
 	__u8 has_sums;	    /* has an entry in ended_threads */
 	__u8 leader_dead;   /* its first thread is */
 	__u8 ledger_lost;   /* a thread of it was not followed, so its ledger would be short */

@@ -111,7 +111,7 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--step", "NAME", "... with a step");
   add(app, "--sample", "NAME", "... with a sample");
   add(app, "--families", "LIST", "Families besides the lifecycle: waits,snapshots (default: both) or none");
-  add(app, "--interval", "MS", "Milliseconds between two snapshots, at least 100 (default: 1000)");
+  add(app, "--interval", "MS", "Milliseconds between two snapshots at most, 100 or more (default: 1000)");
   add(app, "--max-cost", "PERCENT", "Disable the most expensive family above this share of one CPU (default: never)");
   add(app, "--ring", "MIB", "Room for events between kernel and tracerd, a power of two (default: at least 8)");
   add(app, "--max-processes", "N", "Processes that are followed at one time (default: by the machine)");

@@ -32,6 +32,7 @@ constexpr std::size_t kMostListed = 1000;
 struct Layout {
   std::size_t name_width = 32;
   std::size_t causes = 2;
+  bool at_most = true;
   bool utilization = true;
   bool written = true;
   bool read = true;
@@ -41,17 +42,18 @@ struct Layout {
 };
 
 /// From the widest to the narrowest.
-constexpr std::array<Layout, 10> kLayouts = {{
+constexpr std::array<Layout, 11> kLayouts = {{
     {},
     {24, 2},
     {24, 2, false},
-    {20, 2, false},
+    {24, 2, false, false},
     {20, 2, false, false},
     {20, 2, false, false, false},
-    {20, 1, false, false, false},
-    {20, 1, false, false, false, true, false},
-    {20, 1, false, false, false, true, false, false},
-    {16, 1, false, false, false, false, false, false},
+    {20, 2, false, false, false, false},
+    {20, 1, false, false, false, false},
+    {20, 1, false, false, false, false, true, false},
+    {20, 1, false, false, false, false, true, false, false},
+    {16, 1, false, false, false, false, false, false, false},
 }};
 
 class Table {
@@ -127,6 +129,11 @@ class Table {
     }));
   }
 
+  std::string at_most(const ReportRow& row) const {
+    if (!layout_.at_most || !row.peak_at_most_bytes) return {};
+    return " " + with_bound(tracer::Bound::kAtMost, format_bytes(*row.peak_at_most_bytes));
+  }
+
   std::string where(const ReportRow& row) const {
     const std::string causes = main_causes(row.time, layout_.causes);
     return layout_.bar && !causes.empty() ? time_bar(row.time) + " " + causes : causes;
@@ -136,7 +143,7 @@ class Table {
     return choose([this, &row](Column column) -> std::string {
       switch (column) {
         case Column::kName: return name_of(row);
-        case Column::kProcesses: return fmt::format("{}", row.processes);
+        case Column::kProcesses: return row.processes == 0 ? kUnknown : fmt::format("{}", row.processes);
         case Column::kWall: return format_duration(row.wall_ns);
         case Column::kCpu: return format_figure(row.cpu_ns, format_duration);
         case Column::kUtilization:
@@ -145,7 +152,7 @@ class Table {
                                           : "");
         case Column::kWhere: return where(row);
         case Column::kMemory:
-          return format_figure(row.peak_bytes, format_bytes) +
+          return format_figure(row.peak_bytes, format_bytes) + at_most(row) +
                  (row.requested.memory_bytes ? " of " + format_bytes(*row.requested.memory_bytes) : "");
         case Column::kRead: return format_figure(row.read_bytes, format_bytes);
         case Column::kWritten: return format_figure(row.written_bytes, format_bytes);

@@ -108,12 +108,12 @@ void append_cgroups(std::string& out, const tracer::Report& report) {
     const tracer::CgroupSample& at = memory.highest;
     out += fmt::format("{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup->path.value_or("?"), 100),
                        format_bytes(memory.peak_bytes));
-    if (at.held_bytes && at.file_bytes && at.unexplained_bytes && at.memory_bytes.value_or(0) != 0)
-      out +=
-          fmt::format("; at {}: processes {}, page cache {}, kernel {}, unexplained {}", format_bytes(*at.memory_bytes),
-                      format_bytes(*at.held_bytes), format_bytes(*at.file_bytes),
-                      at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknown,
-                      format_share(static_cast<double>(*at.unexplained_bytes) / static_cast<double>(*at.memory_bytes)));
+    if (at.held_bytes && at.file_bytes && at.shmem_bytes && at.unexplained_bytes && at.memory_bytes.value_or(0) != 0)
+      out += fmt::format(
+          "; at {}: processes {}, shared memory and tmpfs files {}, page cache {}, kernel {}, unexplained {}",
+          format_bytes(*at.memory_bytes), format_bytes(*at.held_bytes), format_bytes(*at.shmem_bytes),
+          format_bytes(*at.file_bytes), at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknown,
+          format_share(static_cast<double>(*at.unexplained_bytes) / static_cast<double>(*at.memory_bytes)));
     out += '\n';
   }
 }
@@ -175,11 +175,11 @@ void append_survivors(std::string& out, const tracer::Report& report, std::optio
     const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
       return value ? format(*value) : std::string(kUnknown);
     };
-    const std::string head =
-        fmt::format("  pid {}  {}  so far: {}, CPU {}, read {}, written {}  ", process.pid, tool_of(process),
-                    format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
-                    text(sample.account.cpu_ns, format_duration), text(sample.account.read_bytes, format_bytes),
-                    text(sample.account.written_bytes, format_bytes));
+    const std::string head = fmt::format(
+        "  pid {}  {}  so far: {}, CPU {}, read {}, written {}  ", process.pid, tool_of(process),
+        format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
+        text(sample.account.cpu_ns, format_duration), format_figure(tracer::bytes_read(sample.account), format_bytes),
+        format_figure(tracer::bytes_written(sample.account), format_bytes));
     append_with_command(out, head, process, columns);
   }
   if (report.survivors.size() > kMostSurvivors)

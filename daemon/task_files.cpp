@@ -9,6 +9,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <tracer/report.hpp>
+
 namespace tracerd {
 namespace {
 
@@ -19,7 +21,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::size_t kMostNameBytes = 120;
 constexpr std::size_t kHashBytes = 9;  ///< "ab/0123ef": what Nextflow shows of a hash.
 
-std::uint64_t realtime_ns(const EndedTask& task) { return task.end_ns - std::min(task.end_ns, task.start_ns); }
+std::uint64_t realtime_ns(const EndedTask& task) { return task.end_ns - std::min(task.end_ns, task.begin_ns); }
 
 /// Tabs and line ends separate columns and rows.
 std::string one_line(std::string text) {
@@ -99,11 +101,12 @@ std::string benchmark_of(const EndedTask& task) {
   const double seconds = static_cast<double>(ns) / kSecond;
   const auto cpu = task.cpu_ns ? std::optional(static_cast<double>(*task.cpu_ns) / kSecond) : std::nullopt;
   return fmt::format(
-      "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
-      "{:.4f}\t{}\t{}\tNA\tNA\t{}\t{}\t{}\t{}\t{}\n",
+      "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\tmax_rss_at_most\n"
+      "{:.4f}\t{}\t{}\tNA\tNA\t{}\t{}\t{}\t{}\t{}\t{}\n",
       seconds, snakemake_time(ns / kSecond), megabytes(task.peak_bytes), megabytes(task.peak_bytes),
       megabytes(task.read_bytes), megabytes(task.written_bytes),
-      cpu && ns != 0 ? fmt::format("{:.2f}", 100 * *cpu / seconds) : "NA", cpu ? fmt::format("{:.2f}", *cpu) : "NA");
+      cpu && ns != 0 ? fmt::format("{:.2f}", 100 * *cpu / seconds) : "NA", cpu ? fmt::format("{:.2f}", *cpu) : "NA",
+      megabytes(task.peak_at_most_bytes));
 }
 
 /// Letters, digits, '-', '_' and '.' stay; a name never begins with '.', and never holds "--".
@@ -132,35 +135,40 @@ void TaskFiles::add(const tracer::Event& event) {
     ++left_out_;
     return;
   }
-  const tracer::Account& account = task->totals.account;
+  const tracer::TaskTotals& totals = task->totals;
+  const tracer::Account& account = totals.account;
+  const auto value_of = [](const std::optional<tracer::Figure>& figure) {
+    return figure && figure->bound != tracer::Bound::kAtMost ? std::optional(figure->value) : std::nullopt;
+  };
   tasks_.insert_or_assign(
       key, EndedTask{name, context.task_id ? one_line(context.task_id->substr(0, kHashBytes)) : "", task->pid,
-                     task->start_ns, task->end_ns, task->exit_code, task->exit_signal, account.cpu_ns,
-                     task->totals.peak_bytes, account.read_bytes, account.written_bytes});
+                     task->begin_ns, task->end_ns, task->exit_code, task->exit_signal, account.cpu_ns,
+                     totals.peak_bytes ? totals.peak_bytes : totals.peak_at_least_bytes, totals.peak_at_most_bytes,
+                     value_of(tracer::bytes_read(account)), value_of(tracer::bytes_written(account))});
 }
 
 std::vector<const EndedTask*> TaskFiles::in_order() const {
   std::vector<const EndedTask*> all;
   for (const auto& [key, task] : tasks_) all.push_back(&task);
-  std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+  std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->begin_ns < b->begin_ns; });
   return all;
 }
 
 std::string TaskFiles::trace(std::uint64_t wall_offset_ns) const {
   std::string text =
       "task_id\thash\tnative_id\tname\tstatus\texit\tsubmit\tstart\tduration\trealtime\t%cpu\tpeak_rss\tpeak_vmem\t"
-      "rchar\twchar\n";
+      "rchar\twchar\tpeak_rss_at_most\n";
   std::size_t number = 0;
   for (const EndedTask* task : in_order()) {
-    const std::uint64_t start_ms = (task->start_ns + wall_offset_ns) / kMillisecond;
+    const std::uint64_t start_ms = (task->begin_ns + wall_offset_ns) / kMillisecond;
     const auto start = static_cast<std::time_t>(start_ms / 1000);
     std::tm local{};
     ::localtime_r(&start, &local);
-    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t-\t{:%Y-%m-%d %H:%M:%S}.{:03}\t-\t{}\t{}\t{}\t-\t{}\t{}\n", ++number,
-                        task->hash.empty() ? "-" : task->hash, task->pid, task->name, status_of(*task), exit_of(*task),
-                        local, start_ms % 1000, nextflow_duration(realtime_ns(*task)), nextflow_cpu(*task),
-                        nextflow_bytes(task->peak_bytes), nextflow_bytes(task->read_bytes),
-                        nextflow_bytes(task->written_bytes));
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t-\t{:%Y-%m-%d %H:%M:%S}.{:03}\t-\t{}\t{}\t{}\t-\t{}\t{}\t{}\n",
+                        ++number, task->hash.empty() ? "-" : task->hash, task->pid, task->name, status_of(*task),
+                        exit_of(*task), local, start_ms % 1000, nextflow_duration(realtime_ns(*task)),
+                        nextflow_cpu(*task), nextflow_bytes(task->peak_bytes), nextflow_bytes(task->read_bytes),
+                        nextflow_bytes(task->written_bytes), nextflow_bytes(task->peak_at_most_bytes));
   }
   return text;
 }

@@ -20,12 +20,13 @@ struct EndedTask {
   std::string name;
   std::string hash;  ///< Empty: it has none.
   std::uint32_t pid = 0;
-  std::uint64_t start_ns = 0;
+  std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> exit_signal;
   std::optional<std::uint64_t> cpu_ns;
-  std::optional<std::uint64_t> peak_bytes;
+  std::optional<std::uint64_t> peak_bytes;  ///< At least.
+  std::optional<std::uint64_t> peak_at_most_bytes;
   std::optional<std::uint64_t> read_bytes;
   std::optional<std::uint64_t> written_bytes;
 };
@@ -40,9 +41,11 @@ class TaskFiles {
   /// Ends that are in no file, as there are too many tasks.
   std::uint64_t left_out() const noexcept { return left_out_; }
 
-  /// As Nextflow writes it, with its default columns; what is not known is "-".
+  /// As Nextflow writes it, with its default columns; what is not known is "-". Behind them is peak_rss_at_most: an
+  /// upper bound where peak_rss is only a lower one.
   std::string trace(std::uint64_t wall_offset_ns) const;
   /// For each task the name of a file, and its text as Snakemake writes it; what is not known is "NA".
+  /// Behind its columns is max_rss_at_most, likewise.
   std::vector<std::pair<std::string, std::string>> benchmarks() const;
 
  private:

@@ -46,6 +46,7 @@ struct ProcessExit {
   std::shared_ptr<const Process> process;  ///< Never null.
   std::optional<std::uint64_t> attached_ns;
   std::uint64_t start_ns = 0;  ///< As process->start_ns.
+  std::uint64_t begin_ns = 0;  ///< start_ns, or the exec of a command that was held until then: nothing before counts.
   std::uint64_t end_ns = 0;
   std::optional<std::int32_t> exit_code;    ///< 0 to 255; absent when a signal ended it.
   std::optional<std::int32_t> exit_signal;  ///< Absent when it exited by itself.

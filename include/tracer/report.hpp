@@ -57,22 +57,24 @@ struct TimeShare {
 
 struct ReportRow {
   std::string name;
-  Context task;  ///< By task only: its identity.
-  std::uint64_t processes = 0;
+  Context task;                 ///< By task only: its identity.
+  std::uint64_t processes = 0;  ///< As SummaryRow::processes.
+  std::uint64_t living = 0;     ///< Of these: their figures are those so far.
   Figure failed;
-  std::uint64_t wall_ns = 0;
+  std::uint64_t wall_ns = 0;   ///< Elapsed: from first start to last end.
+  std::uint64_t lives_ns = 0;  ///< How long each lived, added up.
   std::optional<Figure> cpu_ns;
   std::optional<double> cpu_utilization;  ///< cpu_ns / wall_ns, with the bound of cpu_ns.
   /// How many threads of a process ran at once, on average, while any did: 1 for what computes in one thread. Absent:
   /// not known.
   std::optional<double> concurrency;
-  /// By tool: of its largest process. By task, run and in total: of all that lived at once. By step: of its largest
-  /// task.
+  /// What its processes held together. By step: of its largest task.
   std::optional<Figure> peak_bytes;
-  std::optional<Figure> read_bytes;
-  std::optional<Figure> written_bytes;
-  std::vector<TimeShare> time;  ///< The largest first, none of 0. Empty: not known.
-  Requested requested;          ///< Of a task that was announced.
+  std::optional<std::uint64_t> peak_at_most_bytes;  ///< Where peak_bytes is a lower bound.
+  std::optional<Figure> read_bytes;                 ///< By read calls; at least: mapped files, io_uring.
+  std::optional<Figure> written_bytes;              ///< By write calls; at least: mapped files, io_uring, splice.
+  std::vector<TimeShare> time;                      ///< The largest first, none of 0. Empty: not known.
+  Requested requested;                              ///< Of a task that was announced.
 };
 
 /// As SummaryNode.
@@ -133,6 +135,11 @@ struct SessionFigures {
   /// Processes were taken in that lived before: their CPU time is that of their whole lives.
   bool lived_before = false;
 };
+
+/// What a process or program has read and written, as rows show it: by calls, or more where calls don't explain what
+/// was moved from or to storage. Absent: not known.
+TRACER_EXPORT std::optional<Figure> bytes_read(const Account& account);
+TRACER_EXPORT std::optional<Figure> bytes_written(const Account& account);
 
 /// Without figures of a session, of recorded events alone.
 TRACER_EXPORT Report make_report(const Summary& summary, const SessionFigures& session = {});

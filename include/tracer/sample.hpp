@@ -12,12 +12,13 @@
 
 namespace tracer {
 
-/// A process's progress through the largest file that it reads.
+/// A process's progress through the file that it is reading: of those that have moved lately, and neither grow nor are
+/// read to their end, the one of which most is left.
 struct Progress {
   std::string file;  ///< The file's name, without its folder; cut after 63 bytes.
   std::uint64_t position_bytes = 0;
   std::uint64_t size_bytes = 0;
-  std::optional<std::uint64_t> bytes_per_s;   ///< Since the last sample. 0: it stands still. Absent in the first.
+  std::optional<std::uint64_t> bytes_per_s;   ///< In about the last second. 0: it stands still.
   std::optional<std::uint64_t> time_left_ns;  ///< At that rate.
 };
 
@@ -35,9 +36,9 @@ struct ProcessSample {
   std::optional<std::uint64_t> rss_file_bytes;
   std::optional<std::uint64_t> rss_shared_bytes;
   /// Its proportional share. Only of copies that have executed nothing, with all of their executable, and of processes
-  /// with shared memory, where these hold 4 MiB or more.
+  /// with shared memory, where these hold 4 MiB or more; and of processes with 64 MiB of mapped files.
   std::optional<std::uint64_t> pss_bytes;
-  std::optional<Progress> progress;  ///< Absent: it reads no large file.
+  std::optional<Progress> progress;  ///< Absent: no large file is known that it is reading just now.
   Account account;
 };
 
@@ -69,10 +70,11 @@ struct CgroupSample {
   std::optional<std::uint64_t> followed_processes;  ///< Of these.
   std::optional<std::uint64_t> memory_bytes;        ///< Charged to it now, cgroups below it included.
   std::optional<std::uint64_t> memory_peak_bytes;   ///< Since it was made. Absent for v2 before Linux 5.19.
-  std::optional<std::uint64_t> file_bytes;          ///< Of memory_bytes: page cache, shared memory included.
+  std::optional<std::uint64_t> file_bytes;          ///< Of memory_bytes: page cache, which can be dropped.
+  std::optional<std::uint64_t> shmem_bytes;         ///< Of memory_bytes: shared memory and files on tmpfs.
   std::optional<std::uint64_t> kernel_bytes;        ///< Of memory_bytes: the kernel's own, such as page tables.
   std::optional<std::uint64_t> held_bytes;          ///< That the followed processes hold of anonymous memory.
-  std::optional<std::uint64_t> unexplained_bytes;   ///< memory_bytes less the last three. Absent with has_below.
+  std::optional<std::uint64_t> unexplained_bytes;   ///< memory_bytes less the last four. Absent with has_below.
   std::optional<std::uint64_t> throttled_ns;  ///< Its CPUs held back by its limit, since it was made; summed over them.
 };
 

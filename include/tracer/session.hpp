@@ -51,7 +51,9 @@ struct SessionOptions {
   std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each. At most 2^26.
   std::size_t max_announcements = 1u << 17;  ///< At one time; about 0.5 KiB each.
   std::vector<Family> families = {Family::kWaits, Family::kSnapshots};  ///< Besides the lifecycle.
-  std::chrono::milliseconds sample_interval{1000};                      ///< Family::kSnapshots: at least 100 ms.
+  /// Family::kSnapshots: the longest time between two snapshots, at least 100 ms. While something is young or memory
+  /// grows, there are up to five in it.
+  std::chrono::milliseconds sample_interval{1000};
   /// Of one CPU, at least 0. A session that costs more for three seconds disables its most expensive family; families()
   /// then says so. To count its kernel side as well, the kernel's statistics of BPF programs are on while the session
   /// lives (BPF_ENABLE_STATS, about 50 ns for each run of a program of anybody); without CAP_SYS_ADMIN only the reader

@@ -14,20 +14,27 @@
 #include <tracer/export.hpp>
 
 namespace tracer {
-/// Sums of the programs of one tool, of one step, or of all.
+/// Sums of the programs of one tool, of one step, or of all: of those that have ended, and of what still lives as far
+/// as its last sample saw it.
 struct SummaryRow {
   std::string name;
-  Context task;                 ///< By task only: its labels.
-  std::uint64_t processes = 0;  ///< That ended as this tool, or in this step.
-  std::uint64_t wall_ns = 0;    ///< By tool: the sum of its programs' durations. By step: from first start to last end.
-  std::uint64_t cpu_ns = 0;     ///< Of those for which it is known.
-  std::uint64_t unknown_cpus = 0;        ///< For which it is not: cpu_ns is too small.
-  std::uint64_t read_bytes = 0;          ///< Of those for which it is known.
+  Context task;                    ///< By task only: its labels.
+  std::uint64_t processes = 0;     ///< That ended or live in it. By tool: that have executed it, or are a copy of one.
+  std::uint64_t living = 0;        ///< Of these, those that live.
+  std::uint64_t wall_ns = 0;       ///< Elapsed: from first start to last end, or to the last sample of what lives.
+  std::uint64_t lives_ns = 0;      ///< The sum of its programs' durations.
+  std::uint64_t cpu_ns = 0;        ///< Of those for which it is known.
+  std::uint64_t unknown_cpus = 0;  ///< For which it is not: cpu_ns is too small.
+  std::uint64_t read_bytes = 0;    ///< Of those for which it is known.
   std::uint64_t read_at_most_bytes = 0;  ///< A bound, of those for which there is one.
   std::uint64_t unknown_reads = 0;       ///< With a bound only, if more than what exec itself reads is in doubt.
   std::uint64_t unbounded_reads = 0;     ///< Without even a bound: read_bytes is too small.
-  std::uint64_t written_bytes = 0;       ///< Of those for which it is known.
-  std::uint64_t unknown_writes = 0;      ///< For which it is not: written_bytes is too small.
+  /// Likewise, where more was fetched from storage than read calls explain: that (mapped files, io_uring).
+  std::uint64_t read_at_least_bytes = 0;
+  std::uint64_t written_bytes = 0;  ///< Of those for which it is known.
+  /// Likewise, where more was made dirty for storage than write calls explain: that (mapped files, io_uring, splice).
+  std::uint64_t written_at_least_bytes = 0;
+  std::uint64_t unknown_writes = 0;  ///< For which it is not: written_bytes is too small.
   std::uint64_t failed = 0;              ///< Failures that began here: see Failure.
   /// Ended by a signal or with a status other than 0, but no failures of their own, or not yet known to be any: they
   /// passed on another's, wrote to a reader that had enough, or were ended by what had started them.
@@ -38,13 +45,13 @@ struct SummaryRow {
   std::uint64_t first_start_ns = 0;
   std::uint64_t last_end_ns = 0;
   std::uint64_t unknown_peaks = 0;  ///< Programs whose peak is not known.
-  /// Most that the living processes of a task, those with the same labels, held at once, at any snapshot; of one
-  /// process alone, its own peak. By step (its largest task), by task and in total (of all together) only; absent: at
-  /// no snapshot was it known.
+  /// The most that its processes held together at any snapshot, or the largest one's own peak if that is more. By step:
+  /// of its largest task. Absent: nothing is known.
   std::optional<std::uint64_t> task_peak_bytes;
-  /// Only a lower bound: the largest process's own peak exceeds every snapshot, or snapshots were not taken to the end.
-  bool task_peak_is_floor = false;
-  std::uint64_t unknown_snapshots = 0;  ///< At which it was not known: task_peak_bytes may be too small.
+  /// The most of the sum of the peaks of those that lived at once. Absent: not known of one of them, or some were lost.
+  std::optional<std::uint64_t> task_peak_at_most_bytes;
+  bool task_peak_is_floor = false;      ///< The two differ by more than one part in a hundred.
+  std::uint64_t unknown_snapshots = 0;  ///< At which it was not known.
   Requested requested;                  ///< Of a task that was announced.
   std::optional<Ledger> ledger;  ///< Summed over those for which it is known; peers are absent. Absent: of none it is.
   std::optional<ProcessLedger> process_ledger;  ///< Likewise.
@@ -138,7 +145,7 @@ class TRACER_EXPORT Summary {
   std::vector<SummaryNode> tree() const;
   /// Those that consumed most CPU, at most kMostProcesses, as rows of one process each, named by their tools.
   std::vector<SummaryRow> largest_processes() const;
-  SummaryRow total() const;                               ///< wall_ns: from first start to last end.
+  SummaryRow total() const;
   const std::vector<Failure>& failures() const noexcept;  ///< In order of their first; at most kMaxFailures.
   std::uint64_t failed() const noexcept;                  ///< All of them.
   const Excused& excused() const noexcept;

@@ -33,9 +33,14 @@ struct TaskTotals {
   std::uint64_t failed = 0;                        ///< Failures that began in it; not the engine's own.
   std::vector<FailedProcess> failures = {};        ///< The first of them.
   std::optional<std::uint64_t> engine_cpu_ns = 0;  ///< Of account.cpu_ns, the engine's own.
-  /// The most that its living processes held together at any snapshot, or the peak of its largest process if that is
-  /// more: at least this, as both may be unknown of some. Absent: not known of any.
+  /// The most that its living processes held together. Absent where only bounds are known.
   std::optional<std::uint64_t> peak_bytes;
+  /// What they held at some snapshot, or the peak of the largest process if that is more. Absent: with peak_bytes, or
+  /// nothing is known.
+  std::optional<std::uint64_t> peak_at_least_bytes;
+  /// The sum of the peaks of those that lived at once, where that is most. Absent: with peak_bytes, or one is not
+  /// known.
+  std::optional<std::uint64_t> peak_at_most_bytes;
   Account account;  ///< Sums; without a peak. A figure is absent when it is unknown for one process.
 };
 
@@ -65,8 +70,9 @@ struct TaskFinish {
   std::uint64_t time_ns = 0;
   std::shared_ptr<const Context> context = Process::no_context();  ///< Never null; with all that is known by now.
   std::uint32_t pid = 0;                                           ///< The leader's.
-  std::uint64_t start_ns = 0;                                      ///< When the leader began.
-  std::uint64_t end_ns = 0;                                        ///< When its last process ended.
+  std::uint64_t start_ns = 0;                                      ///< The leader's.
+  std::uint64_t begin_ns = 0;  ///< When it began: start_ns, or the exec of a command that was held until then.
+  std::uint64_t end_ns = 0;    ///< When its last process ended.
   std::optional<std::int32_t> exit_code;  ///< The leader's. Absent, as exit_signal: its end was not seen.
   std::optional<std::int32_t> exit_signal;
   Requested requested;  ///< By whoever announced it, to be compared with the totals.
@@ -79,6 +85,7 @@ struct RunFinish {
   std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
   std::uint32_t pid = 0;
   std::uint64_t start_ns = 0;
+  std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> exit_signal;

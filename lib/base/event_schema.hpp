@@ -39,7 +39,8 @@ struct Schema<ProcessExit> {
       field(11, "status_is_answer", &ProcessExit::status_is_answer),
       field(12, "exit_signal_sender", &ProcessExit::exit_signal_sender),
       field(13, "exit_signal_sender_pid", &ProcessExit::exit_signal_sender_pid),
-      field(14, "broken_pipe_ns", &ProcessExit::broken_pipe_ns, Unit::kNs));
+      field(14, "broken_pipe_ns", &ProcessExit::broken_pipe_ns, Unit::kNs),
+      field(15, "begin_ns", &ProcessExit::begin_ns, Unit::kNs));
 };
 
 template <>
@@ -92,7 +93,8 @@ struct Schema<CgroupSample> {
       field(9, "kernel_bytes", &CgroupSample::kernel_bytes, Unit::kBytes),
       field(10, "held_bytes", &CgroupSample::held_bytes, Unit::kBytes),
       field(11, "unexplained_bytes", &CgroupSample::unexplained_bytes, Unit::kBytes),
-      field(12, "throttled_ns", &CgroupSample::throttled_ns, Unit::kNs));
+      field(12, "throttled_ns", &CgroupSample::throttled_ns, Unit::kNs),
+      field(13, "shmem_bytes", &CgroupSample::shmem_bytes, Unit::kBytes));
 };
 
 template <>

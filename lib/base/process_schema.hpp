@@ -133,7 +133,8 @@ struct Schema<Account> {
                  field(17, "storage_written_bytes", &Account::storage_written_bytes, Unit::kBytes),
                  field(18, "storage_cancelled_bytes", &Account::storage_cancelled_bytes, Unit::kBytes),
                  group(19, "ledger", &Account::ledger, Shape::kNested),
-                 group(20, "process_ledger", &Account::process_ledger, Shape::kNested));
+                 group(20, "process_ledger", &Account::process_ledger, Shape::kNested),
+                 field(21, "peak_rss_at_least_bytes", &Account::peak_rss_at_least_bytes, Unit::kBytes));
 };
 
 template <>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -42,6 +43,25 @@ void add_figures(T& sum, const T& more, Unknown unknown) {
       }
     } else if constexpr (std::same_as<Inner<Member>, std::uint64_t>) {
       if (described.unit != Unit::kNone) add_figure(left, right, unknown);
+    }
+  });
+}
+
+/// Takes off each figure of `less`, where both are known; what is unknown of `less` counts as nothing.
+template <Described T>
+void take_off_figures(T& sum, const T& less) {
+  each_field<T>([&](const auto& described) {
+    auto& left = sum.*described.member;
+    const auto& right = less.*described.member;
+    using Member = std::remove_cvref_t<decltype(right)>;
+    if constexpr (Described<Member>) {
+      take_off_figures(left, right);
+    } else if constexpr (Described<Inner<Member>>) {
+      if (left && right) take_off_figures(*left, *right);
+    } else if constexpr (std::same_as<Member, std::uint64_t>) {
+      if (described.unit != Unit::kNone) left -= std::min(left, right);
+    } else if constexpr (std::same_as<Member, std::optional<std::uint64_t>>) {
+      if (described.unit != Unit::kNone && left && right) left = *left - std::min(*left, *right);
     }
   });
 }

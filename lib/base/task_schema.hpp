@@ -17,13 +17,16 @@ struct Schema<FailedProcess> {
 
 template <>
 struct Schema<TaskTotals> {
-  static constexpr auto fields = std::tuple(field(1, "processes", &TaskTotals::processes, Unit::kCount),
-                                            field(2, "engine_processes", &TaskTotals::engine_processes, Unit::kCount),
-                                            field(3, "failed", &TaskTotals::failed, Unit::kCount),
-                                            group(4, "failures", &TaskTotals::failures, Shape::kNested),
-                                            field(5, "engine_cpu_ns", &TaskTotals::engine_cpu_ns, Unit::kNs),
-                                            field(6, "peak_bytes", &TaskTotals::peak_bytes, Unit::kBytes),
-                                            group(7, "account", &TaskTotals::account, Shape::kFlat));
+  static constexpr auto fields =
+      std::tuple(field(1, "processes", &TaskTotals::processes, Unit::kCount),
+                 field(2, "engine_processes", &TaskTotals::engine_processes, Unit::kCount),
+                 field(3, "failed", &TaskTotals::failed, Unit::kCount),
+                 group(4, "failures", &TaskTotals::failures, Shape::kNested),
+                 field(5, "engine_cpu_ns", &TaskTotals::engine_cpu_ns, Unit::kNs),
+                 field(6, "peak_bytes", &TaskTotals::peak_bytes, Unit::kBytes),
+                 group(7, "account", &TaskTotals::account, Shape::kFlat),
+                 field(8, "peak_at_least_bytes", &TaskTotals::peak_at_least_bytes, Unit::kBytes),
+                 field(9, "peak_at_most_bytes", &TaskTotals::peak_at_most_bytes, Unit::kBytes));
 };
 
 template <>
@@ -50,7 +53,8 @@ struct Schema<RunFinish> {
       field(5, "end_ns", &RunFinish::end_ns, Unit::kNs), field(6, "exit_code", &RunFinish::exit_code),
       field(7, "exit_signal", &RunFinish::exit_signal), group(8, "totals", &RunFinish::totals, Shape::kFlat),
       field(9, "tasks", &RunFinish::tasks, Unit::kCount),
-      field(10, "failed_tasks", &RunFinish::failed_tasks, Unit::kCount));
+      field(10, "failed_tasks", &RunFinish::failed_tasks, Unit::kCount),
+      field(11, "begin_ns", &RunFinish::begin_ns, Unit::kNs));
 };
 
 template <>
@@ -68,7 +72,8 @@ struct Schema<TaskFinish> {
       field(3, "pid", &TaskFinish::pid), field(4, "start_ns", &TaskFinish::start_ns, Unit::kNs),
       field(5, "end_ns", &TaskFinish::end_ns, Unit::kNs), field(6, "exit_code", &TaskFinish::exit_code),
       field(7, "exit_signal", &TaskFinish::exit_signal), group(8, "totals", &TaskFinish::totals, Shape::kFlat),
-      group(9, "requested", &TaskFinish::requested, Shape::kNested));
+      group(9, "requested", &TaskFinish::requested, Shape::kNested),
+      field(10, "begin_ns", &TaskFinish::begin_ns, Unit::kNs));
 };
 
 template <>

@@ -15,7 +15,7 @@
 #include <tracer/process.hpp>
 #include <tracer/task.hpp>
 
-#include "context/held_memory.hpp"
+#include "context/group_memory.hpp"
 #include "rules/engine_rules.hpp"
 
 namespace tracer::internal {
@@ -33,7 +33,8 @@ struct ScopeTally {
   std::optional<std::int32_t> exit_code = {};  ///< The leader's.
   std::optional<std::int32_t> exit_signal = {};
   TaskTotals totals = {};
-  std::unique_ptr<HeldMemory> round = {};  ///< Of the snapshot that is being taken.
+  std::uint64_t begin_ns = 0;  ///< Of the leader.
+  GroupMemory memory = {};     ///< Its peak is in the totals when it finishes.
 };
 
 /// A run or a task that processes are in: a node of the tree of runs within tasks within runs.

@@ -44,8 +44,10 @@ Scope* enclosing_task(const Scope& scope) noexcept {
   return found != nullptr && fact_of(*found) == Fact::kTask ? found : nullptr;
 }
 
-void raise_peak(TaskTotals& totals, std::optional<std::uint64_t> bytes) {
-  if (bytes) totals.peak_bytes = std::max(totals.peak_bytes.value_or(0), *bytes);
+void set_peak(TaskTotals& totals, const PeakBounds& peak) {
+  if (peak.at_least_bytes == 0) return;
+  (peak.exact() ? totals.peak_bytes : totals.peak_at_least_bytes) = peak.at_least_bytes;
+  if (!peak.exact()) totals.peak_at_most_bytes = peak.at_most_bytes;
 }
 
 /// Before its processes are counted: the first account is taken as it is, with what is unknown in it.
@@ -64,8 +66,8 @@ void add_failure(TaskTotals& totals, const FailedProcess& failure) {
 void add_exit(ScopeTally& tally, const ProcessExit& exit, bool own) {
   TaskTotals& totals = tally.totals;
   Account account = exit.account;
-  raise_peak(totals, std::exchange(account.peak_rss_bytes, std::nullopt));
-  account.peak_rss_at_most_bytes.reset();
+  tally.memory.ended(exit.program, true);
+  account.peak_rss_bytes.reset(), account.peak_rss_at_most_bytes.reset(), account.peak_rss_at_least_bytes.reset();
   if (account.ledger) account.ledger->pipe_read_peer_pid.reset(), account.ledger->pipe_write_peer_pid.reset();
   add_account(totals, account);
   ++totals.processes;
@@ -87,7 +89,6 @@ void count_failure(const FailureOrigin& failure, Verdict verdict) {
 
 /// What the processes of a scope had done before it was put into another.
 void add_totals(TaskTotals& totals, const TaskTotals& inner) {
-  raise_peak(totals, inner.peak_bytes);
   if (inner.processes == 0) return;
   add_account(totals, inner.account);
   totals.processes += inner.processes;
@@ -103,12 +104,14 @@ Finish finish_of(const ScopeTally& tally, const Scope& scope, std::uint64_t time
   finish.time_ns = time_ns;
   finish.pid = scope.leader_pid;
   finish.start_ns = scope.leader_start_ns;
+  finish.begin_ns = tally.begin_ns;
   finish.end_ns = tally.last_end_ns;
   // Of an attempt within one process, which goes on, the status is that of what was tried again.
   const bool tried_again = !scope.last_attempt.expired();
   finish.exit_code = tried_again ? scope.again_exit_code : tally.exit_code;
   finish.exit_signal = tried_again ? scope.again_exit_signal : tally.exit_signal;
   finish.totals = tally.totals;
+  set_peak(finish.totals, tally.memory.peak());
   return finish;
 }
 
@@ -145,7 +148,7 @@ void TaskFacts::begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& e
 }
 
 void TaskFacts::move(std::shared_ptr<Scope>& entered, const ContextPlace& place, const Process& process,
-                     std::uint64_t time_ns, std::vector<Event>& events) {
+                     std::uint64_t begin_ns, std::uint64_t time_ns, std::vector<Event>& events) {
   if (entered == place.scope) return;
   const auto before = chain_of(entered);
   const auto after = chain_of(place.scope);
@@ -155,6 +158,7 @@ void TaskFacts::move(std::shared_ptr<Scope>& entered, const ContextPlace& place,
       scope->leader_pid = process.pid;
       scope->leader_start_ns = process.start_ns;
     }
+    if (scope->tally.begin_ns == 0 || is_leader(*scope, process)) scope->tally.begin_ns = begin_ns;
     begin(*scope, time_ns, events);
     ++scope->tally.living;
   }
@@ -175,7 +179,9 @@ void TaskFacts::absorb(const std::vector<ScopeMove>& moves, std::uint64_t time_n
       ScopeTally& tally = scope->tally;
       tally.living += inner.living;
       tally.last_end_ns = std::max(tally.last_end_ns, inner.last_end_ns);
+      if (tally.begin_ns == 0) tally.begin_ns = inner.begin_ns;
       add_totals(tally.totals, inner.totals);
+      tally.memory.add(inner.memory);
       if (scope->leader_pid != move.scope->leader_pid || scope->leader_start_ns != move.scope->leader_start_ns)
         continue;
       tally.leader_ended = inner.leader_ended;
@@ -183,6 +189,12 @@ void TaskFacts::absorb(const std::vector<ScopeMove>& moves, std::uint64_t time_n
       tally.exit_signal = inner.exit_signal;
     }
   }
+}
+
+void TaskFacts::executed(const std::shared_ptr<Scope>& entered, const Process& process, const ProgramAccount& ended) {
+  // Nobody asks for the peak of a mere copy of the parent.
+  const bool is_copy = ended.start_ns == process.start_ns;
+  for (Scope* scope : chain_of(entered)) scope->tally.memory.ended(ended, !is_copy);
 }
 
 void TaskFacts::leave(std::shared_ptr<Scope>& entered, const ContextPlace& place, const ProcessExit& exit,
@@ -216,6 +228,7 @@ void TaskFacts::forget(std::shared_ptr<Scope>& entered, const Process& process, 
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
     Scope& scope = **each;
     --scope.tally.living;
+    scope.tally.memory.peak_unknown();
     if (is_leader(scope, process)) scope.tally.leader_ended = true;
     finish_if_over(scope, time_ns, events);
   }
@@ -246,20 +259,14 @@ void TaskFacts::finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<
 
 void TaskFacts::add(const std::shared_ptr<Scope>& entered, const ProcessSample& sample) {
   for (std::shared_ptr<Scope> scope = entered; scope; scope = scope->outer) {
-    if (!scope->tally.round) {
-      scope->tally.round = std::make_unique<HeldMemory>();
-      sampled_.push_back(scope);
-    }
-    scope->tally.round->add(sample);
+    GroupMemory& memory = scope->tally.memory;
+    if (!memory.in_snapshot()) sampled_.push_back(scope);
+    memory.add(sample);
   }
 }
 
 void TaskFacts::end_round() {
-  for (const auto& scope : sampled_) {
-    ScopeTally& tally = scope->tally;
-    if (const auto bytes = tally.round->bytes(); bytes && *bytes != 0) raise_peak(tally.totals, bytes);
-    tally.round.reset();
-  }
+  for (const auto& scope : sampled_) scope->tally.memory.end_snapshot();
   sampled_.clear();
 }
 

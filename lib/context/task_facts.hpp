@@ -20,9 +20,12 @@ class TaskFacts {
 
   /// It began, or executed a program: of all processes that are followed, as failures are decided by parents.
   void saw(const std::shared_ptr<const Process>& process) { chains_.saw(process); }
-  /// The process is in the scope of `place` from now on; `entered` is where it was, and then where it is.
-  void move(std::shared_ptr<Scope>& entered, const ContextPlace& place, const Process& process, std::uint64_t time_ns,
-            std::vector<Event>& events);
+  /// The process, which began at `begin_ns`, is in the scope of `place` from now on; `entered` is where it was, and
+  /// then where it is.
+  void move(std::shared_ptr<Scope>& entered, const ContextPlace& place, const Process& process, std::uint64_t begin_ns,
+            std::uint64_t time_ns, std::vector<Event>& events);
+  /// An exec has ended this program of a process that is in `entered`.
+  void executed(const std::shared_ptr<Scope>& entered, const Process& process, const ProgramAccount& ended);
   /// It is not followed any more, or its end was lost: what becomes of it is not known.
   void forget(std::shared_ptr<Scope>& entered, const Process& process, std::uint64_t time_ns,
               std::vector<Event>& events);

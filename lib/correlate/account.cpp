@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tracer::internal {
 namespace {
@@ -81,6 +82,25 @@ void set_peak(Account& account, std::uint64_t pages, const RecordFlags& flags) n
   }
 }
 
+void bound_peak(Account& account, bool in_doubt, std::optional<std::uint64_t> seen_bytes) noexcept {
+  if (in_doubt && account.peak_rss_bytes) account.peak_rss_at_most_bytes = std::exchange(account.peak_rss_bytes, {});
+  if (!account.peak_rss_at_most_bytes || !seen_bytes) return;
+  const std::uint64_t at_most = *account.peak_rss_at_most_bytes;
+  const std::uint64_t at_least = std::min(*seen_bytes, at_most);
+  // One part in a hundred is no doubt.
+  if (at_most - at_least <= at_most / 100) {
+    account.peak_rss_bytes = at_least;
+    account.peak_rss_at_most_bytes.reset();
+  } else {
+    account.peak_rss_at_least_bytes = at_least;
+  }
+}
+
+ProcessSums difference(const ProcessSums& sums, const ProcessSums& before) noexcept {
+  return {difference(sums.total, before.total), difference(sums.waits, before.waits),
+          difference(sums.process_waits, before.process_waits)};
+}
+
 Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcept {
   // While threads of the ended program were still ending, its sums were not final: not known is better than too little.
   if (record.flags.threads_pending) return {};
@@ -97,11 +117,14 @@ Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcep
   return account;
 }
 
-Account process_account(const ExitRecord& record) noexcept {
-  Account account = to_account(record.total, record.flags);
-  if (!record.flags.lost_sums) set_ledgers(account, record.waits, record.process_waits, record.total);
+Account process_account(const ExitRecord& record, const ProcessSums& before) noexcept {
+  const ProcessSums own = difference({record.total, record.waits, record.process_waits}, before);
+  Account account = to_account(own.total, record.flags);
+  if (!record.flags.lost_sums) set_ledgers(account, own.waits, own.process_waits, own.total);
   set_peak(account, record.peak_pages, record.flags);
-  settle_reads(account, record.read_before_exec_bytes, record.flags);
+  settle_reads(account,
+               record.read_before_exec_bytes - std::min(record.read_before_exec_bytes, before.total.read_bytes),
+               record.flags);
   return account;
 }
 

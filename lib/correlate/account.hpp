@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <tracer/event.hpp>
 
@@ -26,14 +27,19 @@ struct ProcessSums {
   RawWaits waits;
   RawProcessWaits process_waits;
 };
+ProcessSums difference(const ProcessSums& sums, const ProcessSums& before) noexcept;
+
+/// Of what may be mapped several times the kernel's mark is an upper bound; `seen_bytes` is the most that a snapshot
+/// saw, each page once.
+void bound_peak(Account& account, bool in_doubt, std::optional<std::uint64_t> seen_bytes) noexcept;
 
 /// Of the program that an exec ended and that began at `base`.
 Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcept;
 /// Of a process that lives; `sums`: of its threads.
 Account living_account(const ProcessSums& sums, std::uint64_t read_before_exec_bytes,
                        const RecordFlags& flags) noexcept;
-/// Of a whole process.
-Account process_account(const ExitRecord& record) noexcept;
+/// Of a whole process; `before`: what of its sums is not its own.
+Account process_account(const ExitRecord& record, const ProcessSums& before = {}) noexcept;
 /// Of its last program, which began at `base`.
 Account last_program_account(const ExitRecord& record, const ProcessSums& base) noexcept;
 

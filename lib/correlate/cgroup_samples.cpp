@@ -51,11 +51,14 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
     sample.memory_bytes = record.memory_bytes;
     sample.memory_peak_bytes = record.peak_bytes;
     sample.file_bytes = record.file_bytes;
+    sample.shmem_bytes = record.shmem_bytes;
     sample.kernel_bytes = record.kernel_bytes;
     sample.held_bytes = followed.held.anonymous_bytes();
     sample.throttled_ns = record.throttled_ns;
-    if (!sample.has_below && sample.memory_bytes && sample.held_bytes && sample.file_bytes && sample.kernel_bytes) {
-      const std::uint64_t explained = *sample.held_bytes + *sample.file_bytes + *sample.kernel_bytes;
+    if (!sample.has_below && sample.memory_bytes && sample.held_bytes && sample.file_bytes && sample.shmem_bytes &&
+        sample.kernel_bytes) {
+      const std::uint64_t explained =
+          *sample.held_bytes + *sample.file_bytes + *sample.shmem_bytes + *sample.kernel_bytes;
       sample.unexplained_bytes = *sample.memory_bytes - std::min(*sample.memory_bytes, explained);
     }
     all.push_back(std::move(sample));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/correlator.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "base/held_commands.hpp"
+#include "context/held_memory.hpp"
 #include "correlate/cgroup_samples.hpp"
 #include "correlate/folding.hpp"
 
@@ -59,10 +62,12 @@ void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vecto
     const auto entry = processes_.find(sample.process->pid);
     if (entry == processes_.end()) continue;
     if (entry->second.announced)
-      facts_.move(entry->second.entered, entry->second.place, *sample.process, time_ns, events);
+      facts_.move(entry->second.entered, entry->second.place, *sample.process, entry->second.begin_ns, time_ns, events);
     facts_.add(entry->second.entered, sample);
+    note_memory(entry->second, sample);
   }
   facts_.end_round();
+  note_growth(samples);
   std::vector<CgroupSample> cgroups = cgroup_samples(cgroup_memory_, samples, cgroups_, filter_.selects_all());
   cgroup_memory_.clear();
   events.reserve(events.size() + samples.size() + cgroups.size() + 1);
@@ -73,6 +78,36 @@ void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vecto
   }
   std::move(cgroups.begin(), cgroups.end(), std::back_inserter(events));
   events.emplace_back(end);
+}
+
+/// Of its program, as far as it can be said of one process.
+void Correlator::note_memory(Entry& entry, const ProcessSample& sample) {
+  if (!sample.rss_anonymous_bytes || sample.process->program != entry.process->program) return;
+  HeldMemory held;
+  held.add(sample);
+  const std::uint64_t bytes = held.bytes().value_or(0);
+  if (bytes != 0) entry.seen_bytes = std::max(entry.seen_bytes.value_or(0), bytes);
+  const std::uint64_t mapped_bytes = sample.rss_file_bytes.value_or(0) + sample.rss_shared_bytes.value_or(0);
+  constexpr std::uint64_t kFewSharedBytes = 4u << 20;
+  constexpr std::uint64_t kFewMappedBytes = 64u << 20;
+  if (sample.rss_shared_bytes.value_or(0) >= kFewSharedBytes ||
+      (mapped_bytes >= kFewMappedBytes && sample.pss_bytes &&
+       *sample.pss_bytes + kFewMappedBytes / 4 < *sample.rss_anonymous_bytes + mapped_bytes))
+    entry.peak_in_doubt = true;
+}
+
+void Correlator::note_growth(const std::vector<ProcessSample>& samples) {
+  constexpr std::uint64_t kYoungNs = 2'000'000'000;
+  constexpr std::uint64_t kLeastGrowth = 1u << 20;
+  std::uint64_t bytes = 0;
+  bool young = false;
+  for (const ProcessSample& sample : samples) {
+    bytes += sample.rss_anonymous_bytes.value_or(0) + sample.rss_file_bytes.value_or(0) +
+             sample.rss_shared_bytes.value_or(0);
+    young = young || sample.time_ns < sample.process->start_ns + kYoungNs;
+  }
+  memory_moves_ = young || bytes > resident_bytes_ + std::max(kLeastGrowth, resident_bytes_ / 50);
+  resident_bytes_ = bytes;
 }
 
 void Correlator::fill(Process& process, const RecordIdentity& identity) {
@@ -198,6 +233,8 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
   entry.attached_ns = attached_ns;
   entry.program_start_ns = identity.start_ns;
   entry.started_ns = attached_ns.value_or(identity.start_ns);
+  entry.begin_ns = identity.start_ns;
+  entry.held = attached_ns && is_held_command(static_cast<pid_t>(identity.pid));
   entry.process = std::move(process);
   return entry;
 }
@@ -215,11 +252,11 @@ bool Correlator::same_program(const Entry& entry, std::uint64_t program_start_ns
 }
 
 void Correlator::announce(Entry& entry, std::vector<Event>& events) {
-  if (entry.announced) return;
+  if (entry.announced || entry.held) return;
   entry.announced = true;
   facts_.saw(entry.process);
   add_changes(entry.started_ns, events);
-  facts_.move(entry.entered, entry.place, *entry.process, entry.started_ns, events);
+  facts_.move(entry.entered, entry.place, *entry.process, entry.begin_ns, entry.started_ns, events);
   events.emplace_back(ProcessStart{entry.started_ns, entry.process, entry.attached_ns});
 }
 
@@ -253,16 +290,23 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   event.time_ns = record.identity.time_ns;
   event.process = process;
   event.attached_ns = entry.attached_ns;
-  event.ended.start_ns = record.ended_start_ns;
-  event.ended.end_ns = record.identity.time_ns;
   event.ended.engine_own = ended_own;
-  if (same_program(entry, record.ended_start_ns)) {
+  const bool was_held = begins(entry, record);
+  if (was_held) event.attached_ns = entry.attached_ns;
+  if (!was_held) {
+    event.ended.start_ns = record.ended_start_ns;
+    event.ended.end_ns = record.identity.time_ns;
+  }
+  if (!was_held && same_program(entry, record.ended_start_ns)) {
     event.ended.program = before->program;
     if (!entry.threads_pending) event.ended.account = ended_account(record, entry.program_base);
     if (!entry.base_cpu_known) forget_cpu(event.ended.account);
+    bound_peak(event.ended.account, entry.peak_in_doubt, entry.seen_bytes);
   }
+  entry.peak_in_doubt = false;
+  entry.seen_bytes.reset();
   if (entry.selection == Selection::kSelected && !entry.announced) {
-    auto labeled = std::make_shared<Process>(*before);
+    auto labeled = std::make_shared<Process>(was_held ? *process : *before);
     labeled->context = process->context;
     entry.process = std::move(labeled);
     announce(entry, events);
@@ -274,8 +318,17 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   entry.threads_pending = record.flags.threads_pending;
   if (entry.selection != Selection::kSelected) return leave_scopes(entry, event.time_ns, events);
   facts_.saw(entry.process);
-  facts_.move(entry.entered, entry.place, *entry.process, event.time_ns, events);
+  if (!was_held) facts_.executed(entry.entered, *entry.process, event.ended);
+  facts_.move(entry.entered, entry.place, *entry.process, entry.begin_ns, event.time_ns, events);
   events.emplace_back(std::move(event));
+}
+
+/// True: it was held until now, and what it did before is nobody's work.
+bool Correlator::begins(Entry& entry, const ExecRecord& record) {
+  if (!std::exchange(entry.held, false)) return false;
+  entry.not_its_own = {record.total, record.waits, record.process_waits};
+  entry.attached_ns = entry.started_ns = entry.begin_ns = record.identity.time_ns;
+  return true;
 }
 
 /// What became known of runs and tasks whose start was reported.
@@ -295,6 +348,8 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
   if (!ledgers_) record.waits = {}, record.process_waits = {};
   samples_.drop(record.identity.pid);
   Entry& entry = entry_of(record.identity, record.attached_ns, events);
+  // It has ended without a command.
+  if (std::exchange(entry.held, false)) entry.started_ns = record.attached_ns.value_or(entry.started_ns);
   resolver_.read_again(entry.place, *entry.process);
   refresh_context(entry, entry.context_id);
   add_changes(record.identity.time_ns, events);
@@ -310,8 +365,9 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
     announce(entry, events);
     ProcessExit event;
     event.time_ns = record.identity.time_ns;
-    event.attached_ns = record.attached_ns;
+    event.attached_ns = entry.attached_ns;
     event.start_ns = record.identity.start_ns;
+    event.begin_ns = entry.begin_ns;
     event.end_ns = record.identity.time_ns;
     event.exit_code = record.exit_code;
     event.exit_signal = record.exit_signal;
@@ -323,15 +379,17 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
     event.status_is_answer = record.exit_code && process->program->tool &&
                              rules_.tools->is_answer(*process->program->tool, *record.exit_code);
     event.threads = record.threads;
-    event.account = process_account(record);
+    event.account = process_account(record, entry.not_its_own);
     event.program.start_ns = record.program_start_ns;
     event.program.end_ns = record.identity.time_ns;
     event.program.program = process->program;
     event.program.engine_own = process->context->engine_own;
     if (same) event.program.account = last_program_account(record, entry.program_base);
     if (!entry.base_cpu_known) forget_cpu(event.program.account);
+    bound_peak(event.account, entry.peak_in_doubt, entry.seen_bytes);
+    bound_peak(event.program.account, entry.peak_in_doubt, entry.seen_bytes);
     event.process = std::move(process);
-    facts_.move(entry.entered, entry.place, *event.process, event.time_ns, events);
+    facts_.move(entry.entered, entry.place, *event.process, entry.begin_ns, event.time_ns, events);
     // A handle of its own, as what follows may move the events.
     const Event exit = events.emplace_back(std::move(event));
     facts_.leave(entry.entered, entry.place, *exit.get_if<ProcessExit>(), events);
@@ -355,8 +413,8 @@ void Correlator::on(ThreadRecord record, std::vector<Event>& events) {
     entry.process = std::move(moved);
   }
   if (record.newly_adopted && entry.selection == Selection::kSelected) announce(entry, events);
-  if (entry.selection != Selection::kSelected) return;
-  samples_.add(record, entry.process, entry.attached_ns);
+  if (entry.selection != Selection::kSelected || entry.held) return;
+  samples_.add(record, entry.process, entry.attached_ns, entry.not_its_own);
 }
 
 void Correlator::on(FileRecord record, std::vector<Event>&) { samples_.add(std::move(record)); }

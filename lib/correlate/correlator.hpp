@@ -70,6 +70,10 @@ class Correlator {
   /// Samples of what came since begin_snapshot(), beside the regular snapshots.
   std::vector<ProcessSample> take_samples() { return samples_.take(); }
 
+  /// At the last snapshot, memory had grown since the one before, or something had just begun: what is held now may not
+  /// be held for long.
+  bool memory_moves() const noexcept { return memory_moves_; }
+
   /// From now on waits are not seen, so that ledgers would be wrong: they are absent.
   void stop_ledgers() { ledgers_ = false; }
 
@@ -92,7 +96,12 @@ class Correlator {
     bool base_cpu_known = true;    ///< False: CPU time in it may be short by up to a tick.
     bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.
     bool announced = false;        ///< Its ProcessStart was emitted.
+    bool held = false;             ///< It waits, as a copy of this process, for its command to be executed.
+    ProcessSums not_its_own;       ///< What it had consumed while it was held.
     std::uint64_t started_ns = 0;
+    std::uint64_t begin_ns = 0;               ///< When it began to do anything of its own.
+    bool peak_in_doubt = false;               ///< Its program has pages that may be mapped several times.
+    std::optional<std::uint64_t> seen_bytes;  ///< The most that its program held at a snapshot, each page once.
   };
 
   void on(StartRecord record, std::vector<Event>& events);
@@ -118,6 +127,9 @@ class Correlator {
   std::shared_ptr<const Program> program_of(ProgramText text, std::string comm);
   static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
   void announce(Entry& entry, std::vector<Event>& events);
+  static void note_memory(Entry& entry, const ProcessSample& sample);
+  static bool begins(Entry& entry, const ExecRecord& record);
+  void note_growth(const std::vector<ProcessSample>& samples);
 
   Rules rules_;
   FilterEvaluator filter_;
@@ -134,6 +146,8 @@ class Correlator {
   std::vector<CgroupMemoryRecord> cgroup_memory_;  ///< Of the snapshot that is being taken.
   std::vector<ContextChange> relabeled_;           ///< Processes, since changes were reported.
   bool ledgers_ = true;
+  bool memory_moves_ = true;
+  std::uint64_t resident_bytes_ = 0;  ///< At the last snapshot, of all.
   Counter secrets_masked_;
   Counter forgotten_;
 };

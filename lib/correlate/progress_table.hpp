@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include <tracer/event.hpp>
 
@@ -12,25 +13,42 @@
 
 namespace tracer::internal {
 
-/// How far each process has come in the largest file that it reads, and how fast. Bounded: see kMostProcesses.
+/// How far each process has come in the file that it is reading, and how fast. That it is being read is seen by its
+/// position, which has moved on within about a second. Bounded: see kMostProcesses and kMostFiles.
 class ProgressTable {
  public:
   static constexpr std::size_t kMostProcesses = 65536;
+  static constexpr std::size_t kMostFiles = 64;  ///< Of one process.
+  static constexpr std::uint64_t kRateNs = 1'000'000'000;
 
   void add(FileRecord file);
-  /// Forgets what was added since end_round(); the base of the rates stays.
+  /// Forgets what was added since end_round(); what is known of the rounds before stays.
   void clear() { now_.clear(); }
-  /// From what was added since end_round() for this process; the rate since the round before. Absent: it reads no large
-  /// file.
+  /// From what was added since end_round() for this process, and the rounds before. Absent: it is not known to read
+  /// any.
   std::optional<Progress> of(std::uint32_t pid, std::uint64_t start_ns) const;
-  /// What was added becomes the base of the next rates; processes without files in it are forgotten.
+  /// What was added is known from now on; processes and files that were not are forgotten.
   void end_round();
 
  private:
-  static bool same_file(const FileRecord& a, const FileRecord& b);
+  struct Position {
+    std::uint64_t time_ns = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct File {
+    FileRecord last;
+    Position base;       ///< From which the rate is reckoned: about kRateNs ago.
+    bool grows = false;  ///< Somebody writes it: its size says nothing of what is left.
+    bool moved = false;  ///< Ever, while it was watched.
+  };
+  using Files = std::vector<File>;
 
-  std::unordered_map<std::uint32_t, FileRecord> now_;
-  std::unordered_map<std::uint32_t, FileRecord> before_;
+  static bool same_file(const FileRecord& a, const FileRecord& b);
+  const File* known(const FileRecord& file) const;
+  File joined(const FileRecord& file) const;
+
+  std::unordered_map<std::uint32_t, std::vector<FileRecord>> now_;  ///< By pid.
+  std::unordered_map<std::uint32_t, Files> before_;
 };
 
 }  // namespace tracer::internal

@@ -14,6 +14,10 @@ namespace {
 
 /// Less is not worth a walk through its page tables.
 constexpr std::uint64_t kLeastSharedBytes = 4u << 20;
+/// Of mapped files: they may be mapped more than once, or by several programs.
+constexpr std::uint64_t kLeastFileBytes = 64u << 20;
+/// About a tenth of a second for one process: how many of its pages are files' matters less than what it holds else.
+constexpr std::uint64_t kMostFileBytesToWalk = std::uint64_t{8} << 30;
 /// About a second for one process, which nothing interrupts.
 constexpr std::uint64_t kMostBytesToWalk = std::uint64_t{100} << 30;
 
@@ -35,7 +39,7 @@ const char* state_name(ThreadState state) {
 }  // namespace
 
 void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process> process,
-                      std::optional<std::uint64_t> attached_ns) {
+                      std::optional<std::uint64_t> attached_ns, const ProcessSums& before) {
   Sampling& sampling = samples_[record.identity.pid];
   ProcessSample& sample = sampling.sample;
   sampling.sums.total = sum_of(sampling.sums.total, record.sum);
@@ -43,6 +47,7 @@ void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process>
   if (record.process_waits.life_ns != 0) sampling.sums.process_waits = record.process_waits;
   sampling.read_before_exec_bytes = record.read_before_exec_bytes;
   sampling.flags = record.flags;
+  sampling.before = before;
   sample.process = std::move(process);
   sample.attached_ns = attached_ns;
   sample.time_ns = record.identity.time_ns;
@@ -87,6 +92,18 @@ void SampleTable::share_out_memory() {
   for (const std::uint32_t pid : pids) forget_memory(pid);
 }
 
+/// Where the share of one can't be read it has all of its files; who has ended by now is reported as that.
+void SampleTable::share_out_files() {
+  if (!read_pss_) return;
+  const auto until = std::chrono::steady_clock::now() + most_time_for_shares_;
+  for (auto& [pid, each] : samples_) {
+    ProcessSample& sample = each.sample;
+    if (sample.pss_bytes || sample.rss_file_bytes.value_or(0) < kLeastFileBytes) continue;
+    if (resident_bytes(sample) > kMostFileBytesToWalk || std::chrono::steady_clock::now() >= until) continue;
+    if (const auto share = read_pss_(pid); share.value_or(0) != 0) sample.pss_bytes = share;
+  }
+}
+
 /// True: in the meantime none ended, and the share of the one that was read first is still the same.
 bool SampleTable::read_shares(Pids& pids, std::chrono::steady_clock::time_point until) {
   const auto in_time = [&](std::uint32_t pid) {
@@ -123,8 +140,11 @@ std::vector<ProcessSample> SampleTable::take() {
   std::vector<ProcessSample> samples;
   samples.reserve(samples_.size());
   share_out_memory();
+  share_out_files();
   for (auto& [pid, each] : samples_) {
-    each.sample.account = living_account(each.sums, each.read_before_exec_bytes, each.flags);
+    const std::uint64_t read_before_exec_bytes =
+        each.read_before_exec_bytes - std::min(each.read_before_exec_bytes, each.before.total.read_bytes);
+    each.sample.account = living_account(difference(each.sums, each.before), read_before_exec_bytes, each.flags);
     each.sample.progress = progress_.of(pid, each.sample.process->start_ns);
     samples.push_back(std::move(each.sample));
   }

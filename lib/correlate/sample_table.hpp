@@ -31,8 +31,9 @@ class SampleTable {
   explicit SampleTable(ReadPss read_pss, std::chrono::milliseconds most_time_for_shares = kMostTimeForShares)
       : read_pss_(std::move(read_pss)), most_time_for_shares_(most_time_for_shares) {}
 
-  void add(const ThreadRecord& record, std::shared_ptr<const Process> process,
-           std::optional<std::uint64_t> attached_ns);
+  /// `before`: what of its sums is not its own.
+  void add(const ThreadRecord& record, std::shared_ptr<const Process> process, std::optional<std::uint64_t> attached_ns,
+           const ProcessSums& before = {});
   void add(FileRecord record) { progress_.add(std::move(record)); }
   /// It has ended meanwhile.
   void drop(std::uint32_t pid) { samples_.erase(pid); }
@@ -49,6 +50,7 @@ class SampleTable {
   struct Sampling {
     ProcessSample sample;
     ProcessSums sums;
+    ProcessSums before;
     std::uint64_t read_before_exec_bytes = 0;
     RecordFlags flags;
     bool borrows_memory() const noexcept { return flags.borrows_memory; }
@@ -59,6 +61,7 @@ class SampleTable {
 
   Pids sharing() const;
   void share_out_memory();
+  void share_out_files();
   bool read_shares(Pids& pids, std::chrono::steady_clock::time_point until);
   void forget_memory(std::uint32_t pid);
 

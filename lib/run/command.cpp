@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/held_commands.hpp"
 #include "base/proc_stat.hpp"
 #include "base/reached.hpp"
 #include "base/unique_fd.hpp"
@@ -268,11 +269,13 @@ Command::Command(CommandOptions options) {
     run_child(plan, theirs.get());
   }
   if (pid_ < 0) throw Error({ErrorCode::kInternal, errno, "can't fork", {}, {}});
+  internal::note_held_command(pid_);
   channel_ = ours.release();
 }
 
 Command::~Command() {
   if (channel_ < 0) return;
+  internal::forget_held_command(pid_);
   // Other children that were forked meanwhile may hold the descriptor, too.
   ::shutdown(channel_, SHUT_RDWR);
   ::close(channel_);
@@ -282,6 +285,7 @@ Command::~Command() {
 void Command::release() {
   if (start_error_ != 0) refuse_start(name_, std::exchange(start_error_, 0));
   if (channel_ < 0) return;
+  internal::forget_held_command(pid_);
   const UniqueFd channel(std::exchange(channel_, -1));
   const char go = 1;
   ::send(channel.get(), &go, sizeof go, MSG_NOSIGNAL);

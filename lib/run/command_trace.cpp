@@ -12,7 +12,8 @@ bool CommandTrace::saw(const Event& event) {
     if (began_ || exec->process->pid != pid_) return true;
     began_ = true;
     argv_ = exec->process->program->argv.value_or(argv_);
-    return false;
+    // Of a command that a session has followed while it was held, nothing ends here.
+    return !exec->ended.start_ns;
   }
   if (const auto* exit = event.get_if<ProcessExit>())
     if (exit->process->pid == pid_) ended_ = true;

@@ -50,10 +50,16 @@ bool Housekeeper::active(Family family) const {
 }
 
 void Housekeeper::take_snapshot(Clock::time_point now) {
-  if (!snapshots_wanted_ || !snapshot_clock_.due(now)) return;
-  const CpuMeter meter(snapshots_cpu_ns_);
-  snapshot(Correlator::Folding::kOfMany);
-  snapshot_clock_.took(now, Clock::now());
+  if (!snapshots_wanted_) return;
+  if (pipeline_.take_begun()) snapshot_clock_.moves(now);
+  if (!snapshot_clock_.due(now)) return;
+  const std::uint64_t before_ns = snapshots_cpu_ns_.value();
+  {
+    const CpuMeter meter(snapshots_cpu_ns_);
+    snapshot(Correlator::Folding::kOfMany);
+  }
+  const std::chrono::nanoseconds cpu(snapshots_cpu_ns_.value() - before_ns);
+  snapshot_clock_.took(now, Clock::now(), cpu, pipeline_.memory_moves());
 }
 
 void Housekeeper::snapshot(Correlator::Folding folding) {

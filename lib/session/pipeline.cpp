@@ -75,6 +75,7 @@ void Pipeline::expire_announcements() {
 
 void Pipeline::record(Record&& record) {
   const bool ended = std::holds_alternative<ExitRecord>(record);
+  begun_ = begun_ || std::holds_alternative<StartRecord>(record) || std::holds_alternative<ExecRecord>(record);
   const auto before = static_cast<std::ptrdiff_t>(batch_.size());
   try {
     take_announced();

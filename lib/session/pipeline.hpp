@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -53,6 +54,10 @@ class Pipeline final : public Feed {
   /// No label lives longer than the session.
   void end_labels();
   void stop_ledgers() { correlator_.stop_ledgers(); }
+  /// See Correlator::memory_moves().
+  bool memory_moves() const noexcept { return correlator_.memory_moves(); }
+  /// Whether a process or a program has begun since the last call.
+  bool take_begun() noexcept { return std::exchange(begun_, false); }
 
   bool has_batch() const noexcept { return !batch_.empty(); }
   /// The events since the last call, in their order; `room` is what an earlier call gave, to be filled again.
@@ -90,6 +95,7 @@ class Pipeline final : public Feed {
   std::vector<Event> batch_;
   Snapshot snapshot_ = Snapshot::kNone;
   Correlator::Folding folding_ = Correlator::Folding::kNone;
+  bool begun_ = false;
   Counter exits_;
   Counter out_of_memory_;
 };

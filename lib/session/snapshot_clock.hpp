@@ -1,33 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace tracer::internal {
 
-/// When the next snapshot is due. What one costs depends on how many processes live: after a dear one the next waits
-/// longer.
+/// When the next snapshot is due: at the latest after the interval. While memory moves, up to five times as often, so
+/// that what is held for a short time is seen; less and less when nothing moves any more. What a snapshot costs depends
+/// on how many processes live: after an expensive one the next waits longer.
 class SnapshotClock {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr int kLeastRestPerCost = 60;
+  static constexpr int kLeastRestPerCpuOfEarly = 80;
+  static constexpr int kEarlyPerInterval = 5;
+  /// The reader comes by as often.
+  static constexpr Clock::duration kLeastEarly = std::chrono::milliseconds(100);
 
-  explicit SnapshotClock(Clock::duration interval) : interval_(interval) {}
+  explicit SnapshotClock(Clock::duration interval)
+      : interval_(interval),
+        early_(std::clamp(interval / kEarlyPerInterval, std::min(interval, kLeastEarly), interval)) {}
 
   void start(Clock::time_point now) { next_ = now + interval_; }
   /// The reader comes by at a period of its own: a little early is better than a whole period late.
-  bool due(Clock::time_point now) const { return now >= rest_until_ && now + interval_ / 5 >= next_; }
-  void took(Clock::time_point begin, Clock::time_point end) {
-    next_ += interval_;
-    // Those that were missed are not made up for.
-    if (next_ < begin + interval_ / 2) next_ = begin + interval_;
+  bool due(Clock::time_point now) const {
+    return (now >= rest_until_ && now + interval_ / 5 >= next_) ||
+           (now >= early_rest_until_ && now + early_ / 5 >= next_early_);
+  }
+  /// `cpu`: what it cost, which is less than the time that it took where others want the CPU, too. `moved`: memory
+  /// moved since the snapshot before.
+  void took(Clock::time_point begin, Clock::time_point end, Clock::duration cpu, bool moved) {
+    // An early one does not put off the one that is due anyway.
+    if (begin + interval_ / 5 >= next_) {
+      next_ += interval_;
+      // Those that were missed are not made up for.
+      if (next_ < begin + interval_ / 2) next_ = begin + interval_;
+    }
     rest_until_ = end + kLeastRestPerCost * (end - begin);
+    early_rest_until_ = end + kLeastRestPerCpuOfEarly * cpu;
+    pause_ = moved ? early_ : std::min(interval_, pause_ + pause_ / 2);
+    next_early_ = pause_ == interval_ ? Clock::time_point::max() : begin + pause_;
+  }
+  /// Something has begun.
+  void moves(Clock::time_point now) {
+    pause_ = early_;
+    next_early_ = std::min(next_early_, now + early_);
   }
 
  private:
   Clock::duration interval_;
+  Clock::duration early_;
+  Clock::duration pause_ = interval_;  ///< Until the next early one.
   Clock::time_point next_{};
+  Clock::time_point next_early_ = Clock::time_point::max();
   Clock::time_point rest_until_{};
+  Clock::time_point early_rest_until_{};
 };
 
 }  // namespace tracer::internal

@@ -145,7 +145,8 @@ struct CgroupMemoryRecord {
   std::optional<std::uint64_t> foreign;    ///< Of these, not tracked.
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> peak_bytes;
-  std::optional<std::uint64_t> file_bytes;
+  std::optional<std::uint64_t> file_bytes;   ///< Without shared memory.
+  std::optional<std::uint64_t> shmem_bytes;  ///< With files on tmpfs.
   std::optional<std::uint64_t> kernel_bytes;
   std::optional<std::uint64_t> throttled_ns;
 };

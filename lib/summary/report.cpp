@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "summary/moved_bytes.hpp"
 #include "summary/time_shares.hpp"
 
 namespace tracer {
@@ -18,53 +19,66 @@ std::optional<Figure> at_least(std::uint64_t missing, std::uint64_t sum) {
   return Figure{sum, Bound::kAtLeast};
 }
 
-enum class Peak { kOfLargestProcess, kOfAllAtOnce };
-
-std::optional<Figure> peak_of(const SummaryRow& row, Peak kind) {
-  const std::optional<std::uint64_t>& peak = row.task_peak_bytes ? row.task_peak_bytes : row.peak_rss_bytes;
-  if (!peak) return std::nullopt;
-  const bool whole = kind == Peak::kOfAllAtOnce
-                         ? row.task_peak_bytes && row.unknown_snapshots == 0 && !row.task_peak_is_floor
-                         : row.unknown_peaks == 0;
-  return at_least(whole ? 0 : 1, *peak);
+std::optional<Figure> peak_of(const SummaryRow& row) {
+  if (!row.task_peak_bytes) return std::nullopt;
+  return at_least(row.task_peak_is_floor ? 1 : 0, *row.task_peak_bytes);
 }
 
 std::optional<Figure> read_of(const SummaryRow& row) {
-  if (row.unbounded_reads != 0) return at_least(row.unbounded_reads, row.read_bytes);
+  const bool more_fetched = row.read_at_least_bytes > row.read_bytes;
+  if (row.unbounded_reads != 0 || more_fetched) return at_least(1, std::max(row.read_bytes, row.read_at_least_bytes));
   if (row.unknown_reads != 0) return Figure{row.read_at_most_bytes, Bound::kAtMost};
   return Figure{row.read_bytes, Bound::kExact};
 }
 
-ReportRow row_of(const SummaryRow& sums, Peak peak) {
+std::optional<Figure> written_of(const SummaryRow& row) {
+  const bool more_dirtied = row.written_at_least_bytes > row.written_bytes;
+  return at_least(row.unknown_writes + (more_dirtied ? 1 : 0), std::max(row.written_bytes, row.written_at_least_bytes));
+}
+
+ReportRow row_of(const SummaryRow& sums) {
   ReportRow row;
   row.name = sums.name;
   row.task = sums.task;
   row.processes = sums.processes;
+  row.living = sums.living;
   row.failed = {sums.failed, Bound::kExact};
   row.wall_ns = sums.wall_ns;
+  row.lives_ns = sums.lives_ns;
   row.cpu_ns = at_least(sums.unknown_cpus, sums.cpu_ns);
   if (row.cpu_ns && row.wall_ns != 0)
     row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
   if (sums.ledger && sums.process_ledger && sums.process_ledger->running_ns != 0)
     row.concurrency = static_cast<double>(sums.ledger->cpu_ns) / static_cast<double>(sums.process_ledger->running_ns);
-  row.peak_bytes = peak_of(sums, peak);
+  row.peak_bytes = peak_of(sums);
+  if (row.peak_bytes && row.peak_bytes->bound == Bound::kAtLeast) row.peak_at_most_bytes = sums.task_peak_at_most_bytes;
   row.read_bytes = read_of(sums);
-  row.written_bytes = at_least(sums.unknown_writes, sums.written_bytes);
+  row.written_bytes = written_of(sums);
   row.time = time_shares(sums.process_ledger, sums.ledger);
   row.requested = sums.requested;
   return row;
 }
 
-std::vector<ReportRow> rows_of(const std::vector<SummaryRow>& sums, Peak peak) {
+/// What no process has executed are copies of others for the moment before their exec.
+bool is_mere_copy(const SummaryRow& row) { return row.processes == 0; }
+
+std::vector<ReportRow> rows_of(const std::vector<SummaryRow>& sums) {
   std::vector<ReportRow> rows;
-  for (const SummaryRow& each : sums) rows.push_back(row_of(each, peak));
+  for (const SummaryRow& each : sums) rows.push_back(row_of(each));
+  return rows;
+}
+
+std::vector<ReportRow> tools_of(const std::vector<SummaryRow>& sums) {
+  std::vector<ReportRow> rows;
+  for (const SummaryRow& each : sums)
+    if (!is_mere_copy(each)) rows.push_back(row_of(each));
   return rows;
 }
 
 ReportNode node_of(const SummaryNode& sums) {
-  const bool is_tool = sums.level >= SummaryLevel::kTool;
-  ReportNode node{sums.level, row_of(sums.row, is_tool ? Peak::kOfLargestProcess : Peak::kOfAllAtOnce), {}};
-  for (const SummaryNode& each : sums.below) node.below.push_back(node_of(each));
+  ReportNode node{sums.level, row_of(sums.row), {}};
+  for (const SummaryNode& each : sums.below)
+    if (each.level < SummaryLevel::kTool || !is_mere_copy(each.row)) node.below.push_back(node_of(each));
   return node;
 }
 
@@ -93,7 +107,7 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
 }
 
 /// What processes read and wrote, as the kernel added it up.
-void set_io(SummaryRow& row, const std::vector<ContextTotals>& contexts) {
+void set_io(SummaryRow& row, const std::vector<ContextTotals>& contexts, const std::vector<ProcessSample>& living) {
   const bool known = std::all_of(contexts.begin(), contexts.end(),
                                  [](const ContextTotals& each) { return each.account.written_bytes.has_value(); });
   if (!known) {
@@ -101,15 +115,19 @@ void set_io(SummaryRow& row, const std::vector<ContextTotals>& contexts) {
     row.unknown_writes = std::max<std::uint64_t>(row.unknown_writes, 1);
     return;
   }
-  row.read_bytes = row.read_at_most_bytes = row.unknown_reads = row.unbounded_reads = 0;
-  row.written_bytes = row.unknown_writes = 0;
-  for (const ContextTotals& totals : contexts) {
-    const Account& account = totals.account;
+  row.read_bytes = row.read_at_least_bytes = row.read_at_most_bytes = row.unknown_reads = row.unbounded_reads = 0;
+  row.written_bytes = row.written_at_least_bytes = row.unknown_writes = 0;
+  const auto add = [&row](const Account& account) {
+    row.read_at_least_bytes += internal::read_at_least(account);
+    row.written_at_least_bytes += internal::written_at_least(account);
     row.read_bytes += account.read_bytes.value_or(0);
     row.read_at_most_bytes += account.read_bytes.value_or(account.read_at_most_bytes.value_or(0));
-    if (!account.read_bytes) ++row.unknown_reads;
-    row.written_bytes += *account.written_bytes;
-  }
+    if (!account.read_bytes) ++(account.read_at_most_bytes ? row.unknown_reads : row.unbounded_reads);
+    row.written_bytes += account.written_bytes.value_or(0);
+    if (!account.written_bytes) ++row.unknown_writes;
+  };
+  for (const ContextTotals& totals : contexts) add(totals.account);
+  for (const ProcessSample& sample : living) add(sample.account);
 }
 
 /// The kernel counts statuses; only the events tell which of them are answers, excused, or the engine's own.
@@ -122,11 +140,13 @@ Figure failed_of(std::uint64_t kernel_failed, const SummaryRow& seen) {
 /// Sums that no lost event can change.
 ReportRow total_of(const Summary& summary, const SessionFigures& session, bool complete) {
   SummaryRow sums = summary.total();
-  if (session.totals.empty()) return row_of(sums, Peak::kOfAllAtOnce);
+  if (session.totals.empty()) return row_of(sums);
   const SummaryRow seen = sums;
+  const std::vector<ProcessSample> living = summary.survivors();
   std::uint64_t cpu_ns = 0;
   std::uint64_t kernel_failed = 0;
-  sums.processes = 0;
+  for (const ProcessSample& sample : living) cpu_ns += sample.account.cpu_ns.value_or(0);
+  sums.processes = sums.living;
   for (const ContextTotals& totals : session.totals) {
     sums.processes += totals.ended;
     kernel_failed += totals.failed;
@@ -135,13 +155,36 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, bool c
   if (!complete || session.lived_before) sums.wall_ns = std::max(sums.wall_ns, session.elapsed_ns);
   if (!complete || sums.unknown_cpus != 0) {
     sums.cpu_ns = cpu_ns;
-    sums.unknown_cpus = 0;
+    const auto unknown = [](const ProcessSample& sample) { return !sample.account.cpu_ns; };
+    sums.unknown_cpus = static_cast<std::uint64_t>(std::count_if(living.begin(), living.end(), unknown));
   }
   // What exec itself has read is known better of each program than of all processes together.
-  if (!complete) set_io(sums, session.totals);
-  ReportRow row = row_of(sums, Peak::kOfAllAtOnce);
+  if (!complete) set_io(sums, session.totals, living);
+  ReportRow row = row_of(sums);
   row.failed = failed_of(kernel_failed, seen);
   return row;
+}
+
+/// Where the last samples are of some time before the end, what lives has done more by now.
+void mark_living(ReportRow& row) {
+  if (row.living == 0) return;
+  for (std::optional<Figure>* figure : {&row.cpu_ns, &row.read_bytes, &row.written_bytes}) {
+    if (!*figure) continue;
+    if ((*figure)->bound == Bound::kAtMost) {
+      figure->reset();
+    } else {
+      (*figure)->bound = Bound::kAtLeast;
+    }
+  }
+  if (!row.cpu_ns) row.cpu_utilization.reset();
+}
+
+void mark_living(std::vector<ReportRow>& rows) {
+  for (ReportRow& row : rows) mark_living(row);
+}
+
+void mark_living(std::vector<ReportNode>& nodes) {
+  for (ReportNode& node : nodes) mark_living(node.row), mark_living(node.below);
 }
 
 ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
@@ -160,15 +203,34 @@ ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
 
 }  // namespace
 
+std::optional<Figure> bytes_read(const Account& account) {
+  const std::uint64_t at_least = internal::read_at_least(account);
+  if (account.read_bytes && at_least <= *account.read_bytes) return Figure{*account.read_bytes, Bound::kExact};
+  if (at_least != 0) return Figure{at_least, Bound::kAtLeast};
+  if (account.read_at_most_bytes) return Figure{*account.read_at_most_bytes, Bound::kAtMost};
+  return std::nullopt;
+}
+
+std::optional<Figure> bytes_written(const Account& account) {
+  const std::uint64_t at_least = internal::written_at_least(account);
+  if (account.written_bytes && at_least <= *account.written_bytes) return Figure{*account.written_bytes, Bound::kExact};
+  return at_least == 0 ? std::nullopt : std::optional(Figure{at_least, Bound::kAtLeast});
+}
+
 Report make_report(const Summary& summary, const SessionFigures& session) {
   Report report;
   report.completeness = completeness_of(summary, session);
-  report.tools = rows_of(summary.by_tool(), Peak::kOfLargestProcess);
-  report.steps = rows_of(summary.by_step(), Peak::kOfAllAtOnce);
-  report.tasks = rows_of(summary.by_task(), Peak::kOfAllAtOnce);
+  report.tools = tools_of(summary.by_tool());
+  report.steps = rows_of(summary.by_step());
+  report.tasks = rows_of(summary.by_task());
   for (const SummaryNode& node : summary.tree()) report.tree.push_back(node_of(node));
-  report.processes = rows_of(summary.largest_processes(), Peak::kOfLargestProcess);
+  report.processes = rows_of(summary.largest_processes());
   report.total = total_of(summary, session, report.completeness.complete);
+  if (!summary.end()) {
+    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.processes}) mark_living(*rows);
+    mark_living(report.tree);
+    mark_living(report.total);
+  }
   report.answers = summary.total().answers;
   report.failures = summary.failures();
   report.failures_seen = summary.failed();

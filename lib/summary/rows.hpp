@@ -10,7 +10,9 @@
 
 #include "base/sums.hpp"
 #include "context/failure_chains.hpp"
+#include "context/group_memory.hpp"
 #include "correlate/account.hpp"
+#include "summary/moved_bytes.hpp"
 
 namespace tracer::internal {
 
@@ -18,8 +20,15 @@ inline constexpr const char* kNoTool = "(unknown)";
 inline constexpr const char* kOthers = "(others)";
 inline constexpr const char* kOtherTasks = "(other tasks)";
 
+/// A row, and what its processes hold together.
+struct RowSums {
+  SummaryRow row = {};
+  GroupMemory memory = {};
+};
+
 inline void add_reads(SummaryRow& row, const Account& account) {
   row.read_bytes += account.read_bytes.value_or(0);
+  row.read_at_least_bytes += read_at_least(account);
   const std::optional<std::uint64_t> bound = account.read_bytes ? account.read_bytes : account.read_at_most_bytes;
   row.read_at_most_bytes += bound.value_or(0);
   if (!bound) {
@@ -29,12 +38,13 @@ inline void add_reads(SummaryRow& row, const Account& account) {
   }
 }
 
-inline void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
+inline void add_figures_of(SummaryRow& row, const ProgramAccount& program) {
   const Account& account = program.account;
   row.cpu_ns += account.cpu_ns.value_or(0);
   if (!account.cpu_ns) ++row.unknown_cpus;
   add_reads(row, account);
   row.written_bytes += account.written_bytes.value_or(0);
+  row.written_at_least_bytes += written_at_least(account);
   if (!account.written_bytes) ++row.unknown_writes;
   const auto add_ledger = [](auto& sum, const auto& more) {
     if (!more) return;
@@ -43,30 +53,31 @@ inline void add_to(SummaryRow& row, const ProgramAccount& program, bool peak_mat
   };
   add_ledger(row.ledger, account.ledger);
   add_ledger(row.process_ledger, account.process_ledger);
-  if (account.peak_rss_bytes) {
-    row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *account.peak_rss_bytes);
-  } else if (peak_matters) {
-    ++row.unknown_peaks;
-  }
   if (!program.start_ns || !program.end_ns) return;
   if (row.first_start_ns == 0 || *program.start_ns < row.first_start_ns) row.first_start_ns = *program.start_ns;
   row.last_end_ns = std::max(row.last_end_ns, *program.end_ns);
+  row.lives_ns += *program.end_ns - std::min(*program.start_ns, *program.end_ns);
 }
 
-/// Of a row that spans time: from its first start to its last end.
-inline SummaryRow spanned(SummaryRow row) {
-  row.wall_ns = row.last_end_ns - std::min(row.first_start_ns, row.last_end_ns);
-  return row;
+/// One that has ended.
+inline void add_to(RowSums& sums, const ProgramAccount& program, bool peak_matters) {
+  add_figures_of(sums.row, program);
+  sums.memory.ended(program, peak_matters);
+  if (program.account.peak_rss_bytes) {
+    sums.row.peak_rss_bytes = std::max(sums.row.peak_rss_bytes.value_or(0), *program.account.peak_rss_bytes);
+  } else if (peak_matters) {
+    ++sums.row.unknown_peaks;
+  }
 }
 
-/// Of a tool: its programs' durations are added up.
-inline void add_with_wall(SummaryRow& row, const ProgramAccount& program, bool peak_matters) {
-  add_to(row, program, peak_matters);
-  if (program.start_ns && program.end_ns && *program.end_ns > *program.start_ns)
-    row.wall_ns += *program.end_ns - *program.start_ns;
+/// One that lives, up to its last sample.
+inline void add_living(RowSums& sums, const ProgramAccount& program) {
+  add_figures_of(sums.row, program);
+  sums.memory.peak_unknown();
+  ++sums.row.unknown_peaks;
 }
 
-inline void count_process(SummaryRow& row, const ProcessExit& exit) {
+inline void count_end(SummaryRow& row, const ProcessExit& exit) {
   ++row.processes;
   if (exit.failed()) ++(exit.process->context->engine_own ? row.engine_failures : row.excused);
   if (exit.status_is_answer) ++row.answers;
@@ -76,6 +87,40 @@ inline void count_process(SummaryRow& row, const ProcessExit& exit) {
 inline void count_failure(SummaryRow& row, const FailureOrigin& failure) {
   ++row.failed;
   --(failure.status_is_answer ? row.answers : row.excused);
+}
+
+inline void count_living(SummaryRow& row, std::uint64_t processes = 1) {
+  row.processes += processes;
+  row.living += processes;
+}
+
+inline void set_peak(SummaryRow& row, const PeakBounds& peak) {
+  row.unknown_snapshots = peak.unknown_snapshots;
+  row.task_peak_at_most_bytes = peak.at_most_bytes;
+  row.task_peak_is_floor = !peak.exact();
+  if (peak.at_least_bytes != 0) row.task_peak_bytes = peak.at_least_bytes;
+}
+
+inline PeakBounds peak_of(const SummaryRow& row) {
+  return {row.task_peak_bytes.value_or(0), row.task_peak_at_most_bytes, row.unknown_snapshots};
+}
+
+/// Of several groups the larger one, by each bound.
+inline PeakBounds larger_of(const PeakBounds& a, const PeakBounds& b) {
+  PeakBounds larger{std::max(a.at_least_bytes, b.at_least_bytes), std::nullopt,
+                    std::max(a.unknown_snapshots, b.unknown_snapshots)};
+  if (a.at_most_bytes && b.at_most_bytes) larger.at_most_bytes = std::max(*a.at_most_bytes, *b.at_most_bytes);
+  return larger;
+}
+
+/// As it is shown. `whole`: nothing is missing that was in it, so that upper bounds hold.
+inline SummaryRow shown(const RowSums& sums, bool whole) {
+  SummaryRow row = sums.row;
+  row.wall_ns = row.last_end_ns - std::min(row.first_start_ns, row.last_end_ns);
+  PeakBounds peak = sums.memory.peak();
+  if (!whole) peak.at_most_bytes.reset();
+  set_peak(row, peak);
+  return row;
 }
 
 }  // namespace tracer::internal

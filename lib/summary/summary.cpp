@@ -4,48 +4,29 @@
 #include <algorithm>
 #include <utility>
 
-#include <tracer/families.hpp>
-
 #include "base/sums.hpp"
-#include "correlate/account.hpp"
 #include "context/failure_chains.hpp"
 #include "summary/cgroup_peaks.hpp"
 #include "summary/failures.hpp"
-#include "summary/identities.hpp"
-#include "summary/memory_rounds.hpp"
 #include "summary/pipe_graph.hpp"
-#include "summary/rows.hpp"
-#include "summary/task_tree.hpp"
+#include "summary/sums.hpp"
 
 namespace tracer {
 namespace {
 
 bool all_ended(const SessionEnd& end) { return end.processes_started == end.processes_ended; }
 
-/// In order of their first start; `describe` says what else belongs into the row of a key.
-template <class Key, class Describe>
-std::vector<SummaryRow> rows_by_start(const std::map<Key, SummaryRow>& sums, Describe describe) {
-  std::vector<SummaryRow> rows;
-  for (const auto& [key, row] : sums) {
-    rows.push_back(internal::spanned(row));
-    describe(rows.back(), key);
-  }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.first_start_ns < b.first_start_ns; });
-  return rows;
-}
+/// Of those whose ended programs are remembered.
+constexpr std::size_t kMostLived = 65536;
 
 }  // namespace
 
 class Summary::Impl {
  public:
   void add(const Event& event);
-  std::vector<SummaryRow> by_tool() const;
-  std::vector<SummaryRow> by_step() const;
-  std::vector<SummaryRow> by_task() const;
-  std::vector<SummaryNode> tree() const;
-  std::vector<SummaryRow> largest_processes() const;
-  SummaryRow total() const;
+  const internal::Sums& now() const;
+  /// Nothing is missing of what has happened, so that upper bounds hold.
+  bool whole() const { return end && losses.empty(); }
   std::vector<ProcessSample> survivors() const;
 
   internal::PipeGraph pipes;
@@ -57,110 +38,65 @@ class Summary::Impl {
   std::optional<SessionEnd> end;
 
  private:
-  template <class Visit>
-  void for_each_whole(const std::shared_ptr<const Context>& context, Visit visit);
-  void add_program(const Process& process, const ProgramAccount& program, bool peak_matters);
+  using Identity = std::pair<std::uint32_t, std::uint64_t>;
+  /// What a process that lives has done in programs that it has ended.
+  struct Lived {
+    Account ended;
+    std::uint64_t program_start_ns = 0;
+    std::optional<std::uint64_t> begin_ns;  ///< Of a command that was held until then.
+  };
+
+  void add_exec(const ProcessExec& exec);
   void add_exit(const ProcessExit& exit);
   void decide(const internal::FailureOrigin& failure, internal::Verdict verdict);
-  void add_failure(const internal::FailureOrigin& failure);
   void begin_snapshot(std::uint64_t time_ns);
-  void set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const;
-  bool snapshots_were_taken() const;
-  void add_to_largest(const ProcessExit& exit);
-  SummaryRow& tool_row(const std::string& name);
+  void end_round();
+  ProgramAccount living_program(const ProcessSample& sample) const;
+  std::uint64_t begin_of(const Process& process) const;
 
-  std::map<std::string, SummaryRow> tools_;
-  std::map<std::string, SummaryRow> steps_;
-  std::map<Context, SummaryRow> tasks_;
-  SummaryRow total_;
-  internal::TaskTree tree_;
-  struct OneProcess {
-    std::uint32_t pid;
-    std::uint64_t start_ns;
-    SummaryRow row;
-  };
-  std::multimap<std::uint64_t, OneProcess> largest_;  ///< By CPU time.
   internal::FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
-  internal::Identities identities_;
+  internal::Sums sums_;
+  mutable std::optional<internal::Sums> with_living_;  ///< Made when it is asked for.
+  std::map<Identity, Lived> lived_;
   std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
+  std::vector<ToolSample> living_folded_;          ///< Likewise.
   std::uint64_t snapshot_ns_ = 0;
-  internal::MemoryRounds memory_;
+  std::vector<internal::GroupMemory*> in_snapshot_;  ///< In sums_.
 };
 
-/// The total, and the rows by step and task that these labels belong to.
-template <class Visit>
-void Summary::Impl::for_each_whole(const std::shared_ptr<const Context>& context, Visit visit) {
-  visit(total_);
-  const Context& identity = identities_.of(context);
-  if (identity.step) visit(steps_[*identity.step]);
-  if (identity != Context{}) visit(tasks_[identity]);
+void Summary::Impl::add_exec(const ProcessExec& exec) {
+  const Process& process = *exec.process;
+  if (!process.context->engine_own) pipes.saw(process);
+  sums_.ended(exec);
+  const Identity identity{process.pid, process.start_ns};
+  if (lived_.size() >= kMostLived && !lived_.contains(identity)) return;
+  Lived& lived = lived_[identity];
+  internal::add_figures(lived.ended, exec.ended.account, internal::Unknown::kIsPassed);
+  lived.program_start_ns = exec.time_ns;
+  if (!exec.ended.start_ns) lived.begin_ns = exec.time_ns;
 }
 
-SummaryRow& Summary::Impl::tool_row(const std::string& name) {
-  const bool fits = tools_.size() < kMostTools || tools_.contains(name);
-  return tools_[fits ? name : internal::kOthers];
-}
-
-void Summary::Impl::add_to_largest(const ProcessExit& exit) {
-  const std::uint64_t cpu_ns = exit.account.cpu_ns.value_or(0);
-  if (largest_.size() >= kMostProcesses && cpu_ns <= largest_.begin()->first) return;
-  SummaryRow row;
-  row.name = exit.process->program->tool.value_or(internal::kNoTool);
-  row.task = identities_.of(exit.process->context);
-  internal::add_with_wall(row, {exit.start_ns, exit.end_ns, exit.process->program, exit.account}, true);
-  internal::count_process(row, exit);
-  largest_.emplace(cpu_ns, OneProcess{exit.process->pid, exit.start_ns, std::move(row)});
-  if (largest_.size() > kMostProcesses) largest_.erase(largest_.begin());
-}
-
-std::vector<SummaryRow> Summary::Impl::largest_processes() const {
-  std::vector<SummaryRow> rows;
-  for (auto each = largest_.rbegin(); each != largest_.rend(); ++each) rows.push_back(each->second.row);
-  return rows;
-}
-
-std::vector<SummaryNode> Summary::Impl::tree() const {
-  return tree_.nodes([this](SummaryNode& node) {
-    const Context& identity = node.row.task;
-    const bool is_run = node.level == SummaryLevel::kRun;
-    set_task_peak(node.row, is_run ? memory_.peak_of_run(identity) : memory_.peak_of_task(identity));
-  });
-}
-
-void Summary::Impl::add_program(const Process& process, const ProgramAccount& program, bool peak_matters) {
-  internal::add_with_wall(tool_row(internal::counted_as(*process.context, program)), program, peak_matters);
-  for_each_whole(process.context, [&](SummaryRow& row) { internal::add_to(row, program, peak_matters); });
-  tree_.add(identities_.of(process.context), process, program, peak_matters);
+std::uint64_t Summary::Impl::begin_of(const Process& process) const {
+  const auto lived = lived_.find({process.pid, process.start_ns});
+  return lived == lived_.end() ? process.start_ns : lived->second.begin_ns.value_or(process.start_ns);
 }
 
 void Summary::Impl::add_exit(const ProcessExit& exit) {
   ++exits;
   living_.erase(exit.process->pid);
-  if (!exit.process->context->engine_own) pipes.ended(exit);
-  add_program(*exit.process, exit.program, true);
+  lived_.erase({exit.process->pid, exit.process->start_ns});
   const bool own = exit.process->context->engine_own;
-  const auto count = [&](SummaryRow& row) { internal::count_process(row, exit); };
-  count(tool_row(internal::counted_as(*exit.process->context, exit.program)));
-  for_each_whole(exit.process->context, count);
-  tree_.count(identities_.of(exit.process->context), exit);
-  add_to_largest(exit);
+  if (!own) pipes.ended(exit);
+  sums_.ended(exit);
   chains_.ended(exit, own);
-}
-
-void Summary::Impl::add_failure(const internal::FailureOrigin& failure) {
-  const Process& process = *failure.process;
-  const auto count = [&](SummaryRow& row) { internal::count_failure(row, failure); };
-  count(tool_row(process.program->tool.value_or(internal::kNoTool)));
-  for_each_whole(process.context, count);
-  tree_.count(identities_.of(process.context), failure);
-  for (auto& [cpu_ns, one] : largest_)
-    if (one.pid == process.pid && one.start_ns == process.start_ns) count(one.row);
-  failures.add(failure);
 }
 
 void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Verdict verdict) {
   switch (verdict) {
-    case internal::Verdict::kFailed: add_failure(failure); break;
+    case internal::Verdict::kFailed:
+      sums_.failed(failure);
+      failures.add(failure);
+      break;
     case internal::Verdict::kPassedOn:
     case internal::Verdict::kIgnored: failures.resolve(failure, verdict); break;
     case internal::Verdict::kReaderHadEnough: ++excused.reader_had_enough; break;
@@ -169,47 +105,83 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
 }
 
 void Summary::Impl::add(const Event& event) {
+  with_living_.reset();
   if (const auto* start = event.get_if<ProcessStart>()) {
     chains_.saw(start->process);
   } else if (const auto* exec = event.get_if<ProcessExec>()) {
     chains_.saw(exec->process);
-    if (!exec->process->context->engine_own) pipes.saw(*exec->process);
-    // Nobody asks for the peak of a mere copy of the parent, before its first exec.
-    add_program(*exec->process, exec->ended, exec->ended.start_ns != exec->process->start_ns);
+    add_exec(*exec);
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
     add_exit(*exit);
   } else if (const auto* sample = event.get_if<ProcessSample>()) {
     begin_snapshot(sample->time_ns);
     living_.insert_or_assign(sample->process->pid, *sample);
-    memory_.add(*sample, identities_.of(sample->process->context));
+    sums_.holds(*sample, in_snapshot_);
   } else if (const auto* folded = event.get_if<ToolSample>()) {
     begin_snapshot(folded->time_ns);
-    memory_.add(*folded, identities_.of(folded->context));
+    living_folded_.push_back(*folded);
+    sums_.hold(*folded, in_snapshot_);
   } else if (const auto* run = event.get_if<RunStart>()) {
     chains_.leads(run->pid, run->start_ns);
   } else if (const auto* task = event.get_if<TaskStart>()) {
     chains_.leads(task->pid, task->start_ns);
-    tree_.request(identities_.of(task->context), task->context, task->requested);
+    sums_.request(task->context, task->requested);
   } else if (const auto* finish = event.get_if<TaskFinish>()) {
-    tree_.request(identities_.of(finish->context), finish->context, finish->requested);
+    sums_.request(finish->context, finish->requested);
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
     cgroups.add(*cgroup);
-  } else if (const auto* whole = event.get_if<SnapshotEnd>()) {
-    begin_snapshot(whole->time_ns);
+  } else if (const auto* snapshot = event.get_if<SnapshotEnd>()) {
+    begin_snapshot(snapshot->time_ns);
+    end_round();
   } else if (const auto* loss = event.get_if<Loss>()) {
     losses[loss->cause] += loss->count;
   } else if (const auto* last = event.get_if<SessionEnd>()) {
     end = *last;
     chains_.finish(last->time_ns);
-    if (all_ended(*last)) living_.clear();
+    if (all_ended(*last)) living_.clear(), living_folded_.clear();
   }
 }
 
 /// Each snapshot names all that live: who is not in it has ended, even if that was lost.
 void Summary::Impl::begin_snapshot(std::uint64_t time_ns) {
   if (snapshot_ns_ == time_ns) return;
+  end_round();
   snapshot_ns_ = time_ns;
+  if (lived_.size() >= kMostLived && living_folded_.empty())
+    std::erase_if(lived_, [this](const auto& each) { return !living_.contains(each.first.first); });
   living_.clear();
+  living_folded_.clear();
+}
+
+void Summary::Impl::end_round() {
+  for (internal::GroupMemory* memory : in_snapshot_) memory->end_snapshot();
+  in_snapshot_.clear();
+}
+
+/// What the sample of a process has of the program that it runs now.
+ProgramAccount Summary::Impl::living_program(const ProcessSample& sample) const {
+  const Process& process = *sample.process;
+  ProgramAccount program{process.start_ns, sample.time_ns, process.program, sample.account,
+                         process.context->engine_own};
+  const auto lived = lived_.find({process.pid, process.start_ns});
+  if (lived == lived_.end()) return program;
+  program.start_ns = std::min(lived->second.program_start_ns, sample.time_ns);
+  // What was read before its last exec is not in the sample.
+  const auto read_bytes = program.account.read_bytes;
+  internal::take_off_figures(program.account, lived->second.ended);
+  program.account.read_bytes = read_bytes;
+  return program;
+}
+
+/// With what lives, as far as its last sample saw it.
+const internal::Sums& Summary::Impl::now() const {
+  if (living_.empty() && living_folded_.empty()) return sums_;
+  if (with_living_) return *with_living_;
+  with_living_.emplace(sums_);
+  for (const auto& [pid, sample] : living_)
+    with_living_->lives(sample, living_program(sample), begin_of(*sample.process));
+  for (const ToolSample& folded : living_folded_) with_living_->live(folded);
+  return *with_living_;
 }
 
 std::vector<ProcessSample> Summary::Impl::survivors() const {
@@ -218,70 +190,18 @@ std::vector<ProcessSample> Summary::Impl::survivors() const {
   return all;
 }
 
-std::vector<SummaryRow> Summary::Impl::by_tool() const {
-  std::vector<SummaryRow> rows;
-  for (const auto& [name, row] : tools_) {
-    rows.push_back(row);
-    rows.back().name = name;
-  }
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.cpu_ns > b.cpu_ns; });
-  return rows;
-}
-
-std::vector<SummaryRow> Summary::Impl::by_step() const {
-  const auto peaks = memory_.peaks_of_steps();
-  return rows_by_start(steps_, [&](SummaryRow& row, const std::string& step) {
-    row.name = step;
-    const auto peak = peaks.find(step);
-    set_task_peak(row, peak == peaks.end() ? internal::MemoryPeak{} : peak->second);
-  });
-}
-
-std::vector<SummaryRow> Summary::Impl::by_task() const {
-  return rows_by_start(tasks_, [this](SummaryRow& row, const Context& task) {
-    row.task = task;
-    row.name = task.step.value_or("");
-    set_task_peak(row, memory_.peak_of_task(task));
-  });
-}
-
-/// At least what its largest process held, as snapshots may have missed it; of one process alone that is all.
-void Summary::Impl::set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const {
-  row.unknown_snapshots = peak.unknown_snapshots;
-  const bool all_seen = end && all_ended(*end) && losses.empty();
-  const bool alone = all_seen && row.processes == 1 && row.peak_rss_bytes && row.unknown_peaks == 0;
-  if (alone) row.unknown_snapshots = 0;
-  if (peak.bytes == 0 && !alone) return;
-  row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));
-  row.task_peak_is_floor = !alone && (peak.bytes < *row.task_peak_bytes || !snapshots_were_taken());
-}
-
-/// To the end, as far as is known.
-bool Summary::Impl::snapshots_were_taken() const {
-  if (!end || !end->missing_families) return true;
-  const auto& missing = *end->missing_families;
-  return std::find(missing.begin(), missing.end(), to_string(Family::kSnapshots)) == missing.end();
-}
-
-SummaryRow Summary::Impl::total() const {
-  SummaryRow row = internal::spanned(total_);
-  row.name = "total";
-  set_task_peak(row, memory_.peak());
-  return row;
-}
-
 Summary::Summary() : impl_(std::make_unique<Impl>()) {}
 Summary::~Summary() = default;
 Summary::Summary(Summary&&) noexcept = default;
 Summary& Summary::operator=(Summary&&) noexcept = default;
 
 void Summary::add(const Event& event) { impl_->add(event); }
-std::vector<SummaryRow> Summary::by_tool() const { return impl_->by_tool(); }
-std::vector<SummaryRow> Summary::by_step() const { return impl_->by_step(); }
-std::vector<SummaryRow> Summary::by_task() const { return impl_->by_task(); }
-std::vector<SummaryNode> Summary::tree() const { return impl_->tree(); }
-std::vector<SummaryRow> Summary::largest_processes() const { return impl_->largest_processes(); }
-SummaryRow Summary::total() const { return impl_->total(); }
+std::vector<SummaryRow> Summary::by_tool() const { return impl_->now().by_tool(impl_->whole()); }
+std::vector<SummaryRow> Summary::by_step() const { return impl_->now().by_step(impl_->whole()); }
+std::vector<SummaryRow> Summary::by_task() const { return impl_->now().by_task(impl_->whole()); }
+std::vector<SummaryNode> Summary::tree() const { return impl_->now().tree(impl_->whole()); }
+std::vector<SummaryRow> Summary::largest_processes() const { return impl_->now().largest_processes(); }
+SummaryRow Summary::total() const { return impl_->now().total(impl_->whole()); }
 const std::vector<Failure>& Summary::failures() const noexcept { return impl_->failures.different(); }
 std::uint64_t Summary::failed() const noexcept { return impl_->failures.count(); }
 const Excused& Summary::excused() const noexcept { return impl_->excused; }

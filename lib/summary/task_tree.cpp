@@ -2,6 +2,7 @@
 #include "summary/task_tree.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/text.hpp"
@@ -31,15 +32,13 @@ std::string task_name(const Context& context) {
   return name;
 }
 
-/// Of a step: what the largest of its tasks held.
-void take_largest_peak(SummaryNode& step) {
-  for (const SummaryNode& task : step.below) {
-    if (task.level != SummaryLevel::kTask) continue;
-    const auto& peak = task.row.task_peak_bytes ? task.row.task_peak_bytes : task.row.peak_rss_bytes;
-    step.row.task_peak_is_floor |= !task.row.task_peak_bytes || task.row.task_peak_is_floor;
-    step.row.unknown_snapshots = std::max(step.row.unknown_snapshots, task.row.unknown_snapshots);
-    if (peak) step.row.task_peak_bytes = std::max(step.row.task_peak_bytes.value_or(0), *peak);
-  }
+/// Of a step: what the largest of its tasks held. `own`: something of it is in no task.
+void take_largest_peak(SummaryNode& step, bool own) {
+  std::vector<PeakBounds> peaks;
+  if (own) peaks.push_back(peak_of(step.row));
+  for (const SummaryNode& task : step.below)
+    if (task.level == SummaryLevel::kTask) peaks.push_back(peak_of(task.row));
+  if (!peaks.empty()) set_peak(step.row, std::accumulate(peaks.begin(), peaks.end(), peaks.front(), larger_of));
 }
 
 /// Tools by CPU, all else by duration.
@@ -113,55 +112,46 @@ TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, const Context&
   return below(nodes, level, name, name);
 }
 
-void TaskTree::add(const Context& identity, const Process& process, const ProgramAccount& program, bool peak_matters) {
-  const auto& path = path_of(identity, process.context);
+void TaskTree::visit(const Context& identity, const std::shared_ptr<const Context>& context,
+                     const ProgramAccount& program, const Visit& visit) {
+  const auto& path = path_of(identity, context);
   if (path.empty()) return;
-  for (Node* node : path) add_to(node->row, program, peak_matters);
-  add_with_wall(tool_of(path, *process.context, program).row, program, peak_matters);
+  for (Node* node : path) visit(node->sums, false);
+  visit(tool_of(path, *context, program).sums, true);
 }
 
-void TaskTree::count(const Context& identity, const ProcessExit& exit) {
-  const Context& context = *exit.process->context;
-  const auto& path = path_of(identity, exit.process->context);
+void TaskTree::visit_memory(const Context& identity, const std::shared_ptr<const Context>& context,
+                            const ProgramAccount& program, const VisitMemory& visit) {
+  const auto& path = path_of(identity, context);
   if (path.empty()) return;
-  for (Node* node : path) count_process(node->row, exit);
-  count_process(tool_of(path, context, exit.program).row, exit);
-}
-
-void TaskTree::count(const Context& identity, const FailureOrigin& failure) {
-  const auto& path = path_of(identity, failure.process->context);
-  if (path.empty()) return;
-  for (Node* node : path) count_failure(node->row, failure);
-  ProgramAccount program;
-  program.program = failure.process->program;
-  count_failure(tool_of(path, *failure.process->context, program).row, failure);
+  for (Node* node : path)
+    if (node->level != SummaryLevel::kStep || node == path.back()) visit(node->sums.memory);
+  visit(tool_of(path, *context, program).sums.memory);
 }
 
 void TaskTree::request(const Context& identity, const std::shared_ptr<const Context>& task,
                        const Requested& requested) {
   if (requested == Requested{} || identity.task == kOtherTasks) return;
   const auto& path = path_of(identity, task);
-  if (!path.empty() && path.back()->level == SummaryLevel::kTask) path.back()->row.requested = requested;
+  if (!path.empty() && path.back()->level == SummaryLevel::kTask) path.back()->requested = requested;
 }
 
-SummaryNode TaskTree::shown(const Node& node, const Describe& describe) {
-  SummaryNode shown_node;
-  shown_node.level = node.level;
-  shown_node.row = node.level >= SummaryLevel::kTool ? node.row : spanned(node.row);
-  shown_node.row.name = node.name;
-  if (node.identity != Context{}) {
-    shown_node.row.task = node.identity;
-    describe(shown_node);
-  }
-  for (const auto& [key, each] : node.below) shown_node.below.push_back(shown(each, describe));
-  if (node.level == SummaryLevel::kStep) take_largest_peak(shown_node);
-  std::stable_sort(shown_node.below.begin(), shown_node.below.end(), comes_before);
-  return shown_node;
+SummaryNode TaskTree::shown_node(const Node& node, bool whole) {
+  SummaryNode made;
+  made.level = node.level;
+  made.row = shown(node.sums, whole);
+  made.row.name = node.name;
+  made.row.requested = node.requested;
+  made.row.task = node.identity;
+  for (const auto& [key, each] : node.below) made.below.push_back(shown_node(each, whole));
+  if (node.level == SummaryLevel::kStep) take_largest_peak(made, node.identity != Context{});
+  std::stable_sort(made.below.begin(), made.below.end(), comes_before);
+  return made;
 }
 
-std::vector<SummaryNode> TaskTree::nodes(const Describe& describe) const {
+std::vector<SummaryNode> TaskTree::nodes(bool whole) const {
   std::vector<SummaryNode> all;
-  for (const auto& [key, each] : runs_) all.push_back(shown(each, describe));
+  for (const auto& [key, each] : runs_) all.push_back(shown_node(each, whole));
   std::stable_sort(all.begin(), all.end(), comes_before);
   return all;
 }

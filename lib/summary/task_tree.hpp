@@ -10,27 +10,36 @@
 
 #include <tracer/summary.hpp>
 
-#include "context/failure_chains.hpp"
+#include "summary/rows.hpp"
 
 namespace tracer::internal {
 
 /// Adds programs up by run, step, task and tool. `identity` is what Identities has for the context.
 class TaskTree {
  public:
-  void add(const Context& identity, const Process& process, const ProgramAccount& program, bool peak_matters);
-  void count(const Context& identity, const ProcessExit& exit);
-  void count(const Context& identity, const FailureOrigin& failure);
+  TaskTree() = default;
+  TaskTree(const TaskTree& other) : tool_rows_(other.tool_rows_), runs_(other.runs_) {}
+  TaskTree& operator=(const TaskTree&) = delete;
+
+  /// Calls with the sums of each node that a program in this context belongs to, and whether that is its tool's.
+  using Visit = std::function<void(RowSums& sums, bool is_tool)>;
+  void visit(const Context& identity, const std::shared_ptr<const Context>& context, const ProgramAccount& program,
+             const Visit& visit);
+  /// Likewise, with the memory of each whose processes hold it together: not of steps, but of what is in no task.
+  using VisitMemory = std::function<void(GroupMemory& memory)>;
+  void visit_memory(const Context& identity, const std::shared_ptr<const Context>& context,
+                    const ProgramAccount& program, const VisitMemory& visit);
   void request(const Context& identity, const std::shared_ptr<const Context>& task, const Requested& requested);
-  /// Called with each run and task; `row.task` is its identity.
-  using Describe = std::function<void(SummaryNode&)>;
-  std::vector<SummaryNode> nodes(const Describe& describe) const;
+  /// `whole`: nothing is missing.
+  std::vector<SummaryNode> nodes(bool whole) const;
 
  private:
   struct Node {
     SummaryLevel level = SummaryLevel::kRun;
     std::string name = {};
     Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task.
-    SummaryRow row = {};
+    RowSums sums = {};
+    Requested requested = {};
     std::map<std::string, Node> below = {};  ///< By what makes them different.
   };
   /// The nodes that a context belongs to, the outermost first.
@@ -43,7 +52,7 @@ class TaskTree {
   static Node& below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                      const std::string& name);
   Node& tool_of(const std::vector<Node*>& path, const Context& context, const ProgramAccount& program);
-  static SummaryNode shown(const Node& node, const Describe& describe);
+  static SummaryNode shown_node(const Node& node, bool whole);
 
   std::size_t tool_rows_ = 0;  ///< In all nodes.
   std::map<std::string, Node> runs_;

@@ -58,7 +58,7 @@ class Exports(support.TestCase):
         self.assertEqual(sorted(os.listdir(folder)), ["COUNT_ab.tsv", "COUNT_cd.tsv", "COUNT_ef.tsv"])
         rows = list(csv.DictReader(io.StringIO(support.text_of(folder + "/COUNT_ab.tsv")), delimiter="\t"))
         self.assertEqual(list(rows[0]), ["s", "h:m:s", "max_rss", "max_vms", "max_uss", "max_pss", "io_in", "io_out",
-                                         "mean_load", "cpu_time"])
+                                         "mean_load", "cpu_time", "max_rss_at_most"])
         self.assertGreaterEqual(float(rows[0]["io_in"]), 5.7)
         self.assertGreaterEqual(float(rows[0]["io_out"]), 5.7)
         self.assertEqual(rows[0]["max_vms"], "NA")

@@ -71,6 +71,7 @@ class Maker {
     tracer::ProcessExit exit;
     exit.process = process(i);
     exit.start_ns = exit.process->start_ns;
+    exit.begin_ns = exit.start_ns;
     exit.end_ns = exit.time_ns = exit.start_ns + kSecond;
     exit.exit_code = i % 50 == 49 ? 1 : 0;
     exit.threads = 1;

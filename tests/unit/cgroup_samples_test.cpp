@@ -25,7 +25,8 @@ CgroupMemoryRecord charged(std::uint64_t cgroup_id, Hierarchy hierarchy = Hierar
   record.foreign = 2;
   record.memory_bytes = 1000;
   record.peak_bytes = 2000;
-  record.file_bytes = 300;
+  record.file_bytes = 250;
+  record.shmem_bytes = 50;
   record.kernel_bytes = 40;
   record.throttled_ns = 7;
   return record;
@@ -68,7 +69,8 @@ TEST_CASE("a cgroup's sample joins what is charged to it with what its processes
   CHECK(sample.followed_processes == 3);
   CHECK(sample.memory_bytes == 1000);
   CHECK(sample.memory_peak_bytes == 2000);
-  CHECK(sample.file_bytes == 300);
+  CHECK(sample.file_bytes == 250);
+  CHECK(sample.shmem_bytes == 50);
   CHECK(sample.kernel_bytes == 40);
   CHECK(sample.held_bytes == 300);
   CHECK(sample.unexplained_bytes == 1000 - 300 - 300 - 40);
@@ -179,10 +181,13 @@ TEST_CASE("a part that is unknown leaves the unexplained unknown, and the other 
   CgroupMemoryRecord no_file = charged(50);
   no_file.file_bytes.reset();
   CHECK_FALSE(only(no_file, {in(50)}).unexplained_bytes.has_value());
+  CgroupMemoryRecord no_shmem = charged(50);
+  no_shmem.shmem_bytes.reset();
+  CHECK_FALSE(only(no_shmem, {in(50)}).unexplained_bytes.has_value());
   CgroupMemoryRecord no_kernel = charged(50);
   no_kernel.kernel_bytes.reset();
   CHECK_FALSE(only(no_kernel, {in(50)}).unexplained_bytes.has_value());
-  CHECK(only(no_kernel, {in(50)}).file_bytes == 300);
+  CHECK(only(no_kernel, {in(50)}).file_bytes == 250);
   const CgroupSample not_held = only(charged(50), {in(50), in(50, {})});
   CHECK_FALSE(not_held.held_bytes.has_value());
   CHECK_FALSE(not_held.unexplained_bytes.has_value());

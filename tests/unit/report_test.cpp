@@ -218,17 +218,20 @@ TEST_CASE("each cause of waiting is in the shares") {
   for (const TimeShare& each : time) CHECK_FALSE(to_string(each.cause).empty());
 }
 
-TEST_CASE("the peak of a tool is its largest process's, that of a step is of all at once") {
-  Summary summary = summary_of({sample_at(100, 1, 300, "s"), sample_at(100, 2, 400, "s"),
-                                exit_of({.pid = 1, .tool = "a", .step = "s", .peak = 350}),
-                                exit_of({.pid = 2, .tool = "b", .step = "s", .peak = 450}),
-                                exit_of({.pid = 3, .tool = "b", .step = "s"})});
+TEST_CASE("the peak of a tool, as that of a step, is of all its processes together") {
+  SessionEnd end;
+  end.processes_started = end.processes_ended = 3;
+  Summary summary =
+      summary_of({exit_of({.pid = 1, .tool = "a", .step = "s", .start_ns = 10, .end_ns = 20, .peak = 350}),
+                  exit_of({.pid = 2, .tool = "b", .step = "s", .start_ns = 10, .end_ns = 20, .peak = 450}),
+                  exit_of({.pid = 3, .tool = "b", .step = "s", .start_ns = 15, .end_ns = 20, .peak = 50}), end});
   const Report report = make_report(summary, session_of(totals_of(3, 0, 0)));
   for (const ReportRow& tool : report.tools) {
-    if (tool.name == "a") CHECK(tool.peak_bytes == Figure{350});
-    if (tool.name == "b") CHECK(tool.peak_bytes == Figure{450, Bound::kAtLeast});
+    CHECK(tool.peak_bytes == (tool.name == "a" ? Figure{350} : Figure{450, Bound::kAtLeast}));
+    CHECK(tool.peak_at_most_bytes == (tool.name == "a" ? std::nullopt : std::optional<std::uint64_t>(500)));
   }
-  CHECK(report.steps.at(0).peak_bytes == Figure{700});
+  CHECK(report.steps.at(0).peak_bytes == Figure{450, Bound::kAtLeast});
+  CHECK(report.steps.at(0).peak_at_most_bytes == 850);
 }
 
 TEST_CASE("what is asked for and not there is in the certificate") {

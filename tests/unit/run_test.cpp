@@ -204,6 +204,7 @@ TEST_CASE("a trace knows the command from the copy of its caller, and when it ha
   CommandTrace trace(7);
   ProcessExec first;
   first.process = build::process({.pid = 7, .argv = {{"sleep", "1"}}});
+  first.ended.start_ns = 1;
   ProcessExec other;
   other.process = summed::process_of({.pid = 8});
   CHECK(trace.saw(other));
@@ -216,6 +217,14 @@ TEST_CASE("a trace knows the command from the copy of its caller, and when it ha
   CHECK_FALSE(trace.ended());
   CHECK(trace.saw(summed::exit_of({.pid = 7})));
   CHECK(trace.ended());
+}
+
+TEST_CASE("where nothing was of the copy, the first exec is the command's, too") {
+  CommandTrace trace(7);
+  ProcessExec first;
+  first.process = build::process({.pid = 7, .argv = {{"sleep", "1"}}});
+  CHECK(trace.saw(first));
+  CHECK(trace.argv() == std::vector<std::string>{"sleep", "1"});
 }
 
 TEST_CASE("its environment can be given, and its PATH counts") {

@@ -22,19 +22,21 @@ TEST_CASE("a task's peak is the most that its processes held at one snapshot") {
   CHECK(steps[0].task_peak_bytes == 270);
   CHECK(steps[1].task_peak_bytes == 200);
   CHECK_FALSE(steps[2].task_peak_bytes.has_value());
-  CHECK_FALSE(summary.by_tool().at(0).task_peak_bytes.has_value());
+  CHECK(summary.by_tool().at(0).task_peak_bytes == 300);
 }
 
 TEST_CASE("the last snapshot counts for the peak though none follows") {
   CHECK(summary_of({sample_at(100, 1, 10), sample_at(200, 1, 30)}).total().task_peak_bytes == 30);
 }
 
-TEST_CASE("a task's peak is at least its largest process's, and absent without a snapshot") {
+TEST_CASE("a task's peak is at least its largest process's, with and without a snapshot") {
   const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
   const Event other = exit_of({.pid = 2, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 10});
   CHECK(summary_of({sample_at(100, 1, 100, "align"), exit, other}).total().task_peak_bytes == 5000);
   CHECK(summary_of({sample_at(100, 1, 100, "align"), exit, other}).by_step().at(0).task_peak_bytes == 5000);
-  CHECK_FALSE(summary_of({exit, other}).total().task_peak_bytes.has_value());
+  CHECK(summary_of({exit, other}).total().task_peak_bytes == 5000);
+  CHECK(summary_of({exit, other}).total().task_peak_is_floor);
+  CHECK_FALSE(summary_of({sample_at(100, 1, {})}).total().task_peak_bytes.has_value());
 }
 
 TEST_CASE("one process alone has the peak of its task") {
@@ -44,38 +46,37 @@ TEST_CASE("one process alone has the peak of its task") {
   for (const SummaryRow& row : {summary_of({exit, end}).total(), summary_of({exit, end}).by_step().at(0),
                                 summary_of({sample_at(100, 1, {}, "align"), exit, end}).total()}) {
     CHECK(row.task_peak_bytes == 5000);
+    CHECK(row.task_peak_at_most_bytes == 5000);
     CHECK_FALSE(row.task_peak_is_floor);
-    CHECK(row.unknown_snapshots == 0);
   }
-  CHECK_FALSE(summary_of({exit, Loss{1, "a", 1}, end}).total().task_peak_bytes.has_value());
-  CHECK_FALSE(summary_of({exit}).total().task_peak_bytes.has_value());
+  // Something else may have lived.
+  for (const Summary& summary : {summary_of({exit, Loss{1, "a", 1}, end}), summary_of({exit})}) {
+    CHECK(summary.total().task_peak_bytes == 5000);
+    CHECK_FALSE(summary.total().task_peak_at_most_bytes.has_value());
+    CHECK(summary.total().task_peak_is_floor);
+  }
   end.processes_started = 2;
   CHECK(summary_of({exit, sample_at(500, 2, 10), end}).total().task_peak_is_floor);
 }
 
-TEST_CASE("without snapshots to the end a peak is a floor") {
+TEST_CASE("between what snapshots saw and the sum of those that lived at once, a peak is a floor") {
   SessionEnd end;
-  end.processes_started = 2;
-  end.missing_families.emplace();
-  const std::vector<Event> events = {sample_at(100, 1, 900, "align"), sample_at(100, 2, 50, "align"),
-                                     exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 10}),
-                                     exit_of({.pid = 2, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 10})};
-  Summary summary = summary_of(events);
-  summary.add(end);
-  CHECK_FALSE(summary.total().task_peak_is_floor);
-  end.missing_families->emplace_back("snapshots");
-  summary.add(end);
-  CHECK(summary.total().task_peak_is_floor);
-  CHECK(summary.by_step().at(0).task_peak_is_floor);
-  CHECK(summary.total().task_peak_bytes == 950);
-}
-
-TEST_CASE("a peak that no snapshot saw is a floor") {
-  const Event exit = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
-  const Event other = exit_of({.pid = 2, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 10});
-  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit, other}).total().task_peak_is_floor);
-  CHECK(summary_of({sample_at(100, 1, 4999, "align"), exit, other}).by_step().at(0).task_peak_is_floor);
-  CHECK_FALSE(summary_of({sample_at(100, 1, 5000, "align"), exit, other}).total().task_peak_is_floor);
+  end.processes_started = end.processes_ended = 2;
+  const Event first = exit_of({.pid = 1, .step = "align", .start_ns = 1, .end_ns = 400, .peak = 5000});
+  const Event second = exit_of({.pid = 2, .step = "align", .start_ns = 300, .end_ns = 500, .peak = 3000});
+  const Event after = exit_of({.pid = 2, .step = "align", .start_ns = 401, .end_ns = 500, .peak = 3000});
+  const Summary at_once = summary_of({sample_at(100, 1, 4999, "align"), first, second, end});
+  for (const SummaryRow& row : {at_once.total(), at_once.by_step().at(0), at_once.by_task().at(0)}) {
+    CHECK(row.task_peak_bytes == 5000);
+    CHECK(row.task_peak_at_most_bytes == 8000);
+    CHECK(row.task_peak_is_floor);
+  }
+  const Summary one_by_one = summary_of({sample_at(100, 1, 4999, "align"), first, after, end});
+  CHECK(one_by_one.total().task_peak_bytes == 5000);
+  CHECK_FALSE(one_by_one.total().task_peak_is_floor);
+  CHECK_FALSE(summary_of({sample_at(350, 1, 4990, "align"), sample_at(350, 2, 2980, "align"), first, second, end})
+                  .total()
+                  .task_peak_is_floor);
 }
 
 TEST_CASE("a snapshot in which the memory of one process is unknown does not count") {

@@ -55,7 +55,8 @@ TEST_CASE("tools are summed over their programs, most cpu first") {
   CHECK(rows[0].name == "bwa mem");
   CHECK(rows[0].processes == 2);
   CHECK(rows[0].failed == 1);
-  CHECK(rows[0].wall_ns == 300);
+  CHECK(rows[0].wall_ns == 200);
+  CHECK(rows[0].lives_ns == 300);
   CHECK(rows[0].cpu_ns == 400);
   CHECK(rows[0].read_bytes == 20);
   CHECK(rows[0].written_bytes == 40);
@@ -95,14 +96,14 @@ TEST_CASE("tools of more names than are told apart are one, and nothing is missi
   CHECK(runs[0].row.processes == kNames);
 }
 
-TEST_CASE("a program that an exec ended counts for its tool, but as no process") {
+TEST_CASE("a process counts for each tool that it has executed, and once in all") {
   Summary summary;
   summary.add(exec_of({.tool = "bash", .start_ns = 100, .end_ns = 110, .cpu_ns = 5}));
   summary.add(exit_of({.tool = "cat", .start_ns = 110, .end_ns = 120, .cpu_ns = 1}));
   const auto rows = summary.by_tool();
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].name == "bash");
-  CHECK(rows[0].processes == 0);
+  CHECK(rows[0].processes == 1);
   CHECK(rows[0].cpu_ns == 5);
   CHECK(rows[0].unknown_cpus == 0);
   CHECK(summary.total().processes == 1);

@@ -140,6 +140,7 @@ TEST_CASE("processes: one row for each that ended, then those that had not") {
   for (const std::uint32_t pid : {11u, 12u, 13u}) events.emplace_back(sample_of(pid, 1000));
   for (const std::uint32_t pid : {11u, 12u, 14u}) events.emplace_back(sample_of(pid, 2000));
   ProcessExit exit;
+  exit.begin_ns = 5;
   exit.time_ns = exit.end_ns = 2500;
   exit.process = build::process({.pid = 12, .start_ns = 5});
   exit.start_ns = 5;

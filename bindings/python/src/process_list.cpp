@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "context/held_memory.hpp"
 #include "summary/rows.hpp"
 #include "task_name.hpp"
 
@@ -33,25 +34,57 @@ std::string command_of(const Program& program) {
 
 }  // namespace
 
+bool ProcessList::has_room(std::uint64_t cpu_ns) const {
+  return heap_.size() < most_ || (!heap_.empty() && cpu_ns > cpu_of(heap_.front()));
+}
+
+void ProcessList::began(const ProcessExec& exec) {
+  if (!exec.ended.start_ns) begins_[{exec.process->pid, exec.process->start_ns}] = exec.time_ns;
+}
+
 void ProcessList::add(const ProcessExit& exit) {
-  const std::uint64_t cpu_ns = exit.account.cpu_ns.value_or(0);
-  if (heap_.size() >= most_ && (heap_.empty() || cpu_ns <= cpu_of(heap_.front()))) return;
+  begins_.erase({exit.process->pid, exit.start_ns});
+  if (!has_room(exit.account.cpu_ns.value_or(0))) return;
   ListedProcess process;
-  process.tool = exit.process->program->tool.value_or(internal::kNoTool);
-  process.command = command_of(*exit.process->program);
-  process.task = task_name(*exit.process->context);
-  process.pid = exit.process->pid;
-  process.start_ns = exit.start_ns;
+  process.start_ns = std::max(exit.start_ns, exit.begin_ns);
   process.end_ns = exit.end_ns;
   process.failed = exit.failed();
   process.exit_code = exit.exit_code;
   process.exit_signal = exit.exit_signal;
-  process.cpu_ns = exit.account.cpu_ns;
-  process.peak_bytes = exit.account.peak_rss_bytes;
-  process.read_bytes = exit.account.read_bytes;
-  process.written_bytes = exit.account.written_bytes;
-  process.ledger = exit.account.ledger;
-  process.process_ledger = exit.account.process_ledger;
+  const Account& account = exit.account;
+  if (account.peak_rss_bytes) {
+    process.peak_bytes = Figure{*account.peak_rss_bytes, Bound::kExact};
+  } else if (account.peak_rss_at_least_bytes) {
+    process.peak_bytes = Figure{*account.peak_rss_at_least_bytes, Bound::kAtLeast};
+  } else if (account.peak_rss_at_most_bytes) {
+    process.peak_bytes = Figure{*account.peak_rss_at_most_bytes, Bound::kAtMost};
+  }
+  take(std::move(process), *exit.process, account);
+}
+
+void ProcessList::add(const ProcessSample& living) {
+  if (!has_room(living.account.cpu_ns.value_or(0))) return;
+  const auto begin = begins_.find({living.process->pid, living.process->start_ns});
+  ListedProcess process;
+  process.start_ns = begin == begins_.end() ? living.process->start_ns : begin->second;
+  process.end_ns = living.time_ns;
+  process.living = true;
+  internal::HeldMemory held;
+  held.add(living);
+  if (const auto bytes = held.bytes()) process.peak_bytes = Figure{*bytes, Bound::kAtLeast};
+  take(std::move(process), *living.process, living.account);
+}
+
+void ProcessList::take(ListedProcess process, const Process& of, const Account& account) {
+  process.tool = of.program->tool.value_or(internal::kNoTool);
+  process.command = command_of(*of.program);
+  process.task = task_name(*of.context);
+  process.pid = of.pid;
+  process.cpu_ns = account.cpu_ns;
+  process.read_bytes = bytes_read(account);
+  process.written_bytes = bytes_written(account);
+  process.ledger = account.ledger;
+  process.process_ledger = account.process_ledger;
   heap_.push_back(std::move(process));
   std::push_heap(heap_.begin(), heap_.end(), has_more);
   if (heap_.size() <= most_) return;

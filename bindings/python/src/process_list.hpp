@@ -3,15 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
+#include <tracer/report.hpp>
 
 namespace tracer::python {
 
-/// One process that ended, cut to what is shown.
+/// One process, cut to what is shown.
 struct ListedProcess {
   std::string tool;
   std::string command;  ///< Its head; "…" at the end where it is longer.
@@ -19,13 +22,14 @@ struct ListedProcess {
   std::uint32_t pid = 0;
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;
+  bool living = false;  ///< end_ns is its last sample's.
   bool failed = false;
   std::optional<std::int32_t> exit_code;
   std::optional<std::int32_t> exit_signal;
   std::optional<std::uint64_t> cpu_ns;
-  std::optional<std::uint64_t> peak_bytes;
-  std::optional<std::uint64_t> read_bytes;
-  std::optional<std::uint64_t> written_bytes;
+  std::optional<Figure> peak_bytes;
+  std::optional<Figure> read_bytes;
+  std::optional<Figure> written_bytes;
   std::optional<Ledger> ledger;
   std::optional<ProcessLedger> process_ledger;
 };
@@ -35,13 +39,22 @@ class ProcessList {
  public:
   explicit ProcessList(std::size_t most) : most_(most) {}
 
+  /// A command that was held until this has not lived before.
+  void began(const ProcessExec& exec);
   void add(const ProcessExit& exit);
+  void add(const ProcessSample& living);
   /// Most CPU first.
   std::vector<ListedProcess> in_order() const;
 
  private:
+  using Identity = std::pair<std::uint32_t, std::uint64_t>;
+
+  bool has_room(std::uint64_t cpu_ns) const;
+  void take(ListedProcess process, const Process& of, const Account& account);
+
   std::size_t most_;
-  std::vector<ListedProcess> heap_;  ///< The one with the least CPU in front.
+  std::map<Identity, std::uint64_t> begins_;  ///< Of commands that were held, and live.
+  std::vector<ListedProcess> heap_;           ///< The one with the least CPU in front.
 };
 
 }  // namespace tracer::python

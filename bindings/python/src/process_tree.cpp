@@ -40,7 +40,8 @@ bool ProcessTree::takes(const Event& event) {
   if (const auto* exec = event.get_if<ProcessExec>()) {
     if (executed_ || !is_root(*exec->process)) return true;
     executed_ = true;
-    return false;
+    // What ends here is a copy of this process; of a command that was held nothing does.
+    return !exec->ended.start_ns;
   }
   // All that it has started was reported before.
   if (const auto* exit = event.get_if<ProcessExit>()) living_.erase({exit->process->pid, exit->process->start_ns});

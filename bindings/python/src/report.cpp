@@ -72,7 +72,10 @@ class Reading {
     native_.last_ns = std::max(native_.last_ns, event.time_ns());
     summary_.add(event);
     timeline_.add(event);
-    if (const auto* exec = event.get_if<ProcessExec>()) note_command(*exec->process);
+    if (const auto* exec = event.get_if<ProcessExec>()) {
+      note_command(*exec->process);
+      listed_.began(*exec);
+    }
     if (const auto* exit = event.get_if<ProcessExit>()) {
       note_command(*exit->process);
       listed_.add(*exit);
@@ -92,6 +95,7 @@ class Reading {
     native_.parts = timeline_.tools().parts();
     native_.tools_over_time = timeline_.tools().rows(options.most_rows);
     native_.tasks_over_time = timeline_.tasks().rows(options.most_rows);
+    for (const ProcessSample& living : native_.report.survivors) listed_.add(living);
     native_.processes = listed_.in_order();
     return std::move(native_);
   }

@@ -66,12 +66,15 @@ py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
   fields["name"] = text_of(row.name);
   fields["context"] = maker.context(row.task);
   fields["processes"] = row.processes;
+  fields["living"] = row.living;
   fields["failed"] = value_of(row.failed);
   fields["wall_ns"] = row.wall_ns;
+  fields["lives_ns"] = row.lives_ns;
   fields["cpu_ns"] = maybe_figure(row.cpu_ns);
   fields["cpu_utilization"] = maybe(row.cpu_utilization);
   fields["concurrency"] = maybe(row.concurrency);
   fields["peak_bytes"] = maybe_figure(row.peak_bytes);
+  fields["peak_at_most_bytes"] = maybe(row.peak_at_most_bytes);
   fields["read_bytes"] = maybe_figure(row.read_bytes);
   fields["written_bytes"] = maybe_figure(row.written_bytes);
   fields["time"] = list_of(row.time);
@@ -149,6 +152,7 @@ py::dict value_of(const CgroupMemory& memory) {
   fields["memory_bytes"] = maybe(highest.memory_bytes);
   fields["held_bytes"] = maybe(highest.held_bytes);
   fields["file_bytes"] = maybe(highest.file_bytes);
+  fields["shmem_bytes"] = maybe(highest.shmem_bytes);
   fields["kernel_bytes"] = maybe(highest.kernel_bytes);
   fields["unexplained_bytes"] = maybe(highest.unexplained_bytes);
   return fields;
@@ -238,13 +242,14 @@ py::dict columns_of(const std::vector<ListedProcess>& processes) {
   add("pid", [](const auto& one) { return py::int_(one.pid); });
   add("start_ns", [](const auto& one) { return py::int_(one.start_ns); });
   add("end_ns", [](const auto& one) { return py::int_(one.end_ns); });
+  add("living", [](const auto& one) { return py::bool_(one.living); });
   add("failed", [](const auto& one) { return py::bool_(one.failed); });
   add("exit_code", [](const auto& one) { return maybe(one.exit_code); });
   add("exit_signal", [](const auto& one) { return maybe(one.exit_signal); });
   add("cpu_ns", [](const auto& one) { return maybe(one.cpu_ns); });
-  add("peak_bytes", [](const auto& one) { return maybe(one.peak_bytes); });
-  add("read_bytes", [](const auto& one) { return maybe(one.read_bytes); });
-  add("written_bytes", [](const auto& one) { return maybe(one.written_bytes); });
+  add("peak_bytes", [](const auto& one) { return maybe_figure(one.peak_bytes); });
+  add("read_bytes", [](const auto& one) { return maybe_figure(one.read_bytes); });
+  add("written_bytes", [](const auto& one) { return maybe_figure(one.written_bytes); });
   add("time", [](const auto& one) { return list_of(internal::time_shares(one.process_ledger, one.ledger)); });
   return columns;
 }

@@ -14,13 +14,6 @@ namespace {
 constexpr std::size_t kMostLiving = 65536;
 constexpr std::size_t kMostKnownTasks = 4096;
 
-/// Empty where any part is unknown.
-std::optional<std::uint64_t> held_bytes(const ProcessSample& sample) {
-  if (sample.pss_bytes) return sample.pss_bytes;
-  if (!sample.rss_anonymous_bytes || !sample.rss_file_bytes || !sample.rss_shared_bytes) return std::nullopt;
-  return *sample.rss_anonymous_bytes + *sample.rss_file_bytes + *sample.rss_shared_bytes;
-}
-
 std::string tool_name(const Context& context, const std::shared_ptr<const Program>& program) {
   ProgramAccount account;
   account.program = program;
@@ -35,6 +28,8 @@ void Timeline::add(const Event& event) {
   tools_.begin(event.time_ns());
   tasks_.begin(tools_.begin_ns());
   if (const auto* exec = event.get_if<ProcessExec>()) {
+    // A command that was held until now has not lived before.
+    if (!exec->ended.start_ns) living_[{exec->process->pid, exec->process->start_ns}].counted_until_ns = exec->time_ns;
     program_ended(*exec->process, exec->ended, false, 0);
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
     program_ended(*exit->process, exit->program, true, exit->account.cpu_ns.value_or(0));
@@ -73,16 +68,7 @@ void Timeline::sampled(const ProcessSample& sample) {
   const Process& process = *sample.process;
   const std::string tool = tool_name(*process.context, process.program);
   const Task& task = task_of(process.context);
-  if (const auto bytes = held_bytes(sample)) {
-    Held& by_tool = held_by_tool_[tool];
-    by_tool.name = tool;
-    by_tool.bytes += *bytes;
-    if (!task.key.empty()) {
-      Held& by_task = held_by_task_[task.key];
-      by_task.name = task.name;
-      by_task.bytes += *bytes;
-    }
-  }
+  hold(sample, tool, task);
   const Identity identity{process.pid, process.start_ns};
   if (!living_.contains(identity) && living_.size() >= kMostLiving) return;
   Living& living = living_[identity];
@@ -99,24 +85,29 @@ void Timeline::sampled(const ProcessSample& sample) {
 void Timeline::folded(const ToolSample& sample) {
   if (sample.time_ns != snapshot_ns_) end_snapshot(snapshot_ns_);
   snapshot_ns_ = sample.time_ns;
-  if (!sample.held_bytes) return;
   auto program = std::make_shared<Program>();
   program->tool = sample.tool;
-  const std::string tool = tool_name(*sample.context, program);
-  Held& by_tool = held_by_tool_[tool];
-  by_tool.name = tool;
-  by_tool.bytes += *sample.held_bytes;
-  const Task& task = task_of(sample.context);
-  if (task.key.empty()) return;
-  Held& by_task = held_by_task_[task.key];
-  by_task.name = task.name;
-  by_task.bytes += *sample.held_bytes;
+  hold(sample, tool_name(*sample.context, program), task_of(sample.context));
+}
+
+template <class Sample>
+void Timeline::hold(const Sample& sample, const std::string& tool, const Task& task) {
+  const auto add = [&sample](Held& held, const std::string& name) {
+    held.name = name;
+    held.memory.add(sample);
+  };
+  add(held_by_tool_[tool], tool);
+  if (!task.key.empty()) add(held_by_task_[task.key], task.name);
 }
 
 void Timeline::end_snapshot(std::uint64_t time_ns) {
   if (snapshot_ns_ == 0) return;
-  for (const auto& [key, held] : held_by_tool_) tools_.hold(key, held.name, snapshot_ns_, snapshot_ns_, held.bytes);
-  for (const auto& [key, held] : held_by_task_) tasks_.hold(key, held.name, snapshot_ns_, snapshot_ns_, held.bytes);
+  const auto note = [this](TimeSeries& series, const std::map<std::string, Held>& all) {
+    for (const auto& [key, held] : all)
+      if (const auto bytes = held.memory.bytes()) series.hold(key, held.name, snapshot_ns_, snapshot_ns_, *bytes);
+  };
+  note(tools_, held_by_tool_);
+  note(tasks_, held_by_task_);
   held_by_tool_.clear();
   held_by_task_.clear();
   tools_.snapshot(snapshot_ns_);

@@ -11,6 +11,7 @@
 
 #include <tracer/event.hpp>
 
+#include "context/held_memory.hpp"
 #include "time_series.hpp"
 
 namespace tracer::python {
@@ -39,13 +40,15 @@ class Timeline {
   };
   struct Held {
     std::string name;
-    std::uint64_t bytes = 0;
+    internal::HeldMemory memory;
   };
   using Identity = std::pair<std::uint32_t, std::uint64_t>;
 
   void sampled(const ProcessSample& sample);
   void folded(const ToolSample& sample);
   void program_ended(const Process& process, const ProgramAccount& program, bool last, std::uint64_t process_cpu_ns);
+  template <class Sample>
+  void hold(const Sample& sample, const std::string& tool, const Task& task);
   void end_snapshot(std::uint64_t time_ns);
   void use(const std::string& tool, const Task& task, std::uint64_t from_ns, std::uint64_t to_ns, std::uint64_t cpu_ns);
   const Task& task_of(const std::shared_ptr<const Context>& context);

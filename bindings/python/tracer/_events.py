@@ -278,13 +278,15 @@ class ProgramAccount(Fact):
         "start_ns", "end_ns", "exe", "tool", "cpu_ns", "user_ns", "system_ns", "run_queue_ns", "minor_faults",
         "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes",
         "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
-        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "engine_own",
+        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "peak_rss_at_least_bytes",
+        "engine_own",
     )
     start_ns: int | None
     """Its exec, or the process's start for a copy of the parent. If the process lived before and has executed nothing
-    since: the process's start. In nanoseconds."""
+    since: the process's start. In nanoseconds. None when: in the first exec of a command that waited to be followed:
+    the copy of its caller is nobody's, and nothing ended."""
     end_ns: int | None
-    """The next exec, or the end of the process. In nanoseconds."""
+    """The next exec, or the end of the process. In nanoseconds. None when: likewise."""
     exe: str | None
     """As above. The other fields of the program are in recordings and in C++, not in JSON. None when: the exec that
     began it was lost."""
@@ -340,12 +342,14 @@ class ProgramAccount(Fact):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    peak_rss_at_least_bytes: int | None
+    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
     engine_own: bool
     """It did the engine's own work; what an engine's copy does before its exec is that, too."""
 
 
 class Progress(Fact):
-    """A process's progress through the largest file that it reads."""
+    """A process's progress through the file that it is reading."""
 
     __slots__ = (
         "file", "position_bytes", "size_bytes", "bytes_per_s", "time_left_ns",
@@ -354,12 +358,12 @@ class Progress(Fact):
     """Its name, without the folder, at most 63 bytes: `file->f_path.dentry->d_name`; `iter/task_file`, descriptors of
     the first thread."""
     position_bytes: int
-    """`file->f_pos`, at most `size_bytes`. Reads at a given position (`pread`) and mapped reads do not move it. In
-    bytes."""
+    """`file->f_pos`, less than `size_bytes`. In bytes."""
     size_bytes: int
     """`inode->i_size`. In bytes."""
     bytes_per_s: int | None
-    """Position gained since the previous snapshot, by time; 0: it stands still; None in the first sample of a file."""
+    """Position gained in about the last second (or since the previous snapshot, if that is longer ago), by time; 0: it
+    stands still. In bytes a second."""
     time_left_ns: int | None
     """Time for the rest at that rate; None below one byte per second. In nanoseconds."""
 
@@ -411,6 +415,7 @@ class ContextTotals(Fact):
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
+        "peak_rss_at_least_bytes",
     )
     context: Context | None
     """Where it belongs; None when it belongs to no run."""
@@ -471,6 +476,8 @@ class ContextTotals(Fact):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    peak_rss_at_least_bytes: int | None
+    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
 
 
 class ProcessExit(Event):
@@ -483,8 +490,8 @@ class ProcessExit(Event):
         "threads", "cpu_ns", "user_ns", "system_ns", "run_queue_ns", "minor_faults", "major_faults",
         "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes", "read_bytes",
         "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
-        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "program", "status_is_answer",
-        "exit_signal_sender", "exit_signal_sender_pid", "broken_pipe_ns",
+        "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "peak_rss_at_least_bytes",
+        "program", "status_is_answer", "exit_signal_sender", "exit_signal_sender_pid", "broken_pipe_ns", "begin_ns",
     )
     kind: ClassVar[str] = "process_exit"
     time_ns: int
@@ -552,7 +559,7 @@ class ProcessExit(Event):
     """When its last thread was switched away for good: some microseconds after its parent could have been notified, or
     earlier if the process remains a zombie. In nanoseconds. Source: boot clock at dead."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In nanoseconds."""
+    """As above; of a command that waited to be followed, its exec. In nanoseconds."""
     exit_code: int | None
     """Status 0 to 255; None when a signal ended it. Source: what `wait4` returns: `signal->group_exit_code` if
     `signal->flags` has `SIGNAL_GROUP_EXIT`, else the leader's `exit_code`, bits 8 to 15."""
@@ -612,6 +619,8 @@ class ProcessExit(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    peak_rss_at_least_bytes: int | None
+    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
     program: ProgramAccount
     """The last program: a program and its account."""
     status_is_answer: bool
@@ -630,6 +639,9 @@ class ProcessExit(Event):
     """When it last wrote to a pipe or socket that nobody reads: a write that fails with `EPIPE`, also where it ignores
     `SIGPIPE`. None: never, or the kernel does not report it. In nanoseconds. Source: boot clock at
     `signal_generate`."""
+    begin_ns: int
+    """When it began to do anything of its own: `start_ns`; of a command that waited to be followed (`tracerd run`,
+    `tracer::Command`), its exec: as a copy of its caller it is nobody's, and nothing of that counts. In nanoseconds."""
 
 
 class ProcessExec(Event):
@@ -797,6 +809,7 @@ class ProcessSample(Event):
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
+        "peak_rss_at_least_bytes",
     )
     kind: ClassVar[str] = "process_sample"
     time_ns: int
@@ -883,13 +896,16 @@ class ProcessSample(Event):
     this kernel; or its share of common memory could not be settled, because other processes came, went or released
     memory, or because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
     pss_bytes: int | None
-    """Its proportional share, `Pss` of `/proc/PID/smaps_rollup`, including files. Only where the sum of resident memory
-    would count pages several times: for copies that have executed nothing, if those of one executable hold 4 MiB or
-    more together, and for all with that executable; and for processes with shared memory, if all have 4 MiB or more of
-    it. In bytes."""
+    """Its proportional share, `Pss` of `/proc/PID/smaps_rollup`, including files. Only where resident memory would
+    count pages several times: for copies that have executed nothing, if those of one executable hold 4 MiB or more
+    together, and for all with that executable; for processes with shared memory, if all have 4 MiB or more of it (a
+    page that one process maps three times counts three times in its resident memory, once here); and for processes with
+    64 MiB or more of mapped files and at most 8 GiB in total. None for all others. In bytes."""
     progress: Progress | None
-    """None when it reads no file of 256 KiB or more. Else, for the largest regular file that it has open only for
-    reading and has read from:."""
+    """Of the regular file of 256 KiB or more that it is reading: open only for reading, its position moved on while it
+    was watched, its size did not change, and it is not read to its end. Of several, one that has moved within about a
+    second, and of those the one of which most is left. None when there is none; so it is for reads at a given position
+    (`pread`), mapped reads, and a file that was read to its end, whatever is done with it then."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
@@ -939,6 +955,8 @@ class ProcessSample(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    peak_rss_at_least_bytes: int | None
+    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
 
 
 class ToolSample(Event):
@@ -949,7 +967,8 @@ class ToolSample(Event):
         "rss_file_bytes", "rss_shared_bytes", "held_bytes", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
-        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "uid",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
+        "peak_rss_at_least_bytes", "uid",
     )
     kind: ClassVar[str] = "tool_sample"
     time_ns: int
@@ -1024,6 +1043,8 @@ class ToolSample(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    peak_rss_at_least_bytes: int | None
+    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
     uid: int | None
     """The user that they have in common."""
 
@@ -1034,7 +1055,7 @@ class CgroupSample(Event):
     __slots__ = (
         "time_ns", "cgroup", "cgroup_id", "cgroup_hierarchy", "container_id", "has_below", "processes",
         "followed_processes", "memory_bytes", "memory_peak_bytes", "file_bytes", "kernel_bytes", "held_bytes",
-        "unexplained_bytes", "throttled_ns",
+        "unexplained_bytes", "throttled_ns", "shmem_bytes",
     )
     kind: ClassVar[str] = "cgroup_sample"
     time_ns: int
@@ -1062,19 +1083,22 @@ class CgroupSample(Event):
     """The maximum since it was made. None: v2 before 5.19. In bytes. Source: `memory.peak`; v1:
     `memory.max_usage_in_bytes`."""
     file_bytes: int | None
-    """Its part that is page cache, including shared memory. In bytes. Source: `file` of `memory.stat`; v1:
-    `total_cache`."""
+    """Its part that is page cache, which can be dropped or written back; without shared memory. In bytes. Source:
+    `file` minus `shmem` of `memory.stat`; v1: `total_cache` minus `total_shmem`."""
     kernel_bytes: int | None
     """Its part that the kernel itself uses. In bytes. Source: `kernel` of `memory.stat`, before 5.18 the sum of its
     parts; v1: `memory.kmem.usage_in_bytes`."""
     held_bytes: int | None
     """Anonymous memory that the followed processes hold. In bytes. Source: the samples of the same snapshot."""
     unexplained_bytes: int | None
-    """`memory_bytes` minus the last three, at least 0: processes that are not followed, memory of processes that have
+    """`memory_bytes` minus the last four, at least 0: processes that are not followed, memory of processes that have
     just ended, swap cache. None when one of these is, or with `has_below`. In bytes."""
     throttled_ns: int | None
     """How long its limit held back its CPUs, since it was made, summed over them. v2 only. In nanoseconds. Source:
     `throttled_usec` of `cpu.stat`."""
+    shmem_bytes: int | None
+    """Its part that is shared memory and files on tmpfs (such as `/dev/shm`), mapped or not: only swapping or deleting
+    frees it. In bytes. Source: `shmem` of `memory.stat`; v1: `total_shmem`."""
 
 
 class SnapshotEnd(Event):
@@ -1181,7 +1205,7 @@ class TaskFinish(Event):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "requested",
+        "peak_rss_at_least_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "requested", "begin_ns",
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
@@ -1213,8 +1237,8 @@ class TaskFinish(Event):
     """CPU time of the engine's own processes; it is in `cpu_ns` as well. In nanoseconds. None when: not known of one of
     them."""
     peak_bytes: int | None
-    """The most that its living processes held together at a snapshot, or the peak of its largest process if that is
-    more. It is at least this. In bytes. None when: not known of any."""
+    """The most that its living processes held together, known to one part in a hundred, as it is for one process alone:
+    see memory of a task. In bytes. None when: only bounds are known."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
@@ -1264,9 +1288,20 @@ class TaskFinish(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    peak_rss_at_least_bytes: int | None
+    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
+    peak_at_least_bytes: int | None
+    """What they held at a snapshot, or the peak of its largest process if that is more. In bytes. None when:
+    `peak_bytes` is given; not known of any."""
+    peak_at_most_bytes: int | None
+    """The most, at any time, of the sum of the peaks of those that lived then. In bytes. None when: `peak_bytes` is
+    given; not known of one of them."""
     requested: Requested
     """Of a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
     (the image), `tag`; see `Session::announce()`."""
+    begin_ns: int
+    """When it began: the leader's start; of a command that waited to be followed (`tracerd run`, `tracer::Command`),
+    its exec. In nanoseconds."""
 
 
 class RunStart(Event):
@@ -1297,8 +1332,8 @@ class RunFinish(Event):
         "engine_processes", "failed", "failures", "engine_cpu_ns", "peak_bytes", "cpu_ns", "user_ns", "system_ns",
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
-        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "tasks",
-        "failed_tasks",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
+        "peak_rss_at_least_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "tasks", "failed_tasks", "begin_ns",
     )
     kind: ClassVar[str] = "run_finish"
     time_ns: int
@@ -1330,8 +1365,8 @@ class RunFinish(Event):
     """CPU time of the engine's own processes; it is in `cpu_ns` as well. In nanoseconds. None when: not known of one of
     them."""
     peak_bytes: int | None
-    """The most that its living processes held together at a snapshot, or the peak of its largest process if that is
-    more. It is at least this. In bytes. None when: not known of any."""
+    """The most that its living processes held together, known to one part in a hundred, as it is for one process alone:
+    see memory of a task. In bytes. None when: only bounds are known."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
@@ -1381,10 +1416,21 @@ class RunFinish(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    peak_rss_at_least_bytes: int | None
+    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
+    peak_at_least_bytes: int | None
+    """What they held at a snapshot, or the peak of its largest process if that is more. In bytes. None when:
+    `peak_bytes` is given; not known of any."""
+    peak_at_most_bytes: int | None
+    """The most, at any time, of the sum of the peaks of those that lived then. In bytes. None when: `peak_bytes` is
+    given; not known of one of them."""
     tasks: int
     """Of a run: the tasks that finished in it."""
     failed_tasks: int
     """Of these, those whose leader ended by a signal or with a status other than 0."""
+    begin_ns: int
+    """When it began: the leader's start; of a command that waited to be followed (`tracerd run`, `tracer::Command`),
+    its exec. In nanoseconds."""
 
 
 class ContextChange(Event):

@@ -59,9 +59,14 @@ class ReportRow:
     context: Context | None
     """By task only: its identity."""
     processes: int
+    """That ended or live in it. By tool: that have executed it, or are a copy of one."""
+    living: int
+    """Of these, those that live: their figures are those so far."""
     failed: Figure
     wall_ns: int
-    """By tool: the sum of its programs' durations. Else: from first start to last end."""
+    """Elapsed: from first start to last end."""
+    lives_ns: int
+    """How long each lived, added up."""
     cpu_ns: Figure | None
     cpu_utilization: float | None
     """cpu_ns / wall_ns, with the bound of cpu_ns."""
@@ -69,12 +74,14 @@ class ReportRow:
     """How many threads of a process ran at once, on average, while any did: 1 for what computes in one thread. None: not
     known."""
     peak_bytes: Figure | None
-    """By tool: of its largest process. By task, run and in total: of all that lived at once. By step: of its largest
-    task."""
+    """The most that its processes held together. By step: of its largest task."""
+    peak_at_most_bytes: int | None
+    """Where peak_bytes is a lower bound: the sum of the peaks of those that lived at once. None: not known of one."""
     read_bytes: Figure | None
-    """By read calls. Not: exec's own reads, io_uring, splice, mmap."""
+    """By read calls; at least what was fetched from storage where they don't explain that (mapped files, io_uring)."""
     written_bytes: Figure | None
-    """By write calls. Not: io_uring, splice, mmap, send."""
+    """By write calls; at least what was made dirty for storage where they don't explain that (mapped files, io_uring,
+    splice). Not: send."""
     time: tuple[TimeShare, ...]
     """The largest first, none of 0. Empty: not known."""
     requested: Requested | None
@@ -145,6 +152,9 @@ class CgroupMemory:
     memory_bytes: int | None
     held_bytes: int | None
     file_bytes: int | None
+    """Page cache, which can be dropped."""
+    shmem_bytes: int | None
+    """Shared memory and files on tmpfs."""
     kernel_bytes: int | None
     unexplained_bytes: int | None
 
@@ -355,7 +365,9 @@ def _cannot_tell(total: ReportRow, certificate: dict[str, Any], parts: dict[str,
     if total.processes and not total.time:
         unknown.append("where time went")
     if parts["survivors"]:
-        unknown.append(f"what {len(parts['survivors'])} processes do that have not ended")
+        count = len(parts["survivors"])
+        unknown.append(f"{'1 process is' if count == 1 else f'{count} processes are'} still running: only what they did "
+                       "until their last sample is counted")
     return tuple(unknown)
 
 

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
@@ -38,11 +39,18 @@ std::uint64_t kernel_bytes_of(const std::string& stat) {
   return sum;
 }
 
+/// The kernel counts shared memory and files on tmpfs, which only swapping frees, as files, too.
+void take_files(const std::string& stat, const char* files, const char* shared, CgroupMemoryRecord& record) {
+  record.shmem_bytes = field_of(stat, shared);
+  const auto both = field_of(stat, files);
+  if (both && record.shmem_bytes) record.file_bytes = *both - std::min(*both, *record.shmem_bytes);
+}
+
 void read_v2(const std::string& folder, CgroupMemoryRecord& record) {
   record.memory_bytes = number_in(folder + "/memory.current");
   record.peak_bytes = number_in(folder + "/memory.peak");
   if (const auto stat = read_small_file(folder + "/memory.stat")) {
-    record.file_bytes = field_of(*stat, "file");
+    take_files(*stat, "file", "shmem", record);
     record.kernel_bytes = kernel_bytes_of(*stat);
   }
   if (const auto stat = read_small_file(folder + "/cpu.stat"))
@@ -53,7 +61,8 @@ void read_v1(const std::string& folder, CgroupMemoryRecord& record) {
   record.memory_bytes = number_in(folder + "/memory.usage_in_bytes");
   record.peak_bytes = number_in(folder + "/memory.max_usage_in_bytes");
   record.kernel_bytes = number_in(folder + "/memory.kmem.usage_in_bytes");
-  if (const auto stat = read_small_file(folder + "/memory.stat")) record.file_bytes = field_of(*stat, "total_cache");
+  if (const auto stat = read_small_file(folder + "/memory.stat"))
+    take_files(*stat, "total_cache", "total_shmem", record);
 }
 
 /// Empty: not to be found, or this process has left it.

@@ -71,14 +71,14 @@ def _table(name: str, title: str, rows: Sequence[Row], note: str, depth: bool) -
         "cpu": _Column("CPU", "number", "86px"),
         "utilization": _Column("CPU/wall", "number", "84px"),
         "where": _Column("where time went", "where", "minmax(250px,2fr)"),
-        "memory": _Column("memory", "number", "108px"),
+        "memory": _Column("memory", "number", "188px"),
         "read": _Column("read", "number", "88px"),
         "written": _Column("written", "number", "88px"),
         "failed": _Column("failed", "number", "54px", marks=True),
     }
     for _, _, row in rows:
         columns["name"].add(visible(row.name, _MOST_NAME))
-        columns["processes"].add(str(row.processes), row.processes)
+        columns["processes"].add(str(row.processes) if row.processes else UNKNOWN, row.processes)
         columns["wall"].add(duration_text(row.wall_ns), row.wall_ns)
         columns["cpu"].add(figure_text(row.cpu_ns, duration_text), _value(row.cpu_ns))
         columns["utilization"].add(utilization_text(row), row.cpu_utilization)
@@ -88,7 +88,7 @@ def _table(name: str, title: str, rows: Sequence[Row], note: str, depth: bool) -
         columns["written"].add(figure_text(row.written_bytes, bytes_text), _value(row.written_bytes))
         failed = row.failed.value
         columns["failed"].add(bounded(row.failed.bound, str(failed)) if failed else "", failed)
-    made = {"name": name, "title": title, "rows": len(rows), "width": 1060, "note": note,
+    made = {"name": name, "title": title, "rows": len(rows), "width": 1140, "note": note,
             "columns": [column.made for column in columns.values()], "failed": [int(row.failed.value > 0) for *_, row in rows]}
     if depth:
         made |= {"depth": [at for at, *_ in rows], "level": [level for _, level, _ in rows], "open_depth": _open_depth(rows)}
@@ -143,6 +143,8 @@ def _of(count: int, all_of: int, what: str) -> str:
 
 
 def _processes(report: Report) -> dict[str, Any]:
+    from .._report import Figure
+
     listed = report._listed
     columns = {
         "tool": _Column("tool", "name", "minmax(110px,1fr)", searched=True),
@@ -162,24 +164,27 @@ def _processes(report: Report) -> dict[str, Any]:
     for i in range(count):
         start, end = listed["start_ns"][i], listed["end_ns"][i]
         code, signal = listed["exit_code"][i], listed["exit_signal"][i]
+        figures = (listed[name][i] for name in ("peak_bytes", "read_bytes", "written_bytes"))
+        peak, read, written = (None if figure is None else Figure(*figure) for figure in figures)
         since = max(0, start - report.first_ns)
         wall = max(0, end - start)
         columns["tool"].add(visible(listed["tool"][i], _MOST_NAME))
         columns["pid"].add(str(listed["pid"][i]), listed["pid"][i])
         columns["task"].add(visible(listed["task"][i], _MOST_NAME))
         columns["command"].add(visible(listed["command"][i], _MOST_NAME))
-        columns["status"].add(f"signal {signal}" if signal is not None else UNKNOWN if code is None else f"status {code}")
+        columns["status"].add("running" if listed["living"][i] else f"signal {signal}" if signal is not None else
+                              UNKNOWN if code is None else f"status {code}")
         columns["start"].add(duration_text(since), since)
         columns["wall"].add(duration_text(wall), wall)
         columns["cpu"].add(figure_text(listed["cpu_ns"][i], duration_text), listed["cpu_ns"][i])
         time: list[tuple[str, int, float]] = listed["time"][i]
         words = [f"{cause} {share_text(share)}" for at, (cause, _, share) in enumerate(time[:2]) if at == 0 or share >= 0.05]
         columns["where"].add(", ".join(words), parts=_parts((cause, share) for cause, _, share in time))
-        columns["memory"].add(figure_text(listed["peak_bytes"][i], bytes_text), listed["peak_bytes"][i])
-        columns["read"].add(figure_text(listed["read_bytes"][i], bytes_text), listed["read_bytes"][i])
-        columns["written"].add(figure_text(listed["written_bytes"][i], bytes_text), listed["written_bytes"][i])
+        columns["memory"].add(figure_text(peak, bytes_text), _value(peak))
+        columns["read"].add(figure_text(read, bytes_text), _value(read))
+        columns["written"].add(figure_text(written, bytes_text), _value(written))
     return {"name": "processes", "title": "processes", "rows": count, "width": 1240,
-            "note": _of(count, report.certificate.exits_seen, "processes"),
+            "note": _of(count, report.certificate.exits_seen + len(report.survivors), "processes"),
             "columns": [column.made for column in columns.values()],
             "failed": [int(failed) for failed in listed["failed"]]}
 
@@ -256,8 +261,8 @@ def _sections(report: Report) -> list[dict[str, Any]]:
                  figure_text(one.cpu_ns, duration_text), figure_text(one.read_bytes, bytes_text),
                  figure_text(one.written_bytes, bytes_text), _command(one.argv, one.exe)]
                 for one in report.survivors[:200]]
-        parts.append({"name": "survivors", "title": f"{len(report.survivors)} still running", "rows": rows, "mono": 6,
-                      "heads": ["tool", "pid", "so far", "CPU", "read", "written", "command"]})
+        parts.append({"name": "survivors", "title": f"{len(report.survivors)} still running",
+                      "rows": rows, "mono": 6, "heads": ["tool", "pid", "so far", "CPU", "read", "written", "command"]})
     for name, title in (("pipelines", "Pipes"), ("cgroups", "Memory of cgroups"), ("engines", "Engines")):
         if notes[name]:
             lines = [visible(line) for line in notes[name].strip("\n").split("\n")]
