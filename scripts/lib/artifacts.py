@@ -3,6 +3,7 @@
 import functools
 import json
 import pathlib
+import platform
 import re
 import subprocess
 
@@ -70,18 +71,30 @@ def of_whole_kernel_tests(root):
     return digests(root, [root / "build/dev/tests/kernel/kernel_tests"])
 
 
+def of_this_kernel(root):
+    """The ground truth on the kernel that runs here."""
+    return of_whole_kernel_tests(root) | {"kernel": platform.release()}
+
+
+def of_command_line(root):
+    return digests(root, sources(root, "build/dev/tracerd", "tests/cli/*.py", "rules/*")) | {"kernel": platform.release()}
+
+
+@functools.cache
+def of_other_builds(root):
+    """Sources: what is built for its test only is not built to find that it has passed."""
+    inputs = sources(root, "lib/**/*", "include/tracer/*", "bpf/*", "bindings/c/**/*", "rules/*", "cmake/*", "CMake*",
+                     "tests/CMakeLists.txt", "tests/support/*")
+    return digests(root, inputs) | {"compiler": first_line_of("c++", "--version"), "clang": first_line_of("clang", "--version")}
+
+
 def of_sanitizer(root, preset):
-    build = root / "build" / preset
-    tests = [build / f"tests/{name}/{name}_tests" for name in ("unit", "fault", "kernel")]
-    tests += [build / "tests/c/c_walk", *build.glob("bindings/c/libtracer-c.so.*.*.*")]
-    return digests(build, [*tests, *build.glob("lib/libtracer.so.*.*.*")]) | {"compiler": first_line_of("c++", "--version")}
+    return of_other_builds(root) | {"preset": preset} | digests(
+        root, sources(root, *(f"tests/{name}/*" for name in ("unit", "fault", "kernel", "c")), "tests/data/**/*"))
 
 
 def of_fuzzing(root, seconds):
-    build = root / "build/fuzz"
-    names = ("fuzz_recording", "fuzz_columns", "fuzz_rules", "fuzz_secrets", "fuzz_wire", "fuzz_seeds")
-    programs = [build / "tests/fuzz" / name for name in names]
-    return digests(build, programs) | digests(root, [root / "tests/fuzz/run.sh"]) | {"seconds": str(seconds)}
+    return of_other_builds(root) | digests(root, sources(root, "tests/fuzz/*", "tests/data/**/*")) | {"seconds": str(seconds)}
 
 
 def of_engines(root):
