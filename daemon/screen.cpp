@@ -12,7 +12,7 @@
 namespace tracerd {
 namespace {
 
-constexpr std::size_t kLeastColumns = 40;
+constexpr std::size_t kColumnsForTable = 40;
 
 bool locale_is_utf8() noexcept {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
@@ -46,7 +46,7 @@ const Symbols& symbols() noexcept { return writes_utf8() ? kUtf8 : kAscii; }
 
 std::optional<std::size_t> terminal_columns() noexcept {
   winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kLeastColumns) return std::nullopt;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kColumnsForTable) return std::nullopt;
   return size.ws_col;
 }
 

@@ -12,7 +12,7 @@
 namespace tracer::internal {
 namespace {
 
-constexpr std::size_t kMostKnown = 4096;
+constexpr std::size_t kMostPaths = 4096;
 
 std::string run_name(const Context& context) {
   std::string name = context.pipeline.value_or("");
@@ -73,7 +73,7 @@ const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
                                                       const std::shared_ptr<const Context>& shared) {
   const auto known = known_.find(shared.get());
   if (known != known_.end()) return known->second.path;
-  if (known_.size() >= kMostKnown) known_.clear();
+  if (known_.size() >= kMostPaths) known_.clear();
   std::vector<Node*> path;
   const auto descend = [&](SummaryLevel level, const std::string& key, const std::string& name) {
     auto& nodes = path.empty() ? runs_ : path.back()->below;
