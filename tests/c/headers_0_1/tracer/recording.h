@@ -49,7 +49,7 @@ typedef struct tracer_host {
   tracer_string architecture;
   tracer_string tracer_version;
   uint64_t memory_bytes;
-  uint64_t wall_offset_ns; /* Add it to a time of the boot clock for Unix time, as of when this was read. */
+  uint64_t wall_offset_ns; /* Add it to a time of the boot clock for Unix time; read with this. */
   uint32_t cpu_count;
   uint32_t reserved;
 } tracer_host;
@@ -112,10 +112,10 @@ TRACER_API int64_t tracer_recording_read(tracer_recording* recording, tracer_eve
 typedef struct tracer_damage {
   size_t size;
   uint64_t skipped_bytes;  /* In frames that are cut, fail their checksum or break a rule of the format. */
-  uint64_t skipped_events; /* In good frames, but of kinds of a newer libtracer. */
+  uint64_t skipped_events; /* In good frames: of newer kinds, or larger than their bytes may hold. */
   uint64_t missing_frames;
   int32_t read_error; /* errno of the read that failed; 0: none. */
-  uint8_t truncated;  /* The session's end is not in it. */
+  uint8_t truncated;  /* The session's end is not in it, nor that it goes on in another file. */
   uint8_t any;        /* Any of these. */
   uint8_t reserved[2];
 } tracer_damage;

@@ -35,7 +35,7 @@ typedef struct tracer_session_options {
   size_t size;
   tracer_reader reader;
   tracer_families families;        /* 0: all. */
-  const tracer_filter_rule* rules; /* None: every process of the host (without root: only your own processes). */
+  const tracer_filter_rule* rules; /* None: every one that this pid namespace shows (without root: your own). */
   size_t rule_count;               /* All of the same `size`. */
   uint64_t ring_bytes;          /* Between kernel and reader: a power of two times the page size. 0: by the machine. */
   uint64_t max_processes;       /* Tracked at one time; more are counted as lost. 0: by the machine. */
