@@ -122,7 +122,8 @@ std::string LiveLine::line(std::size_t columns) const {
     return one.text.empty() || (!one.task.empty() && !tasks.insert(one.task).second);
   });
   std::string text = tasks.empty() ? fmt::format("[{} running", processes_)
-                                   : fmt::format("[{} tasks, {} processes", tasks.size(), processes_);
+                                   : fmt::format("[{}, {}", format_count(tasks.size(), "task", "tasks"),
+                                                 format_count(processes_, "process", "processes"));
   for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i)
     text += (i == 0 ? ": " : "; ") + (all[i].task.empty() ? "" : all[i].task + ": ") + all[i].text;
   if (all.size() > kMostShown) text += fmt::format("; {}", symbols().ellipsis);

@@ -16,7 +16,7 @@ struct HostInfo {
   std::string architecture;
   std::uint32_t cpu_count = 0;
   std::uint64_t memory_bytes = 0;
-  std::uint64_t wall_offset_ns = 0;  ///< Add it to a time of the boot clock for Unix time, as of when this was read.
+  std::uint64_t wall_offset_ns = 0;  ///< Add it to a time of the boot clock for Unix time; read with this.
   std::string tracer_version;
 
   bool operator==(const HostInfo&) const = default;

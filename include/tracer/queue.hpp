@@ -28,7 +28,8 @@ enum class WhenFull : std::uint8_t {
 };
 
 struct QueueOptions {
-  std::vector<EventKind> kinds = {};  ///< Only these; empty: all. Loss and SessionEnd always come.
+  std::vector<EventKind> kinds = {};  ///< Only these; empty: all. A Loss always comes.
+  bool session_end = true;            ///< SessionEnd comes as well, although `kinds` does not name it.
   /// Most that waits at one time, as Event::charge_bytes() counts it: shared parts are charged in full to each event,
   /// so that less memory is used in fact. At least 1.
   std::size_t capacity_bytes = 64u << 20;

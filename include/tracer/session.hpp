@@ -77,7 +77,7 @@ class TRACER_EXPORT Session {
   /// Loads and checks everything; delivers nothing before start().
   /// Throws Error with all that is missing: kPermission (CAP_BPF, CAP_PERFMON), kNoBtf, kKernelTooOld, kPidNamespace,
   /// kProgramRefused, kFilterNamesNothing, kInvalidArgument, kInvalidRules, kFileUnreadable, kNoMemory.
-  explicit Session(SessionOptions options);
+  explicit Session(SessionOptions options = {});
   /// With another source than the kernel: a recording, or a FakeSource in tests.
   Session(Source source, SessionOptions options);
   ~Session();
@@ -130,6 +130,12 @@ class TRACER_EXPORT Session {
   /// Before start() likewise. Nothing happens for sources other than the kernel, and after the end. Costs what
   /// ThreadLabel::resume() does.
   void unlabel_thread() noexcept;
+
+  /// Reports what this process itself consumed between two moments, in the task with these labels, or in none: an
+  /// OwnWork event. Only the caller knows which part of its threads' time was a task's; parts must not overlap. Before
+  /// the label of the task ends, so that its TaskFinish has it. Nothing happens where the session does not follow this
+  /// process, for sources other than the kernel, and after the end. Any thread.
+  void report_own_work(const Context& task, const OwnWork& work);
 
   /// Says which run or task processes are in, before they begin or while they live: what is known of those already is
   /// said again, by ContextChange. Waits for nobody, but without root for the file system that is asked whose folder it

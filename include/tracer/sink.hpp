@@ -69,6 +69,10 @@ struct OutputLimit {
   /// the sink stops there with a problem(); it then ends the file with the number of events that are not in it, and
   /// SessionEnd.
   std::function<int()> next_file = {};
+  /// Gives the descriptor of a file in which to go on where this one can't be written any more, as on a full disk, or
+  /// -1: the first `whole_bytes` of this one are whole, and are to be in that one, too. Called once, on the sink's
+  /// thread. problem() says what happened all the same.
+  std::function<int(std::uint64_t whole_bytes)> rescue = {};
 };
 
 /// Writes a recording (docs/recording-format.md). A new file is for its owner only; one that exists is cut, and

@@ -32,11 +32,13 @@ struct TaskTotals {
   std::uint64_t engine_processes = 0;              ///< Of these, the engine's own.
   std::uint64_t failed = 0;                        ///< Failures that began in it; not the engine's own.
   std::vector<FailedProcess> failures = {};        ///< The first of them.
+  std::optional<std::uint64_t> own_cpu_ns = 0;     ///< Of account.cpu_ns, the session's own process's: see OwnWork.
   std::optional<std::uint64_t> engine_cpu_ns = 0;  ///< Of account.cpu_ns, the engine's own.
   /// The most that its living processes held together at any snapshot, or the peak of its largest process if that is
   /// more: at least this, as both may be unknown of some. Absent: not known of any.
   std::optional<std::uint64_t> peak_bytes;
-  Account account;  ///< Sums; without a peak. A figure is absent when it is unknown for one process.
+  Account
+      account;  ///< Sums; without a peak. A figure is absent when it is unknown for one process. Of OwnWork: CPU alone.
 };
 
 /// The first process of a run was seen.

@@ -23,7 +23,8 @@ struct Schema<TaskTotals> {
                                             group(4, "failures", &TaskTotals::failures, Shape::kNested),
                                             field(5, "engine_cpu_ns", &TaskTotals::engine_cpu_ns, Unit::kNs),
                                             field(6, "peak_bytes", &TaskTotals::peak_bytes, Unit::kBytes),
-                                            group(7, "account", &TaskTotals::account, Shape::kFlat));
+                                            group(7, "account", &TaskTotals::account, Shape::kFlat),
+                                            field(8, "own_cpu_ns", &TaskTotals::own_cpu_ns, Unit::kNs));
 };
 
 template <>

@@ -25,6 +25,7 @@ struct ScopeTally {
   bool begun = false;
   bool finished = false;
   bool leader_ended = false;
+  bool has_account = false;  ///< Something was added to totals.account.
   bool holds_tasks = false;  ///< Of a task: others are in it.
   std::uint64_t living = 0;
   std::uint64_t last_end_ns = 0;

@@ -48,12 +48,20 @@ void raise_peak(TaskTotals& totals, std::optional<std::uint64_t> bytes) {
   if (bytes) totals.peak_bytes = std::max(totals.peak_bytes.value_or(0), *bytes);
 }
 
-/// Before its processes are counted: the first account is taken as it is, with what is unknown in it.
-void add_account(TaskTotals& totals, const Account& account) {
-  if (totals.processes == 0) {
-    totals.account = account;
+/// The first account is taken as it is, with what is unknown in it.
+void add_account(ScopeTally& tally, const Account& account) {
+  if (std::exchange(tally.has_account, true)) return add_figures(tally.totals.account, account, Unknown::kSpreads);
+  tally.totals.account = account;
+  add_figure(tally.totals.account.cpu_ns, tally.totals.own_cpu_ns, Unknown::kSpreads);
+}
+
+/// Of what the session's own process did, the CPU time alone: what it read and wrote is not known of each part.
+void add_own_cpu(ScopeTally& tally, const std::optional<std::uint64_t>& cpu_ns) {
+  add_figure(tally.totals.own_cpu_ns, cpu_ns, Unknown::kSpreads);
+  if (tally.has_account) {
+    add_figure(tally.totals.account.cpu_ns, cpu_ns, Unknown::kSpreads);
   } else {
-    add_figures(totals.account, account, Unknown::kSpreads);
+    tally.totals.account.cpu_ns = tally.totals.own_cpu_ns;
   }
 }
 
@@ -67,7 +75,7 @@ void add_exit(ScopeTally& tally, const ProcessExit& exit, bool own) {
   raise_peak(totals, std::exchange(account.peak_rss_bytes, std::nullopt));
   account.peak_rss_at_most_bytes.reset();
   if (account.ledger) account.ledger->pipe_read_peer_pid.reset(), account.ledger->pipe_write_peer_pid.reset();
-  add_account(totals, account);
+  add_account(tally, account);
   ++totals.processes;
   if (own) {
     ++totals.engine_processes;
@@ -86,10 +94,16 @@ void count_failure(const FailureOrigin& failure, Verdict verdict) {
 }
 
 /// What the processes of a scope had done before it was put into another.
-void add_totals(TaskTotals& totals, const TaskTotals& inner) {
+void add_tally(ScopeTally& tally, const ScopeTally& inside) {
+  TaskTotals& totals = tally.totals;
+  const TaskTotals& inner = inside.totals;
   raise_peak(totals, inner.peak_bytes);
-  if (inner.processes == 0) return;
-  add_account(totals, inner.account);
+  if (!inside.has_account) {
+    if (inner.own_cpu_ns != std::uint64_t{0}) add_own_cpu(tally, inner.own_cpu_ns);
+    return;
+  }
+  add_account(tally, inner.account);
+  add_figure(totals.own_cpu_ns, inner.own_cpu_ns, Unknown::kSpreads);
   totals.processes += inner.processes;
   totals.engine_processes += inner.engine_processes;
   totals.failed += inner.failed;
@@ -175,7 +189,7 @@ void TaskFacts::absorb(const std::vector<ScopeMove>& moves, std::uint64_t time_n
       ScopeTally& tally = scope->tally;
       tally.living += inner.living;
       tally.last_end_ns = std::max(tally.last_end_ns, inner.last_end_ns);
-      add_totals(tally.totals, inner.totals);
+      add_tally(tally, inner);
       if (scope->leader_pid != move.scope->leader_pid || scope->leader_start_ns != move.scope->leader_start_ns)
         continue;
       tally.leader_ended = inner.leader_ended;
@@ -207,6 +221,26 @@ void TaskFacts::leave(std::shared_ptr<Scope>& entered, const ContextPlace& place
     finish_if_over(scope, exit.time_ns, events);
   }
   entered.reset();
+}
+
+void TaskFacts::add_own_work(const std::shared_ptr<Scope>& innermost, const std::shared_ptr<Scope>& entered,
+                             const OwnWork& work, std::vector<Event>& events) {
+  const auto around = chain_of(entered);
+  for (Scope* scope : chain_of(innermost)) {
+    ScopeTally& tally = scope->tally;
+    if (scope->leader_pid == 0) {
+      scope->leader_pid = work.process->pid;
+      scope->leader_start_ns = work.begin_ns;
+      // The process lives on: its part in the task is over.
+      tally.leader_ended = !holds(around, scope);
+    }
+    begin(*scope, work.begin_ns, events);
+    add_own_cpu(tally, work.account.cpu_ns);
+    raise_peak(tally.totals, work.account.peak_rss_bytes);
+    tally.last_end_ns = std::max(tally.last_end_ns, work.time_ns);
+    // It finishes when its label ends.
+    if (tally.leader_ended) finish_if_over(*scope, work.time_ns, events);
+  }
 }
 
 void TaskFacts::forget(std::shared_ptr<Scope>& entered, const Process& process, std::uint64_t time_ns,

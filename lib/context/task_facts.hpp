@@ -32,6 +32,11 @@ class TaskFacts {
   void leave(std::shared_ptr<Scope>& entered, const ContextPlace& place, const ProcessExit& exit,
              std::vector<Event>& events);
 
+  /// The session's own process has done this in the scope, and is itself in `entered`. Where it is the first in a task,
+  /// the task began with this work, and is over with it.
+  void add_own_work(const std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& entered, const OwnWork& work,
+                    std::vector<Event>& events);
+
   /// Where nothing lives in it, and nothing labels what begins with it.
   void finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/correlator.hpp"
 
+#include <unistd.h>
+
 #include <iterator>
 #include <utility>
 
@@ -32,6 +34,24 @@ void Correlator::on_record(Record record, std::vector<Event>& events) {
 void Correlator::label_ended(const std::shared_ptr<const Context>& labels, std::uint64_t time_ns,
                              std::vector<Event>& events) {
   finish_over(open_labels_.close(labels), time_ns, events);
+}
+
+void Correlator::own_work(const std::shared_ptr<const Context>& labels, OwnWork work, std::vector<Event>& events) {
+  const auto found = processes_.find(static_cast<std::uint32_t>(::getpid()));
+  if (found == processes_.end() || found->second.selection != Selection::kSelected) return;
+  Entry& entry = found->second;
+  refresh_context(entry, entry.context_id);
+  announce(entry, events);
+  ContextPlace place = entry.place;
+  auto process = std::make_shared<Process>(*entry.process);
+  if (labels) {
+    resolver_.label(place, labels);
+    process->context = resolver_.context_of(place, *process);
+  }
+  work.process = std::move(process);
+  add_changes(work.time_ns, events);
+  facts_.add_own_work(place.scope, entry.entered, work, events);
+  events.emplace_back(std::move(work));
 }
 
 void Correlator::end_labels(std::uint64_t time_ns, std::vector<Event>& events) {

@@ -20,7 +20,7 @@ QueueState::QueueState(QueueOptions options) : options_(std::move(options)), whe
     if (static_cast<std::size_t>(kind) < wanted_.size()) wanted_[static_cast<std::size_t>(kind)] = true;
   if (options_.kinds.empty()) wanted_.fill(true);
   wanted_[static_cast<std::size_t>(EventKind::kLoss)] = true;
-  wanted_[static_cast<std::size_t>(EventKind::kSessionEnd)] = true;
+  if (options_.session_end) wanted_[static_cast<std::size_t>(EventKind::kSessionEnd)] = true;
 }
 
 bool QueueState::wants(EventKind kind) const noexcept {

@@ -48,6 +48,8 @@ class Pipeline final : public Feed {
   void label_opens(const std::shared_ptr<const Context>& labels);
   /// Likewise. All that was labeled so by this label is before that position of the source.
   void label_ends(const std::shared_ptr<const Context>& labels, std::uint64_t position) noexcept;
+  /// Likewise: of this process, with what `labels` label; null: outside of all tasks. Before the end of the label.
+  void own_work(std::shared_ptr<const Context> labels, OwnWork work);
   /// The source has yielded all before it.
   void came_to(std::uint64_t position);
   /// No label lives longer than the session.
@@ -76,6 +78,11 @@ class Pipeline final : public Feed {
     std::uint64_t position = 0;
   };
 
+  struct ReportedWork {
+    std::shared_ptr<const Context> labels;
+    OwnWork work;
+  };
+
   void take_announced();
 
   Correlator correlator_;
@@ -83,6 +90,7 @@ class Pipeline final : public Feed {
   std::mutex announced_mutex_;
   std::vector<Announced> announced_;                           ///< Not taken yet.
   std::vector<std::shared_ptr<const Context>> opened_labels_;  ///< Likewise.
+  std::vector<ReportedWork> own_work_;                         ///< Likewise.
   std::vector<EndedLabel> ended_labels_;                       ///< Of which records may still come.
   std::size_t labels_open_ = 0;
   Counter announcements_refused_;

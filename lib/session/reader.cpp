@@ -293,6 +293,17 @@ void Reader::disown_thread() noexcept {
   if (control_ != nullptr && in_own_process() && state_.load() != State::kFinished) control_->disown_thread(::gettid());
 }
 
+void Reader::report_own_work(const Context& task, OwnWork work) {
+  if (control_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return;
+  const std::uint32_t number = contexts_->number_of(task);
+  try {
+    pipeline_.own_work(number == 0 ? nullptr : contexts_->at(number), std::move(work));
+  } catch (...) {
+    contexts_->give_back(number);
+    throw;
+  }
+}
+
 void Reader::announce(const Announcement& announcement) {
   Announced announced = checked(announcement);
   if (state_.load() == State::kFinished) return;

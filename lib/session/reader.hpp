@@ -56,6 +56,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on);
 
   void track(pid_t pid, const Context& context);
+  void report_own_work(const Context& task, OwnWork work);
   void announce(const Announcement& announcement);
   struct OpenLabel {
     std::uint64_t serial = 0;

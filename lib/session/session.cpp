@@ -106,6 +106,7 @@ ThreadLabel Session::label_thread(const Context& context) {
   return label ? ThreadLabel(std::make_unique<ThreadLabel::Impl>(impl_->reader, *label)) : ThreadLabel();
 }
 void Session::unlabel_thread() noexcept { impl_->reader->disown_thread(); }
+void Session::report_own_work(const Context& task, const OwnWork& work) { impl_->reader->report_own_work(task, work); }
 void Session::announce(const Announcement& announcement) { impl_->reader->announce(announcement); }
 int Session::fd() const noexcept { return impl_->reader->fd(); }
 std::size_t Session::poll(std::chrono::milliseconds timeout) {

@@ -39,9 +39,12 @@ ReportRow row_of(const SummaryRow& sums, Peak peak) {
   ReportRow row;
   row.name = sums.name;
   row.task = sums.task;
+  row.process = sums.process;
   row.processes = sums.processes;
   row.failed = {sums.failed, Bound::kExact};
   row.wall_ns = sums.wall_ns;
+  row.first_start_ns = sums.first_start_ns;
+  row.last_end_ns = sums.last_end_ns;
   row.cpu_ns = at_least(sums.unknown_cpus, sums.cpu_ns);
   if (row.cpu_ns && row.wall_ns != 0)
     row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
@@ -134,11 +137,16 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, bool c
   }
   if (!complete || session.lived_before) sums.wall_ns = std::max(sums.wall_ns, session.elapsed_ns);
   if (!complete || sums.unknown_cpus != 0) {
-    sums.cpu_ns = cpu_ns;
+    sums.cpu_ns = cpu_ns + seen.own_cpu_ns;
     sums.unknown_cpus = 0;
   }
   // What exec itself has read is known better of each program than of all processes together.
-  if (!complete) set_io(sums, session.totals);
+  if (!complete) {
+    set_io(sums, session.totals);
+    // The kernel adds up what ended.
+    sums.unbounded_reads += seen.own_parts;
+    sums.unknown_writes += seen.own_parts;
+  }
   ReportRow row = row_of(sums, Peak::kOfAllAtOnce);
   row.failed = failed_of(kernel_failed, seen);
   return row;
@@ -166,6 +174,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.tools = rows_of(summary.by_tool(), Peak::kOfLargestProcess);
   report.steps = rows_of(summary.by_step(), Peak::kOfAllAtOnce);
   report.tasks = rows_of(summary.by_task(), Peak::kOfAllAtOnce);
+  report.samples = rows_of(summary.by_sample(), Peak::kOfAllAtOnce);
   for (const SummaryNode& node : summary.tree()) report.tree.push_back(node_of(node));
   report.processes = rows_of(summary.largest_processes(), Peak::kOfLargestProcess);
   report.total = total_of(summary, session, report.completeness.complete);

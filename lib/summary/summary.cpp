@@ -2,6 +2,7 @@
 #include <tracer/summary.hpp>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <tracer/families.hpp>
@@ -43,6 +44,7 @@ class Summary::Impl {
   std::vector<SummaryRow> by_tool() const;
   std::vector<SummaryRow> by_step() const;
   std::vector<SummaryRow> by_task() const;
+  std::vector<SummaryRow> by_sample() const;
   std::vector<SummaryNode> tree() const;
   std::vector<SummaryRow> largest_processes() const;
   SummaryRow total() const;
@@ -63,11 +65,14 @@ class Summary::Impl {
   void add_exit(const ProcessExit& exit);
   void decide(const internal::FailureOrigin& failure, internal::Verdict verdict);
   void add_failure(const internal::FailureOrigin& failure);
+  void add_own_work(const OwnWork& work);
   void begin_snapshot(std::uint64_t time_ns);
   void set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const;
   bool snapshots_were_taken() const;
   void add_to_largest(const ProcessExit& exit);
   SummaryRow& tool_row(const std::string& name);
+
+  std::set<std::pair<std::uint32_t, std::uint64_t>> own_processes_;  ///< Whose work was reported: pid and start.
 
   std::map<std::string, SummaryRow> tools_;
   std::map<std::string, SummaryRow> steps_;
@@ -107,6 +112,7 @@ void Summary::Impl::add_to_largest(const ProcessExit& exit) {
   SummaryRow row;
   row.name = exit.process->program->tool.value_or(internal::kNoTool);
   row.task = identities_.of(exit.process->context);
+  row.process = exit.process;
   internal::add_with_wall(row, {exit.start_ns, exit.end_ns, exit.process->program, exit.account}, true);
   internal::count_process(row, exit);
   largest_.emplace(cpu_ns, OneProcess{exit.process->pid, exit.start_ns, std::move(row)});
@@ -168,6 +174,17 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
   }
 }
 
+void Summary::Impl::add_own_work(const OwnWork& work) {
+  SummaryRow& tool = tool_row(internal::counted_as(work));
+  internal::add_own_work(tool, work, internal::OwnParts::kOwnRow);
+  tool.wall_ns += work.time_ns - std::min(work.begin_ns, work.time_ns);
+  for_each_whole(work.process->context, [&](SummaryRow& row) {
+    internal::add_own_work(row, work, &row == &total_ ? internal::OwnParts::kOfAll : internal::OwnParts::kOfTask);
+  });
+  tree_.add(identities_.of(work.process->context), work);
+  own_processes_.insert({work.process->pid, work.process->start_ns});
+}
+
 void Summary::Impl::add(const Event& event) {
   if (const auto* start = event.get_if<ProcessStart>()) {
     chains_.saw(start->process);
@@ -187,6 +204,8 @@ void Summary::Impl::add(const Event& event) {
     memory_.add(*folded, identities_.of(folded->context));
   } else if (const auto* run = event.get_if<RunStart>()) {
     chains_.leads(run->pid, run->start_ns);
+  } else if (const auto* work = event.get_if<OwnWork>()) {
+    add_own_work(*work);
   } else if (const auto* task = event.get_if<TaskStart>()) {
     chains_.leads(task->pid, task->start_ns);
     tree_.request(identities_.of(task->context), task->context, task->requested);
@@ -214,7 +233,9 @@ void Summary::Impl::begin_snapshot(std::uint64_t time_ns) {
 
 std::vector<ProcessSample> Summary::Impl::survivors() const {
   std::vector<ProcessSample> all;
-  for (const auto& [pid, sample] : living_) all.push_back(sample);
+  // What the session's own process did so far has a row.
+  for (const auto& [pid, sample] : living_)
+    if (!own_processes_.contains({pid, sample.process->start_ns})) all.push_back(sample);
   return all;
 }
 
@@ -245,11 +266,30 @@ std::vector<SummaryRow> Summary::Impl::by_task() const {
   });
 }
 
+/// Of tasks alone: what has a sample label is one, or lies in one.
+std::vector<SummaryRow> Summary::Impl::by_sample() const {
+  std::map<std::string, SummaryRow> sums;
+  std::map<std::string, internal::MemoryPeak> peaks;
+  for (const auto& [task, row] : tasks_) {
+    if (!task.sample) continue;
+    internal::add_row(sums[*task.sample], row);
+    const internal::MemoryPeak peak = memory_.peak_of_task(task);
+    internal::MemoryPeak& largest = peaks[*task.sample];
+    largest.bytes = std::max(largest.bytes, peak.bytes);
+    largest.unknown_snapshots += peak.unknown_snapshots;
+  }
+  return rows_by_start(sums, [&](SummaryRow& row, const std::string& sample) {
+    row.name = sample;
+    set_task_peak(row, peaks[sample]);
+  });
+}
+
 /// At least what its largest process held, as snapshots may have missed it; of one process alone that is all.
 void Summary::Impl::set_task_peak(SummaryRow& row, const internal::MemoryPeak& peak) const {
   row.unknown_snapshots = peak.unknown_snapshots;
   const bool all_seen = end && all_ended(*end) && losses.empty();
-  const bool alone = all_seen && row.processes == 1 && row.peak_rss_bytes && row.unknown_peaks == 0;
+  const bool alone =
+      all_seen && row.processes == 1 && row.own_parts == 0 && row.peak_rss_bytes && row.unknown_peaks == 0;
   if (alone) row.unknown_snapshots = 0;
   if (peak.bytes == 0 && !alone) return;
   row.task_peak_bytes = std::max(peak.bytes, row.peak_rss_bytes.value_or(0));
@@ -279,6 +319,7 @@ void Summary::add(const Event& event) { impl_->add(event); }
 std::vector<SummaryRow> Summary::by_tool() const { return impl_->by_tool(); }
 std::vector<SummaryRow> Summary::by_step() const { return impl_->by_step(); }
 std::vector<SummaryRow> Summary::by_task() const { return impl_->by_task(); }
+std::vector<SummaryRow> Summary::by_sample() const { return impl_->by_sample(); }
 std::vector<SummaryNode> Summary::tree() const { return impl_->tree(); }
 std::vector<SummaryRow> Summary::largest_processes() const { return impl_->largest_processes(); }
 SummaryRow Summary::total() const { return impl_->total(); }

@@ -61,6 +61,11 @@ std::string counted_as(const Context& context, const ProgramAccount& program) {
   return "(" + context.engine.value_or("engine") + " itself)";
 }
 
+std::string counted_as(const OwnWork& work) {
+  const Program& program = *work.process->program;
+  return program.tool.value_or(program.comm.value_or(kNoTool)) + " (this process)";
+}
+
 TaskTree::Node& TaskTree::below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                                 const std::string& name) {
   Node& node = nodes[node_key(level, key)];
@@ -98,10 +103,7 @@ const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
   return known_.emplace(shared.get(), Known{shared, std::move(path)}).first->second.path;
 }
 
-TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, const Context& context,
-                                  const ProgramAccount& program) {
-  std::string name = counted_as(context, program);
-  const SummaryLevel level = program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool;
+TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, SummaryLevel level, std::string name) {
   auto& nodes = path.back()->below;
   if (!nodes.contains(node_key(level, name))) {
     if (nodes.size() >= Summary::kMostTools || tool_rows_ >= Summary::kMostToolRows) {
@@ -117,7 +119,17 @@ void TaskTree::add(const Context& identity, const Process& process, const Progra
   const auto& path = path_of(identity, process.context);
   if (path.empty()) return;
   for (Node* node : path) add_to(node->row, program, peak_matters);
-  add_with_wall(tool_of(path, *process.context, program).row, program, peak_matters);
+  const SummaryLevel level = program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool;
+  add_with_wall(tool_of(path, level, counted_as(*process.context, program)).row, program, peak_matters);
+}
+
+void TaskTree::add(const Context& identity, const OwnWork& work) {
+  const auto& path = path_of(identity, work.process->context);
+  if (path.empty()) return;
+  for (Node* node : path) add_own_work(node->row, work, OwnParts::kOfTask);
+  SummaryRow& row = tool_of(path, SummaryLevel::kTool, counted_as(work)).row;
+  add_own_work(row, work, OwnParts::kOwnRow);
+  row.wall_ns += work.time_ns - std::min(work.begin_ns, work.time_ns);
 }
 
 void TaskTree::count(const Context& identity, const ProcessExit& exit) {
@@ -125,7 +137,8 @@ void TaskTree::count(const Context& identity, const ProcessExit& exit) {
   const auto& path = path_of(identity, exit.process->context);
   if (path.empty()) return;
   for (Node* node : path) count_process(node->row, exit);
-  count_process(tool_of(path, context, exit.program).row, exit);
+  const SummaryLevel level = exit.program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool;
+  count_process(tool_of(path, level, counted_as(context, exit.program)).row, exit);
 }
 
 void TaskTree::count(const Context& identity, const FailureOrigin& failure) {
@@ -134,7 +147,8 @@ void TaskTree::count(const Context& identity, const FailureOrigin& failure) {
   for (Node* node : path) count_failure(node->row, failure);
   ProgramAccount program;
   program.program = failure.process->program;
-  count_failure(tool_of(path, *failure.process->context, program).row, failure);
+  const SummaryLevel level = program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool;
+  count_failure(tool_of(path, level, counted_as(*failure.process->context, program)).row, failure);
 }
 
 void TaskTree::request(const Context& identity, const std::shared_ptr<const Context>& task,

@@ -18,6 +18,7 @@ namespace tracer::internal {
 class TaskTree {
  public:
   void add(const Context& identity, const Process& process, const ProgramAccount& program, bool peak_matters);
+  void add(const Context& identity, const OwnWork& work);
   void count(const Context& identity, const ProcessExit& exit);
   void count(const Context& identity, const FailureOrigin& failure);
   void request(const Context& identity, const std::shared_ptr<const Context>& task, const Requested& requested);
@@ -42,7 +43,7 @@ class TaskTree {
   const std::vector<Node*>& path_of(const Context& identity, const std::shared_ptr<const Context>& context);
   static Node& below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                      const std::string& name);
-  Node& tool_of(const std::vector<Node*>& path, const Context& context, const ProgramAccount& program);
+  Node& tool_of(const std::vector<Node*>& path, SummaryLevel level, std::string name);
   static SummaryNode shown(const Node& node, const Describe& describe);
 
   std::size_t tool_rows_ = 0;  ///< In all nodes.
@@ -50,6 +51,8 @@ class TaskTree {
   std::unordered_map<const Context*, Known> known_;
 };
 
+/// What a session's own process is counted as: "train.py (this process)".
+std::string counted_as(const OwnWork& work);
 /// What a program is counted as: its tool, or the engine whose own work it did.
 std::string counted_as(const Context& context, const ProgramAccount& program);
 

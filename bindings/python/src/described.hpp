@@ -85,6 +85,8 @@ constexpr std::string_view class_name() {
     return "SnapshotEnd";
   else if constexpr (std::is_same_v<T, Loss>)
     return "Loss";
+  else if constexpr (std::is_same_v<T, OwnWork>)
+    return "OwnWork";
   else if constexpr (std::is_same_v<T, SessionEnd>)
     return "SessionEnd";
   else if constexpr (std::is_same_v<T, TaskStart>)

@@ -155,12 +155,15 @@ void bind_session(py::module_& module) {
              const auto problem = without_gil([&] { return held.recording_problem(); });
              return problem ? problem_of(*problem) : py::none();
            })
+      .def("rescued", &HeldSession::rescued)
       .def("recording_dropped", &HeldSession::recording_dropped, py::call_guard<ReleasedGil>())
       .def(
           "queue",
           [](const HeldSession& held, const py::object& kinds, std::size_t capacity_bytes) {
             QueueOptions options;
             if (!kinds.is_none()) options.kinds = kinds_of(kinds);
+            // Whoever asks for some kinds gets no other: the end of the stream says that the session has ended.
+            options.session_end = options.kinds.empty();
             options.capacity_bytes = capacity_bytes;
             options.when_full = held.when_full();
             return without_gil([&] { return std::make_unique<HeldQueue>(held.session()->queue(std::move(options))); });

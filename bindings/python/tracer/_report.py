@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CgroupMemory", "Certificate", "Failure", "Figure", "MissingFamily", "Pipeline", "Report", "ReportCost", "ReportNode",
-    "ReportRow", "Series", "TimeShare", "Timeline", "report_of", "report_of_descriptor", "report_of_path",
+    "ReportRow", "Series", "TimeShare", "Timeline", "report_of", "report_of_descriptor", "report_of_path", "report_of_paths",
 ]
 
 MOST_PROCESSES = 2000
@@ -59,6 +59,9 @@ class ReportRow:
     context: Context | None
     """By task only: its identity."""
     processes: int
+    pid: int | None
+    """Of a row of one process, as argv; else None."""
+    argv: tuple[str, ...] | None
     failed: Figure
     wall_ns: int
     """By tool: the sum of its programs' durations. Else: from first start to last end."""
@@ -240,6 +243,8 @@ class Report:
     steps: tuple[ReportRow, ...]
     """In order of their first start, as the tasks."""
     tasks: tuple[ReportRow, ...]
+    samples: tuple[ReportRow, ...]
+    """By the sample label; the memory is that of the largest task."""
     tree: tuple[ReportNode, ...]
     """Of runs, steps, tasks and tools; empty: nothing belongs to any."""
     processes: tuple[ReportRow, ...]
@@ -298,7 +303,7 @@ class Report:
 
     @checked_call
     def text(self, by: str | None = None, columns: int | None = None) -> str:
-        """The tables as tracerd prints them. by: "run", "step", "task", "tool" or "process"; None: the tree, or tools
+        """The tables as tracerd prints them. by: "run", "step", "task", "sample", "tool" or "process"; None: the tree, or tools
         where nothing belongs to a run. columns: how wide it may be; None: as wide as it comes."""
         return self._native.format(self.title, None if by is None else text_of("by", by),
                                    None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True)
@@ -316,6 +321,8 @@ def _figure(parts: tuple[int, str] | None) -> Figure | None:
 
 def _row(parts: dict[str, Any]) -> ReportRow:
     parts["failed"] = Figure(*parts["failed"])
+    if parts["argv"] is not None:
+        parts["argv"] = tuple(parts["argv"])
     for name in ("cpu_ns", "peak_bytes", "read_bytes", "written_bytes"):
         parts[name] = _figure(parts[name])
     parts["time"] = tuple(TimeShare(*each) for each in parts["time"])
@@ -355,7 +362,9 @@ def _cannot_tell(total: ReportRow, certificate: dict[str, Any], parts: dict[str,
     if total.processes and not total.time:
         unknown.append("where time went")
     if parts["survivors"]:
-        unknown.append(f"what {len(parts['survivors'])} processes do that have not ended")
+        count = len(parts["survivors"])
+        unknown.append("1 process is still running; its usage is not included" if count == 1
+                       else f"{count} processes are still running; their usage is not included")
     return tuple(unknown)
 
 
@@ -376,6 +385,7 @@ def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = Tr
         tools=tuple(map(_row, parts["tools"])),
         steps=tuple(map(_row, parts["steps"])),
         tasks=tuple(map(_row, parts["tasks"])),
+        samples=tuple(map(_row, parts["samples"])),
         tree=_nodes(parts["tree"]),
         processes=tuple(map(_row, parts["processes"])),
         total=total,
@@ -437,6 +447,12 @@ def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = Non
     """The report of a recording; raises RecordingError."""
     name = os.fsdecode(path)
     return _report(_core.report_of_file(path, most_processes), os.path.basename(name) if title is None else title)
+
+
+def report_of_paths(paths: list[str], title: str | None = None, most_processes: int = MOST_PROCESSES) -> Report:
+    """The sums of several recordings, such as those of a run's machines; raises RecordingError."""
+    names = ", ".join(os.path.basename(os.fsdecode(path)) for path in paths)
+    return _report(_core.report_of_files(paths, most_processes), names if title is None else title)
 
 
 def report_of_descriptor(descriptor: int, name: str, most_processes: int = MOST_PROCESSES) -> Report:

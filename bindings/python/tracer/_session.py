@@ -97,6 +97,8 @@ class Session(Source):
         self._context = context
         self._follows = follows
         self._subscriptions: list[_core.Subscription] = []
+        self._recording = record
+        self._rescued = False
         self._queues: weakref.WeakSet[_core.Queue] = weakref.WeakSet()
         others = _kernel_descriptors()
         self._spool = Spool(record)
@@ -137,15 +139,17 @@ class Session(Source):
         if problem is None:
             return
         if error is None:
-            raise RecordingError((problem,))
-        error.add_note(str(problem))
+            # What was traced is there all the same: a pipeline that has ended well does not fail for it.
+            warnings.warn(str(problem), RuntimeWarning, stacklevel=2)
+        else:
+            error.add_note(str(problem))
 
     def close(self) -> None:
         """Ends it: delivers all that has happened, writes it, and frees what the kernel holds for it. Idempotent.
 
         It waits for a running callback: don't hold a lock that a callback takes. A replay goes on to its end first;
         streams that are full then drop what is oldest. Leaving a with statement by an exception ends it where it is, and
-        what is wrong with the recording becomes a note of that exception.
+        what is wrong with the recording becomes a note of that exception; leaving it without one, a RuntimeWarning.
 
         Raises RecordingError if the recording could not be written to its end, SessionClosedError in a child made by
         fork, CallbackError inside a callback. What was written stays.
@@ -169,7 +173,20 @@ class Session(Source):
         _hooks.session_closed(self._tasks)
         self._core.close()
         self._forget()
-        return self._core.recording_problem() if was_open else None
+        problem = self._core.recording_problem() if was_open else None
+        if self._take_rescued() and self._recording is None:
+            return None
+        return problem
+
+    def _take_rescued(self) -> bool:
+        """True: all that could not be written is in memory, for tables and reports."""
+        descriptor = self._core.rescued()
+        if descriptor < 0:
+            return False
+        if not self._rescued:
+            self._rescued = True
+            self._spool.go_on_in(descriptor)
+        return True
 
     def _forget(self) -> None:
         while self._subscriptions:
@@ -410,9 +427,11 @@ class Session(Source):
             raise SessionClosedError(True)
         if self._core.open:
             try:
+                _core.report_own_work(self._tasks)
                 self._core.flush(_FLUSH_TIMEOUT_S)
             except SessionClosedError:
                 pass  # Just now, by another thread: then all is written.
+        self._take_rescued()
         return self._spool.open_reader()
 
 

@@ -49,7 +49,7 @@ typedef struct tracer_host {
   tracer_string architecture;
   tracer_string tracer_version;
   uint64_t memory_bytes;
-  uint64_t wall_offset_ns; /* Add it to a time of the boot clock for Unix time, as of when this was read. */
+  uint64_t wall_offset_ns; /* Add it to a time of the boot clock for Unix time; read with this. */
   uint32_t cpu_count;
   uint32_t reserved;
 } tracer_host;
