@@ -27,6 +27,23 @@ void add_process(Captures& captures, const Process& process) {
   if (process.program->tool) captures.insert_or_assign("tool", *process.program->tool);
 }
 
+/// Where a run's recipes may be: a text that names something is the only one.
+std::vector<std::string> recipe_paths(const EngineRule& rule, const Captures& captures) {
+  std::vector<std::string> paths;
+  const auto cwd = captures.find("cwd");
+  for (const Template& text : rule.recipes) {
+    std::string path = text.fill(captures);
+    if (path.empty()) continue;
+    if (!path.starts_with('/')) {
+      if (cwd == captures.end()) continue;
+      path = cwd->second + '/' + path;
+    }
+    paths.push_back(std::move(path));
+    if (!text.names().empty()) break;
+  }
+  return paths;
+}
+
 /// Where there are many: scopes that nothing holds any more.
 template <class Scopes>
 void forget_expired(Scopes& scopes) {
@@ -165,6 +182,8 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
     scope->said.run_id = leader_id(*scope);
     if (rule.serves) scope->serves = rule.serves->fill(captures);
     if (!scope->serves.empty()) serving_.emplace(scope->serves, scope);
+    if (auto paths = recipe_paths(rule, captures); !paths.empty())
+      scope->recipes = std::make_unique<RecipeFiles>(std::move(paths));
   } else if (rule.begins == Begins::kTask) {
     // It is found by this where the engine has no id for it, or a weaker one.
     say(scope->said, "task_id", leader_id(*scope), Provenance::kInferred);
@@ -298,7 +317,9 @@ void ContextResolver::count_attempt(Scope& scope) {
 
 ContextResolver::Notes ContextResolver::read_notes(const Scope& scope, const EngineRule& rule, Captures& captures,
                                                    const Process& process) {
-  if (!rule.notes || !ask_notes_) return Notes::kRead;
+  if (!ask_notes_) return Notes::kRead;
+  if (rule.recipe && !read_recipe(scope, *rule.recipe, captures, process)) return Notes::kPending;
+  if (!rule.notes) return Notes::kRead;
   const NoteFile& notes = *rule.notes;
   const std::string path = notes.path.fill(captures);
   NoteAnswer answer;
@@ -308,6 +329,18 @@ ContextResolver::Notes ContextResolver::read_notes(const Scope& scope, const Eng
   if (match_notes(notes, answer, captures)) return Notes::kRead;
   ++notes_missing_;
   return Notes::kMissing;
+}
+
+bool ContextResolver::read_recipe(const Scope& scope, const RecipeName& recipe, Captures& captures,
+                                  const Process& process) {
+  const Scope* run = first_around(scope, [](const Scope& each) { return each.begins == Begins::kRun; });
+  // A text that was cut might look like another one's.
+  if (run == nullptr || !run->recipes || process.program->argv_cut_bytes) return true;
+  const std::string asker = leader_id(*run);
+  if (!run->recipes->read([&](const NoteRequest& request) { return ask_notes_(asker, request, process); })) return false;
+  if (auto name = run->recipes->rule_that_runs(recipe.text.fill(captures)))
+    captures.insert_or_assign(recipe.as, *std::move(name));
+  return true;
 }
 
 void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Context>& labels) {

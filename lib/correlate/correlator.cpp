@@ -6,6 +6,7 @@
 
 #include "correlate/cgroup_samples.hpp"
 #include "correlate/folding.hpp"
+#include "correlate/pool_name.hpp"
 
 namespace tracer::internal {
 
@@ -109,6 +110,16 @@ std::shared_ptr<const Program> Correlator::program_of(ProgramText text, std::str
   return program;
 }
 
+std::shared_ptr<const Program> Correlator::program_at(const ContextPlace& place, ProgramText text, std::string comm) {
+  auto program = program_of(std::move(text), std::move(comm));
+  if (!program->tool || !rules_.tools->is_worker(*program->tool)) return program;
+  const auto tool = name_of_pool(*rules_.tools, place);
+  if (!tool) return program;
+  auto named = std::make_shared<Program>(*program);
+  named->tool = *tool;
+  return named;
+}
+
 std::shared_ptr<const Context> Correlator::labels_of(std::uint32_t context_id) {
   if (context_id == 0) return nullptr;
   const bool known = context_id < contexts_.size() && contexts_[context_id];
@@ -186,7 +197,7 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
     if (text->second.start_ns == identity.start_ns) {
       if (text->second.cgroup && !process->cgroup->path)
         process->cgroup = cgroups_.set(identity.hierarchy, identity.cgroup_id, std::move(*text->second.cgroup));
-      process->program = program_of(std::move(text->second.text), identity.comm);
+      process->program = program_at(entry.place, std::move(text->second.text), identity.comm);
       resolver_.executes(entry.place, process);
     }
     texts_.erase(text);
@@ -242,7 +253,7 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   const std::shared_ptr<const Process> before = entry.process;
   auto process = std::make_shared<Process>(*before);
   fill(*process, record.identity);
-  process->program = program_of(std::move(record.text), std::move(record.identity.comm));
+  process->program = program_at(entry.place, std::move(record.text), std::move(record.identity.comm));
   decide(entry, *process);
   const bool ended_own = entry.place.own;
   resolver_.executes(entry.place, process);

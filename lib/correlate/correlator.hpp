@@ -116,6 +116,8 @@ class Correlator {
   void decide(Entry& entry, Process& process);
   void fill(Process& process, const RecordIdentity& identity);
   std::shared_ptr<const Program> program_of(ProgramText text, std::string comm);
+  /// Likewise, of a process at this place: a worker of a pool is named as the one that began the pool.
+  std::shared_ptr<const Program> program_at(const ContextPlace& place, ProgramText text, std::string comm);
   static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
   void announce(Entry& entry, std::vector<Event>& events);
 
