@@ -105,7 +105,8 @@ const EngineRules::Candidates& ContextResolver::candidates_of(const std::shared_
   return *candidates;
 }
 
-void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const Process>& executing) {
+void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const Process>& executing,
+                               bool begins_program) {
   const Process& process = *executing;
   if (!place.cgroup || place.cgroup->path != process.cgroup->path) enters_cgroup(place, process);
   place.own = place.own_tree;
@@ -113,6 +114,7 @@ void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const 
   place.rule.reset();
   read_again(place, process);
   match(place, process);
+  if (begins_program && process.pid == command_pid_) begin_command(place, process);
   place.looked_at = 0;
   if (place.self) {
     place.self->process = executing;
@@ -131,6 +133,40 @@ void ContextResolver::match(ContextPlace& place, const Process& process) {
   }
   const EngineRules::Candidates& candidates = candidates_of(process.program, subject.has_place());
   if (const auto match = rules_->match(subject, candidates)) apply(place, *match, process);
+}
+
+void ContextResolver::begin_command(ContextPlace& place, const Process& process) {
+  const std::string name = process.program->tool.value_or("");
+  if (place.scope && place.scope->in_run) {
+    // A shell that becomes what it was given has no name of its own.
+    Scope& run = *place.scope;
+    if (!run.of_command || !is_leader(run, process) || !run.said.run || !run.said.run->ends_with(" -c")) return;
+    run.said.run.reset();
+    say(run.said, "run", name, Provenance::kInferred);
+    contexts_.changed(run);
+    return;
+  }
+  auto scope = new_scope(place.scope, Begins::kRun);
+  scope->of_command = true;
+  lead(*scope, process);
+  scope->said.run_id = leader_id(*scope);
+  say(scope->said, "run", name, Provenance::kInferred);
+  place.scope = scope;
+  // Launchers start jobs in a run only.
+  match(place, process);
+  if (place.rule && place.own) say(scope->said, "engine", rules_->rules()[*place.rule].engine, Provenance::kEngineRule);
+  contexts_.changed(*scope);
+}
+
+/// The run of the command is the engine's, if that is what the command has become.
+std::shared_ptr<Scope> ContextResolver::run_of_engine(const ContextPlace& place, const Process& process) {
+  const std::shared_ptr<Scope>& run = place.scope;
+  if (!run || !run->of_command || !is_leader(*run, process)) return nullptr;
+  run->of_command = false;
+  run->said.run.reset();
+  run->said.provenance.run.reset();
+  lead(*run, process);
+  return run;
 }
 
 void ContextResolver::enters_cgroup(ContextPlace& place, const Process& process) {
@@ -173,9 +209,11 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   if (place.scope && place.scope->rules.size() >= kMostNested) return place.scope;
   if (auto known = by_key_[key].lock()) return is_in(place.scope.get(), known.get()) ? place.scope : known;
 
-  auto scope =
-      new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures)) : place.scope, rule.begins);
-  lead(*scope, process);
+  std::shared_ptr<Scope> scope = rule.begins == Begins::kRun ? run_of_engine(place, process) : nullptr;
+  if (!scope) {
+    scope = new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures)) : place.scope, rule.begins);
+    lead(*scope, process);
+  }
   scope->rules.push_back(index);
   scope->in_task = scope->in_task || (rule.begins == Begins::kTask && !rule.in_run);
   if (rule.begins == Begins::kRun) {

@@ -45,6 +45,7 @@ struct Scope : std::enable_shared_from_this<Scope> {
   std::vector<std::size_t> rules = {};  ///< That began the outer ones and this, the outermost first.
   bool in_run = false;
   bool in_task = false;                        ///< In a task of this run, other than those that launchers begin.
+  bool of_command = false;                     ///< A run that is one only because the session follows a command.
   Context said = {};                           ///< Of this scope itself; change it by ScopeContexts::changed() alone.
   std::shared_ptr<const Context> labels = {};  ///< Of a scope that labels begin: these; null: no such scope.
   Requested requested = {};                    ///< By whoever announced it.

@@ -4,9 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "context/pool_name.hpp"
 #include "correlate/cgroup_samples.hpp"
 #include "correlate/folding.hpp"
-#include "correlate/pool_name.hpp"
 
 namespace tracer::internal {
 
@@ -18,7 +18,9 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
       resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements),
       facts_(resolver_, open_labels_),
       cgroups_(std::move(find_path)),
-      samples_(std::move(read_pss)) {}
+      samples_(std::move(read_pss)) {
+  resolver_.set_command(rules_.command_pid);
+}
 
 void Correlator::set_context(std::uint32_t id, std::shared_ptr<const Context> context) {
   if (id == 0) return;
@@ -110,16 +112,6 @@ std::shared_ptr<const Program> Correlator::program_of(ProgramText text, std::str
   return program;
 }
 
-std::shared_ptr<const Program> Correlator::program_at(const ContextPlace& place, ProgramText text, std::string comm) {
-  auto program = program_of(std::move(text), std::move(comm));
-  if (!program->tool || !rules_.tools->is_worker(*program->tool)) return program;
-  const auto tool = name_of_pool(*rules_.tools, place);
-  if (!tool) return program;
-  auto named = std::make_shared<Program>(*program);
-  named->tool = *tool;
-  return named;
-}
-
 std::shared_ptr<const Context> Correlator::labels_of(std::uint32_t context_id) {
   if (context_id == 0) return nullptr;
   const bool known = context_id < contexts_.size() && contexts_[context_id];
@@ -197,8 +189,9 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
     if (text->second.start_ns == identity.start_ns) {
       if (text->second.cgroup && !process->cgroup->path)
         process->cgroup = cgroups_.set(identity.hierarchy, identity.cgroup_id, std::move(*text->second.cgroup));
-      process->program = program_at(entry.place, std::move(text->second.text), identity.comm);
-      resolver_.executes(entry.place, process);
+      process->program = named_by_pool(*rules_.tools, entry.place,
+                                       program_of(std::move(text->second.text), identity.comm));
+      resolver_.executes(entry.place, process, false);
     }
     texts_.erase(text);
   } else if (!identity.comm.empty() && !process->program->comm) {
@@ -253,7 +246,8 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   const std::shared_ptr<const Process> before = entry.process;
   auto process = std::make_shared<Process>(*before);
   fill(*process, record.identity);
-  process->program = program_at(entry.place, std::move(record.text), std::move(record.identity.comm));
+  process->program = named_by_pool(*rules_.tools, entry.place,
+                                   program_of(std::move(record.text), std::move(record.identity.comm)));
   decide(entry, *process);
   const bool ended_own = entry.place.own;
   resolver_.executes(entry.place, process);

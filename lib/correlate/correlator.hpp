@@ -37,6 +37,7 @@ class Correlator {
     ContextResolver::AskNotes ask_notes = {};              ///< Empty: engines' own files are not read.
     bool mask_secrets = true;
     std::size_t most_announcements = 1u << 17;
+    std::uint32_t command_pid = 0;  ///< See SessionOptions::command_pid.
     /// The labels of a context id that set_context() has not said; null: not known. Empty: there are no others.
     std::function<std::shared_ptr<const Context>(std::uint32_t id)> find_context = {};
   };
@@ -116,8 +117,6 @@ class Correlator {
   void decide(Entry& entry, Process& process);
   void fill(Process& process, const RecordIdentity& identity);
   std::shared_ptr<const Program> program_of(ProgramText text, std::string comm);
-  /// Likewise, of a process at this place: a worker of a pool is named as the one that began the pool.
-  std::shared_ptr<const Program> program_at(const ContextPlace& place, ProgramText text, std::string comm);
   static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
   void announce(Entry& entry, std::vector<Event>& events);
 

@@ -31,8 +31,9 @@ std::optional<std::string> plain_string(Words words) {
   return any ? std::optional(std::move(text)) : std::nullopt;
 }
 
-/// By the syntax of Python's format(): "{{" is a brace, "{input}" a gap. Absent: the braces don't fit.
-std::optional<GappedText> gapped(std::string_view text) {
+/// By the syntax of Python's format(): "{{" is a brace, "{input}" a gap, and "{rule}" the rule's name. Absent: the braces
+/// don't fit.
+std::optional<GappedText> gapped(std::string_view text, std::string_view rule) {
   GappedText made;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -40,9 +41,14 @@ std::optional<GappedText> gapped(std::string_view text) {
       made.pieces.back() += c;
       ++i;
     } else if (c == '{') {
-      i = text.find('}', i);
-      if (i == std::string_view::npos) return std::nullopt;
-      made.pieces.emplace_back();
+      const std::size_t end = text.find('}', i);
+      if (end == std::string_view::npos) return std::nullopt;
+      if (text.substr(i + 1, end - i - 1) == "rule") {
+        made.pieces.back() += rule;
+      } else {
+        made.pieces.emplace_back();
+      }
+      i = end;
     } else if (c == '}') {
       return std::nullopt;
     } else {
@@ -139,12 +145,12 @@ class Parser {
       const std::string& word = line[0].text;
       if (word == "shell") {
         const auto text = plain_string(with_following(line.subspan(2), indent));
-        Snakefile::Rule rule{name, Snakefile::Kind::kCommand, text ? gapped(*text) : std::nullopt};
+        Snakefile::Rule rule{name, Snakefile::Kind::kCommand, text ? gapped(*text, name) : std::nullopt};
         if (rule.text) trim_ends(*rule.text);
         file_.rules.push_back(std::move(rule));
       } else if (word == "script" || word == "notebook") {
         const auto text = plain_string(with_following(line.subspan(2), indent));
-        Snakefile::Rule rule{name, Snakefile::Kind::kScript, text ? gapped(base_name(*text)) : std::nullopt};
+        Snakefile::Rule rule{name, Snakefile::Kind::kScript, text ? gapped(base_name(*text), name) : std::nullopt};
         file_.rules.push_back(std::move(rule));
       } else if (word == "wrapper") {
         file_.rules.push_back({name, Snakefile::Kind::kScript, GappedText{{"wrapper.", ""}}});
