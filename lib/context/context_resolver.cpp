@@ -138,9 +138,9 @@ void ContextResolver::match(ContextPlace& place, const Process& process) {
 void ContextResolver::begin_command(ContextPlace& place, const Process& process) {
   const std::string name = process.program->tool.value_or("");
   if (place.scope && place.scope->in_run) {
-    // A shell that becomes what it was given has no name of its own.
+    // A shell that becomes what it was given at once has no name of its own.
     Scope& run = *place.scope;
-    if (!run.of_command || !is_leader(run, process) || !run.said.run || !run.said.run->ends_with(" -c")) return;
+    if (!run.of_command || !is_leader(run, process) || place.self || !run.said.run->ends_with(" -c")) return;
     run.said.run.reset();
     say(run.said, "run", name, Provenance::kInferred);
     contexts_.changed(run);
@@ -375,7 +375,8 @@ bool ContextResolver::read_recipe(const Scope& scope, const RecipeName& recipe, 
   // A text that was cut might look like another one's.
   if (run == nullptr || !run->recipes || process.program->argv_cut_bytes) return true;
   const std::string asker = leader_id(*run);
-  if (!run->recipes->read([&](const NoteRequest& request) { return ask_notes_(asker, request, process); })) return false;
+  if (!run->recipes->read([&](const NoteRequest& request) { return ask_notes_(asker, request, process); }))
+    return false;
   if (auto name = run->recipes->rule_that_runs(recipe.text.fill(captures)))
     captures.insert_or_assign(recipe.as, *std::move(name));
   return true;

@@ -84,8 +84,8 @@ std::shared_ptr<const Process> read_process(std::uint32_t pid, const TextRules& 
   program->argv_cut_bytes = record.text.argv_cut_bytes;
   program->cwd = std::move(record.text.cwd);
   if (program->exe || program->argv)
-    program->tool = rules.tools->name(
-        program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>(), "");
+    program->tool =
+        rules.tools->name(program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>(), "");
   process->program = std::move(program);
   auto cgroup = std::make_shared<Cgroup>();
   cgroup->path = std::move(record.cgroup);

@@ -30,7 +30,8 @@ bool holds_name(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const std::string_view before = text.substr(0, at);
     const std::string_view after = text.substr(at + name.size());
-    const bool begins = before.empty() || before.ends_with("./") || !(in_file_name(before.back()) || before.back() == '.');
+    const bool begins =
+        before.empty() || before.ends_with("./") || !(in_file_name(before.back()) || before.back() == '.');
     const bool goes_on = !after.empty() && (in_file_name(after.front()) ||
                                             (after.front() == '.' && after.size() > 1 && in_file_name(after[1])));
     if (begins && !goes_on) return true;

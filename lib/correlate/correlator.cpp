@@ -189,8 +189,8 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
     if (text->second.start_ns == identity.start_ns) {
       if (text->second.cgroup && !process->cgroup->path)
         process->cgroup = cgroups_.set(identity.hierarchy, identity.cgroup_id, std::move(*text->second.cgroup));
-      process->program = named_by_pool(*rules_.tools, entry.place,
-                                       program_of(std::move(text->second.text), identity.comm));
+      process->program =
+          named_by_pool(*rules_.tools, entry.place, program_of(std::move(text->second.text), identity.comm));
       resolver_.executes(entry.place, process, false);
     }
     texts_.erase(text);
@@ -246,8 +246,8 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   const std::shared_ptr<const Process> before = entry.process;
   auto process = std::make_shared<Process>(*before);
   fill(*process, record.identity);
-  process->program = named_by_pool(*rules_.tools, entry.place,
-                                   program_of(std::move(record.text), std::move(record.identity.comm)));
+  process->program =
+      named_by_pool(*rules_.tools, entry.place, program_of(std::move(record.text), std::move(record.identity.comm)));
   decide(entry, *process);
   const bool ended_own = entry.place.own;
   resolver_.executes(entry.place, process);

@@ -82,10 +82,10 @@ class EngineRulesReader {
 
  private:
   EngineRule read_rule(const toml::table& table) {
-    check_keys(table, "rule",
-               {"name",    "tool_not", "exe",    "tool",   "argv",      "cwd",       "cgroup", "parent", "within",
-                "outside", "in_run",   "begins", "own",    "key",       "gives",     "infers", "labels", "label_pairs",
-                "notes",   "splits",   "like",   "serves", "served_by", "elsewhere", "again",  "recipes", "recipe", "test"},
+    check_keys(table, "rule", {"name",   "tool_not",  "exe",       "tool",        "argv",    "cwd",    "cgroup",
+                               "parent", "within",    "outside",   "in_run",      "begins",  "own",    "key",
+                               "gives",  "infers",    "labels",    "label_pairs", "notes",   "splits", "like",
+                               "serves", "served_by", "elsewhere", "again",       "recipes", "recipe", "test"},
                mistakes_);
     EngineRule rule;
     rule.name = read_string(table, "name", true, mistakes_);
@@ -271,8 +271,10 @@ class EngineRulesReader {
     if (node == nullptr) return;
     const toml::table* notes = node->as_table();
     if (notes == nullptr) return mistakes_.add(line_of(*node), "\"notes\" must be a table");
-    check_keys(*notes, "notes", {"file", "begins", "listed", "in", "lines", "most_lines", "last", "id", "inputs", "nameless", "ends", "counts"},
-               mistakes_);
+    check_keys(
+        *notes, "notes",
+        {"file", "begins", "listed", "in", "lines", "most_lines", "last", "id", "inputs", "nameless", "ends", "counts"},
+        mistakes_);
     const std::string file = read_string(*notes, "file", true, mistakes_);
     const std::int64_t most = read_integer(*notes, "most_lines", 64, mistakes_);
     if (most < 1 || most > kMostNoteLines)

@@ -103,7 +103,9 @@ void Pattern::add_capture(std::string_view inside) {
   } else if (kind == "any") {
     part.matches = Class::kAny;
   } else if (kind != "segment") {
-    refuse(inside, "a class is \"segment\", \"digits\", \"number\", \"hex\", \"word\", \"token\", \"path\", \"plain\" or \"any\"");
+    refuse(
+        inside,
+        "a class is \"segment\", \"digits\", \"number\", \"hex\", \"word\", \"token\", \"path\", \"plain\" or \"any\"");
   }
   parts_.push_back(std::move(part));
 }

@@ -41,7 +41,19 @@ class Pattern {
   bool says_something() const noexcept;
 
  private:
-  enum class Class : std::uint8_t { kCharacter, kAnyOne, kSegment, kDigits, kNumber, kHex, kWord, kToken, kPath, kPlain, kAny };
+  enum class Class : std::uint8_t {
+    kCharacter,
+    kAnyOne,
+    kSegment,
+    kDigits,
+    kNumber,
+    kHex,
+    kWord,
+    kToken,
+    kPath,
+    kPlain,
+    kAny
+  };
   /// One or more characters of a class.
   struct Part {
     Class matches = Class::kCharacter;

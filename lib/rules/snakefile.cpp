@@ -31,8 +31,8 @@ std::optional<std::string> plain_string(Words words) {
   return any ? std::optional(std::move(text)) : std::nullopt;
 }
 
-/// By the syntax of Python's format(): "{{" is a brace, "{input}" a gap, and "{rule}" the rule's name. Absent: the braces
-/// don't fit.
+/// By the syntax of Python's format(): "{{" is a brace, "{input}" a gap, and "{rule}" the rule's name. Absent: the
+/// braces don't fit.
 std::optional<GappedText> gapped(std::string_view text, std::string_view rule) {
   GappedText made;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -28,7 +28,7 @@ struct Snakefile {
     std::optional<GappedText> text = {};  ///< The command, or the name of the script's file. Absent: not known.
   };
 
-  std::vector<Rule> rules = {};           ///< Those that have a command or a script.
+  std::vector<Rule> rules = {};            ///< Those that have a command or a script.
   std::vector<std::string> includes = {};  ///< Files with more rules, from the folder of this one.
   std::optional<std::string> prefix = {};  ///< In front of each command; absent: Snakemake's own.
   bool understood = true;                  ///< False: it may have rules that are not in `rules`.

@@ -114,8 +114,7 @@ class ToolRules {
 
   /// Of a file that is executed, or that the launcher runs.
   std::string renamed(std::string_view path, std::string_view launcher) const;
-  const Worker* worker_of(std::string_view launcher, std::vector<std::string> Worker::*by,
-                          std::string_view text) const;
+  const Worker* worker_of(std::string_view launcher, std::vector<std::string> Worker::*by, std::string_view text) const;
   std::string resolve(Kind kind, std::string_view what, Arguments rest, std::string_view launcher, int depth) const;
   std::string launch(const Rule& rule, std::string_view shown, Arguments rest, int depth) const;
   std::string launch_program(const Rule& rule, std::string_view shown, Arguments rest, int depth) const;

@@ -43,11 +43,17 @@ class ToolRulesReader {
  private:
   void read_rule(const toml::table& table, bool launcher) {
     if (launcher) {
-      check_keys(table, "launcher",
-                 {"name", "as_called", "exe", "subcommands", "value_options", "attached_options", "code_options",
-                  "file_options", "jar_options", "module_options", "stop_options", "clusters", "multicall",
-                  "positional", "assignments", "waits", "repeats_argv0", "leading", "runs", "split_options", "shell",
-                  "test"},
+      check_keys(table, "launcher", {"name",          "as_called",
+                                     "exe",           "subcommands",
+                                     "value_options", "attached_options",
+                                     "code_options",  "file_options",
+                                     "jar_options",   "module_options",
+                                     "stop_options",  "clusters",
+                                     "multicall",     "positional",
+                                     "assignments",   "waits",
+                                     "repeats_argv0", "leading",
+                                     "runs",          "split_options",
+                                     "shell",         "test"},
                  mistakes_);
     } else {
       check_keys(table, "tool",
@@ -75,7 +81,8 @@ class ToolRulesReader {
     rule.assignments = flag(table, "assignments");
     rule.waits = flag(table, "waits");
     rule.repeats_argv0 = flag(table, "repeats_argv0");
-    rule.leading = static_cast<std::size_t>(std::clamp<std::int64_t>(read_integer(table, "leading", 0, mistakes_), 0, 8));
+    rule.leading =
+        static_cast<std::size_t>(std::clamp<std::int64_t>(read_integer(table, "leading", 0, mistakes_), 0, 8));
     rule.runs = strings(table, "runs");
     rule.split_options = strings(table, "split_options");
     read_positional(table, rule);
@@ -110,7 +117,8 @@ class ToolRulesReader {
         if (!known.contains(used)) mistakes_.add(line_of(table), fmt::format("nothing captures \"{}\"", used));
       if (paths.empty()) mistakes_.add(line_of(table), fmt::format("\"{}\" has no \"path\"", name));
       const std::string executed = read_string(table, "executed", false, mistakes_);
-      rules_.renames_.push_back({std::move(paths), std::move(text), executed.empty() ? std::nullopt : std::optional(executed)});
+      rules_.renames_.push_back(
+          {std::move(paths), std::move(text), executed.empty() ? std::nullopt : std::optional(executed)});
     } catch (const std::invalid_argument& error) {
       mistakes_.add(line_of(table), error.what());
     }

@@ -31,7 +31,7 @@ class TaskTree {
     std::string name = {};
     Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task.
     SummaryRow row = {};
-    bool of_command = false;  ///< A run whose only name is that of the command that the session follows.
+    bool of_command = false;                 ///< A run whose only name is that of the command that the session follows.
     std::map<std::string, Node> below = {};  ///< By what makes them different.
   };
   /// The nodes that a context belongs to, the outermost first.

@@ -18,12 +18,12 @@ using namespace tracer;
 
 namespace {
 
-/// A process that sleeps, with these arguments; gone with this object.
+/// A process that waits, with these arguments; gone with this object.
 class Sleeper {
  public:
   explicit Sleeper(const char* argument) : pid_(::fork()) {
     if (pid_ != 0) return;
-    ::execl("/bin/sh", "sh", "-c", "sleep 1000; true", "program", "--lab-word", argument, nullptr);
+    ::execl("/bin/sh", "sh", "-c", "kill -STOP $$; true", "program", "--lab-word", argument, nullptr);
     ::_exit(127);
   }
   ~Sleeper() {
@@ -36,7 +36,8 @@ class Sleeper {
   std::vector<std::string> argv(const ResolveOptions& options) const {
     for (int n = 0; n < 5000; ++n) {
       const Process process = resolve_process(pid_, options);
-      if (process.program->argv && process.program->argv->front() == "sh") return *process.program->argv;
+      const auto& argv = process.program->argv;
+      if (argv && !argv->empty() && argv->front() == "sh") return *argv;
       ::usleep(1000);
     }
     return {};

@@ -42,7 +42,8 @@ TEST_CASE("the rule of a command is found by its text") {
   CHECK(rule_in(kTwo, "set -euo pipefail;  seq 1 20 | sha256sum > a.txt") == "count");
   CHECK(rule_in(kTwo, "set -euo pipefail;  split -l 10 x {}           > parts") == "split");
   CHECK(rule_in(kTwo, "set -euo pipefail;  seq 1 20 | md5sum > a.txt") == std::nullopt);
-  CHECK(rule_in(kTwo, "set -euo pipefail;  seq 1 20 | sha256sum > a.txt | tee b") == "count");  // {output} may be all of it.
+  CHECK(rule_in(kTwo, "set -euo pipefail;  seq 1 20 | sha256sum > a.txt | tee b") ==
+        "count");  // {output} may be all of it.
   CHECK(rule_in(kTwo, "cd x; set -euo pipefail;  seq 1 20 | sha256sum > a.txt") == std::nullopt);
   const std::string named = "rule a:\n    shell: \"x {rule} {input}\"\nrule b:\n    shell: \"x {rule}{input}\"\n";
   CHECK(rule_in(named, "set -euo pipefail;  x a 1") == "a");
@@ -79,7 +80,8 @@ TEST_CASE("no rule is named where another one may be meant") {
   CHECK(rule_in(known + "shell.prefix(x)\n", command) == std::nullopt);
   CHECK(rule_in(known + "shell.prefix(\"set -e; \")\n", command) == std::nullopt);
   // The same rule twice, and text that only looks like a rule.
-  CHECK(rule_in("if x:\n    " + std::string("rule one:\n        shell: \"sort {input} > b\"\n") + known, command) == "one");
+  CHECK(rule_in("if x:\n    " + std::string("rule one:\n        shell: \"sort {input} > b\"\n") + known, command) ==
+        "one");
   CHECK(rule_in(known + "'''\nrule two:\n    shell: \"sort a > b\"\n'''\n", command) == "one");
   CHECK(rule_in(known + "rule two:\n    run:\n        shell(\"sort a > b\")\n", command) == "one");
 }
@@ -97,7 +99,8 @@ rule all_of_it:
 )";
   const std::string python = "set -euo pipefail;  /usr/bin/python3 /w/.snakemake/scripts/";
   CHECK(rule_in(text, python + "tmpk3n4x8yw.plot.py") == "plot");
-  CHECK(rule_in(text, "set -euo pipefail;  Rscript --vanilla '/my w/.snakemake/scripts/tmpk3n4x8yw.table.a.R'") == "table");
+  CHECK(rule_in(text, "set -euo pipefail;  Rscript --vanilla '/my w/.snakemake/scripts/tmpk3n4x8yw.table.a.R'") ==
+        "table");
   CHECK(rule_in(text, python + "tmpk3n4x8yw.wrapper.py") == "wrapped");
   CHECK(rule_in(text, python + "tmpk3n4x8yw.other.py") == std::nullopt);
   CHECK(rule_in(text, "set -euo pipefail;  python3 scripts/plot.py") == "all_of_it");
@@ -108,8 +111,9 @@ TEST_CASE("includes are named, and any text ends") {
   CHECK(file.understood);
   CHECK(file.includes == std::vector<std::string>{"rules/a.smk", "b.smk"});
   CHECK_FALSE(Snakefile::parse("include: \"https://x.org/a.smk\"\n").understood);
-  for (const std::string& text : {std::string("rule a:\n    shell: \"\"\""), std::string("rule a:\n    shell: \"{"),
-                                  std::string("rule a:\n\tshell: '\\"), std::string(10000, '('), std::string(10000, '"'),
-                                  std::string("rule a:\n") + std::string(10000, ' '), std::string("\0\xff\n", 3)})
+  for (const std::string& text :
+       {std::string("rule a:\n    shell: \"\"\""), std::string("rule a:\n    shell: \"{"),
+        std::string("rule a:\n\tshell: '\\"), std::string(10000, '('), std::string(10000, '"'),
+        std::string("rule a:\n") + std::string(10000, ' '), std::string("\0\xff\n", 3)})
     CHECK_NOTHROW(Snakefile::parse(text));
 }
