@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds kLastSwitchWait{2000};
 /// As long as sinks have.
 constexpr std::chrono::milliseconds kLongestTraceWait{2000};
 
-tracer::SessionOptions session_options(tracer::Filter filter, const Options& given) {
+tracer::SessionOptions session_options(tracer::Filter filter, const Options& given, std::optional<pid_t> command) {
   tracer::SessionOptions options;
   options.filter = std::move(filter);
   options.reader = tracer::Reader::kPoll;
@@ -45,6 +45,7 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   if (given.max_cgroups) options.max_cgroups = *given.max_cgroups;
   options.engine_rules = given.engine_rules.value_or("");
   options.read_engine_notes = given.read_engine_notes;
+  options.command_pid = command.value_or(0);
   return options;
 }
 
@@ -100,7 +101,7 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
 
 Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs, std::optional<pid_t> command)
     : rotation_(outputs.rotation),
-      session_(session_options(std::move(filter), options)),
+      session_(session_options(std::move(filter), options, command)),
       live_(options.live),
       by_(options.by) {
   // Before there are other threads, as each has its own; what is loaded is attached by what stays.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -64,6 +66,9 @@ struct SessionOptions {
   /// Rules for engines may read names from files that an engine has written for others, such as the first lines of
   /// Nextflow's .command.run. False: none is read.
   bool read_engine_notes = true;
+  /// A process that the filter takes in, such as a Command's: what it executes is a run, with the tool's name as
+  /// inferred `run`, unless labels or the rules of an engine say of which run it is. 0: none.
+  pid_t command_pid = 0;
   std::function<void(std::exception_ptr)> on_error = {};  ///< What a callback threw; on the dispatching thread.
 };
 

@@ -59,7 +59,7 @@ Scope& outermost_beside(const std::shared_ptr<Scope>& scope, const Scope& announ
 /// The run or labels, around the scope, that say of which run it is.
 Scope* run_said_around(Scope& scope) {
   return first_around(scope, [](const Scope& each) {
-    return each.begins == Begins::kRun || (each.begins == Begins::kNothing && is_run(each.said));
+    return (each.begins == Begins::kRun && !each.of_command) || (each.begins == Begins::kNothing && is_run(each.said));
   });
 }
 

@@ -172,6 +172,8 @@ Context inherited_by_run(const Context& context) {
     forget(inner, "pipeline");
     forget(inner, "run");
   }
+  // What only follows from the command is no name of another run.
+  if (context.provenance.run == Provenance::kInferred) forget(inner, "run");
   forget_task(inner);
   forget(inner, "engine");
   inner.run_id.reset();

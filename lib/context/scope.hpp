@@ -16,6 +16,7 @@
 #include <tracer/task.hpp>
 
 #include "context/held_memory.hpp"
+#include "context/recipe_files.hpp"
 #include "rules/engine_rules.hpp"
 
 namespace tracer::internal {
@@ -45,10 +46,12 @@ struct Scope : std::enable_shared_from_this<Scope> {
   std::vector<std::size_t> rules = {};  ///< That began the outer ones and this, the outermost first.
   bool in_run = false;
   bool in_task = false;                        ///< In a task of this run, other than those that launchers begin.
+  bool of_command = false;                     ///< A run that is one only because the session follows a command.
   Context said = {};                           ///< Of this scope itself; change it by ScopeContexts::changed() alone.
   std::shared_ptr<const Context> labels = {};  ///< Of a scope that labels begin: these; null: no such scope.
   Requested requested = {};                    ///< By whoever announced it.
   std::string serves = {};                     ///< Of a run: see EngineRule::serves.
+  std::unique_ptr<RecipeFiles> recipes = {};   ///< Of a run: see EngineRule::recipes; null: there are none.
   std::uint32_t leader_pid = 0;                ///< The process that it began with.
   std::uint64_t leader_start_ns = 0;
   std::shared_ptr<const Program> leader_program = Process::unknown_program();  ///< As it was then. Never null.

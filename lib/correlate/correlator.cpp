@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "context/pool_name.hpp"
 #include "correlate/cgroup_samples.hpp"
 #include "correlate/folding.hpp"
 
@@ -19,7 +20,9 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
       resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements),
       facts_(resolver_, open_labels_),
       cgroups_(std::move(find_path)),
-      samples_(std::move(read_pss)) {}
+      samples_(std::move(read_pss)) {
+  resolver_.set_command(rules_.command_pid);
+}
 
 void Correlator::set_context(std::uint32_t id, std::shared_ptr<const Context> context) {
   if (id == 0) return;
@@ -206,8 +209,9 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
     if (text->second.start_ns == identity.start_ns) {
       if (text->second.cgroup && !process->cgroup->path)
         process->cgroup = cgroups_.set(identity.hierarchy, identity.cgroup_id, std::move(*text->second.cgroup));
-      process->program = program_of(std::move(text->second.text), identity.comm);
-      resolver_.executes(entry.place, process);
+      process->program =
+          named_by_pool(*rules_.tools, entry.place, program_of(std::move(text->second.text), identity.comm));
+      resolver_.executes(entry.place, process, false);
     }
     texts_.erase(text);
   } else if (!identity.comm.empty() && !process->program->comm) {
@@ -262,7 +266,8 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   const std::shared_ptr<const Process> before = entry.process;
   auto process = std::make_shared<Process>(*before);
   fill(*process, record.identity);
-  process->program = program_of(std::move(record.text), std::move(record.identity.comm));
+  process->program =
+      named_by_pool(*rules_.tools, entry.place, program_of(std::move(record.text), std::move(record.identity.comm)));
   decide(entry, *process);
   const bool ended_own = entry.place.own;
   resolver_.executes(entry.place, process);

@@ -37,6 +37,7 @@ class Correlator {
     ContextResolver::AskNotes ask_notes = {};              ///< Empty: engines' own files are not read.
     bool mask_secrets = true;
     std::size_t most_announcements = 1u << 17;
+    std::uint32_t command_pid = 0;  ///< See SessionOptions::command_pid.
     /// The labels of a context id that set_context() has not said; null: not known. Empty: there are no others.
     std::function<std::shared_ptr<const Context>(std::uint32_t id)> find_context = {};
   };

@@ -43,6 +43,7 @@ Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<Contex
     };
   rules.mask_secrets = options.mask_secrets;
   rules.most_announcements = options.max_announcements;
+  rules.command_pid = static_cast<std::uint32_t>(std::max(options.command_pid, 0));
   if (contexts) rules.find_context = [contexts](std::uint32_t id) { return contexts->at(id); };
   return rules;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "context/layers.hpp"
 #include "summary/time_shares.hpp"
 
 namespace tracer {
@@ -175,6 +176,8 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.steps = rows_of(summary.by_step(), Peak::kOfAllAtOnce);
   report.tasks = rows_of(summary.by_task(), Peak::kOfAllAtOnce);
   report.samples = rows_of(summary.by_sample(), Peak::kOfAllAtOnce);
+  // What is in an engine's run, but in no task, is the engine itself.
+  std::erase_if(report.tasks, [](const ReportRow& row) { return row.task.engine && !internal::is_task(row.task); });
   for (const SummaryNode& node : summary.tree()) report.tree.push_back(node_of(node));
   report.processes = rows_of(summary.largest_processes(), Peak::kOfLargestProcess);
   report.total = total_of(summary, session, report.completeness.complete);

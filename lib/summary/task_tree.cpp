@@ -87,6 +87,7 @@ const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
   if (is_run(identity)) {
     descend(SummaryLevel::kRun, run_key(identity), run_name(identity));
     path.back()->identity = run_of(identity);
+    path.back()->of_command = !identity.pipeline && shared->provenance.run == Provenance::kInferred;
   }
   if (identity.step) descend(SummaryLevel::kStep, *identity.step, *identity.step);
   if (is_in_task(identity)) {
@@ -158,6 +159,11 @@ void TaskTree::request(const Context& identity, const std::shared_ptr<const Cont
   if (!path.empty() && path.back()->level == SummaryLevel::kTask) path.back()->row.requested = requested;
 }
 
+bool TaskTree::has_tasks(const Node& run) {
+  return std::any_of(run.below.begin(), run.below.end(),
+                     [](const auto& each) { return each.second.level < SummaryLevel::kTool; });
+}
+
 SummaryNode TaskTree::shown(const Node& node, const Describe& describe) {
   SummaryNode shown_node;
   shown_node.level = node.level;
@@ -175,7 +181,9 @@ SummaryNode TaskTree::shown(const Node& node, const Describe& describe) {
 
 std::vector<SummaryNode> TaskTree::nodes(const Describe& describe) const {
   std::vector<SummaryNode> all;
-  for (const auto& [key, each] : runs_) all.push_back(shown(each, describe));
+  // A run that only follows from the command, and in which there are no tasks, says no more than its tools.
+  for (const auto& [key, each] : runs_)
+    if (!each.of_command || has_tasks(each)) all.push_back(shown(each, describe));
   std::stable_sort(all.begin(), all.end(), comes_before);
   return all;
 }

@@ -32,6 +32,7 @@ class TaskTree {
     std::string name = {};
     Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task.
     SummaryRow row = {};
+    bool of_command = false;                 ///< A run whose only name is that of the command that the session follows.
     std::map<std::string, Node> below = {};  ///< By what makes them different.
   };
   /// The nodes that a context belongs to, the outermost first.
@@ -44,6 +45,7 @@ class TaskTree {
   static Node& below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                      const std::string& name);
   Node& tool_of(const std::vector<Node*>& path, SummaryLevel level, std::string name);
+  static bool has_tasks(const Node& run);
   static SummaryNode shown(const Node& node, const Describe& describe);
 
   std::size_t tool_rows_ = 0;  ///< In all nodes.

@@ -91,7 +91,8 @@ class Replay {
   }
   NoteAnswer answer(const NoteRequest& request) const {
     const auto note = notes_.find(request.path);
-    return note == notes_.end() ? NoteAnswer{} : NoteAnswer{false, note->second};
+    // They are as they were at the end.
+    return note == notes_.end() ? NoteAnswer{} : NoteAnswer{false, note->second, false};
   }
   static std::shared_ptr<const Cgroup> cgroup_of(const toml::table& event) {
     auto cgroup = std::make_shared<Cgroup>();
