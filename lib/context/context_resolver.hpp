@@ -35,14 +35,15 @@ class ContextResolver {
   static constexpr int kMostReads = 8;  ///< Of the notes of one task.
 
   /// `ask_notes`: empty: no engine's files are read.
-  ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements);
+  ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements,
+                  KeyOrigin key_origin);
 
   /// A process begins: with what its parent has.
   ContextPlace child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process);
   /// The process executes a program, or was taken in while it ran one.
   void executes(ContextPlace& place, const std::shared_ptr<const Process>& process);
   /// It was labeled: what the same source said before no longer holds.
-  void label(ContextPlace& place, const std::shared_ptr<const Context>& labels);
+  void label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process);
   /// What was not known of the process's scope before may be by now. An engine writes some notes when a process of it
   /// has begun or ended something.
   void read_again(const ContextPlace& place, const Process& process);
