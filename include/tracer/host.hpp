@@ -8,7 +8,7 @@
 
 namespace tracer {
 
-/// The machine, and its clocks, that events come from.
+/// The machine, and its clocks, that events come from, and the session that reported them.
 struct HostInfo {
   std::string boot_id;  ///< /proc/sys/kernel/random/boot_id
   std::string host_name;
@@ -18,6 +18,7 @@ struct HostInfo {
   std::uint64_t memory_bytes = 0;
   std::uint64_t wall_offset_ns = 0;  ///< Add it to a time of the boot clock for Unix time; read with this.
   std::string tracer_version;
+  std::string session_id;  ///< 16 hexadecimal digits, another for each session. Empty: it is of no session.
 
   bool operator==(const HostInfo&) const = default;
 };

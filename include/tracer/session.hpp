@@ -48,7 +48,7 @@ struct SessionOptions {
   std::size_t max_threads = scale_of_this_machine().max_threads;
   /// Below the cgroups of the filter, at most 2^26; processes of more are not taken in, and counted.
   std::size_t max_cgroups = scale_of_this_machine().max_cgroups;
-  /// Different labels in one session. About 0.2 KiB each, for the first 256 of them for each CPU. At most 2^26.
+  /// Different labels at one time: those that are open, and those of living processes. About 0.2 KiB each, for the first 256 of them for each CPU. At most 2^26.
   std::size_t max_contexts = 16384;
   std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each. At most 2^26.
   std::size_t max_announcements = 1u << 17;  ///< At one time; about 0.5 KiB each.
@@ -72,6 +72,10 @@ struct SessionOptions {
   std::function<void(std::exception_ptr)> on_error = {};  ///< What a callback threw; on the dispatching thread.
 };
 
+struct SubscribeOptions {
+  bool living_first = false;  ///< As QueueOptions::living_first; called on the dispatching thread.
+};
+
 /// A running capture. Thread-safe: any method may be called from any thread, callbacks included, except where it says
 /// otherwise; none waits for a callback or a slow subscriber, except where it says so.
 /// Destroying a Session stops it, as stop() does; inside a callback the end comes when the callback has returned, and
@@ -93,13 +97,18 @@ class TRACER_EXPORT Session {
   /// borrowed: valid during the call. For quick work only: the kernel's ring fills meanwhile; what takes longer belongs
   /// in a queue(). What it throws is counted and goes to SessionOptions::on_error.
   template <EventType E>
-  [[nodiscard]] Subscription on(std::function<void(const E&)> callback) {
-    return subscribe(E::kKind, [callback = std::move(callback)](const Event& event) { callback(*event.get_if<E>()); });
+  [[nodiscard]] Subscription on(std::function<void(const E&)> callback, SubscribeOptions options = {}) {
+    return subscribe(
+        E::kKind, [callback = std::move(callback)](const Event& event) { callback(*event.get_if<E>()); }, options);
   }
   /// Likewise for events of all kinds; a copy of the handle keeps the event.
-  [[nodiscard]] Subscription on_any(std::function<void(const Event&)> callback) {
-    return subscribe(std::nullopt, std::move(callback));
+  [[nodiscard]] Subscription on_any(std::function<void(const Event&)> callback, SubscribeOptions options = {}) {
+    return subscribe(std::nullopt, std::move(callback), options);
   }
+  /// Likewise for events of one kind that is known at run time only; without a kind: of all. Throws
+  /// Error(kInvalidArgument): there is no such kind.
+  [[nodiscard]] Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback,
+                                       SubscribeOptions options = {});
   /// Events from now on, for a reader that takes them when it likes. Throws Error: kInvalidArgument (no capacity),
   /// kNoMemory.
   [[nodiscard]] Queue queue(QueueOptions options = {});
@@ -186,7 +195,6 @@ class TRACER_EXPORT Session {
   const std::vector<Problem>& rule_problems() const noexcept;
 
  private:
-  Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback);
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -50,6 +50,9 @@ class TRACER_EXPORT SinkHandle {
   /// thread, with no lock held, every 50 ms at least; what it throws comes out. Throws Error(kInCallback) on the sink's
   /// own thread.
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on = {});
+  /// The sink gets nothing more, writes what it has got, and is destroyed, its file closed; waits for that for two
+  /// seconds at most. The session forgets it. Returns problem(). Throws Error(kInCallback) on the sink's own thread.
+  std::optional<Problem> close();
   /// Events that it did not get, as its queue was full; a Loss with the cause "queue_full" stands where they are
   /// missing.
   std::uint64_t dropped() const noexcept;

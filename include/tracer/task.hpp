@@ -98,6 +98,8 @@ struct ContextChange {
   std::shared_ptr<const Context> after = Process::no_context();   ///< Never null.
   std::optional<std::uint32_t> pid;       ///< Of this process alone. Absent: of all that have `before`.
   std::optional<std::uint64_t> start_ns;  ///< With pid.
+  std::optional<Key> old_run_key;         ///< Of `before`, where `after` has another.
+  std::optional<Key> old_task_key;        ///< Likewise.
 };
 
 }  // namespace tracer

@@ -67,8 +67,11 @@ void shorten(Lineage& lineage) {
 }  // namespace
 
 ContextResolver::ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes,
-                                 std::size_t most_announcements)
-    : rules_(std::move(rules)), ask_notes_(std::move(ask_notes)), announced_(contexts_, most_announcements) {}
+                                 std::size_t most_announcements, KeyOrigin key_origin)
+    : rules_(std::move(rules)),
+      ask_notes_(std::move(ask_notes)),
+      contexts_(std::move(key_origin)),
+      announced_(contexts_, most_announcements) {}
 
 ContextPlace ContextResolver::child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process) {
   if (!parent.self) {
@@ -115,6 +118,8 @@ void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const 
   read_again(place, process);
   match(place, process);
   if (begins_program && process.pid == command_pid_) begin_command(place, process);
+  for (Scope* each = place.scope.get(); each != nullptr && is_leader(*each, process); each = each->outer.get())
+    if (own(*each, process)) contexts_.changed(*each);
   place.looked_at = 0;
   if (place.self) {
     place.self->process = executing;
@@ -217,7 +222,8 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   scope->rules.push_back(index);
   scope->in_task = scope->in_task || (rule.begins == Begins::kTask && !rule.in_run);
   if (rule.begins == Begins::kRun) {
-    scope->said.run_id = leader_id(*scope);
+    // It is found by this where the engine has no id for it.
+    say(scope->said, "run_id", leader_id(*scope), Provenance::kInferred);
     if (rule.serves) scope->serves = rule.serves->fill(captures);
     if (!scope->serves.empty()) serving_.emplace(scope->serves, scope);
     if (auto paths = recipe_paths(rule, captures); !paths.empty())
@@ -290,8 +296,6 @@ void ContextResolver::say_captured(Scope& scope, const EngineRule& rule, Capture
     for (const Pattern& pattern : split.patterns)
       if (pattern.matches(text, captures)) break;
   }
-  const std::optional<std::string> made_up =
-      scope.said.provenance.task_id == Provenance::kInferred ? scope.said.task_id : std::optional<std::string>();
   for (const GivenField& given : rule.gives) {
     std::string text;
     for (auto each = given.texts.begin(); each != given.texts.end() && text.empty(); ++each)
@@ -302,7 +306,6 @@ void ContextResolver::say_captured(Scope& scope, const EngineRule& rule, Capture
       say(scope.said, given.field, text, given.provenance);
     }
   }
-  if (made_up) std::erase_if(scope.said.overruled, [&](const Overruled& one) { return one.value == *made_up; });
   for (const LabelPairs& pairs : rule.pairs) {
     const std::string text = pairs.text.fill(captures);
     for (std::string_view rest = text; !rest.empty();) {
@@ -382,7 +385,7 @@ bool ContextResolver::read_recipe(const Scope& scope, const RecipeName& recipe, 
   return true;
 }
 
-void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Context>& labels) {
+void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process) {
   std::shared_ptr<Scope> outer = place.scope;
   // What the labels replace, and the same labels once more, are no outer scope.
   while (outer && outer->begins == Begins::kNothing) outer = outer->outer;
@@ -392,6 +395,7 @@ void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Con
     return;
   }
   auto scope = new_scope(outer, Begins::kNothing);
+  lead(*scope, process);
   scope->said = *labels;
   scope->labels = labels;
   scope->in_run = scope->in_run || is_run(*labels) || is_task(*labels);

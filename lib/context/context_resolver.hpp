@@ -35,7 +35,8 @@ class ContextResolver {
   static constexpr int kMostReads = 8;  ///< Of the notes of one task.
 
   /// `ask_notes`: empty: no engine's files are read.
-  ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements);
+  ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements,
+                  KeyOrigin key_origin);
 
   /// What this process executes is a run, named after it, unless labels or an engine say more.
   void set_command(std::uint32_t pid) noexcept { command_pid_ = pid; }
@@ -45,7 +46,7 @@ class ContextResolver {
   /// The process executes a program; !begins_program: it was taken in while it ran that.
   void executes(ContextPlace& place, const std::shared_ptr<const Process>& process, bool begins_program = true);
   /// It was labeled: what the same source said before no longer holds.
-  void label(ContextPlace& place, const std::shared_ptr<const Context>& labels);
+  void label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process);
   /// What was not known of the process's scope before may be by now. An engine writes some notes when a process of it
   /// has begun or ended something.
   void read_again(const ContextPlace& place, const Process& process);

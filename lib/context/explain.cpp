@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <tracer/error.hpp>
+#include <tracer/host.hpp>
 
 #include "base/context_fields.hpp"
 #include "base/proc_stat.hpp"
@@ -110,7 +111,6 @@ std::vector<ContextReason> reasons_of(const Context& context, const EngineRules&
       add(std::string(field.name), *(context.*field.value), context.provenance.*field.provenance, false);
   if (context.attempt) add("attempt", std::to_string(*context.attempt), context.provenance.attempt, false);
   for (const Label& label : context.labels) add("label." + label.name, label.value, context.provenance.labels, false);
-  if (context.run_id) add("run_id", *context.run_id, std::nullopt, false);
   if (context.within) add("within", *context.within, std::nullopt, false);
   for (const Overruled& one : context.overruled) add(one.field, one.value, one.provenance, true);
   return reasons;
@@ -149,7 +149,8 @@ Process resolve_process(pid_t pid, const ResolveOptions& options) {
                  {}});
   internal::ContextResolver resolver(
       rules_in<EngineRules>(options.engine_rules),
-      options.read_engine_notes ? internal::ContextResolver::AskNotes(read_now) : nullptr, 1);
+      options.read_engine_notes ? internal::ContextResolver::AskNotes(read_now) : nullptr, 1,
+      internal::KeyOrigin{this_host().boot_id, {}});
   internal::ContextPlace place;
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
     if (each != chain.rbegin()) place = resolver.child_of(place, *std::prev(each));
@@ -161,7 +162,11 @@ Process resolve_process(pid_t pid, const ResolveOptions& options) {
     resolver.executes(place, *each);
   }
   Process resolved = *chain.front();
-  resolved.context = resolver.context_of(place, resolved);
+  auto context = std::make_shared<Context>(*resolver.context_of(place, resolved));
+  // /proc rounds start times, of which keys are made where no engine has an id.
+  if (context->provenance.run_id == Provenance::kInferred) context->run_key.reset();
+  if (!context->run_key || context->provenance.task_id == Provenance::kInferred) context->task_key.reset();
+  resolved.context = std::move(context);
   return resolved;
 }
 

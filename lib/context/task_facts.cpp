@@ -131,13 +131,28 @@ Finish finish_of(const ScopeTally& tally, const Scope& scope, std::uint64_t time
 TaskFacts::TaskFacts(ContextResolver& resolver, OpenLabels& open_labels)
     : resolver_(resolver), open_labels_(open_labels), chains_(count_failure) {}
 
-std::shared_ptr<const Context> TaskFacts::context_of(Scope& scope) { return resolver_.work_context_of(scope); }
+std::shared_ptr<const Context> TaskFacts::context_of(Scope& scope) const { return resolver_.work_context_of(scope); }
 
 void TaskFacts::begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events) {
   ScopeTally& tally = scope.tally;
   if (tally.begun) return;
+  tally.begun_ns = time_ns;
+  if (fact_of(scope) == Fact::kTask)
+    if (Scope* task = enclosing_task(scope)) task->tally.holds_tasks = true;
+  add_start(scope, events);
+  // From now on a change of its context is reported.
+  tally.begun = true;
+}
+
+void TaskFacts::add_starts(const std::shared_ptr<Scope>& entered, std::set<const Scope*>& told,
+                           std::vector<Event>& events) const {
+  for (Scope* scope : chain_of(entered))
+    if (scope->tally.begun && told.insert(scope).second) add_start(*scope, events);
+}
+
+void TaskFacts::add_start(Scope& scope, std::vector<Event>& events) const {
   const auto start_of = [&]<class Start>(Start start) {
-    start.time_ns = time_ns;
+    start.time_ns = scope.tally.begun_ns;
     start.context = context_of(scope);
     start.pid = scope.leader_pid;
     start.start_ns = scope.leader_start_ns;
@@ -148,14 +163,11 @@ void TaskFacts::begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& e
     case Fact::kTask: {
       TaskStart start = start_of(TaskStart());
       start.requested = scope.requested;
-      if (Scope* task = enclosing_task(scope)) task->tally.holds_tasks = true;
       events.emplace_back(std::move(start));
       break;
     }
     case Fact::kNone: break;
   }
-  // From now on a change of its context is reported.
-  tally.begun = true;
 }
 
 void TaskFacts::move(std::shared_ptr<Scope>& entered, const ContextPlace& place, const Process& process,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -40,13 +41,17 @@ class TaskFacts {
   /// Where nothing lives in it, and nothing labels what begins with it.
   void finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
 
+  /// Of the scopes around what lives there, the outermost first, those that were not told yet: their starts.
+  void add_starts(const std::shared_ptr<Scope>& entered, std::set<const Scope*>& told, std::vector<Event>& events) const;
+
   /// A snapshot: what its living processes hold.
   void add(const std::shared_ptr<Scope>& entered, const ProcessSample& sample);
   void end_round();
 
  private:
   void begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
-  std::shared_ptr<const Context> context_of(Scope& scope);
+  void add_start(Scope& scope, std::vector<Event>& events) const;
+  std::shared_ptr<const Context> context_of(Scope& scope) const;
 
   ContextResolver& resolver_;
   OpenLabels& open_labels_;

@@ -38,6 +38,7 @@ class Correlator {
     bool mask_secrets = true;
     std::size_t most_announcements = 1u << 17;
     std::uint32_t command_pid = 0;  ///< See SessionOptions::command_pid.
+    KeyOrigin key_origin = {};
     /// The labels of a context id that set_context() has not said; null: not known. Empty: there are no others.
     std::function<std::shared_ptr<const Context>(std::uint32_t id)> find_context = {};
   };
@@ -73,6 +74,9 @@ class Correlator {
   void end_snapshot(std::uint64_t time_ns, Folding folding, std::vector<Event>& events);
   /// Samples of what came since begin_snapshot(), beside the regular snapshots.
   std::vector<ProcessSample> take_samples() { return samples_.take(); }
+
+  /// A RunStart, TaskStart and ProcessStart of all that lives and was reported, outer ones and parents first.
+  std::vector<Event> living() const;
 
   /// From now on waits are not seen, so that ledgers would be wrong: they are absent.
   void stop_ledgers() { ledgers_ = false; }

@@ -54,7 +54,12 @@ class Pipeline final : public Feed {
   void came_to(std::uint64_t position);
   /// No label lives longer than the session.
   void end_labels();
+  /// The number of labels means nothing any more, or soon others.
+  void forget_context(std::uint32_t number) { correlator_.set_context(number, nullptr); }
   void stop_ledgers() { correlator_.stop_ledgers(); }
+
+  /// A RunStart, TaskStart and ProcessStart of all that lives, outer ones and parents first.
+  std::vector<Event> living() const { return correlator_.living(); }
 
   bool has_batch() const noexcept { return !batch_.empty(); }
   /// The events since the last call, in their order; `room` is what an earlier call gave, to be filled again.

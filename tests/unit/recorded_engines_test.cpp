@@ -44,7 +44,8 @@ class Replay {
       : notes_(notes_in(run)),
         resolver_(
             std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin()),
-            [this](std::string_view, const NoteRequest& request, const Process&) { return answer(request); }, 1) {}
+            [this](std::string_view, const NoteRequest& request, const Process&) { return answer(request); }, 1,
+            internal::KeyOrigin()) {}
 
   void add(const toml::table& event) {
     const auto pid = event["pid"].value_or(std::uint32_t{0});

@@ -192,6 +192,7 @@ Context context_of(const tracer_context* pointer) {
   context.sample = optional_text(given.sample, "context->sample");
   context.task = optional_text(given.task, "context->task");
   context.task_id = optional_text(given.task_id, "context->task_id");
+  context.run_id = optional_text(given.run_id, "context->run_id");
   context.engine = optional_text(given.engine, "context->engine");
   if (given.attempt != 0) context.attempt = given.attempt;
   return with_labels(std::move(context), given);
@@ -219,6 +220,8 @@ QueueOptions queue_options(const tracer_queue_options& given) {
     options.kinds.push_back(kind);
   }
   set_size(options.capacity_bytes, given.capacity_bytes);
+  options.living_first = flag(given.living_first, "options->living_first");
+  check_reserved(given.reserved, "options");
   if (flag(given.wait_when_full, "options->wait_when_full")) options.when_full = WhenFull::kWait;
   return options;
 }

@@ -18,6 +18,7 @@ struct Schema<ContextTotals> {
                                             field(2, "living", &ContextTotals::living, Unit::kCount),
                                             field(3, "ended", &ContextTotals::ended, Unit::kCount),
                                             field(4, "failed", &ContextTotals::failed, Unit::kCount),
+                                            field(6, "contexts", &ContextTotals::contexts, Unit::kCount),
                                             group(5, "account", &ContextTotals::account, Shape::kFlat));
 };
 

@@ -314,50 +314,55 @@ class Session(Source):
 
     @checked_call
     def events(
-        self, kinds: Collection[str] | None = None, timeout: float | None = None, *, capacity_bytes: int = 64 << 20
+        self, kinds: Collection[str] | None = None, timeout: float | None = None, *, capacity_bytes: int = 64 << 20,
+        living_first: bool = False,
     ) -> EventStream:
         """Events from now on, for `for` and `async for`. `kinds`: as in tracer.EVENT_KINDS; None: all. It ends with the
-        session, or when nothing has come for `timeout` seconds. Where the reader was too slow, a Loss stands; a replay
-        waits for its reader instead."""
+        session, or when nothing has come for `timeout` seconds. `living_first`: the starts of all runs, tasks and
+        processes that live now come before. Where the reader was too slow, a Loss stands; a replay waits for its reader
+        instead."""
         from ._streams import EventStream
 
-        return EventStream(self._queue(kinds, capacity_bytes), timeout, self._begin)
+        return EventStream(self._queue(kinds, capacity_bytes, living_first), timeout, self._begin)
 
     @checked_call
     def batches(
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 512,
-        capacity_bytes: int = 64 << 20,
+        capacity_bytes: int = 64 << 20, living_first: bool = False,
     ) -> Batches:
         """Likewise in lists of at most `most` events, which costs less for each."""
         from ._streams import Batches
 
-        return Batches(self._queue(kinds, capacity_bytes), timeout, self._begin, most)
+        return Batches(self._queue(kinds, capacity_bytes, living_first), timeout, self._begin, most)
 
     @checked_call
     def table_batches(
         self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
-        most: int = 65536, capacity_bytes: int = 64 << 20,
+        most: int = 65536, capacity_bytes: int = 64 << 20, living_first: bool = False,
     ) -> TableBatches:
         """Likewise as rows of a table, for pandas, polars, pyarrow or duckdb: of at most `most` events at a time. Costs
         least for each."""
         from ._streams import TableBatches
 
-        return TableBatches(self._queue(kinds, capacity_bytes), timeout, self._begin, most, table)
+        return TableBatches(self._queue(kinds, capacity_bytes, living_first), timeout, self._begin, most, table)
 
-    def _queue(self, kinds: object, capacity_bytes: object) -> _core.Queue:
-        queue = self._core.queue(kinds_of(kinds), whole_number_of("capacity_bytes", capacity_bytes, 1, 2**63 - 1))
+    def _queue(self, kinds: object, capacity_bytes: object, living_first: object) -> _core.Queue:
+        capacity = whole_number_of("capacity_bytes", capacity_bytes, 1, 2**63 - 1)
+        queue = self._core.queue(kinds_of(kinds), capacity, bool(living_first))
         self._queues.add(queue)
         return queue
 
     @checked_call
-    def on(self, kind: str | None, callback: Callable[[Event], object]) -> _core.Subscription:
-        """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread. For quick work
-        only; what it raises goes to sys.unraisablehook and is counted in statistics.callback_errors. It ends with the
+    def on(
+        self, kind: str | None, callback: Callable[[Event], object], *, living_first: bool = False
+    ) -> _core.Subscription:
+        """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread; `living_first`
+        as for events(). For quick work only; what it raises goes to sys.unraisablehook and is counted in statistics.callback_errors. It ends with the
         session, or with cancel() of what is returned."""
         if kind is not None:
             text_of("kind", kind)
         callable_of("callback", callback)
-        subscription = self._core.on(kind, callback)
+        subscription = self._core.on(kind, bool(living_first), callback)
         self._subscriptions = [each for each in self._subscriptions if each.active]
         self._subscriptions.append(subscription)
         return subscription
