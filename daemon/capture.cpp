@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds kLastSwitchWait{2000};
 /// As long as sinks have.
 constexpr std::chrono::milliseconds kLongestTraceWait{2000};
 
-tracer::SessionOptions session_options(tracer::Filter filter, const Options& given) {
+tracer::SessionOptions session_options(tracer::Filter filter, const Options& given, std::optional<pid_t> command) {
   tracer::SessionOptions options;
   options.filter = std::move(filter);
   options.reader = tracer::Reader::kPoll;
@@ -45,7 +45,18 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   if (given.max_cgroups) options.max_cgroups = *given.max_cgroups;
   options.engine_rules = given.engine_rules.value_or("");
   options.read_engine_notes = given.read_engine_notes;
+  options.command_pid = command.value_or(0);
   return options;
+}
+
+}  // namespace
+
+namespace {
+
+/// A recording by this very name: what a link or /dev/stdout leads to is whoever's that made it.
+bool is_kept(const std::string& name, int fd) {
+  struct stat opened {};
+  return named_file(name, fd) && ::fstat(fd, &opened) == 0 && opened.st_size != 0;
 }
 
 }  // namespace
@@ -65,7 +76,11 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
       record.st_ino == json.st_ino)
     throw tracer::Error(
         {tracer::ErrorCode::kContradiction, 0, "--record and --json name the same file", "name two files", {}});
-  if (options.rotate == 0) return outputs;
+  const bool is_there = outputs.record_fd && is_kept(*options.record, *outputs.record_fd);
+  if (options.rotate == 0) {
+    if (is_there) outputs.keeper = std::make_shared<Rotation>(user, std::vector{*options.record}, Rotation::kKeepAll);
+    return outputs;
+  }
   std::vector<std::string> files;
   for (const auto& [name, fd] : {std::pair(options.record, outputs.record_fd), {options.json, outputs.json_fd}}) {
     if (!fd) continue;
@@ -79,12 +94,14 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
     files.push_back(*name);
   }
   outputs.rotation = std::make_shared<Rotation>(user, files, options.rotate);
+  // The recording is the first of them.
+  if (is_there) outputs.keeper = outputs.rotation;
   return outputs;
 }
 
 Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs, std::optional<pid_t> command)
     : rotation_(outputs.rotation),
-      session_(session_options(std::move(filter), options)),
+      session_(session_options(std::move(filter), options, command)),
       live_(options.live),
       by_(options.by) {
   // Before there are other threads, as each has its own; what is loaded is attached by what stays.
@@ -110,11 +127,23 @@ void Capture::add_sinks(const Options& options, const Outputs& outputs) {
             .next_file = [rotation = rotation_, which = outputs_.size()] { return rotation->next(which); }};
   };
   // Pipes and devices can't be cut, and need not be.
-  if (outputs.record_fd && ::ftruncate(*outputs.record_fd, 0) != 0) errno = 0;
+  int record_fd = outputs.record_fd.value_or(-1);
+  if (outputs.keeper) {
+    record_fd = outputs.keeper->next(0);
+    if (record_fd < 0)
+      throw tracer::Error({tracer::ErrorCode::kFileUnwritable,
+                           errno,
+                           fmt::format("the older recording can't be kept as {}.1", *options.record),
+                           "name another file, or move the older one away",
+                           {}});
+    ::close(*outputs.record_fd);
+    say("tracerd: the older {0} is kept as {0}.1\n", printable(*options.record));
+  } else if (outputs.record_fd && ::ftruncate(record_fd, 0) != 0) {
+    errno = 0;
+  }
   if (outputs.json_fd && *options.json != "-" && ::ftruncate(*outputs.json_fd, 0) != 0) errno = 0;
   if (outputs.record_fd)
-    add(*options.record, *outputs.record_fd,
-        tracer::recording_sink(*outputs.record_fd, *options.record, session_.host(), limit()));
+    add(*options.record, record_fd, tracer::recording_sink(record_fd, *options.record, session_.host(), limit()));
   if (outputs.json_fd) {
     const std::string name = *options.json == "-" ? "standard output" : *options.json;
     add(name, *outputs.json_fd, tracer::json_sink(*outputs.json_fd, name, session_.host(), limit()));
@@ -242,7 +271,7 @@ void Capture::finish(const std::string& title, Signals& signals) {
     if (report.cost.cpu_share)
       report.cost.cpu_share = static_cast<double>(cpu_ns) / static_cast<double>(elapsed.count());
   }
-  text += format_report(title, report, by_, terminal_columns());
+  text += format_report(title, report, by_, terminal_columns(STDERR_FILENO));
   write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
 }
 

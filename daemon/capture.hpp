@@ -26,6 +26,7 @@ struct Outputs {
   std::optional<int> record_fd;
   std::optional<int> json_fd;
   std::optional<int> trace_fd;         ///< Written at the end.
+  std::shared_ptr<Rotation> keeper;    ///< Of an older recording by that name, which is not to be lost.
   std::shared_ptr<Rotation> rotation;  ///< Of the record and the JSON, in this order; those that are there.
 };
 /// Throws tracer::Error(kFileUnwritable). With the rights of `user`, if there is one.

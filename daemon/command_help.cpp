@@ -24,7 +24,9 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "dump"    ? "[--explain] FILE"
                         : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE"
                         : name == "explain" ? "PID"
-                        : name == "check"   ? "[--rules FILE]"
+                        : name == "check"   ? "[--json] [--rules FILE]"
+                        : name == "report"  ? "[--by ROWS] FILE ..."
+                        : name == "task"    ? "[--sample NAME] [--step NAME] [--name NAME] [--] COMMAND [ARGUMENT ...]"
                                             : "";
     return fmt::format("usage: tracerd {}{}{}\n", name, *words == '\0' ? "" : " ", words);
   }
@@ -72,6 +74,21 @@ constexpr const char* kExportDescription = R"(Write figures of tasks, from a rec
 values are those of all processes of a task: exact CPU time and bytes, and the most memory that they held at once. What is
 not known is '-' or 'NA'.)";
 
+constexpr const char* kReportDescription = R"(Print the table of one recording or of several.
+
+Prints what 'tracerd run' printed at its end, on standard output. With several recordings, such as those of the machines
+that a run used, it prints their sums.)";
+
+constexpr const char* kTaskDescription = R"(Run a command as a task with a name.
+
+For scripts that run under 'tracerd run' or 'tracerd watch': what the command does is counted for this task and sample.
+Needs no rights. Where nothing is traced, it just runs the command.
+
+  for s in S1 S2 S3; do tracerd task --sample $s --step align -- ./align.sh $s; done)";
+constexpr const char* kTaskFooter = R"(
+Exit status: the command's; 126: it can't be executed; 127: it does not exist; 2: the command line is wrong.
+)";
+
 constexpr const char* kExplainDescription = R"(Explain which run and task a living process belongs to.
 
 Reads the process and its ancestors in /proc, and prints each field of its context with the rule that gives it and what
@@ -79,8 +96,11 @@ that rule asks for. What was labeled or announced in a session is not known here
 
 constexpr const char* kCheckDescription = R"(Report what this machine allows.
 
-Lists what tracing needs and what you are permitted, each with its error code and how to fix it. Loads and changes
-nothing. Exit status: 0: tracing works; 1: something required is missing.
+Lists what tracing needs and what you are permitted, each with its error code and how to fix it. Loads and attaches the
+programs for a moment, to know whether that is allowed. Exit status: 0: tracing works; 1: something required is missing.
+
+--json prints one object: "works"; "problems", each with "code", "message" and "fix"; "families", each with "name",
+"available", "mechanism" and "problem".
 
 With --rules a file of rules for engines is checked instead: all mistakes are reported with their lines, and its
 examples are tried. Exit status: 0: it is right; 1: it is not.)";
@@ -102,10 +122,10 @@ void add_rules_options(CLI::App& app) {
 }
 
 void add_tracing_options(CLI::App& app) {
-  add(app, "--record", "FILE", "Write a recording (see tracerd dump)");
+  add(app, "--record", "FILE", "Write a recording (see tracerd report); an older FILE is kept as FILE.1");
   add(app, "--json", "FILE", "Write events as JSON lines while they happen; '-': standard output");
-  add(app, "--max-size", "SIZE", "At most so much in each of these files, from 1MiB on, such as 2GiB (default: any)");
-  add(app, "--rotate", "N", "With --max-size: then go on in a new file; the N before it are kept as FILE.1 to FILE.N");
+  add(app, "--max-size", "SIZE", "Size limit of each of these files, at least 1MiB, such as 2GiB (default: none)");
+  add(app, "--rotate", "N", "Rotate at --max-size, keeping N older files, FILE.1 to FILE.N");
   add(app, "--pipeline", "NAME", "Label what is traced with a pipeline");
   add(app, "--run", "NAME", "... with a run of it");
   add(app, "--step", "NAME", "... with a step");
@@ -117,7 +137,7 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--max-processes", "N", "Processes that are followed at one time (default: by the machine)");
   add(app, "--max-threads", "N", "Threads whose waits are followed at one time (default: by the machine)");
   add(app, "--max-cgroups", "N", "Cgroups below those that are watched (default: by the machine)");
-  add(app, "--by", "ROWS", "Rows of the table: run, step, task, tool or process (default: all levels of the runs)");
+  add(app, "--by", "ROWS", "Rows of the table: run, step, task, sample, tool or process (default: the tree of runs)");
   add(app, "--trace", "FILE", "At the end, write the tasks in the form of Nextflow's trace (see tracerd export)");
   add_rules_options(app);
   add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");
@@ -134,13 +154,23 @@ std::unique_ptr<CLI::App> make_app() {
   CLI::App& run = *app->add_subcommand("run", kRunDescription);
   add_tracing_options(run);
   add(run, "--user", "NAME|UID",
-      "Run the command as this user (default: yourself, also under sudo); it can't type for you");
+      "Run the command as this user (default: yourself, also with sudo); it can't inject terminal input");
   run.footer(kRunFooter);
   CLI::App& watch = *app->add_subcommand("watch", kWatchDescription);
   add(watch, "--pid", "N", "This process and its descendants");
   add(watch, "--cgroup", "PATH", "A cgroup and everything below it, as in /proc/PID/cgroup or as a folder");
   add_flag(watch, "--host", "Every process, in a container those in it (without root: only your own)");
   add_tracing_options(watch);
+  CLI::App& task = *app->add_subcommand("task", kTaskDescription);
+  add(task, "--sample", "NAME", "What the task works on: a patient, a library, a lane");
+  add(task, "--step", "NAME", "What it does, as all tasks of the same kind");
+  add(task, "--name", "NAME", "Its own name (default: made of step and sample)");
+  task.footer(kTaskFooter);
+  CLI::App& report = *app->add_subcommand("report", kReportDescription);
+  add(report, "--by", "ROWS",
+      "Rows of the table: run, step, task, sample, tool or process (default: the tree of runs)");
+  add_flag(report, "--text", "As text, which it is anyway: 'tracer report' of the Python package makes a page");
+  add(report, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
   add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that says each field");
   add(dump, "--engine-rules", "FILE", "Your own rules for engines, with which it was recorded");
@@ -153,6 +183,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_rules_options(explain);
   add(explain, "PID", "", "The process");
   CLI::App& check = *app->add_subcommand("check", kCheckDescription);
+  add_flag(check, "--json", "Print one JSON object");
   add(check, "--rules", "FILE", "Check a file of rules for engines");
   // Last: a subcommand begins with the footer that there is.
   app->footer(kFooter);

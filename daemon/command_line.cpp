@@ -38,6 +38,20 @@ std::size_t count_option_words(const CLI::App& run, const std::vector<std::strin
   return at;
 }
 
+/// A value that looks like an option is a value that was forgotten: a file called "--" helps nobody.
+void refuse_swallowed_options(const CLI::App& app, const std::vector<std::string>& words) {
+  for (std::size_t at = 0; at + 1 < words.size(); ++at) {
+    const CLI::Option* option =
+        words[at].size() > 1 && words[at].front() == '-' ? app.get_option_no_throw(words[at]) : nullptr;
+    if (option == nullptr || option->get_items_expected_max() == 0) continue;
+    const std::string& value = words[++at];
+    if (value.size() > 1 && value.front() == '-')
+      wrong(fmt::format("{} needs a value, not {}; write {}={} if that is the value", words[at - 1], value,
+                        words[at - 1], value),
+            app.get_name());
+  }
+}
+
 void refuse_empty_values(const std::vector<std::string>& words, const std::string& topic) {
   for (const std::string& word : words)
     if (word.starts_with("--") && word.find('=') == word.size() - 1)
@@ -166,11 +180,12 @@ std::optional<std::vector<tracer::Family>> families_of(const CLI::App& app) {
 std::optional<By> by_of(const CLI::App& app) {
   const auto text = value_of(app, "--by");
   if (!text) return std::nullopt;
-  constexpr std::pair<std::string_view, By> kNames[] = {
-      {"run", By::kRun}, {"step", By::kStep}, {"task", By::kTask}, {"tool", By::kTool}, {"process", By::kProcess}};
+  constexpr std::pair<std::string_view, By> kNames[] = {{"run", By::kRun},   {"step", By::kStep},
+                                                        {"task", By::kTask}, {"sample", By::kSample},
+                                                        {"tool", By::kTool}, {"process", By::kProcess}};
   for (const auto& [name, by] : kNames)
     if (*text == name) return by;
-  wrong(fmt::format("--by {}: not one of run, step, task, tool, process", *text), app.get_name());
+  wrong(fmt::format("--by {}: not one of run, step, task, sample, tool, process", *text), app.get_name());
 }
 
 bool has_flag(const CLI::App& app, const char* name) {
@@ -190,7 +205,7 @@ Options options_of(const CLI::App& app, Options::Command command) {
   Options options;
   options.command = command;
   options.record = value_of(app, "--record");
-  options.json = value_of(app, "--json");
+  if (app.get_name() != "check") options.json = value_of(app, "--json");
   options.user = value_of(app, "--user");
   options.context = {.pipeline = value_of(app, "--pipeline"),
                      .run = value_of(app, "--run"),
@@ -214,6 +229,8 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.read_engine_notes = !has_flag(app, "--no-engine-notes");
   options.explain = has_flag(app, "--explain");
   options.rules = value_of(app, "--rules");
+  options.as_json = app.get_name() == "check" && has_flag(app, "--json");
+  options.task = value_of(app, "--name");
   options.trace = value_of(app, "--trace");
   options.benchmark = value_of(app, "--benchmark");
   if (options.record && options.json && *options.record == *options.json)
@@ -227,9 +244,13 @@ Options::Command command_of(const std::string& name) {
   if (name == "watch") return Options::Command::kWatch;
   if (name == "dump") return Options::Command::kDump;
   if (name == "export") return Options::Command::kExport;
+  if (name == "report") return Options::Command::kReport;
+  if (name == "task") return Options::Command::kTask;
   if (name == "explain") return Options::Command::kExplain;
   return Options::Command::kCheck;
 }
+
+constexpr const char* kNoCommand = "a command is missing: run, watch, task, report, dump, export, explain or check";
 
 /// What CLI11 found wrong, in words of ours.
 [[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App* sub) {
@@ -244,7 +265,7 @@ Options::Command command_of(const std::string& name) {
     wrong(word.starts_with('-') ? fmt::format("unknown option {}", word) : fmt::format("unexpected word '{}'", word),
           topic);
   }
-  wrong(sub == nullptr ? "a command is missing: run, watch, dump, export, explain or check" : error.what(), topic);
+  wrong(sub == nullptr ? kNoCommand : error.what(), topic);
 }
 
 const CLI::App* find_subcommand(const CLI::App& app, const std::string& name) {
@@ -254,13 +275,15 @@ const CLI::App* find_subcommand(const CLI::App& app, const std::string& name) {
 }
 
 Options parse(CLI::App& app, std::vector<std::string> words) {
-  if (words.empty()) wrong("a command is missing: run, watch, dump, export, explain or check", "");
+  if (words.empty()) wrong(kNoCommand, "");
   if (words.front() == "help") words.front() = "--help";
   const CLI::App* sub = find_subcommand(app, words.front());
   if (sub == nullptr && app.get_option_no_throw(words.front()) == nullptr)
     wrong(fmt::format("there is no {} '{}'", words.front().starts_with('-') ? "option" : "command", words.front()), "");
   std::vector<std::string> command_words;
-  if (sub != nullptr && sub->get_name() == "run") {
+  const std::vector<std::string> given = words;
+  const bool runs = sub != nullptr && (sub->get_name() == "run" || sub->get_name() == "task");
+  if (runs) {
     const std::vector<std::string> behind(words.begin() + 1, words.end());
     const std::size_t options = count_option_words(*sub, behind);
     command_words.assign(behind.begin() + static_cast<std::ptrdiff_t>(options), behind.end());
@@ -268,6 +291,7 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
     if (!command_words.empty() && command_words.front() == "--") command_words.erase(command_words.begin());
   }
   refuse_empty_values(words, sub == nullptr ? "" : sub->get_name());
+  if (sub != nullptr) refuse_swallowed_options(*sub, words);
   try {
     std::reverse(words.begin(), words.end());
     app.parse(words);
@@ -285,7 +309,10 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
   }
   Options options = options_of(*sub, command_of(sub->get_name()));
   options.words = std::move(command_words);
-  if (options.command == Options::Command::kRun && options.words.empty()) wrong("the command to run is missing", "run");
+  if (options.command == Options::Command::kTask) options.given = given;
+  if (runs && options.words.empty()) wrong("the command to run is missing", sub->get_name());
+  if (options.command == Options::Command::kTask && !options.task && !options.context.step && !options.context.sample)
+    wrong("what the task is called is missing: --sample, --step or --name", "task");
   if (options.command == Options::Command::kWatch) check_watch(options);
   if (options.command == Options::Command::kExplain && !options.pid) wrong("name a process", "explain");
   if (options.command == Options::Command::kExport && !options.trace && !options.benchmark)
@@ -294,6 +321,10 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
     const auto file = value_of(*sub, "FILE");
     if (!file) wrong("name one recording", sub->get_name());
     options.file = *file;
+  }
+  if (options.command == Options::Command::kReport) {
+    options.files = sub->get_option("FILE")->results();
+    if (options.files.empty()) wrong("name one recording or several", "report");
   }
   return options;
 }

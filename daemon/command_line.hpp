@@ -18,7 +18,7 @@ namespace tracerd {
 
 /// What was asked for on the command line.
 struct Options {
-  enum class Command { kHelp, kVersion, kRun, kWatch, kDump, kExport, kExplain, kCheck };
+  enum class Command { kHelp, kVersion, kRun, kWatch, kDump, kExport, kExplain, kCheck, kReport, kTask };
   Command command = Command::kHelp;
   std::string help;  ///< The text that was asked for.
   std::optional<std::string> record;
@@ -45,7 +45,11 @@ struct Options {
   std::optional<std::string> trace;      ///< Files of the tasks that ended.
   std::optional<std::string> benchmark;  ///< A folder.
   std::optional<std::string> rules;      ///< Of check: a file of rules for engines.
+  bool as_json = false;                  ///< Of check.
+  std::optional<std::string> task;       ///< Of task: its name.
   std::string file;
+  std::vector<std::string> files;  ///< Of report.
+  std::vector<std::string> given;  ///< Of task: all words but the first.
   std::vector<std::string> words;  ///< The command to run.
 };
 

@@ -20,6 +20,9 @@ int export_command(const Options& options);
 /// Throws tracer::Error(kFileUnwritable), also if it takes no text and `go_on` says no.
 void write_text(int fd, std::string_view text, const std::string& name, const std::function<bool()>& go_on);
 int check_command(const Options& options);
+int report_command(const Options& options);
+/// Becomes the command: does not return, but throws.
+int task_command(const Options& options);
 
 /// Of a `run` that failed before the command ran.
 int exit_status_of(const tracer::Error& error);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <vector>
@@ -13,9 +9,8 @@
 
 #include "commands.hpp"
 #include "explanation.hpp"
-#include "printable.hpp"
 #include "privileges.hpp"
-#include "say.hpp"
+#include "recordings.hpp"
 
 namespace tracerd {
 namespace {
@@ -23,12 +18,6 @@ namespace {
 void print_line(const std::string& line) {
   if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fputc('\n', stdout) != EOF) return;
   throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, "can't write to standard output", {}, {}});
-}
-
-/// "-" is standard input.
-tracer::RecordingReader open_recording(const std::string& file, const std::string& name) {
-  if (file != "-") return tracer::RecordingReader(file);
-  return tracer::RecordingReader(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), name);
 }
 
 /// Each context once, in the order in which they came.
@@ -67,8 +56,7 @@ class Explained {
 }  // namespace
 
 int dump_command(const Options& options) {
-  const std::string name = options.file == "-" ? "standard input" : options.file;
-  tracer::RecordingReader reader = open_recording(options.file, name);
+  tracer::RecordingReader reader = open_recording(options.file);
   if (options.explain) {
     act_for_caller();
     Explained explained;
@@ -81,21 +69,7 @@ int dump_command(const Options& options) {
   }
   if (std::fflush(stdout) != 0)
     throw tracer::Error({tracer::ErrorCode::kFileUnwritable, errno, "can't write to standard output", {}, {}});
-  const std::string shown = printable(name);
-  const tracer::RecordingDamage& damage = reader.damage();
-  if (damage.skipped_bytes != 0)
-    say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", shown, damage.skipped_bytes);
-  if (damage.skipped_events != 0)
-    say("tracerd: {}: {} events are left out: a newer libtracer may know their kinds, or they are more than their "
-        "bytes may hold\n",
-        shown, damage.skipped_events);
-  if (damage.missing_frames != 0)
-    say("tracerd: {}: {} frames are missing: the writer could not write them, or the file was cut in between\n", shown,
-        damage.missing_frames);
-  if (damage.read_error != 0)
-    say("tracerd: {}: reading failed before the end: {}\n", shown, std::strerror(damage.read_error));
-  else if (damage.truncated)
-    say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", shown);
+  report_damage(options.file == "-" ? "standard input" : options.file, reader.damage());
   return 0;
 }
 

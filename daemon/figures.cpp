@@ -32,6 +32,10 @@ std::string format_bytes(std::uint64_t bytes) {
 
 std::string format_share(double share) { return fmt::format("{:.0f} %", share * 100); }
 
+std::string format_count(std::uint64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
 std::string with_bound(tracer::Bound bound, const std::string& text) {
   switch (bound) {
     case tracer::Bound::kAtLeast: return fmt::format("{} {}", symbols().at_least, text);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <tracer/report.hpp>
 
@@ -19,6 +20,8 @@ std::string format_duration(std::uint64_t ns);
 std::string format_bytes(std::uint64_t bytes);
 /// "71 %"
 std::string format_share(double share);
+/// "1 process", "2 processes"
+std::string format_count(std::uint64_t count, std::string_view one, std::string_view many);
 
 /// "≥ 13 ms" for what is a bound; "-" for what is absent.
 std::string format_figure(const std::optional<tracer::Figure>& figure, std::string (*format)(std::uint64_t));

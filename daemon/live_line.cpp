@@ -24,7 +24,7 @@ namespace {
 
 constexpr auto kFirst = std::chrono::seconds(2);
 constexpr std::size_t kMostShown = 4;
-constexpr std::size_t kMostNameWidth = 24;
+constexpr std::size_t kLineNameWidth = 24;
 
 constexpr unsigned kLeastRows = 4;
 constexpr unsigned kLeastColumns = 20;
@@ -64,8 +64,8 @@ bool prints_lines() {
 namespace {
 
 std::string task_of(const tracer::Context& context) {
-  if (context.task) return printable(*context.task, kMostNameWidth);
-  if (context.task_id) return printable(context.step.value_or(*context.task_id), kMostNameWidth);
+  if (context.task) return printable(*context.task, kLineNameWidth);
+  if (context.task_id) return printable(context.step.value_or(*context.task_id), kLineNameWidth);
   return {};
 }
 
@@ -73,12 +73,12 @@ std::string task_of(const tracer::Context& context) {
 
 std::string describe(const tracer::ProcessSample& sample) {
   const tracer::Program& program = *sample.process->program;
-  std::string text = printable(program.tool.value_or(program.comm.value_or("?")), kMostNameWidth);
+  std::string text = printable(program.tool.value_or(program.comm.value_or("?")), kLineNameWidth);
   if (!sample.progress || sample.progress->size_bytes == 0) return text;
   const tracer::Progress& progress = *sample.progress;
   text += fmt::format(" {:.0f} % of {}",
                       100.0 * static_cast<double>(progress.position_bytes) / static_cast<double>(progress.size_bytes),
-                      printable(progress.file, kMostNameWidth));
+                      printable(progress.file, kLineNameWidth));
   if (progress.bytes_per_s == std::uint64_t{0}) return text + ", no progress";
   if (progress.time_left_ns) text += fmt::format(", {} left", format_duration(*progress.time_left_ns));
   return text;
@@ -95,7 +95,7 @@ void LiveLine::saw(const tracer::ProcessSample& sample) {
 
 void LiveLine::saw(const tracer::ToolSample& sample) {
   add(sample.time_ns, sample.processes,
-      {fmt::format("{} x {}", sample.processes, printable(sample.tool.value_or("?"), kMostNameWidth)),
+      {fmt::format("{} x {}", sample.processes, printable(sample.tool.value_or("?"), kLineNameWidth)),
        task_of(*sample.context), sample.account.cpu_ns.value_or(0), false});
 }
 
@@ -122,8 +122,8 @@ std::string LiveLine::line(std::size_t columns) const {
     return one.text.empty() || (!one.task.empty() && !tasks.insert(one.task).second);
   });
   std::string text = tasks.empty() ? fmt::format("[{} running", processes_)
-                                   : fmt::format("[{} task{}, {} process{}", tasks.size(), tasks.size() == 1 ? "" : "s",
-                                                 processes_, processes_ == 1 ? "" : "es");
+                                   : fmt::format("[{}, {}", format_count(tasks.size(), "task", "tasks"),
+                                                 format_count(processes_, "process", "processes"));
   for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i)
     text += (i == 0 ? ": " : "; ") + (all[i].task.empty() ? "" : all[i].task + ": ") + all[i].text;
   if (all.size() > kMostShown) text += fmt::format("; {}", symbols().ellipsis);

@@ -30,6 +30,8 @@ int run(const tracerd::Options& options) {
     case Command::kExport: return tracerd::export_command(options);
     case Command::kExplain: return tracerd::explain_command(options);
     case Command::kCheck: return tracerd::check_command(options);
+    case Command::kReport: return tracerd::report_command(options);
+    case Command::kTask: return tracerd::task_command(options);
   }
   return kUsageError;
 }
@@ -51,7 +53,8 @@ int run_and_report(int argc, char** argv) {
     try {
       return run(options);
     } catch (const tracer::Error& error) {
-      if (options.command == tracerd::Options::Command::kRun) failed = tracerd::exit_status_of(error);
+      if (options.command == tracerd::Options::Command::kRun || options.command == tracerd::Options::Command::kTask)
+        failed = tracerd::exit_status_of(error);
       throw;
     }
   } catch (const tracer::Error& error) {

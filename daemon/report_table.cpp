@@ -10,6 +10,7 @@
 #include "figures.hpp"
 #include "grid.hpp"
 #include "printable.hpp"
+#include "process_names.hpp"
 #include "screen.hpp"
 #include "time_bar.hpp"
 
@@ -28,6 +29,9 @@ constexpr std::size_t kMostFailed = 20;
 /// Of a list that was asked for, and of all in the tree: nobody reads more, and anybody can make up names.
 constexpr std::size_t kMostListed = 1000;
 
+/// A process's name has its pid and a part of its command.
+constexpr std::size_t kMoreOfProcess = 16;
+
 /// What a table shows; the narrower it must be, the less.
 struct Layout {
   std::size_t name_width = 32;
@@ -42,7 +46,7 @@ struct Layout {
 };
 
 /// From the widest to the narrowest.
-constexpr std::array<Layout, 11> kLayouts = {{
+constexpr std::array<Layout, 13> kLayouts = {{
     {},
     {24, 2},
     {24, 2, false},
@@ -54,6 +58,8 @@ constexpr std::array<Layout, 11> kLayouts = {{
     {20, 1, false, false, false, false, true, false},
     {20, 1, false, false, false, false, true, false, false},
     {16, 1, false, false, false, false, false, false, false},
+    {12, 1, false, false, false, false, false, false, false},
+    {8, 1, false, false, false, false, false, false, false},
 }};
 
 class Table {
@@ -112,14 +118,14 @@ class Table {
   enum class Column { kName, kProcesses, kWall, kCpu, kUtilization, kWhere, kMemory, kRead, kWritten, kFailed };
 
   void add_heads(const char* name) {
-    grid_.add(choose([name](Column column) -> std::string {
+    grid_.add(choose([this, name](Column column) -> std::string {
       switch (column) {
         case Column::kName: return name;
         case Column::kProcesses: return "procs";
         case Column::kWall: return "wall";
         case Column::kCpu: return "CPU";
         case Column::kUtilization: return "CPU/wall";
-        case Column::kWhere: return "where time went";
+        case Column::kWhere: return layout_.bar ? "where time went" : "where";
         case Column::kMemory: return "memory";
         case Column::kRead: return "read";
         case Column::kWritten: return "written";
@@ -180,10 +186,18 @@ class Table {
       case By::kRun: return add_level(report, tracer::SummaryLevel::kRun, "run");
       case By::kStep: return add_level(report, tracer::SummaryLevel::kStep, "step");
       case By::kTask: return add_level(report, tracer::SummaryLevel::kTask, "task");
-      case By::kProcess: add_heads("process"); break;
+      case By::kSample: add_heads("sample"); return add_list(report.samples);
+      case By::kProcess: add_heads("process"); return add_processes(report.processes);
       case By::kTool: add_heads("tool"); break;
     }
-    add_tools(by == By::kProcess ? report.processes : report.tools, by == By::kProcess ? "processes" : "tools");
+    add_tools(report.tools, "tools");
+  }
+
+  void add_processes(std::vector<ReportRow> rows) {
+    const std::vector<std::string> names = process_names(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].name = names[i];
+    layout_.name_width += kMoreOfProcess;
+    add_tools(rows, "processes");
   }
 
   /// All nodes of one level, the slowest first.
@@ -204,7 +218,7 @@ class Table {
       if (row.cpu_ns) cpu_ns += row.cpu_ns->value;
     }
     std::string text() const {
-      return fmt::format("{} processes, CPU {}{}", processes, format_duration(cpu_ns),
+      return fmt::format("{}, CPU {}{}", format_count(processes, "process", "processes"), format_duration(cpu_ns),
                          failed == 0 ? "" : fmt::format(", {} failed", failed));
     }
 
@@ -283,6 +297,20 @@ class Table {
   Grid grid_;
 };
 
+/// The columns for which there is no room.
+std::string left_out(const Layout& layout) {
+  std::string names;
+  const auto add = [&names](bool shown, const char* name) {
+    if (!shown) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  add(layout.utilization, "CPU/wall");
+  add(layout.processes, "procs");
+  add(layout.memory, "memory");
+  add(layout.read, "read");
+  add(layout.written, "written");
+  return names.empty() ? names : fmt::format("not shown: {}\n", names);
+}
+
 }  // namespace
 
 ShownTable make_table(const tracer::Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
@@ -293,6 +321,7 @@ ShownTable make_table(const tracer::Report& report, std::optional<By> by, std::o
     ShownTable shown{table.grid(), {}};
     const std::string text = shown.grid.text();
     if (fits && layout.bar && !report.total.time.empty()) shown.legend = '\n' + time_bar_legend() + '\n';
+    shown.legend += left_out(layout);
     if (text.find(symbols().at_least) != std::string::npos)
       shown.legend += fmt::format("{} at least: part of it is not known\n", symbols().at_least);
     if (text.find(symbols().at_most) != std::string::npos)

@@ -12,7 +12,7 @@
 namespace tracerd {
 
 /// The rows of the table. Absent: the tree, or tools where nothing belongs to a run.
-enum class By { kRun, kStep, kTask, kTool, kProcess };
+enum class By { kRun, kStep, kTask, kSample, kTool, kProcess };
 
 struct ShownTable {
   Grid grid;

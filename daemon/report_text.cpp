@@ -82,6 +82,33 @@ void append_with_command(std::string& out, const std::string& head, const tracer
   out += head + printable(command_of(process), std::min(room, kMostCommandWidth)) + '\n';
 }
 
+/// Lines that are too long go on in the next, between two words.
+std::string wrapped(const std::string& text, std::optional<std::size_t> columns) {
+  if (!columns) return text;
+  constexpr const char* kIndent = "    ";
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line;
+    for (std::size_t at = begin; at < end;) {
+      const std::size_t word = std::min(text.find_first_not_of(' ', at), end);
+      const std::size_t next = std::min(text.find(' ', word), end);
+      const std::string piece = text.substr(at, next - at);
+      if (!line.empty() && width_of(line) + width_of(piece) >= *columns) {
+        out += line + '\n';
+        line = kIndent + text.substr(word, next - word);
+      } else {
+        line += piece;
+      }
+      at = next;
+    }
+    out += line;
+    if (end < text.size()) out += '\n';
+    begin = end + 1;
+  }
+  return out;
+}
+
 /// Where no stage stands out there is nothing to do about it.
 void append_pipelines(std::string& out, const tracer::Report& report) {
   std::size_t shown = 0;
@@ -240,6 +267,8 @@ ReportNotes format_notes(const tracer::Report& report, std::optional<std::size_t
   append_excused(notes.excused, report);
   append_survivors(notes.survivors, report, columns);
   append_certificate(notes.certificate, report, columns);
+  for (std::string* each : {&notes.pipelines, &notes.cgroups, &notes.engines, &notes.certificate})
+    *each = wrapped(*each, columns);
   return notes;
 }
 

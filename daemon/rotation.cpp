@@ -78,11 +78,21 @@ class Message {
   msghdr header_{};
 };
 
+/// One more than those that are there; the files in between are kept, too.
+std::uint32_t first_free(const Place& place) {
+  struct stat any {};
+  std::uint32_t number = 1;
+  while (::fstatat(place.folder, fmt::format("{}.{}", place.name, number).c_str(), &any, AT_SYMLINK_NOFOLLOW) == 0)
+    ++number;
+  return number;
+}
+
 /// A descriptor of the new file, or what failed.
 int rotate(Place& place, std::uint32_t keep, Answer& answer) {
   const auto numbered = [&place](std::uint32_t number) {
     return number == 0 ? place.name : fmt::format("{}.{}", place.name, number);
   };
+  if (keep == Rotation::kKeepAll) keep = first_free(place);
   struct stat oldest {};
   answer.removed = ::fstatat(place.folder, numbered(keep).c_str(), &oldest, AT_SYMLINK_NOFOLLOW) == 0;
   struct stat written {};

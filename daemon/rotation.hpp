@@ -20,8 +20,10 @@ namespace tracerd {
 /// with the rights that the files were opened with: this one has given them up by then.
 class Rotation {
  public:
-  /// Absent `user`: the rights of now. To be made while there is one thread. Throws tracer::Error: kInternal,
-  /// kPermission, kFileUnwritable.
+  static constexpr std::uint32_t kKeepAll = 0;
+
+  /// `keep`: the N; kKeepAll: as many as there are. Absent `user`: the rights of now. To be made while there is one
+  /// thread. Throws tracer::Error: kInternal, kPermission, kFileUnwritable.
   Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep);
   ~Rotation();
   Rotation(const Rotation&) = delete;

@@ -8,6 +8,7 @@
 #include "capture.hpp"
 #include "commands.hpp"
 #include "messages.hpp"
+#include "printable.hpp"
 #include "privileges.hpp"
 #include "signals.hpp"
 #include "say.hpp"
@@ -18,6 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kFailedBeforeRun = 125;
+/// A title names the command; the table is not about its arguments.
+constexpr std::size_t kMostRunTitleWidth = 60;
 
 /// `argv`: the command's as it was traced, secrets masked; the words that were given may hold secrets.
 std::string title_of(const Options& options, const std::vector<std::string>& argv) {
@@ -28,6 +31,7 @@ std::string title_of(const Options& options, const std::vector<std::string>& arg
   std::string command;
   for (const std::string& word : argv) command += (command.empty() ? "" : " ") + word;
   if (command.empty()) command = options.words.front();
+  command = printable(command, kMostRunTitleWidth);
   return title.empty() ? command : title + ": " + command;
 }
 

@@ -12,7 +12,7 @@
 namespace tracerd {
 namespace {
 
-constexpr std::size_t kLeastColumns = 40;
+constexpr std::size_t kColumnsForTable = 40;
 
 bool locale_is_utf8() noexcept {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
@@ -44,9 +44,9 @@ Utf8Scope::~Utf8Scope() { said_utf8 = outer_; }
 
 const Symbols& symbols() noexcept { return writes_utf8() ? kUtf8 : kAscii; }
 
-std::optional<std::size_t> terminal_columns() noexcept {
+std::optional<std::size_t> terminal_columns(int fd) noexcept {
   winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kLeastColumns) return std::nullopt;
+  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col < kColumnsForTable) return std::nullopt;
   return size.ws_col;
 }
 

@@ -34,6 +34,6 @@ struct Symbols {
 const Symbols& symbols() noexcept;
 
 /// How many columns the terminal has that standard error is; absent: it is none, and lines may be of any length.
-std::optional<std::size_t> terminal_columns() noexcept;
+std::optional<std::size_t> terminal_columns(int fd) noexcept;
 
 }  // namespace tracerd

@@ -10,7 +10,7 @@ int main(int argc, char** argv) try {
   tracer::Session session(options);
   const auto subscription = session.on<tracer::ProcessExit>([](const tracer::ProcessExit& exit) {
     if (!exit.failed()) return;
-    std::cout << exit.process->program->tool.value_or("?") << ", pid " << exit.process->pid << ", failed";
+    std::cout << exit.tool() << ", pid " << exit.process->pid << ", failed";
     if (exit.account.cpu_ns) std::cout << ", CPU " << *exit.account.cpu_ns / 1'000'000 << " ms";
     std::cout << std::endl;
   });

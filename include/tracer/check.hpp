@@ -8,6 +8,7 @@
 
 #include <tracer/error.hpp>
 #include <tracer/export.hpp>
+#include <tracer/families.hpp>
 
 namespace tracer {
 
@@ -20,17 +21,26 @@ struct CheckItem {
   std::optional<Problem> problem;  ///< Present if it is not available.
 };
 
-/// What this machine and this process allow. Loads nothing, changes nothing.
+/// What this machine and this process allow.
 struct CheckReport {
   std::vector<CheckItem> items;
+  std::vector<FamilyState> families;  ///< As they were loaded; empty: what is required is missing.
 
   bool usable() const noexcept {
     for (const CheckItem& item : items)
       if (item.required && !item.available) return false;
     return true;
   }
+  /// What is required and missing.
+  std::vector<Problem> problems() const {
+    std::vector<Problem> all;
+    for (const CheckItem& item : items)
+      if (item.required && item.problem) all.push_back(*item.problem);
+    return all;
+  }
 };
 
+/// Loads and attaches the programs for a moment, as a session does, and takes them away again. Follows nothing.
 TRACER_EXPORT CheckReport check();
 
 /// Checks a file of your own rules for engines (SessionOptions::engine_rules), and tries its examples. Throws Error

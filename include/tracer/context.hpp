@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tracer/export.hpp>
+#include <tracer/key.hpp>
 
 namespace tracer {
 
@@ -53,6 +54,7 @@ struct ContextProvenance {
   std::optional<Provenance> sample = {};
   std::optional<Provenance> engine = {};
   std::optional<Provenance> labels = {};  ///< The weakest of them.
+  std::optional<Provenance> run_id = {};  ///< kInferred: it was made up of the process that the run began with.
 
   auto operator<=>(const ContextProvenance&) const = default;
 };
@@ -67,13 +69,18 @@ struct Context {
   std::optional<std::string> task_id = {};    ///< Its hash or job id: unique within its run. A task always has one.
   std::optional<std::uint32_t> attempt = {};  ///< From 1.
   std::optional<std::string> engine = {};     ///< Who runs the task, or the run: "nextflow", "slurm", "make".
-  std::optional<std::string> run_id = {};     ///< Unique on this host. A run that an engine rule has found has one.
+  std::optional<std::string> run_id = {};     ///< The engine's own, or unique on this host where it has none. Runs without a rule or announcement have none.
   std::optional<std::string> within = {};     ///< Of a run inside a task of another: "run_id/task_id" of that task.
   bool engine_own = false;         ///< The engine's own work, such as a wrapper or a poller; no tool of the task.
   std::vector<Label> labels = {};  ///< By name, each once.
   ContextProvenance provenance = {};
   std::vector<Overruled> overruled = {};  ///< What else was said of the fields above, the strongest first.
   std::vector<std::string> rules = {};    ///< Of rules/engines.toml: those that have said something, outermost first.
+  /// Made by the session, of what is said above; not read where a caller gives a context. A key that changes, as more
+  /// becomes known, is in ContextChange::before.
+  std::optional<Key> run_key = {};
+  std::optional<Key> task_key = {};               ///< A further attempt has another.
+  std::optional<std::uint32_t> owner_uid = {};    ///< Real user id of the process that the run or task began with.
 
   auto operator<=>(const Context&) const = default;
 };

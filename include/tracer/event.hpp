@@ -61,9 +61,23 @@ struct ProcessExit {
   ProgramAccount program;                ///< The last program's share.
   bool status_is_answer = false;  ///< exit_code is the tool's answer (grep: 1, nothing found), by rules/tools.toml.
 
+  /// What the last program is called: its tool, else the kernel's short name; "?" where neither is known.
+  std::string tool() const { return process->program->tool.value_or(process->program->comm.value_or("?")); }
   /// Ended by a signal, or with a status other than 0 that is no answer. Whether that is a failure of its own, a
   /// Summary and TaskFinish decide by what its parent did next.
   bool failed() const noexcept { return exit_signal.has_value() || (exit_code.value_or(0) != 0 && !status_is_answer); }
+};
+
+/// What the session's own process consumed, in a task or outside of all: it is the workload, too, and lives on, so no
+/// ProcessExit counts it. Each is for a part of its own: those of a session are added up.
+struct OwnWork {
+  static constexpr EventKind kKind = EventKind::kOwnWork;
+  std::uint64_t time_ns = 0;               ///< When the part ended.
+  std::shared_ptr<const Process> process;  ///< Never null; with the context of the task.
+  std::uint64_t begin_ns = 0;
+  /// CPU time; its peak, where it grew in this part, else a lower bound; what it read and wrote. All else is absent.
+  Account account;
+  std::optional<std::uint64_t> cpu_at_least_ns;  ///< Where account.cpu_ns is not known exactly.
 };
 
 /// How many events of one kind.
@@ -104,8 +118,9 @@ namespace internal {
 template <class... E>
 struct TypeList {};
 /// The types of all events, the frequent ones first.
-using EventTypes = TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample,
-                            SnapshotEnd, Loss, SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange>;
+using EventTypes =
+    TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample, SnapshotEnd, Loss,
+             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

@@ -21,6 +21,7 @@ enum class EventKind : std::uint16_t {
   kProcessSample = 103,
   kToolSample = 104,
   kCgroupSample = 105,
+  kOwnWork = 106,
   kRunStart = 110,
   kRunFinish = 111,
   kTaskStart = 112,

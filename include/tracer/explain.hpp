@@ -33,10 +33,18 @@ TRACER_EXPORT std::vector<ContextReason> explain(const Context& context,
 TRACER_EXPORT std::vector<std::vector<ContextReason>> explain(const std::vector<Context>& contexts,
                                                               const std::filesystem::path& engine_rules = {});
 
+/// As of a session: see SessionOptions.
+struct ResolveOptions {
+  std::filesystem::path engine_rules = {};  ///< In front of the built-in rules/engines.toml; empty: built-in only.
+  std::filesystem::path tool_rules = {};    ///< Instead of the built-in rules/tools.toml; empty: built-in.
+  std::filesystem::path secret_rules = {};  ///< Likewise, rules/secrets.toml.
+  bool mask_secrets = true;                 ///< In arguments.
+  bool read_engine_notes = true;
+};
+
 /// What the rules find of a process that lives, from it and its ancestors alone: no session is asked, and what was
 /// labeled or announced in one is not known. Its context is never null. Any thread; reads /proc. Throws Error:
 /// kFilterNamesNothing (it is not there), and as explain().
-TRACER_EXPORT Process resolve_process(pid_t pid, const std::filesystem::path& engine_rules = {},
-                                      bool read_engine_notes = true);
+TRACER_EXPORT Process resolve_process(pid_t pid, const ResolveOptions& options = {});
 
 }  // namespace tracer

@@ -8,7 +8,7 @@
 
 namespace tracer {
 
-/// The machine, and its clocks, that events come from.
+/// The machine, and its clocks, that events come from, and the session that reported them.
 struct HostInfo {
   std::string boot_id;  ///< /proc/sys/kernel/random/boot_id
   std::string host_name;
@@ -16,8 +16,9 @@ struct HostInfo {
   std::string architecture;
   std::uint32_t cpu_count = 0;
   std::uint64_t memory_bytes = 0;
-  std::uint64_t wall_offset_ns = 0;  ///< Add it to a time of the boot clock for Unix time, as of when this was read.
+  std::uint64_t wall_offset_ns = 0;  ///< Add it to a time of the boot clock for Unix time; read with this.
   std::string tracer_version;
+  std::string session_id;  ///< 16 hexadecimal digits, another for each session. Empty: it is of no session.
 
   bool operator==(const HostInfo&) const = default;
 };

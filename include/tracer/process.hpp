@@ -65,7 +65,7 @@ struct Account {
   std::optional<std::uint64_t> involuntary_switches;
   std::optional<std::uint64_t> peak_rss_bytes;           ///< This program's peak since its exec.
   std::optional<std::uint64_t> peak_rss_at_most_bytes;   ///< Where peak_rss_bytes can't be known, an upper bound.
-  std::optional<std::uint64_t> peak_rss_at_least_bytes;  ///< Beside it: the most that a snapshot saw, each page once.
+  std::optional<std::uint64_t> peak_rss_at_least_bytes;  ///< Likewise: the most that a snapshot saw, each page once.
   std::optional<std::uint64_t> read_bytes;          ///< By read calls. Not: exec's own reads, io_uring, splice, mmap.
   std::optional<std::uint64_t> read_at_most_bytes;  ///< Where exec's own reads can't be separated, a bound.
   std::optional<std::uint64_t> written_bytes;       ///< By write calls. Not: io_uring, splice, mmap, send.

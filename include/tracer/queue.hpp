@@ -28,11 +28,15 @@ enum class WhenFull : std::uint8_t {
 };
 
 struct QueueOptions {
-  std::vector<EventKind> kinds = {};  ///< Only these; empty: all. Loss and SessionEnd always come.
+  std::vector<EventKind> kinds = {};  ///< Only these; empty: all. A Loss always comes. An unknown kind is an error.
+  bool session_end = true;            ///< SessionEnd comes as well, although `kinds` does not name it.
   /// Most that waits at one time, as Event::charge_bytes() counts it: shared parts are charged in full to each event,
   /// so that less memory is used in fact. At least 1.
   std::size_t capacity_bytes = 64u << 20;
   WhenFull when_full = WhenFull::kDropOldest;
+  /// First a RunStart, TaskStart and ProcessStart of all that is followed and lives when it joins, as they were when
+  /// these began but with what is known by now; then all that comes. For sources other than the kernel: nothing.
+  bool living_first = false;
 };
 
 /// A bounded queue of a session's events for one consumer. When it is full, the oldest event is dropped, unless

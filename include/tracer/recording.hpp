@@ -45,6 +45,8 @@ class TRACER_EXPORT RecordingReader {
   RecordingReader& operator=(RecordingReader&&) noexcept;
 
   const HostInfo& host() const noexcept;
+  /// Which file of a recording that was rotated, from 1; HostInfo::session_id is the same in all.
+  std::uint64_t part() const noexcept;
   /// The next event; absent at the end. What is damaged is skipped and counted.
   std::optional<Event> next();
   /// Fills `events` from the front and returns how many: 0 only at the end, or where there is no room. What it gives

@@ -57,12 +57,15 @@ struct TimeShare {
 
 struct ReportRow {
   std::string name;
-  Context task;                 ///< By task only: its identity.
-  std::uint64_t processes = 0;  ///< As SummaryRow::processes.
-  std::uint64_t living = 0;     ///< Of these: their figures are those so far.
+  Context task;                            ///< By task only: its identity.
+  std::shared_ptr<const Process> process;  ///< Of a row of one process; else null.
+  std::uint64_t processes = 0;             ///< As SummaryRow::processes.
+  std::uint64_t living = 0;                ///< Of these: their figures are those so far.
   Figure failed;
-  std::uint64_t wall_ns = 0;   ///< Elapsed: from first start to last end.
-  std::uint64_t lives_ns = 0;  ///< How long each lived, added up.
+  std::uint64_t wall_ns = 0;         ///< Elapsed: from first start to last end.
+  std::uint64_t lives_ns = 0;        ///< How long each lived, added up.
+  std::uint64_t first_start_ns = 0;  ///< 0, as last_end_ns: not known.
+  std::uint64_t last_end_ns = 0;
   std::optional<Figure> cpu_ns;
   std::optional<double> cpu_utilization;  ///< cpu_ns / wall_ns, with the bound of cpu_ns.
   /// How many threads of a process ran at once, on average, while any did: 1 for what computes in one thread. Absent:
@@ -112,6 +115,7 @@ struct Report {
   std::vector<ReportRow> tools;  ///< Most CPU first.
   std::vector<ReportRow> steps;  ///< In order of their first start, as the tasks.
   std::vector<ReportRow> tasks;
+  std::vector<ReportRow> samples;
   std::vector<ReportNode> tree;      ///< Of runs, steps, tasks and tools; empty: nothing belongs to any.
   std::vector<ReportRow> processes;  ///< Those that consumed most CPU.
   ReportRow total;
@@ -140,6 +144,11 @@ struct SessionFigures {
 /// was moved from or to storage. Absent: not known.
 TRACER_EXPORT std::optional<Figure> bytes_read(const Account& account);
 TRACER_EXPORT std::optional<Figure> bytes_written(const Account& account);
+/// The sums of several reports, such as those of a run's machines; the times of each are put on the clock of the first:
+/// `wall_offsets_ns` are HostInfo::wall_offset_ns, in the same order. What no sum can be made of is that of the largest
+/// (peaks), or of all, one after the other (failures, survivors, pipelines, cgroups, processes). At least one.
+TRACER_EXPORT Report sum_of_reports(const std::vector<Report>& reports,
+                                    const std::vector<std::int64_t>& wall_offsets_ns);
 
 /// Without figures of a session, of recorded events alone.
 TRACER_EXPORT Report make_report(const Summary& summary, const SessionFigures& session = {});

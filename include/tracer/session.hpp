@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -46,7 +48,7 @@ struct SessionOptions {
   std::size_t max_threads = scale_of_this_machine().max_threads;
   /// Below the cgroups of the filter, at most 2^26; processes of more are not taken in, and counted.
   std::size_t max_cgroups = scale_of_this_machine().max_cgroups;
-  /// Different labels in one session. About 0.2 KiB each, for the first 256 of them for each CPU. At most 2^26.
+  /// Different labels at one time: those that are open, and those of living processes. About 0.2 KiB each, for the first 256 of them for each CPU. At most 2^26.
   std::size_t max_contexts = 16384;
   std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each. At most 2^26.
   std::size_t max_announcements = 1u << 17;  ///< At one time; about 0.5 KiB each.
@@ -66,7 +68,14 @@ struct SessionOptions {
   /// Rules for engines may read names from files that an engine has written for others, such as the first lines of
   /// Nextflow's .command.run. False: none is read.
   bool read_engine_notes = true;
+  /// A process that the filter takes in, such as a Command's: what it executes is a run, with the tool's name as
+  /// inferred `run`, unless labels or the rules of an engine say of which run it is. 0: none.
+  pid_t command_pid = 0;
   std::function<void(std::exception_ptr)> on_error = {};  ///< What a callback threw; on the dispatching thread.
+};
+
+struct SubscribeOptions {
+  bool living_first = false;  ///< As QueueOptions::living_first; called on the dispatching thread.
 };
 
 /// A running capture. Thread-safe: any method may be called from any thread, callbacks included, except where it says
@@ -79,7 +88,7 @@ class TRACER_EXPORT Session {
   /// Loads and checks everything; delivers nothing before start().
   /// Throws Error with all that is missing: kPermission (CAP_BPF, CAP_PERFMON), kNoBtf, kKernelTooOld, kPidNamespace,
   /// kProgramRefused, kFilterNamesNothing, kInvalidArgument, kInvalidRules, kFileUnreadable, kNoMemory.
-  explicit Session(SessionOptions options);
+  explicit Session(SessionOptions options = {});
   /// With another source than the kernel: a recording, or a FakeSource in tests.
   Session(Source source, SessionOptions options);
   ~Session();
@@ -90,13 +99,18 @@ class TRACER_EXPORT Session {
   /// borrowed: valid during the call. For quick work only: the kernel's ring fills meanwhile; what takes longer belongs
   /// in a queue(). What it throws is counted and goes to SessionOptions::on_error.
   template <EventType E>
-  [[nodiscard]] Subscription on(std::function<void(const E&)> callback) {
-    return subscribe(E::kKind, [callback = std::move(callback)](const Event& event) { callback(*event.get_if<E>()); });
+  [[nodiscard]] Subscription on(std::function<void(const E&)> callback, SubscribeOptions options = {}) {
+    return subscribe(
+        E::kKind, [callback = std::move(callback)](const Event& event) { callback(*event.get_if<E>()); }, options);
   }
   /// Likewise for events of all kinds; a copy of the handle keeps the event.
-  [[nodiscard]] Subscription on_any(std::function<void(const Event&)> callback) {
-    return subscribe(std::nullopt, std::move(callback));
+  [[nodiscard]] Subscription on_any(std::function<void(const Event&)> callback, SubscribeOptions options = {}) {
+    return subscribe(std::nullopt, std::move(callback), options);
   }
+  /// Likewise for events of one kind that is known at run time only; without a kind: of all. Throws
+  /// Error(kInvalidArgument): there is no such kind.
+  [[nodiscard]] Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback,
+                                       SubscribeOptions options = {});
   /// Events from now on, for a reader that takes them when it likes. Throws Error: kInvalidArgument (no capacity),
   /// kNoMemory.
   [[nodiscard]] Queue queue(QueueOptions options = {});
@@ -132,6 +146,12 @@ class TRACER_EXPORT Session {
   /// Before start() likewise. Nothing happens for sources other than the kernel, and after the end. Costs what
   /// ThreadLabel::resume() does.
   void unlabel_thread() noexcept;
+
+  /// Reports what this process itself consumed between two moments, in the task with these labels, or in none: an
+  /// OwnWork event. Only the caller knows which part of its threads' time was a task's; parts must not overlap. Before
+  /// the label of the task ends, so that its TaskFinish has it. Nothing happens where the session does not follow this
+  /// process, for sources other than the kernel, and after the end. Any thread.
+  void report_own_work(const Context& task, const OwnWork& work);
 
   /// Says which run or task processes are in, before they begin or while they live: what is known of those already is
   /// said again, by ContextChange. Waits for nobody, but without root for the file system that is asked whose folder it
@@ -177,7 +197,6 @@ class TRACER_EXPORT Session {
   const std::vector<Problem>& rule_problems() const noexcept;
 
  private:
-  Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback);
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -50,6 +50,9 @@ class TRACER_EXPORT SinkHandle {
   /// thread, with no lock held, every 50 ms at least; what it throws comes out. Throws Error(kInCallback) on the sink's
   /// own thread.
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on = {});
+  /// The sink gets nothing more, writes what it has got, and is destroyed, its file closed; waits for that for two
+  /// seconds at most. The session forgets it. Returns problem(). Throws Error(kInCallback) on the sink's own thread.
+  std::optional<Problem> close();
   /// Events that it did not get, as its queue was full; a Loss with the cause "queue_full" stands where they are
   /// missing.
   std::uint64_t dropped() const noexcept;
@@ -69,6 +72,10 @@ struct OutputLimit {
   /// the sink stops there with a problem(); it then ends the file with the number of events that are not in it, and
   /// SessionEnd.
   std::function<int()> next_file = {};
+  /// Gives the descriptor of a file in which to go on where this one can't be written any more, as on a full disk, or
+  /// -1: the first `whole_bytes` of this one are whole, and are to be in that one, too. Called once, on the sink's
+  /// thread. problem() says what happened all the same.
+  std::function<int(std::uint64_t whole_bytes)> rescue = {};
 };
 
 /// Writes a recording (docs/recording-format.md). A new file is for its owner only; one that exists is cut, and

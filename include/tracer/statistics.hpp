@@ -49,6 +49,9 @@ struct Statistics {
 /// absent when that is more than exec itself can have read, and read_at_most_bytes is a bound.
 struct ContextTotals {
   Context context;
+  /// How many contexts these are the sums of. More than 1: `context` is empty, and these are all contexts that nothing
+  /// has any more and whose room was needed for others.
+  std::uint64_t contexts = 1;
   std::uint64_t living = 0;  ///< Begun or taken in, and not ended yet.
   std::uint64_t ended = 0;
   std::uint64_t failed = 0;

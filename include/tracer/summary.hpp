@@ -18,14 +18,17 @@ namespace tracer {
 /// as its last sample saw it.
 struct SummaryRow {
   std::string name;
-  Context task;                    ///< By task only: its labels.
-  std::uint64_t processes = 0;     ///< That ended or live in it. By tool: that have executed it, or are a copy of one.
-  std::uint64_t living = 0;        ///< Of these, those that live.
-  std::uint64_t wall_ns = 0;       ///< Elapsed: from first start to last end, or to the last sample of what lives.
-  std::uint64_t lives_ns = 0;      ///< The sum of its programs' durations.
-  std::uint64_t cpu_ns = 0;        ///< Of those for which it is known.
-  std::uint64_t unknown_cpus = 0;  ///< For which it is not: cpu_ns is too small.
-  std::uint64_t read_bytes = 0;    ///< Of those for which it is known.
+  Context task;                                 ///< By task only: its labels.
+  std::shared_ptr<const Process> process = {};  ///< Of a row of one process; else null.
+  std::uint64_t processes = 0;   ///< That ended or live in it. By tool: that have executed it, or are a copy of one.
+  std::uint64_t living = 0;      ///< Of these, those that live.
+  std::uint64_t wall_ns = 0;     ///< Elapsed: from first start to last end, or to the last sample of what lives.
+  std::uint64_t lives_ns = 0;    ///< The sum of its programs' durations.
+  std::uint64_t cpu_ns = 0;      ///< Of those for which it is known.
+  std::uint64_t own_parts = 0;   ///< Of OwnWork: what the session's own process did, which is no process of these.
+  std::uint64_t own_cpu_ns = 0;  ///< Of cpu_ns, in these.
+  std::uint64_t unknown_cpus = 0;        ///< For which it is not: cpu_ns is too small.
+  std::uint64_t read_bytes = 0;          ///< Of those for which it is known.
   std::uint64_t read_at_most_bytes = 0;  ///< A bound, of those for which there is one.
   std::uint64_t unknown_reads = 0;       ///< With a bound only, if more than what exec itself reads is in doubt.
   std::uint64_t unbounded_reads = 0;     ///< Without even a bound: read_bytes is too small.
@@ -35,7 +38,7 @@ struct SummaryRow {
   /// Likewise, where more was made dirty for storage than write calls explain: that (mapped files, io_uring, splice).
   std::uint64_t written_at_least_bytes = 0;
   std::uint64_t unknown_writes = 0;  ///< For which it is not: written_bytes is too small.
-  std::uint64_t failed = 0;              ///< Failures that began here: see Failure.
+  std::uint64_t failed = 0;          ///< Failures that began here: see Failure.
   /// Ended by a signal or with a status other than 0, but no failures of their own, or not yet known to be any: they
   /// passed on another's, wrote to a reader that had enough, or were ended by what had started them.
   std::uint64_t excused = 0;
@@ -138,9 +141,10 @@ class TRACER_EXPORT Summary {
 
   void add(const Event& event);
 
-  std::vector<SummaryRow> by_tool() const;  ///< Most CPU first.
-  std::vector<SummaryRow> by_step() const;  ///< In order of their first start; empty if nothing has a step.
-  std::vector<SummaryRow> by_task() const;  ///< Those with the same labels, in the same order; empty without labels.
+  std::vector<SummaryRow> by_tool() const;    ///< Most CPU first.
+  std::vector<SummaryRow> by_step() const;    ///< In order of their first start; empty if nothing has a step.
+  std::vector<SummaryRow> by_task() const;    ///< Those with the same labels, in the same order; empty without labels.
+  std::vector<SummaryRow> by_sample() const;  ///< Likewise by the sample label; the peak is that of the largest task.
   /// Of what belongs to runs or tasks; levels that nothing is known of are left out.
   std::vector<SummaryNode> tree() const;
   /// Those that consumed most CPU, at most kMostProcesses, as rows of one process each, named by their tools.

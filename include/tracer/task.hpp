@@ -32,6 +32,7 @@ struct TaskTotals {
   std::uint64_t engine_processes = 0;              ///< Of these, the engine's own.
   std::uint64_t failed = 0;                        ///< Failures that began in it; not the engine's own.
   std::vector<FailedProcess> failures = {};        ///< The first of them.
+  std::optional<std::uint64_t> own_cpu_ns = 0;     ///< Of account.cpu_ns, the session's own process's: see OwnWork.
   std::optional<std::uint64_t> engine_cpu_ns = 0;  ///< Of account.cpu_ns, the engine's own.
   /// The most that its living processes held together. Absent where only bounds are known.
   std::optional<std::uint64_t> peak_bytes;
@@ -41,7 +42,8 @@ struct TaskTotals {
   /// The sum of the peaks of those that lived at once, where that is most. Absent: with peak_bytes, or one is not
   /// known.
   std::optional<std::uint64_t> peak_at_most_bytes;
-  Account account;  ///< Sums; without a peak. A figure is absent when it is unknown for one process.
+  /// Sums; without a peak. A figure is absent when it is unknown for one process. Of OwnWork: CPU alone.
+  Account account;
 };
 
 /// The first process of a run was seen.
@@ -103,6 +105,8 @@ struct ContextChange {
   std::shared_ptr<const Context> after = Process::no_context();   ///< Never null.
   std::optional<std::uint32_t> pid;       ///< Of this process alone. Absent: of all that have `before`.
   std::optional<std::uint64_t> start_ns;  ///< With pid.
+  std::optional<Key> old_run_key;         ///< Of `before`, where `after` has another.
+  std::optional<Key> old_task_key;        ///< Likewise.
 };
 
 }  // namespace tracer

@@ -8,6 +8,7 @@
 #include <tracer/event.hpp>
 #include <tracer/filter.hpp>
 #include <tracer/host.hpp>
+#include <tracer/key.hpp>
 #include <tracer/recording.hpp>
 #include <tracer/report.hpp>
 #include <tracer/run.hpp>

@@ -19,7 +19,7 @@ struct ContextField {
 };
 
 /// All that are texts; `attempt` and `labels` are not.
-inline constexpr std::array<ContextField, 7> kContextFields = {{
+inline constexpr std::array<ContextField, 8> kContextFields = {{
     {"pipeline", &Context::pipeline, &ContextProvenance::pipeline, false},
     {"run", &Context::run, &ContextProvenance::run, false},
     {"step", &Context::step, &ContextProvenance::step, true},
@@ -27,6 +27,7 @@ inline constexpr std::array<ContextField, 7> kContextFields = {{
     {"task_id", &Context::task_id, &ContextProvenance::task_id, true},
     {"sample", &Context::sample, &ContextProvenance::sample, false},
     {"engine", &Context::engine, &ContextProvenance::engine, false},
+    {"run_id", &Context::run_id, &ContextProvenance::run_id, false},
 }};
 
 }  // namespace tracer::internal

@@ -71,6 +71,7 @@ std::string_view to_string(EventKind kind) noexcept {
     case EventKind::kProcessSample: return "process_sample";
     case EventKind::kToolSample: return "tool_sample";
     case EventKind::kCgroupSample: return "cgroup_sample";
+    case EventKind::kOwnWork: return "own_work";
     case EventKind::kRunStart: return "run_start";
     case EventKind::kRunFinish: return "run_finish";
     case EventKind::kTaskStart: return "task_start";
@@ -110,6 +111,7 @@ template TRACER_EXPORT Event::Event(RunFinish);
 template TRACER_EXPORT Event::Event(TaskStart);
 template TRACER_EXPORT Event::Event(TaskFinish);
 template TRACER_EXPORT Event::Event(ContextChange);
+template TRACER_EXPORT Event::Event(OwnWork);
 
 std::size_t Event::charge_bytes() const noexcept {
   std::size_t bytes = 0;

@@ -118,6 +118,14 @@ struct Schema<Loss> {
 };
 
 template <>
+struct Schema<OwnWork> {
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &OwnWork::time_ns, Unit::kNs), group(2, "process", &OwnWork::process, Shape::kFlat),
+      field(3, "begin_ns", &OwnWork::begin_ns, Unit::kNs), group(4, "account", &OwnWork::account, Shape::kFlat),
+      field(5, "cpu_at_least_ns", &OwnWork::cpu_at_least_ns, Unit::kNs));
+};
+
+template <>
 struct Schema<SessionEnd> {
   static constexpr auto fields =
       std::tuple(field(1, "time_ns", &SessionEnd::time_ns, Unit::kNs),

@@ -105,8 +105,9 @@ class JsonWriter {
       out_ += "null";
     }
   }
-  void put(EventKind kind) { put(to_string(kind)); }
-  void put(Provenance provenance) { put(to_string(provenance)); }
+  template <class T>
+  requires std::is_enum_v<T>
+  void put(T value) { put(std::string_view(to_string(value))); }
   void put(const std::vector<std::string>& values) {
     out_ += '[';
     bool first = true;

@@ -50,7 +50,7 @@ void collect(std::vector<Leaf>& out, const Place& place) {
         below.prefix += std::string(described.name) + '.';
       collect<Inner<Member>>(out, below);
     } else {
-      out.push_back({id, place.prefix + described.name, type_of<Member>(), described.unit,
+      out.push_back({id, place.prefix + described.name, type_of<Member>(), names_of<Member>(), described.unit,
                      place.nullable || kIsOptional<Member>, place.dictionary, place.list,
                      kIsOptional<Member> ? 0 : place.optional_group, initial_of(T().*described.member)});
     }
@@ -89,7 +89,7 @@ std::span<const Leaf> host_leaves() {
 }
 
 std::string_view to_string(Type type) noexcept {
-  constexpr std::string_view kNames[] = {"bool", "i32", "u32", "u64", "kind", "text", "texts", "provenance"};
+  constexpr std::string_view kNames[] = {"bool", "i32", "i64", "u32", "u64", "enum", "key", "text", "texts"};
   return kNames[static_cast<std::size_t>(type)];
 }
 

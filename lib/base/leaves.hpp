@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -15,7 +17,22 @@
 
 namespace tracer::internal {
 
-enum class Type : std::uint8_t { kBool, kI32, kU32, kU64, kKind, kText, kTexts, kProvenance };
+enum class Type : std::uint8_t { kBool, kI32, kI64, kU32, kU64, kEnum, kKey, kText, kTexts };
+
+/// An enumeration whose values have names: to_string() is empty for others.
+template <class T>
+concept NamedEnum = std::is_enum_v<T> && requires(T value) {
+  { to_string(value) } -> std::same_as<std::string_view>;
+};
+
+/// The name of a value of one enumeration; empty: it has none.
+using NameOf = std::string_view (*)(std::uint64_t value) noexcept;
+
+template <NamedEnum T>
+std::string_view name_of(std::uint64_t value) noexcept {
+  using Number = std::underlying_type_t<T>;
+  return std::in_range<Number>(value) ? to_string(static_cast<T>(value)) : std::string_view();
+}
 
 /// Of a member, or of what its optional holds.
 template <class M>
@@ -25,14 +42,16 @@ constexpr Type type_of() {
     return Type::kBool;
   } else if constexpr (std::same_as<T, std::int32_t>) {
     return Type::kI32;
+  } else if constexpr (std::same_as<T, std::int64_t>) {
+    return Type::kI64;
   } else if constexpr (std::same_as<T, std::uint32_t>) {
     return Type::kU32;
   } else if constexpr (std::same_as<T, std::uint64_t>) {
     return Type::kU64;
-  } else if constexpr (std::same_as<T, EventKind>) {
-    return Type::kKind;
-  } else if constexpr (std::same_as<T, Provenance>) {
-    return Type::kProvenance;
+  } else if constexpr (std::same_as<T, Key>) {
+    return Type::kKey;
+  } else if constexpr (NamedEnum<T>) {
+    return Type::kEnum;
   } else if constexpr (std::same_as<T, std::string>) {
     return Type::kText;
   } else {
@@ -41,11 +60,22 @@ constexpr Type type_of() {
   }
 }
 
+/// Of an enumeration; null for other types.
+template <class M>
+constexpr NameOf names_of() {
+  if constexpr (type_of<M>() == Type::kEnum) {
+    return &name_of<Inner<M>>;
+  } else {
+    return nullptr;
+  }
+}
+
 /// A field that is no struct itself.
 struct Leaf {
   FieldId id = 0;
   std::string name;  ///< As in JSON, with the names of nested objects in front: "program.cpu_ns".
   Type type = Type::kU64;
+  NameOf names = nullptr;  ///< Of an enumeration.
   Unit unit = Unit::kNone;
   bool nullable = false;    ///< It, or a group that it is in, can be absent.
   bool dictionary = false;  ///< In a part that events share.

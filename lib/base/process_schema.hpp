@@ -27,7 +27,8 @@ struct Schema<ContextProvenance> {
                  field(3, "step", &ContextProvenance::step), field(4, "sample", &ContextProvenance::sample),
                  field(5, "task", &ContextProvenance::task), field(6, "task_id", &ContextProvenance::task_id),
                  field(7, "attempt", &ContextProvenance::attempt), field(8, "engine", &ContextProvenance::engine),
-                 field(9, "labels", &ContextProvenance::labels));
+                 field(9, "labels", &ContextProvenance::labels),
+                 field(10, "run_id", &ContextProvenance::run_id));
 };
 
 template <>
@@ -40,7 +41,9 @@ struct Schema<Context> {
       field(9, "run_id", &Context::run_id), field(10, "within", &Context::within),
       field(11, "engine_own", &Context::engine_own), group(12, "labels", &Context::labels, Shape::kNested),
       group(13, "provenance", &Context::provenance, Shape::kBeside),
-      group(14, "overruled", &Context::overruled, Shape::kNested), field(15, "rules", &Context::rules));
+      group(14, "overruled", &Context::overruled, Shape::kNested), field(15, "rules", &Context::rules),
+      field(16, "run_key", &Context::run_key), field(17, "task_key", &Context::task_key),
+      field(18, "owner_uid", &Context::owner_uid));
 };
 
 template <>
@@ -154,7 +157,7 @@ struct Schema<HostInfo> {
       field(5, "cpu_count", &HostInfo::cpu_count, Unit::kCount),
       field(6, "memory_bytes", &HostInfo::memory_bytes, Unit::kBytes),
       field(7, "wall_offset_ns", &HostInfo::wall_offset_ns, Unit::kNs),
-      field(8, "tracer_version", &HostInfo::tracer_version));
+      field(8, "tracer_version", &HostInfo::tracer_version), field(9, "session_id", &HostInfo::session_id));
 };
 
 }  // namespace tracer::internal

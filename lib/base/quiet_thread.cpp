@@ -2,16 +2,82 @@
 #include "base/quiet_thread.hpp"
 
 #include <linux/capability.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <new>
+#include <set>
 #include <system_error>
 
 #include <tracer/error.hpp>
 
+#include "base/own_usage.hpp"
+
 namespace tracer::internal {
+namespace {
+
+struct QuietThreads {
+  std::mutex mutex;
+  std::set<pid_t> living;
+  QuietUsage ended;
+};
+
+// Never destroyed: threads may end until the very end. Made anew in a child, where others have no threads.
+alignas(QuietThreads) std::byte storage[sizeof(QuietThreads)];
+
+QuietThreads& quiet_threads() {
+  static const bool made = [] {
+    new (storage) QuietThreads;
+    ::pthread_atfork(nullptr, nullptr, [] { new (storage) QuietThreads; });
+    return true;
+  }();
+  static_cast<void>(made);
+  return *std::launder(reinterpret_cast<QuietThreads*>(storage));
+}
+
+void add_usage(QuietUsage& sum, pid_t thread) {
+  sum.cpu_ns += thread_cpu_ns(thread).value_or(0);
+  if (const auto io = thread_io(thread)) {
+    sum.read_bytes += io->read_bytes;
+    sum.written_bytes += io->written_bytes;
+  }
+}
+
+/// Counts the calling thread while it lives.
+class Counted {
+ public:
+  Counted() {
+    QuietThreads& all = quiet_threads();
+    const std::lock_guard lock(all.mutex);
+    all.living.insert(thread_);
+  }
+  ~Counted() {
+    QuietThreads& all = quiet_threads();
+    const std::lock_guard lock(all.mutex);
+    add_usage(all.ended, thread_);
+    all.living.erase(thread_);
+  }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  const pid_t thread_ = ::gettid();
+};
+
+}  // namespace
+
+QuietUsage quiet_threads_usage() noexcept {
+  QuietThreads& all = quiet_threads();
+  const std::lock_guard lock(all.mutex);
+  QuietUsage usage = all.ended;
+  for (const pid_t thread : all.living) add_usage(usage, thread);
+  return usage;
+}
 
 std::thread start_quiet_thread(std::function<void()> body) {
   sigset_t all;
@@ -23,7 +89,10 @@ std::thread start_quiet_thread(std::function<void()> body) {
     ~Restore() { ::pthread_sigmask(SIG_SETMASK, &mask, nullptr); }
   } restore{before};
   try {
-    return std::thread(std::move(body));
+    return std::thread([body = std::move(body)] {
+      const Counted counted;
+      body();
+    });
   } catch (const std::system_error& error) {
     throw Error({ErrorCode::kNoMemory,
                  error.code().value(),

@@ -25,8 +25,9 @@ struct Schema<TaskTotals> {
                  field(5, "engine_cpu_ns", &TaskTotals::engine_cpu_ns, Unit::kNs),
                  field(6, "peak_bytes", &TaskTotals::peak_bytes, Unit::kBytes),
                  group(7, "account", &TaskTotals::account, Shape::kFlat),
-                 field(8, "peak_at_least_bytes", &TaskTotals::peak_at_least_bytes, Unit::kBytes),
-                 field(9, "peak_at_most_bytes", &TaskTotals::peak_at_most_bytes, Unit::kBytes));
+                 field(8, "own_cpu_ns", &TaskTotals::own_cpu_ns, Unit::kNs),
+                 field(9, "peak_at_least_bytes", &TaskTotals::peak_at_least_bytes, Unit::kBytes),
+                 field(10, "peak_at_most_bytes", &TaskTotals::peak_at_most_bytes, Unit::kBytes));
 };
 
 template <>
@@ -82,7 +83,9 @@ struct Schema<ContextChange> {
       std::tuple(field(1, "time_ns", &ContextChange::time_ns, Unit::kNs),
                  group(2, "before", &ContextChange::before, Shape::kNested),
                  group(3, "after", &ContextChange::after, Shape::kNested), field(4, "pid", &ContextChange::pid),
-                 field(5, "start_ns", &ContextChange::start_ns, Unit::kNs));
+                 field(5, "start_ns", &ContextChange::start_ns, Unit::kNs),
+                 field(6, "old_run_key", &ContextChange::old_run_key),
+                 field(7, "old_task_key", &ContextChange::old_task_key));
 };
 
 }  // namespace tracer::internal

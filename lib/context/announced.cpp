@@ -44,48 +44,48 @@ std::string folder(const std::string& path, const char* what) {
   return normal;
 }
 
-void refuse_others(const char* path, const std::string& what) {
+void refuse_others(const char* path, const std::string& what, const Caller& caller) {
   struct stat status {};
-  if (::geteuid() == 0 || ::stat(path, &status) != 0 || status.st_uid == ::geteuid()) return;
+  if (caller.uid == 0 || ::stat(path, &status) != 0 || status.st_uid == caller.uid) return;
   refuse(ErrorCode::kPermission, what + " belongs to another user", "announce as that user, or as root");
 }
 
 /// Of the process that has the pid now, as exact as /proc says it.
-ProcStat living(pid_t pid) {
+ProcStat living(pid_t pid, const Caller& caller) {
   const auto stat = read_proc_stat(pid);
   if (!stat)
     refuse(ErrorCode::kFilterNamesNothing, fmt::format("no process {} lives", pid),
            "announce it while it lives, or by its work directory before it begins");
-  refuse_others(fmt::format("/proc/{}", pid).c_str(), fmt::format("process {}", pid));
+  refuse_others(fmt::format("/proc/{}", pid).c_str(), fmt::format("process {}", pid), caller);
   return *stat;
 }
 
-void add_start(Announced& announced, const OfProcess& process) {
+void add_start(Announced& announced, const OfProcess& process, const Caller& caller) {
   if (process.pid <= 0)
     refuse(ErrorCode::kInvalidArgument, fmt::format("{} is no process id", process.pid), "give that of a process");
   if (process.start_ns) {
     announced.started_from_ns = announced.started_until_ns = *process.start_ns;
     return;
   }
-  const ProcStat stat = living(process.pid);
+  const ProcStat stat = living(process.pid, caller);
   announced.started_from_ns = stat.started_from_ns;
   announced.started_until_ns = stat.started_until_ns;
 }
 
-void add_key(Announced& announced, const InWorkDir& key) {
+void add_key(Announced& announced, const InWorkDir& key, const Caller& caller) {
   const std::string path = folder(key.path, "work directory");
-  refuse_others(path.c_str(), path);
+  refuse_others(path.c_str(), path, caller);
   announced.key = "d" + path;
 }
 
-void add_key(Announced& announced, const OfProcess& key) {
-  add_start(announced, key);
+void add_key(Announced& announced, const OfProcess& key, const Caller& caller) {
+  add_start(announced, key, caller);
   announced.key = fmt::format("p{}", key.pid);
 }
 
-void add_key(Announced& announced, const InCgroup& key) { announced.key = "c" + folder(key.path, "cgroup"); }
+void add_key(Announced& announced, const InCgroup& key, const Caller&) { announced.key = "c" + folder(key.path, "cgroup"); }
 
-void add_key(Announced& announced, const InContainer& key) {
+void add_key(Announced& announced, const InContainer& key, const Caller&) {
   if (key.id.size() < kLeastContainerId || key.id.size() > kContainerId ||
       key.id.find_first_not_of("0123456789abcdef") != std::string::npos)
     refuse(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is no container id", key.id.substr(0, 100)),
@@ -93,7 +93,7 @@ void add_key(Announced& announced, const InContainer& key) {
   announced.key = "i" + key.id;
 }
 
-void add_key(Announced& announced, const InSlurmJob& key) {
+void add_key(Announced& announced, const InSlurmJob& key, const Caller&) {
   if (key.id.empty() || key.id.size() > kLeastContainerId ||
       key.id.find_first_not_of("0123456789") != std::string::npos)
     refuse(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is no Slurm job id", key.id.substr(0, 100)),
@@ -101,8 +101,8 @@ void add_key(Announced& announced, const InSlurmJob& key) {
   announced.key = "lslurm_job=" + key.id;
 }
 
-void add_key(Announced& announced, const BelowProcess& key) {
-  add_start(announced, key.process);
+void add_key(Announced& announced, const BelowProcess& key, const Caller& caller) {
+  add_start(announced, key.process, caller);
   announced.key = fmt::format("b{}", key.process.pid);
   for (const std::string& word : key.argv) announced.key.append(1, '\0').append(word);
   try {
@@ -117,9 +117,9 @@ void add_key(Announced& announced, const BelowProcess& key) {
 
 }  // namespace
 
-Announced checked(const Announcement& announcement) {
+Announced checked(const Announcement& announcement, const Caller& caller) {
   Announced announced;
-  std::visit([&](const auto& key) { add_key(announced, key); }, announcement.key);
+  std::visit([&](const auto& key) { add_key(announced, key, caller); }, announcement.key);
   const Context& context = announcement.context;
   if (context.labels.size() > kMostLabels)
     refuse(ErrorCode::kInvalidArgument, fmt::format("an announcement with {} labels", context.labels.size()),

@@ -44,10 +44,14 @@ Held held_by(const Scope& scope, std::string_view key, const Process& process) {
   return is_leader(scope, process) ? Held::kExactly : Held::kNot;
 }
 
-bool says_run(const Context& context) { return context.run || context.pipeline; }
+bool says_run(const Context& context) { return context.run || context.pipeline || context.run_id; }
 
 /// It is known by another name.
-bool is_another_run(const Context& run, const Context& said) { return run.run && said.run && *run.run != *said.run; }
+bool is_another_run(const Context& run, const Context& said) {
+  const bool has_id = run.provenance.run_id.value_or(Provenance::kInferred) != Provenance::kInferred;
+  if (has_id && said.run_id) return *run.run_id != *said.run_id;
+  return run.run && said.run && *run.run != *said.run;
+}
 
 /// The outermost scope around a process that is not around `announced` as well.
 Scope& outermost_beside(const std::shared_ptr<Scope>& scope, const Scope& announced) {
@@ -59,7 +63,7 @@ Scope& outermost_beside(const std::shared_ptr<Scope>& scope, const Scope& announ
 /// The run or labels, around the scope, that say of which run it is.
 Scope* run_said_around(Scope& scope) {
   return first_around(scope, [](const Scope& each) {
-    return each.begins == Begins::kRun || (each.begins == Begins::kNothing && is_run(each.said));
+    return (each.begins == Begins::kRun && !each.of_command) || (each.begins == Begins::kNothing && is_run(each.said));
   });
 }
 
@@ -169,7 +173,7 @@ std::shared_ptr<Scope> AnnouncedScopes::made(const Context& context, std::string
   announced->in_task = announced->in_task || begins == Begins::kTask;
   // Its status was not seen.
   announced->tally.leader_ended = ended;
-  if (begins == Begins::kRun) announced->said.run_id = leader_id(*announced);
+  if (begins == Begins::kRun) internal::say(announced->said, "run_id", leader_id(*announced), Provenance::kInferred);
   if (held) put(held, announced);
   kept_.keep(announced);
   return announced;
@@ -187,6 +191,7 @@ void AnnouncedScopes::say(Scope& scope, const Context& context, const Requested&
       Context of_run;
       of_run.pipeline = std::exchange(own.pipeline, std::nullopt);
       of_run.run = std::exchange(own.run, std::nullopt);
+      of_run.run_id = std::exchange(own.run_id, std::nullopt);
       stamp(of_run, Provenance::kAnnounced);
       overlay(run->said, of_run);
       contexts_.changed(*run);
@@ -208,12 +213,12 @@ void AnnouncedScopes::give_run(Scope& scope, const Context& context, const Proce
     while (top->outer && (top->outer->begins == Begins::kTask || top->outer->begins == Begins::kPlace))
       top = top->outer;
   std::weak_ptr<Scope>& known =
-      runs_[{top->outer.get(), context.pipeline.value_or("") + '\0' + context.run.value_or("")}];
+      runs_[{top->outer.get(), context.pipeline.value_or("") + '\0' + context.run.value_or("") + '\0' + context.run_id.value_or("")}];
   auto run = known.lock();
   if (!run) {
     run = new_scope(top->outer, Begins::kRun);
     lead(*run, process);
-    run->said.run_id = leader_id(*run);
+    internal::say(run->said, "run_id", leader_id(*run), Provenance::kInferred);
     known = run;
     kept_.keep(run);
     if (runs_.size() > kMostRuns) std::erase_if(runs_, [](const auto& one) { return one.second.expired(); });

@@ -15,6 +15,7 @@
 #include <tracer/announcement.hpp>
 #include <tracer/process.hpp>
 
+#include "base/caller.hpp"
 #include "base/counter.hpp"
 #include "context/scope.hpp"
 #include "rules/pattern.hpp"
@@ -34,8 +35,8 @@ struct Announced {
 std::string packed(const Context& context, const Requested& requested);
 
 /// Throws Error: kInvalidArgument; kFilterNamesNothing for a process that is gone; kPermission for another user's
-/// folder or process without root.
-Announced checked(const Announcement& announcement);
+/// folder or process, unless the caller is root.
+Announced checked(const Announcement& announcement, const Caller& caller);
 
 /// What was announced. Each key is one word: what it is about, and its path, number or name: "d/data/ab/cdef" of a work
 /// directory, "c/slurm/job_1" of a cgroup, "i…" of a container, "lslurm_job=1" of a label, "p12" of a process, "b12…"

@@ -27,6 +27,23 @@ void add_process(Captures& captures, const Process& process) {
   if (process.program->tool) captures.insert_or_assign("tool", *process.program->tool);
 }
 
+/// Where a run's recipes may be: a text that names something is the only one.
+std::vector<std::string> recipe_paths(const EngineRule& rule, const Captures& captures) {
+  std::vector<std::string> paths;
+  const auto cwd = captures.find("cwd");
+  for (const Template& text : rule.recipes) {
+    std::string path = text.fill(captures);
+    if (path.empty()) continue;
+    if (!path.starts_with('/')) {
+      if (cwd == captures.end()) continue;
+      path = cwd->second + '/' + path;
+    }
+    paths.push_back(std::move(path));
+    if (!text.names().empty()) break;
+  }
+  return paths;
+}
+
 /// Where there are many: scopes that nothing holds any more.
 template <class Scopes>
 void forget_expired(Scopes& scopes) {
@@ -50,8 +67,11 @@ void shorten(Lineage& lineage) {
 }  // namespace
 
 ContextResolver::ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes,
-                                 std::size_t most_announcements)
-    : rules_(std::move(rules)), ask_notes_(std::move(ask_notes)), announced_(contexts_, most_announcements) {}
+                                 std::size_t most_announcements, KeyOrigin key_origin)
+    : rules_(std::move(rules)),
+      ask_notes_(std::move(ask_notes)),
+      contexts_(std::move(key_origin)),
+      announced_(contexts_, most_announcements) {}
 
 ContextPlace ContextResolver::child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process) {
   if (!parent.self) {
@@ -88,7 +108,8 @@ const EngineRules::Candidates& ContextResolver::candidates_of(const std::shared_
   return *candidates;
 }
 
-void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const Process>& executing) {
+void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const Process>& executing,
+                               bool begins_program) {
   const Process& process = *executing;
   if (!place.cgroup || place.cgroup->path != process.cgroup->path) enters_cgroup(place, process);
   place.own = place.own_tree;
@@ -96,6 +117,9 @@ void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const 
   place.rule.reset();
   read_again(place, process);
   match(place, process);
+  if (begins_program && process.pid == command_pid_) begin_command(place, process);
+  for (Scope* each = place.scope.get(); each != nullptr && is_leader(*each, process); each = each->outer.get())
+    if (own(*each, process)) contexts_.changed(*each);
   place.looked_at = 0;
   if (place.self) {
     place.self->process = executing;
@@ -114,6 +138,40 @@ void ContextResolver::match(ContextPlace& place, const Process& process) {
   }
   const EngineRules::Candidates& candidates = candidates_of(process.program, subject.has_place());
   if (const auto match = rules_->match(subject, candidates)) apply(place, *match, process);
+}
+
+void ContextResolver::begin_command(ContextPlace& place, const Process& process) {
+  const std::string name = process.program->tool.value_or("");
+  if (place.scope && place.scope->in_run) {
+    // A shell that becomes what it was given at once has no name of its own.
+    Scope& run = *place.scope;
+    if (!run.of_command || !is_leader(run, process) || place.self || !run.said.run->ends_with(" -c")) return;
+    run.said.run.reset();
+    say(run.said, "run", name, Provenance::kInferred);
+    contexts_.changed(run);
+    return;
+  }
+  auto scope = new_scope(place.scope, Begins::kRun);
+  scope->of_command = true;
+  lead(*scope, process);
+  scope->said.run_id = leader_id(*scope);
+  say(scope->said, "run", name, Provenance::kInferred);
+  place.scope = scope;
+  // Launchers start jobs in a run only.
+  match(place, process);
+  if (place.rule && place.own) say(scope->said, "engine", rules_->rules()[*place.rule].engine, Provenance::kEngineRule);
+  contexts_.changed(*scope);
+}
+
+/// The run of the command is the engine's, if that is what the command has become.
+std::shared_ptr<Scope> ContextResolver::run_of_engine(const ContextPlace& place, const Process& process) {
+  const std::shared_ptr<Scope>& run = place.scope;
+  if (!run || !run->of_command || !is_leader(*run, process)) return nullptr;
+  run->of_command = false;
+  run->said.run.reset();
+  run->said.provenance.run.reset();
+  lead(*run, process);
+  return run;
 }
 
 void ContextResolver::enters_cgroup(ContextPlace& place, const Process& process) {
@@ -156,15 +214,20 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   if (place.scope && place.scope->rules.size() >= kMostNested) return place.scope;
   if (auto known = by_key_[key].lock()) return is_in(place.scope.get(), known.get()) ? place.scope : known;
 
-  auto scope =
-      new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures)) : place.scope, rule.begins);
-  lead(*scope, process);
+  std::shared_ptr<Scope> scope = rule.begins == Begins::kRun ? run_of_engine(place, process) : nullptr;
+  if (!scope) {
+    scope = new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures)) : place.scope, rule.begins);
+    lead(*scope, process);
+  }
   scope->rules.push_back(index);
   scope->in_task = scope->in_task || (rule.begins == Begins::kTask && !rule.in_run);
   if (rule.begins == Begins::kRun) {
-    scope->said.run_id = leader_id(*scope);
+    // It is found by this where the engine has no id for it.
+    say(scope->said, "run_id", leader_id(*scope), Provenance::kInferred);
     if (rule.serves) scope->serves = rule.serves->fill(captures);
     if (!scope->serves.empty()) serving_.emplace(scope->serves, scope);
+    if (auto paths = recipe_paths(rule, captures); !paths.empty())
+      scope->recipes = std::make_unique<RecipeFiles>(std::move(paths));
   } else if (rule.begins == Begins::kTask) {
     // It is found by this where the engine has no id for it, or a weaker one.
     say(scope->said, "task_id", leader_id(*scope), Provenance::kInferred);
@@ -233,8 +296,6 @@ void ContextResolver::say_captured(Scope& scope, const EngineRule& rule, Capture
     for (const Pattern& pattern : split.patterns)
       if (pattern.matches(text, captures)) break;
   }
-  const std::optional<std::string> made_up =
-      scope.said.provenance.task_id == Provenance::kInferred ? scope.said.task_id : std::optional<std::string>();
   for (const GivenField& given : rule.gives) {
     std::string text;
     for (auto each = given.texts.begin(); each != given.texts.end() && text.empty(); ++each)
@@ -245,7 +306,6 @@ void ContextResolver::say_captured(Scope& scope, const EngineRule& rule, Capture
       say(scope.said, given.field, text, given.provenance);
     }
   }
-  if (made_up) std::erase_if(scope.said.overruled, [&](const Overruled& one) { return one.value == *made_up; });
   for (const LabelPairs& pairs : rule.pairs) {
     const std::string text = pairs.text.fill(captures);
     for (std::string_view rest = text; !rest.empty();) {
@@ -298,7 +358,9 @@ void ContextResolver::count_attempt(Scope& scope) {
 
 ContextResolver::Notes ContextResolver::read_notes(const Scope& scope, const EngineRule& rule, Captures& captures,
                                                    const Process& process) {
-  if (!rule.notes || !ask_notes_) return Notes::kRead;
+  if (!ask_notes_) return Notes::kRead;
+  if (rule.recipe && !read_recipe(scope, *rule.recipe, captures, process)) return Notes::kPending;
+  if (!rule.notes) return Notes::kRead;
   const NoteFile& notes = *rule.notes;
   const std::string path = notes.path.fill(captures);
   NoteAnswer answer;
@@ -310,7 +372,21 @@ ContextResolver::Notes ContextResolver::read_notes(const Scope& scope, const Eng
   return Notes::kMissing;
 }
 
-void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Context>& labels) {
+bool ContextResolver::read_recipe(const Scope& scope, const RecipeName& recipe, Captures& captures,
+                                  const Process& process) {
+  const Scope* run = first_around(scope, [](const Scope& each) { return each.begins == Begins::kRun; });
+  // A text that was cut might look like another one's.
+  if (run == nullptr || !run->recipes || process.program->argv_cut_bytes) return true;
+  const std::string asker = leader_id(*run);
+  if (!run->recipes->read([&](const NoteRequest& request) { return ask_notes_(asker, request, process); }))
+    return false;
+  if (auto name = run->recipes->rule_that_runs(recipe.text.fill(captures)))
+    captures.insert_or_assign(recipe.as, *std::move(name));
+  return true;
+}
+
+void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process,
+                            bool leads) {
   std::shared_ptr<Scope> outer = place.scope;
   // What the labels replace, and the same labels once more, are no outer scope.
   while (outer && outer->begins == Begins::kNothing) outer = outer->outer;
@@ -320,6 +396,8 @@ void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Con
     return;
   }
   auto scope = new_scope(outer, Begins::kNothing);
+  if (leads) lead(*scope, process);
+  scope->owner_uid = process.uid;
   scope->said = *labels;
   scope->labels = labels;
   scope->in_run = scope->in_run || is_run(*labels) || is_task(*labels);

@@ -35,14 +35,20 @@ class ContextResolver {
   static constexpr int kMostReads = 8;  ///< Of the notes of one task.
 
   /// `ask_notes`: empty: no engine's files are read.
-  ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements);
+  ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements,
+                  KeyOrigin key_origin);
+
+  /// What this process executes is a run, named after it, unless labels or an engine say more.
+  void set_command(std::uint32_t pid) noexcept { command_pid_ = pid; }
 
   /// A process begins: with what its parent has.
   ContextPlace child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process);
-  /// The process executes a program, or was taken in while it ran one.
-  void executes(ContextPlace& place, const std::shared_ptr<const Process>& process);
-  /// It was labeled: what the same source said before no longer holds.
-  void label(ContextPlace& place, const std::shared_ptr<const Context>& labels);
+  /// The process executes a program; !begins_program: it was taken in while it ran that.
+  void executes(ContextPlace& place, const std::shared_ptr<const Process>& process, bool begins_program = true);
+  /// The process was labeled: what the same source said before no longer holds. `leads`: where nothing is in what the
+  /// labels say, it begins with this process.
+  void label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process,
+             bool leads = true);
   /// What was not known of the process's scope before may be by now. An engine writes some notes when a process of it
   /// has begun or ended something.
   void read_again(const ContextPlace& place, const Process& process);
@@ -71,6 +77,8 @@ class ContextResolver {
   const EngineRules::Candidates& candidates_of(const std::shared_ptr<const Program>& program, bool has_place);
   void enters_cgroup(ContextPlace& place, const Process& process);
   void match(ContextPlace& place, const Process& process);
+  void begin_command(ContextPlace& place, const Process& process);
+  std::shared_ptr<Scope> run_of_engine(const ContextPlace& place, const Process& process);
   void apply(ContextPlace& place, const EngineRules::Match& match, const Process& process);
   std::shared_ptr<Scope> scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
                                   Captures captures, const Process& process);
@@ -81,6 +89,8 @@ class ContextResolver {
   void count_attempt(Scope& scope);
   enum class Notes { kRead, kMissing, kPending };
   Notes read_notes(const Scope& scope, const EngineRule& rule, Captures& captures, const Process& process);
+  /// False: it is not known yet.
+  bool read_recipe(const Scope& scope, const RecipeName& recipe, Captures& captures, const Process& process);
   void keep(const std::shared_ptr<Scope>& scope);
   std::shared_ptr<Scope> run_serving(const std::string& served_by);
 
@@ -99,6 +109,7 @@ class ContextResolver {
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run and name.
   KeptScopes kept_;
   std::uint64_t notes_missing_ = 0;
+  std::uint32_t command_pid_ = 0;  ///< 0: there is none.
 };
 
 }  // namespace tracer::internal

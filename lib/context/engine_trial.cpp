@@ -72,7 +72,7 @@ std::vector<Problem> try_examples(const EngineRules& rules, std::span<const Engi
         [&](std::string_view, const NoteRequest& request, const Process&) -> NoteAnswer {
           return NoteAnswer{false, lines_of(example, request)};
         },
-        1);
+        1, KeyOrigin());
     ContextPlace place;
     std::shared_ptr<const Process> process = process_of({}, kFirstPid);
     for (const ExampleProcess& each : example.processes) {

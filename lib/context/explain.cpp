@@ -12,11 +12,13 @@
 #include <fmt/format.h>
 
 #include <tracer/error.hpp>
+#include <tracer/host.hpp>
 
 #include "base/context_fields.hpp"
 #include "base/proc_stat.hpp"
 #include "context/context_resolver.hpp"
 #include "context/note_reader.hpp"
+#include "context/pool_name.hpp"
 #include "rules/engine_rules.hpp"
 #include "rules/rules_file.hpp"
 #include "rules/secret_rules.hpp"
@@ -54,12 +56,19 @@ const EngineRule* rule_giving(const EngineRules& rules, const Context& context, 
 }
 
 internal::NoteAnswer read_now(std::string_view, const internal::NoteRequest& request, const Process& process) {
-  return {false, internal::read_note_lines(request, process)};
+  internal::NoteAnswer answer{false, internal::read_note_lines(request, process)};
+  answer.whole = answer.lines && internal::is_whole(request, *answer.lines);
+  return answer;
 }
 
 bool is_by_rule(Provenance provenance) { return provenance <= Provenance::kEngineRule; }
 
-std::shared_ptr<const Process> read_process(std::uint32_t pid) {
+struct TextRules {
+  std::shared_ptr<const internal::ToolRules> tools;
+  std::shared_ptr<const internal::SecretRules> secrets;  ///< Null: nothing is masked.
+};
+
+std::shared_ptr<const Process> read_process(std::uint32_t pid, const TextRules& rules) {
   const auto stat = internal::read_proc_stat(static_cast<pid_t>(pid));
   if (!stat) return nullptr;
   auto process = std::make_shared<Process>();
@@ -72,12 +81,12 @@ std::shared_ptr<const Process> read_process(std::uint32_t pid) {
   auto program = std::make_shared<Program>();
   program->exe = std::move(record.text.exe);
   program->argv = std::move(record.text.argv);
-  if (program->argv) internal::SecretRules::builtin().mask(*program->argv);
+  if (program->argv && rules.secrets) rules.secrets->mask(*program->argv);
   program->argv_cut_bytes = record.text.argv_cut_bytes;
   program->cwd = std::move(record.text.cwd);
   if (program->exe || program->argv)
-    program->tool = internal::ToolRules::builtin().name(
-        program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>(), "");
+    program->tool =
+        rules.tools->name(program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>(), "");
   process->program = std::move(program);
   auto cgroup = std::make_shared<Cgroup>();
   cgroup->path = std::move(record.cgroup);
@@ -102,7 +111,6 @@ std::vector<ContextReason> reasons_of(const Context& context, const EngineRules&
       add(std::string(field.name), *(context.*field.value), context.provenance.*field.provenance, false);
   if (context.attempt) add("attempt", std::to_string(*context.attempt), context.provenance.attempt, false);
   for (const Label& label : context.labels) add("label." + label.name, label.value, context.provenance.labels, false);
-  if (context.run_id) add("run_id", *context.run_id, std::nullopt, false);
   if (context.within) add("within", *context.within, std::nullopt, false);
   for (const Overruled& one : context.overruled) add(one.field, one.value, one.provenance, true);
   return reasons;
@@ -122,10 +130,13 @@ std::vector<std::vector<ContextReason>> explain(const std::vector<Context>& cont
   return all;
 }
 
-Process resolve_process(pid_t pid, const std::filesystem::path& engine_rules, bool read_engine_notes) {
+Process resolve_process(pid_t pid, const ResolveOptions& options) {
+  TextRules rules;
+  rules.tools = rules_in<internal::ToolRules>(options.tool_rules);
+  if (options.mask_secrets) rules.secrets = rules_in<internal::SecretRules>(options.secret_rules);
   std::vector<std::shared_ptr<const Process>> chain;
   for (auto next = static_cast<std::uint32_t>(std::max(pid, 0)); next != 0 && chain.size() < kMostAncestors;) {
-    auto process = read_process(next);
+    auto process = read_process(next, rules);
     if (!process) break;
     next = process->parent_pid.value_or(0);
     chain.push_back(std::move(process));
@@ -136,15 +147,26 @@ Process resolve_process(pid_t pid, const std::filesystem::path& engine_rules, bo
                  fmt::format("no process {} lives", pid),
                  "name one that does, as ps shows them",
                  {}});
-  internal::ContextResolver resolver(rules_in<EngineRules>(engine_rules),
-                                     read_engine_notes ? internal::ContextResolver::AskNotes(read_now) : nullptr, 1);
+  internal::ContextResolver resolver(
+      rules_in<EngineRules>(options.engine_rules),
+      options.read_engine_notes ? internal::ContextResolver::AskNotes(read_now) : nullptr, 1,
+      internal::KeyOrigin{this_host().boot_id, {}});
   internal::ContextPlace place;
   for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
     if (each != chain.rbegin()) place = resolver.child_of(place, *std::prev(each));
+    if (auto program = internal::named_by_pool(*rules.tools, place, (*each)->program); program != (*each)->program) {
+      auto named = std::make_shared<Process>(**each);
+      named->program = std::move(program);
+      *each = std::move(named);
+    }
     resolver.executes(place, *each);
   }
   Process resolved = *chain.front();
-  resolved.context = resolver.context_of(place, resolved);
+  auto context = std::make_shared<Context>(*resolver.context_of(place, resolved));
+  // /proc rounds start times, of which keys are made where no engine has an id.
+  if (context->provenance.run_id == Provenance::kInferred) context->run_key.reset();
+  if (!context->run_key || context->provenance.task_id == Provenance::kInferred) context->task_key.reset();
+  resolved.context = std::move(context);
   return resolved;
 }
 

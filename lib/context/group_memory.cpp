@@ -2,6 +2,7 @@
 #include "context/group_memory.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace tracer::internal {
 
@@ -25,11 +26,21 @@ void GroupMemory::ended(const ProgramAccount& program, bool peak_matters) {
   }
 }
 
+void GroupMemory::worked(std::optional<std::uint64_t> at_least, std::optional<std::uint64_t> at_most) {
+  largest_bytes_ = std::max(largest_bytes_, at_least.value_or(0));
+  if (at_most) {
+    worked_bytes_ = std::max(worked_bytes_, *at_most);
+  } else {
+    ++unknown_peaks_;
+  }
+}
+
 void GroupMemory::add(const GroupMemory& others) {
   const PeakBounds peak = others.peak();
   sampled_bytes_ = std::max(sampled_bytes_, peak.at_least_bytes);
   unknown_snapshots_ += peak.unknown_snapshots;
   unknown_peaks_ += others.unknown_peaks_;
+  worked_bytes_ = std::max(worked_bytes_, others.worked_bytes_);
   own_peaks_.add(others.own_peaks_);
 }
 
@@ -41,8 +52,11 @@ PeakBounds GroupMemory::peak() const {
     if (!bytes) ++peak.unknown_snapshots;
   }
   // Rounds of snapshots may see some pages twice that programs have in common: libraries.
-  if (unknown_peaks_ == 0 && own_peaks_.most_bytes() != 0)
-    peak.at_most_bytes = std::max(own_peaks_.most_bytes(), peak.at_least_bytes);
+  // What a recording says may be any number.
+  const std::uint64_t most_bytes =
+      own_peaks_.most_bytes() +
+      std::min(worked_bytes_, std::numeric_limits<std::uint64_t>::max() - own_peaks_.most_bytes());
+  if (unknown_peaks_ == 0 && most_bytes != 0) peak.at_most_bytes = std::max(most_bytes, peak.at_least_bytes);
   return peak;
 }
 

@@ -38,6 +38,9 @@ class GroupMemory {
   void end_snapshot();
   /// `peak_matters`: not of a mere copy of the parent, before its first exec.
   void ended(const ProgramAccount& program, bool peak_matters);
+  /// A process that lives on has done a part of its work in here, and held this at its peak: several parts are of one
+  /// and the same process.
+  void worked(std::optional<std::uint64_t> at_least, std::optional<std::uint64_t> at_most);
   /// It lives, or its end was lost: its peak is not known.
   void peak_unknown() noexcept { ++unknown_peaks_; }
   /// These were others until now.
@@ -51,6 +54,7 @@ class GroupMemory {
   std::uint64_t unknown_snapshots_ = 0;
   std::uint64_t largest_bytes_ = 0;
   std::uint64_t unknown_peaks_ = 0;
+  std::uint64_t worked_bytes_ = 0;  ///< The most of those that have worked().
   HeldAtOnce own_peaks_;
 };
 

@@ -49,6 +49,7 @@ void forget_task(Context& context) {
   context.provenance.attempt.reset();
   std::erase_if(context.overruled, [](const Overruled& one) { return one.field == "attempt"; });
   context.engine_own = false;
+  context.task_key.reset();
 }
 
 std::string bounded(std::string_view text) { return std::string(text.substr(0, kMostValueBytes)); }
@@ -119,6 +120,12 @@ void say_label(Context& context, std::string_view name, std::string_view value, 
   context.provenance.labels = std::min(context.provenance.labels.value_or(provenance), provenance);
 }
 
+void forget_made_up(Context& context) {
+  std::erase_if(context.overruled, [](const Overruled& one) {
+    return one.provenance == Provenance::kInferred && (one.field == "run_id" || one.field == "task_id");
+  });
+}
+
 void forget_said(Context& context, Provenance provenance) {
   std::erase_if(context.overruled, [&](const Overruled& one) { return one.provenance == provenance; });
   const auto restore = [&context](std::string_view field) {
@@ -159,7 +166,6 @@ void overlay(Context& context, const Context& said) {
   for (const std::string& rule : said.rules)
     if (std::find(context.rules.begin(), context.rules.end(), rule) == context.rules.end())
       context.rules.push_back(rule);
-  if (said.run_id) context.run_id = said.run_id;
   if (said.within) context.within = said.within;
 }
 
@@ -172,9 +178,12 @@ Context inherited_by_run(const Context& context) {
     forget(inner, "pipeline");
     forget(inner, "run");
   }
+  // What only follows from the command is no name of another run.
+  if (context.provenance.run == Provenance::kInferred) forget(inner, "run");
   forget_task(inner);
   forget(inner, "engine");
-  inner.run_id.reset();
+  forget(inner, "run_id");
+  inner.run_key.reset();
   return inner;
 }
 
@@ -191,12 +200,23 @@ Context inherited_by_place(const Context& context) {
   return inner;
 }
 
+ContextChange change_of(std::shared_ptr<const Context> before, std::shared_ptr<const Context> after) {
+  ContextChange change;
+  if (before->run_key != after->run_key) change.old_run_key = before->run_key;
+  if (before->task_key != after->task_key) change.old_task_key = before->task_key;
+  change.before = std::move(before);
+  change.after = std::move(after);
+  return change;
+}
+
 Context identity_of(const Context& context) {
   Context identity;
   for (const ContextField& field : kContextFields) identity.*field.value = context.*field.value;
   identity.attempt = context.attempt;
-  identity.run_id = context.run_id;
   identity.within = context.within;
+  identity.run_key = context.run_key;
+  identity.task_key = context.task_key;
+  identity.owner_uid = context.owner_uid;
   return identity;
 }
 
@@ -206,6 +226,8 @@ Context run_of(const Context& context) {
   run.run = context.run;
   run.run_id = context.run_id;
   run.within = context.within;
+  run.run_key = context.run_key;
+  run.owner_uid = context.owner_uid;
   return run;
 }
 

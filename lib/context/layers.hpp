@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include <tracer/context.hpp>
+#include <memory>
+
+#include <tracer/task.hpp>
 
 namespace tracer::internal {
 
@@ -20,6 +22,9 @@ void stamp(Context& context, Provenance provenance);
 void say(Context& context, std::string_view field, std::string_view value, Provenance provenance);
 void say_label(Context& context, std::string_view name, std::string_view value, Provenance provenance);
 
+/// Forgets the ids that were made up of a process and then overruled: nobody has said them.
+void forget_made_up(Context& context);
+
 /// Forgets what `provenance` has said; what it had overruled counts again.
 void forget_said(Context& context, Provenance provenance);
 
@@ -30,6 +35,9 @@ void overlay(Context& context, const Context& said);
 Context inherited_by_run(const Context& context);
 Context inherited_by_task(const Context& context);
 Context inherited_by_place(const Context& context);
+
+/// From one to the other.
+ContextChange change_of(std::shared_ptr<const Context> before, std::shared_ptr<const Context> after);
 
 /// Only what tells one run or task from another: the same for the task's work and the engine's own.
 Context identity_of(const Context& context);

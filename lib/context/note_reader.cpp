@@ -90,4 +90,10 @@ std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& reque
   return lines;
 }
 
+bool is_whole(const NoteRequest& request, const std::vector<std::string>& lines) noexcept {
+  std::size_t bytes = 0;
+  for (const std::string& line : lines) bytes += line.size() + 1;
+  return lines.size() < request.most_lines && bytes < kMostNoteBytes;
+}
+
 }  // namespace tracer::internal

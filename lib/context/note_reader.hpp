@@ -21,5 +21,7 @@ struct NoteRequest {
 /// Lines, of at most kMostNoteBytes, of a file that an engine has written for others to read. Absent: it is gone, no
 /// regular file, a symbolic link, or not of the process's own user.
 std::optional<std::vector<std::string>> read_note_lines(const NoteRequest& request, const Process& process);
+/// Of what was read: all of the file.
+bool is_whole(const NoteRequest& request, const std::vector<std::string>& lines) noexcept;
 
 }  // namespace tracer::internal

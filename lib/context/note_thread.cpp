@@ -66,6 +66,7 @@ void NoteThread::work(const std::shared_ptr<State>& state) {
     try {
       answer.lines = state->read(question.request, question.process);
       answer.in_time = lives(question.process);
+      answer.whole = answer.lines && is_whole(question.request, *answer.lines);
     } catch (...) {
       // Out of memory: as if it could not be read.
     }

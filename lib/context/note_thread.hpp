@@ -17,8 +17,8 @@ namespace tracer::internal {
 struct NoteAnswer {
   bool pending = false;  ///< It is not known yet: ask again.
   std::optional<std::vector<std::string>> lines = {};
-  bool in_time =
-      true;  ///< The process that they were read for was still there, so they tell nothing of what came later.
+  bool in_time = true;  ///< The process that they were read for still lived, so that they say nothing of later times.
+  bool whole = true;    ///< There was no more to read.
 };
 
 /// Reads notes on a thread of its own: a file system that hangs must not hold up the events. Asked by one thread.

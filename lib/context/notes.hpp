@@ -6,7 +6,8 @@
 
 namespace tracer::internal {
 
-/// Adds what the lines of an engine's notes give. False: what is looked for is not among them, or not clearly.
+/// What was captured before must be the same. Adds what the lines of an engine's notes give. False: what is looked for
+/// is not among them, or not clearly.
 bool match_notes(const NoteFile& notes, const NoteAnswer& answer, Captures& captures);
 
 }  // namespace tracer::internal

@@ -44,6 +44,13 @@ void lead(Scope& scope, const Process& process) {
   scope.leader_start_ns = process.start_ns;
   scope.leader_program = process.program;
   scope.leader_cgroup = process.cgroup;
+  scope.owner_uid = process.uid;
+}
+
+bool own(Scope& scope, const Process& process) noexcept {
+  if (scope.owner_known) return false;
+  scope.owner_known = true;
+  return process.uid && std::exchange(scope.owner_uid, process.uid) != process.uid;
 }
 
 bool is_leader(const Scope& scope, const Process& process) noexcept {
@@ -70,6 +77,10 @@ const Context& ScopeContexts::of(Scope& scope) {
 void ScopeContexts::make(Scope& scope) {
   Context context = inherited(scope);
   overlay(context, scope.said);
+  forget_made_up(context);
+  if (scope.owner_uid && (is_run(scope.said) || is_task(scope.said))) context.owner_uid = scope.owner_uid;
+  if (is_run(scope.said)) set_run_key(context, origin_);
+  set_task_key(context, origin_);
   if (scope.version != 0 && context == scope.context) return;
   const auto before = std::exchange(scope.work, nullptr);
   scope.engine_own.reset();
@@ -77,7 +88,7 @@ void ScopeContexts::make(Scope& scope) {
   scope.version = ++versions_;
   if (!scope.tally.begun) return;
   changes_.push_back(
-      {0, before ? before : std::make_shared<const Context>(std::move(context)), shared(scope, false), {}, {}});
+      change_of(before ? before : std::make_shared<const Context>(std::move(context)), shared(scope, false)));
 }
 
 std::shared_ptr<const Context> ScopeContexts::shared(Scope& scope, bool own) {

@@ -16,6 +16,8 @@
 #include <tracer/task.hpp>
 
 #include "context/group_memory.hpp"
+#include "context/keys.hpp"
+#include "context/recipe_files.hpp"
 #include "rules/engine_rules.hpp"
 
 namespace tracer::internal {
@@ -23,8 +25,10 @@ namespace tracer::internal {
 /// What has come of a scope's processes.
 struct ScopeTally {
   bool begun = false;
+  std::uint64_t begun_ns = 0;
   bool finished = false;
   bool leader_ended = false;
+  bool has_account = false;  ///< Something was added to totals.account.
   bool holds_tasks = false;  ///< Of a task: others are in it.
   std::uint64_t living = 0;
   std::uint64_t last_end_ns = 0;
@@ -45,14 +49,18 @@ struct Scope : std::enable_shared_from_this<Scope> {
   std::vector<std::size_t> rules = {};  ///< That began the outer ones and this, the outermost first.
   bool in_run = false;
   bool in_task = false;                        ///< In a task of this run, other than those that launchers begin.
+  bool of_command = false;                     ///< A run that is one only because the session follows a command.
   Context said = {};                           ///< Of this scope itself; change it by ScopeContexts::changed() alone.
   std::shared_ptr<const Context> labels = {};  ///< Of a scope that labels begin: these; null: no such scope.
   Requested requested = {};                    ///< By whoever announced it.
   std::string serves = {};                     ///< Of a run: see EngineRule::serves.
+  std::unique_ptr<RecipeFiles> recipes = {};   ///< Of a run: see EngineRule::recipes; null: there are none.
   std::uint32_t leader_pid = 0;                ///< The process that it began with.
   std::uint64_t leader_start_ns = 0;
   std::shared_ptr<const Program> leader_program = Process::unknown_program();  ///< As it was then. Never null.
   std::shared_ptr<const Cgroup> leader_cgroup = Process::unknown_cgroup();     ///< Likewise.
+  std::optional<std::uint32_t> owner_uid = {};  ///< The leader's user.
+  bool owner_known = false;  ///< False: the leader has executed nothing yet, and may become another user before.
   std::optional<bool> leader_failed = {};  ///< Absent: it lives, or its status is not known.
   ScopeTally tally = {};
   const EngineRule* unread_rule = nullptr;  ///< Whose notes were not found yet.
@@ -80,6 +88,8 @@ std::shared_ptr<Scope> new_scope(std::shared_ptr<Scope> outer, Begins begins);
 /// It begins with this process.
 void lead(Scope& scope, const Process& process);
 bool is_leader(const Scope& scope, const Process& process) noexcept;
+/// The leader executes its first program, as the user whose the scope is. True: that is another than was known.
+bool own(Scope& scope, const Process& process) noexcept;
 /// Of the leader, "12-3e8": unique on this host.
 std::string leader_id(const Scope& scope);
 
@@ -100,6 +110,8 @@ class KeptScopes {
 /// outer one reaches the inner ones when they are asked for.
 class ScopeContexts {
  public:
+  explicit ScopeContexts(KeyOrigin origin) : origin_(std::move(origin)) {}
+
   /// Its `said` or its outer scope was changed.
   void changed(Scope& scope) noexcept {
     scope.said_changed = true;
@@ -114,6 +126,7 @@ class ScopeContexts {
  private:
   void make(Scope& scope);
 
+  KeyOrigin origin_;
   std::uint64_t epoch_ = 1;
   std::uint64_t versions_ = 0;
   std::vector<ContextChange> changes_;

@@ -50,12 +50,20 @@ void set_peak(TaskTotals& totals, const PeakBounds& peak) {
   if (!peak.exact()) totals.peak_at_most_bytes = peak.at_most_bytes;
 }
 
-/// Before its processes are counted: the first account is taken as it is, with what is unknown in it.
-void add_account(TaskTotals& totals, const Account& account) {
-  if (totals.processes == 0) {
-    totals.account = account;
+/// The first account is taken as it is, with what is unknown in it.
+void add_account(ScopeTally& tally, const Account& account) {
+  if (std::exchange(tally.has_account, true)) return add_figures(tally.totals.account, account, Unknown::kSpreads);
+  tally.totals.account = account;
+  add_figure(tally.totals.account.cpu_ns, tally.totals.own_cpu_ns, Unknown::kSpreads);
+}
+
+/// Of what the session's own process did, the CPU time alone: what it read and wrote is not known of each part.
+void add_own_cpu(ScopeTally& tally, const std::optional<std::uint64_t>& cpu_ns) {
+  add_figure(tally.totals.own_cpu_ns, cpu_ns, Unknown::kSpreads);
+  if (tally.has_account) {
+    add_figure(tally.totals.account.cpu_ns, cpu_ns, Unknown::kSpreads);
   } else {
-    add_figures(totals.account, account, Unknown::kSpreads);
+    tally.totals.account.cpu_ns = tally.totals.own_cpu_ns;
   }
 }
 
@@ -69,7 +77,7 @@ void add_exit(ScopeTally& tally, const ProcessExit& exit, bool own) {
   tally.memory.ended(exit.program, true);
   account.peak_rss_bytes.reset(), account.peak_rss_at_most_bytes.reset(), account.peak_rss_at_least_bytes.reset();
   if (account.ledger) account.ledger->pipe_read_peer_pid.reset(), account.ledger->pipe_write_peer_pid.reset();
-  add_account(totals, account);
+  add_account(tally, account);
   ++totals.processes;
   if (own) {
     ++totals.engine_processes;
@@ -88,9 +96,16 @@ void count_failure(const FailureOrigin& failure, Verdict verdict) {
 }
 
 /// What the processes of a scope had done before it was put into another.
-void add_totals(TaskTotals& totals, const TaskTotals& inner) {
-  if (inner.processes == 0) return;
-  add_account(totals, inner.account);
+void add_tally(ScopeTally& tally, const ScopeTally& inside) {
+  TaskTotals& totals = tally.totals;
+  const TaskTotals& inner = inside.totals;
+  tally.memory.add(inside.memory);
+  if (!inside.has_account) {
+    if (inner.own_cpu_ns != std::uint64_t{0}) add_own_cpu(tally, inner.own_cpu_ns);
+    return;
+  }
+  add_account(tally, inner.account);
+  add_figure(totals.own_cpu_ns, inner.own_cpu_ns, Unknown::kSpreads);
   totals.processes += inner.processes;
   totals.engine_processes += inner.engine_processes;
   totals.failed += inner.failed;
@@ -120,13 +135,28 @@ Finish finish_of(const ScopeTally& tally, const Scope& scope, std::uint64_t time
 TaskFacts::TaskFacts(ContextResolver& resolver, OpenLabels& open_labels)
     : resolver_(resolver), open_labels_(open_labels), chains_(count_failure) {}
 
-std::shared_ptr<const Context> TaskFacts::context_of(Scope& scope) { return resolver_.work_context_of(scope); }
+std::shared_ptr<const Context> TaskFacts::context_of(Scope& scope) const { return resolver_.work_context_of(scope); }
 
 void TaskFacts::begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events) {
   ScopeTally& tally = scope.tally;
   if (tally.begun) return;
+  tally.begun_ns = time_ns;
+  if (fact_of(scope) == Fact::kTask)
+    if (Scope* task = enclosing_task(scope)) task->tally.holds_tasks = true;
+  add_start(scope, events);
+  // From now on a change of its context is reported.
+  tally.begun = true;
+}
+
+void TaskFacts::add_starts(const std::shared_ptr<Scope>& entered, std::set<const Scope*>& told,
+                           std::vector<Event>& events) const {
+  for (Scope* scope : chain_of(entered))
+    if (scope->tally.begun && told.insert(scope).second) add_start(*scope, events);
+}
+
+void TaskFacts::add_start(Scope& scope, std::vector<Event>& events) const {
   const auto start_of = [&]<class Start>(Start start) {
-    start.time_ns = time_ns;
+    start.time_ns = scope.tally.begun_ns;
     start.context = context_of(scope);
     start.pid = scope.leader_pid;
     start.start_ns = scope.leader_start_ns;
@@ -137,14 +167,11 @@ void TaskFacts::begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& e
     case Fact::kTask: {
       TaskStart start = start_of(TaskStart());
       start.requested = scope.requested;
-      if (Scope* task = enclosing_task(scope)) task->tally.holds_tasks = true;
       events.emplace_back(std::move(start));
       break;
     }
     case Fact::kNone: break;
   }
-  // From now on a change of its context is reported.
-  tally.begun = true;
 }
 
 void TaskFacts::move(std::shared_ptr<Scope>& entered, const ContextPlace& place, const Process& process,
@@ -180,8 +207,7 @@ void TaskFacts::absorb(const std::vector<ScopeMove>& moves, std::uint64_t time_n
       tally.living += inner.living;
       tally.last_end_ns = std::max(tally.last_end_ns, inner.last_end_ns);
       if (tally.begin_ns == 0) tally.begin_ns = inner.begin_ns;
-      add_totals(tally.totals, inner.totals);
-      tally.memory.add(inner.memory);
+      add_tally(tally, inner);
       if (scope->leader_pid != move.scope->leader_pid || scope->leader_start_ns != move.scope->leader_start_ns)
         continue;
       tally.leader_ended = inner.leader_ended;
@@ -219,6 +245,27 @@ void TaskFacts::leave(std::shared_ptr<Scope>& entered, const ContextPlace& place
     finish_if_over(scope, exit.time_ns, events);
   }
   entered.reset();
+}
+
+void TaskFacts::add_own_work(const std::shared_ptr<Scope>& innermost, const std::shared_ptr<Scope>& entered,
+                             const OwnWork& work, std::vector<Event>& events) {
+  const auto around = chain_of(entered);
+  for (Scope* scope : chain_of(innermost)) {
+    ScopeTally& tally = scope->tally;
+    if (scope->leader_pid == 0) {
+      scope->leader_pid = work.process->pid;
+      scope->leader_start_ns = tally.begin_ns = work.begin_ns;
+      // The process lives on: its part in the task is over.
+      tally.leader_ended = !holds(around, scope);
+    }
+    begin(*scope, work.begin_ns, events);
+    add_own_cpu(tally, work.account.cpu_ns);
+    // What it held before is no task's.
+    tally.memory.worked(work.account.peak_rss_bytes, work.account.peak_rss_bytes);
+    tally.last_end_ns = std::max(tally.last_end_ns, work.time_ns);
+    // It finishes when its label ends.
+    if (tally.leader_ended) finish_if_over(*scope, work.time_ns, events);
+  }
 }
 
 void TaskFacts::forget(std::shared_ptr<Scope>& entered, const Process& process, std::uint64_t time_ns,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -35,8 +36,16 @@ class TaskFacts {
   void leave(std::shared_ptr<Scope>& entered, const ContextPlace& place, const ProcessExit& exit,
              std::vector<Event>& events);
 
+  /// The session's own process has done this in the scope, and is itself in `entered`. Where it is the first in a task,
+  /// the task began with this work, and is over with it.
+  void add_own_work(const std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& entered, const OwnWork& work,
+                    std::vector<Event>& events);
+
   /// Where nothing lives in it, and nothing labels what begins with it.
   void finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
+
+  /// Of the scopes around what lives there, the outermost first, those that were not told yet: their starts.
+  void add_starts(const std::shared_ptr<Scope>& entered, std::set<const Scope*>& told, std::vector<Event>& events) const;
 
   /// A snapshot: what its living processes hold.
   void add(const std::shared_ptr<Scope>& entered, const ProcessSample& sample);
@@ -44,7 +53,8 @@ class TaskFacts {
 
  private:
   void begin(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
-  std::shared_ptr<const Context> context_of(Scope& scope);
+  void add_start(Scope& scope, std::vector<Event>& events) const;
+  std::shared_ptr<const Context> context_of(Scope& scope) const;
 
   ContextResolver& resolver_;
   OpenLabels& open_labels_;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/correlator.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/held_commands.hpp"
 #include "context/held_memory.hpp"
+#include "context/layers.hpp"
+#include "context/pool_name.hpp"
 #include "correlate/cgroup_samples.hpp"
 #include "correlate/folding.hpp"
 
@@ -17,10 +22,12 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
     : rules_(std::move(rules)),
       filter_(std::move(filter)),
       max_processes_(max_processes),
-      resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements),
+      resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements, rules_.key_origin),
       facts_(resolver_, open_labels_),
       cgroups_(std::move(find_path)),
-      samples_(std::move(read_pss)) {}
+      samples_(std::move(read_pss)) {
+  resolver_.set_command(rules_.command_pid);
+}
 
 void Correlator::set_context(std::uint32_t id, std::shared_ptr<const Context> context) {
   if (id == 0) return;
@@ -37,6 +44,24 @@ void Correlator::label_ended(const std::shared_ptr<const Context>& labels, std::
   finish_over(open_labels_.close(labels), time_ns, events);
 }
 
+void Correlator::own_work(const std::shared_ptr<const Context>& labels, OwnWork work, std::vector<Event>& events) {
+  const auto found = processes_.find(static_cast<std::uint32_t>(::getpid()));
+  if (found == processes_.end() || found->second.selection != Selection::kSelected) return;
+  Entry& entry = found->second;
+  refresh_context(entry, entry.context_id);
+  announce(entry, events);
+  ContextPlace place = entry.place;
+  auto process = std::make_shared<Process>(*entry.process);
+  if (labels) {
+    resolver_.label(place, labels, *process, false);
+    process->context = resolver_.context_of(place, *process);
+  }
+  work.process = std::move(process);
+  add_changes(work.time_ns, events);
+  facts_.add_own_work(place.scope, entry.entered, work, events);
+  events.emplace_back(std::move(work));
+}
+
 void Correlator::end_labels(std::uint64_t time_ns, std::vector<Event>& events) {
   finish_over(open_labels_.close_all(), time_ns, events);
 }
@@ -45,6 +70,22 @@ void Correlator::finish_over(const OpenLabels::Scopes& scopes, std::uint64_t tim
   if (scopes.empty()) return;
   add_changes(time_ns, events);
   for (const auto& scope : scopes) facts_.finish_if_over(*scope, time_ns, events);
+}
+
+std::vector<Event> Correlator::living() const {
+  std::vector<const Entry*> entries;
+  for (const auto& [pid, entry] : processes_)
+    if (entry.announced) entries.push_back(&entry);
+  std::sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) {
+    return std::pair(a->started_ns, a->process->pid) < std::pair(b->started_ns, b->process->pid);
+  });
+  std::vector<Event> events;
+  std::set<const Scope*> told;
+  for (const Entry* entry : entries) {
+    facts_.add_starts(entry->entered, told, events);
+    events.emplace_back(ProcessStart{entry->started_ns, entry->process, entry->attached_ns});
+  }
+  return events;
 }
 
 void Correlator::begin_snapshot() {
@@ -156,7 +197,7 @@ std::shared_ptr<const Context> Correlator::labels_of(std::uint32_t context_id) {
 void Correlator::relabel(Entry& entry, std::uint32_t context_id) {
   if (entry.context_id == context_id) return;
   entry.context_id = context_id;
-  if (const auto labels = labels_of(context_id)) resolver_.label(entry.place, labels);
+  if (const auto labels = labels_of(context_id)) resolver_.label(entry.place, labels, *entry.process);
 }
 
 /// More may be known by now of the run or task that it is in, or it is in another.
@@ -166,8 +207,11 @@ void Correlator::refresh_context(Entry& entry, std::uint32_t context_id) {
   auto context = resolver_.context_of(entry.place, *entry.process);
   if (context == entry.process->context) return;
   const Process& process = *entry.process;
-  if (entry.announced && scope != entry.place.scope)
-    relabeled_.push_back({0, process.context, context, process.pid, process.start_ns});
+  if (entry.announced && scope != entry.place.scope) {
+    relabeled_.push_back(change_of(process.context, context));
+    relabeled_.back().pid = process.pid;
+    relabeled_.back().start_ns = process.start_ns;
+  }
   auto changed = std::make_shared<Process>(process);
   changed->context = std::move(context);
   entry.process = std::move(changed);
@@ -214,15 +258,16 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
     process->mount_namespace = above.mount_namespace;
     if (!attached_ns) process->program = above.program;
   }
-  if (labels) resolver_.label(entry.place, labels);
   fill(*process, identity);
+  if (labels) resolver_.label(entry.place, labels, *process);
   const auto text = texts_.find(identity.pid);
   if (text != texts_.end()) {
     if (text->second.start_ns == identity.start_ns) {
       if (text->second.cgroup && !process->cgroup->path)
         process->cgroup = cgroups_.set(identity.hierarchy, identity.cgroup_id, std::move(*text->second.cgroup));
-      process->program = program_of(std::move(text->second.text), identity.comm);
-      resolver_.executes(entry.place, process);
+      process->program =
+          named_by_pool(*rules_.tools, entry.place, program_of(std::move(text->second.text), identity.comm));
+      resolver_.executes(entry.place, process, false);
     }
     texts_.erase(text);
   } else if (!identity.comm.empty() && !process->program->comm) {
@@ -243,7 +288,7 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
 void Correlator::decide(Entry& entry, Process& process) {
   const FilterEvaluator::Decision decision = filter_.decide(entry.selection, process);
   entry.selection = decision.selection;
-  if (decision.labels) resolver_.label(entry.place, decision.labels);
+  if (decision.labels) resolver_.label(entry.place, decision.labels, process);
 }
 
 /// False: the exec that began this program was lost, and what is known is of an earlier one.
@@ -279,7 +324,8 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
   const std::shared_ptr<const Process> before = entry.process;
   auto process = std::make_shared<Process>(*before);
   fill(*process, record.identity);
-  process->program = program_of(std::move(record.text), std::move(record.identity.comm));
+  process->program =
+      named_by_pool(*rules_.tools, entry.place, program_of(std::move(record.text), std::move(record.identity.comm)));
   decide(entry, *process);
   const bool ended_own = entry.place.own;
   resolver_.executes(entry.place, process);

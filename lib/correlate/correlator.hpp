@@ -37,6 +37,8 @@ class Correlator {
     ContextResolver::AskNotes ask_notes = {};              ///< Empty: engines' own files are not read.
     bool mask_secrets = true;
     std::size_t most_announcements = 1u << 17;
+    std::uint32_t command_pid = 0;  ///< See SessionOptions::command_pid.
+    KeyOrigin key_origin = {};
     /// The labels of a context id that set_context() has not said; null: not known. Empty: there are no others.
     std::function<std::shared_ptr<const Context>(std::uint32_t id)> find_context = {};
   };
@@ -60,6 +62,9 @@ class Correlator {
   void label_opened(const std::shared_ptr<const Context>& labels) { open_labels_.open(labels); }
   /// All records are read that are older than its end.
   void label_ended(const std::shared_ptr<const Context>& labels, std::uint64_t time_ns, std::vector<Event>& events);
+  /// Of this process, with what `labels` label; null: in none of their tasks. Nothing comes of it where it is not
+  /// followed.
+  void own_work(const std::shared_ptr<const Context>& labels, OwnWork work, std::vector<Event>& events);
   /// Of all labels.
   void end_labels(std::uint64_t time_ns, std::vector<Event>& events);
 
@@ -73,6 +78,9 @@ class Correlator {
   /// At the last snapshot, memory had grown since the one before, or something had just begun: what is held now may not
   /// be held for long.
   bool memory_moves() const noexcept { return memory_moves_; }
+
+  /// A RunStart, TaskStart and ProcessStart of all that lives and was reported, outer ones and parents first.
+  std::vector<Event> living() const;
 
   /// From now on waits are not seen, so that ledgers would be wrong: they are absent.
   void stop_ledgers() { ledgers_ = false; }

@@ -58,9 +58,20 @@ std::shared_ptr<const Dispatcher::Lists> Dispatcher::with(const Lists& before, E
 
 Subscription Dispatcher::subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback) {
   auto subscriber = std::make_shared<Subscriber>(std::move(callback));
+  add(kind, subscriber);
+  return subscription(std::move(subscriber));
+}
+
+void Dispatcher::add(std::optional<EventKind> kind, std::shared_ptr<Subscriber> subscriber,
+                     std::span<const Event> first) {
+  for (const Event& event : first)
+    if (!kind || *kind == event.kind()) run(*subscriber, event);
   std::shared_ptr<const Lists> before;  // Likewise.
   const std::lock_guard lock(mutex_);
-  before = std::exchange(lists_, with(*lists_, {kind, subscriber}));
+  before = std::exchange(lists_, with(*lists_, {kind, std::move(subscriber)}));
+}
+
+Subscription Dispatcher::subscription(std::shared_ptr<Subscriber> subscriber) noexcept {
   return Subscription(std::move(subscriber));
 }
 

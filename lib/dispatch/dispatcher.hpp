@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -45,6 +46,10 @@ class Dispatcher {
 
   /// From any thread. Without a kind: for all events.
   Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback);
+  /// Likewise, of a subscriber whose subscription() was given out before. `first`: the callback runs for these before.
+  void add(std::optional<EventKind> kind, std::shared_ptr<Subscriber> subscriber, std::span<const Event> first = {});
+  /// Whoever holds it decides how long the callback is called.
+  static Subscription subscription(std::shared_ptr<Subscriber> subscriber) noexcept;
   /// One thread at a time.
   void dispatch(const Event& event) noexcept;
   std::uint64_t callback_errors() const noexcept { return callback_errors_.load(); }

@@ -5,22 +5,20 @@
 #include <utility>
 
 namespace tracer::internal {
-namespace {
-
-constexpr auto kMostWaitForSinks = std::chrono::seconds(2);
-
-}  // namespace
-
-void Outlets::add(std::shared_ptr<QueueState> queue) {
+void Outlets::add(std::shared_ptr<QueueState> queue, std::span<const Event> first) {
+  queue->push(first, hurry_);
   const std::lock_guard lock(mutex_);
   if (ended_) queue->end();
   queues_.push_back(std::move(queue));
   ++added_;
 }
 
-void Outlets::add(std::shared_ptr<SinkRunner> sink) {
-  add(sink->queue());
+void Outlets::add(std::shared_ptr<SinkRunner> sink, std::span<const Event> first) {
+  add(sink->queue(), first);
   const std::lock_guard lock(mutex_);
+  for (const auto& each : sinks_)
+    if (each->closed()) closed_cpu_ns_ += each->cpu_ns();
+  std::erase_if(sinks_, [](const auto& each) { return each->closed(); });
   sinks_.push_back(std::move(sink));
 }
 
@@ -75,13 +73,13 @@ void Outlets::finish_sinks() noexcept {
     const std::lock_guard lock(mutex_);
     sinks = sinks_;
   }
-  const auto until = std::chrono::steady_clock::now() + kMostWaitForSinks;
+  const auto until = std::chrono::steady_clock::now() + SinkRunner::kMostWait;
   for (const auto& sink : sinks) sink->finish(until);
 }
 
 std::uint64_t Outlets::sinks_cpu_ns() const {
   const std::lock_guard lock(mutex_);
-  std::uint64_t sum = 0;
+  std::uint64_t sum = closed_cpu_ns_;
   for (const auto& sink : sinks_) sum += sink->cpu_ns();
   return sum;
 }

@@ -21,15 +21,16 @@
 namespace tracer::internal {
 
 /// All that a session's events go to: queues, sinks and callbacks. Adding is possible from any thread and at any time;
-/// who comes late gets what comes from then on.
+/// a late subscriber gets what lives, where it has asked for that, and what comes from then on.
 class Outlets {
  public:
   explicit Outlets(std::function<void(std::exception_ptr)> on_error) : dispatcher_(std::move(on_error)) {}
 
   Dispatcher& dispatcher() noexcept { return dispatcher_; }
   const Dispatcher& dispatcher() const noexcept { return dispatcher_; }
-  void add(std::shared_ptr<QueueState> queue);
-  void add(std::shared_ptr<SinkRunner> sink);
+  /// `first`: what it gets before all else.
+  void add(std::shared_ptr<QueueState> queue, std::span<const Event> first = {});
+  void add(std::shared_ptr<SinkRunner> sink, std::span<const Event> first = {});
 
   /// Queues first: they don't wait for callbacks. One thread at a time. Returns the number of queues that had no memory
   /// for the events.
@@ -53,6 +54,7 @@ class Outlets {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<QueueState>> queues_;  ///< Those of sinks, too.
   std::vector<std::shared_ptr<SinkRunner>> sinks_;
+  std::uint64_t closed_cpu_ns_ = 0;  ///< Of sinks that were closed.
   bool ended_ = false;
   std::atomic<bool> hurry_{false};
   std::atomic<std::uint64_t> added_{0};

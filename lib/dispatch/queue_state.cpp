@@ -4,10 +4,21 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <tracer/error.hpp>
 
 namespace tracer {
 namespace internal {
+
+void require_known(EventKind kind) {
+  if (!to_string(kind).empty()) return;
+  throw Error({ErrorCode::kInvalidArgument,
+               0,
+               fmt::format("there is no kind of event with the number {}", static_cast<unsigned>(kind)),
+               "use one of EventKind",
+               {}});
+}
 
 QueueState::QueueState(QueueOptions options) : options_(std::move(options)), when_full_(options_.when_full) {
   if (options_.capacity_bytes == 0)
@@ -16,16 +27,18 @@ QueueState::QueueState(QueueOptions options) : options_(std::move(options)), whe
                  "a queue of no bytes is not possible",
                  "set QueueOptions::capacity_bytes to 1 or more",
                  {}});
-  for (const EventKind kind : options_.kinds)
-    if (static_cast<std::size_t>(kind) < wanted_.size()) wanted_[static_cast<std::size_t>(kind)] = true;
-  if (options_.kinds.empty()) wanted_.fill(true);
-  wanted_[static_cast<std::size_t>(EventKind::kLoss)] = true;
-  wanted_[static_cast<std::size_t>(EventKind::kSessionEnd)] = true;
+  for (const EventKind kind : options_.kinds) {
+    require_known(kind);
+    wanted_.insert(kind);
+  }
+  if (wanted_.empty()) return;
+  wanted_.insert(EventKind::kLoss);
+  if (options_.session_end) wanted_.insert(EventKind::kSessionEnd);
 }
 
 bool QueueState::wants(EventKind kind) const noexcept {
-  const auto index = static_cast<std::size_t>(kind);
-  return index < wanted_.size() && wanted_[index];
+  if (wanted_.empty()) return kind != EventKind::kSessionEnd || options_.session_end;
+  return wanted_.contains(kind);
 }
 
 void QueueState::push(std::span<const Event> events, const std::atomic<bool>& hurry) {

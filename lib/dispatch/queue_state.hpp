@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -11,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <span>
 
 #include <tracer/queue.hpp>
@@ -18,6 +18,9 @@
 #include "base/wakeup.hpp"
 
 namespace tracer::internal {
+
+/// Throws Error(kInvalidArgument): there is no such kind.
+void require_known(EventKind kind);
 
 /// What a session and the holder of a Queue share. Any thread.
 class QueueState {
@@ -72,7 +75,7 @@ class QueueState {
   void set_readable(bool readable) noexcept;
 
   const QueueOptions options_;
-  std::array<bool, 1024> wanted_{};  ///< By kind.
+  std::set<EventKind> wanted_;  ///< Empty: all.
   Wakeup readable_;
 
   mutable std::mutex mutex_;

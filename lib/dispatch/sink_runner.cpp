@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <system_error>
 
 #include "base/own_usage.hpp"
@@ -101,13 +102,17 @@ bool SinkRunner::is_wanted(std::uint64_t position) {
   return !wanted_.empty() && *wanted_.begin() <= position;
 }
 
+void SinkRunner::refuse_on_own_thread(const char* what) const {
+  if (own_thread_.load() != std::this_thread::get_id()) return;
+  throw Error({ErrorCode::kInCallback,
+               0,
+               std::string(what) + " of a sink on its own thread would wait for itself",
+               "call it on another thread",
+               {}});
+}
+
 bool SinkRunner::flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on) {
-  if (own_thread_.load() == std::this_thread::get_id())
-    throw Error({ErrorCode::kInCallback,
-                 0,
-                 "flush() of a sink on its own thread would wait for itself",
-                 "call it on another thread",
-                 {}});
+  refuse_on_own_thread("flush()");
   const Deadline until(timeout);
   const std::uint64_t position = queue_->pushed() + 1;
   const Wanted wanted(*this, position);
@@ -132,14 +137,31 @@ void SinkRunner::finish(std::chrono::steady_clock::time_point until) noexcept {
   thread_.detach();
 }
 
+void SinkRunner::close(std::chrono::steady_clock::time_point until) {
+  refuse_on_own_thread("close()");
+  const std::lock_guard one_at_a_time(closing_);
+  if (closed_.load()) return;
+  queue_->end();
+  finish(until);
+  queue_->abandon();
+  const std::lock_guard lock(mutex_);
+  if (done_) {
+    last_problem_ = sink_->problem();
+    sink_.reset();
+  }
+  closed_.store(true);
+}
+
 std::optional<Problem> SinkRunner::problem() const {
+  const std::lock_guard lock(mutex_);
+  if (!sink_) return last_problem_;
   if (auto problem = sink_->problem()) return problem;
   if (out_of_memory_.load())
     return Problem{ErrorCode::kNoMemory, 0, "no memory for a sink's events: it has stopped", {}, {}};
   if (!left_behind_.load()) return std::nullopt;
   return Problem{ErrorCode::kFileUnwritable,
                  0,
-                 "a sink did not finish within 2 s of the session's end and was left behind",
+                 "a sink did not finish within 2 s of its end and was left behind",
                  "its file or pipe takes no data: check what reads it",
                  {}};
 }
@@ -150,6 +172,10 @@ SinkHandle::SinkHandle(std::shared_ptr<internal::SinkRunner> runner) noexcept : 
 std::optional<Problem> SinkHandle::problem() const { return runner_->problem(); }
 bool SinkHandle::flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on) {
   return runner_->flush(timeout, go_on);
+}
+std::optional<Problem> SinkHandle::close() {
+  runner_->close(std::chrono::steady_clock::now() + internal::SinkRunner::kMostWait);
+  return runner_->problem();
 }
 std::uint64_t SinkHandle::dropped() const noexcept { return runner_->queue()->dropped(); }
 

@@ -57,6 +57,18 @@ struct NoteFile {
   std::vector<Pattern> lines = {};  ///< What the first line that matches one captures counts.
   std::size_t most_lines = 64;      ///< No line behind these is looked at.
   bool last = false;                ///< The last line that matches counts.
+  /// Of blocks: by which their ends, and those without a name, are told apart.
+  std::optional<Template> id = {};
+  std::optional<Template> inputs = {};  ///< As `listed`; what is in the text as well makes it clearer.
+  std::vector<Pattern> nameless = {};   ///< A line that matches is a block of which only the id is known.
+  std::vector<Pattern> ends = {};       ///< A line that matches says that the block with this id is over.
+  std::vector<Pattern> counts = {};     ///< A line that matches captures how many blocks follow, as "number".
+};
+
+/// Takes a name from the one recipe, in the files of the run, that has this text.
+struct RecipeName {
+  Template text;
+  std::string as;
 };
 
 /// A captured text that is taken apart by the first pattern that matches.
@@ -99,6 +111,8 @@ struct EngineRule {
   std::vector<GivenField> gives = {};
   std::vector<LabelPairs> pairs = {};
   std::optional<NoteFile> notes = {};
+  std::vector<Template> recipes = {};  ///< Of a run: its Snakefile; one that captures is the only one if it is filled.
+  std::optional<RecipeName> recipe = {};
   std::vector<Split> splits = {};
   std::optional<Template> serves = {};  ///< Of a run: tasks elsewhere with the same served_by are in it.
   std::optional<Template> served_by = {};

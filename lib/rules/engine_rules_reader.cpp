@@ -82,10 +82,10 @@ class EngineRulesReader {
 
  private:
   EngineRule read_rule(const toml::table& table) {
-    check_keys(table, "rule",
-               {"name",    "tool_not", "exe",    "tool",   "argv",      "cwd",       "cgroup", "parent", "within",
-                "outside", "in_run",   "begins", "own",    "key",       "gives",     "infers", "labels", "label_pairs",
-                "notes",   "splits",   "like",   "serves", "served_by", "elsewhere", "again",  "test"},
+    check_keys(table, "rule", {"name",   "tool_not",  "exe",       "tool",        "argv",    "cwd",    "cgroup",
+                               "parent", "within",    "outside",   "in_run",      "begins",  "own",    "key",
+                               "gives",  "infers",    "labels",    "label_pairs", "notes",   "splits", "like",
+                               "serves", "served_by", "elsewhere", "again",       "recipes", "recipe", "test"},
                mistakes_);
     EngineRule rule;
     rule.name = read_string(table, "name", true, mistakes_);
@@ -199,6 +199,7 @@ class EngineRulesReader {
       });
     });
     read_notes(table, rule);
+    read_recipes(table, rule);
     for_each_table(table, "splits", mistakes_, [&](const toml::table& split) {
       check_keys(split, "splits", {"text", "as"}, mistakes_);
       const std::string text = read_string(split, "text", true, mistakes_);
@@ -227,11 +228,13 @@ class EngineRulesReader {
     };
     copy(rule.key, from.key);
     copy(rule.notes, from.notes);
+    copy(rule.recipe, from.recipe);
     copy(rule.serves, from.serves);
     copy(rule.served_by, from.served_by);
     if (rule.gives.empty()) rule.gives = from.gives;
     if (rule.pairs.empty()) rule.pairs = from.pairs;
     if (rule.splits.empty()) rule.splits = from.splits;
+    if (rule.recipes.empty()) rule.recipes = from.recipes;
   }
 
   void read_given(const toml::table& table, std::string_view key, bool labels, Provenance provenance,
@@ -268,7 +271,10 @@ class EngineRulesReader {
     if (node == nullptr) return;
     const toml::table* notes = node->as_table();
     if (notes == nullptr) return mistakes_.add(line_of(*node), "\"notes\" must be a table");
-    check_keys(*notes, "notes", {"file", "begins", "listed", "in", "lines", "most_lines", "last"}, mistakes_);
+    check_keys(
+        *notes, "notes",
+        {"file", "begins", "listed", "in", "lines", "most_lines", "last", "id", "inputs", "nameless", "ends", "counts"},
+        mistakes_);
     const std::string file = read_string(*notes, "file", true, mistakes_);
     const std::int64_t most = read_integer(*notes, "most_lines", 64, mistakes_);
     if (most < 1 || most > kMostNoteLines)
@@ -279,10 +285,28 @@ class EngineRulesReader {
       found.lines = patterns(*notes, "lines");
       found.most_lines = static_cast<std::size_t>(std::max<std::int64_t>(most, 1));
       found.last = read_flag(*notes, "last", mistakes_);
+      found.nameless = patterns(*notes, "nameless");
+      found.ends = patterns(*notes, "ends");
+      found.counts = patterns(*notes, "counts");
+      read_text(*notes, "id", found.id);
+      read_text(*notes, "inputs", found.inputs);
       read_text(*notes, "listed", found.listed);
       read_text(*notes, "in", found.in_text);
       rule.notes = std::move(found);
     });
+  }
+
+  void read_recipes(const toml::table& table, EngineRule& rule) {
+    for (const std::string& text : read_strings(table, "recipes", false, mistakes_))
+      made(*table.get("recipes"), [&] { rule.recipes.emplace_back(text); });
+    const toml::node* node = table.get("recipe");
+    if (node == nullptr) return;
+    const toml::table* recipe = node->as_table();
+    if (recipe == nullptr) return mistakes_.add(line_of(*node), "\"recipe\" must be a table");
+    check_keys(*recipe, "recipe", {"text", "as"}, mistakes_);
+    const std::string text = read_string(*recipe, "text", true, mistakes_);
+    const std::string as = read_string(*recipe, "as", true, mistakes_);
+    made(*node, [&] { rule.recipe = RecipeName{Template(text), as}; });
   }
 
   /// A template may only use what some pattern of its rule can capture.
@@ -298,9 +322,12 @@ class EngineRulesReader {
     if (rule.notes) {
       learn(rule.notes->lines);
       learn(rule.notes->begins);
+      learn(rule.notes->nameless);
+      learn(rule.notes->ends);
       if (!rule.notes->begins.empty()) known.insert("block");
     }
     for (const Split& split : rule.splits) learn(split.patterns);
+    if (rule.recipe) known.insert(rule.recipe->as);
     const auto check = [&](const Template& text) {
       for (const std::string& name : text.names())
         if (!known.contains(name))
@@ -310,9 +337,11 @@ class EngineRulesReader {
       if (*text) check(**text);
     if (rule.notes) {
       check(rule.notes->path);
-      for (const auto* text : {&rule.notes->listed, &rule.notes->in_text})
+      for (const auto* text : {&rule.notes->listed, &rule.notes->in_text, &rule.notes->id, &rule.notes->inputs})
         if (*text) check(**text);
     }
+    if (rule.recipe) check(rule.recipe->text);
+    for (const Template& text : rule.recipes) check(text);
     for (const GivenField& given : rule.gives)
       for (const Template& text : given.texts) check(text);
     for (const LabelPairs& pairs : rule.pairs) check(pairs.text);

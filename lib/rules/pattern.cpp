@@ -96,10 +96,16 @@ void Pattern::add_capture(std::string_view inside) {
     part.matches = Class::kHex;
   } else if (kind == "word") {
     part.matches = Class::kWord;
+  } else if (kind == "token") {
+    part.matches = Class::kToken;
+  } else if (kind == "path") {
+    part.matches = Class::kPath;
   } else if (kind == "any") {
     part.matches = Class::kAny;
   } else if (kind != "segment") {
-    refuse(inside, "a class is \"segment\", \"digits\", \"number\", \"hex\", \"word\", \"plain\" or \"any\"");
+    refuse(
+        inside,
+        "a class is \"segment\", \"digits\", \"number\", \"hex\", \"word\", \"token\", \"path\", \"plain\" or \"any\"");
   }
   parts_.push_back(std::move(part));
 }
@@ -114,6 +120,8 @@ bool Pattern::fits(const Part& part, char c, bool first) noexcept {
     case Class::kPlain: return !(first && c == '-');
     case Class::kHex: return is_digit(c) || (c >= 'a' && c <= 'f');
     case Class::kWord: return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '-';
+    case Class::kToken: return is_letter(c) || is_digit(c) || c == '_';
+    case Class::kPath: return std::string_view(" \t\n\r\v\f'\"`;&|<>()").find(c) == std::string_view::npos;
     case Class::kAny: return true;
   }
   return false;

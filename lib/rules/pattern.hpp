@@ -19,7 +19,8 @@ using Captures = std::map<std::string, std::string, std::less<>>;
 ///   ?             one character
 ///   {name}        one or more characters other than '/', the shortest that fits
 ///   {name:class}  of a class: "digits", "number" (digits without a 0 in front), "hex", "word" (letters, digits, and
-///                 _ . -), "plain" (does not begin with '-'), "any"; "hex8": so many of them
+///                 _ . -), "token" (letters, digits, and _), "path" (no white space, quotes or ; & | < > ( )), "plain"
+///                 (does not begin with '-'), "any"; "hex8": exactly 8 of them
 ///   \             the next character itself
 /// Matching takes at most the pattern's length times the text's. Immutable.
 class Pattern {
@@ -40,7 +41,19 @@ class Pattern {
   bool says_something() const noexcept;
 
  private:
-  enum class Class : std::uint8_t { kCharacter, kAnyOne, kSegment, kDigits, kNumber, kHex, kWord, kPlain, kAny };
+  enum class Class : std::uint8_t {
+    kCharacter,
+    kAnyOne,
+    kSegment,
+    kDigits,
+    kNumber,
+    kHex,
+    kWord,
+    kToken,
+    kPath,
+    kPlain,
+    kAny
+  };
   /// One or more characters of a class.
   struct Part {
     Class matches = Class::kCharacter;

@@ -17,7 +17,7 @@ using namespace secret_text;
 namespace {
 
 /// Longer values are looked at in part: they are no names.
-constexpr std::size_t kLooked = 256;
+constexpr std::size_t kMostLooked = 256;
 constexpr std::size_t kLongestConstant = 11;
 
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
@@ -127,7 +127,7 @@ bool is_variable(std::string_view value, Place place) {
 
 bool is_random(std::string_view value) {
   if (value.size() < 14) return false;
-  value = value.substr(0, kLooked);
+  value = value.substr(0, kMostLooked);
   std::size_t uppers = 0, lowers = 0, digits = 0, others = 0, changes = 0, hex = 0, dots = 0;
   int before = -1;
   for (const char c : value) {
@@ -173,7 +173,7 @@ bool SecretValues::is_path(std::string_view value) const {
   if (!value.starts_with('/') && !value.starts_with("./") && !value.starts_with("../") && !value.starts_with("~/")) {
     return false;
   }
-  value = value.substr(0, kLooked);
+  value = value.substr(0, kMostLooked);
   // Base64 may begin with a '/', too.
   if (value[0] == '/') {
     const std::string_view root = value.substr(1, std::min(value.find('/', 1), value.size()) - 1);

@@ -10,8 +10,8 @@
 namespace tracer::internal {
 namespace {
 
-/// Bounds the launchers that launch launchers (busybox -> sh -> python -> ...).
-constexpr int kMaxDepth = 4;
+/// Bounds the launchers that launch launchers (env -> nice -> busybox -> sh -> python -> ...).
+constexpr int kMaxDepth = 6;
 /// As long as a file name can be; module and class names of a hostile argv can be longer.
 constexpr std::size_t kMaxName = 255;
 
@@ -61,6 +61,33 @@ Option split_option(std::string_view word) {
 
 bool is_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
 
+bool is_assignment(std::string_view word) {
+  const auto equals = word.find('=');
+  return equals != std::string_view::npos && equals != 0 && word.find('/') > equals;
+}
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t at = text.find_first_not_of(" \t"); at < text.size(); at = text.find_first_not_of(" \t", at)) {
+    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+/// As mktemp and the like make it: digits among letters, or letters of both cases. Words and dates are not like that.
+bool looks_random(std::string_view text) {
+  const auto any = [text](auto is, std::size_t from) {
+    return std::any_of(text.begin() + static_cast<std::ptrdiff_t>(std::min(from, text.size())), text.end(), is);
+  };
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const bool letters = any(lower, 0) || any(upper, 0);
+  return (letters && any(digit, 0)) || (any(lower, 0) && any(upper, 1));
+}
+
 }  // namespace
 
 std::optional<std::size_t> ToolRules::Index::find(std::string_view text) const {
@@ -83,6 +110,8 @@ std::string ToolRules::name(std::string_view exe, std::span<const std::string> a
   if (called.empty()) called = argv0;
   // A comm is no path, "kworker/0:1" for one, so it is shown as it is.
   if (called.empty()) return bounded(comm.empty() ? "unknown" : comm);
+  const std::string better = renamed(exe.empty() ? called : without_deleted(exe), {});
+  if (!better.empty()) called = better;
 
   const Arguments rest = argv.empty() ? argv : argv.subspan(1);
   if (const auto rule = programs_.find(called); rule && rules_[*rule].multicall) {
@@ -91,27 +120,63 @@ std::string ToolRules::name(std::string_view exe, std::span<const std::string> a
     if (applet.starts_with('-')) applet.remove_prefix(1);
     if (!applet.empty() && programs_.find(applet) != rule) called = applet;
   }
-  return resolve(Kind::kProgram, called, rest, 0);
+  return resolve(Kind::kProgram, called, rest, {}, 0);
+}
+
+std::string ToolRules::renamed(std::string_view path, std::string_view launcher) const {
+  std::string rooted;
+  if (!path.starts_with('/')) path = rooted = "/" + std::string(path);
+  for (const Rename& rename : renames_) {
+    for (const Pattern& pattern : rename.paths) {
+      Captures captures;
+      if (!pattern.matches(path, captures)) continue;
+      const auto random = captures.find("random");
+      if (random != captures.end() && !looks_random(random->second)) continue;
+      if (launcher.empty() && rename.executed) return *rename.executed;
+      captures["launcher"] = launcher;
+      if (std::string name = rename.name.fill(captures); !name.empty()) return name;
+    }
+  }
+  return {};
+}
+
+const ToolRules::Worker* ToolRules::worker_of(std::string_view launcher, std::vector<std::string> Worker::*by,
+                                              std::string_view text) const {
+  for (const Worker& worker : workers_) {
+    const std::vector<std::string>& globs = worker.*by;
+    if (!globs.empty() && holds(worker.launchers, launcher) &&
+        std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) { return glob_matches(glob, text); }))
+      return &worker;
+  }
+  return nullptr;
 }
 
 bool ToolRules::is_answer(std::string_view tool, int status) const {
   const auto is_in = [status](const std::vector<int>& answers) {
     return std::find(answers.begin(), answers.end(), status) != answers.end();
   };
-  if (const auto rule = programs_.find(tool)) return is_in(rules_[*rule].answers);
-  // "git diff"
-  const std::size_t end = tool.find(' ');
-  if (end == std::string_view::npos) return false;
-  const auto rule = programs_.find(tool.substr(0, end));
-  if (!rule) return false;
-  const auto& answers = rules_[*rule].subcommand_answers;
-  const auto found = answers.find(tool.substr(end + 1));
-  return found != answers.end() && is_in(found->second);
+  for (;;) {
+    if (const auto rule = programs_.find(tool)) return is_in(rules_[*rule].answers);
+    // "git diff", "timeout grep"
+    const std::size_t end = tool.find(' ');
+    if (end == std::string_view::npos) return false;
+    const auto rule = programs_.find(tool.substr(0, end));
+    if (!rule) return false;
+    tool.remove_prefix(end + 1);
+    // One that waits for another passes on its status.
+    if (rules_[*rule].waits) continue;
+    const auto& answers = rules_[*rule].subcommand_answers;
+    const auto found = answers.find(tool);
+    return found != answers.end() && is_in(found->second);
+  }
 }
 
-std::string ToolRules::resolve(Kind kind, std::string_view what, Arguments rest, int depth) const {
+std::string ToolRules::resolve(Kind kind, std::string_view what, Arguments rest, std::string_view launcher,
+                               int depth) const {
   std::optional<std::size_t> found;
   std::string_view key = kind == Kind::kModule ? what : base_name(what);
+  const std::string better = kind == Kind::kProgram && !launcher.empty() ? renamed(what, launcher) : std::string();
+  if (!better.empty()) key = better;
   switch (kind) {
     case Kind::kProgram: found = programs_.find(key); break;
     case Kind::kJar: found = jars_.find(key); break;
@@ -155,15 +220,37 @@ std::string ToolRules::with_subcommand(const Rule& rule, std::string_view shown,
   return bounded(shown);
 }
 
+/// What stands behind the options of one that runs other programs, and behind its own words.
+std::string ToolRules::launch_program(const Rule& rule, std::string_view shown, Arguments rest, int depth) const {
+  std::size_t at = 0;
+  while (rule.assignments && at < rest.size() && is_assignment(rest[at])) ++at;
+  for (std::size_t leading = rule.leading; at < rest.size() && (leading != 0 || is_option(rest[at])); ++at)
+    if (!is_option(rest[at])) --leading;
+  if (!rule.runs.empty() && (at >= rest.size() || !holds(rule.runs, rest[at++]))) return bounded(shown);
+  if (at >= rest.size()) return bounded(shown);
+  const std::string_view program = rest[at++];
+  if (rule.repeats_argv0 && at < rest.size() && base_name(rest[at]) == base_name(program)) ++at;
+  const std::string name = resolve(Kind::kProgram, program, rest.subspan(at), shown, depth);
+  if (name.empty()) return bounded(shown);
+  return rule.waits ? bounded(fmt::format("{} {}", shown, name)) : name;
+}
+
 std::string ToolRules::launch(const Rule& rule, std::string_view shown, Arguments rest, int depth) const {
   const auto or_launcher = [&](std::string name) { return name.empty() ? bounded(shown) : name; };
   const auto run = [&](Kind kind, std::size_t at) {
-    return at < rest.size() ? or_launcher(resolve(kind, rest[at], rest.subspan(at + 1), depth)) : bounded(shown);
+    if (rule.positional == Positional::kProgram)
+      return launch_program(rule, shown, rest.subspan(std::min(at, rest.size())), depth);
+    return at < rest.size() ? or_launcher(resolve(kind, rest[at], rest.subspan(at + 1), rule.name, depth))
+                            : bounded(shown);
   };
   // The value is the rest of the word (`attached`) or, without one, the next word.
+  const auto value_at = [&](std::optional<std::string_view> attached, std::size_t at) {
+    return attached ? *attached : at + 1 < rest.size() ? std::string_view(rest[at + 1]) : std::string_view();
+  };
   const auto run_value = [&](Kind kind, std::optional<std::string_view> attached, std::size_t at) {
-    if (!attached) return run(kind, at + 1);
-    return or_launcher(resolve(kind, *attached, rest.subspan(at + 1), depth));
+    const std::string_view what = value_at(attached, at);
+    const std::size_t next = std::min(at + (attached ? 1 : 2), rest.size());
+    return what.empty() ? bounded(shown) : or_launcher(resolve(kind, what, rest.subspan(next), rule.name, depth));
   };
   Kind kind = rule.positional == Positional::kClass ? Kind::kClass : Kind::kProgram;
 
@@ -173,10 +260,10 @@ std::string ToolRules::launch(const Rule& rule, std::string_view shown, Argument
     if (!is_option(word)) {
       if (holds(rule.subcommands, word)) return bounded(fmt::format("{} {}", shown, word));
       // A lone "-" is the standard input.
-      if (word == "-") return bounded(shown);
+      if (word == "-" && !rule.assignments) return bounded(shown);
       // java takes files of arguments as @file.
       if (rule.positional == Positional::kNone || (kind == Kind::kClass && word.starts_with('@'))) continue;
-      return run(kind, i);
+      return run(kind, i + (word == "-" ? 1 : 0));
     }
     // One turn for a whole option, one for each letter of a cluster such as "-euo".
     const bool cluster = rule.clusters && word[1] != '-';
@@ -186,10 +273,25 @@ std::string ToolRules::launch(const Rule& rule, std::string_view shown, Argument
       const std::string_view key = cluster ? std::string_view(letter, 2) : whole.key;
       std::optional<std::string_view> attached = whole.value;
       if (cluster) attached = at + 1 < word.size() ? std::optional(word.substr(at + 1)) : std::nullopt;
-      if (holds(rule.code_options, key)) return bounded(fmt::format("{} {}", shown, rule.code_options.front()));
+      if (const Worker* worker = worker_of(rule.name, &Worker::options, key)) return worker->name;
+      if (holds(rule.code_options, key)) {
+        // The options of a shell's cluster may follow its letter, "-ce"; a text that is attached is one of Python or R.
+        if (const Worker* worker = worker_of(rule.name, &Worker::code, value_at(attached, i))) return worker->name;
+        return bounded(fmt::format("{} {}", shown, rule.code_options.front()));
+      }
       if (holds(rule.stop_options, key)) return bounded(shown);
-      if (holds(rule.module_options, key)) return run_value(Kind::kModule, attached, i);
+      if (holds(rule.module_options, key)) {
+        if (const Worker* worker = worker_of(rule.name, &Worker::modules, value_at(attached, i))) return worker->name;
+        return run_value(Kind::kModule, attached, i);
+      }
       if (holds(rule.file_options, key)) return run_value(Kind::kProgram, attached, i);
+      if (holds(rule.split_options, key)) {
+        const std::vector<std::string> words = split_words(value_at(attached, i));
+        std::vector<std::string> all(words);
+        const std::size_t next = std::min(i + (attached ? 1 : 2), rest.size());
+        all.insert(all.end(), rest.begin() + static_cast<std::ptrdiff_t>(next), rest.end());
+        return depth < kMaxDepth ? launch(rule, shown, all, depth + 1) : bounded(shown);
+      }
       if (holds(rule.jar_options, key)) kind = Kind::kJar;
       if (holds(rule.attached_options, key)) break;
       if (holds(rule.value_options, key)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Names the tool that a process runs: "samtools sort" rather than "java" or "python3.11".
+/// Names the tool that a process runs: "samtools sort" rather than "java" or "python3.11". rules/tools.toml explains
+/// what a rule can say.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,11 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "rules/pattern.hpp"
 
 namespace tracer::internal {
 
@@ -32,6 +36,12 @@ class ToolRules {
 
   /// True: by exiting with this status, the tool that name() has named answers a question. It has not failed.
   bool is_answer(std::string_view tool, int status) const;
+
+  /// True: what name() has said stands for any worker of a pool, whose program says nothing of what it works on. The
+  /// name of the process that began the pool says more.
+  bool is_worker(std::string_view tool) const { return workers_by_name_.contains(tool); }
+  /// True: a shell that runs no script, so that its name says nothing: "bash", "sh -c".
+  bool is_bare_shell(std::string_view tool) const { return shells_.contains(tool); }
 
   /// How many [[tool]] and [[launcher]] entries there are.
   std::size_t rule_count() const noexcept { return rules_.size(); }
@@ -56,13 +66,35 @@ class ToolRules {
     bool launcher = false;
     bool clusters = false;
     bool multicall = false;
+    bool assignments = false;    ///< Words such as A=b in front of the program are none.
+    bool waits = false;          ///< It goes on beside the program, and is named with it: "timeout sort".
+    bool repeats_argv0 = false;  ///< The program's own argv[0] may stand behind its path.
+    std::size_t leading = 0;     ///< Words in front of the program.
     Positional positional = Positional::kNone;
+    std::vector<std::string> runs;           ///< The program stands behind one of these words.
+    std::vector<std::string> split_options;  ///< The value is the program with its arguments.
     std::vector<std::string> attached_options;
     std::vector<std::string> code_options;
     std::vector<std::string> file_options;
     std::vector<std::string> jar_options;
     std::vector<std::string> module_options;
     std::vector<std::string> stop_options;  ///< No program follows, as it comes from the standard input.
+  };
+
+  /// A file whose name says less, or changes more, than what it is.
+  struct Rename {
+    std::vector<Pattern> paths;
+    Template name;
+    std::optional<std::string> executed = {};  ///< The name where no launcher runs it; absent: as `name`.
+  };
+
+  /// The program text, module or option that a launcher runs a worker by.
+  struct Worker {
+    std::string name;
+    std::vector<std::string> launchers;
+    std::vector<std::string> code;
+    std::vector<std::string> modules;
+    std::vector<std::string> options;
   };
 
   struct Hash {
@@ -80,14 +112,22 @@ class ToolRules {
   /// What a launcher runs; `kind` tells which names it is looked up among.
   enum class Kind : std::uint8_t { kProgram, kJar, kClass, kModule };
 
-  std::string resolve(Kind kind, std::string_view what, Arguments rest, int depth) const;
+  /// Of a file that is executed, or that the launcher runs.
+  std::string renamed(std::string_view path, std::string_view launcher) const;
+  const Worker* worker_of(std::string_view launcher, std::vector<std::string> Worker::*by, std::string_view text) const;
+  std::string resolve(Kind kind, std::string_view what, Arguments rest, std::string_view launcher, int depth) const;
   std::string launch(const Rule& rule, std::string_view shown, Arguments rest, int depth) const;
+  std::string launch_program(const Rule& rule, std::string_view shown, Arguments rest, int depth) const;
   std::string with_subcommand(const Rule& rule, std::string_view shown, Arguments rest) const;
   /// The rule's own name, or what the file is called.
   static std::string_view shown_name(const Rule& rule, std::string_view called);
 
   std::vector<Rule> rules_;
   Index programs_, jars_, classes_, modules_;
+  std::vector<Rename> renames_;
+  std::vector<Worker> workers_;
+  std::unordered_set<std::string, Hash, std::equal_to<>> workers_by_name_;
+  std::unordered_set<std::string, Hash, std::equal_to<>> shells_;
 };
 
 }  // namespace tracer::internal

@@ -2,6 +2,8 @@
 #include "rules/tool_rules_reader.hpp"
 
 #include <algorithm>
+#include <set>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,18 +33,27 @@ class ToolRulesReader {
   std::vector<ToolExample>& examples() { return examples_; }
 
   void read(const toml::table& root) {
-    check_keys(root, "the file", {"schema", "tool", "launcher"}, mistakes_);
+    check_keys(root, "the file", {"schema", "tool", "launcher", "rename", "worker"}, mistakes_);
     for_each_table(root, "tool", mistakes_, [&](const toml::table& table) { read_rule(table, false); });
     for_each_table(root, "launcher", mistakes_, [&](const toml::table& table) { read_rule(table, true); });
+    for_each_table(root, "rename", mistakes_, [&](const toml::table& table) { read_rename(table); });
+    for_each_table(root, "worker", mistakes_, [&](const toml::table& table) { read_worker(table); });
   }
 
  private:
   void read_rule(const toml::table& table, bool launcher) {
     if (launcher) {
-      check_keys(table, "launcher",
-                 {"name", "as_called", "exe", "subcommands", "value_options", "attached_options", "code_options",
-                  "file_options", "jar_options", "module_options", "stop_options", "clusters", "multicall",
-                  "positional", "test"},
+      check_keys(table, "launcher", {"name",          "as_called",
+                                     "exe",           "subcommands",
+                                     "value_options", "attached_options",
+                                     "code_options",  "file_options",
+                                     "jar_options",   "module_options",
+                                     "stop_options",  "clusters",
+                                     "multicall",     "positional",
+                                     "assignments",   "waits",
+                                     "repeats_argv0", "leading",
+                                     "runs",          "split_options",
+                                     "shell",         "test"},
                  mistakes_);
     } else {
       check_keys(table, "tool",
@@ -67,7 +78,17 @@ class ToolRulesReader {
     rule.jar_options = strings(table, "jar_options");
     rule.module_options = strings(table, "module_options");
     rule.stop_options = strings(table, "stop_options");
+    rule.assignments = flag(table, "assignments");
+    rule.waits = flag(table, "waits");
+    rule.repeats_argv0 = flag(table, "repeats_argv0");
+    rule.leading =
+        static_cast<std::size_t>(std::clamp<std::int64_t>(read_integer(table, "leading", 0, mistakes_), 0, 8));
+    rule.runs = strings(table, "runs");
+    rule.split_options = strings(table, "split_options");
     read_positional(table, rule);
+    if (flag(table, "shell"))
+      for (const std::string& name : strings(table, "exe"))
+        for (const char* more : {"", " -c"}) rules_.shells_.insert(name + more);
 
     const std::size_t found = add_names(table, "exe", rules_.programs_) + add_names(table, "jar", rules_.jars_) +
                               add_names(table, "class", rules_.classes_) + add_names(table, "module", rules_.modules_);
@@ -79,6 +100,44 @@ class ToolRulesReader {
   bool flag(const toml::table& table, std::string_view key) { return read_flag(table, key, mistakes_); }
   std::vector<std::string> strings(const toml::table& table, std::string_view key) {
     return read_strings(table, key, false, mistakes_);
+  }
+
+  void read_rename(const toml::table& table) {
+    check_keys(table, "rename", {"name", "executed", "path", "test"}, mistakes_);
+    const std::string name = read_string(table, "name", true, mistakes_);
+    std::vector<Pattern> paths;
+    std::set<std::string, std::less<>> known = {"launcher"};
+    try {
+      for (const std::string& path : strings(table, "path")) {
+        paths.emplace_back(path);
+        for (std::string& captured : paths.back().names()) known.insert(std::move(captured));
+      }
+      Template text(name);
+      for (const std::string& used : text.names())
+        if (!known.contains(used)) mistakes_.add(line_of(table), fmt::format("nothing captures \"{}\"", used));
+      if (paths.empty()) mistakes_.add(line_of(table), fmt::format("\"{}\" has no \"path\"", name));
+      const std::string executed = read_string(table, "executed", false, mistakes_);
+      rules_.renames_.push_back(
+          {std::move(paths), std::move(text), executed.empty() ? std::nullopt : std::optional(executed)});
+    } catch (const std::invalid_argument& error) {
+      mistakes_.add(line_of(table), error.what());
+    }
+    read_examples(table, name);
+  }
+
+  void read_worker(const toml::table& table) {
+    check_keys(table, "worker", {"name", "launchers", "code", "modules", "options", "test"}, mistakes_);
+    ToolRules::Worker worker;
+    worker.name = read_string(table, "name", true, mistakes_);
+    worker.launchers = strings(table, "launchers");
+    worker.code = strings(table, "code");
+    worker.modules = strings(table, "modules");
+    worker.options = strings(table, "options");
+    if (worker.launchers.empty() || (worker.code.empty() && worker.modules.empty() && worker.options.empty()))
+      mistakes_.add(line_of(table), fmt::format("\"{}\" matches nothing", worker.name));
+    rules_.workers_by_name_.insert(worker.name);
+    read_examples(table, worker.name);
+    rules_.workers_.push_back(std::move(worker));
   }
 
   void read_subcommands(const toml::table& table, ToolRules::Rule& rule) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/context_table.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <tracer/error.hpp>
@@ -14,38 +15,114 @@ std::uint32_t ContextTable::number_of(const Context& context) {
   const std::lock_guard lock(mutex_);
   const auto known = numbers_.find(context);
   if (known != numbers_.end()) {
-    ++contexts_[known->second].uses;
+    Numbered& numbered = contexts_[known->second];
+    if (++numbered.uses == 1) idle_.erase(known->second);
     return known->second;
   }
-  if (contexts_.size() >= capacity_)
+  if (free_.empty() && contexts_.size() >= capacity_)
     throw Error({ErrorCode::kInvalidArgument,
                  0,
-                 "more distinct labels than max_contexts",
+                 "more distinct labels at one time than max_contexts",
                  "raise SessionOptions::max_contexts",
                  {}});
-  const auto number = static_cast<std::uint32_t>(contexts_.size());
   Context stamped = context;
   stamp(stamped, Provenance::kLabel);
-  contexts_.push_back({std::make_shared<const Context>(std::move(stamped)), {}, 1});
-  try {
-    contexts_.back().key = numbers_.emplace(context, number).first;
-  } catch (...) {
-    contexts_.pop_back();
-    throw;
-  }
+  Numbered made{std::make_shared<const Context>(std::move(stamped)), {}, 1};
+  const auto number = free_.empty() ? static_cast<std::uint32_t>(contexts_.size()) : free_.back();
+  // A number that is given back has room then: that can't be refused.
+  free_.reserve(contexts_.size() + 1);
+  if (number == contexts_.size()) contexts_.emplace_back();
+  made.key = numbers_.emplace(context, number).first;
+  if (!free_.empty()) free_.pop_back();
+  contexts_[number] = std::move(made);
   return number;
 }
 
-void ContextTable::give_back(std::uint32_t number) noexcept {
+void ContextTable::become_idle(Numbered& numbered, std::uint64_t position) {
+  numbered.idle_position = position;
+  numbered.idle_since = Clock::now();
+  numbered.seen_unused = false;
+}
+
+void ContextTable::give_back(std::uint32_t number, std::uint64_t position) noexcept { end_use(number, position, true); }
+
+void ContextTable::take_back(std::uint32_t number, std::uint64_t position) noexcept {
+  end_use(number, position, false);
+}
+
+void ContextTable::end_use(std::uint32_t number, std::uint64_t position, bool was_held) noexcept {
   const std::lock_guard lock(mutex_);
   if (number == 0) return;
-  --contexts_[number].uses;
-  for (; contexts_.back().uses == 0; contexts_.pop_back()) numbers_.erase(contexts_.back().key);
+  Numbered& numbered = contexts_[number];
+  numbered.was_held = numbered.was_held || was_held;
+  if (--numbered.uses != 0) return;
+  if (!numbered.was_held) return free(number);
+  become_idle(numbered, position);
+  try {
+    idle_.insert(number);
+  } catch (const std::bad_alloc&) {
+    // It keeps its number for good.
+    numbered.uses = 1;
+  }
+}
+
+void ContextTable::free(std::uint32_t number) {
+  numbers_.erase(contexts_[number].key);
+  contexts_[number] = {};
+  idle_.erase(number);
+  free_.push_back(number);
 }
 
 std::shared_ptr<const Context> ContextTable::at(std::uint32_t number) const {
   const std::lock_guard lock(mutex_);
   return number < contexts_.size() ? contexts_[number].stamped : nullptr;
+}
+
+bool ContextTable::is_full() const {
+  const std::lock_guard lock(mutex_);
+  return free_.empty() && contexts_.size() >= capacity_;
+}
+
+bool ContextTable::is_crowded() const {
+  const std::lock_guard lock(mutex_);
+  return !idle_.empty() && taken() > capacity_ - capacity_ / 4;
+}
+
+std::vector<std::uint32_t> ContextTable::idle(std::uint64_t position, Clock::time_point before) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::uint32_t> found;
+  for (const std::uint32_t number : idle_)
+    if (contexts_[number].idle_position <= position && contexts_[number].idle_since <= before) found.push_back(number);
+  std::sort(found.begin(), found.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return contexts_[a].idle_since < contexts_[b].idle_since;
+  });
+  const std::size_t half = capacity_ / 2;
+  found.resize(std::min(found.size(), taken() > half ? taken() - half : 0));
+  return found;
+}
+
+std::vector<std::uint32_t> ContextTable::settled(std::span<const std::uint32_t> unused, std::uint64_t reached,
+                                                 std::uint64_t position, Clock::time_point before) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::uint32_t> settled;
+  for (const std::uint32_t number : unused) {
+    Numbered& numbered = contexts_[number];
+    if (numbered.uses != 0) continue;
+    if (numbered.seen_unused) {
+      if (numbered.idle_position <= reached && numbered.idle_since <= before) settled.push_back(number);
+    } else {
+      become_idle(numbered, position);
+      numbered.seen_unused = true;
+    }
+  }
+  return settled;
+}
+
+bool ContextTable::forget(std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  if (contexts_[number].uses != 0) return false;
+  free(number);
+  return true;
 }
 
 }  // namespace tracer::internal

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <span>
 #include <vector>
 
 #include <tracer/context.hpp>
@@ -13,31 +16,61 @@
 
 namespace tracer::internal {
 
-/// The numbers by which the kernel side knows contexts. 0 stands for no labels at all. Any thread.
+/// The numbers by which the kernel side knows contexts. 0 stands for no labels at all. A number whose every use is over
+/// is idle; once nothing living has it either, it is forgotten and may be given again. Any thread.
 class ContextTable {
  public:
+  using Clock = std::chrono::steady_clock;
+
   explicit ContextTable(std::size_t capacity) : capacity_(capacity) {}
 
-  /// The number of these labels; new ones get the next. Throws Error(kInvalidArgument) when the table is full.
+  /// The number of these labels; new ones get a free one. Counts as a use. Throws Error(kInvalidArgument) when the table
+  /// is full.
   std::uint32_t number_of(const Context& context);
-  /// Takes one number_of() back: what it was for has failed, and nothing has got the number. Labels that nobody else
-  /// has asked for take no room any more, unless newer ones do.
-  void give_back(std::uint32_t number) noexcept;
-  /// Null for a number that was not given. A number that was taken back may mean something else later.
+  /// One use is over: from now on only what lives already has the number. `position`: all that the source has noticed
+  /// by now is before it.
+  void give_back(std::uint32_t number, std::uint64_t position) noexcept;
+  /// Likewise, where what the use was for has failed: nothing has got the number by it.
+  void take_back(std::uint32_t number, std::uint64_t position) noexcept;
+  /// Null for a number that was not given. A number that was forgotten may mean something else later.
   std::shared_ptr<const Context> at(std::uint32_t number) const;
+  bool is_full() const;
+  /// Numbers are idle, and so many are taken that some should be free again.
+  bool is_crowded() const;
+
+  /// Idle numbers of which a source that has come to `position` has yielded all, since `before` at least: the oldest
+  /// ones, and no more than make half of the table free.
+  std::vector<std::uint32_t> idle(std::uint64_t position, Clock::time_point before) const;
+  /// Nothing living had these. Returns those of which that was known before, by a call that was made before `before`:
+  /// what was on its way then has arrived. `position` as in give_back().
+  std::vector<std::uint32_t> settled(std::span<const std::uint32_t> unused, std::uint64_t reached,
+                                     std::uint64_t position, Clock::time_point before);
+  /// The number is free. False: it is in use again.
+  bool forget(std::uint32_t number);
 
  private:
   using Numbers = std::map<Context, std::uint32_t>;
   struct Numbered {
-    std::shared_ptr<const Context> stamped;
+    std::shared_ptr<const Context> stamped;  ///< Null: the number is free.
     Numbers::const_iterator key;
     std::size_t uses = 0;
+    std::uint64_t idle_position = 0;  ///< While there are no uses.
+    Clock::time_point idle_since = {};
+    bool seen_unused = false;  ///< By settled().
+    bool was_held = false;     ///< Something may have got the number.
   };
+
+  void become_idle(Numbered& numbered, std::uint64_t position);
+  void end_use(std::uint32_t number, std::uint64_t position, bool was_held) noexcept;
+  void free(std::uint32_t number);
+  std::size_t taken() const { return contexts_.size() - free_.size(); }
 
   mutable std::mutex mutex_;
   std::size_t capacity_;
   Numbers numbers_;
   std::vector<Numbered> contexts_{{Process::no_context(), {}, 1}};
+  std::vector<std::uint32_t> free_;
+  std::set<std::uint32_t> idle_;
 };
 
 }  // namespace tracer::internal

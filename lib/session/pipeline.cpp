@@ -34,6 +34,12 @@ void Pipeline::label_ends(const std::shared_ptr<const Context>& labels, std::uin
   --labels_open_;
 }
 
+void Pipeline::own_work(std::shared_ptr<const Context> labels, OwnWork work) {
+  const std::lock_guard lock(announced_mutex_);
+  own_work_.push_back({std::move(labels), std::move(work)});
+  any_announced_.store(true, std::memory_order_release);
+}
+
 void Pipeline::came_to(std::uint64_t position) {
   take_announced();
   std::vector<std::shared_ptr<const Context>> over;
@@ -56,13 +62,16 @@ void Pipeline::take_announced() {
   if (!any_announced_.load(std::memory_order_acquire)) return;
   std::vector<Announced> taken;
   std::vector<std::shared_ptr<const Context>> opened;
+  std::vector<ReportedWork> worked;
   {
     const std::lock_guard lock(announced_mutex_);
     taken.swap(announced_);
     opened.swap(opened_labels_);
+    worked.swap(own_work_);
     any_announced_.store(false, std::memory_order_relaxed);
   }
   for (const auto& labels : opened) correlator_.label_opened(labels);
+  for (ReportedWork& each : worked) correlator_.own_work(each.labels, std::move(each.work), batch_);
   const std::uint64_t now_ns = boot_time_ns();
   for (Announced& each : taken)
     if (!correlator_.announce(std::move(each), now_ns)) announcements_refused_.add(1);

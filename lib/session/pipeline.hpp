@@ -49,15 +49,22 @@ class Pipeline final : public Feed {
   void label_opens(const std::shared_ptr<const Context>& labels);
   /// Likewise. All that was labeled so by this label is before that position of the source.
   void label_ends(const std::shared_ptr<const Context>& labels, std::uint64_t position) noexcept;
+  /// Likewise: of this process, with what `labels` label; null: outside of all tasks. Before the end of the label.
+  void own_work(std::shared_ptr<const Context> labels, OwnWork work);
   /// The source has yielded all before it.
   void came_to(std::uint64_t position);
   /// No label lives longer than the session.
   void end_labels();
+  /// The number of labels means nothing any more, or soon others.
+  void forget_context(std::uint32_t number) { correlator_.set_context(number, nullptr); }
   void stop_ledgers() { correlator_.stop_ledgers(); }
   /// See Correlator::memory_moves().
   bool memory_moves() const noexcept { return correlator_.memory_moves(); }
   /// Whether a process or a program has begun since the last call.
   bool take_begun() noexcept { return std::exchange(begun_, false); }
+
+  /// A RunStart, TaskStart and ProcessStart of all that lives, outer ones and parents first.
+  std::vector<Event> living() const { return correlator_.living(); }
 
   bool has_batch() const noexcept { return !batch_.empty(); }
   /// The events since the last call, in their order; `room` is what an earlier call gave, to be filled again.
@@ -81,6 +88,11 @@ class Pipeline final : public Feed {
     std::uint64_t position = 0;
   };
 
+  struct ReportedWork {
+    std::shared_ptr<const Context> labels;
+    OwnWork work;
+  };
+
   void take_announced();
 
   Correlator correlator_;
@@ -88,6 +100,7 @@ class Pipeline final : public Feed {
   std::mutex announced_mutex_;
   std::vector<Announced> announced_;                           ///< Not taken yet.
   std::vector<std::shared_ptr<const Context>> opened_labels_;  ///< Likewise.
+  std::vector<ReportedWork> own_work_;                         ///< Likewise.
   std::vector<EndedLabel> ended_labels_;                       ///< Of which records may still come.
   std::size_t labels_open_ = 0;
   Counter announcements_refused_;

@@ -40,15 +40,16 @@ CgroupTable::FindPath path_finder(Control* control) {
 }  // namespace
 
 Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shared_ptr<ContextTable> contexts,
-               bool from_kernel)
+               const HostInfo& host, bool from_kernel)
     : options_(std::move(options)),
       source_(std::move(source)),
       control_(source_->control()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
-      pipeline_(rules_of(options_, contexts_, rule_problems_), options_.filter, from_kernel, most_remembered(options_),
+      pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, from_kernel, most_remembered(options_),
                 from_kernel ? pss_reader(control_) : SampleTable::ReadPss(), path_finder(control_)),
-      housekeeper_(options_, *source_, pipeline_, *this) {
+      housekeeper_(options_, *source_, pipeline_, *this),
+      label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
   // Whoever polls may be the one who reads the queue.
   if (options_.reader == tracer::Reader::kPoll) outlets_.hurry();
 }
@@ -91,6 +92,8 @@ void Reader::run() noexcept {
 std::size_t Reader::round() {
   std::uint64_t position = 0;
   std::uint64_t number = 0;
+  Newcomers newcomers;
+  std::vector<Event> living;
   {
     const std::lock_guard turn(turn_);
     rounds_.add(1);
@@ -99,17 +102,35 @@ std::size_t Reader::round() {
     try {
       if (source_->drain(pipeline_, DrainLimit())) alarm_.ring();
       pipeline_.came_to(source_->position());
+      label_numbers_.work();
       housekeeper_.work(Housekeeper::Clock::now());
     } catch (...) {
       pipeline_.out_of_memory();
     }
     position = source_->position();
     batch_ = pipeline_.take_batch(std::move(batch_));
+    newcomers = take_newcomers(false);
+    if (!newcomers.empty()) living = pipeline_.living();
   }
   const std::size_t count = deliver_batch();
+  welcome(newcomers, living);
   delivered_.reach(position);
   rounds_done_.reach(number);
   return count;
+}
+
+/// Likewise: callbacks run in it.
+void Reader::welcome(const Newcomers& newcomers, std::span<const Event> living) noexcept {
+  if (newcomers.empty()) return;
+  delivering_.store(std::this_thread::get_id());
+  for (const auto& join : newcomers) {
+    try {
+      join(living);
+    } catch (...) {
+      pipeline_.out_of_memory();
+    }
+  }
+  delivering_.store(std::thread::id());
 }
 
 /// With delivery held, and without the turn.
@@ -132,6 +153,7 @@ std::size_t Reader::finish() noexcept {
     if (state_.exchange(State::kFinished) == State::kRunning) finish_source();
     batch_ = pipeline_.take_batch(std::move(batch_));
   }
+  welcome(take_newcomers(true), {});
   const std::size_t count = deliver_batch();
   outlets_.end();
   finished_.store(true);
@@ -258,43 +280,83 @@ void Reader::track(pid_t pid, const Context& context) {
     control_->track(pid, number, pipeline_);
   } catch (const Error& error) {
     const bool has_begun = error.code() != ErrorCode::kFilterNamesNothing && error.code() != ErrorCode::kPermission;
-    if (!has_begun) contexts_->give_back(number);
+    if (has_begun) {
+      contexts_->give_back(number, source_->end_position());
+    } else {
+      contexts_->take_back(number, source_->end_position());
+    }
     throw;
   }
+  // Before start() nothing has it yet.
+  if (state_.load() == State::kRunning) contexts_->give_back(number, source_->end_position());
   if (pipeline_.has_batch()) alarm_.ring();
 }
 
-std::optional<Reader::OpenLabel> Reader::open_label(const Context& context) {
+std::optional<Reader::OpenLabel> Reader::open_label(const Context& context, const Caller& caller) {
   if (control_ == nullptr || !in_own_process() || state_.load() == State::kFinished) return std::nullopt;
-  const std::uint32_t number = contexts_->number_of(context);
-  OpenLabel label{0, number == 0 ? nullptr : contexts_->at(number)};
+  const std::uint32_t number = number_of(context);
+  OpenLabel label{0, number, number == 0 ? nullptr : contexts_->at(number)};
   // Before there are records of it.
   pipeline_.label_opens(label.context);
   try {
-    label.serial = control_->open_label(::gettid(), number);
+    label.serial = control_->open_label(caller.tid, number);
   } catch (...) {
-    contexts_->give_back(number);
-    pipeline_.label_ends(label.context, source_->end_position());
+    const std::uint64_t position = source_->end_position();
+    pipeline_.label_ends(label.context, position);
+    contexts_->take_back(number, position);
     throw;
   }
   return label;
 }
 
+/// Where all numbers are taken, waits until some that are idle were given back.
+std::uint32_t Reader::number_of(const Context& context) {
+  constexpr auto kPause = milliseconds(10);
+  constexpr auto kLongest = std::chrono::seconds(2);
+  const auto until = Housekeeper::Clock::now() + kLongest;
+  while (contexts_->is_full() && contexts_->is_crowded() && state_.load() == State::kRunning && !in_callback() &&
+         Housekeeper::Clock::now() < until) {
+    {
+      const std::lock_guard turn(turn_);
+      source_->drain(pipeline_, DrainLimit());
+      pipeline_.came_to(source_->position());
+      label_numbers_.work();
+    }
+    alarm_.ring();
+    if (contexts_->is_full()) std::this_thread::sleep_for(kPause);
+  }
+  return contexts_->number_of(context);
+}
+
 void Reader::close_label(const OpenLabel& label) noexcept {
   if (!in_own_process() || !control_->close_label(label.serial)) return;
-  pipeline_.label_ends(label.context, source_->end_position());
+  const std::uint64_t position = source_->end_position();
+  pipeline_.label_ends(label.context, position);
+  contexts_->give_back(label.number, position);
 }
 
-void Reader::resume_label(const OpenLabel& label) noexcept {
-  if (in_own_process()) control_->resume_label(::gettid(), label.serial);
+void Reader::resume_label(const OpenLabel& label, const Caller& caller) noexcept {
+  if (in_own_process()) control_->resume_label(caller.tid, label.serial);
 }
 
-void Reader::disown_thread() noexcept {
-  if (control_ != nullptr && in_own_process() && state_.load() != State::kFinished) control_->disown_thread(::gettid());
+void Reader::disown_thread(const Caller& caller) noexcept {
+  if (control_ != nullptr && in_own_process() && state_.load() != State::kFinished) control_->disown_thread(caller.tid);
 }
 
-void Reader::announce(const Announcement& announcement) {
-  Announced announced = checked(announcement);
+void Reader::report_own_work(const Context& task, OwnWork work) {
+  if (control_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return;
+  const std::uint32_t number = contexts_->number_of(task);
+  try {
+    pipeline_.own_work(number == 0 ? nullptr : contexts_->at(number), std::move(work));
+  } catch (...) {
+    contexts_->take_back(number, source_->end_position());
+    throw;
+  }
+  contexts_->give_back(number, source_->end_position());
+}
+
+void Reader::announce(const Announcement& announcement, const Caller& caller) {
+  Announced announced = checked(announcement, caller);
   if (state_.load() == State::kFinished) return;
   pipeline_.announce(std::move(announced));
 }
@@ -314,11 +376,12 @@ std::vector<ProcessSample> Reader::living() {
 }
 
 Queue Reader::queue(QueueOptions options) {
+  const bool living_first = options.living_first;
   auto state = std::make_shared<QueueState>(std::move(options));
   state->set_drive([weak = weak_from_this()](milliseconds timeout, int queue_fd) {
     if (const auto reader = weak.lock()) reader->drive(timeout, queue_fd);
   });
-  outlets_.add(state);
+  add(living_first, [this, state](std::span<const Event> living) { outlets_.add(state, living); });
   return Queue(std::move(state));
 }
 
@@ -333,9 +396,39 @@ void Reader::drive(milliseconds timeout, int queue_fd) {
 }
 
 SinkHandle Reader::add_sink(std::unique_ptr<Sink> sink, QueueOptions options) {
+  const bool living_first = options.living_first;
   auto runner = SinkRunner::start(std::move(sink), std::move(options));
-  outlets_.add(runner);
+  add(living_first, [this, runner](std::span<const Event> living) { outlets_.add(runner, living); });
   return SinkHandle(std::move(runner));
+}
+
+Subscription Reader::subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback,
+                               SubscribeOptions options) {
+  if (!options.living_first) return outlets_.dispatcher().subscribe(kind, std::move(callback));
+  auto subscriber = std::make_shared<Subscriber>(std::move(callback));
+  add(true, [this, kind, subscriber](std::span<const Event> living) {
+    outlets_.dispatcher().add(kind, subscriber, living);
+  });
+  return Dispatcher::subscription(std::move(subscriber));
+}
+
+/// At once, or when what was read so far has been delivered to all others: then it is clear what lives.
+void Reader::add(bool living_first, std::function<void(std::span<const Event> living)> join) {
+  if (living_first && control_ != nullptr && state_.load() == State::kRunning) {
+    const std::lock_guard lock(newcomers_mutex_);
+    if (!newcomers_closed_) {
+      newcomers_.push_back(std::move(join));
+      alarm_.ring();
+      return;
+    }
+  }
+  join({});
+}
+
+Reader::Newcomers Reader::take_newcomers(bool last) {
+  const std::lock_guard lock(newcomers_mutex_);
+  newcomers_closed_ = newcomers_closed_ || last;
+  return std::exchange(newcomers_, {});
 }
 
 std::map<std::string, std::uint64_t> Reader::losses() const {

@@ -10,17 +10,20 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include <tracer/session.hpp>
 
+#include "base/caller.hpp"
 #include "base/counter.hpp"
 #include "base/reached.hpp"
 #include "dispatch/outlets.hpp"
 #include "session/alarm.hpp"
 #include "session/context_table.hpp"
 #include "session/housekeeper.hpp"
+#include "session/label_numbers.hpp"
 #include "session/pipeline.hpp"
 #include "session/gate.hpp"
 #include "session/turn.hpp"
@@ -38,7 +41,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
  public:
   /// `from_kernel`: the source decides its part of the filter itself.
   Reader(std::unique_ptr<Source> source, SessionOptions options, std::shared_ptr<ContextTable> contexts,
-         bool from_kernel);
+         const HostInfo& host, bool from_kernel);
   ~Reader();
 
   void start();
@@ -56,20 +59,24 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on);
 
   void track(pid_t pid, const Context& context);
-  void announce(const Announcement& announcement);
+  void report_own_work(const Context& task, OwnWork work);
+  void announce(const Announcement& announcement, const Caller& caller);
   struct OpenLabel {
     std::uint64_t serial = 0;
+    std::uint32_t number = 0;  ///< Of its context.
     std::shared_ptr<const Context> context = {};
   };
-  /// Of the calling thread. Absent: there is no kernel to ask, or not now.
-  std::optional<OpenLabel> open_label(const Context& context);
+  /// Of the caller's thread. Absent: there is no kernel to ask, or not now.
+  std::optional<OpenLabel> open_label(const Context& context, const Caller& caller);
   void close_label(const OpenLabel& label) noexcept;
-  /// For the calling thread.
-  void resume_label(const OpenLabel& label) noexcept;
-  void disown_thread() noexcept;
+  /// For the caller's thread.
+  void resume_label(const OpenLabel& label, const Caller& caller) noexcept;
+  void disown_thread(const Caller& caller) noexcept;
   std::vector<ProcessSample> living();
   Queue queue(QueueOptions options);
   SinkHandle add_sink(std::unique_ptr<Sink> sink, QueueOptions options);
+  Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback,
+                         SubscribeOptions options);
 
   /// False: in a forked child, which has a copy of what is its parent's, of locks that may be held for ever, and none
   /// of the threads.
@@ -86,10 +93,11 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::vector<ContextTotals> totals() const;
   std::vector<FamilyState> families() const;
   const std::vector<Problem>& rule_problems() const noexcept { return rule_problems_; }
-  Dispatcher& dispatcher() noexcept { return outlets_.dispatcher(); }
 
  private:
   enum class State { kNew, kRunning, kFinished };
+  /// Each begins to get events, after those that say what lives.
+  using Newcomers = std::vector<std::function<void(std::span<const Event> living)>>;
 
   /// As poll(), but also returns when `other_fd` is readable.
   std::size_t poll_beside(std::chrono::milliseconds timeout, int other_fd);
@@ -102,7 +110,11 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void finish_source() noexcept;
   void drive(std::chrono::milliseconds timeout, int queue_fd);
   std::size_t deliver_batch() noexcept;
+  void add(bool living_first, std::function<void(std::span<const Event> living)> join);
+  Newcomers take_newcomers(bool last);
+  void welcome(const Newcomers& newcomers, std::span<const Event> living) noexcept;
   void refuse_in_callback(const char* what) const;
+  std::uint32_t number_of(const Context& context);
 
   const pid_t pid_ = ::getpid();
   const SessionOptions options_;
@@ -116,10 +128,14 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::vector<Problem> rule_problems_;  ///< Of rules for engines that were left out.
   Pipeline pipeline_;
   Housekeeper housekeeper_;
+  LabelNumbers label_numbers_;
 
   Gate delivery_;
   std::vector<Event> batch_;                   ///< The one that was delivered last.
   std::atomic<std::thread::id> delivering_{};  ///< Whose callbacks run.
+  std::mutex newcomers_mutex_;
+  Newcomers newcomers_;
+  bool newcomers_closed_ = false;  ///< No round comes any more.
 
   Counter rounds_;  ///< That began.
   Reached rounds_done_;

@@ -18,8 +18,8 @@ class Session::Impl {
        std::shared_ptr<internal::ContextTable> contexts, bool is_kernel)
       : filter(options.filter),
         from_kernel(is_kernel),
-        host(source->host()),
-        reader(std::make_shared<internal::Reader>(std::move(source), std::move(options), std::move(contexts),
+        host(internal::host_of(*source)),
+        reader(std::make_shared<internal::Reader>(std::move(source), std::move(options), std::move(contexts), host,
                                                   is_kernel)) {}
   ~Impl() {
     if (reader->in_own_process()) {
@@ -54,8 +54,10 @@ Session::Session(Source source, SessionOptions options) {
 
 Session::~Session() = default;
 
-Subscription Session::subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback) {
-  return impl_->reader->dispatcher().subscribe(kind, std::move(callback));
+Subscription Session::subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback,
+                                SubscribeOptions options) {
+  if (kind) internal::require_known(*kind);
+  return impl_->reader->subscribe(kind, std::move(callback), options);
 }
 Queue Session::queue(QueueOptions options) { return impl_->reader->queue(std::move(options)); }
 SinkHandle Session::add_sink(std::unique_ptr<Sink> sink, QueueOptions options) {
@@ -81,7 +83,7 @@ class ThreadLabel::Impl {
     if (const auto reader = reader_.lock()) reader->close_label(label_);
   }
   void resume() const noexcept {
-    if (const auto reader = reader_.lock()) reader->resume_label(label_);
+    if (const auto reader = reader_.lock()) reader->resume_label(label_, internal::this_caller());
   }
 
  private:
@@ -102,11 +104,14 @@ void ThreadLabel::resume() noexcept {
 }
 
 ThreadLabel Session::label_thread(const Context& context) {
-  auto label = impl_->reader->open_label(context);
+  auto label = impl_->reader->open_label(context, internal::this_caller());
   return label ? ThreadLabel(std::make_unique<ThreadLabel::Impl>(impl_->reader, *label)) : ThreadLabel();
 }
-void Session::unlabel_thread() noexcept { impl_->reader->disown_thread(); }
-void Session::announce(const Announcement& announcement) { impl_->reader->announce(announcement); }
+void Session::report_own_work(const Context& task, const OwnWork& work) { impl_->reader->report_own_work(task, work); }
+void Session::unlabel_thread() noexcept { impl_->reader->disown_thread(internal::this_caller()); }
+void Session::announce(const Announcement& announcement) {
+  impl_->reader->announce(announcement, internal::this_caller());
+}
 int Session::fd() const noexcept { return impl_->reader->fd(); }
 std::size_t Session::poll(std::chrono::milliseconds timeout) {
   const auto reader = impl_->reader;  // Likewise.

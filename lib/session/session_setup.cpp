@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/random.hpp"
 #include "context/note_thread.hpp"
 #include "correlate/account.hpp"
 #include "rules/rules_file.hpp"
@@ -30,9 +31,16 @@ const SessionOptions& checked(const SessionOptions& options) {
   return options;
 }
 
-Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts,
+HostInfo host_of(const Source& source) {
+  HostInfo host = source.host();
+  if (host.session_id.empty()) host.session_id = to_string(Key{random_number()});
+  return host;
+}
+
+Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts, const HostInfo& host,
                            std::vector<Problem>& skipped) {
   Correlator::Rules rules;
+  rules.key_origin = {host.boot_id, host.session_id};
   rules.tools = rules_in<ToolRules>(options.tool_rules);
   rules.secrets = rules_in<SecretRules>(options.secret_rules);
   rules.engines = rules_in<EngineRules>(options.engine_rules, &skipped);
@@ -43,6 +51,7 @@ Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<Contex
     };
   rules.mask_secrets = options.mask_secrets;
   rules.most_announcements = options.max_announcements;
+  rules.command_pid = static_cast<std::uint32_t>(std::max(options.command_pid, 0));
   if (contexts) rules.find_context = [contexts](std::uint32_t id) { return contexts->at(id); };
   return rules;
 }
@@ -82,6 +91,7 @@ KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& 
 ContextTotals totals_of(const RawTotals& raw, Context context) {
   ContextTotals totals;
   totals.context = std::move(context);
+  totals.contexts = raw.contexts;
   totals.living = raw.living;
   totals.ended = raw.ended;
   totals.failed = raw.failed;

@@ -16,9 +16,12 @@ namespace tracer::internal {
 /// What any source's session may be given. Throws Error(kInvalidArgument).
 const SessionOptions& checked(const SessionOptions& options);
 
+/// With a session id of its own, unless its events are of another session.
+HostInfo host_of(const Source& source);
+
 /// `contexts`: those behind the records' context ids; null: there are none. Mistakes in rules for engines are added to
 /// `skipped`. Throws Error: kInvalidRules, kFileUnreadable.
-Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts,
+Correlator::Rules rules_of(const SessionOptions& options, std::shared_ptr<ContextTable> contexts, const HostInfo& host,
                            std::vector<Problem>& skipped);
 bool wanted(const SessionOptions& options, Family family);
 

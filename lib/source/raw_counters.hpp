@@ -81,8 +81,12 @@ struct RawProcessWaits {
 RawProcessWaits waits_of_only_thread(const RawWaits& waits) noexcept;
 
 /// Sums of all processes that have ended in a context, and how many still live in it.
+/// The id of what was forgotten.
+inline constexpr std::uint32_t kForgottenContexts = ~std::uint32_t{0};
+
 struct RawTotals {
   std::uint32_t context_id = 0;
+  std::uint64_t contexts = 1;  ///< How many it sums up.
   std::uint64_t living = 0;
   std::uint64_t ended = 0;
   std::uint64_t failed = 0;

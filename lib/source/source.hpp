@@ -61,6 +61,12 @@ class Control {
   /// The thread has none until it has another, nor that of the thread that made it.
   virtual void disown_thread(pid_t tid) noexcept = 0;
 
+  /// Those of these contexts that nothing living has.
+  virtual std::vector<std::uint32_t> unused_contexts(std::vector<std::uint32_t> ids) const = 0;
+  /// Nothing has the context any more, and its id may soon mean another: its sums are kept with those of all that were
+  /// forgotten.
+  virtual void forget_context(std::uint32_t id) = 0;
+
   // From any thread, read on the calling one.
   virtual std::vector<RawTotals> totals() const = 0;
   virtual std::vector<FamilyState> families() const = 0;

@@ -25,6 +25,7 @@ class BoundedOutput {
       : file_(std::forward<decltype(file)>(file)...), limit_(std::move(limit)) {
     if (limit_.max_bytes != 0 && limit_.max_bytes < OutputLimit::kLeastBytes)
       limit_.max_bytes = OutputLimit::kLeastBytes;
+    file_.set_rescue(std::move(limit_.rescue));
   }
 
   /// `is_end`: nothing comes behind it.

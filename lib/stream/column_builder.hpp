@@ -162,11 +162,13 @@ class RowBuilder {
     next_ += 1 + column_count<T>();
   }
   void put_value(bool value) { next_->put(row_, value ? 1 : 0); }
-  void put_value(std::int32_t value) { next_->put(row_, zigzag(static_cast<std::uint64_t>(std::int64_t{value}))); }
+  void put_value(std::int32_t value) { put_value(std::int64_t{value}); }
+  void put_value(std::int64_t value) { next_->put(row_, zigzag(static_cast<std::uint64_t>(value))); }
   void put_value(std::uint32_t value) { next_->put(row_, value); }
   void put_value(std::uint64_t value) { next_->put(row_, value); }
-  void put_value(EventKind value) { next_->put(row_, static_cast<std::uint64_t>(value)); }
-  void put_value(Provenance value) { next_->put(row_, static_cast<std::uint64_t>(value)); }
+  template <class T>
+  requires std::is_enum_v<T>
+  void put_value(T value) { next_->put(row_, static_cast<std::uint64_t>(value)); }
   void put_value(const std::string& text) { next_->put(row_, tables_.texts.number_of(text)); }
   void put_value(const std::vector<std::string>& texts) {
     next_->put(row_, texts.size());

@@ -55,6 +55,7 @@ struct ColumnSpec {
   std::uint8_t depth = 0;
   Role role = Role::kValue;
   Type type = Type::kU64;
+  NameOf names = nullptr;  ///< Of an enumeration.
   std::uint8_t part = 0;   ///< Its place in PartTypes.
   std::int16_t list = -1;  ///< The column of the list that it is in.
 };
@@ -119,6 +120,7 @@ struct SpecList {
         add<Inner<M>>(spec.path, spec.depth, list);
       } else {
         spec.type = type_of<M>();
+        spec.names = names_of<M>();
         specs[size++] = spec;
       }
     });

@@ -75,8 +75,9 @@ class RowReader {
   void read_value(T& value) {
     value = static_cast<T>(next_->values[row_]);
   }
-  void read_value(EventKind& value) { value = static_cast<EventKind>(number()); }
-  void read_value(Provenance& value) { value = static_cast<Provenance>(number()); }
+  template <class T>
+  requires std::is_enum_v<T>
+  void read_value(T& value) { value = static_cast<T>(next_->values[row_]); }
   void read_value(std::string& text) { text = frame_.texts()[number()]; }
   void read_value(std::vector<std::string>& texts) {
     const std::size_t begin = number();

@@ -39,8 +39,9 @@ void OutputFile::see_whose_it_is() noexcept {
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) noexcept {
-  look_at_file(0);
+  if (!rescued_) look_at_file(0);
   const std::size_t all = bytes.size();
+  const std::span<const std::byte> whole = bytes;
   while (good() && !bytes.empty()) {
     const ssize_t put = ::write(fd_.get(), bytes.data(), bytes.size());
     if (put > 0) {
@@ -51,9 +52,28 @@ void OutputFile::write(std::span<const std::byte> bytes) noexcept {
       ::poll(&room, 1, -1);
     } else if (put == 0 || errno != EINTR) {
       fail(put == 0 ? ENOSPC : errno);
+      if (rescued_ || !go_on_elsewhere()) {
+        rescued_ = false;
+        break;
+      }
+      bytes = whole;
     }
   }
-  look_at_file(all - bytes.size());
+  if (bytes.empty()) written_ += all;
+  if (!rescued_) look_at_file(all - bytes.size());
+}
+
+bool OutputFile::go_on_elsewhere() noexcept {
+  int file = -1;
+  try {
+    if (rescue_) file = rescue_(written_);
+  } catch (...) {
+    // No room for it either.
+  }
+  if (file < 0) return false;
+  fd_ = UniqueFd(file);
+  rescued_ = true;
+  return true;
 }
 
 void OutputFile::look_at_file(std::size_t put) noexcept {
@@ -76,6 +96,7 @@ void OutputFile::replace(UniqueFd file) noexcept {
   fd_ = std::move(file);
   size_.reset();
   linked_ = false;
+  written_ = 0;
 }
 
 void OutputFile::fail_for_memory() noexcept { fail(ENOMEM); }

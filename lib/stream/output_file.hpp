@@ -6,9 +6,11 @@
 #include <atomic>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <tracer/error.hpp>
 
@@ -25,12 +27,14 @@ class OutputFile {
 
   /// All or, after a failure, as much as there was room for. Waits for room.
   void write(std::span<const std::byte> bytes) noexcept;
+  /// See OutputLimit::rescue.
+  void set_rescue(std::function<int(std::uint64_t)> rescue) noexcept { rescue_ = std::move(rescue); }
   /// Memory ran out for what should be written next: as a failure to write.
   void fail_for_memory() noexcept;
   /// Goes on in another file, which takes the name of this one in messages.
   void replace(UniqueFd file) noexcept;
   const std::string& name() const noexcept { return name_; }
-  bool good() const noexcept { return error_number_.load(std::memory_order_relaxed) == 0; }
+  bool good() const noexcept { return rescued_ || error_number_.load(std::memory_order_relaxed) == 0; }
   /// A failure, or what somebody else did to the file meanwhile; that stops nothing. From any thread.
   std::optional<Problem> problem() const;
 
@@ -40,6 +44,8 @@ class OutputFile {
   /// `put`: what was written since the last look.
   void look_at_file(std::size_t put) noexcept;
   void fail(int error_number) noexcept;
+  /// True: it goes on in another file, which has all that was written before.
+  bool go_on_elsewhere() noexcept;
   Problem what_others_did() const;
 
   UniqueFd fd_;
@@ -49,6 +55,9 @@ class OutputFile {
   bool alone_ = false;
   std::optional<off_t> size_;  ///< When it was last looked at.
   bool linked_ = false;        ///< It had a name then.
+  std::function<int(std::uint64_t)> rescue_;
+  bool rescued_ = false;
+  std::uint64_t written_ = 0;  ///< In whole calls of write().
   std::atomic<int> error_number_ = 0;
   std::atomic<Meddled> meddled_ = Meddled::kNo;
 };

@@ -40,6 +40,7 @@ class RecordingFile {
   void note_refused(std::size_t events) noexcept;
 
   const HostInfo& host() const noexcept { return reader_.header().host; }
+  std::uint64_t part() const noexcept { return reader_.header().part; }
   const RecordingDamage& damage() const noexcept { return damage_; }
   /// Readable when there are bytes; -1 for a file that always has.
   int pipe_fd() const noexcept;

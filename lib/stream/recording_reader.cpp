@@ -28,6 +28,7 @@ RecordingReader::~RecordingReader() = default;
 RecordingReader::RecordingReader(RecordingReader&&) noexcept = default;
 RecordingReader& RecordingReader::operator=(RecordingReader&&) noexcept = default;
 const HostInfo& RecordingReader::host() const noexcept { return impl_->host(); }
+std::uint64_t RecordingReader::part() const noexcept { return impl_->part(); }
 const RecordingDamage& RecordingReader::damage() const noexcept { return impl_->damage(); }
 
 std::optional<Event> RecordingReader::next() {

@@ -156,13 +156,15 @@ bool SectionDecoder::check(const ColumnSpec& spec, std::span<std::uint64_t> valu
   if (spec.role == Role::kPart) return values.empty() || largest(values) < references_.part_rows[spec.part];
   switch (spec.type) {
     case Type::kU64:
+    case Type::kKey:
     case Type::kTexts: return true;
     case Type::kBool: return all_bits(values) <= 1;
-    case Type::kKind: return all_bits(values) <= std::numeric_limits<std::uint16_t>::max();
-    case Type::kProvenance: return all_bits(values) <= std::numeric_limits<std::uint8_t>::max();
+    case Type::kEnum: return all_bits(values) <= std::numeric_limits<std::uint16_t>::max();
     case Type::kU32: return all_bits(values) <= std::numeric_limits<std::uint32_t>::max();
     case Type::kI32:
       if (all_bits(values) > std::numeric_limits<std::uint32_t>::max()) return false;
+      [[fallthrough]];
+    case Type::kI64:
       for (std::uint64_t& value : values) value = unzigzag(value);
       return true;
     case Type::kText: return check_texts(values);

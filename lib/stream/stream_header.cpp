@@ -101,6 +101,7 @@ std::optional<StreamHeader> header_of(const msgpack::object& object) {
   };
   const auto take = [&](const std::string& name, const msgpack::object& value) {
     if (name == "schema") return get(value, header.schema);
+    if (name == "part") return get(value, header.part);
     return name != "host" || read_map(value, take_host);
   };
   if (!read_map(object, take) || header.schema == 0) return std::nullopt;
@@ -112,9 +113,11 @@ std::optional<StreamHeader> header_of(const msgpack::object& object) {
 void put_header(Bytes& out, const StreamHeader& header) {
   BytesStream stream(out);
   Packer packer(stream);
-  packer.pack_map(3);
+  packer.pack_map(4);
   packer.pack("schema");
   packer.pack(header.schema);
+  packer.pack("part");
+  packer.pack(header.part);
   packer.pack("host");
   pack_host(packer, header.host);
   packer.pack("fields");

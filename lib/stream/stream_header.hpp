@@ -18,6 +18,7 @@ inline constexpr std::uint64_t kStreamSchema = 2;
 /// The first frame of a stream. It also lists all fields that the writer knows, for readers that know fewer.
 struct StreamHeader {
   std::uint64_t schema = kStreamSchema;
+  std::uint64_t part = 1;  ///< Which of the streams that a writer has written one after another.
   HostInfo host;
 };
 

@@ -2,25 +2,17 @@
 #include "stream/stream_writer.hpp"
 
 #include <algorithm>
-#include <random>
 
+#include "base/random.hpp"
 #include "stream/stream_header.hpp"
 
 namespace tracer::internal {
-namespace {
 
-std::uint64_t random_id() {
-  std::random_device random;
-  return std::uint64_t{random()} << 32 | random();
-}
-
-}  // namespace
-
-StreamWriter::StreamWriter(const HostInfo& host) : frames_(random_id()) { begin(host); }
+StreamWriter::StreamWriter(const HostInfo& host) : frames_(random_number()) { begin(host); }
 
 void StreamWriter::begin(const HostInfo& host) {
   Bytes header;
-  put_header(header, {.schema = kStreamSchema, .host = host});
+  put_header(header, {.schema = kStreamSchema, .part = ++part_, .host = host});
   put_bytes(ready_, std::as_bytes(std::span(kRecordingMagic)));
   frames_.append(ready_, header);
 }
@@ -36,7 +28,7 @@ void StreamWriter::begin_anew(const HostInfo& host, Bytes& end) {
   frames_.take_back();
   frames_.append(end, nothing);
   ready_.clear();
-  frames_ = FrameWriter(random_id());
+  frames_ = FrameWriter(random_number());
   begin(host);
   frames_.append(ready_, payload_, least_bytes_);
 }

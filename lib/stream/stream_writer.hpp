@@ -39,6 +39,7 @@ class StreamWriter {
   void begin(const HostInfo& host);
 
   FrameWriter frames_;
+  std::uint64_t part_ = 0;
   std::size_t charged_bytes_ = 0;  ///< Of the events in the open frame.
   FrameEncoder encoder_;
   Bytes payload_;

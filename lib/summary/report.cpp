@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "context/layers.hpp"
 #include "summary/moved_bytes.hpp"
 #include "summary/time_shares.hpp"
 
@@ -40,11 +41,14 @@ ReportRow row_of(const SummaryRow& sums) {
   ReportRow row;
   row.name = sums.name;
   row.task = sums.task;
+  row.process = sums.process;
   row.processes = sums.processes;
   row.living = sums.living;
   row.failed = {sums.failed, Bound::kExact};
   row.wall_ns = sums.wall_ns;
   row.lives_ns = sums.lives_ns;
+  row.first_start_ns = sums.first_start_ns;
+  row.last_end_ns = sums.last_end_ns;
   row.cpu_ns = at_least(sums.unknown_cpus, sums.cpu_ns);
   if (row.cpu_ns && row.wall_ns != 0)
     row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
@@ -60,7 +64,7 @@ ReportRow row_of(const SummaryRow& sums) {
 }
 
 /// What no process has executed are copies of others for the moment before their exec.
-bool is_mere_copy(const SummaryRow& row) { return row.processes == 0; }
+bool is_mere_copy(const SummaryRow& row) { return row.processes == 0 && row.own_parts == 0; }
 
 std::vector<ReportRow> rows_of(const std::vector<SummaryRow>& sums) {
   std::vector<ReportRow> rows;
@@ -154,12 +158,17 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, bool c
   }
   if (!complete || session.lived_before) sums.wall_ns = std::max(sums.wall_ns, session.elapsed_ns);
   if (!complete || sums.unknown_cpus != 0) {
-    sums.cpu_ns = cpu_ns;
+    sums.cpu_ns = cpu_ns + seen.own_cpu_ns;
     const auto unknown = [](const ProcessSample& sample) { return !sample.account.cpu_ns; };
     sums.unknown_cpus = static_cast<std::uint64_t>(std::count_if(living.begin(), living.end(), unknown));
   }
   // What exec itself has read is known better of each program than of all processes together.
-  if (!complete) set_io(sums, session.totals, living);
+  if (!complete) {
+    set_io(sums, session.totals, living);
+    // The kernel adds up what ended.
+    sums.unbounded_reads += seen.own_parts;
+    sums.unknown_writes += seen.own_parts;
+  }
   ReportRow row = row_of(sums);
   row.failed = failed_of(kernel_failed, seen);
   return row;
@@ -223,11 +232,15 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.tools = tools_of(summary.by_tool());
   report.steps = rows_of(summary.by_step());
   report.tasks = rows_of(summary.by_task());
+  report.samples = rows_of(summary.by_sample());
+  // What is in an engine's run, but in no task, is the engine itself.
+  std::erase_if(report.tasks, [](const ReportRow& row) { return row.task.engine && !internal::is_task(row.task); });
   for (const SummaryNode& node : summary.tree()) report.tree.push_back(node_of(node));
   report.processes = rows_of(summary.largest_processes());
   report.total = total_of(summary, session, report.completeness.complete);
   if (!summary.end()) {
-    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.processes}) mark_living(*rows);
+    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples, &report.processes})
+      mark_living(*rows);
     mark_living(report.tree);
     mark_living(report.total);
   }

@@ -2,6 +2,7 @@
 #include <tracer/summary.hpp>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/sums.hpp"
@@ -49,15 +50,18 @@ class Summary::Impl {
   void add_exec(const ProcessExec& exec);
   void add_exit(const ProcessExit& exit);
   void decide(const internal::FailureOrigin& failure, internal::Verdict verdict);
+  void add_own_work(const OwnWork& work);
   void begin_snapshot(std::uint64_t time_ns);
   void end_round();
   ProgramAccount living_program(const ProcessSample& sample) const;
   std::uint64_t begin_of(const Process& process) const;
+  bool is_own(const Process& process) const { return own_processes_.contains({process.pid, process.start_ns}); }
 
   internal::FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
   internal::Sums sums_;
   mutable std::optional<internal::Sums> with_living_;  ///< Made when it is asked for.
   std::map<Identity, Lived> lived_;
+  std::set<Identity> own_processes_;               ///< Whose work was reported.
   std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
   std::vector<ToolSample> living_folded_;          ///< Likewise.
   std::uint64_t snapshot_ns_ = 0;
@@ -104,6 +108,11 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
   }
 }
 
+void Summary::Impl::add_own_work(const OwnWork& work) {
+  sums_.worked(work);
+  own_processes_.insert({work.process->pid, work.process->start_ns});
+}
+
 void Summary::Impl::add(const Event& event) {
   with_living_.reset();
   if (const auto* start = event.get_if<ProcessStart>()) {
@@ -123,6 +132,8 @@ void Summary::Impl::add(const Event& event) {
     sums_.hold(*folded, in_snapshot_);
   } else if (const auto* run = event.get_if<RunStart>()) {
     chains_.leads(run->pid, run->start_ns);
+  } else if (const auto* work = event.get_if<OwnWork>()) {
+    add_own_work(*work);
   } else if (const auto* task = event.get_if<TaskStart>()) {
     chains_.leads(task->pid, task->start_ns);
     sums_.request(task->context, task->requested);
@@ -178,15 +189,18 @@ const internal::Sums& Summary::Impl::now() const {
   if (living_.empty() && living_folded_.empty()) return sums_;
   if (with_living_) return *with_living_;
   with_living_.emplace(sums_);
+  // What the session's own process did so far was reported.
   for (const auto& [pid, sample] : living_)
-    with_living_->lives(sample, living_program(sample), begin_of(*sample.process));
+    if (!is_own(*sample.process)) with_living_->lives(sample, living_program(sample), begin_of(*sample.process));
   for (const ToolSample& folded : living_folded_) with_living_->live(folded);
   return *with_living_;
 }
 
 std::vector<ProcessSample> Summary::Impl::survivors() const {
   std::vector<ProcessSample> all;
-  for (const auto& [pid, sample] : living_) all.push_back(sample);
+  // What the session's own process did so far has a row.
+  for (const auto& [pid, sample] : living_)
+    if (!is_own(*sample.process)) all.push_back(sample);
   return all;
 }
 
@@ -199,6 +213,7 @@ void Summary::add(const Event& event) { impl_->add(event); }
 std::vector<SummaryRow> Summary::by_tool() const { return impl_->now().by_tool(impl_->whole()); }
 std::vector<SummaryRow> Summary::by_step() const { return impl_->now().by_step(impl_->whole()); }
 std::vector<SummaryRow> Summary::by_task() const { return impl_->now().by_task(impl_->whole()); }
+std::vector<SummaryRow> Summary::by_sample() const { return impl_->now().by_sample(impl_->whole()); }
 std::vector<SummaryNode> Summary::tree() const { return impl_->now().tree(impl_->whole()); }
 std::vector<SummaryRow> Summary::largest_processes() const { return impl_->now().largest_processes(); }
 SummaryRow Summary::total() const { return impl_->now().total(impl_->whole()); }

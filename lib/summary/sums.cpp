@@ -37,15 +37,21 @@ RowSums& Sums::tool_row(const std::string& name) {
   return tools_[fits ? name : kOthers];
 }
 
-/// All rows that a program in this context belongs to, and whether they are of its tool.
+/// The total, and the rows by step and task that these labels belong to. Their identity is returned.
 template <class Visit>
-void Sums::for_each_row(const std::shared_ptr<const Context>& context, const ProgramAccount& program, Visit visit) {
-  visit(tool_row(counted_as(*context, program)), true);
+const Context& Sums::for_each_whole(const std::shared_ptr<const Context>& context, Visit visit) {
   visit(total_, false);
   const Context& identity = identities_.of(context);
   if (identity.step) visit(steps_[*identity.step], false);
   if (identity != Context{}) visit(tasks_[identity], false);
-  tree_.visit(identity, context, program, visit);
+  return identity;
+}
+
+/// All rows that a program in this context belongs to, and whether they are of its tool.
+template <class Visit>
+void Sums::for_each_row(const std::shared_ptr<const Context>& context, const ProgramAccount& program, Visit visit) {
+  visit(tool_row(counted_as(*context, program)), true);
+  tree_.visit(for_each_whole(context, visit), context, program, visit);
 }
 
 void Sums::add_program(const std::shared_ptr<const Context>& context, const ProgramAccount& program,
@@ -73,6 +79,7 @@ void Sums::ended(const ProcessExit& exit) {
   RowSums own;
   own.row.name = exit.process->program->tool.value_or(kNoTool);
   own.row.task = identities_.of(exit.process->context);
+  own.row.process = exit.process;
   add_to(own, {std::max(exit.start_ns, exit.begin_ns), exit.end_ns, exit.process->program, exit.account}, true);
   count_end(own.row, exit);
   add_to_largest(cpu_ns, {exit.process->pid, exit.start_ns, shown(own, true)});
@@ -97,6 +104,7 @@ void Sums::lives(const ProcessSample& sample, const ProgramAccount& program, std
   RowSums own;
   own.row.name = sample.process->program->tool.value_or(kNoTool);
   own.row.task = identities_.of(sample.process->context);
+  own.row.process = sample.process;
   add_living(own, {begin_ns, sample.time_ns, sample.process->program, sample.account});
   count_living(own.row);
   own.memory.add(sample);
@@ -135,6 +143,14 @@ void Sums::holds(const ProcessSample& sample, std::vector<GroupMemory*>& in_snap
 
 void Sums::hold(const ToolSample& sample, std::vector<GroupMemory*>& in_snapshot) {
   add_memory(sample, sample.context, program_of(sample), in_snapshot);
+}
+
+void Sums::worked(const OwnWork& work) {
+  const auto add = [&](RowSums& sums, bool is_tool) {
+    add_own_work(sums, work, is_tool ? OwnParts::kOwnRow : &sums == &total_ ? OwnParts::kOfAll : OwnParts::kOfTask);
+  };
+  add(tool_row(counted_as(work)), true);
+  tree_.visit(for_each_whole(work.process->context, add), work, add);
 }
 
 void Sums::request(const std::shared_ptr<const Context>& task, const Requested& requested) {
@@ -191,6 +207,27 @@ std::vector<SummaryRow> Sums::by_task(bool whole) const {
     rows.push_back(shown(sums, whole));
     rows.back().task = task;
     rows.back().name = task.step.value_or("");
+  }
+  sort_by_start(rows);
+  return rows;
+}
+
+/// Of tasks alone: what has a sample label is one, or lies in one. The memory is that of the largest of them.
+std::vector<SummaryRow> Sums::by_sample(bool whole) const {
+  std::map<std::string, SummaryRow> samples;
+  std::map<std::string, PeakBounds> peaks;
+  for (const auto& [task, sums] : tasks_) {
+    if (!task.sample) continue;
+    add_row(samples[*task.sample], sums.row);
+    const PeakBounds peak = peak_of(shown(sums, whole));
+    const auto [at, fresh] = peaks.try_emplace(*task.sample, peak);
+    if (!fresh) at->second = larger_of(at->second, peak);
+  }
+  std::vector<SummaryRow> rows;
+  for (const auto& [sample, row] : samples) {
+    rows.push_back(spanned(row));
+    rows.back().name = sample;
+    set_peak(rows.back(), peaks[sample]);
   }
   sort_by_start(rows);
   return rows;

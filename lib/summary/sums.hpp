@@ -28,16 +28,21 @@ class Sums {
   /// What these hold; `in_snapshot` gets all that must hear of the snapshot's end.
   void holds(const ProcessSample& sample, std::vector<GroupMemory*>& in_snapshot);
   void hold(const ToolSample& sample, std::vector<GroupMemory*>& in_snapshot);
+  /// What the session's own process did.
+  void worked(const OwnWork& work);
   void request(const std::shared_ptr<const Context>& task, const Requested& requested);
 
   std::vector<SummaryRow> by_tool(bool whole) const;
   std::vector<SummaryRow> by_step(bool whole) const;
   std::vector<SummaryRow> by_task(bool whole) const;
+  std::vector<SummaryRow> by_sample(bool whole) const;
   std::vector<SummaryNode> tree(bool whole) const { return tree_.nodes(whole); }
   std::vector<SummaryRow> largest_processes() const;
   SummaryRow total(bool whole) const;
 
  private:
+  template <class Visit>
+  const Context& for_each_whole(const std::shared_ptr<const Context>& context, Visit visit);
   template <class Visit>
   void for_each_row(const std::shared_ptr<const Context>& context, const ProgramAccount& program, Visit visit);
   template <class Sample>

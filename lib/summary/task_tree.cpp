@@ -13,7 +13,7 @@
 namespace tracer::internal {
 namespace {
 
-constexpr std::size_t kMostKnown = 4096;
+constexpr std::size_t kMostPaths = 4096;
 
 std::string run_name(const Context& context) {
   std::string name = context.pipeline.value_or("");
@@ -60,6 +60,11 @@ std::string counted_as(const Context& context, const ProgramAccount& program) {
   return "(" + context.engine.value_or("engine") + " itself)";
 }
 
+std::string counted_as(const OwnWork& work) {
+  const Program& program = *work.process->program;
+  return program.tool.value_or(program.comm.value_or(kNoTool)) + " (this process)";
+}
+
 TaskTree::Node& TaskTree::below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                                 const std::string& name) {
   Node& node = nodes[node_key(level, key)];
@@ -72,7 +77,7 @@ const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
                                                       const std::shared_ptr<const Context>& shared) {
   const auto known = known_.find(shared.get());
   if (known != known_.end()) return known->second.path;
-  if (known_.size() >= kMostKnown) known_.clear();
+  if (known_.size() >= kMostPaths) known_.clear();
   std::vector<Node*> path;
   const auto descend = [&](SummaryLevel level, const std::string& key, const std::string& name) {
     auto& nodes = path.empty() ? runs_ : path.back()->below;
@@ -81,6 +86,7 @@ const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
   if (is_run(identity)) {
     descend(SummaryLevel::kRun, run_key(identity), run_name(identity));
     path.back()->identity = run_of(identity);
+    path.back()->of_command = !identity.pipeline && shared->provenance.run == Provenance::kInferred;
   }
   if (identity.step) descend(SummaryLevel::kStep, *identity.step, *identity.step);
   if (is_in_task(identity)) {
@@ -97,10 +103,7 @@ const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
   return known_.emplace(shared.get(), Known{shared, std::move(path)}).first->second.path;
 }
 
-TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, const Context& context,
-                                  const ProgramAccount& program) {
-  std::string name = counted_as(context, program);
-  const SummaryLevel level = program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool;
+TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, SummaryLevel level, std::string name) {
   auto& nodes = path.back()->below;
   if (!nodes.contains(node_key(level, name))) {
     if (nodes.size() >= Summary::kMostTools || tool_rows_ >= Summary::kMostToolRows) {
@@ -112,12 +115,24 @@ TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, const Context&
   return below(nodes, level, name, name);
 }
 
+TaskTree::Node& TaskTree::tool_of(const std::vector<Node*>& path, const Context& context,
+                                  const ProgramAccount& program) {
+  return tool_of(path, program.engine_own ? SummaryLevel::kEngine : SummaryLevel::kTool, counted_as(context, program));
+}
+
 void TaskTree::visit(const Context& identity, const std::shared_ptr<const Context>& context,
                      const ProgramAccount& program, const Visit& visit) {
   const auto& path = path_of(identity, context);
   if (path.empty()) return;
   for (Node* node : path) visit(node->sums, false);
   visit(tool_of(path, *context, program).sums, true);
+}
+
+void TaskTree::visit(const Context& identity, const OwnWork& work, const Visit& visit) {
+  const auto& path = path_of(identity, work.process->context);
+  if (path.empty()) return;
+  for (Node* node : path) visit(node->sums, false);
+  visit(tool_of(path, SummaryLevel::kTool, counted_as(work)).sums, true);
 }
 
 void TaskTree::visit_memory(const Context& identity, const std::shared_ptr<const Context>& context,
@@ -136,6 +151,11 @@ void TaskTree::request(const Context& identity, const std::shared_ptr<const Cont
   if (!path.empty() && path.back()->level == SummaryLevel::kTask) path.back()->requested = requested;
 }
 
+bool TaskTree::has_tasks(const Node& run) {
+  return std::any_of(run.below.begin(), run.below.end(),
+                     [](const auto& each) { return each.second.level < SummaryLevel::kTool; });
+}
+
 SummaryNode TaskTree::shown_node(const Node& node, bool whole) {
   SummaryNode made;
   made.level = node.level;
@@ -151,7 +171,9 @@ SummaryNode TaskTree::shown_node(const Node& node, bool whole) {
 
 std::vector<SummaryNode> TaskTree::nodes(bool whole) const {
   std::vector<SummaryNode> all;
-  for (const auto& [key, each] : runs_) all.push_back(shown_node(each, whole));
+  // A run that only follows from the command, and in which there are no tasks, says no more than its tools.
+  for (const auto& [key, each] : runs_)
+    if (!each.of_command || has_tasks(each)) all.push_back(shown_node(each, whole));
   std::stable_sort(all.begin(), all.end(), comes_before);
   return all;
 }

@@ -25,6 +25,8 @@ class TaskTree {
   using Visit = std::function<void(RowSums& sums, bool is_tool)>;
   void visit(const Context& identity, const std::shared_ptr<const Context>& context, const ProgramAccount& program,
              const Visit& visit);
+  /// Likewise of what the session's own process did.
+  void visit(const Context& identity, const OwnWork& work, const Visit& visit);
   /// Likewise, with the memory of each whose processes hold it together: not of steps, but of what is in no task.
   using VisitMemory = std::function<void(GroupMemory& memory)>;
   void visit_memory(const Context& identity, const std::shared_ptr<const Context>& context,
@@ -40,6 +42,7 @@ class TaskTree {
     Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task.
     RowSums sums = {};
     Requested requested = {};
+    bool of_command = false;                 ///< A run whose only name is that of the command that the session follows.
     std::map<std::string, Node> below = {};  ///< By what makes them different.
   };
   /// The nodes that a context belongs to, the outermost first.
@@ -51,7 +54,9 @@ class TaskTree {
   const std::vector<Node*>& path_of(const Context& identity, const std::shared_ptr<const Context>& context);
   static Node& below(std::map<std::string, Node>& nodes, SummaryLevel level, const std::string& key,
                      const std::string& name);
+  Node& tool_of(const std::vector<Node*>& path, SummaryLevel level, std::string name);
   Node& tool_of(const std::vector<Node*>& path, const Context& context, const ProgramAccount& program);
+  static bool has_tasks(const Node& run);
   static SummaryNode shown_node(const Node& node, bool whole);
 
   std::size_t tool_rows_ = 0;  ///< In all nodes.
@@ -59,6 +64,8 @@ class TaskTree {
   std::unordered_map<const Context*, Known> known_;
 };
 
+/// What a session's own process is counted as: "train.py (this process)".
+std::string counted_as(const OwnWork& work);
 /// What a program is counted as: its tool, or the engine whose own work it did.
 std::string counted_as(const Context& context, const ProgramAccount& program);
 

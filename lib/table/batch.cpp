@@ -55,7 +55,7 @@ Batch::Batch(const TableLayout& layout, std::size_t most_rows)
     if (is_list(layout.columns[i])) {
       lists_[i] = std::make_unique<ListColumn>(layout.columns[i]);
     } else {
-      flats_[i] = make_flat_column(layout.columns[i].type);
+      flats_[i] = make_flat_column(layout.columns[i]);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 
 namespace tracer::internal {
@@ -51,11 +52,11 @@ class BoolColumn final : public FlatColumn {
 
 class DictionaryColumn final : public FlatColumn {
  public:
-  explicit DictionaryColumn(Type type) : type_(type) {}
+  explicit DictionaryColumn(TextOf text_of) : text_of_(std::move(text_of)) {}
 
   void open_frame(std::span<const std::string_view> texts) override {
     texts_ = texts;
-    if (type_ == Type::kText && !index_of_.empty()) index_of_.clear();
+    if (text_of_.type() == Type::kText) index_of_.clear();
   }
   std::size_t text_bytes() const noexcept override { return dictionary_.bytes(); }
 
@@ -73,6 +74,7 @@ class DictionaryColumn final : public FlatColumn {
     if (dictionary_.rows() == 0) dictionary_.append("");
     known_.clear();
     index_of_.clear();
+    index_of_key_.clear();
     return dictionary_.take();
   }
 
@@ -80,11 +82,16 @@ class DictionaryColumn final : public FlatColumn {
   static constexpr std::int32_t kUnknown = -1;
 
   std::int32_t index(std::uint64_t number) {
+    if (text_of_.type() == Type::kKey) {
+      const auto [at, fresh] = index_of_key_.try_emplace(number, 0);
+      if (fresh) at->second = find(text_of_(number, texts_));
+      return at->second;
+    }
     if (number == kEmptyText) return find("");
     const auto at = static_cast<std::size_t>(number);
     if (at >= index_of_.size()) index_of_.resize(std::max(at + 1, texts_.size()), kUnknown);
     std::int32_t& known = index_of_[at];
-    if (known == kUnknown) known = find(text_of(type_, number, texts_));
+    if (known == kUnknown) known = find(text_of_(number, texts_));
     return known;
   }
   std::int32_t find(std::string_view text) {
@@ -94,10 +101,11 @@ class DictionaryColumn final : public FlatColumn {
     return static_cast<std::int32_t>(found.number);
   }
 
-  Type type_;
+  TextOf text_of_;
   Buffer<std::int32_t> data_;
   std::span<const std::string_view> texts_;
-  std::vector<std::int32_t> index_of_;  ///< By the number of a text in this frame, or of a kind or provenance.
+  std::vector<std::int32_t> index_of_;  ///< By the number of a text in this frame, or of an enumeration's value.
+  std::unordered_map<std::uint64_t, std::int32_t> index_of_key_;
   HashIndex known_;
   TextColumn dictionary_;
 };
@@ -202,23 +210,24 @@ OwnedArray TextColumn::take() {
   return array;
 }
 
-std::string_view text_of(Type type, std::uint64_t number, std::span<const std::string_view> texts) noexcept {
-  if (type == Type::kKind) return to_string(static_cast<EventKind>(number));
-  if (type == Type::kProvenance) return to_string(static_cast<Provenance>(number));
+std::string_view TextOf::operator()(std::uint64_t number, std::span<const std::string_view> texts) {
+  if (type_ == Type::kEnum) return names_(number);
+  if (type_ == Type::kKey) return digits_ = to_string(Key{number});
   return number == kEmptyText ? std::string_view("") : texts[static_cast<std::size_t>(number)];
 }
 
 bool is_list(const TableColumn& column) noexcept { return !column.fields.empty() || column.type == Type::kTexts; }
 
-bool is_text(Type type) noexcept { return type == Type::kText || type == Type::kKind || type == Type::kProvenance; }
+bool is_text(Type type) noexcept { return type == Type::kText || type == Type::kEnum || type == Type::kKey; }
 
-std::unique_ptr<FlatColumn> make_flat_column(Type type) {
-  switch (type) {
+std::unique_ptr<FlatColumn> make_flat_column(const TableColumn& column) {
+  switch (column.type) {
     case Type::kBool: return std::make_unique<BoolColumn>();
     case Type::kI32: return std::make_unique<NumberColumn<std::int32_t>>();
+    case Type::kI64: return std::make_unique<NumberColumn<std::int64_t>>();
     case Type::kU32: return std::make_unique<NumberColumn<std::uint32_t>>();
     case Type::kU64: return std::make_unique<NumberColumn<std::uint64_t>>();
-    default: return std::make_unique<DictionaryColumn>(type);
+    default: return std::make_unique<DictionaryColumn>(TextOf(column.type, column.names));
   }
 }
 

@@ -93,8 +93,20 @@ class TextColumn {
   Buffer<char> bytes_;
 };
 
-/// The text of a number that stands for a text, a kind or a provenance.
-std::string_view text_of(Type type, std::uint64_t number, std::span<const std::string_view> texts) noexcept;
+/// How the numbers of a column that is shown as text become texts.
+class TextOf {
+ public:
+  TextOf(Type type, NameOf names) noexcept : type_(type), names_(names) {}
+
+  Type type() const noexcept { return type_; }
+  /// Valid until the next call.
+  std::string_view operator()(std::uint64_t number, std::span<const std::string_view> texts);
+
+ private:
+  Type type_;
+  NameOf names_;
+  std::string digits_;
+};
 
 /// Lists of texts or of structs.
 class ListColumn {
@@ -126,8 +138,8 @@ class ListColumn {
 };
 
 bool is_list(const TableColumn& column) noexcept;
-bool is_text(Type type) noexcept;  ///< Shown as text: kKind and kProvenance are, too.
-std::unique_ptr<FlatColumn> make_flat_column(Type type);
+bool is_text(Type type) noexcept;  ///< Shown as text: enumerations and keys are, too.
+std::unique_ptr<FlatColumn> make_flat_column(const TableColumn& column);
 /// Of the struct that a batch is.
 OwnedSchema schema_of(const TableLayout& layout);
 

@@ -9,7 +9,7 @@ namespace tracer::internal {
 ListColumn::ListColumn(const TableColumn& column) : column_(column), fields_(column.fields.size()) {
   ends_.push_back(0);
   for (std::size_t i = 0; i < fields_.size(); ++i)
-    if (!is_text(column.fields[i].type)) fields_[i].numbers = make_flat_column(column.fields[i].type);
+    if (!is_text(column.fields[i].type)) fields_[i].numbers = make_flat_column(column.fields[i]);
 }
 
 void ListColumn::append_null(std::size_t count) {
@@ -43,11 +43,12 @@ void ListColumn::append_items(FrameValues& frame, const Section& section, const 
       fields_[at].numbers->append(values, end - begin);
       continue;
     }
+    TextOf text_of(type, column_.fields[at].names);
     for (std::size_t i = 0; i < end - begin; ++i) {
       if (values.none || !values.present(i)) {
         fields_[at].texts.append_null();
       } else {
-        fields_[at].texts.append(text_of(type, values.numbers[i], frame.texts()));
+        fields_[at].texts.append(text_of(values.numbers[i], frame.texts()));
       }
     }
   }
@@ -92,6 +93,7 @@ OwnedSchema make_column_schema(const TableColumn& column) {
   switch (column.type) {
     case Type::kBool: return make_schema("b", column.name, column.nullable);
     case Type::kI32: return make_schema("i", column.name, column.nullable);
+    case Type::kI64: return make_schema("l", column.name, column.nullable);
     case Type::kU32: return make_schema("I", column.name, column.nullable);
     case Type::kU64: return make_schema("L", column.name, column.nullable);
     case Type::kTexts:

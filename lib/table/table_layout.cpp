@@ -141,11 +141,11 @@ class LayoutMaker {
     layout_.table = rule.table;
     if (rule.has_kind) {
       layout_.kind_column = layout_.columns.size();
-      layout_.columns.push_back({.name = "kind", .type = Type::kKind});
+      layout_.columns.push_back({.name = "kind", .type = Type::kEnum, .names = &name_of<EventKind>});
     }
     for (const SourceRule& source : rule.sources) add_source(source);
     if (rule.sources.empty())
-      for (const Leaf& leaf : host_leaves()) layout_.columns.push_back({leaf.name, leaf.type, leaf.unit});
+      for (const Leaf& leaf : host_leaves()) layout_.columns.push_back({leaf.name, leaf.type, leaf.names, leaf.unit});
     if (!rule.wall_end.empty()) add_wall(rule);
     finish();
   }
@@ -173,7 +173,7 @@ class LayoutMaker {
       } else if (!left_out && !hidden) {
         Origin origin = origin_of(layout_.sources.back().place, leaf);
         const bool nullable = leaf.nullable || origin.in_context();
-        put({.name = name, .type = leaf.type, .unit = leaf.unit, .nullable = nullable}, std::move(origin), rule.adds);
+        put({.name = name, .type = leaf.type, .names = leaf.names, .unit = leaf.unit, .nullable = nullable}, std::move(origin), rule.adds);
       }
     }
   }
@@ -189,6 +189,7 @@ class LayoutMaker {
     for (std::size_t i = first; i < all.size() && all[i].name.starts_with(path); last = i++) {
       column.fields.push_back({.name = all[i].name.substr(path.size()),
                                .type = all[i].type,
+                               .names = all[i].names,
                                .unit = all[i].unit,
                                .nullable = all[i].nullable});
       list.fields.push_back(origin_of(place, all[i]));
@@ -224,6 +225,7 @@ class LayoutMaker {
     layout_.columns.insert(layout_.columns.begin() + at,
                            {.name = "wall_ns", .type = Type::kU64, .unit = Unit::kNs, .nullable = true});
     for (TableSource& source : layout_.sources) source.origins.insert(source.origins.begin() + at, Origin());
+    if (layout_.wall_begin >= layout_.wall_column) ++layout_.wall_begin;
   }
 
   /// What some kind does not have is null there.

@@ -17,6 +17,7 @@ namespace tracer::internal {
 struct TableColumn {
   std::string name;
   Type type = Type::kU64;
+  NameOf names = nullptr;  ///< Of an enumeration.
   Unit unit = Unit::kNone;
   bool nullable = false;
   std::vector<TableColumn> fields = {};  ///< Of a list of structs; `type` means nothing then.

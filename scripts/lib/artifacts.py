@@ -3,6 +3,7 @@
 import functools
 import json
 import pathlib
+import platform
 import re
 import subprocess
 
@@ -19,14 +20,26 @@ def digests(root, paths):
 
 
 def compilations(build):
-    """All that this build compiles: source, object, command."""
+    """All that this build compiles: source, object, command. Of sources that are compiled together each has the command that
+    would compile it alone."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        yield entry["file"], re.search(r" -o (\S+)", entry["command"]).group(1), entry["command"]
+        source, command = entry["file"], entry["command"]
+        output = re.search(r" -o (\S+)", command).group(1)
+        together = re.findall(r'^#include "(.*)"', pathlib.Path(source).read_text(), re.M) if "/Unity/" in source else [source]
+        for each in together:
+            yield each, output, command.replace(source, each)
 
 
 def objects_of(build, *prefixes):
     """Not what lies in the folder: that may be of sources that are gone."""
-    return [build / output for _, output, _ in compilations(build) if output.startswith(prefixes)]
+    return [build / output for output in sorted({output for _, output, _ in compilations(build)}) if output.startswith(prefixes)]
+
+
+def library_objects(build, *folders):
+    """Those in which something of these folders of lib/ is."""
+    return [build / output for output in sorted({output for source, output, _ in compilations(build)
+                                                 if output.startswith("lib/CMakeFiles/tracer_objects.dir/")
+                                                 and any(f"/lib/{folder}/" in source for folder in folders)})]
 
 
 def cached_path(build, variable):
@@ -42,7 +55,7 @@ def of_any_kernel(root):
     """What a kernel's tests depend on, whichever kernel."""
     build = root / "build/dev"
     parts = digests(build, (build / "bpf").glob("*.bpf.o"))
-    parts |= digests(build, objects_of(build, "lib/CMakeFiles/tracer_objects.dir/source/", "tests/kernel/"))
+    parts |= digests(build, [*library_objects(build, "source"), *objects_of(build, "tests/kernel/")])
     parts |= digests(root, sources(root, "tests/kernel/emulate", "tests/kernel/vmtest.sh"))
     parts |= {name: digest(cached_path(build, name)) for name in ("LIBBPF_STATIC", "LIBELF_STATIC")}
     return parts | {"qemu": first_line_of("qemu-system-x86_64", "--version")}
@@ -58,25 +71,36 @@ def of_whole_kernel_tests(root):
     return digests(root, [root / "build/dev/tests/kernel/kernel_tests"])
 
 
+def of_this_kernel(root):
+    """The ground truth on the kernel that runs here."""
+    return of_whole_kernel_tests(root) | {"kernel": platform.release()}
+
+
+def of_command_line(root):
+    return digests(root, sources(root, "build/dev/tracerd", "tests/cli/*.py", "rules/*")) | {"kernel": platform.release()}
+
+
+@functools.cache
+def of_other_builds(root):
+    """Sources: what is built for its test only is not built to find that it has passed."""
+    inputs = sources(root, "lib/**/*", "include/tracer/*", "bpf/*", "bindings/c/**/*", "rules/*", "cmake/*", "CMake*",
+                     "tests/CMakeLists.txt", "tests/support/*")
+    return digests(root, inputs) | {"compiler": first_line_of("c++", "--version"), "clang": first_line_of("clang", "--version")}
+
+
 def of_sanitizer(root, preset):
-    build = root / "build" / preset
-    tests = [build / f"tests/{name}/{name}_tests" for name in ("unit", "fault", "kernel")]
-    tests += [build / "tests/c/c_walk", *build.glob("bindings/c/libtracer-c.so.*.*.*")]
-    return digests(build, [*tests, *build.glob("lib/libtracer.so.*.*.*")]) | {"compiler": first_line_of("c++", "--version")}
+    return of_other_builds(root) | {"preset": preset} | digests(
+        root, sources(root, *(f"tests/{name}/*" for name in ("unit", "fault", "kernel", "c")), "tests/data/**/*"))
 
 
 def of_fuzzing(root, seconds):
-    build = root / "build/fuzz"
-    names = ("fuzz_recording", "fuzz_columns", "fuzz_rules", "fuzz_secrets", "fuzz_wire", "fuzz_seeds")
-    programs = [build / "tests/fuzz" / name for name in names]
-    return digests(build, programs) | digests(root, [root / "tests/fuzz/run.sh"]) | {"seconds": str(seconds)}
+    return of_other_builds(root) | digests(root, sources(root, "tests/fuzz/*", "tests/data/**/*")) | {"seconds": str(seconds)}
 
 
 def of_engines(root):
     build = root / "build/dev"
     parts = digests(build, (build / "bpf").glob("*.bpf.o"))
-    parts |= digests(build, objects_of(build, *(f"lib/CMakeFiles/tracer_objects.dir/{folder}/"
-                                                for folder in ("context", "correlate", "rules", "source", "summary"))))
+    parts |= digests(build, library_objects(build, "context", "correlate", "rules", "source", "summary"))
     return parts | digests(root, sources(root, "rules/*.toml", "tests/engines/**/*"))
 
 

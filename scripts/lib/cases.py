@@ -17,8 +17,7 @@ from stamps import file_name
 BESIDE = 2 * (os.cpu_count() or 1)
 LIMIT_SECONDS = 600
 STOLEN_MS = 20  # Taken by the host from this machine: a measurement that failed meanwhile says nothing.
-MOST_TRIES = 6
-QUIET_SECONDS = 10  # So long is waited at most for the host to leave the CPUs alone, before a further try.
+QUIET_SECONDS = 60  # At most; so long the second try waits for the host to leave the CPUs alone.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +98,7 @@ def longest_first(cases, durations):
 
 
 def run_cases(report, name, cases, before_alone, after, at_once=BESIDE, **options):
-    """What fails is run once more, alone; and up to MOST_TRIES times while the host takes CPU time from this machine."""
+    """What fails is run once more, alone."""
     begin = time.monotonic()
     durations = report.flakes.path.parent / f"durations-{file_name(name)}.json"
     cases, known = longest_first(cases, durations)
@@ -114,21 +113,16 @@ def run_cases(report, name, cases, before_alone, after, at_once=BESIDE, **option
             return tried
 
         def run_again(case, tried):
-            """After a failed try."""
-            disturbed = True
-            tries = 1
-            while tried.status != 0 and tries < MOST_TRIES and (tries == 1 or disturbed):
-                disturbed &= tried.stolen_ms >= STOLEN_MS
-                if disturbed:
-                    wait_for_quiet()
-                tried = run(case, f"try {tries + 1}: ")
-                tries += 1
+            # There is no third try: while the host takes CPU time, the second one would be wasted.
+            if tried.stolen_ms >= STOLEN_MS:
+                wait_for_quiet()
+            tried = run(case, "second try: ")
             if tried.status != 0:
                 outcome.failed += 1
                 outcome.failures[case.name] = tried.text
                 return
             outcome.passed += 1
-            (outcome.disturbed if disturbed else outcome.again).append(case.name)
+            outcome.again.append(case.name)
 
         def first_tries():
             beside = [case for case in cases if case.beside]

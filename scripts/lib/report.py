@@ -18,7 +18,6 @@ class Outcome:
     failed: int = 0
     skips: list = dataclasses.field(default_factory=list)  # What was skipped, and why.
     again: list = dataclasses.field(default_factory=list)  # What passed at the second try only.
-    disturbed: list = dataclasses.field(default_factory=list)  # Likewise, but each time the host had taken CPU time away.
     failures: dict = dataclasses.field(default_factory=dict)  # What was printed, by the names of failed cases.
 
     @property
@@ -71,6 +70,7 @@ class Report:
         self.flakes = flakes
         self.passed = self.failed = self.skipped = 0
         self.notes = []
+        self.left_out = []
         self.began = time.monotonic()
         self.lock = threading.Lock()
 
@@ -85,8 +85,6 @@ class Report:
             print(f"{name:<34} {outcome.passed:4d} passed {outcome.failed:3d} failed {seconds:6.0f} s", flush=True)
             self.notes += [f"skipped in {name}: {skip}" for skip in outcome.skips]
             self.notes += [f"failed once, then passed, in {name}: {again}" for again in outcome.again]
-            self.notes += [f"failed while the host took CPU time away, then passed, in {name}: {case}"
-                           for case in outcome.disturbed]
             if outcome.failed:
                 log = self.log_of(name)
                 self.notes.append(f"FAILED: {name}, see {log}")
@@ -107,7 +105,10 @@ class Report:
 
     def finish(self, name, status, seconds):
         """Adds what a step's log says."""
-        outcome = outcome_of(status, self.log_of(name).read_text(errors="replace"))
+        text = self.log_of(name).read_text(errors="replace")
+        outcome = outcome_of(status, text)
+        for what in re.findall(r"^LEFT OUT: (.*)", text, re.M):
+            self.leave_out(name, what)
         self.add(name, outcome, seconds)
         return outcome
 
@@ -118,11 +119,16 @@ class Report:
         self.skipped += 1
         self.notes.append(f"skipped: {name}: {why}")
 
+    def leave_out(self, name, why):
+        """It has its turn in a later run."""
+        with self.lock:
+            self.left_out.append(f"left out this time: {name}: {why}")
+
     def minutes(self):
         return (time.monotonic() - self.began) / 60
 
     def end(self):
         """Prints the summary and ends the program."""
-        print("\n" + "".join(f"{note}\n" for note in self.notes), end="")
+        print("\n" + "".join(f"{note}\n" for note in self.notes + self.left_out), end="")
         print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
         sys.exit(self.failed != 0)

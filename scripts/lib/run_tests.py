@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of scripts/test, in their order. What passed on this machine with the same artifacts is not run again."""
+"""The steps of scripts/test, in their order. What passed on this machine with the same artifacts is not run again, but for the
+essential cases. The slow steps take turns where TRACER_TEST_MINUTES limits the time."""
 import argparse
 import os
 import pathlib
@@ -19,7 +20,11 @@ from stamps import Stamps, cache_folder
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FUZZ_SECONDS = int(os.environ.get("TRACER_FUZZ_SECONDS", 20))
 KERNELS = os.environ.get("TRACER_KERNELS", "5.10 sid 6.1 6.12").split()
-MINUTES = int(os.environ.get("TRACER_TEST_MINUTES", 600))  # After which no further slow step is begun.
+MINUTES = float(os.environ.get("TRACER_TEST_MINUTES", 600))  # What would take longer waits for its turn in a later run.
+# On two CPUs, with their builds: how long steps take that never ran here.
+TYPICAL_MINUTES = {"package": 3, "asan": 10, "tsan": 12, "fuzz": 8, "engines": 8, "wheel": 5, "other Pythons": 8,
+                   "documents": 4, "kernel, ground truth": 4, "command line": 3, "python package": 4}
+EMULATED_MINUTES = 8
 
 MACHINE_DIED = "the emulated machine died"  # As tests/kernel/emulate says it.
 
@@ -29,6 +34,13 @@ SANITIZED = "-ts=*sanitized*"
 NOT_NATIVE = "-tse=*native*"  # All but those in which one kernel is as good as another.
 # Those of tests/unit that take long and have no second thread say nothing to the thread sanitizer.
 WITH_THREADS = "-tse=*one_thread*"
+
+
+def commits():
+    """Of this branch: where no stamps say whose turn it is, each commit moves on to the next."""
+    counted = subprocess.run(["git", "-C", str(ROOT), "rev-list", "--count", "HEAD"], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
+    return int(counted or 0)
 
 
 def c_tests(preset):
@@ -62,9 +74,7 @@ class TestRun:
                 # An emulated machine keeps less than one CPU busy: what needs no quiet is built and run beside it.
                 with ThreadPoolExecutor(1) as beside:
                     kernels = beside.submit(self.emulated_kernels)
-                    self.sanitizers()
-                    self.fuzzing()
-                    self.engines()
+                    self.slow_steps()
                     kernels.result()
             self.background.collect()
         finally:
@@ -92,88 +102,107 @@ class TestRun:
     def steps_that_need_no_quiet(self):
         steps = [("readme", [ROOT / "scripts/check_readme"], None), ("format", [ROOT / "scripts/check_format"], None)]
         steps.append(("scripts", [sys.executable, "-m", "unittest", "discover", "-s", ROOT / "tests/scripts"], None))
-        parts = artifacts.of_package(ROOT)
-        if not self.as_passed("package", parts):
-            steps.append(("package", ["ctest", "--test-dir", ROOT / "build/dev", "-L", "package", "--output-on-failure"],
-                          lambda: self.stamps.record("package", parts)))
-        if self.python and not self.quick:
-            steps += self.steps_of_python()
         if tidy.changed_sources(ROOT, self.stamps):
-            steps.append(("clang-tidy", [ROOT / "scripts/check_tidy", *(["--all"] if self.stamps.ignore else [])], None))
+            seconds = (MINUTES - self.report.minutes()) * 60
+            steps.append(("clang-tidy", [ROOT / "scripts/check_tidy", f"--seconds={seconds:.0f}", f"--turn={commits()}",
+                                         *(["--all"] if self.stamps.ignore else [])], None))
         else:
             self.report.as_passed("clang-tidy", "an earlier run")
         return steps
-
-    def steps_of_python(self):
-        """What takes minutes where it has not passed: the wheel, other Pythons, the documentation."""
-        folder = ROOT / "tests/python"
-        pythons = [sys.executable, folder / "test_pythons.py"]
-        for name, parts, command in (
-                ("wheel", artifacts.of_wheel(ROOT), [self.python, folder / "test_wheel.py"]),
-                ("other Pythons", artifacts.of_other_pythons(ROOT), pythons),
-                ("documents", artifacts.of_documents(ROOT), [self.python, ROOT / "tests/docs/run.py"])):
-            if not self.as_passed(name, parts):
-                variables = [f"{key}={value}" for key, value in python_package.test_variables(ROOT / "build/dev").items()]
-                yield (name, ["env", *variables, *command],
-                       lambda name=name, parts=parts: self.stamps.record(name, parts))
 
     def on_this_machine(self):
         dev = ROOT / "build/dev"
         self.report.step("unit", [dev / "tests/unit/unit_tests"])
         self.report.step("fault", [dev / "tests/fault/fault_tests"])
-        kernel = list(doctest_cases(dev / "tests/kernel/kernel_tests"))
-        line = unittest_cases(ROOT / "tests/cli")
-        if self.quick:
-            kernel = [case for case in kernel if "essential" in case.words]
-            line = [case for case in line if case.name.startswith("test_run.") and case.beside]
-        quiet = {"before_alone": self.background.pause, "after": self.background.resume}
-        run_cases(self.report, "kernel, ground truth", kernel, **quiet)
-        run_cases(self.report, "command line", line, **quiet, cwd=ROOT / "tests/cli",
-                  env=os.environ | {"TRACERD": str(dev / "tracerd"), "TRACERD_STATIC": "1", "PYTHONDONTWRITEBYTECODE": "1"})
+        self.cases("kernel, ground truth", doctest_cases(dev / "tests/kernel/kernel_tests"),
+                   lambda case: "essential" in case.words, artifacts.of_this_kernel(ROOT))
+        self.cases("command line", unittest_cases(ROOT / "tests/cli"),
+                   lambda case: case.name.startswith("test_run.") and case.beside, artifacts.of_command_line(ROOT),
+                   cwd=ROOT / "tests/cli",
+                   env=os.environ | {"TRACERD": str(dev / "tracerd"), "TRACERD_STATIC": "1", "PYTHONDONTWRITEBYTECODE": "1"})
         self.c_interface()
         if self.python:
-            self.python_modules(quiet)
+            self.python_modules()
+
+    def cases(self, name, cases, is_essential, parts, **options):
+        """The essential ones in each run; the others where they have not passed and the time suffices."""
+        cases = list(cases)
+        whole = not self.quick and not self.as_passed(name, parts) and self.in_time(name)
+        chosen = cases if whole else [case for case in cases if is_essential(case)]
+        outcome = self.timed(name if whole else f"{name}, essential", lambda named: run_cases(
+            self.report, named, chosen, self.background.pause, self.background.resume, **options))
+        if whole and outcome.clean:
+            self.stamps.record(name, parts)
+
+    def timed(self, name, run):
+        begin = self.report.minutes()
+        self.stamps.note_run(name)
+        result = run(name)
+        self.stamps.note_run(name, self.report.minutes() - begin)
+        return result
 
     def c_interface(self):
         parts = artifacts.of_c_interface(ROOT)
         if not self.as_passed("c interface", parts) and self.report.step("c interface", c_tests("dev")).clean:
             self.stamps.record("c interface", parts)
 
-    def python_modules(self, quiet):
-        """Two modules at a time; one that has passed with the same package, helpers and tests is not run again."""
+    def python_modules(self):
+        """Two modules at a time; one that has passed with the same package, helpers and tests is not run again, but for those of
+        the quick loop."""
         variables = os.environ | python_package.test_variables(ROOT / "build/dev")
         chosen = {}
         for module, classes in python_package.modules(self.python, variables).items():
             if module in python_package.SLOW or self.quick and module not in python_package.QUICK:
                 continue
             parts = artifacts.of_python_module(ROOT, module)
-            if not self.stamps.passed_on(f"python {module}", parts):
+            if module in python_package.QUICK or not self.stamps.passed_on(f"python {module}", parts):
                 chosen[module] = (parts, list(python_package.cases_of(self.python, module, classes)))
-        if not chosen:
-            self.report.as_passed("python package", "earlier runs")
-            return
+        whole = bool(chosen.keys() - set(python_package.QUICK))
+        if whole and not self.in_time("python package"):
+            whole = False
+            chosen = {module: of_module for module, of_module in chosen.items() if module in python_package.QUICK}
         cases = [case for _, of_module in chosen.values() for case in of_module]
-        outcome = run_cases(self.report, "python package", cases, **quiet, at_once=python_package.BESIDE,
-                            cwd=python_package.TESTS, env=variables)
-        unclean = {*outcome.failures, *outcome.again, *outcome.disturbed}
+        outcome = self.timed("python package" if whole else "python package, essential", lambda named: run_cases(
+            self.report, named, cases, self.background.pause, self.background.resume, at_once=python_package.BESIDE,
+            cwd=python_package.TESTS, env=variables))
+        unclean = {*outcome.failures, *outcome.again}
         for module, (parts, of_module) in chosen.items():
             if not unclean & {case.name for case in of_module}:
                 self.stamps.record(f"python {module}", parts)
 
-    def sanitizers(self):
-        """The second is built while the first is tested."""
-        presets = [preset for preset in ("asan", "tsan") if self.in_time(preset)]
-        with ThreadPoolExecutor(1) as beside:
-            targets = ("unit_tests", "fault_tests", "kernel_tests", "tests/c/all")
-            builds = [beside.submit(self.build, preset, *targets) for preset in presets]
-            for preset, build in zip(presets, builds):
-                build.result()
-                self.sanitized(preset)
+    def slow_steps(self):
+        """Those that need no quiet machine, one after the other."""
+        package = ["ctest", "--test-dir", ROOT / "build/dev", "-L", "package", "--output-on-failure"]
+        steps = {"package": lambda parts: self.stamped("package", parts, [self.report.step("package", package)]),
+                 "asan": lambda parts: self.sanitized("asan", parts),
+                 "tsan": lambda parts: self.sanitized("tsan", parts), "fuzz": self.fuzzing, "engines": self.engines}
+        parts = {"package": artifacts.of_package(ROOT), "asan": artifacts.of_sanitizer(ROOT, "asan"),
+                 "tsan": artifacts.of_sanitizer(ROOT, "tsan"),
+                 "fuzz": artifacts.of_fuzzing(ROOT, FUZZ_SECONDS), "engines": artifacts.of_engines(ROOT)}
+        if self.python:
+            tests = ROOT / "tests"
+            environment = os.environ | python_package.test_variables(ROOT / "build/dev")
+            for name, of_step, command in (
+                    ("wheel", artifacts.of_wheel(ROOT), [self.python, tests / "python/test_wheel.py"]),
+                    ("other Pythons", artifacts.of_other_pythons(ROOT), [sys.executable, tests / "python/test_pythons.py"]),
+                    ("documents", artifacts.of_documents(ROOT), [self.python, tests / "docs/run.py"])):
+                steps[name] = lambda parts, name=name, command=command: self.stamped(
+                    name, parts, [self.report.step(name, command, env=environment)])
+                parts[name] = of_step
+        self.take_turns(steps, parts)
 
-    def sanitized(self, preset):
-        parts = artifacts.of_sanitizer(ROOT, preset)
-        if self.as_passed(preset, parts):
-            return
+    def take_turns(self, steps, parts):
+        """Runs what has not passed with these parts, as much of it as the time allows; all has its turn."""
+        for name in self.stamps.by_turn(list(steps), commits()):
+            if not self.as_passed(name, parts[name]) and self.in_time(name):
+                self.timed(name, lambda named: steps[named](parts[named]))
+
+    def stamped(self, name, parts, outcomes):
+        if all(outcome.clean for outcome in outcomes):
+            self.stamps.record(name, parts)
+
+    def sanitized(self, preset, parts):
+        self.build(preset, "unit_tests", "fault_tests", "kernel_tests", "tests/c/all")
         tests = ROOT / "build" / preset / "tests"
         chosen = {"unit": [WITH_THREADS] if preset == "tsan" else []}
         outcomes = [self.report.step(f"{preset}: {name}", [tests / f"{name}/{name}_tests", *chosen.get(name, [])])
@@ -182,43 +211,34 @@ class TestRun:
         outcomes.append(run_twice(self.report, f"{preset}: kernel", [tests / "kernel/kernel_tests", SANITIZED],
                                   env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}))
         outcomes.append(self.report.step(f"{preset}: c interface", c_tests(preset)))
-        if all(outcome.clean for outcome in outcomes):
-            self.stamps.record(preset, parts)
+        self.stamped(preset, parts, outcomes)
 
-    def fuzzing(self):
-        name = f"fuzz, {FUZZ_SECONDS} s each"
-        if not self.in_time(name):
-            return
+    def fuzzing(self, parts):
         self.must_build("fuzz", [ROOT / "tests/fuzz/run.sh", "0"])
-        parts = artifacts.of_fuzzing(ROOT, FUZZ_SECONDS)
-        if not self.as_passed("fuzz", parts) and self.report.step(name, [ROOT / "tests/fuzz/run.sh", FUZZ_SECONDS]).clean:
-            self.stamps.record("fuzz", parts)
+        self.stamped("fuzz", parts, [self.report.step(f"fuzz, {FUZZ_SECONDS} s each", [ROOT / "tests/fuzz/run.sh", FUZZ_SECONDS])])
 
-    def engines(self):
+    def engines(self, parts):
         """Real workflow engines under the daemon. Each test says why it is skipped where its engine can't be had."""
-        parts = artifacts.of_engines(ROOT)
-        if not self.in_time("engines") or self.as_passed("engines", parts):
-            return
         environment = os.environ | {"TRACERD": str(ROOT / "build/dev/tracerd"), "PYTHONDONTWRITEBYTECODE": "1"}
-        outcomes = [self.report.step(f"engines: {path.stem.removeprefix('test_')}",
-                                     [sys.executable, "-m", "unittest", path.name], cwd=path.parent, env=environment)
-                    for path in sorted((ROOT / "tests/engines").glob("test_*.py"))]
-        if all(outcome.clean for outcome in outcomes):
-            self.stamps.record("engines", parts)
+        self.stamped("engines", parts, [self.report.step(
+            f"engines: {path.stem.removeprefix('test_')}", [sys.executable, "-m", "unittest", path.name], cwd=path.parent,
+            env=environment) for path in sorted((ROOT / "tests/engines").glob("test_*.py"))])
 
     def emulated_kernels(self):
         common = artifacts.of_any_kernel(ROOT)
         whole = artifacts.of_whole_kernel_tests(ROOT)
         outcomes = []
-        for kernel in KERNELS:
+        for kernel in self.stamps.by_turn(KERNELS, commits()):
             name = f"kernel {kernel} (emulated)"
             package = artifacts.kernel_package(ROOT, kernel)
             parts = common | {"kernel": package}
             if package and self.as_passed(name, parts):
                 continue
-            if self.in_time(name):
+            if self.in_time(name, EMULATED_MINUTES):
                 left = self.stamps.left(name, parts)
-                outcome = self.emulate(name, kernel, filter_of(left) if left else NOT_NATIVE)
+                # Another name: how long a whole run takes is remembered by it.
+                outcome = (self.emulate(f"{name}, again", kernel, filter_of(left)) if left
+                           else self.emulate(name, kernel, NOT_NATIVE))
                 outcomes.append(outcome)
                 # A machine that died is no case that could be run alone.
                 if package and not outcome.failed and not any(MACHINE_DIED in each for each in outcome.again):
@@ -227,15 +247,15 @@ class TestRun:
             self.stamps.record("essential cases, emulated", whole)
         elif KERNELS and not outcomes and not self.stamps.passed_on("essential cases, emulated", whole):
             # The parts that kernels differ in are as they were; something else is not.
-            kernel = min(KERNELS, key=self.stamps.last_run)
+            kernel = self.stamps.by_turn(KERNELS, commits())[0]
             name = f"kernel {kernel} (essential, emulated)"
-            if self.in_time(name) and self.emulate(name, kernel, ESSENTIAL).clean:
+            if self.in_time(name, EMULATED_MINUTES / 2) and self.emulate(name, kernel, ESSENTIAL).clean:
                 self.stamps.record("essential cases, emulated", whole)
 
     def emulate(self, name, kernel, chosen):
         self.stamps.note_run(kernel)
-        return run_twice(self.report, name, [ROOT / "tests/kernel/emulate", kernel,
-                                             ROOT / "build/dev/tests/kernel/kernel_tests", chosen])
+        return self.timed(name, lambda named: run_twice(self.report, named, [
+            ROOT / "tests/kernel/emulate", kernel, ROOT / "build/dev/tests/kernel/kernel_tests", chosen]))
 
     def as_passed(self, name, parts):
         date = self.stamps.passed_on(name, parts)
@@ -245,10 +265,13 @@ class TestRun:
             self.report.notes.append(f"{name}: {self.stamps.why_not(name, parts)}")
         return date
 
-    def in_time(self, name):
-        if self.report.minutes() < MINUTES:
+    def in_time(self, name, otherwise=None):
+        """Whether it would end within the limit, by how long it took last, or else by what is typical."""
+        takes = self.stamps.minutes(name, TYPICAL_MINUTES[name] if otherwise is None else otherwise)
+        left = MINUTES - self.report.minutes()
+        if takes <= left:
             return True
-        self.report.skip(name, f"{MINUTES} minutes were over")
+        self.report.leave_out(name, f"it takes {takes:.0f} minutes, {max(left, 0):.0f} of {MINUTES:.0f} are left")
         return False
 
 

@@ -74,16 +74,31 @@ class Stamps:
         more = f" and {len(names) - 2} more" if len(names) > 2 else ""
         return "differs: " + ", ".join(names[:2]) + more
 
-    def note_run(self, name):
+    def note_run(self, name, minutes=None):
+        """When it ran last; and how long that took, once it is known."""
         path = self.folder / "runs" / file_name(name)
         path.parent.mkdir(parents=True, exist_ok=True)
+        if minutes is not None:
+            path.write_text(f"{minutes:.2f}")
         path.touch()
         os.utime(path)
+
+    def minutes(self, name, otherwise):
+        """How long its last run took."""
+        try:
+            return float((self.folder / "runs" / file_name(name)).read_text())
+        except (OSError, ValueError):
+            return otherwise
 
     def last_run(self, name):
         """In seconds since the epoch; 0: never."""
         path = self.folder / "runs" / file_name(name)
         return path.stat().st_mtime if path.exists() else 0
+
+    def by_turn(self, names, commits):
+        """The one that ran longest ago first. Among those that never ran here, the number of commits says which is first."""
+        places = {name: place for place, name in enumerate(names)}
+        return sorted(names, key=lambda name: (self.last_run(name), (places[name] - commits) % len(names)))
 
     def _stamp(self, name, parts):
         path = self._path(name, parts)

@@ -140,13 +140,18 @@ static void reasons(void) {
   tracer_recording_free(recording);
 
   tracer_event* self = NULL;
-  REQUIRE_OK(tracer_process_resolve(getpid(), none, 0, &self, &error));
+  REQUIRE_OK(tracer_process_resolve(getpid(), NULL, &self, &error));
   uint64_t pid = 0;
   CHECK(tracer_event_get_kind(self) == TRACER_EVENT_PROCESS_START);
   CHECK(tracer_event_get_u64(self, TRACER_FIELD_PROCESS_START_PID, &pid) == TRACER_OK && pid == (uint64_t)getpid());
   tracer_event_free(self);
-  CHECK(tracer_process_resolve(INT32_MAX, none, 0, &self, &error) == TRACER_ERROR_FILTER_NAMES_NOTHING && self == NULL);
-  CHECK(tracer_process_resolve(getpid(), none, 2, &self, &error) == TRACER_ERROR_INVALID_ARGUMENT && self == NULL);
+  CHECK(tracer_process_resolve(INT32_MAX, NULL, &self, &error) == TRACER_ERROR_FILTER_NAMES_NOTHING && self == NULL);
+  tracer_resolve_options options = TRACER_RESOLVE_OPTIONS_INIT;
+  options.skip_engine_notes = 2;
+  CHECK(tracer_process_resolve(getpid(), &options, &self, &error) == TRACER_ERROR_INVALID_ARGUMENT && self == NULL);
+  options.skip_engine_notes = 1;
+  options.secret_rules = tracer_string_of("/nonexistent/secrets.toml");
+  CHECK(tracer_process_resolve(getpid(), &options, &self, &error) == TRACER_ERROR_FILE_UNREADABLE && self == NULL);
   tracer_error_release(&error);
 }
 

@@ -75,7 +75,7 @@ static void null_handles(void) {
   CHECK(tracer_event_get_u64_at(NULL, 1, 0, &number) == bad && tracer_event_get_i64_at(NULL, 1, 0, &code) == bad);
   CHECK(tracer_event_get_flat(NULL, NULL) == bad && tracer_event_to_json(NULL, &json, NULL) == bad);
   CHECK(tracer_event_explain(NULL, nothing, &list, NULL) == bad);
-  CHECK(tracer_process_resolve(0, nothing, 0, &event, NULL) != TRACER_OK && event == NULL);
+  CHECK(tracer_process_resolve(0, NULL, &event, NULL) != TRACER_OK && event == NULL);
   CHECK(tracer_list_string(NULL, 0, &text) == bad && tracer_error_problem(NULL, 0, NULL) == bad);
   CHECK(tracer_event_buffer_count(NULL) == 0 && tracer_event_buffer_get(NULL, 0) == NULL);
 }

@@ -216,6 +216,8 @@ class Workspace:
             notes[str(path)] = path.read_text(encoding="utf-8", errors="replace").splitlines()[:16]
         for path in sorted(self.folder.rglob(".snakemake/log/*.snakemake.log")):
             notes[str(path.parent / "*.snakemake.log")] = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        for path in self.folder.rglob("Snakefile"):
+            notes[str(path)] = path.read_text(encoding="utf-8").splitlines()
         return notes
 
     def run(self, name, *words, status=0, cwd=None, environment=None, options=()):

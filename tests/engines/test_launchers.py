@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What starts many processes, and is no workflow engine: GNU parallel, xargs, find, make and shell scripts. Inside of a
-run that somebody has named, each job is a task."""
+run, which the command of `tracerd run` is, each job is a task."""
 
 import collections
+import subprocess
 
 import installed
 import support
@@ -22,6 +23,10 @@ class Launcher(support.EngineTest):
         cls.labeled = workspace.run(f"{cls.script}-labeled", "bash", f"{cls.script}.sh",
                                     options=("--pipeline", LABELS["pipeline"], "--run", LABELS["run"]))
         cls.plain = workspace.run(f"{cls.script}-plain", "bash", f"{cls.script}.sh")
+        with workspace.watch(f"{cls.script}-watched") as watched:
+            subprocess.run(["bash", f"{cls.script}.sh"], cwd=workspace.folder, env=workspace.environment(),
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+        cls.watched = watched.trace
 
     @classmethod
     def need(cls):
@@ -32,22 +37,29 @@ class Launcher(support.EngineTest):
         return marker.arguments["job"]
 
     def test_all_markers_are_seen(self):
-        for trace in (self.labeled, self.plain):
+        for trace in (self.labeled, self.plain, self.watched):
             self.assert_no_loss(trace)
             self.assertEqual(collections.Counter(map(self.job, trace.markers)), self.JOBS)
 
     def test_contexts(self):
         self.assert_contexts(self.labeled, {"pipeline", "run", "engine"}, truth=lambda marker: marker.truth | LABELS)
 
+    def test_the_command_is_a_run(self):
+        self.assert_contexts(self.plain, {"run", "engine"},
+                             truth=lambda marker: marker.truth | {"run": f"{self.script}.sh"})
+        self.assertEqual(len({marker.context["run_id"] for marker in self.plain.markers}), 1)
+
     def test_each_job_is_one_task(self):
-        self.assert_same_task(self.labeled, self.job)
+        for trace in (self.labeled, self.plain):
+            self.assert_same_task(trace, self.job)
 
     def test_nothing_else_is_a_task(self):
-        self.assert_no_other_tasks(self.labeled)
+        for trace in (self.labeled, self.plain):
+            self.assert_no_other_tasks(trace)
 
     def test_without_a_run_nothing_is_made_of_it(self):
-        self.need_contexts(self.plain)
-        self.assertEqual([f"{one}: {one.said()}" for one in self.plain.markers if one.said()], [])
+        self.need_contexts(self.watched)
+        self.assertEqual([f"{one}: {one.said()}" for one in self.watched.markers if one.said()], [])
 
 
 class Parallel(Launcher):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Session::label_thread(): what is decided in the kernel at the fork.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -373,4 +374,49 @@ TEST_CASE("a labeled task of many processes is finished once, with all of them" 
     CHECK(finish.totals.processes == 4);
     CHECK(finish.totals.failed == 1);
   }
+}
+
+TEST_CASE("numbers of labels that nothing has any more are given again, and no sum is lost" *
+          doctest::test_suite("waits native")) {
+  constexpr std::uint64_t kLabels = 20'000;
+  constexpr std::uint64_t kForkEvery = 100;
+  tracer::SessionOptions options;
+  options.filter.include_tree(::getpid());
+  options.families = {};
+  options.max_contexts = 512;
+  tracer::Session session(std::move(options));
+  std::uint64_t wrong = 0;
+  std::uint64_t exits = 0;
+  const auto all = session.on<tracer::ProcessExit>([&](const auto& exit) {
+    const auto& argv = exit.process->program->argv;
+    if (!argv || argv->size() < 4 || (*argv)[2] != "exit") return;
+    ++exits;
+    if (exit.process->context->task_id != "t" + argv->back()) ++wrong;
+  });
+  session.start();
+  // One that stays, so that its number must.
+  const auto held = session.label_thread(task("held"));
+  const pid_t living = begin(truth::call("nap", {"600000"}));
+  for (std::uint64_t n = 0; n < kLabels; ++n) {
+    const auto label = session.label_thread(task("t" + std::to_string(n)));
+    if (n % kForkEvery == 0) run(truth::call("exit", {"0", std::to_string(n)}));
+  }
+  ::kill(living, SIGKILL);
+  ::waitpid(living, nullptr, 0);
+  REQUIRE(session.flush(std::chrono::milliseconds(-1)));
+  std::uint64_t ended = 0;
+  std::uint64_t forgotten = 0;
+  bool held_known = false;
+  for (const auto& totals : session.totals()) {
+    ended += totals.ended;
+    if (totals.contexts > 1) forgotten = totals.contexts;
+    held_known = held_known || totals.context.task_id == "held";
+  }
+  session.stop();
+  CHECK(exits == kLabels / kForkEvery);
+  CHECK(wrong == 0);
+  CHECK(ended == kLabels / kForkEvery + 1);
+  CHECK(forgotten > kLabels - 512);
+  CHECK(held_known);
+  CHECK(session.statistics().lost() == 0);
 }

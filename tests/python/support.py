@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 TRACERD = os.environ.get("TRACERD", str(ROOT / "build/dev/tracerd"))
 
 
+@functools.cache
 def can_trace() -> bool:
     import tracer
 

@@ -110,7 +110,7 @@ class Page(TestCase):
         tiles = dict(data["tiles"])
         self.assertEqual((tiles["processes"], tiles["failed"], tiles["CPU"]), ("1000", "20", "50.5 s"))
         tables = {table["name"]: table for table in data["tables"]}
-        self.assertEqual(set(tables), {"tree", "tools", "steps", "tasks", "processes"})
+        self.assertEqual(set(tables), {"tree", "tools", "steps", "tasks", "samples", "processes"})
         tools = tables["tools"]
         self.assertEqual(tools["rows"], 40)
         name, cpu = tools["columns"][0], tools["columns"][3]

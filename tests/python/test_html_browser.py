@@ -56,9 +56,9 @@ class InBrowser(TestCase):
         report = self.show(1000, 10)
         self.assert_quiet()
         self.assertEqual(self.texts("h1"), ["made.tracer"])
-        self.assertEqual(self.texts("h2"), ["Where the time of all processes went", "What ran", "Over time", "20 failed",
+        self.assertEqual(self.texts("h2"), ["Where the time of all processes went, but for waiting for children", "What ran", "Over time", "20 failed",
                                             "Certificate"])
-        self.assertEqual(self.texts(".tile b")[:2], ["1000", "20"])
+        self.assertEqual((self.texts(".tile b")[1], self.texts(".minor b")[2]), ("20", "1000"))
         self.assertEqual(self.texts("[role=tab]"), ["tree", "tools", "steps", "tasks", "processes"])
         self.assertIn("Complete.", self.texts(".verdict")[0])
         self.assertEqual(len(self.texts(".time .label")), len(report.timeline.tools))

@@ -51,11 +51,22 @@ class Magic(TempDir):
 
     def test_options_that_are_wrong(self):
         done = run_python(BEGIN + """
-    for line in ("--unknown", "--label x", "--interval soon", "--as 3", "--help", "--sample"):
+    for line in ("--unknown", "--label x", "--interval soon", "--as 3", "--sample", "--sample 'S1"):
         print(cell("%%tracer " + line + "\\nraise AssertionError"))
         """)
         self.assertEqual([line for line in done.stdout.splitlines() if line.endswith("Error") and " " not in line],
-                         ["InvalidArgumentError"] * 6, done.stdout + done.stderr)
+                         ["UsageError"] * 6, done.stdout + done.stderr)
+        self.assertNotIn("Traceback", done.stdout + done.stderr)
+
+    def test_the_help_is_printed_once_and_nothing_is_run(self):
+        for line in ("%%tracer --help\\nraise AssertionError", "%%tracer -h"):
+            done = run_python(BEGIN + f"""
+    print(cell("{line}"))
+            """)
+            said = done.stdout + done.stderr
+            self.assertEqual(said.count("usage: %%tracer"), 1, said)
+            self.assertNotIn("Traceback", said)
+            self.assertNotIn("AssertionError", said)
 
     def test_cells_that_a_cell_runs_do_not_end_its_session(self):
         done = run_python(BEGIN + """
@@ -116,7 +127,8 @@ class Kernel(TempDir):
         self.assertEqual(last, ["42", "page"])
         self.assertEqual(seen, ["('a\\n  b', 42, True, True)"])
         self.assertEqual(magic, ["page", "CalledProcessError"])
-        self.assertEqual(wrong, ["InvalidArgumentError"])
+        self.assertEqual([text.splitlines()[0][:20] for text in wrong], ["UsageError: %%tracer"])
+        self.assertEqual(len(wrong[0].splitlines()), 1, wrong)
         self.assertEqual((sure, after), ([], ["(True, 7)"]))
 
 

@@ -320,6 +320,24 @@ class Recordings(TempDir):
             words = ["sh", "-c", "echo done; exit 1", *(os.urandom(900).hex() for _ in range(9))]
             result = tracer.run(words, capture_output=True, record=sys.argv[1] + "/s")
             print(result.returncode, result.stdout, [problem.code for problem in result.problems])
+            print(result.report.total.processes, result.usage.processes, len(result.processes.to_dicts()))
+            warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True) as caught:
+                with tracer.session(record=sys.argv[1] + "/s") as s:
+                    subprocess.run(words, stdout=subprocess.DEVNULL)
+            print([(each.category.__name__, each.filename, "TRC114" in str(each.message)) for each in caught],
+                  s.report.total.processes, len(s.processes.to_dicts()) >= 1)
+            with warnings.catch_warnings(record=True) as caught:
+                tracer.run(words, stdout=subprocess.DEVNULL, record=sys.argv[1] + "/s")
+            print([(each.category.__name__, each.filename) for each in caught])
+            os.environ["TMPDIR"] = sys.argv[1]
+            import tempfile
+            tempfile.tempdir = sys.argv[1]
+            with warnings.catch_warnings(record=True) as caught:
+                with tracer.session() as s:
+                    subprocess.run(words, stdout=subprocess.DEVNULL)
+            # Nothing is missing, and nobody has asked for a file.
+            print(caught, s.report.total.processes, s.report.certificate.complete)
             try:
                 with tracer.session(record=sys.argv[1] + "/s") as s:
                     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
@@ -329,7 +347,8 @@ class Recordings(TempDir):
         from support import run_python
 
         done = run_python(code, str(self.folder))
-        self.assertEqual(done.stdout.splitlines(), ["False", "['TRC114']", "TRC114 28", "True", "1 b'done\\n' ['TRC114']", "1 True"],
+        self.assertEqual(done.stdout.splitlines(), ["False", "['TRC114']", "TRC114 28", "True", "1 b'done\\n' ['TRC114']", "1 1 1",
+            "[('RuntimeWarning', '<string>', True)] 1 True", "[('RuntimeWarning', '<string>')]", "[] 1 True", "1 True"],
                          done.stderr)
 
     def test_a_pipe_can_be_recorded_to_but_not_read_again(self):

@@ -86,16 +86,16 @@ class Runs(support.TestCase):
         self.assertNotIn("all is well", output.getvalue())
         self.assertIn("    bad", self.report.notes)
 
-    def test_while_the_host_takes_cpu_time_a_failed_case_has_more_tries_which_are_told_apart(self):
-        third = (f"import os; marks = [n for n in ('1', '2') if not os.path.exists({str(self.folder / 'try')!r} + n)]\n"
-                 f"if marks: open({str(self.folder / 'try')!r} + marks[0], 'w'); raise SystemExit(1)")
+    def test_while_the_host_takes_cpu_time_the_second_try_waits_and_is_the_last(self):
         with (unittest.mock.patch.object(cases_module, "stolen_ms", itertools.count(0, 30).__next__),
               unittest.mock.patch.object(cases_module, "wait_for_quiet") as waits):
-            outcome = self.run_all(self.case("slow", third), self.case("bad", "raise SystemExit(1)"))
-        self.assertEqual((outcome.passed, outcome.failed, outcome.again, outcome.disturbed), (1, 1, [], ["slow"]))
-        self.assertEqual(waits.call_count, 2 + cases_module.MOST_TRIES - 1)
+            outcome = self.run_all(self.case("moody", self.fails_once()), self.case("bad", "raise SystemExit(1)"))
+        self.assertEqual((outcome.passed, outcome.failed, outcome.again), (1, 1, ["moody"]))
+        self.assertIn("failed once, then passed, in step: moody", self.report.notes)
+        self.assertEqual(waits.call_count, 2)
+        self.assertEqual(self.report.log_of("step").read_text().count("second try: "), 2)
 
-    def test_before_a_further_try_the_host_must_leave_the_cpus_alone_but_not_forever(self):
+    def test_before_the_second_try_the_host_must_leave_the_cpus_alone_but_not_forever(self):
         for taken, seconds in (([0, 100, 100, 150, 150, 150], 3), (range(0, 10**6, 30), cases_module.QUIET_SECONDS - 1)):
             with (unittest.mock.patch.object(cases_module, "stolen_ms", iter(taken).__next__),
                   unittest.mock.patch.object(cases_module, "time") as clock):

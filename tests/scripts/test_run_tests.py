@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import io
+import os
+import unittest
 import unittest.mock
 
 import support
@@ -21,6 +23,8 @@ class EmulatedKernels(support.TestCase):
         self.whole = {"kernel_tests": "1"}
         self.packages = {kernel: f"{kernel}-1" for kernel in KERNELS}
         self.outcome = Outcome(passed=3)
+        self.minutes = 600
+        self.commits = 0
 
     def started(self, everything=False):
         test_run = run_tests.TestRun.__new__(run_tests.TestRun)
@@ -34,7 +38,8 @@ class EmulatedKernels(support.TestCase):
             return self.outcome
 
         with (unittest.mock.patch.object(run_tests, "KERNELS", KERNELS),
-              unittest.mock.patch.object(run_tests, "MINUTES", 600),
+              unittest.mock.patch.object(run_tests, "MINUTES", self.minutes),
+              unittest.mock.patch.object(run_tests, "commits", lambda: self.commits),
               unittest.mock.patch.object(run_tests, "run_twice", run_twice),
               unittest.mock.patch.multiple(run_tests.artifacts, of_any_kernel=lambda _: dict(self.objects),
                                            of_whole_kernel_tests=lambda _: dict(self.whole),
@@ -83,6 +88,18 @@ class EmulatedKernels(support.TestCase):
         self.outcome = Outcome(passed=3)
         self.assertEqual(self.started(), self.ALL)
 
+    def test_without_stamps_the_number_of_commits_says_which_is_first(self):
+        self.commits = 4 * 100 + 2
+        self.assertEqual(self.started(), [(kernel, "all") for kernel in ("6.1", "6.12", "5.10", "sid")])
+
+    def test_what_does_not_fit_into_the_time_is_not_begun(self):
+        self.commits = 3
+        self.minutes = run_tests.EMULATED_MINUTES - 1
+        self.assertEqual(self.started(), [("6.12", "essential")])
+        self.minutes = 0
+        self.whole["kernel_tests"] = "2"
+        self.assertEqual(self.started(), [])
+
     def test_what_failed_runs_all_again(self):
         self.outcome = Outcome(passed=2, failed=1, again=["a case"])
         self.assertEqual(self.started(), self.ALL)
@@ -92,6 +109,79 @@ class EmulatedKernels(support.TestCase):
         self.packages["6.1"] = None
         self.started()
         self.assertEqual(self.started(), [("6.1", "all")])
+
+
+class Turns(support.TestCase):
+    """Which of the slow steps run where the time is limited."""
+
+    def setUp(self):
+        super().setUp()
+        self.clock = 0.0
+        self.takes = {"a": 3, "b": 3, "c": 3, "d": 3}
+        self.parts = {name: {"object": "1"} for name in self.takes}
+
+    def run_with(self, minutes, commits=0, everything=False):
+        """What was begun, and what the report says was left out."""
+        test_run = run_tests.TestRun.__new__(run_tests.TestRun)
+        test_run.stamps = Stamps(self.folder, ignore=everything)
+        test_run.report = Report(self.folder, Flakes(self.folder))
+        self.clock = 0.0
+        test_run.report.minutes = lambda: self.clock
+        begun = []
+
+        def step(name):
+            def run(parts):
+                begun.append(name)
+                self.clock += self.takes[name]
+                test_run.stamped(name, parts, [Outcome(passed=1)])
+            return run
+
+        with (unittest.mock.patch.multiple(run_tests, MINUTES=minutes, TYPICAL_MINUTES=dict.fromkeys(self.takes, 3),
+                                           commits=lambda: commits),
+              contextlib.redirect_stdout(io.StringIO())):
+            test_run.take_turns({name: step(name) for name in self.takes}, self.parts)
+        return begun, [line.split(": ")[1] for line in test_run.report.left_out]
+
+    def test_as_many_as_fit_and_the_others_next_time(self):
+        self.assertEqual(self.run_with(7), (["a", "b"], ["c", "d"]))
+        self.assertEqual(self.run_with(7), (["c", "d"], []))
+        self.assertEqual(self.run_with(7), ([], []))
+
+    def test_after_a_change_the_one_that_ran_longest_ago_is_first(self):
+        self.run_with(13)
+        for number, name in enumerate("cadb"):
+            os.utime(self.folder / "runs" / name, (1000 + number, 1000 + number))
+        self.parts = {name: {"object": "2"} for name in self.takes}
+        self.assertEqual(self.run_with(7), (["c", "a"], ["d", "b"]))
+
+    def test_without_stamps_each_commit_moves_on(self):
+        firsts = []
+        for commits in range(5):
+            self.folder = self.folder / "new"
+            self.folder.mkdir()
+            firsts.append(self.run_with(4, commits)[0])
+        self.assertEqual(firsts, [["a"], ["b"], ["c"], ["d"], ["a"]])
+
+    def test_how_long_it_took_decides_whether_it_fits(self):
+        self.takes["a"] = 9
+        self.run_with(4)
+        self.parts["a"] = {"object": "2"}
+        for name in "bcd":
+            self.parts[name] = {"object": "1"}
+        begun, left_out = self.run_with(8)
+        self.assertEqual((begun, left_out), (["b", "c"], ["d", "a"]))
+
+    def test_all_are_run_when_all_are_asked_for(self):
+        self.run_with(600)
+        self.assertEqual(self.run_with(600, everything=True)[0], ["a", "b", "c", "d"])
+
+    def test_what_was_left_out_is_said_before_the_last_line_and_has_not_passed(self):
+        report = Report(self.folder, Flakes(self.folder))
+        report.leave_out("engines", "it takes 8 minutes, 2 of 6 are left")
+        with self.assertRaises(SystemExit), contextlib.redirect_stdout(io.StringIO()) as output:
+            report.end()
+        self.assertEqual(output.getvalue().strip().split("\n"),
+                         ["left out this time: engines: it takes 8 minutes, 2 of 6 are left", "0 passed, 0 failed, 0 skipped"])
 
 
 class Arguments(unittest.TestCase):

@@ -58,9 +58,17 @@ inline tracer::Context labeled(tracer::Context context) {
   return context;
 }
 
+/// Without what a session makes of it.
+inline tracer::Context said(tracer::Context context) {
+  context.run_key.reset();
+  context.task_key.reset();
+  context.owner_uid.reset();
+  return context;
+}
+
 inline tracer::internal::Correlator::Rules rules_with(bool mask_secrets) {
   std::vector<tracer::Problem> skipped;
-  return tracer::internal::rules_of({.mask_secrets = mask_secrets}, nullptr, skipped);
+  return tracer::internal::rules_of({.mask_secrets = mask_secrets}, nullptr, {}, skipped);
 }
 
 /// Decoder and correlator, without a session.

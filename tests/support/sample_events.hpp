@@ -12,6 +12,7 @@
 #include <tracer/event.hpp>
 
 #include "base/event_schema.hpp"
+#include "base/leaves.hpp"
 
 namespace sample_events {
 
@@ -47,8 +48,11 @@ class Filler {
   void set(const char*, T& value) {
     value = static_cast<T>(++next_);
   }
-  void set(const char*, tracer::EventKind& value) { value = tracer::EventKind::kProcessExit; }
-  void set(const char*, tracer::Provenance& value) { value = tracer::Provenance::kLabel; }
+  template <tracer::internal::NamedEnum T>
+  void set(const char*, T& value) {
+    value = std::is_same_v<T, tracer::EventKind> ? static_cast<T>(tracer::EventKind::kProcessExit) : static_cast<T>(1);
+  }
+  void set(const char*, tracer::Key& value) { value = tracer::Key{0xfedc'ba98'0000'0000u + ++next_}; }
   void set(const char* name, std::string& value) { value = std::string(name) + std::to_string(++next_); }
   void set(const char*, std::vector<std::string>& value) {
     value = {"plain", "", "\xff\xfe not utf-8", "ünï", std::string("quote\" \\ \n \x01", 13), std::string(5000, 'x')};

@@ -117,6 +117,8 @@ class ControlledSource : public WireSource, public tracer::internal::Control {
   bool close_label(std::uint64_t) noexcept override { return true; }
   void resume_label(pid_t, std::uint64_t) noexcept override {}
   void disown_thread(pid_t) noexcept override {}
+  std::vector<std::uint32_t> unused_contexts(std::vector<std::uint32_t>) const override { return {}; }
+  void forget_context(std::uint32_t) override {}
   std::vector<tracer::internal::RawTotals> totals() const override { return {}; }
   std::vector<tracer::FamilyState> families() const override { return {}; }
   std::map<tracer::Family, std::uint64_t> kernel_ns() const override { return {}; }

@@ -87,7 +87,7 @@ TEST_CASE("100,000 announcements fit in 64 MiB") {
     announcement.context.labels = {{"tag", "SAMPLE_" + std::to_string(n)}};
     announcement.requested.memory_bytes = 1u << 30;
     announcement.requested.container = "quay.io/biocontainers/star:2.7.10b";
-    REQUIRE(announcements.add(internal::checked(announcement), 1));
+    REQUIRE(announcements.add(internal::checked(announcement, internal::this_caller()), 1));
   }
   const std::size_t bytes = ::mallinfo2().uordblks + ::mallinfo2().hblkhd - before;
   CAPTURE(bytes);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/context_table.hpp"
 
+#include <array>
+#include <chrono>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -9,8 +12,11 @@
 
 using namespace tracer;
 using internal::ContextTable;
+using Numbers = std::vector<std::uint32_t>;
 
 namespace {
+
+constexpr std::uint64_t kEnd = 1000;  // A position of the source.
 
 Context task(const std::string& id) {
   Context context;
@@ -20,40 +26,102 @@ Context task(const std::string& id) {
   return context;
 }
 
+ContextTable::Clock::time_point later() { return ContextTable::Clock::now() + std::chrono::hours(1); }
+ContextTable::Clock::time_point before() { return ContextTable::Clock::now() - std::chrono::hours(1); }
+
+/// As LabelNumbers does when nothing living has the number.
+bool forget(ContextTable& table, std::uint32_t number) {
+  const std::array all{number};
+  table.settled(all, kEnd, kEnd, later());
+  const Numbers settled = table.settled(all, kEnd, kEnd, later());
+  return settled == Numbers{number} && table.forget(number);
+}
+
 }  // namespace
 
-TEST_CASE("a context whose number was given back is not known by the next one's") {
+TEST_CASE("equal contexts have one number while anybody uses it") {
   ContextTable table(10);
-  table.give_back(table.number_of(task("X")));
   const std::uint32_t x = table.number_of(task("X"));
-  const std::uint32_t y = table.number_of(task("Y"));
-  CHECK(x != y);
   CHECK(table.number_of(task("X")) == x);
+  CHECK(table.number_of(task("Y")) != x);
+  table.give_back(x, kEnd);
+  CHECK(table.idle(kEnd, later()).empty());
   CHECK(table.at(x)->task_id == "X");
-  CHECK(table.at(y)->task_id == "Y");
 }
 
-TEST_CASE("a number stays for whoever else has it") {
-  ContextTable table(10);
-  const std::uint32_t failing = table.number_of(task("X"));
-  CHECK(table.number_of(task("X")) == failing);
-  table.give_back(failing);
-  CHECK(table.number_of(task("Y")) != failing);
-  CHECK(table.at(failing)->task_id == "X");
-}
-
-TEST_CASE("numbers that were given back have room again once no newer one is in use") {
+TEST_CASE("an idle number keeps its meaning until it is forgotten, and is given again then") {
   ContextTable table(3);
-  const std::uint32_t older = table.number_of(task("A"));
-  const std::uint32_t newer = table.number_of(task("B"));
-  table.give_back(older);
-  CHECK(table.at(newer)->task_id == "B");
+  const std::uint32_t a = table.number_of(task("A"));
+  const std::uint32_t b = table.number_of(task("B"));
+  table.give_back(a, kEnd);
+  CHECK(table.at(a)->task_id == "A");
   CHECK_THROWS_AS(table.number_of(task("C")), Error);
-  table.give_back(newer);
-  CHECK(table.at(older) == nullptr);
-  CHECK(table.number_of(task("C")) == older);
-  CHECK(table.number_of(task("D")) == newer);
-  CHECK_THROWS_AS(table.number_of(task("E")), Error);
-  table.give_back(table.number_of({}));
+  CHECK(table.is_full());
+  REQUIRE(forget(table, a));
+  CHECK(table.at(a) == nullptr);
+  CHECK(table.number_of(task("C")) == a);
+  CHECK(table.at(a)->task_id == "C");
+  CHECK(table.at(b)->task_id == "B");
+  CHECK_THROWS_AS(table.number_of(task("D")), Error);
+  table.give_back(table.number_of({}), kEnd);
   CHECK(table.at(0) != nullptr);
+}
+
+TEST_CASE("a number that nothing got is free at once") {
+  ContextTable table(3);
+  const std::uint32_t failing = table.number_of(task("A"));
+  table.take_back(failing, kEnd);
+  CHECK(table.at(failing) == nullptr);
+  CHECK(table.number_of(task("B")) == failing);
+  CHECK(table.number_of(task("B")) == failing);
+  table.give_back(failing, kEnd);
+  table.take_back(failing, kEnd);
+  CHECK(table.at(failing)->task_id == "B");
+}
+
+TEST_CASE("a number that is used again while it is idle stays") {
+  ContextTable table(3);
+  const std::uint32_t a = table.number_of(task("A"));
+  table.give_back(a, kEnd);
+  CHECK(table.number_of(task("A")) == a);
+  CHECK_FALSE(table.is_crowded());
+  CHECK_FALSE(forget(table, a));
+  CHECK(table.at(a)->task_id == "A");
+}
+
+TEST_CASE("a number settles only when what was on its way has arrived") {
+  ContextTable table(2);
+  const std::uint32_t a = table.number_of(task("A"));
+  const std::array all{a};
+  table.give_back(a, kEnd);
+  CHECK(table.idle(kEnd - 1, later()).empty());
+  CHECK(table.idle(kEnd, before()).empty());
+  CHECK(table.idle(kEnd, later()) == Numbers{a});
+  CHECK(table.settled(all, kEnd, kEnd + 5, later()).empty());
+  CHECK(table.settled(all, kEnd + 4, kEnd + 9, later()).empty());
+  CHECK(table.settled(all, kEnd + 5, kEnd + 9, before()).empty());
+  CHECK(table.settled(all, kEnd + 5, kEnd + 9, later()) == Numbers{a});
+}
+
+TEST_CASE("the oldest idle numbers are given back, and not more than are needed") {
+  ContextTable table(9);
+  Numbers numbers;
+  for (int i = 1; i < 9; ++i) numbers.push_back(table.number_of(task(std::to_string(i))));
+  CHECK_FALSE(table.is_crowded());
+  for (const std::size_t at : {2u, 5u, 7u, 0u, 1u, 3u}) table.give_back(numbers[at], kEnd);
+  CHECK(table.is_crowded());
+  CHECK(table.idle(kEnd, later()) == Numbers{numbers[2], numbers[5], numbers[7], numbers[0], numbers[1]});
+}
+
+TEST_CASE("a million labels one after another need no more room than one") {
+  ContextTable table(3);
+  std::uint32_t largest = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    const std::uint32_t number = table.number_of(task(std::to_string(i)));
+    largest = std::max(largest, number);
+    table.give_back(number, kEnd);
+    REQUIRE(forget(table, number));
+  }
+  CHECK(largest == 1);
+  CHECK_FALSE(table.is_crowded());
 }

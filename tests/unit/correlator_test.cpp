@@ -224,13 +224,13 @@ TEST_CASE("labels go from parent to child, and a record's own context comes firs
   for (const Who& who : {shell, child, other}) stages.push(wire::start_record(who));
   const auto starts = stages.all<ProcessStart>();
   REQUIRE(starts.size() == 3);
-  CHECK(*starts[0].process->context == collect::labeled(align));
-  CHECK(*starts[1].process->context == collect::labeled(align));
-  CHECK(*starts[2].process->context == collect::labeled(sort));
+  CHECK(collect::said(*starts[0].process->context) == collect::labeled(align));
+  CHECK(collect::said(*starts[1].process->context) == collect::labeled(align));
+  CHECK(collect::said(*starts[2].process->context) == collect::labeled(sort));
   Who unknown = wire::child_of(shell, 103, 2200);
   unknown.context_id = 77;
   stages.push(wire::start_record(unknown));
-  CHECK(*stages.last<ProcessStart>().process->context == collect::labeled(align));
+  CHECK(collect::said(*stages.last<ProcessStart>().process->context) == collect::labeled(align));
 }
 
 TEST_CASE("secrets are masked before anything is told") {
@@ -288,15 +288,15 @@ TEST_CASE("a record with another context id than before relabels its process, an
   Who shell = kShell;
   shell.context_id = 1;
   stages.push(wire::start_record(shell));
-  CHECK(*stages.last<ProcessStart>().process->context == collect::labeled(before));
+  CHECK(collect::said(*stages.last<ProcessStart>().process->context) == collect::labeled(before));
   shell.context_id = 2;
   stages.push(wire::thread_record(shell, {.tid = 100}));
   Who child = kChild;
   child.context_id = 2;
   stages.push(wire::start_record(child));
-  CHECK(*stages.last<ProcessStart>().process->context == collect::labeled(after));
+  CHECK(collect::said(*stages.last<ProcessStart>().process->context) == collect::labeled(after));
   stages.push(wire::exit_record(shell, {.time_ns = 9000, .program_start_ns = shell.start_ns}));
-  CHECK(*stages.last<ProcessExit>().process->context == collect::labeled(after));
+  CHECK(collect::said(*stages.last<ProcessExit>().process->context) == collect::labeled(after));
 }
 
 TEST_CASE("a child shares its parent's program until it executes; an exec changes the program alone") {

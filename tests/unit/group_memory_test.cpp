@@ -88,3 +88,17 @@ TEST_CASE("what others held counts, too") {
   CHECK(memory.peak().at_least_bytes == 600);
   CHECK(memory.peak().at_most_bytes == 1100);
 }
+
+TEST_CASE("a process that lives on holds what it has beside those that end, and once in all of its parts") {
+  GroupMemory memory;
+  memory.worked(700, 700);
+  memory.worked(900, 900);
+  CHECK(memory.peak().exact());
+  CHECK(memory.peak().at_least_bytes == 900);
+  memory.ended(lived(10, 20, 500), true);
+  CHECK(memory.peak().at_least_bytes == 900);
+  CHECK(memory.peak().at_most_bytes == 1400);
+  memory.worked(950, {});
+  CHECK(memory.peak().at_least_bytes == 950);
+  CHECK_FALSE(memory.peak().at_most_bytes.has_value());
+}

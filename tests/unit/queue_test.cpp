@@ -208,3 +208,14 @@ TEST_CASE("an event is charged with its texts and its parts in full") {
   CHECK(bare >= sizeof(ProcessExit) + sizeof(Process) + sizeof(Program));
   CHECK(Event().charge_bytes() == 0);
 }
+
+TEST_CASE("a queue that asks for kinds may do without the end of the session") {
+  QueueState queue({.kinds = {EventKind::kProcessExit}, .session_end = false});
+  push(queue, build::exit(1));
+  push(queue, Loss{});
+  push(queue, build::end());
+  const auto all = read_all(queue);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].kind() == EventKind::kProcessExit);
+  CHECK(all[1].kind() == EventKind::kLoss);
+}

@@ -265,3 +265,145 @@ TEST_CASE("a recording's report knows what its end says") {
   whole.add(end);
   CHECK(make_report(whole).completeness.complete);
 }
+
+namespace {
+
+Event own_work_of(const char* step, std::uint64_t begin_ns, std::uint64_t end_ns, std::optional<std::uint64_t> cpu_ns,
+                  std::optional<std::uint64_t> cpu_at_least_ns = {}) {
+  OwnWork work;
+  work.process =
+      process_of({.pid = 7, .tool = "train.py", .step = step == nullptr ? std::optional<std::string>() : step});
+  work.begin_ns = begin_ns;
+  work.time_ns = end_ns;
+  work.account.cpu_ns = cpu_ns;
+  work.account.read_bytes = 5;
+  work.account.written_bytes = 6;
+  work.cpu_at_least_ns = cpu_at_least_ns;
+  return work;
+}
+
+const ReportRow* row_named(const std::vector<ReportRow>& rows, const std::string& name) {
+  for (const ReportRow& row : rows)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("the session's own process has a row, is no process that ended, and no survivor") {
+  Summary summary =
+      summary_of({exit_of({.pid = 1, .tool = "a", .step = "s", .start_ns = 100, .end_ns = 300, .cpu_ns = 50})});
+  summary.add(sample_at(350, 7, 1000));
+  summary.add(own_work_of("s", 100, 400, 30));
+  summary.add(own_work_of(nullptr, 100, 500, 5));
+  const Report report = make_report(summary);
+  const ReportRow* own = row_named(report.tools, "train.py (this process)");
+  REQUIRE(own != nullptr);
+  CHECK(own->processes == 0);
+  CHECK(own->cpu_ns == Figure{35, Bound::kExact});
+  CHECK(own->read_bytes == Figure{10, Bound::kExact});
+  CHECK(own->wall_ns == 400);
+  CHECK(report.total.cpu_ns == Figure{85, Bound::kExact});
+  CHECK(report.total.lives_ns == 200);
+  CHECK(report.total.living == 0);
+  CHECK(report.total.processes == 1);
+  REQUIRE(report.steps.size() == 1);
+  CHECK(report.steps[0].cpu_ns == Figure{80, Bound::kExact});
+  CHECK(report.steps[0].wall_ns == 300);
+  CHECK(report.survivors.empty());
+}
+
+TEST_CASE("the memory of the session's own process counts once, and not in a task in which it did not grow") {
+  const auto work_in = [](const char* step, std::optional<std::uint64_t> peak, std::optional<std::uint64_t> held) {
+    OwnWork work = *own_work_of(step, 100, 400, 30).get_if<OwnWork>();
+    work.account.peak_rss_bytes = peak;
+    work.account.peak_rss_at_least_bytes = held;
+    return Event(work);
+  };
+  SessionEnd end;
+  end.processes_started = 1;
+  const Report grown =
+      make_report(summary_of({work_in("s", 1000, {}), work_in("s", 1200, {}), work_in(nullptr, 1200, {}), end}));
+  CHECK(grown.steps.at(0).peak_bytes == Figure{1200, Bound::kExact});
+  CHECK(row_named(grown.tools, "train.py (this process)")->peak_bytes == Figure{1200, Bound::kExact});
+  const Report idle = make_report(summary_of({work_in("s", {}, 700), end}));
+  CHECK_FALSE(idle.steps.at(0).peak_bytes.has_value());
+  CHECK(row_named(idle.tools, "train.py (this process)")->peak_bytes == Figure{700, Bound::kAtLeast});
+}
+
+TEST_CASE("own work of a task that is a lower bound makes no lower bound of what has all parts") {
+  const Summary summary = summary_of({own_work_of("s", 100, 400, {}, 30), own_work_of(nullptr, 100, 500, 20)});
+  const Report report = make_report(summary);
+  CHECK(report.steps.at(0).cpu_ns == Figure{30, Bound::kAtLeast});
+  CHECK(report.total.cpu_ns == Figure{50, Bound::kExact});
+  CHECK(report.tools.at(0).cpu_ns == Figure{50, Bound::kExact});
+}
+
+TEST_CASE("the sum of reports adds what has one name, on one clock") {
+  const Report a = make_report(
+      summary_of({exit_of({.pid = 1, .tool = "x", .step = "s", .start_ns = 100, .end_ns = 300, .cpu_ns = 50}),
+                  exit_of({.pid = 2, .tool = "y", .start_ns = 100, .end_ns = 200, .cpu_ns = 5})}));
+  const Report b = make_report(summary_of(
+      {exit_of({.pid = 1, .tool = "x", .step = "s", .start_ns = 50, .end_ns = 150, .cpu_ns = {}, .status = 3})}));
+  // The second machine's clock began 1000 ns later.
+  const Report all = sum_of_reports({a, b}, {5000, 6000});
+  const ReportRow* x = row_named(all.tools, "x");
+  REQUIRE(x != nullptr);
+  CHECK(x->processes == 2);
+  CHECK(x->cpu_ns == Figure{50, Bound::kAtLeast});
+  CHECK(x->wall_ns == 1150 - 100);
+  CHECK(x->lives_ns == 300);
+  CHECK(x->failed.value == 1);
+  CHECK(row_named(all.tools, "y")->cpu_ns == Figure{5, Bound::kExact});
+  REQUIRE(all.steps.size() == 1);
+  CHECK(all.steps[0].wall_ns == 1150 - 100);
+  CHECK(all.total.processes == 3);
+  CHECK(all.failures_seen == 1);
+  CHECK(all.completeness.exits_seen == 3);
+  CHECK(sum_of_reports({a}, {0}).total.cpu_ns == a.total.cpu_ns);
+}
+
+TEST_CASE("the peak of a sum is that of the larger one, by each bound") {
+  const auto of_peak = [](std::optional<Figure> peak, std::optional<std::uint64_t> at_most) {
+    Report report;
+    report.total.peak_bytes = peak;
+    report.total.peak_at_most_bytes = at_most;
+    return report;
+  };
+  const auto sum_of = [](const Report& a, const Report& b) { return sum_of_reports({a, b}, {0, 0}).total; };
+  const Report bounded = of_peak(Figure{100, Bound::kAtLeast}, 200);
+  const ReportRow larger_bound = sum_of(bounded, of_peak(Figure{150, Bound::kExact}, {}));
+  CHECK(larger_bound.peak_bytes == Figure{150, Bound::kAtLeast});
+  CHECK(larger_bound.peak_at_most_bytes == 200);
+  const ReportRow larger_exact = sum_of(bounded, of_peak(Figure{300, Bound::kExact}, {}));
+  CHECK(larger_exact.peak_bytes == Figure{300, Bound::kExact});
+  CHECK_FALSE(larger_exact.peak_at_most_bytes.has_value());
+  const ReportRow unknown = sum_of(bounded, of_peak({}, {}));
+  CHECK(unknown.peak_bytes == Figure{100, Bound::kAtLeast});
+  CHECK_FALSE(unknown.peak_at_most_bytes.has_value());
+  const ReportRow unbounded = sum_of(bounded, of_peak(Figure{50, Bound::kAtLeast}, {}));
+  CHECK_FALSE(unbounded.peak_at_most_bytes.has_value());
+}
+
+TEST_CASE("samples are added up over tasks, and have the memory of their largest") {
+  const auto exit_in = [](std::uint32_t pid, const char* step, const char* sample, std::uint64_t cpu_ns) {
+    ProcessExit exit;
+    exit.process =
+        build::process({.pid = pid, .start_ns = 0, .tool = "t", .context = {.step = step, .sample = sample}});
+    exit.exit_code = 0;
+    exit.program.program = exit.process->program;
+    exit.program.start_ns = 10;
+    exit.program.end_ns = 20;
+    exit.program.account.cpu_ns = cpu_ns;
+    return Event(exit);
+  };
+  const Summary summary =
+      summary_of({sample_at(15, 1, 100, "a", "S1"), sample_at(15, 2, 300, "b", "S1"), exit_in(1, "a", "S1", 5),
+                  exit_in(2, "b", "S1", 7), exit_in(3, "a", "S2", 1)});
+  const Report report = make_report(summary);
+  REQUIRE(report.samples.size() == 2);
+  const ReportRow* first = row_named(report.samples, "S1");
+  CHECK(first->cpu_ns == Figure{12, Bound::kExact});
+  CHECK(first->processes == 2);
+  CHECK(first->peak_bytes->value == 300);
+}

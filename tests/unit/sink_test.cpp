@@ -186,3 +186,43 @@ TEST_CASE("a flush makes what came before readable") {
   CHECK(reader.damage().skipped_bytes == 0);
   CHECK(sink->flush_period() == std::chrono::seconds(3));
 }
+
+TEST_CASE("a recording that can't be written goes on where it is rescued, with all that came before") {
+  const TempFile file;
+  const TempFile elsewhere;
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, SIG_IGN);
+  const int fd = ::open(file.path().c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  std::uint64_t whole = 0;
+  OutputLimit limit;
+  limit.rescue = [&](std::uint64_t whole_bytes) {
+    whole = whole_bytes;
+    const rlimit free{before.rlim_max, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &free);
+    std::string text(whole_bytes, '\0');
+    CHECK(::pread(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(whole_bytes));
+    const int other = ::open(elsewhere.path().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    CHECK(::write(other, text.data(), text.size()) == static_cast<ssize_t>(whole_bytes));
+    return other;
+  };
+  const auto events = many_losses(2000);
+  {
+    const auto sink = recording_sink(fd, file.path().string(), HostInfo{}, std::move(limit));
+    sink->write({events.data(), 1000});
+    sink->flush();
+    const rlimit small{static_cast<rlim_t>(::lseek(fd, 0, SEEK_END)) + 100, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    sink->write({events.data() + 1000, 1000});
+    sink->flush();
+    REQUIRE(sink->problem().has_value());
+    CHECK(sink->problem()->error_number == EFBIG);
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(whole > 0);
+  RecordingReader reader(elsewhere.path());
+  std::size_t count = 0;
+  while (const auto event = reader.next()) count += event->kind() == EventKind::kLoss ? 1 : 0;
+  CHECK(count == 2000);
+  CHECK(reader.damage().skipped_bytes == 0);
+}

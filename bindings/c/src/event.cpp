@@ -17,13 +17,14 @@ using internal::Type;
 tracer_field_type type_in_c(Type type) {
   switch (type) {
     case Type::kBool: return TRACER_TYPE_BOOL;
-    case Type::kI32: return TRACER_TYPE_I64;
+    case Type::kI32:
+    case Type::kI64: return TRACER_TYPE_I64;
     case Type::kText: return TRACER_TYPE_STRING;
     case Type::kTexts: return TRACER_TYPE_STRING_LIST;
     case Type::kU32:
     case Type::kU64:
-    case Type::kKind:
-    case Type::kProvenance: break;
+    case Type::kEnum:
+    case Type::kKey: break;
   }
   return TRACER_TYPE_U64;
 }
@@ -136,6 +137,16 @@ tracer_status tracer_field_find(tracer_event_kind kind, tracer_string name, trac
       if (leaf.name == wanted) return give(out, info_of(kind, leaf), "out");
     throw Refusal{TRACER_NO_SUCH_FIELD, "no such field"};
   });
+}
+
+tracer_string tracer_field_value_name(tracer_field field, uint64_t value) {
+  tracer_string name{"", 0};
+  static_cast<void>(guard(nullptr, [&] {
+    for (const Leaf& leaf : internal::leaves(static_cast<EventKind>(field >> 48)))
+      if (leaf.id == field && leaf.names != nullptr)
+        if (const std::string_view found = leaf.names(value); !found.empty()) name = string_of(found);
+  }));
+  return name;
 }
 
 tracer_status tracer_event_get_u64(const tracer_event* event, tracer_field field, uint64_t* out) {

@@ -129,14 +129,20 @@ tracer_status tracer_event_buffer_explain(const tracer_event_buffer* buffer, tra
   });
 }
 
-tracer_status tracer_process_resolve(int32_t pid, tracer_string engine_rules, uint32_t skip_engine_notes,
-                                     tracer_event** out, tracer_error* error) {
+tracer_status tracer_process_resolve(int32_t pid, const tracer_resolve_options* options, tracer_event** out,
+                                     tracer_error* error) {
   return guard_make(out, error, [&] {
-    const bool skip = flag(skip_engine_notes, "skip_engine_notes");
+    constexpr tracer_resolve_options kDefaults = TRACER_RESOLVE_OPTIONS_INIT;
+    const tracer_resolve_options given = take(options == nullptr ? &kDefaults : options, "options");
+    ResolveOptions resolve;
+    resolve.tool_rules = text_or_empty(given.tool_rules, "options->tool_rules");
+    resolve.secret_rules = text_or_empty(given.secret_rules, "options->secret_rules");
+    resolve.engine_rules = text_or_empty(given.engine_rules, "options->engine_rules");
+    resolve.mask_secrets = !flag(given.keep_secrets, "options->keep_secrets");
+    resolve.read_engine_notes = !flag(given.skip_engine_notes, "options->skip_engine_notes");
     ProcessStart start{};
     start.time_ns = internal::boot_time_ns();
-    start.process =
-        std::make_shared<const Process>(resolve_process(pid, text_or_empty(engine_rules, "engine_rules"), !skip));
+    start.process = std::make_shared<const Process>(resolve_process(pid, resolve));
     start.attached_ns = start.time_ns;
     return new_handle(Event(std::move(start)));
   });

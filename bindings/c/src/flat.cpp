@@ -30,6 +30,8 @@ void fill(Flat& flat, const Cgroup& cgroup) {
 void fill(Flat& flat, const Context& context) {
   fill_context(flat, context);
   flat.run_id = string_of(context.run_id);
+  flat.run_key = static_cast<std::uint64_t>(context.run_key.value_or(Key{0}));
+  flat.task_key = static_cast<std::uint64_t>(context.task_key.value_or(Key{0}));
 }
 
 void fill(Flat& flat, const Process& process) {

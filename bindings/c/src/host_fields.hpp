@@ -17,6 +17,7 @@ inline tracer_host host_in_c(const HostInfo& host) noexcept {
           string_of(host.kernel_release),
           string_of(host.architecture),
           string_of(host.tracer_version),
+          string_of(host.session_id),
           host.memory_bytes,
           host.wall_offset_ns,
           host.cpu_count,
@@ -33,6 +34,7 @@ inline HostInfo host_of(const tracer_host* pointer) {
   host.kernel_release = text_or_empty(given.kernel_release, "host->kernel_release");
   host.architecture = text_or_empty(given.architecture, "host->architecture");
   host.tracer_version = text_or_empty(given.tracer_version, "host->tracer_version");
+  host.session_id = text_or_empty(given.session_id, "host->session_id");
   host.memory_bytes = given.memory_bytes;
   host.wall_offset_ns = given.wall_offset_ns;
   host.cpu_count = given.cpu_count;

@@ -104,6 +104,7 @@ tracer_status tracer_list_totals(const tracer_list* list, size_t index, tracer_t
     value.living = totals.living;
     value.ended = totals.ended;
     value.failed = totals.failed;
+    value.contexts = totals.contexts;
     fill_account(value, totals.account);
     put(value, value.storage_cancelled_bytes, TRACER_HAS_STORAGE_CANCELLED_BYTES,
         totals.account.storage_cancelled_bytes);

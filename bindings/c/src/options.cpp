@@ -173,6 +173,8 @@ SessionOptions session_options(const tracer_session_options& given) {
   if (given.max_cost_share != 0) options.max_cost_share = given.max_cost_share;
   options.mask_secrets = !flag(given.keep_secrets, "options->keep_secrets");
   options.read_engine_notes = !flag(given.skip_engine_notes, "options->skip_engine_notes");
+  if (given.command_pid < 0 || given.command_pid > INT32_MAX) refuse("options->command_pid is no process");
+  options.command_pid = static_cast<pid_t>(given.command_pid);
   options.tool_rules = text_or_empty(given.tool_rules, "options->tool_rules");
   options.secret_rules = text_or_empty(given.secret_rules, "options->secret_rules");
   options.engine_rules = text_or_empty(given.engine_rules, "options->engine_rules");
@@ -190,6 +192,7 @@ Context context_of(const tracer_context* pointer) {
   context.sample = optional_text(given.sample, "context->sample");
   context.task = optional_text(given.task, "context->task");
   context.task_id = optional_text(given.task_id, "context->task_id");
+  context.run_id = optional_text(given.run_id, "context->run_id");
   context.engine = optional_text(given.engine, "context->engine");
   if (given.attempt != 0) context.attempt = given.attempt;
   return with_labels(std::move(context), given);
@@ -217,6 +220,8 @@ QueueOptions queue_options(const tracer_queue_options& given) {
     options.kinds.push_back(kind);
   }
   set_size(options.capacity_bytes, given.capacity_bytes);
+  options.living_first = flag(given.living_first, "options->living_first");
+  check_reserved(given.reserved, "options");
   if (flag(given.wait_when_full, "options->wait_when_full")) options.when_full = WhenFull::kWait;
   return options;
 }

@@ -79,6 +79,10 @@ tracer_status tracer_sink_flush(tracer_sink* sink, int64_t timeout_ms, tracer_er
   });
 }
 
+tracer_status tracer_sink_close(tracer_sink* sink, tracer_error* error) {
+  return guard(error, [&] { return report(error, need_own(sink, "sink").handle.close()); });
+}
+
 tracer_status tracer_sink_dropped(const tracer_sink* sink, uint64_t* out) {
   if (out != nullptr) *out = 0;
   return guard(nullptr, [&] {

@@ -34,6 +34,7 @@ TRACER_FIRST_SIZE(tracer_statistics, cost_kernel_memory_bytes);
 TRACER_FIRST_SIZE(tracer_loss_count, count);
 TRACER_FIRST_SIZE(tracer_totals, reserved);
 TRACER_FIRST_SIZE(tracer_reason, reserved);
+TRACER_FIRST_SIZE(tracer_resolve_options, skip_engine_notes);
 TRACER_FIRST_SIZE(tracer_host, reserved);
 TRACER_FIRST_SIZE(tracer_damage, reserved);
 TRACER_FIRST_SIZE(tracer_command_options, reserved);

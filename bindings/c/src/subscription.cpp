@@ -61,10 +61,10 @@ tracer_status tracer_session_subscribe(tracer_session* session, tracer_event_kin
     handle->callback->user_data = user_data;
     handle->callback->destroy = destroy;
     handle->subscription =
-        state->running().on_any([kept = handle->callback, id = state->id(), wanted](const Event& event) {
-          if (wanted != EventKind::kNone && wanted != event.kind()) return;
-          kept->run(id, event);
-        });
+        state->running().subscribe(wanted == EventKind::kNone ? std::nullopt : std::optional(wanted),
+                                   [kept = handle->callback, id = state->id()](const Event& event) {
+                                     kept->run(id, event);
+                                   });
     return handle.release();
   });
 }

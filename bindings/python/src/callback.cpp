@@ -56,12 +56,11 @@ HeldSubscription::~HeldSubscription() {
 }
 
 std::unique_ptr<HeldSubscription> subscribe(const std::shared_ptr<Session>& session, std::optional<EventKind> kind,
-                                            py::function callback) {
+                                            bool living_first, py::function callback) {
   auto held = std::make_shared<Callback>(std::move(callback));
   const ReleasedGil released;
-  return std::make_unique<HeldSubscription>(session->on_any([held = std::move(held), kind](const Event& event) {
-    if (!kind || event.kind() == *kind) held->call(event);
-  }));
+  return std::make_unique<HeldSubscription>(session->subscribe(
+      kind, [held = std::move(held)](const Event& event) { held->call(event); }, {.living_first = living_first}));
 }
 
 void bind_callback(py::module_& module) {

@@ -34,6 +34,6 @@ class HeldSubscription {
 /// Absent: events of all kinds. What the callback raises goes to sys.unraisablehook, and is counted in
 /// Statistics::callback_errors. Needs the GIL.
 std::unique_ptr<HeldSubscription> subscribe(const std::shared_ptr<Session>& session, std::optional<EventKind> kind,
-                                            pybind11::function callback);
+                                            bool living_first, pybind11::function callback);
 
 }  // namespace tracer::python

@@ -19,16 +19,21 @@ void bind_check(py::module_& module) {
       const ReleasedGil released;
       report = check();
     }
+    const auto object_of = [](const std::optional<Problem>& problem) -> py::object {
+      if (!problem) return py::none();
+      const Problem all[] = {*problem};
+      return py::tuple(exception_of(all).attr("problems"))[0];
+    };
     py::list items;
     for (const CheckItem& item : report.items) {
-      py::object problem = py::none();
-      if (item.problem) {
-        const Problem all[] = {*item.problem};
-        problem = py::tuple(exception_of(all).attr("problems"))[0];
-      }
-      items.append(py::make_tuple(text_of(item.name), item.required, item.available, text_of(item.effect), problem));
+      items.append(py::make_tuple(text_of(item.name), item.required, item.available, text_of(item.effect),
+                                  object_of(item.problem)));
     }
-    return items;
+    py::list families;
+    for (const FamilyState& each : report.families)
+      families.append(py::make_tuple(text_of(to_string(each.family)), each.active, text_of(each.mechanism),
+                                     object_of(each.problem)));
+    return py::make_tuple(items, families);
   });
   module.def(
       "check_engine_rules",

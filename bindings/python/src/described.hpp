@@ -18,6 +18,7 @@ struct Schema<ContextTotals> {
                                             field(2, "living", &ContextTotals::living, Unit::kCount),
                                             field(3, "ended", &ContextTotals::ended, Unit::kCount),
                                             field(4, "failed", &ContextTotals::failed, Unit::kCount),
+                                            field(6, "contexts", &ContextTotals::contexts, Unit::kCount),
                                             group(5, "account", &ContextTotals::account, Shape::kFlat));
 };
 
@@ -85,6 +86,8 @@ constexpr std::string_view class_name() {
     return "SnapshotEnd";
   else if constexpr (std::is_same_v<T, Loss>)
     return "Loss";
+  else if constexpr (std::is_same_v<T, OwnWork>)
+    return "OwnWork";
   else if constexpr (std::is_same_v<T, SessionEnd>)
     return "SessionEnd";
   else if constexpr (std::is_same_v<T, TaskStart>)

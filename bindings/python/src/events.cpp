@@ -54,8 +54,11 @@ requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) PyObject* new_value(
   return checked(PyLong_FromUnsignedLongLong(static_cast<unsigned long long>(value)));
 }
 PyObject* new_value(const std::string& text) { return checked(new_text(text)); }
-PyObject* new_value(EventKind kind) { return checked(new_text(to_string(kind))); }
-PyObject* new_value(Provenance provenance) { return checked(new_text(to_string(provenance))); }
+template <class T>
+requires std::is_enum_v<T> PyObject* new_value(T value) {
+  const auto text = to_string(value);
+  return checked(new_text(text));
+}
 PyObject* new_value(const std::vector<std::string>& texts) {
   py::object tuple = new_tuple(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i)

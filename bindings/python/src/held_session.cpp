@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <thread>
 #include <utility>
@@ -19,6 +22,32 @@ int copy_of(int file_descriptor) {
   const int copy = ::fcntl(file_descriptor, F_DUPFD_CLOEXEC, 3);
   if (copy < 0) throw Error({ErrorCode::kNoMemory, errno, "can't copy a descriptor", "raise ulimit -n", {}});
   return copy;
+}
+
+namespace {
+
+/// The first bytes of a recording that can be read, in memory; -1: it can't be read, or there is no memory.
+int in_memory(int recording, std::uint64_t bytes) {
+  const int file = ::memfd_create("tracer-recording", MFD_CLOEXEC);
+  if (file < 0) return -1;
+  std::array<char, 1u << 16> part;
+  for (std::uint64_t at = 0; at < bytes;) {
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(part.size(), bytes - at));
+    const ssize_t got = ::pread(recording, part.data(), most, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0 || ::write(file, part.data(), static_cast<std::size_t>(got)) != got) {
+      ::close(file);
+      return -1;
+    }
+    at += static_cast<std::uint64_t>(got);
+  }
+  return file;
+}
+
+}  // namespace
+
+HeldSession::Rescue::~Rescue() {
+  if (const int fd = file.load(); fd >= 0) ::close(fd);
 }
 
 HeldSession::HeldSession(SessionOptions options) : HeldSession(std::make_shared<Session>(std::move(options)), true) {}
@@ -66,8 +95,16 @@ bool HeldSession::open() const noexcept {
 
 void HeldSession::record(int file_descriptor, std::string name) {
   const auto session = this->session();
+  const int file = copy_of(file_descriptor);
+  OutputLimit limit;
+  limit.rescue = [rescue = rescue_, file](std::uint64_t whole_bytes) {
+    const int memory = in_memory(file, whole_bytes);
+    if (memory < 0) return -1;
+    rescue->file.store(copy_of(memory));
+    return memory;
+  };
   SinkHandle handle =
-      session->add_sink(recording_sink(copy_of(file_descriptor), std::move(name), host_), {.when_full = when_full()});
+      session->add_sink(recording_sink(file, std::move(name), host_, std::move(limit)), {.when_full = when_full()});
   const std::lock_guard lock(held().mutex);
   held().recording.emplace(std::move(handle));
 }

@@ -69,6 +69,7 @@ bool write_chain(const TaskSession& session, const std::shared_ptr<TaskScope>& i
 }
 
 void write_labels(const std::shared_ptr<TaskScope>& innermost, Surety surety) {
+  work_for(innermost ? innermost : first_that_counts(thread_base), OwnSwitch::kStep);
   const TaskSessions sessions = task_sessions();
   for (const TaskSession& session : *sessions) {
     if (write_chain(session, innermost, surety) ||
@@ -133,7 +134,10 @@ void unlabel_thread() noexcept {
     if (const auto living = session.session.lock()) living->unlabel_thread();
 }
 
-void set_thread_base(std::shared_ptr<TaskScope> scope) noexcept { thread_base = std::move(scope); }
+void set_thread_base(std::shared_ptr<TaskScope> scope) noexcept {
+  thread_base = std::move(scope);
+  if (tasks_in_use()) work_for(thread_base, OwnSwitch::kStep);
+}
 void count_unsure(int change) noexcept { unsure_depth = std::max(0, unsure_depth + change); }
 void forget_thread() noexcept {
   unsure_depth = 0;

@@ -82,6 +82,7 @@ py::tuple begin_task(std::optional<std::uint64_t> session_id, py::handle fields,
   }
   set_variable(scope);
   if (!frame.is_none()) scope->count_in_frame(frame.ptr());
+  begin_own_work(scope, sure);
   sync_labels(surety_of(sure));
   return py::make_tuple(scope, problems);
 }
@@ -108,6 +109,7 @@ void leave_task(const Scope& scope, bool sure) {
 
 /// The task labels nothing from now on; in a context whose task it is, the one around it counts again.
 void end_task(const Scope& scope, bool sure) {
+  end_own_work(scope, sure);
   scope->end();
   leave_task(scope, sure);
 }
@@ -166,6 +168,7 @@ void bind_labels(py::module_& module) {
     return add_task_session(held->session(), context_of(context));
   });
   module.def("remove_task_session", &remove_task_session);
+  module.def("report_own_work", [](std::uint64_t id) { report_own_work(id, OwnReport::kSoFar); });
   module.def("tasks_in_use", &tasks_in_use);
 
   module.def("begin_task", &begin_task);

@@ -76,6 +76,9 @@ class Reading {
       note_command(*exec->process);
       listed_.began(*exec);
     }
+    // A session of this process is about its script, whatever that starts first.
+    if (const auto* work = event.get_if<OwnWork>(); work != nullptr && !command_pid_)
+      native_.command = work->process->program;
     if (const auto* exit = event.get_if<ProcessExit>()) {
       note_command(*exit->process);
       listed_.add(*exit);
@@ -132,6 +135,51 @@ NativeReport report_of_file(const py::object& path, std::size_t most_processes) 
   return read_report(reader, options);
 }
 
+/// Of several machines, or days: each has a clock of its own, so that there is no picture of all over time.
+NativeReport report_of_files(const py::list& paths, std::size_t most_processes) {
+  std::vector<NativeReport> all;
+  for (const py::handle path : paths)
+    all.push_back(report_of_file(py::reinterpret_borrow<py::object>(path), most_processes));
+  NativeReport sum = std::move(all.front());
+  std::vector<Report> reports = {std::move(sum.report)};
+  std::vector<std::int64_t> offsets = {static_cast<std::int64_t>(sum.host.wall_offset_ns)};
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    NativeReport& more = all[i];
+    const std::int64_t by_ns = static_cast<std::int64_t>(more.host.wall_offset_ns) - offsets.front();
+    const auto moved = [by_ns](std::uint64_t time_ns) {
+      return static_cast<std::uint64_t>(static_cast<std::int64_t>(time_ns) + by_ns);
+    };
+    for (ListedProcess& each : more.processes) {
+      each.start_ns = moved(each.start_ns);
+      each.end_ns = moved(each.end_ns);
+      sum.processes.push_back(std::move(each));
+    }
+    if (more.first_ns != 0) {
+      sum.first_ns = sum.first_ns == 0 ? moved(more.first_ns) : std::min(sum.first_ns, moved(more.first_ns));
+      sum.last_ns = std::max(sum.last_ns, moved(more.last_ns));
+    }
+    if (more.host.host_name != sum.host.host_name) sum.host.host_name += ", " + more.host.host_name;
+    sum.damage.skipped_bytes += more.damage.skipped_bytes;
+    sum.damage.skipped_events += more.damage.skipped_events;
+    sum.damage.missing_frames += more.damage.missing_frames;
+    if (sum.damage.read_error == 0) sum.damage.read_error = more.damage.read_error;
+    sum.damage.truncated = sum.damage.truncated || more.damage.truncated;
+    reports.push_back(std::move(more.report));
+    offsets.push_back(static_cast<std::int64_t>(more.host.wall_offset_ns));
+  }
+  if (all.size() > 1) {
+    sum.parts = 0;
+    sum.tools_over_time.clear();
+    sum.tasks_over_time.clear();
+  }
+  std::stable_sort(sum.processes.begin(), sum.processes.end(), [](const ListedProcess& a, const ListedProcess& b) {
+    return a.cpu_ns.value_or(0) > b.cpu_ns.value_or(0);
+  });
+  if (sum.processes.size() > most_processes) sum.processes.resize(most_processes);
+  sum.report = sum_of_reports(reports, offsets);
+  return sum;
+}
+
 /// The descriptor stays the caller's.
 NativeReport report_of_descriptor(int descriptor, const std::string& name, std::size_t most_processes) {
   const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
@@ -145,14 +193,18 @@ NativeReport report_of_descriptor(int descriptor, const std::string& name, std::
 std::optional<tracerd::By> by_of(const std::optional<std::string>& name) {
   using tracerd::By;
   if (!name) return std::nullopt;
-  constexpr std::array<std::pair<const char*, By>, 5> kNames = {
-      {{"run", By::kRun}, {"step", By::kStep}, {"task", By::kTask}, {"tool", By::kTool}, {"process", By::kProcess}}};
+  constexpr std::array<std::pair<const char*, By>, 6> kNames = {{{"run", By::kRun},
+                                                                 {"step", By::kStep},
+                                                                 {"task", By::kTask},
+                                                                 {"sample", By::kSample},
+                                                                 {"tool", By::kTool},
+                                                                 {"process", By::kProcess}}};
   for (const auto& [known, by] : kNames)
     if (*name == known) return by;
   throw Error({ErrorCode::kInvalidArgument,
                0,
                "by=\"" + *name + "\" is not known",
-               "use \"run\", \"step\", \"task\", \"tool\" or \"process\"",
+               "use \"run\", \"step\", \"task\", \"sample\", \"tool\" or \"process\"",
                {}});
 }
 
@@ -223,6 +275,7 @@ void bind_report(py::module_& module) {
   module.def("report_of_reader", &report_of_reader, py::arg("reader"), py::arg("session"), py::arg("figures"),
              py::arg("part"), py::arg("command_pid"), py::arg("most_processes"));
   module.def("report_of_file", &report_of_file, py::arg("path"), py::arg("most_processes"));
+  module.def("report_of_files", &report_of_files, py::arg("paths"), py::arg("most_processes"));
   module.def("report_of_descriptor", &report_of_descriptor, py::arg("descriptor"), py::arg("name"),
              py::arg("most_processes"));
   module.def("format_duration", &tracerd::format_duration, py::arg("ns"));

@@ -61,12 +61,21 @@ py::object value_of(const Requested& requested) {
                         maybe_text(requested.container), maybe_text(requested.tag));
 }
 
+py::object argv_of(const Program& program) {
+  if (!program.argv) return py::none();
+  py::list words;
+  for (const std::string& word : *program.argv) words.append(text_of(word));
+  return words;
+}
+
 py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
   py::dict fields;
   fields["name"] = text_of(row.name);
   fields["context"] = maker.context(row.task);
   fields["processes"] = row.processes;
   fields["living"] = row.living;
+  fields["pid"] = row.process ? py::object(py::int_(row.process->pid)) : py::object(py::none());
+  fields["argv"] = row.process ? argv_of(*row.process->program) : py::object(py::none());
   fields["failed"] = value_of(row.failed);
   fields["wall_ns"] = row.wall_ns;
   fields["lives_ns"] = row.lives_ns;
@@ -94,13 +103,6 @@ py::list list_of(const std::vector<ReportNode>& nodes, ObjectMaker& maker) {
   for (const ReportNode& node : nodes)
     list.append(py::make_tuple(name_of(node.level), value_of(node.row, maker), list_of(node.below, maker)));
   return list;
-}
-
-py::object argv_of(const Program& program) {
-  if (!program.argv) return py::none();
-  py::list words;
-  for (const std::string& word : *program.argv) words.append(text_of(word));
-  return words;
 }
 
 void put_program(py::dict& fields, const Process& process) {
@@ -269,6 +271,7 @@ py::dict values_of(const NativeReport& native) {
   fields["tools"] = list_of(report.tools, maker);
   fields["steps"] = list_of(report.steps, maker);
   fields["tasks"] = list_of(report.tasks, maker);
+  fields["samples"] = list_of(report.samples, maker);
   fields["tree"] = list_of(report.tree, maker);
   fields["processes"] = list_of(report.processes, maker);
   fields["total"] = value_of(report.total, maker);

@@ -36,7 +36,7 @@ std::unique_ptr<CommandRun> make_run(const py::object& argv, const py::object& e
   return std::make_unique<CommandRun>(std::move(options), std::move(folder), streams, session);
 }
 
-const char* name_of(Bound bound) {
+const char* bound_name(Bound bound) {
   switch (bound) {
     case Bound::kAtLeast: return "at least";
     case Bound::kAtMost: return "at most";
@@ -47,7 +47,7 @@ const char* name_of(Bound bound) {
 
 py::object object_of(const std::optional<Figure>& figure) {
   if (!figure) return py::none();
-  return py::make_tuple(figure->value, name_of(figure->bound));
+  return py::make_tuple(figure->value, bound_name(figure->bound));
 }
 
 py::dict usage_of(const CommandRun& run, const HeldSession* session) {
@@ -60,7 +60,7 @@ py::dict usage_of(const CommandRun& run, const HeldSession* session) {
   const ReportRow& total = report.total;
   py::dict usage;
   usage["processes"] = total.processes;
-  usage["failed"] = py::make_tuple(total.failed.value, name_of(total.failed.bound));
+  usage["failed"] = py::make_tuple(total.failed.value, bound_name(total.failed.bound));
   usage["wall_ns"] = total.wall_ns;
   usage["cpu_ns"] = object_of(total.cpu_ns);
   usage["peak_rss_bytes"] = object_of(largest);

@@ -155,23 +155,27 @@ void bind_session(py::module_& module) {
              const auto problem = without_gil([&] { return held.recording_problem(); });
              return problem ? problem_of(*problem) : py::none();
            })
+      .def("rescued", &HeldSession::rescued)
       .def("recording_dropped", &HeldSession::recording_dropped, py::call_guard<ReleasedGil>())
       .def(
           "queue",
-          [](const HeldSession& held, const py::object& kinds, std::size_t capacity_bytes) {
+          [](const HeldSession& held, const py::object& kinds, std::size_t capacity_bytes, bool living_first) {
             QueueOptions options;
             if (!kinds.is_none()) options.kinds = kinds_of(kinds);
+            // Whoever asks for some kinds gets no other: the end of the stream says that the session has ended.
+            options.session_end = options.kinds.empty();
             options.capacity_bytes = capacity_bytes;
             options.when_full = held.when_full();
+            options.living_first = living_first;
             return without_gil([&] { return std::make_unique<HeldQueue>(held.session()->queue(std::move(options))); });
           },
-          py::arg("kinds"), py::arg("capacity_bytes"))
+          py::arg("kinds"), py::arg("capacity_bytes"), py::arg("living_first"))
       .def(
           "on",
-          [kind](const HeldSession& held, const py::object& name, py::function callback) {
-            return subscribe(held.session(), kind(name), std::move(callback));
+          [kind](const HeldSession& held, const py::object& name, bool living_first, py::function callback) {
+            return subscribe(held.session(), kind(name), living_first, std::move(callback));
           },
-          py::arg("kind"), py::arg("callback"));
+          py::arg("kind"), py::arg("living_first"), py::arg("callback"));
   module.def("this_host", [] { return object_of(without_gil([] { return this_host(); })); });
 }
 

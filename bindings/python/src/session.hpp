@@ -59,6 +59,9 @@ class HeldSession {
   /// What stopped the recording. Events that it lacks as the disk was too slow. Any time, in a child too: absent there.
   std::optional<Problem> recording_problem() const;
   std::uint64_t recording_dropped() const;
+  /// A file in memory that has all events, where the recording could not be written to its end; -1: there is none. It
+  /// stays this object's.
+  int rescued() const noexcept { return rescue_->file.load(); }
 
   /// Of now, or of the end. Throws SessionGone in a child.
   SessionState state() const;
@@ -80,6 +83,13 @@ class HeldSession {
   Held& held() const { return *held_.get(); }
   static SessionState state_of(const Session& session, const Held& held);
 
+  /// Shared with the sink, which may outlive this.
+  struct Rescue {
+    std::atomic<int> file{-1};
+    ~Rescue();
+  };
+
+  std::shared_ptr<Rescue> rescue_ = std::make_shared<Rescue>();
   OfProcess<std::unique_ptr<Held>> held_;
   HostInfo host_;
   std::vector<Problem> rule_problems_;

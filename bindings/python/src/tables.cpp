@@ -179,7 +179,7 @@ std::string type_of(const ArrowSchema& schema) {
   }
 }
 
-std::vector<std::tuple<std::string, std::string, bool>> columns_of(std::string_view table) {
+std::vector<std::tuple<std::string, std::string, bool>> described_columns(std::string_view table) {
   ArrowSchema schema{};
   export_table_schema(table_named(table), &schema);
   const auto held = shared(schema);
@@ -212,7 +212,7 @@ void bind_tables(py::module_& module) {
       .def(py::init<std::string_view>(), py::arg("table"))
       .def("read", &LiveTable::read, py::arg("queue"), py::arg("most"));
   module.def("table_schema", &schema_capsule, py::arg("table"));
-  module.def("table_columns", &columns_of, py::arg("table"));
+  module.def("table_columns", &described_columns, py::arg("table"));
   module.def("table_stream", &stream_capsule, py::arg("reader"), py::arg("table"),
              py::arg("rows_per_batch") = TableOptions().rows_per_batch);
 }

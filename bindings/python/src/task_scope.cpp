@@ -35,6 +35,7 @@ void in_forked_child() {
   changes.fetch_add(1);
   new (registry_storage) Registry;
   forget_thread();
+  forget_own_work();
 }
 
 Registry& registry() {
@@ -77,11 +78,20 @@ TaskSessions task_sessions() {
 std::uint64_t add_task_session(const std::shared_ptr<Session>& session, Context context) {
   const std::uint64_t id = last_session_id.fetch_add(1) + 1;
   change_sessions([&](auto& sessions) { sessions.push_back({id, session, std::move(context)}); });
+  begin_own_session(id);
   return id;
 }
 
 void remove_task_session(std::uint64_t id) {
+  report_own_work(id, OwnReport::kLast);
   change_sessions([&](auto& sessions) { std::erase_if(sessions, [&](const auto& each) { return each.id == id; }); });
+}
+
+void report_own_work(std::uint64_t id, OwnReport which) {
+  for (const TaskSession& each : *task_sessions()) {
+    const auto living = each.id == id ? each.session.lock() : nullptr;
+    if (living) report_own_session(id, *living, which);
+  }
 }
 
 bool tasks_in_use() noexcept { return in_use.load(std::memory_order_relaxed); }
@@ -99,6 +109,7 @@ TaskScope::~TaskScope() {
     static_cast<void>(new std::vector<Labels>(std::move(labels_)));
     return;
   }
+  abandon_own_work(this);
   forget_frame();
   changes.fetch_add(1);
 }
@@ -147,11 +158,13 @@ void TaskScope::end() noexcept {
 
 std::shared_ptr<TaskScope> TaskScope::outer() {
   if (foreign()) return nullptr;
+  // When the lock is free again: what ends with them takes others.
+  std::vector<std::shared_ptr<TaskScope>> let_go;
   const std::lock_guard lock(mutex_);
   // Ended ones are let go, so that no chain of them grows.
   while (outer_ && !outer_->open()) {
     auto further = outer_->foreign() ? nullptr : outer_->outer();
-    outer_ = std::move(further);
+    let_go.push_back(std::exchange(outer_, std::move(further)));
   }
   return outer_;
 }
@@ -195,6 +208,11 @@ void TaskScope::count_in_frame(PyObject* frame) {
   Py_INCREF(frame);
   frame_ = frame;
   python_context_ = context;
+}
+
+bool TaskScope::in_frame() const {
+  const std::lock_guard lock(mutex_);
+  return frame_ != nullptr;
 }
 
 bool TaskScope::counts_here() const {

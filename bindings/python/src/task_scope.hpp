@@ -16,6 +16,8 @@
 
 #include <tracer/session.hpp>
 
+#include "own_work.hpp"
+
 namespace tracer::python {
 
 /// A session in which tasks label.
@@ -31,6 +33,8 @@ using TaskSessions = std::shared_ptr<const std::vector<TaskSession>>;
 TaskSessions task_sessions();
 std::uint64_t add_task_session(const std::shared_ptr<Session>& session, Context context);
 void remove_task_session(std::uint64_t id);
+/// What this process has done in it, outside of all tasks.
+void report_own_work(std::uint64_t id, OwnReport which);
 /// True: there is one. One atomic load.
 bool tasks_in_use() noexcept;
 /// Counts what begins or ends a task, or a session.
@@ -76,6 +80,10 @@ class TaskScope {
   void count_in_frame(PyObject* frame);
   /// Needs the GIL.
   bool counts_here() const;
+  bool in_frame() const;
+
+  /// With the lock of own_work.cpp.
+  OwnPart& own() noexcept { return own_; }
 
  private:
   struct Labels {
@@ -94,6 +102,7 @@ class TaskScope {
   std::atomic<bool> open_{true};
   std::shared_ptr<TaskScope> outer_;
   std::vector<Labels> labels_;
+  OwnPart own_;
   PyObject* frame_ = nullptr;
   const void* python_context_ = nullptr;  ///< Compared only.
 };

@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from ._attach import attach as attach
     from ._check import CheckItem as CheckItem, CheckReport as CheckReport, check as check
     from ._check import check_engine_rules as check_engine_rules
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         EVENT_KINDS as EVENT_KINDS, CgroupSample as CgroupSample, Context as Context, ContextChange as ContextChange,
         ContextTotals as ContextTotals, Event as Event, FailedProcess as FailedProcess, Host as Host,
         KindCount as KindCount, Label as Label, Ledger as Ledger, Loss as Loss, Overruled as Overruled,
+        OwnWork as OwnWork,
         ProcessExec as ProcessExec, ProcessExit as ProcessExit, ProcessLedger as ProcessLedger,
         ProcessSample as ProcessSample, ProcessStart as ProcessStart, ProgramAccount as ProgramAccount,
         Progress as Progress, Provenance as Provenance,
@@ -57,7 +59,7 @@ _NAMES_IN = {
     "_errors": "CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
     "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
     "_events": "EVENT_KINDS CgroupSample Context ContextChange ContextTotals Event FailedProcess Host KindCount Label "
-    "Ledger Loss Overruled ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount Progress "
+    "Ledger Loss Overruled OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount Progress "
     "Provenance Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
     "_open": "session",
     "_recording": "Recording read",
@@ -78,6 +80,10 @@ __all__ = sorted(_MODULE_OF)
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from . import _core
+
+            return _core.version
         module = _MODULE_OF.get(name)
         if module is None:
             raise AttributeError(f"module 'tracer' has no attribute {name!r}")

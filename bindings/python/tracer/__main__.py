@@ -27,18 +27,30 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *given: object) -> NoReturn:
+        import tracer
+
+        print(f"tracer {tracer.__version__}")
+        raise SystemExit(0)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="tracer", description="Shows recordings of libtracer.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     report = commands.add_parser(
         "report", help="write a recording's report as one HTML page",
         description="Writes the report of a recording as one HTML page, which needs no network and no other file.")
-    report.add_argument("file", metavar="FILE", help="a recording, made with --record; - is standard input")
+    report.add_argument("files", metavar="FILE", nargs="+",
+                        help="a recording, made with --record; - is standard input. Of several: their sums")
     report.add_argument("-o", "--output", metavar="PAGE", default=None,
                         help="what to write; - is standard output. Default: FILE with .html in place of .tracer, or behind "
                         "any other ending; with --text, standard output")
     report.add_argument("--text", action="store_true", help="write the tables as text instead")
-    report.add_argument("--title", default=None, help="what stands at its head. Default: the file's name")
+    report.add_argument("--by", choices=("run", "step", "task", "sample", "tool", "process"), default=None,
+                        help="with --text: the rows of the table. Default: the tree of runs")
+    report.add_argument("--title", default=None, help="the page title. Default: the file's name")
     return parser
 
 
@@ -108,35 +120,41 @@ def _refuse_to_overwrite(file: str, output: str) -> None:
 def _output_of(options: argparse.Namespace) -> str:
     if options.output is not None:
         return str(options.output)
-    if options.text or options.file == "-":
+    if options.text or "-" in options.files:
         return "-"
     # Of r42.S1 and r42.S2 each has a page of its own.
-    return str(options.file).removesuffix(".tracer") + ".html"
+    return str(options.files[0]).removesuffix(".tracer") + ".html"
 
 
 def _report(options: argparse.Namespace) -> int:
     from ._errors import InvalidArgumentError, TracerError
-    from ._report import report_of_descriptor, report_of_path
+    from ._report import report_of_descriptor, report_of_paths
 
     output = _output_of(options)
     try:
+        if options.by is not None and not options.text:
+            raise InvalidArgumentError("--by is for the table: a page has all of its rows", "add --text")
+        if "-" in options.files and len(options.files) > 1:
+            raise InvalidArgumentError("standard input can't be read beside files", "name files")
         if output != "-":
-            _refuse_to_overwrite(options.file, output)
-        if options.file == "-":
+            for file in options.files:
+                _refuse_to_overwrite(file, output)
+        if options.files == ["-"]:
             # A pipe that gives nothing is waited for in the library, where Python's own handler does not come.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             report = report_of_descriptor(0, options.title or "standard input", _PROCESSES_IN_FILE)
         else:
-            report = report_of_path(options.file, options.title, _PROCESSES_IN_FILE)
-        page = _text_of(report, output) if options.text else report.html().encode("utf-8")
+            report = report_of_paths(options.files, options.title, _PROCESSES_IN_FILE)
+        page = _text_of(report, output, options.by) if options.text else report.html().encode("utf-8")
         if output == "-":
             _to_stdout(page)
         else:
             _write(output, page)
         if options.text:
             return 0
+        names = os.fsencode(", ".join(options.files)).decode(errors="backslashreplace")
         for line in report.certificate.damage.lines():
-            print(f"tracer: {os.fsencode(options.file).decode(errors='backslashreplace')}: {line}", file=sys.stderr)
+            print(f"tracer: {names}: {line}", file=sys.stderr)
         return 0
     except TracerError as error:
         text = str(error).encode(errors="backslashreplace").decode()
@@ -144,9 +162,12 @@ def _report(options: argparse.Namespace) -> int:
         return 2 if isinstance(error, InvalidArgumentError) else 1
 
 
-def _text_of(report: Report, output: str) -> bytes:
+def _text_of(report: Report, output: str, by: str | None) -> bytes:
     """For a file as wide as it comes, in UTF-8; else as standard output shows it."""
     from ._show import report_text, text_of
+
+    if by is not None:
+        return report.text(by).lstrip("\n").encode("utf-8", "backslashreplace")
 
     if output != "-":
         return f"{report_text(report)}\n".encode("utf-8", "backslashreplace")

@@ -47,6 +47,8 @@ def _fix_of(function: Callable[..., Any], given: Mapping[str, Any]) -> str:
     import inspect
 
     names = [name for name in inspect.signature(function).parameters if name != "self"]
+    if "shell" in given and "argv" in names:
+        return 'no shell is used: run ["bash", "-c", "…"]'
     for name in given:
         close = [] if name in names else difflib.get_close_matches(name, names, 1)
         if close:
@@ -55,7 +57,7 @@ def _fix_of(function: Callable[..., Any], given: Mapping[str, Any]) -> str:
 
 
 def _wrong_type(name: str, value: object, fix: str) -> NoReturn:
-    raise InvalidTypeError(f"{name} can't be of the type {type(value).__name__}: {shown(value)}", fix)
+    raise InvalidTypeError(f"{name} can't be a {type(value).__name__}: {shown(value)}", fix)
 
 
 def _wrong(name: str, value: object, fix: str) -> NoReturn:
@@ -103,11 +105,11 @@ def seconds_of(name: str, value: object) -> float | None:
     return None if value > _FOREVER_S else float(value)
 
 
-def number_of(name: str, value: object, most: float) -> float:
-    fix = f"give a number from 0 to {most:.0f}"
+def number_of(name: str, value: object, most: float, *, least: float = 0) -> float:
+    fix = f"give a number from {least:g} to {most:.0f}"
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         _wrong_type(name, value, fix)
-    if not 0 <= value <= most:
+    if not least <= value <= most:
         _wrong(name, value, fix)
     return float(value)
 
@@ -140,7 +142,7 @@ def words_of(name: str, value: object) -> list[Path]:
     """Those of a command, in their order."""
     fix = 'give its words, such as ["samtools", "sort"]'
     if isinstance(value, (str, bytes, os.PathLike, Set, Mapping)) or not isinstance(value, Collection):
-        _wrong_type(name, value, fix)
+        raise InvalidTypeError(f"{name} must be a list of words, not a {type(value).__name__}: {shown(value)}", fix)
     words = []
     for word in value:
         if not isinstance(word, (str, bytes, os.PathLike)):
@@ -149,7 +151,7 @@ def words_of(name: str, value: object) -> list[Path]:
             _wrong(f"a word of {name}", word, "give words without a zero byte")
         words.append(word)
     if not words:
-        _wrong(name, value, fix)
+        raise InvalidArgumentError(f"{name} is empty", fix)
     return words
 
 
@@ -180,7 +182,7 @@ def user_of(user: str | int | None) -> str | None:
 def environment_of(env: Any) -> list[bytes]:
     """What the kernel takes: NAME=VALUE. A zero byte would end it unseen, and = in a name begin the value."""
     if not isinstance(env, Mapping):
-        raise InvalidTypeError(f"env can't be of the type {type(env).__name__}", "give a mapping of names to values")
+        raise InvalidTypeError(f"env can't be a {type(env).__name__}", "give a mapping of names to values")
     pairs = []
     for name, value in env.items():
         if not isinstance(name, (str, bytes)) or not isinstance(value, (str, bytes, os.PathLike)):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._arguments import checked_call, path_of
 from ._errors import Problem
+from ._state import FamilyState
 
 if TYPE_CHECKING:
     from ._events import Host
@@ -37,6 +38,8 @@ class CheckReport:
 
     host: Host
     items: tuple[CheckItem, ...]
+    families: tuple[FamilyState, ...]
+    """As they were loaded; empty: what is required is missing."""
 
     @property
     def usable(self) -> bool:
@@ -47,6 +50,11 @@ class CheckReport:
     def missing(self) -> tuple[CheckItem, ...]:
         """What is not there, what is required first."""
         return tuple(sorted((item for item in self.items if not item.available), key=lambda item: not item.required))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is required and missing, each with its code and how to fix it."""
+        return tuple(item.problem for item in self.items if item.required and item.problem is not None)
 
     def __bool__(self) -> bool:
         return self.usable
@@ -88,8 +96,10 @@ class CheckReport:
 
 
 def check() -> CheckReport:
-    """What this machine allows, what is missing, and how to fix it. Loads nothing, changes nothing."""
-    return CheckReport(_core.this_host(), tuple(CheckItem(*item) for item in _core.check()))
+    """What this machine allows, what is missing, and how to fix it. Loads and attaches the programs for a moment."""
+    items, families = _core.check()
+    return CheckReport(_core.this_host(), tuple(CheckItem(*item) for item in items),
+                       tuple(FamilyState(*each) for each in families))
 
 
 @checked_call

@@ -400,9 +400,9 @@ class Host(Fact):
     memory_bytes: int
     """Memory of the machine. In bytes. Source: `sysinfo(2)`."""
     wall_offset_ns: int
-    """Add it to a time of the boot clock for Unix time, as of when the session was opened. JSON does not follow a clock
-    that is set later; frames of a recording carry an offset of their own. In nanoseconds. Source: `CLOCK_REALTIME` -
-    `CLOCK_BOOTTIME`."""
+    """Add it to a time of the boot clock for Unix time. It was read when the session was opened. JSON does not follow a
+    clock that is set later; frames of a recording carry an offset of their own. In nanoseconds. Source:
+    `CLOCK_REALTIME` - `CLOCK_BOOTTIME`."""
     tracer_version: str
     """Of libtracer."""
 
@@ -1188,9 +1188,10 @@ class TaskStart(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
-    """The leader's."""
+    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task."""
     start_ns: int
-    """The leader's. In nanoseconds."""
+    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task. In
+    nanoseconds."""
     requested: Requested
     """Of a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
     (the image), `tag`; see `Session::announce()`."""
@@ -1205,7 +1206,7 @@ class TaskFinish(Event):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "requested", "begin_ns",
+        "own_cpu_ns", "peak_rss_at_least_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "requested", "begin_ns",
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
@@ -1216,9 +1217,10 @@ class TaskFinish(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
-    """The leader's."""
+    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task."""
     start_ns: int
-    """The leader's. In nanoseconds."""
+    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task. In
+    nanoseconds."""
     end_ns: int
     """When its last process ended. In nanoseconds."""
     exit_code: int | None
@@ -1288,6 +1290,9 @@ class TaskFinish(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    own_cpu_ns: int | None
+    """CPU time of the session's own process (`own_work`); it is in `cpu_ns` as well. Its other figures are in no sum,
+    but for a peak that grew in the task. In nanoseconds. None when: not known of a part."""
     peak_rss_at_least_bytes: int | None
     """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
     peak_at_least_bytes: int | None
@@ -1319,9 +1324,10 @@ class RunStart(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
-    """The leader's."""
+    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task."""
     start_ns: int
-    """The leader's. In nanoseconds."""
+    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task. In
+    nanoseconds."""
 
 
 class RunFinish(Event):
@@ -1333,7 +1339,8 @@ class RunFinish(Event):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "tasks", "failed_tasks", "begin_ns",
+        "own_cpu_ns", "peak_rss_at_least_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "tasks", "failed_tasks",
+        "begin_ns",
     )
     kind: ClassVar[str] = "run_finish"
     time_ns: int
@@ -1344,9 +1351,10 @@ class RunFinish(Event):
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
-    """The leader's."""
+    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task."""
     start_ns: int
-    """The leader's. In nanoseconds."""
+    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task. In
+    nanoseconds."""
     end_ns: int
     """When its last process ended. In nanoseconds."""
     exit_code: int | None
@@ -1416,6 +1424,9 @@ class RunFinish(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    own_cpu_ns: int | None
+    """CPU time of the session's own process (`own_work`); it is in `cpu_ns` as well. Its other figures are in no sum,
+    but for a peak that grew in the task. In nanoseconds. None when: not known of a part."""
     peak_rss_at_least_bytes: int | None
     """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
     peak_at_least_bytes: int | None
@@ -1457,6 +1468,144 @@ class ContextChange(Event):
     """The process that this is about; None: all that have `before`. In nanoseconds."""
 
 
+class OwnWork(Event):
+    """What the session's own process consumed in a task, or outside of all."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "begin_ns", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
+        "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
+        "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
+        "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
+        "cpu_at_least_ns", "peak_rss_at_least_bytes",
+    )
+    kind: ClassVar[str] = "own_work"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
+    start_ns: int
+    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
+    Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
+    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
+    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
+    short ids of other runtimes. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None when it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    begin_ns: int
+    """When the part began; it ended at `time_ns`. In nanoseconds."""
+    cpu_ns: int | None
+    """Of a task: of the threads that worked for it, while they did. Outside of tasks: of the process, less its tasks.
+    In nanoseconds. None when: other threads of the process, such as those of BLAS, ran meanwhile, which may have worked
+    for the task; or what runs beside it on the thread can't be told apart (greenlets, uvloop, a generator that is
+    suspended). Source: clocks of threads and of the process (`clock_gettime`)."""
+    user_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    system_ns: int | None
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    `task->stime` give the ratio, scaled to `cpu_ns`."""
+    run_queue_ns: int | None
+    """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
+    at dead; exec."""
+    minor_faults: int | None
+    """Page faults without I/O. Source: `task->min_flt`."""
+    major_faults: int | None
+    """Page faults that waited for I/O. Source: `task->maj_flt`."""
+    voluntary_switches: int | None
+    """It waited. Source: `task->nvcsw`."""
+    involuntary_switches: int | None
+    """It was preempted. Source: `task->nivcsw`."""
+    peak_rss_bytes: int | None
+    """Of the process as a whole, what it held before included. In bytes. None when: its peak did not grow in this part.
+    Source: `getrusage`, `ru_maxrss`."""
+    peak_rss_at_most_bytes: int | None
+    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    read_bytes: int | None
+    """By read and write calls of the thread; outside of tasks, of the process. In bytes. None when: more than one
+    thread or coroutine worked for the task. Source: `/proc/self/task/TID/io`, `/proc/self/io`."""
+    read_at_most_bytes: int | None
+    """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
+    the same."""
+    written_bytes: int | None
+    """By read and write calls of the thread; outside of tasks, of the process. In bytes. None when: more than one
+    thread or coroutine worked for the task. Source: `/proc/self/task/TID/io`, `/proc/self/io`."""
+    read_calls: int | None
+    """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
+    reads count as calls. Source: `task->ioac.syscr`."""
+    write_calls: int | None
+    """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
+    storage_read_bytes: int | None
+    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
+    Source: `task->ioac.read_bytes`."""
+    storage_written_bytes: int | None
+    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    threads. Source: `task->ioac.write_bytes`."""
+    storage_cancelled_bytes: int | None
+    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
+    Source: `task->ioac.cancelled_write_bytes`."""
+    ledger: Ledger | None
+    """Where the time went; None without the family `waits`, or when a thread could not be followed."""
+    process_ledger: ProcessLedger | None
+    """Where the life of the process went, taken as a whole; None as `ledger`."""
+    cpu_at_least_ns: int | None
+    """A lower bound, where `cpu_ns` is None. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: as
+    `cpu_ns`."""
+    peak_rss_at_least_bytes: int | None
+    """A lower bound, where `peak_rss_bytes` is None: what it held at the beginning or the end. In bytes. None when:
+    `peak_rss_bytes` is known. Source: `/proc/self/statm`."""
+
+
 EVENT_TYPES: dict[str, type[Event]] = {
     "process_exit": ProcessExit,
     "process_exec": ProcessExec,
@@ -1472,6 +1621,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "run_start": RunStart,
     "run_finish": RunFinish,
     "context_change": ContextChange,
+    "own_work": OwnWork,
 }
 """The class of each kind of events."""
 
@@ -1507,6 +1657,7 @@ __all__ = [
     "RunStart",
     "RunFinish",
     "ContextChange",
+    "OwnWork",
 ]
 
 for _type in (
@@ -1537,5 +1688,6 @@ for _type in (
     RunStart,
     RunFinish,
     ContextChange,
+    OwnWork,
 ):
     register(_type)

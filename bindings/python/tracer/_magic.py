@@ -8,7 +8,6 @@ import re
 import shlex
 from typing import Any, NoReturn
 
-from ._errors import InvalidArgumentError
 from ._open import session
 from ._session import Session
 
@@ -20,12 +19,26 @@ _MAGIC = re.compile(r"%%tracer(?:[ \t]+(?P<line>.*))?$")
 _OTHER_MAGIC = re.compile(r"\s*%%(?P<name>\w+)(?P<line>.*)\n?")
 
 
+class _HelpShown(Exception):
+    """The help was asked for and printed: the cell is not run."""
+
+    def _render_traceback_(self) -> list[str]:
+        return []
+
+
+def _usage_error(message: str) -> Exception:
+    from IPython.core.error import UsageError  # type: ignore[import-not-found,unused-ignore]
+
+    error: Exception = UsageError(f"%%tracer: {message}; %%tracer --help shows what it takes")
+    return error
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise InvalidArgumentError(f"%%tracer: {message}", "%%tracer --help shows what it takes")
+        raise _usage_error(message)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        raise InvalidArgumentError(self.format_help())
+        raise _HelpShown
 
 
 def _parser() -> _Parser:
@@ -45,7 +58,7 @@ def _parser() -> _Parser:
 def _label(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign or not name:
-        raise InvalidArgumentError(f"%%tracer: --label {text}", "give NAME=VALUE")
+        raise _usage_error(f"--label {text} is not NAME=VALUE")
     return name, value
 
 
@@ -99,9 +112,13 @@ class _Cells:
         # Of a cell that was interrupted while it began or ended.
         while self._open:
             self._open.pop().close()
-        options = _parser().parse_args(shlex.split(line))
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            raise _usage_error(str(error).lower()) from None
+        options = _parser().parse_args(words)
         if not options.variable.isidentifier():
-            raise InvalidArgumentError(f"%%tracer: {options.variable} is no name of a variable", "give --as NAME")
+            raise _usage_error(f"--as {options.variable} does not name a variable")
         opened = session(
             pipeline=options.pipeline, run=options.run, sample=options.sample, step=options.step,
             labels=dict(map(_label, options.label)) or None, record=options.record, sample_interval=options.interval,

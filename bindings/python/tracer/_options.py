@@ -18,6 +18,7 @@ MOST_PID = 2**31 - 1
 _MOST_UID = 2**32 - 1
 _MOST_SIZE = 2**64 - 1
 _MOST_SECONDS = 1e9
+_LEAST_INTERVAL_S = 0.1
 
 Rule = tuple[bool, str, Any, "dict[str, Any] | None"]
 
@@ -53,13 +54,17 @@ def _size(name: str, value: object) -> int:
     return whole_number_of(name, value, 0 if name == "max_announcements" else 1, _MOST_SIZE)
 
 
+def _interval(name: str, value: object) -> float:
+    return number_of(name, value, _MOST_SECONDS, least=_LEAST_INTERVAL_S)
+
+
 def _number(name: str, value: object) -> float:
     return number_of(name, value, _MOST_SECONDS)
 
 
 _OPTIONS: dict[str, Callable[[str, object], object]] = {
     "families": lambda name, value: texts_of(name, value, '["waits"]'),
-    "sample_interval": _number,
+    "sample_interval": _interval,
     "max_cost_share": _number,
     **dict.fromkeys(("ring_bytes", "max_processes", "max_threads", "max_cgroups", "max_contexts", "max_labeled_threads",
                      "max_announcements"), _size),
@@ -123,8 +128,8 @@ def announcement_of(keys: Mapping[str, Any], context: object, requested: object,
     """What Session.announce() was given. keys: those that say which processes; None stands for not given."""
     given = {key: value for key, value in keys.items() if value is not None}
     if len(given) != 1:
-        raise InvalidArgumentError(f"{' and '.join(given) or 'nothing'} says which processes",
-                                   f"give exactly one of {', '.join(keys)}")
+        raise InvalidArgumentError(f"{' and '.join(given)} are given together: which processes is said twice" if given
+                                   else "which processes is missing", f"give exactly one of {', '.join(keys)}")
     ((key, value),) = given.items()
     return (key, _announced(key, value), _fields("context", context, _context_value),
             _fields("requested", requested, _requested_value), number_of("expires_after", expires_after, _MOST_SECONDS))
@@ -150,7 +155,7 @@ def _fields(name: str, given: object, value_of: Callable[[str, object], object])
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise InvalidTypeError(f"{name} can't be of the type {type(given).__name__}", "give a mapping")
+        raise InvalidTypeError(f"{name} can't be a {type(given).__name__}", "give a mapping")
     return {key: value_of(key, value) for key, value in given.items() if value is not None}
 
 

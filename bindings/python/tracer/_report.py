@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CgroupMemory", "Certificate", "Failure", "Figure", "MissingFamily", "Pipeline", "Report", "ReportCost", "ReportNode",
-    "ReportRow", "Series", "TimeShare", "Timeline", "report_of", "report_of_descriptor", "report_of_path",
+    "ReportRow", "Series", "TimeShare", "Timeline", "report_of", "report_of_descriptor", "report_of_path", "report_of_paths",
 ]
 
 MOST_PROCESSES = 2000
@@ -62,6 +62,9 @@ class ReportRow:
     """That ended or live in it. By tool: that have executed it, or are a copy of one."""
     living: int
     """Of these, those that live: their figures are those so far."""
+    pid: int | None
+    """Of a row of one process, as argv; else None."""
+    argv: tuple[str, ...] | None
     failed: Figure
     wall_ns: int
     """Elapsed: from first start to last end."""
@@ -250,6 +253,8 @@ class Report:
     steps: tuple[ReportRow, ...]
     """In order of their first start, as the tasks."""
     tasks: tuple[ReportRow, ...]
+    samples: tuple[ReportRow, ...]
+    """By the sample label; the memory is that of the largest task."""
     tree: tuple[ReportNode, ...]
     """Of runs, steps, tasks and tools; empty: nothing belongs to any."""
     processes: tuple[ReportRow, ...]
@@ -308,7 +313,7 @@ class Report:
 
     @checked_call
     def text(self, by: str | None = None, columns: int | None = None) -> str:
-        """The tables as tracerd prints them. by: "run", "step", "task", "tool" or "process"; None: the tree, or tools
+        """The tables as tracerd prints them. by: "run", "step", "task", "sample", "tool" or "process"; None: the tree, or tools
         where nothing belongs to a run. columns: how wide it may be; None: as wide as it comes."""
         return self._native.format(self.title, None if by is None else text_of("by", by),
                                    None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True)
@@ -326,6 +331,8 @@ def _figure(parts: tuple[int, str] | None) -> Figure | None:
 
 def _row(parts: dict[str, Any]) -> ReportRow:
     parts["failed"] = Figure(*parts["failed"])
+    if parts["argv"] is not None:
+        parts["argv"] = tuple(parts["argv"])
     for name in ("cpu_ns", "peak_bytes", "read_bytes", "written_bytes"):
         parts[name] = _figure(parts[name])
     parts["time"] = tuple(TimeShare(*each) for each in parts["time"])
@@ -388,6 +395,7 @@ def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = Tr
         tools=tuple(map(_row, parts["tools"])),
         steps=tuple(map(_row, parts["steps"])),
         tasks=tuple(map(_row, parts["tasks"])),
+        samples=tuple(map(_row, parts["samples"])),
         tree=_nodes(parts["tree"]),
         processes=tuple(map(_row, parts["processes"])),
         total=total,
@@ -449,6 +457,12 @@ def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = Non
     """The report of a recording; raises RecordingError."""
     name = os.fsdecode(path)
     return _report(_core.report_of_file(path, most_processes), os.path.basename(name) if title is None else title)
+
+
+def report_of_paths(paths: list[str], title: str | None = None, most_processes: int = MOST_PROCESSES) -> Report:
+    """The sums of several recordings, such as those of a run's machines; raises RecordingError."""
+    names = ", ".join(os.path.basename(os.fsdecode(path)) for path in paths)
+    return _report(_core.report_of_files(paths, most_processes), names if title is None else title)
 
 
 def report_of_descriptor(descriptor: int, name: str, most_processes: int = MOST_PROCESSES) -> Report:

@@ -58,12 +58,12 @@ def run(
     `tracerd run`.
 
     While a session is open that follows this process, the command is run in that one, which costs next to nothing: its
-    events, tables and tasks have it, too. Else, and where `pipeline`, `run`, `record` or an option of a session is given,
-    it has a session of its own, which takes some tenths of a second.
+    events, tables and tasks have it, too; otherwise, or if `pipeline`, `run`, `record` or an option of a session is given,
+    it opens its own session, which takes some tenths of a second.
 
     `argv`: its words; no shell is asked. The first keywords are those of tracer.session(), the others, from `check` on,
     mean what they do in subprocess.run(), which has more; `user`: a name or number to run as; as
-    another user it can't type into the terminal. With `check=True` a command that fails raises CommandFailedError, which
+    another user it can't inject input into the terminal. With `check=True` a command that fails raises CommandFailedError, which
     is a subprocess.CalledProcessError too; after `timeout` seconds it is killed, and subprocess.TimeoutExpired raised.
 
     What is wrong with the recording when the command has ended is a RuntimeWarning, and in `problems` of what is
@@ -96,7 +96,8 @@ def run(
             raise
         problem = own._end(to_its_end=True)
         if problem is not None:
-            warnings.warn(str(problem), RuntimeWarning, stacklevel=2)
+            # Past checked_call.
+            warnings.warn(str(problem), RuntimeWarning, stacklevel=3)
         return running.result(own, status, True)
 
 
@@ -194,7 +195,7 @@ class _Options:
                 raise InvalidTypeError("input is a text, but the command's streams are bytes", "give bytes, or text=True")
             input = input.encode(self.encoding, self.errors)
         elif input is not None and not isinstance(input, (bytes, bytearray, memoryview)):
-            raise InvalidTypeError(f"input can't be of the type {type(input).__name__}",
+            raise InvalidTypeError(f"input can't be a {type(input).__name__}",
                                    "give bytes, or a str with text=True")
         self.input = input
         self.streams = (stdin, subprocess.PIPE if capture_output else stdout,

@@ -97,6 +97,8 @@ class Session(Source):
         self._context = context
         self._follows = follows
         self._subscriptions: list[_core.Subscription] = []
+        self._recording = record
+        self._rescued = False
         self._queues: weakref.WeakSet[_core.Queue] = weakref.WeakSet()
         others = _kernel_descriptors()
         self._spool = Spool(record)
@@ -137,15 +139,17 @@ class Session(Source):
         if problem is None:
             return
         if error is None:
-            raise RecordingError((problem,))
-        error.add_note(str(problem))
+            # What was traced is there all the same: a pipeline that has ended well does not fail for it.
+            warnings.warn(str(problem), RuntimeWarning, stacklevel=2)
+        else:
+            error.add_note(str(problem))
 
     def close(self) -> None:
         """Ends it: delivers all that has happened, writes it, and frees what the kernel holds for it. Idempotent.
 
         It waits for a running callback: don't hold a lock that a callback takes. A replay goes on to its end first;
         streams that are full then drop what is oldest. Leaving a with statement by an exception ends it where it is, and
-        what is wrong with the recording becomes a note of that exception.
+        what is wrong with the recording becomes a note of that exception; leaving it without one, a RuntimeWarning.
 
         Raises RecordingError if the recording could not be written to its end, SessionClosedError in a child made by
         fork, CallbackError inside a callback. What was written stays.
@@ -169,7 +173,20 @@ class Session(Source):
         _hooks.session_closed(self._tasks)
         self._core.close()
         self._forget()
-        return self._core.recording_problem() if was_open else None
+        problem = self._core.recording_problem() if was_open else None
+        if self._take_rescued() and self._recording is None:
+            return None
+        return problem
+
+    def _take_rescued(self) -> bool:
+        """True: all that could not be written is in memory, for tables and reports."""
+        descriptor = self._core.rescued()
+        if descriptor < 0:
+            return False
+        if not self._rescued:
+            self._rescued = True
+            self._spool.go_on_in(descriptor)
+        return True
 
     def _forget(self) -> None:
         while self._subscriptions:
@@ -297,50 +314,55 @@ class Session(Source):
 
     @checked_call
     def events(
-        self, kinds: Collection[str] | None = None, timeout: float | None = None, *, capacity_bytes: int = 64 << 20
+        self, kinds: Collection[str] | None = None, timeout: float | None = None, *, capacity_bytes: int = 64 << 20,
+        living_first: bool = False,
     ) -> EventStream:
         """Events from now on, for `for` and `async for`. `kinds`: as in tracer.EVENT_KINDS; None: all. It ends with the
-        session, or when nothing has come for `timeout` seconds. Where the reader was too slow, a Loss stands; a replay
-        waits for its reader instead."""
+        session, or when nothing has come for `timeout` seconds. `living_first`: the starts of all runs, tasks and
+        processes that live now come before. Where the reader was too slow, a Loss stands; a replay waits for its reader
+        instead."""
         from ._streams import EventStream
 
-        return EventStream(self._queue(kinds, capacity_bytes), timeout, self._begin)
+        return EventStream(self._queue(kinds, capacity_bytes, living_first), timeout, self._begin)
 
     @checked_call
     def batches(
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 512,
-        capacity_bytes: int = 64 << 20,
+        capacity_bytes: int = 64 << 20, living_first: bool = False,
     ) -> Batches:
         """Likewise in lists of at most `most` events, which costs less for each."""
         from ._streams import Batches
 
-        return Batches(self._queue(kinds, capacity_bytes), timeout, self._begin, most)
+        return Batches(self._queue(kinds, capacity_bytes, living_first), timeout, self._begin, most)
 
     @checked_call
     def table_batches(
         self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
-        most: int = 65536, capacity_bytes: int = 64 << 20,
+        most: int = 65536, capacity_bytes: int = 64 << 20, living_first: bool = False,
     ) -> TableBatches:
         """Likewise as rows of a table, for pandas, polars, pyarrow or duckdb: of at most `most` events at a time. Costs
         least for each."""
         from ._streams import TableBatches
 
-        return TableBatches(self._queue(kinds, capacity_bytes), timeout, self._begin, most, table)
+        return TableBatches(self._queue(kinds, capacity_bytes, living_first), timeout, self._begin, most, table)
 
-    def _queue(self, kinds: object, capacity_bytes: object) -> _core.Queue:
-        queue = self._core.queue(kinds_of(kinds), whole_number_of("capacity_bytes", capacity_bytes, 1, 2**63 - 1))
+    def _queue(self, kinds: object, capacity_bytes: object, living_first: object) -> _core.Queue:
+        capacity = whole_number_of("capacity_bytes", capacity_bytes, 1, 2**63 - 1)
+        queue = self._core.queue(kinds_of(kinds), capacity, bool(living_first))
         self._queues.add(queue)
         return queue
 
     @checked_call
-    def on(self, kind: str | None, callback: Callable[[Event], object]) -> _core.Subscription:
-        """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread. For quick work
-        only; what it raises goes to sys.unraisablehook and is counted in statistics.callback_errors. It ends with the
+    def on(
+        self, kind: str | None, callback: Callable[[Event], object], *, living_first: bool = False
+    ) -> _core.Subscription:
+        """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread; `living_first`
+        as for events(). For quick work only; what it raises goes to sys.unraisablehook and is counted in statistics.callback_errors. It ends with the
         session, or with cancel() of what is returned."""
         if kind is not None:
             text_of("kind", kind)
         callable_of("callback", callback)
-        subscription = self._core.on(kind, callback)
+        subscription = self._core.on(kind, bool(living_first), callback)
         self._subscriptions = [each for each in self._subscriptions if each.active]
         self._subscriptions.append(subscription)
         return subscription
@@ -410,9 +432,11 @@ class Session(Source):
             raise SessionClosedError(True)
         if self._core.open:
             try:
+                _core.report_own_work(self._tasks)
                 self._core.flush(_FLUSH_TIMEOUT_S)
             except SessionClosedError:
                 pass  # Just now, by another thread: then all is written.
+        self._take_rescued()
         return self._spool.open_reader()
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 __all__ = ["Spool"]
 
 
+def _temporary() -> int:
+    """A file without a name, in memory where there is no room for it."""
+    try:
+        with tempfile.TemporaryFile(prefix="tracer-") as file:
+            return os.dup(file.fileno())
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        return os.memfd_create("tracer-recording", os.MFD_CLOEXEC)
+
+
 class Spool:
     """An open file that holds a recording, for as long as anybody may read it."""
 
@@ -26,8 +38,7 @@ class Spool:
         self._made: str | bytes | os.PathLike[str] | None = None
         try:
             if path is None:
-                with tempfile.TemporaryFile(prefix="tracer-") as file:
-                    self._fd = os.dup(file.fileno())
+                self._fd = _temporary()
             else:
                 self._open(path)
         except (OSError, ValueError) as error:
@@ -71,6 +82,10 @@ class Spool:
         if made is not None:
             with contextlib.suppress(OSError):
                 os.unlink(made)
+
+    def go_on_in(self, descriptor: int) -> None:
+        """All that could not be written here is there, with what came before."""
+        os.dup2(descriptor, self._fd, inheritable=False)
 
     def fileno(self) -> int:
         """It stays this object's."""

@@ -92,8 +92,8 @@ class Damage:
             lines.append(f"{self.skipped_events} events are of unknown kinds: a newer libtracer may know them")
         if self.missing_frames:
             lines.append(
-                f"{self.missing_frames} frames are missing: the writer could not write them, or the file was cut in "
-                "between"
+                f"{'1 frame is' if self.missing_frames == 1 else f'{self.missing_frames} frames are'} missing "
+                "(write error, or the file was damaged)"
             )
         if self.read_error:
             lines.append(f"reading failed before the end: {os.strerror(self.read_error)}")

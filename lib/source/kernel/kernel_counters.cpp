@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <unordered_set>
 
 namespace tracer::internal {
 namespace {
@@ -73,21 +74,48 @@ std::map<std::string, std::uint64_t> KernelCounters::losses() const {
   return losses;
 }
 
+tracer_context_totals KernelCounters::sums_of(std::uint32_t id) const {
+  tracer_context_totals sum{};
+  if (id >= contexts_) {
+    if (::bpf_map_lookup_elem(more_totals_map_, &id, &sum) != 0) sum = {};
+  } else {
+    for_each_cpu_value<tracer_context_totals>(totals_map_, id,
+                                              [&](const tracer_context_totals& value) { add_words(sum, value); });
+  }
+  return sum;
+}
+
+std::vector<std::uint32_t> KernelCounters::unused_contexts(std::vector<std::uint32_t> ids) const {
+  if (ids.empty()) return ids;
+  std::unordered_set<std::uint32_t> used;
+  for_each_tracked([&used](std::uint32_t, const tracer_process& process) { used.insert(process.context_id); });
+  std::erase_if(ids, [&used](std::uint32_t id) { return used.contains(id); });
+  return ids;
+}
+
+void KernelCounters::forget_context(std::uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  add_words(forgotten_, sums_of(id));
+  ++forgotten_contexts_;
+  if (id >= contexts_) {
+    ::bpf_map_delete_elem(more_totals_map_, &id);
+  } else {
+    const auto cpus = static_cast<std::size_t>(std::max(::libbpf_num_possible_cpus(), 1));
+    const std::vector<tracer_context_totals> none(cpus);
+    ::bpf_map_update_elem(totals_map_, &id, none.data(), BPF_ANY);
+  }
+}
+
 std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const {
+  const std::lock_guard lock(mutex_);
   std::vector<RawTotals> all;
   std::map<std::uint32_t, std::uint64_t> living;
   for_each_tracked([&living](std::uint32_t, const tracer_process& process) { ++living[process.context_id]; });
-  for (std::uint32_t id = 0; id <= last_context; ++id) {
-    tracer_context_totals sum{};
-    if (id >= contexts_) {
-      if (::bpf_map_lookup_elem(more_totals_map_, &id, &sum) != 0) continue;
-    } else {
-      for_each_cpu_value<tracer_context_totals>(totals_map_, id,
-                                                [&](const tracer_context_totals& value) { add_words(sum, value); });
-    }
-    if (sum.ended == 0 && living[id] == 0) continue;
+  const auto add = [&](std::uint32_t id, std::uint64_t contexts, const tracer_context_totals& sum) {
+    if (sum.ended == 0 && living[id] == 0) return;
     RawTotals totals;
     totals.context_id = id;
+    totals.contexts = contexts;
     totals.living = living[id];
     totals.ended = sum.ended;
     totals.failed = sum.failed;
@@ -97,7 +125,9 @@ std::vector<RawTotals> KernelCounters::totals(std::uint32_t last_context) const 
     totals.lost_threads = sum.lost_threads;
     totals.lost_sums = sum.lost_sums;
     all.push_back(totals);
-  }
+  };
+  for (std::uint32_t id = 0; id <= last_context; ++id) add(id, 1, sums_of(id));
+  add(kForgottenContexts, forgotten_contexts_, forgotten_);
   return all;
 }
 

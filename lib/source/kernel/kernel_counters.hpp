@@ -24,7 +24,11 @@ class KernelCounters {
   /// Makes room for the sums of a context.
   void add_context(std::uint32_t id) const;
   std::map<std::string, std::uint64_t> losses() const;
-  /// Of the contexts up to this one.
+  /// Those of these contexts that no tracked process has.
+  std::vector<std::uint32_t> unused_contexts(std::vector<std::uint32_t> ids) const;
+  /// Adds its sums to those of all that were forgotten, and makes its room free.
+  void forget_context(std::uint32_t id);
+  /// Of the contexts up to this one, and of the forgotten ones.
   std::vector<RawTotals> totals(std::uint32_t last_context) const;
   struct Tracked {
     std::uint32_t number = 0;  ///< The kernel's own.
@@ -41,6 +45,7 @@ class KernelCounters {
     std::size_t bytes = 0;
     void operator()(const tracer_slot* slots) const noexcept;
   };
+  tracer_context_totals sums_of(std::uint32_t id) const;
   void for_each_tracked(const std::function<void(std::uint32_t number, const tracer_process&)>& each) const;
 
   int losses_map_ = -1;
@@ -50,6 +55,9 @@ class KernelCounters {
   std::uint32_t contexts_ = 0;
   std::uint32_t places_ = 0;
   std::unique_ptr<const tracer_slot[], Unmapper> slots_;
+  mutable std::mutex mutex_;           ///< While sums move: who reads them has them once.
+  tracer_context_totals forgotten_{};  ///< Of all contexts that were forgotten.
+  std::uint64_t forgotten_contexts_ = 0;
 };
 
 }  // namespace tracer::internal

@@ -187,6 +187,10 @@ class KernelSource final : public Source, public Control {
   std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
     return knows_cgroup_paths() ? internal::cgroup_path(hierarchy, id) : std::nullopt;
   }
+  std::vector<std::uint32_t> unused_contexts(std::vector<std::uint32_t> ids) const override {
+    return counters_.unused_contexts(std::move(ids));
+  }
+  void forget_context(std::uint32_t id) override { counters_.forget_context(id); }
   std::vector<RawTotals> totals() const override { return counters_.totals(last_context_); }
   std::vector<FamilyState> families() const override { return programs_.states(); }
   std::map<Family, std::uint64_t> kernel_ns() const override { return programs_.kernel_ns(); }
@@ -358,7 +362,7 @@ class KernelSource final : public Source, public Control {
   KernelPrograms programs_;
   lifecycle_bpf& skeleton_;
   KernelRules rules_;
-  const KernelCounters counters_;
+  KernelCounters counters_;
   KernelLabels labels_;
   Rings rings_;
   Decoder decoder_;

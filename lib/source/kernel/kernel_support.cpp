@@ -41,7 +41,7 @@ CheckItem capability_item(std::uint64_t held, unsigned capability, const char* n
   if (!item.available)
     item.problem = Problem{ErrorCode::kPermission,
                            0,
-                           fmt::format("{} is missing: uid {} does not have it", name, ::geteuid()),
+                           fmt::format("missing capability {}", name),
                            fmt::format("run as root (sudo), or: setcap cap_bpf,cap_perfmon+ep PROGRAM"),
                            {}};
   return item;
@@ -117,7 +117,5 @@ CheckReport check_kernel(const KernelTypes& types, std::span<const std::unique_p
 }
 
 }  // namespace internal
-
-CheckReport check() { return internal::check_kernel(internal::KernelTypes(), internal::kernel_families()); }
 
 }  // namespace tracer

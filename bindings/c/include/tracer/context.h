@@ -25,6 +25,7 @@ typedef struct tracer_context {
   tracer_string sample;
   tracer_string task;    /* One execution of a step, by the engine's own name: "ALIGN (S1)". */
   tracer_string task_id; /* Unique within its run. */
+  tracer_string run_id;  /* The engine's own id of the run, unique everywhere. */
   tracer_string engine;
   const tracer_name_value* labels; /* Each name once. */
   size_t label_count;
@@ -33,7 +34,7 @@ typedef struct tracer_context {
 } tracer_context;
 
 #define TRACER_CONTEXT_INIT \
-  { sizeof(tracer_context), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, 0, 0, 0 }
+  { sizeof(tracer_context), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, 0, 0, 0 }
 
 typedef uint32_t tracer_filter_subject;
 enum {

@@ -27,6 +27,7 @@ enum {
   TRACER_EVENT_PROCESS_SAMPLE = 103,
   TRACER_EVENT_TOOL_SAMPLE = 104,
   TRACER_EVENT_CGROUP_SAMPLE = 105,
+  TRACER_EVENT_OWN_WORK = 106,
   TRACER_EVENT_RUN_START = 110,
   TRACER_EVENT_RUN_FINISH = 111,
   TRACER_EVENT_TASK_START = 112,
@@ -70,7 +71,7 @@ typedef uint8_t tracer_field_type;
 enum {
   TRACER_TYPE_BOOL = 1,
   TRACER_TYPE_I64 = 2,
-  TRACER_TYPE_U64 = 3, /* Also of 32 bits, kinds and provenances. */
+  TRACER_TYPE_U64 = 3, /* Also 32 bits, keys, and enumerations: tracer_field_value_name(). */
   TRACER_TYPE_STRING = 4,
   TRACER_TYPE_STRING_LIST = 5 /* A list, such as the arguments: tracer_event_get_string_at(). */
 };
@@ -107,6 +108,10 @@ TRACER_API size_t tracer_field_count(tracer_event_kind kind);
 TRACER_API tracer_status tracer_field_at(tracer_event_kind kind, size_t index, tracer_field_info* out);
 /* @since 0.1. By its name: "cpu_ns". TRACER_NO_SUCH_FIELD. */
 TRACER_API tracer_status tracer_field_find(tracer_event_kind kind, tracer_string name, tracer_field_info* out);
+
+/* @since 0.1. Of an enumeration: what a value of the field is called, as in JSON. Empty: the field is no enumeration, or
+ * has no such value. Constant. */
+TRACER_API tracer_string tracer_field_value_name(tracer_field field, uint64_t value);
 
 /* Each gives TRACER_OK; TRACER_ABSENT; TRACER_WRONG_KIND: of another kind of event; TRACER_WRONG_TYPE: another getter
  * reads it, or it is a list, or none; TRACER_NO_SUCH_FIELD; TRACER_OUT_OF_RANGE; TRACER_ERROR_INVALID_ARGUMENT: NULL.

@@ -44,11 +44,24 @@ TRACER_API tracer_status tracer_event_buffer_explain(const struct tracer_event_b
 /* @since 0.1 */
 TRACER_API tracer_status tracer_list_reason(const tracer_list* list, size_t index, tracer_reason* out);
 
+/* As in tracer_session_options. What is 0 or absent is the default. */
+typedef struct tracer_resolve_options {
+  size_t size;
+  tracer_string tool_rules;
+  tracer_string secret_rules;
+  tracer_string engine_rules;
+  uint32_t keep_secrets;
+  uint32_t skip_engine_notes;
+} tracer_resolve_options;
+
+#define TRACER_RESOLVE_OPTIONS_INIT \
+  { sizeof(tracer_resolve_options), {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0 }
+
 /* @since 0.1. What the rules find of a process that lives, from it and its ancestors alone, as an event of the kind
- * TRACER_EVENT_PROCESS_START that is the caller's. No session is asked. `skip_engine_notes` as in
- * tracer_session_options. TRACER_ERROR_FILTER_NAMES_NOTHING. */
-TRACER_API tracer_status tracer_process_resolve(int32_t pid, tracer_string engine_rules, uint32_t skip_engine_notes,
-                                                tracer_event** out, tracer_error* error);
+ * TRACER_EVENT_PROCESS_START that is the caller's. No session is asked. NULL options: defaults.
+ * TRACER_ERROR_FILTER_NAMES_NOTHING, _INVALID_ARGUMENT, _INVALID_RULES, _FILE_UNREADABLE. */
+TRACER_API tracer_status tracer_process_resolve(int32_t pid, const tracer_resolve_options* options, tracer_event** out,
+                                                tracer_error* error);
 
 #ifdef __cplusplus
 }

@@ -97,8 +97,16 @@ typedef struct tracer_event_flat {
   tracer_string task_id;
   tracer_string engine;
   tracer_string run_id;
+  uint64_t run_key;  /* 0: in no run. */
+  uint64_t task_key; /* 0: in no task. */
   tracer_string cause; /* Of a loss. */
 } tracer_event_flat;
+
+/* In C++ `tracer_event_flat flat{};` and its size. */
+#ifndef __cplusplus
+#define TRACER_EVENT_FLAT_INIT \
+  { .size = sizeof(tracer_event_flat) }
+#endif
 
 /* @since 0.1. `out->size` must be set; the rest is filled. TRACER_WRONG_SIZE. */
 TRACER_API tracer_status tracer_event_get_flat(const tracer_event* event, tracer_event_flat* out);

@@ -72,7 +72,8 @@ typedef struct tracer_check_item {
     sizeof(tracer_check_item), {NULL, 0}, {NULL, 0}, 0, 0, {0, 0}, 0, 0, 0, {NULL, 0}, {NULL, 0}, { NULL, 0 } \
   }
 
-/* @since 0.1. What this machine and this process allow. Loads nothing, changes nothing. Any thread. */
+/* @since 0.1. What this machine and this process allow. The last item is that the
+ * programs can be loaded and attached, which is tried. Any thread. */
 TRACER_API tracer_status tracer_check(tracer_list** out, tracer_error* error);
 /* @since 0.1 */
 TRACER_API tracer_status tracer_list_check_item(const tracer_list* list, size_t index, tracer_check_item* out);

@@ -30,10 +30,12 @@ typedef struct tracer_queue_options {
   uint32_t wait_when_full; /* 1: with TRACER_READER_OWN_THREAD the session waits for the reader instead, until it is
                               stopped: nothing is lost of a replay. Not for live sessions, whose ring in the kernel
                               fills meanwhile. */
+  uint32_t living_first;   /* 1: the starts of all that is followed and lives now come before all else. */
+  uint32_t reserved;       /* 0. */
 } tracer_queue_options;
 
 #define TRACER_QUEUE_OPTIONS_INIT \
-  { sizeof(tracer_queue_options), NULL, 0, 0, 0, 0 }
+  { sizeof(tracer_queue_options), NULL, 0, 0, 0, 0, 0, 0 }
 
 /* A bounded queue of a session's events. Where events were dropped, one TRACER_EVENT_LOSS with the cause "queue_full"
  * stands. May outlive the session, which ends it. Thread-safe, but events are split between threads that read at once.

@@ -37,6 +37,9 @@ TRACER_API tracer_status tracer_sink_problem(const tracer_sink* sink, tracer_err
 TRACER_API tracer_status tracer_sink_flush(tracer_sink* sink, int64_t timeout_ms, tracer_error* error);
 /* @since 0.1. Events that it did not get, as its queue was full. */
 TRACER_API tracer_status tracer_sink_dropped(const tracer_sink* sink, uint64_t* out);
+/* @since 0.1. It gets nothing more, writes what it has got and closes its file; waits for that for two seconds at most.
+ * The status of tracer_sink_problem(). */
+TRACER_API tracer_status tracer_sink_close(tracer_sink* sink, tracer_error* error);
 /* @since 0.1. Ask tracer_sink_problem() after the session's end, before this. */
 TRACER_API void tracer_sink_free(tracer_sink* sink);
 
@@ -48,14 +51,15 @@ typedef struct tracer_host {
   tracer_string kernel_release;
   tracer_string architecture;
   tracer_string tracer_version;
+  tracer_string session_id; /* 16 hexadecimal digits; empty: of no session. */
   uint64_t memory_bytes;
-  uint64_t wall_offset_ns; /* Add it to a time of the boot clock for Unix time, as of when this was read. */
+  uint64_t wall_offset_ns; /* Add it to a time of the boot clock for Unix time; read with this. */
   uint32_t cpu_count;
   uint32_t reserved;
 } tracer_host;
 
 #define TRACER_HOST_INIT \
-  { sizeof(tracer_host), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0, 0, 0 }
+  { sizeof(tracer_host), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0, 0, 0 }
 
 /* @since 0.1. Of a recording that is replayed, the one that was recorded. Texts are valid as long as the session. */
 TRACER_API tracer_status tracer_session_host(const tracer_session* session, tracer_host* out);

@@ -34,7 +34,7 @@ enum {
 typedef struct tracer_session_options {
   size_t size;
   tracer_reader reader;
-  tracer_families families;        /* 0: all. */
+  tracer_families families;        /* 0: the default ones, as in C++: waits and snapshots. Others: TRACER_FAMILY_LIFECYCLE. */
   const tracer_filter_rule* rules; /* None: every one that this pid namespace shows (without root: your own). */
   size_t rule_count;               /* All of the same `size`. */
   uint64_t ring_bytes;          /* Between kernel and reader: a power of two times the page size. 0: by the machine. */
@@ -61,12 +61,14 @@ typedef struct tracer_session_options {
                          * counted. 0: by the machine. */
   uint64_t max_cgroups; /* Below the cgroups of the filter; processes of more are not taken in, and counted. 0: by the
                          * machine. */
+  int64_t command_pid;  /* A process that the rules take in, such as a command's: what it executes is a run, with the
+                         * tool's name as inferred run, unless labels or an engine say of which run it is. 0: none. */
 } tracer_session_options;
 
 #define TRACER_SESSION_OPTIONS_INIT                                                                              \
   {                                                                                                              \
     sizeof(tracer_session_options), 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0, {NULL, 0}, {NULL, 0}, {NULL, 0}, \
-        {NULL, 0}, NULL, NULL, NULL, 0, 0                                                                        \
+        {NULL, 0}, NULL, NULL, NULL, 0, 0, 0                                                                     \
   }
 
 /* @since 0.1. Loads and checks everything; delivers nothing before tracer_session_start(). NULL options: defaults.

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._format import (
@@ -64,17 +66,20 @@ def _value(figure: Figure | None) -> int | None:
 
 
 def _table(name: str, title: str, rows: Sequence[Row], note: str, depth: bool) -> dict[str, Any]:
+    name_px = _name_width(((at if depth else 0, row.name) for at, _, row in rows), 70 if depth else 24)
+    requested = any(row.requested is not None for *_, row in rows)
+    bounded_above = any(row.peak_at_most_bytes is not None for *_, row in rows)
     columns = {
-        "name": _Column("run, step, task, tool" if depth else title[:-1], "name", "minmax(180px,1.8fr)", searched=True),
-        "processes": _Column("procs", "number", "58px"),
-        "wall": _Column("wall", "number", "74px"),
-        "cpu": _Column("CPU", "number", "86px"),
-        "utilization": _Column("CPU/wall", "number", "84px"),
-        "where": _Column("where time went", "where", "minmax(250px,2fr)"),
-        "memory": _Column("memory", "number", "188px"),
-        "read": _Column("read", "number", "88px"),
-        "written": _Column("written", "number", "88px"),
-        "failed": _Column("failed", "number", "54px", marks=True),
+        "name": _Column("run, step, task, tool" if depth else title[:-1], "name", f"minmax({name_px}px,1.8fr)", searched=True),
+        "processes": _Column("procs", "number", "48px"),
+        "wall": _Column("wall", "number", "66px"),
+        "cpu": _Column("CPU", "number", "76px"),
+        "utilization": _Column("CPU/wall", "number", "120px" if requested else "70px"),
+        "where": _Column("where time went", "where", "minmax(270px,2fr)"),
+        "memory": _Column("memory", "number", f"{96 + 54 * requested + 80 * bounded_above}px"),
+        "read": _Column("read", "number", "84px"),
+        "written": _Column("written", "number", "84px"),
+        "failed": _Column("failed", "number", "50px", marks=True),
     }
     for _, _, row in rows:
         columns["name"].add(visible(row.name, _MOST_NAME))
@@ -88,11 +93,23 @@ def _table(name: str, title: str, rows: Sequence[Row], note: str, depth: bool) -
         columns["written"].add(figure_text(row.written_bytes, bytes_text), _value(row.written_bytes))
         failed = row.failed.value
         columns["failed"].add(bounded(row.failed.bound, str(failed)) if failed else "", failed)
-    made = {"name": name, "title": title, "rows": len(rows), "width": 1140, "note": note,
+    made = {"name": name, "title": title, "rows": len(rows), "width": _width(columns), "name_px": name_px, "note": note,
             "columns": [column.made for column in columns.values()], "failed": [int(row.failed.value > 0) for *_, row in rows]}
     if depth:
         made |= {"depth": [at for at, *_ in rows], "level": [level for _, level, _ in rows], "open_depth": _open_depth(rows)}
     return made
+
+
+def _width(columns: Mapping[str, _Column]) -> int:
+    """The least that all columns need, in pixels: with the gaps between them."""
+    least = sum(int(found[1]) for found in (re.search(r"(\d+)px", column.made["width"]) for column in columns.values()) if found)
+    return least + 12 * (len(columns) - 1) + 24
+
+
+def _name_width(names: Iterable[tuple[int, str]], beside: int) -> int:
+    """In pixels: room for most names, and no more."""
+    longest = max((16 * depth + 7 * min(len(name), 60) for depth, name in names), default=0)
+    return min(max(180, longest + beside), 420)
 
 
 def _open_depth(rows: Sequence[Row]) -> int:
@@ -142,6 +159,16 @@ def _of(count: int, all_of: int, what: str) -> str:
     return "" if count >= all_of else f"The {count} of {all_of} {what} that consumed most CPU."
 
 
+def _differing(tools: Sequence[str], commands: Sequence[str]) -> list[str]:
+    """Of each command the words that not all of its tool have."""
+    having: dict[str, Counter[str]] = {}
+    processes = Counter(tools)
+    for tool, command in zip(tools, commands):
+        having.setdefault(tool, Counter()).update(set(command.split()))
+    return [" ".join(word for word in command.split()[1:] if having[tool][word] < processes[tool])
+            for tool, command in zip(tools, commands)]
+
+
 def _processes(report: Report) -> dict[str, Any]:
     from .._report import Figure
 
@@ -149,8 +176,8 @@ def _processes(report: Report) -> dict[str, Any]:
     columns = {
         "tool": _Column("tool", "name", "minmax(110px,1fr)", searched=True),
         "pid": _Column("pid", "number", "70px", searched=True),
+        "differs": _Column("differs by", "text", "minmax(160px,1.6fr)", searched=True),
         "task": _Column("task", "text", "minmax(80px,1fr)", searched=True),
-        "command": _Column("command", "text", "minmax(160px,2.4fr)", searched=True),
         "status": _Column("status", "text", "86px", searched=True, marks=True),
         "start": _Column("began", "number", "78px"),
         "wall": _Column("wall", "number", "74px"),
@@ -159,7 +186,9 @@ def _processes(report: Report) -> dict[str, Any]:
         "memory": _Column("memory", "number", "84px"),
         "read": _Column("read", "number", "84px"),
         "written": _Column("written", "number", "84px"),
+        "command": _Column("command", "text", "minmax(200px,2fr)", searched=True),
     }
+    differs = _differing(listed["tool"], listed["command"])
     count = len(listed["pid"])
     for i in range(count):
         start, end = listed["start_ns"][i], listed["end_ns"][i]
@@ -170,6 +199,7 @@ def _processes(report: Report) -> dict[str, Any]:
         wall = max(0, end - start)
         columns["tool"].add(visible(listed["tool"][i], _MOST_NAME))
         columns["pid"].add(str(listed["pid"][i]), listed["pid"][i])
+        columns["differs"].add(visible(differs[i], _MOST_NAME))
         columns["task"].add(visible(listed["task"][i], _MOST_NAME))
         columns["command"].add(visible(listed["command"][i], _MOST_NAME))
         columns["status"].add("running" if listed["living"][i] else f"signal {signal}" if signal is not None else
@@ -183,10 +213,19 @@ def _processes(report: Report) -> dict[str, Any]:
         columns["memory"].add(figure_text(peak, bytes_text), _value(peak))
         columns["read"].add(figure_text(read, bytes_text), _value(read))
         columns["written"].add(figure_text(written, bytes_text), _value(written))
-    return {"name": "processes", "title": "processes", "rows": count, "width": 1240,
+    for name, texts in (("task", listed["task"]), ("differs", differs)):
+        if not any(texts):
+            columns.pop(name)
+    return {"name": "processes", "title": "processes", "rows": count, "width": _width(columns), "name_px": 110,
             "note": _of(count, report.certificate.exits_seen + len(report.survivors), "processes"),
             "columns": [column.made for column in columns.values()],
             "failed": [int(failed) for failed in listed["failed"]]}
+
+
+def _is_task(row: ReportRow) -> bool:
+    """Not what a run or step does outside of its tasks."""
+    labels = row.context
+    return labels is not None and bool(labels.task or labels.task_id or (labels.step and labels.sample))
 
 
 def _tables(report: Report) -> list[dict[str, Any]]:
@@ -196,7 +235,8 @@ def _tables(report: Report) -> list[dict[str, Any]]:
     if tree:
         note = f"{folded[0]} tasks are left out." if folded[0] else ""
         tables.append(_table("tree", "tree", tree, note, True))
-    for name, rows in (("tools", report.tools), ("steps", report.steps), ("tasks", report.tasks)):
+    tasks = sorted(filter(_is_task, report.tasks), key=lambda row: -row.wall_ns)
+    for name, rows in (("tools", report.tools), ("steps", report.steps), ("tasks", tasks), ("samples", report.samples)):
         if rows:
             shown = _rows(rows, name == "tasks")
             note = "" if len(shown) == len(rows) else f"The first {len(shown)} of {len(rows)}."
@@ -210,16 +250,24 @@ def _cpus_text(most: float) -> str:
     return "< 0.01 CPUs" if most < 0.01 else f"max {most:.2f} CPUs" if most < 10 else f"max {most:.0f} CPUs"
 
 
+def _height(value: int, scale: int) -> int:
+    """In thousandths; what is there can be seen."""
+    return max(20, round(1000 * value / scale)) if value and scale else 0
+
+
 def _over_time(series: Sequence[Series], part_ns: int) -> list[dict[str, Any]]:
     rows = []
+    # One scale for all: what is twice as high is twice as much.
+    scale_cpu = max((value for each in series for value in each.cpu_ns), default=0)
+    scale_memory = max((value for each in series for value in each.memory_bytes), default=0)
     for each in series:
         most_cpu = max(each.cpu_ns, default=0)
         most_memory = max(each.memory_bytes, default=0)
         rows.append({
             "name": "all others" if each.name is None else visible(each.name, _MOST_NAME),
-            "cpu": [round(1000 * value / most_cpu) if most_cpu else 0 for value in each.cpu_ns],
+            "cpu": [_height(value, scale_cpu) for value in each.cpu_ns],
             "lived": [int(value > 0) for value in each.lived_ns],
-            "memory": [round(1000 * value / most_memory) if most_memory else 0 for value in each.memory_bytes],
+            "memory": [_height(value, scale_memory) for value in each.memory_bytes],
             "cpu_text": _cpus_text(most_cpu / part_ns) if most_cpu else UNKNOWN,
             "memory_text": f"max {bytes_text(most_memory)}" if most_memory else UNKNOWN,
         })
@@ -229,13 +277,13 @@ def _over_time(series: Sequence[Series], part_ns: int) -> list[dict[str, Any]]:
 def _timeline(report: Report) -> dict[str, Any]:
     line = report.timeline
     length = line.part_ns * line.parts
-    ticks = [[share, duration_text(round(length * share))] for share in (0, 0.25, 0.5, 0.75, 1)] if length else []
+    ticks = [[share, duration_text(round(length * share)) if share else "0"] for share in (0, 0.25, 0.5, 0.75, 1)] if length else []
     return {
         "parts": line.parts, "ticks": ticks, "tools": _over_time(line.tools, line.part_ns),
         "tasks": _over_time(line.tasks, line.part_ns),
-        "note": f"Each picture has its own scale, up to the figure beside it; one part of it is "
-                f"{duration_text(line.part_ns)}. CPU: spread evenly between two samples of a process. Memory: what "
-                f"lived at once, at snapshots; of a process that no snapshot has seen, its own peak. Gray: it lived.",
+        "note": f"All rows have one scale; the maximum of each is on the right. One bar is {duration_text(line.part_ns)}. "
+                f"CPU is spread evenly between two samples of a process. Memory is sampled; processes too short to be "
+                f"sampled show their own peak. Gray: running, but idle.",
     }
 
 
@@ -314,23 +362,25 @@ def _verdict(report: Report) -> dict[str, Any]:
 
 def data_of(report: Report) -> dict[str, Any]:
     total = report.total
-    time: list[TimeShare] = [each for each in total.time if each.cause in _CAUSES]
+    # What a process waits for a child, the child does beside.
+    time: list[TimeShare] = [each for each in total.time if each.cause in _CAUSES and each.cause != "child"]
+    whole = sum(each.share for each in time)
     return {
         "title": visible(report.title, _MOST_NAME),
         "facts": _facts(report),
         "verdict": _verdict(report),
         "tiles": [
-            ["processes", str(total.processes)],
-            ["failed", bounded(total.failed.bound, str(total.failed.value))],
             ["wall", duration_text(total.wall_ns)],
+            ["failed", bounded(total.failed.bound, str(total.failed.value))],
+            ["memory", memory_text(total)],
             ["CPU", figure_text(total.cpu_ns, duration_text)],
             ["CPU / wall", utilization_text(total)],
-            ["memory", memory_text(total)],
+            ["processes", str(total.processes)],
             ["read", figure_text(total.read_bytes, bytes_text)],
             ["written", figure_text(total.written_bytes, bytes_text)],
         ],
-        "time": [[_CAUSES.index(each.cause), max(1, round(each.share * 1000)),
-                  f"{each.cause} {share_text(each.share)}, {duration_text(each.time_ns)}"] for each in time],
+        "time": [[_CAUSES.index(each.cause), max(1, round(each.share / whole * 1000)),
+                  f"{each.cause} {share_text(each.share / whole)}, {duration_text(each.time_ns)}"] for each in time],
         "tables": _tables(report),
         "timeline": _timeline(report),
         "parts": _sections(report),

@@ -47,11 +47,13 @@
       this.pool = [];
       this.printing = false;
       this.waiting = false;
-      const template = this.columns.map((column) => column.width).join(" ");
+      const narrow = matchMedia("(max-width: 720px)").matches;
+      const NARROW_NAME = 160;
+      const template = this.columns.map((column, i) => (narrow && i === 0 ? `${NARROW_NAME}px` : column.width)).join(" ");
       this.template = template;
       this.wide = make("div", "wide");
       this.grid = make("div", "grid");
-      this.grid.style.minWidth = `${table.width}px`;
+      this.grid.style.minWidth = `${table.width - (narrow ? table.name_px - NARROW_NAME : 0)}px`;
       this.top = make("div", "top");
       this.top.style.gridTemplateColumns = template;
       this.columns.forEach((column, i) => {
@@ -75,7 +77,11 @@
       this.box.append(this.space);
       this.grid.append(this.top, this.box);
       this.wide.append(this.grid);
-      place.append(this.wide);
+      this.hint = make("p", "hint", "There are more columns: scroll the table to the side.");
+      place.append(this.hint, this.wide);
+      new ResizeObserver(() => {
+        this.hint.hidden = this.wide.scrollWidth <= this.wide.clientWidth + 1;
+      }).observe(this.wide);
       this.box.addEventListener("scroll", () => this.later(), { passive: true });
       this.box.addEventListener("keydown", (event) => this.key(event));
       this.box.addEventListener("click", (event) => this.click(event));
@@ -315,23 +321,26 @@
     verdict.append(make("strong", "", data.verdict.word), document.createTextNode(data.verdict.text));
     root.append(verdict);
     const tiles = make("div", "tiles");
-    for (const [label, value] of data.tiles) {
-      const tile = make("div", "tile");
+    const minor = make("div", "minor");
+    data.tiles.forEach(([label, value], i) => {
+      const tile = make("div", i < 3 ? "tile" : "");
+      if (label === "failed" && !/^0$/.test(value)) tile.classList.add("failed");
       tile.append(make("b", "", value), make("span", "", label));
-      tiles.append(tile);
-    }
-    root.append(tiles);
+      (i < 3 ? tiles : minor).append(tile);
+    });
+    root.append(tiles, minor);
   };
 
   const where = () => {
     if (!data.time.length) return;
-    const place = section("Where the time of all processes went");
+    const place = section("Where the time of all processes went, but for waiting for children");
     const whole = make("div", "whole");
     whole.append(barOf(data.time.flatMap(([cause, parts]) => [cause, parts])));
     whole.firstChild.setAttribute("role", "img");
     whole.firstChild.setAttribute("aria-label", data.time.map(([, , text]) => text).join(", "));
     const legend = make("ul", "legend");
-    for (const [cause, , text] of data.time) {
+    for (const [cause, parts, text] of data.time) {
+      if (parts < 5) continue;
       const item = make("li");
       const color = make("i");
       color.style.background = `var(--c${cause})`;
@@ -433,8 +442,8 @@
       for (const [kind, values, most] of layers) node.append(svg("path", { class: kind, d: area(values, most) }));
       return node;
     };
-    const axis = () => {
-      const node = make("div", "axis");
+    const axis = (name) => {
+      const node = make("div", `axis ${name}`);
       for (const [share, text] of ticks) {
         const tick = make("span", "", text);
         tick.style.left = `${share * 100}%`;
@@ -444,8 +453,8 @@
     };
     const show = (kind) => {
       for (const button of bar.children) button.setAttribute("aria-pressed", String(button.dataset.kind === kind));
-      const nodes = [make("div", "axis"), make("div", "axis", "CPU"), make("div", "axis"), make("div", "axis", "memory"),
-        make("div", "axis")];
+      const nodes = [make("div", "axis head"), make("div", "axis head", "CPU"), make("div", "axis head"),
+        make("div", "axis head", "memory"), make("div", "axis head")];
       for (const row of data.timeline[kind]) {
         const label = make("div", "label", row.name);
         label.title = row.name;
@@ -454,7 +463,8 @@
           picture(`${row.name}: memory, ${row.memory_text}`, [["memory", row.memory, 1000]]),
           make("div", "most", row.memory_text));
       }
-      nodes.push(make("div", "axis"), axis(), make("div", "axis"), axis(), make("div", "axis"));
+      nodes.push(make("div", "axis blank"), axis("cpu-axis"), make("div", "axis blank"), axis("memory-axis"),
+        make("div", "axis blank"));
       grid.replaceChildren(...nodes);
     };
     for (const kind of kinds) {

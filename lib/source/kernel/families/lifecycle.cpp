@@ -44,7 +44,7 @@ constexpr MemberRead kMemberReads[] = {
     {"task_io_accounting", "rchar", "bytes and calls of reads and writes", "CONFIG_TASK_XACCT=y"},
     {"task_io_accounting", "read_bytes", "bytes from and to storage", "CONFIG_TASK_IO_ACCOUNTING=y"},
     {"task_struct", "cgroups", "cgroups and containers", "CONFIG_CGROUPS=y"},
-    {"task_struct", "start_boottime", "who is who when a pid comes again", "Linux 5.5 or later"},
+    {"task_struct", "start_boottime", "tells processes apart when a pid is reused", "Linux 5.5 or later"},
 };
 
 /// Machines announce many more than they have. One that comes online later is noticed by the kernel side.

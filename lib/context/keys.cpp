@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "context/keys.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "context/layers.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// FNV-1a over texts, each with a 0 behind it, and the finisher of MurmurHash3, as FNV's upper bits are weak.
+class Hash {
+ public:
+  Hash& add(std::string_view text) {
+    for (const char byte : text) take(static_cast<unsigned char>(byte));
+    take(0);
+    return *this;
+  }
+  Hash& add_known(const std::optional<std::string>& text) { return add(text ? std::string_view(*text) : std::string_view()); }
+  Key key() const {
+    std::uint64_t mixed = state_;
+    mixed ^= mixed >> 33;
+    mixed *= 0xff51afd7ed558ccdu;
+    mixed ^= mixed >> 33;
+    mixed *= 0xc4ceb9fe1a85ec53u;
+    mixed ^= mixed >> 33;
+    return Key{mixed == 0 ? 1 : mixed};
+  }
+
+ private:
+  void take(unsigned char byte) {
+    state_ ^= byte;
+    state_ *= 0x100000001b3u;
+  }
+
+  std::uint64_t state_ = 0xcbf29ce484222325u;
+};
+
+/// An id of a process is made up where nobody has said another: two hosts may make up the same.
+bool is_made_up(const std::optional<Provenance>& provenance) {
+  return provenance.value_or(Provenance::kInferred) == Provenance::kInferred;
+}
+
+}  // namespace
+
+void set_run_key(Context& context, const KeyOrigin& origin) {
+  context.run_key.reset();
+  if (!is_run(context)) return;
+  Hash hash;
+  hash.add("run");
+  if (!context.run_id) {
+    hash.add(origin.session_id).add_known(context.pipeline).add_known(context.run);
+  } else if (is_made_up(context.provenance.run_id)) {
+    hash.add(origin.boot_id).add(*context.run_id);
+  } else {
+    hash.add_known(context.engine).add(*context.run_id);
+  }
+  context.run_key = hash.key();
+}
+
+void set_task_key(Context& context, const KeyOrigin& origin) {
+  context.task_key.reset();
+  if (!is_task(context)) return;
+  Hash hash;
+  hash.add("task");
+  if (context.run_key) hash.add(to_string(*context.run_key));
+  if (!context.task_id) {
+    if (!context.run_key) hash.add(origin.session_id);
+    hash.add_known(context.step).add_known(context.task).add_known(context.sample);
+  } else {
+    if (is_made_up(context.provenance.task_id)) {
+      hash.add(origin.boot_id);
+    } else if (!context.run_key) {
+      hash.add(context.provenance.task_id == Provenance::kLabel ? origin.session_id : context.engine.value_or(""));
+    }
+    hash.add(*context.task_id);
+  }
+  hash.add(std::to_string(context.attempt.value_or(1)));
+  context.task_key = hash.key();
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The keys of runs and tasks; docs/contexts.md says what they are made of.
+#pragma once
+
+#include <string>
+
+#include <tracer/context.hpp>
+
+namespace tracer::internal {
+
+/// Where ids come from that are unique on one host or in one session only.
+struct KeyOrigin {
+  std::string boot_id = {};
+  std::string session_id = {};
+};
+
+/// Sets `run_key` by what the context says of its run; absent: there is none.
+void set_run_key(Context& context, const KeyOrigin& origin);
+/// Sets `task_key`, for which `run_key` is set; absent: it is in no task.
+void set_task_key(Context& context, const KeyOrigin& origin);
+
+}  // namespace tracer::internal

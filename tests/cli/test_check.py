@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tracerd check reports what tracerd run meets."""
+
+import ctypes
+import json
+import os
+import platform
+import struct
+import subprocess
+
+import support
+from support import TRACERD
+
+SECCOMP_FILTER = 2
+REFUSE = 0x00050000 | 1  # EPERM
+ALLOW = 0x7FFF0000
+BPF_CALL = {"x86_64": 321, "aarch64": 280}
+
+
+def refuse_bpf():
+    """A filter as containers have by default: bpf() is refused."""
+    number = BPF_CALL[platform.machine()]
+    program = struct.pack("HBBI", 0x20, 0, 0, 0) + struct.pack("HBBI", 0x15, 0, 1, number)
+    program += struct.pack("HBBI", 0x06, 0, 0, REFUSE) + struct.pack("HBBI", 0x06, 0, 0, ALLOW)
+    buffer = ctypes.create_string_buffer(program)
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(38, 1, 0, 0, 0)
+    if libc.prctl(22, SECCOMP_FILTER, ctypes.byref(Program(4, ctypes.addressof(buffer)))) != 0:
+        os._exit(99)
+
+
+class Check(support.TestCase):
+    def found(self, result):
+        report = json.loads(result.stdout)
+        self.assertEqual(set(report), {"works", "problems", "families"})
+        for problem in report["problems"]:
+            self.assertEqual(set(problem), {"code", "message", "fix"})
+        return report
+
+    def test_where_it_works(self):
+        result = self.tracerd("check", "--json")
+        report = self.found(result)
+        self.assertEqual((result.returncode, report["works"], report["problems"]), (0, True, []))
+        self.assertEqual([family["name"] for family in report["families"]], ["lifecycle", "waits", "snapshots"])
+        for family in report["families"]:
+            self.assertEqual((set(family), family["available"]), ({"name", "available", "mechanism", "problem"}, True))
+        self.assertIn("ok      loading and attaching programs", self.tracerd("check").stdout)
+
+    def test_where_bpf_is_refused(self):
+        run = self.tracerd("run", "--", "true", preexec_fn=refuse_bpf)
+        self.assert_fails(run, 125, "TRC105")
+        result = self.tracerd("check", "--json", preexec_fn=refuse_bpf)
+        report = self.found(result)
+        self.assertEqual((result.returncode, report["works"]), (1, False))
+        self.assertEqual([problem["code"] for problem in report["problems"]], ["TRC105"])
+        text = self.tracerd("check", preexec_fn=refuse_bpf)
+        self.assertEqual(text.returncode, 1)
+        self.assertIn("tracing does not work here", text.stdout)
+
+    def test_where_rights_can_not_be_given_up(self):
+        without = ["setpriv", "--bounding-set", "-setuid,-setgid", "--inh-caps", "-setuid,-setgid"]
+        run = subprocess.run([*without, TRACERD, "run", "--", "true"], capture_output=True, text=True, check=False)
+        self.assert_fails(run, 125, "TRC102")
+        result = subprocess.run([*without, TRACERD, "check", "--json"], capture_output=True, text=True, check=False)
+        report = self.found(result)
+        self.assertEqual((result.returncode, report["works"]), (1, False))
+        self.assertEqual([problem["code"] for problem in report["problems"]], ["TRC102"])
+        self.assertTrue(report["problems"][0]["fix"])
+
+    def test_without_rights(self):
+        as_nobody = ["setpriv", "--reuid", str(support.NOBODY), "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+        result = subprocess.run([*as_nobody, TRACERD, "check", "--json"], capture_output=True, text=True, check=False)
+        report = self.found(result)
+        self.assertEqual((result.returncode, report["works"]), (1, False))
+        self.assertIn("TRC102", [problem["code"] for problem in report["problems"]])
+        self.assertIn("missing capability CAP_BPF", [problem["message"] for problem in report["problems"]])
+
+
+if __name__ == "__main__":
+    support.main()

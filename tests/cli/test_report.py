@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings that are looked at again: tracerd report, and those that are kept; tasks that a script names."""
+
+import os
+import re
+import subprocess
+
+import support
+from support import TRACERD, text_of
+
+
+def rows_of(text):
+    """{first words of a row: its cells}"""
+    rows = {}
+    for line in text.splitlines():
+        cells = re.split(r"  +", line.strip())
+        if len(cells) > 3:
+            rows.setdefault(cells[0], cells)
+    return rows
+
+
+class Report(support.TestCase):
+    LOOP = ('for s in S1 S2; do "$0" task --sample $s --step align -- sh -c "exit 3"; '
+            '"$0" task --name "sum of $s" --sample=$s -- cat /dev/null; done; true')
+
+    def test_the_table_comes_back(self):
+        path = self.path("r.tracer")
+        run = self.tracerd("run", "--record", path, "--", "sh", "-c", "true | cat; sh -c 'exit 3'; true")
+        again = self.tracerd("report", path)
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        for name in ("cat", "sh -c"):
+            self.assertEqual(rows_of(again.stdout)[name][:4], rows_of(run.stderr)[name][:4])
+        self.assertIn("1 failed:", again.stdout)
+        self.assertTrue(again.stdout.startswith("r.tracer on ") or again.stdout.startswith(f"{path} on "), again.stdout)
+        with open(path, "rb") as file:
+            piped = self.tracerd("report", "-", stdin=file)
+        self.assertEqual(piped.stdout.split("\n", 1)[1], again.stdout.split("\n", 1)[1])
+
+    def test_several_are_added_up(self):
+        paths = [self.path("a"), self.path("b")]
+        for path in paths:
+            self.tracerd("run", "--record", path, "--", "sh", "-c", "cat /dev/null; sh -c 'exit 3'; true")
+        one = rows_of(self.tracerd("report", paths[0]).stdout)
+        both = self.tracerd("report", *paths)
+        rows = rows_of(both.stdout)
+        self.assertEqual((both.returncode, both.stderr), (0, ""))
+        for name in ("cat", "sh -c", "total"):
+            self.assertEqual(int(rows[name][1]), 2 * int(one[name][1]), name)
+        self.assertIn("2 failed:", both.stdout)
+        host = os.uname().nodename
+        self.assertEqual(both.stdout.splitlines()[0].count(f" on {host}"), 2)
+        self.assertIn("complete: 6 of 6", both.stdout)
+
+    def test_wrong_ones_are_refused(self):
+        self.assert_fails(self.tracerd("report"), 2, "TRC101")
+        self.assert_fails(self.tracerd("report", "/dev/null"), 1, "TRC111")
+        self.assert_fails(self.tracerd("report", self.path("none")), 1, "TRC110")
+        self.assert_fails(self.tracerd("report", "--by", "color", "x"), 2, "TRC101")
+
+    def test_processes_can_be_told_apart(self):
+        path = self.path("r")
+        run = self.tracerd("run", "--by", "process", "--record", path, "--", "sh", "-c",
+                           "cat /dev/null; cat /proc/self/comm >/dev/null; true")
+        pids = {event["argv"][-1]: event["pid"] for event in support.of_kind(self.dump(path), "process_exit")
+                if event["tool"] == "cat"}
+        for text in (run.stderr, self.tracerd("report", "--by", "process", path).stdout):
+            for file in ("/dev/null", "/proc/self/comm"):
+                self.assertRegex(text, rf"(?m)^cat {pids[file]} {file} ")
+
+    def test_a_script_names_its_tasks(self):
+        path = self.path("r")
+        result = self.tracerd("run", "--by", "sample", "--record", path, "--", "sh", "-c", self.LOOP, TRACERD)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = rows_of(result.stderr)
+        self.assertEqual({name for name in rows if name.startswith("S")}, {"S1", "S2"})
+        finished = [(event["context"]["step"], event["context"]["sample"], event["context"]["task"], event["exit_code"])
+                    for event in support.of_kind(self.dump(path), "task_finish")]
+        self.assertEqual(finished, [("align", "S1", "align (S1)", 3), (None, "S1", "sum of S1", 0),
+                                    ("align", "S2", "align (S2)", 3), (None, "S2", "sum of S2", 0)])
+        tools = {(event["context"]["sample"], event["tool"]) for event in support.of_kind(self.dump(path), "process_exit")
+                 if event["context"] and event["context"]["sample"]}
+        self.assertEqual(tools, {("S1", "sh -c"), ("S1", "cat"), ("S2", "sh -c"), ("S2", "cat")})
+        self.assertIn("align (S1)", self.tracerd("report", path).stdout)
+        # What was given in a form that no rule knows is executed again.
+        self.assertEqual([row for row in rows_of(self.tracerd("report", "--by", "tool", path).stdout) if "tracerd" in row],
+                         ["(tracerd itself)", "tracerd"])
+        self.assertIn("align (S1)", self.tracerd("report", "--by", "task", path).stdout)
+
+    def test_a_task_needs_no_rights_and_no_session(self):
+        as_nobody = ["setpriv", "--reuid", str(support.NOBODY), "--clear-groups", "--no-new-privs", "--inh-caps=-all"]
+        done = subprocess.run([*as_nobody, TRACERD, "task", "--sample", "S1", "--", "sh", "-c", "echo $0 $1; exit 5", "a", "-b"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "a -b\n", ""))
+        self.assert_fails(self.tracerd("task", "--sample", "S1", "--", "no-such-program"), 127, "TRC120")
+        self.assert_fails(self.tracerd("task", "--sample", "S1", "--", "/etc/passwd"), 126, "TRC121")
+        self.assert_fails(self.tracerd("task", "--sample", "S1"), 2, "TRC101")
+        self.assert_fails(self.tracerd("task", "--", "true"), 2, "TRC101")
+
+    def test_an_older_recording_is_kept(self):
+        path = self.path("r")
+        for number, word in enumerate(("one", "two", "three")):
+            result = self.tracerd("run", "--record", path, "--", "sh", "-c", "exit 0", word)
+            self.assertEqual(result.stderr.count("is kept as"), 0 if number == 0 else 1, result.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["r", "r.1", "r.2"])
+        for name, word in (("r", "three"), ("r.1", "two"), ("r.2", "one")):
+            self.assertIn(f'"{word}"', self.tracerd("dump", self.path(name)).stdout)
+        self.assertNotIn("moved or replaced", result.stderr)
+
+    def test_one_that_was_rotated_is_kept_as_far_as_there_is_room(self):
+        path = self.path("r")
+        for word in ("one", "two", "three"):
+            result = self.tracerd("run", "--record", path, "--max-size", "1MiB", "--rotate", "1", "--", "sh", "-c", "exit 0", word)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["r", "r.1"])
+        self.assertIn('"two"', self.tracerd("dump", self.path("r.1")).stdout)
+        self.assertIn("oldest 1 files were removed", result.stderr)
+
+    def test_what_a_link_leads_to_is_replaced_as_before(self):
+        path, link = self.path("r"), self.path("link")
+        os.symlink(path, link)
+        for word in ("one", "two"):
+            self.assertNotIn("is kept as", self.tracerd("run", "--record", link, "--", "sh", "-c", "exit 0", word).stderr)
+        self.assertEqual((sorted(os.listdir(self.folder)), os.readlink(link)), (["link", "r"], path))
+        self.assertIn('"two"', self.tracerd("dump", path).stdout)
+
+    def test_a_run_that_can_not_begin_keeps_it_where_it_is(self):
+        path = self.path("r")
+        self.tracerd("run", "--record", path, "--", "true")
+        before = text_of(path)
+        self.assertNotEqual(self.tracerd("run", "--record", path, "--engine-rules", "/dev/null/x", "--", "true").returncode, 0)
+        self.assertEqual((os.listdir(self.folder), text_of(path)), (["r"], before))
+
+    def test_an_option_is_no_value(self):
+        for words in (["--record", "--", "true"], ["--record", "--json", "x", "--", "true"], ["--by", "--no-live", "true"]):
+            result = self.tracerd("run", *words, cwd=self.folder)
+            self.assert_fails(result, 2, "TRC101")
+            self.assertIn("needs a value, not " + words[1], result.stderr)
+        self.assert_fails(self.tracerd("export", "--trace", "--benchmark", "x", cwd=self.folder), 2, "TRC101")
+        self.assertEqual(os.listdir(self.folder), [])
+        self.assertEqual(self.tracerd("run", "--record=--", "--", "true", cwd=self.folder).returncode, 0)
+        self.assertEqual(os.listdir(self.folder), ["--"])
+        self.assertEqual(self.tracerd("run", "--json", "-", "true").returncode, 0)
+
+    def test_narrow_terminals(self):
+        for columns in (80, 50):
+            terminal = support.Terminal(self, TRACERD, "run", "--no-live", "--", "sh", "-c",
+                                        "seq 300000 | sort | md5sum; sh -c 'exit 3'; true", columns=columns)
+            terminal.read_until(None)
+            lines = terminal.text.splitlines()
+            self.assertEqual([line for line in lines if len(line) > columns], [])
+            self.assertIn("not shown: ", terminal.text)
+
+    def test_the_title_is_short(self):
+        result = self.tracerd("run", "--sample", "S1", "--", "sh", "-c", "true", "x" * 200)
+        title = next(line for line in result.stderr.splitlines() if line)
+        self.assertLessEqual(len(title), 70, title)
+        self.assertTrue(title.startswith("S1: sh -c true"), title)
+
+
+if __name__ == "__main__":
+    support.main()
