@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr int kFailedBeforeRun = 125;
 /// A title names the command; the table is not about its arguments.
-constexpr std::size_t kMostCommandWidth = 60;
+constexpr std::size_t kMostRunTitleWidth = 60;
 
 /// `argv`: the command's as it was traced, secrets masked; the words that were given may hold secrets.
 std::string title_of(const Options& options, const std::vector<std::string>& argv) {
@@ -31,7 +31,7 @@ std::string title_of(const Options& options, const std::vector<std::string>& arg
   std::string command;
   for (const std::string& word : argv) command += (command.empty() ? "" : " ") + word;
   if (command.empty()) command = options.words.front();
-  command = printable(command, kMostCommandWidth);
+  command = printable(command, kMostRunTitleWidth);
   return title.empty() ? command : title + ": " + command;
 }
 

@@ -385,7 +385,8 @@ bool ContextResolver::read_recipe(const Scope& scope, const RecipeName& recipe, 
   return true;
 }
 
-void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process) {
+void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process,
+                            bool leads) {
   std::shared_ptr<Scope> outer = place.scope;
   // What the labels replace, and the same labels once more, are no outer scope.
   while (outer && outer->begins == Begins::kNothing) outer = outer->outer;
@@ -395,7 +396,8 @@ void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Con
     return;
   }
   auto scope = new_scope(outer, Begins::kNothing);
-  lead(*scope, process);
+  if (leads) lead(*scope, process);
+  scope->owner_uid = process.uid;
   scope->said = *labels;
   scope->labels = labels;
   scope->in_run = scope->in_run || is_run(*labels) || is_task(*labels);

@@ -45,8 +45,10 @@ class ContextResolver {
   ContextPlace child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process);
   /// The process executes a program; !begins_program: it was taken in while it ran that.
   void executes(ContextPlace& place, const std::shared_ptr<const Process>& process, bool begins_program = true);
-  /// It was labeled: what the same source said before no longer holds.
-  void label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process);
+  /// The process was labeled: what the same source said before no longer holds. `leads`: where nothing is in what the
+  /// labels say, it begins with this process.
+  void label(ContextPlace& place, const std::shared_ptr<const Context>& labels, const Process& process,
+             bool leads = true);
   /// What was not known of the process's scope before may be by now. An engine writes some notes when a process of it
   /// has begun or ended something.
   void read_again(const ContextPlace& place, const Process& process);

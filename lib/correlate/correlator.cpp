@@ -51,7 +51,7 @@ void Correlator::own_work(const std::shared_ptr<const Context>& labels, OwnWork 
   ContextPlace place = entry.place;
   auto process = std::make_shared<Process>(*entry.process);
   if (labels) {
-    resolver_.label(place, labels);
+    resolver_.label(place, labels, *process, false);
     process->context = resolver_.context_of(place, *process);
   }
   work.process = std::move(process);

@@ -49,7 +49,7 @@ class Below {
   Context context(One& one) { return *resolver_.context_of(one.place, *one.process); }
   void label(One& one, Context labels) {
     stamp(labels, Provenance::kLabel);
-    resolver_.label(one.place, std::make_shared<const Context>(std::move(labels)));
+    resolver_.label(one.place, std::make_shared<const Context>(std::move(labels)), *one.process);
   }
 
  private:
@@ -67,7 +67,7 @@ class Below {
   }
 
   ContextResolver resolver_{
-      std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin()), {}, 1};
+      std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin()), {}, 1, internal::KeyOrigin()};
   One command_;
   std::uint32_t last_pid_ = kCommand;
 };

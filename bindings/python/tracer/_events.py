@@ -39,7 +39,7 @@ class Provenance(Fact):
     """How each field of a context is known: announced, label, engine rule, cgroup, inferred."""
 
     __slots__ = (
-        "pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine", "labels",
+        "pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine", "labels", "run_id",
     )
     pipeline: str | None
     """How `pipeline` is known."""
@@ -59,6 +59,8 @@ class Provenance(Fact):
     """How `engine` is known."""
     labels: str | None
     """How `labels` is known."""
+    run_id: str | None
+    """How `run_id` is known."""
 
 
 class Context(Fact):
@@ -66,7 +68,7 @@ class Context(Fact):
 
     __slots__ = (
         "pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine", "run_id", "within", "engine_own",
-        "labels", "overruled", "rules",
+        "labels", "overruled", "rules", "run_key", "task_key", "owner_uid",
     )
     pipeline: str | None
     """What is executed: `nf-core/rnaseq`, `main.nf`. None when: nobody said it, as for all of these."""
@@ -87,7 +89,8 @@ class Context(Fact):
     engine: str | None
     """Who runs the task, or the run: `nextflow`, `slurm`, `make`. None when: no rule has found it."""
     run_id: str | None
-    """Unique on this host. None when: no rule has found the run."""
+    """The engine's own id of the run, where somebody says it; else the pid and start of the run's first process, unique
+    on this host, with provenance `inferred`. None when: neither a rule nor an announcement has found the run."""
     within: str | None
     """Of a run inside a task of another run: that task, `run_id/task_id`. None when: the run is in no other."""
     engine_own: bool
@@ -98,6 +101,15 @@ class Context(Fact):
     """A list of objects with `field`, `value` and `provenance`: what weaker sources said."""
     rules: tuple[str, ...]
     """Names of the rules for engines that have said something, of the outermost scope first."""
+    run_key: str | None
+    """Identify the run and the task: 64 bits, as 16 hexadecimal digits; what they are made of. None when: the process
+    is in no run, or no task."""
+    task_key: str | None
+    """Identify the run and the task: 64 bits, as 16 hexadecimal digits; what they are made of. None when: the process
+    is in no run, or no task."""
+    owner_uid: int | None
+    """Real user id of the process that the run or task began with, as of its first program. None when: it is in
+    neither."""
 
 
 class Requested(Fact):
@@ -128,8 +140,9 @@ class FailedProcess(Fact):
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     exit_code: int | None
     """Status 0 to 255; None when a signal ended it. Source: what `wait4` returns: `signal->group_exit_code` if
     `signal->flags` has `SIGNAL_GROUP_EXIT`, else the leader's `exit_code`, bits 8 to 15."""
@@ -381,7 +394,7 @@ class Host(Fact):
 
     __slots__ = (
         "boot_id", "host_name", "kernel_release", "architecture", "cpu_count", "memory_bytes", "wall_offset_ns",
-        "tracer_version",
+        "tracer_version", "session_id",
     )
     boot_id: str
     """Random number of this boot. Source: `/proc/sys/kernel/random/boot_id`."""
@@ -401,14 +414,17 @@ class Host(Fact):
     `CLOCK_REALTIME` - `CLOCK_BOOTTIME`."""
     tracer_version: str
     """Of libtracer."""
+    session_id: str
+    """16 hexadecimal digits, another for each session; empty for a host without a session. Source: the system's random
+    numbers."""
 
 
 class ContextTotals(Fact):
     """Sums of all processes of one context, added up in the kernel."""
 
     __slots__ = (
-        "context", "provenance", "living", "ended", "failed", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
-        "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
+        "context", "provenance", "living", "ended", "failed", "contexts", "cpu_ns", "user_ns", "system_ns",
+        "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
     )
@@ -422,6 +438,8 @@ class ContextTotals(Fact):
     """How many have ended."""
     failed: int
     """How many of those failed."""
+    contexts: int
+    """How many contexts it sums up; more than 1: all that nothing has any more."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
@@ -530,8 +548,9 @@ class ProcessExit(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -684,8 +703,9 @@ class ProcessExec(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -762,8 +782,9 @@ class ProcessStart(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -842,8 +863,9 @@ class ProcessSample(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -1401,7 +1423,8 @@ class ContextChange(Event):
     """More is known of a run or task, or it was said otherwise."""
 
     __slots__ = (
-        "time_ns", "before", "before_provenance", "after", "after_provenance", "pid", "start_ns",
+        "time_ns", "before", "before_provenance", "after", "after_provenance", "pid", "start_ns", "old_run_key",
+        "old_task_key",
     )
     kind: ClassVar[str] = "context_change"
     time_ns: int
@@ -1419,6 +1442,10 @@ class ContextChange(Event):
     """The process that this is about; None: all that have `before`."""
     start_ns: int | None
     """The process that this is about; None: all that have `before`. In nanoseconds."""
+    old_run_key: str | None
+    """Of `before`, where `after` has another: more is known of what the key is made of. None: it is the same."""
+    old_task_key: str | None
+    """Of `before`, where `after` has another: more is known of what the key is made of. None: it is the same."""
 
 
 class OwnWork(Event):
@@ -1477,8 +1504,9 @@ class OwnWork(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
