@@ -114,6 +114,11 @@ static void described(const tracer_event* event) {
   CHECK(tracer_field_at(kind, 10000, &info) == TRACER_OUT_OF_RANGE);
   CHECK(tracer_field_find(kind, tracer_string_of("no_such"), &info) == TRACER_NO_SUCH_FIELD);
   CHECK(tracer_field_count(999) == 0);
+  const tracer_string name = tracer_field_value_name(TRACER_FIELD_PROCESS_EXIT_PROVENANCE_TASK, 5);
+  CHECK(string_is(name, "announced"));
+  CHECK(string_is(tracer_field_value_name(TRACER_FIELD_PROCESS_EXIT_PROVENANCE_TASK, 99), ""));
+  CHECK(string_is(tracer_field_value_name(TRACER_FIELD_PROCESS_EXIT_PID, 1), ""));
+  CHECK(string_is(tracer_field_value_name(0, 1), ""));
 }
 
 static void flat(const tracer_event* ended) {

@@ -100,6 +100,9 @@ static void full_disk(void) {
   REQUIRE_OK(tracer_session_stop(session, &error));
   CHECK(tracer_sink_problem(recording, &error) == TRACER_ERROR_FILE_UNWRITABLE && error.error_number == ENOSPC);
   CHECK(tracer_sink_problem(json, NULL) == TRACER_ERROR_FILE_UNWRITABLE);
+  CHECK(tracer_sink_close(recording, &error) == TRACER_ERROR_FILE_UNWRITABLE && error.error_number == ENOSPC);
+  CHECK(tracer_sink_problem(recording, NULL) == TRACER_ERROR_FILE_UNWRITABLE);
+  CHECK(tracer_sink_close(json, NULL) == TRACER_ERROR_FILE_UNWRITABLE);
   tracer_error_release(&error);
   tracer_sink_free(recording);
   tracer_sink_free(json);

@@ -57,6 +57,7 @@ static void null_handles(void) {
   CHECK(tracer_queue_read(NULL, NULL, 0, NULL) == bad && tracer_queue_wait(NULL, 0, NULL) == bad);
   CHECK(tracer_queue_fd(NULL) == -1 && tracer_queue_ended(NULL, &flag) == bad);
   CHECK(tracer_queue_dropped(NULL, &number) == bad && tracer_sink_dropped(NULL, &number) == bad);
+  CHECK(tracer_sink_close(NULL, NULL) == bad);
   CHECK(tracer_sink_problem(NULL, NULL) == bad && tracer_sink_flush(NULL, 0, NULL) == bad);
   CHECK(tracer_recording_open(nothing, &recording, NULL) == bad && tracer_recording_read(NULL, NULL, 0, NULL) == bad);
   CHECK(tracer_recording_host(NULL, NULL) == bad && tracer_recording_damage(NULL, NULL) == bad);

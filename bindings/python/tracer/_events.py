@@ -39,7 +39,7 @@ class Provenance(Fact):
     """How each field of a context is known: announced, label, engine rule, cgroup, inferred."""
 
     __slots__ = (
-        "pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine", "labels",
+        "pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine", "labels", "run_id",
     )
     pipeline: str | None
     """How `pipeline` is known."""
@@ -59,6 +59,8 @@ class Provenance(Fact):
     """How `engine` is known."""
     labels: str | None
     """How `labels` is known."""
+    run_id: str | None
+    """How `run_id` is known."""
 
 
 class Context(Fact):
@@ -66,7 +68,7 @@ class Context(Fact):
 
     __slots__ = (
         "pipeline", "run", "step", "sample", "task", "task_id", "attempt", "engine", "run_id", "within", "engine_own",
-        "labels", "overruled", "rules",
+        "labels", "overruled", "rules", "run_key", "task_key", "owner_uid",
     )
     pipeline: str | None
     """What is executed: `nf-core/rnaseq`, `main.nf`. None when: nobody said it, as for all of these."""
@@ -87,7 +89,8 @@ class Context(Fact):
     engine: str | None
     """Who runs the task, or the run: `nextflow`, `slurm`, `make`. None when: no rule has found it."""
     run_id: str | None
-    """Unique on this host. None when: no rule has found the run."""
+    """The engine's own id of the run, where somebody says it; else the pid and start of the run's first process, unique
+    on this host, with provenance `inferred`. None when: neither a rule nor an announcement has found the run."""
     within: str | None
     """Of a run inside a task of another run: that task, `run_id/task_id`. None when: the run is in no other."""
     engine_own: bool
@@ -98,6 +101,15 @@ class Context(Fact):
     """A list of objects with `field`, `value` and `provenance`: what weaker sources said."""
     rules: tuple[str, ...]
     """Names of the rules for engines that have said something, of the outermost scope first."""
+    run_key: str | None
+    """Identify the run and the task: 64 bits, as 16 hexadecimal digits; what they are made of. None when: the process
+    is in no run, or no task."""
+    task_key: str | None
+    """Identify the run and the task: 64 bits, as 16 hexadecimal digits; what they are made of. None when: the process
+    is in no run, or no task."""
+    owner_uid: int | None
+    """Real user id of the process that the run or task began with, as of its first program. None when: it is in
+    neither."""
 
 
 class Requested(Fact):
@@ -128,8 +140,9 @@ class FailedProcess(Fact):
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     exit_code: int | None
     """Status 0 to 255; None when a signal ended it. Source: what `wait4` returns: `signal->group_exit_code` if
     `signal->flags` has `SIGNAL_GROUP_EXIT`, else the leader's `exit_code`, bits 8 to 15."""
@@ -363,7 +376,7 @@ class Progress(Fact):
     """`inode->i_size`. In bytes."""
     bytes_per_s: int | None
     """Position gained in about the last second (or since the previous snapshot, if that is longer ago), by time; 0: it
-    stands still. In bytes a second."""
+    stands still."""
     time_left_ns: int | None
     """Time for the rest at that rate; None below one byte per second. In nanoseconds."""
 
@@ -385,7 +398,7 @@ class Host(Fact):
 
     __slots__ = (
         "boot_id", "host_name", "kernel_release", "architecture", "cpu_count", "memory_bytes", "wall_offset_ns",
-        "tracer_version",
+        "tracer_version", "session_id",
     )
     boot_id: str
     """Random number of this boot. Source: `/proc/sys/kernel/random/boot_id`."""
@@ -405,14 +418,17 @@ class Host(Fact):
     `CLOCK_REALTIME` - `CLOCK_BOOTTIME`."""
     tracer_version: str
     """Of libtracer."""
+    session_id: str
+    """16 hexadecimal digits, another for each session; empty for a host without a session. Source: the system's random
+    numbers."""
 
 
 class ContextTotals(Fact):
     """Sums of all processes of one context, added up in the kernel."""
 
     __slots__ = (
-        "context", "provenance", "living", "ended", "failed", "cpu_ns", "user_ns", "system_ns", "run_queue_ns",
-        "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
+        "context", "provenance", "living", "ended", "failed", "contexts", "cpu_ns", "user_ns", "system_ns",
+        "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
         "peak_rss_at_least_bytes",
@@ -427,6 +443,8 @@ class ContextTotals(Fact):
     """How many have ended."""
     failed: int
     """How many of those failed."""
+    contexts: int
+    """How many contexts it sums up; more than 1: all that nothing has any more."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
@@ -537,8 +555,9 @@ class ProcessExit(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -696,8 +715,9 @@ class ProcessExec(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -774,8 +794,9 @@ class ProcessStart(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -855,8 +876,9 @@ class ProcessSample(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -1206,7 +1228,7 @@ class TaskFinish(Event):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "own_cpu_ns", "peak_rss_at_least_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "requested", "begin_ns",
+        "peak_rss_at_least_bytes", "own_cpu_ns", "peak_at_least_bytes", "peak_at_most_bytes", "requested", "begin_ns",
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
@@ -1290,11 +1312,11 @@ class TaskFinish(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    peak_rss_at_least_bytes: int | None
+    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
     own_cpu_ns: int | None
     """CPU time of the session's own process (`own_work`); it is in `cpu_ns` as well. Its other figures are in no sum,
     but for a peak that grew in the task. In nanoseconds. None when: not known of a part."""
-    peak_rss_at_least_bytes: int | None
-    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
     peak_at_least_bytes: int | None
     """What they held at a snapshot, or the peak of its largest process if that is more. In bytes. None when:
     `peak_bytes` is given; not known of any."""
@@ -1339,7 +1361,7 @@ class RunFinish(Event):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "own_cpu_ns", "peak_rss_at_least_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "tasks", "failed_tasks",
+        "peak_rss_at_least_bytes", "own_cpu_ns", "peak_at_least_bytes", "peak_at_most_bytes", "tasks", "failed_tasks",
         "begin_ns",
     )
     kind: ClassVar[str] = "run_finish"
@@ -1424,11 +1446,11 @@ class RunFinish(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
+    peak_rss_at_least_bytes: int | None
+    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
     own_cpu_ns: int | None
     """CPU time of the session's own process (`own_work`); it is in `cpu_ns` as well. Its other figures are in no sum,
     but for a peak that grew in the task. In nanoseconds. None when: not known of a part."""
-    peak_rss_at_least_bytes: int | None
-    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
     peak_at_least_bytes: int | None
     """What they held at a snapshot, or the peak of its largest process if that is more. In bytes. None when:
     `peak_bytes` is given; not known of any."""
@@ -1448,7 +1470,8 @@ class ContextChange(Event):
     """More is known of a run or task, or it was said otherwise."""
 
     __slots__ = (
-        "time_ns", "before", "before_provenance", "after", "after_provenance", "pid", "start_ns",
+        "time_ns", "before", "before_provenance", "after", "after_provenance", "pid", "start_ns", "old_run_key",
+        "old_task_key",
     )
     kind: ClassVar[str] = "context_change"
     time_ns: int
@@ -1466,6 +1489,10 @@ class ContextChange(Event):
     """The process that this is about; None: all that have `before`."""
     start_ns: int | None
     """The process that this is about; None: all that have `before`. In nanoseconds."""
+    old_run_key: str | None
+    """Of `before`, where `after` has another: more is known of what the key is made of. None: it is the same."""
+    old_task_key: str | None
+    """Of `before`, where `after` has another: more is known of what the key is made of. None: it is the same."""
 
 
 class OwnWork(Event):
@@ -1478,7 +1505,7 @@ class OwnWork(Event):
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "cpu_at_least_ns", "peak_rss_at_least_bytes",
+        "peak_rss_at_least_bytes", "cpu_at_least_ns",
     )
     kind: ClassVar[str] = "own_work"
     time_ns: int
@@ -1524,8 +1551,9 @@ class OwnWork(Event):
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. None when: neither `exe` nor
-    `argv` is known. Source: `exe`, `argv`, `comm`."""
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
     """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
     `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
@@ -1598,12 +1626,12 @@ class OwnWork(Event):
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
-    cpu_at_least_ns: int | None
-    """A lower bound, where `cpu_ns` is None. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: as
-    `cpu_ns`."""
     peak_rss_at_least_bytes: int | None
     """A lower bound, where `peak_rss_bytes` is None: what it held at the beginning or the end. In bytes. None when:
     `peak_rss_bytes` is known. Source: `/proc/self/statm`."""
+    cpu_at_least_ns: int | None
+    """A lower bound, where `cpu_ns` is None. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: as
+    `cpu_ns`."""
 
 
 EVENT_TYPES: dict[str, type[Event]] = {
