@@ -376,7 +376,7 @@ class Progress(Fact):
     """`inode->i_size`. In bytes."""
     bytes_per_s: int | None
     """Position gained in about the last second (or since the previous snapshot, if that is longer ago), by time; 0: it
-    stands still."""
+    stands still. In bytes a second."""
     time_left_ns: int | None
     """Time for the rest at that rate; None below one byte per second. In nanoseconds."""
 
