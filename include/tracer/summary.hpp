@@ -20,15 +20,15 @@ struct SummaryRow {
   std::string name;
   Context task;                                 ///< By task only: its labels.
   std::shared_ptr<const Process> process = {};  ///< Of a row of one process; else null.
-  std::uint64_t processes = 0;   ///< That ended or live in it. By tool: that have executed it, or are a copy of one.
-  std::uint64_t living = 0;      ///< Of these, those that live.
-  std::uint64_t wall_ns = 0;     ///< Elapsed: from first start to last end, or to the last sample of what lives.
-  std::uint64_t lives_ns = 0;    ///< The sum of its programs' durations.
-  std::uint64_t cpu_ns = 0;      ///< Of those for which it is known.
-  std::uint64_t own_parts = 0;   ///< Of OwnWork: what the session's own process did, which is no process of these.
-  std::uint64_t own_cpu_ns = 0;  ///< Of cpu_ns, in these.
-  std::uint64_t unknown_cpus = 0;        ///< For which it is not: cpu_ns is too small.
-  std::uint64_t read_bytes = 0;          ///< Of those for which it is known.
+  std::uint64_t processes = 0;     ///< That ended or live in it. By tool: that have executed it, or are a copy of one.
+  std::uint64_t living = 0;        ///< Of these, those that live.
+  std::uint64_t wall_ns = 0;       ///< Elapsed: from first start to last end, or to the last sample of what lives.
+  std::uint64_t lives_ns = 0;      ///< The sum of its programs' durations.
+  std::uint64_t cpu_ns = 0;        ///< Of those for which it is known.
+  std::uint64_t own_parts = 0;     ///< Of OwnWork: what the session's own process did, which is no process of these.
+  std::uint64_t own_cpu_ns = 0;    ///< Of cpu_ns, in these.
+  std::uint64_t unknown_cpus = 0;  ///< For which it is not: cpu_ns is too small.
+  std::uint64_t read_bytes = 0;    ///< Of those for which it is known.
   std::uint64_t read_at_most_bytes = 0;  ///< A bound, of those for which there is one.
   std::uint64_t unknown_reads = 0;       ///< With a bound only, if more than what exec itself reads is in doubt.
   std::uint64_t unbounded_reads = 0;     ///< Without even a bound: read_bytes is too small.

@@ -41,6 +41,8 @@ class GroupMemory {
   /// A process that lives on has done a part of its work in here, and held this at its peak: several parts are of one
   /// and the same process.
   void worked(std::optional<std::uint64_t> at_least, std::optional<std::uint64_t> at_most);
+  /// One of those that snapshots saw is none of them.
+  void forget_snapshots() noexcept { now_.reset(), sampled_bytes_ = unknown_snapshots_ = 0; }
   /// It lives, or its end was lost: its peak is not known.
   void peak_unknown() noexcept { ++unknown_peaks_; }
   /// These were others until now.

@@ -113,7 +113,7 @@ void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vecto
   cgroup_memory_.clear();
   events.reserve(events.size() + samples.size() + cgroups.size() + 1);
   if (folding == Folding::kOfMany) {
-    fold(std::move(samples), events);
+    fold(std::move(samples), static_cast<std::uint32_t>(::getpid()), events);
   } else {
     std::move(samples.begin(), samples.end(), std::back_inserter(events));
   }

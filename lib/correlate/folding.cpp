@@ -49,7 +49,7 @@ void add(Fold& fold, const ProcessSample& sample) {
 
 }  // namespace
 
-void fold(std::vector<ProcessSample> samples, std::vector<Event>& events) {
+void fold(std::vector<ProcessSample> samples, std::uint32_t own_pid, std::vector<Event>& events) {
   using Key = std::tuple<std::optional<std::string>, std::optional<std::uint32_t>, Context>;
   const auto key_of = [](const ProcessSample& sample) {
     return Key(sample.process->program->tool, sample.process->uid, *sample.process->context);
@@ -59,7 +59,7 @@ void fold(std::vector<ProcessSample> samples, std::vector<Event>& events) {
 
   for (ProcessSample& sample : samples) {
     Fold& fold = folds[key_of(sample)];
-    if (fold.members <= kMostSamplesOfOneTool) {
+    if (fold.members <= kMostSamplesOfOneTool || sample.process->pid == own_pid) {
       events.emplace_back(std::move(sample));
     } else {
       add(fold, sample);

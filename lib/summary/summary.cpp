@@ -109,8 +109,8 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
 }
 
 void Summary::Impl::add_own_work(const OwnWork& work) {
+  if (own_processes_.insert({work.process->pid, work.process->start_ns}).second) sums_.counts_apart(*work.process);
   sums_.worked(work);
-  own_processes_.insert({work.process->pid, work.process->start_ns});
 }
 
 void Summary::Impl::add(const Event& event) {
@@ -125,7 +125,7 @@ void Summary::Impl::add(const Event& event) {
   } else if (const auto* sample = event.get_if<ProcessSample>()) {
     begin_snapshot(sample->time_ns);
     living_.insert_or_assign(sample->process->pid, *sample);
-    sums_.holds(*sample, in_snapshot_);
+    sums_.holds(*sample, is_own(*sample->process), in_snapshot_);
   } else if (const auto* folded = event.get_if<ToolSample>()) {
     begin_snapshot(folded->time_ns);
     living_folded_.push_back(*folded);

@@ -14,10 +14,10 @@ void sort_by_start(std::vector<SummaryRow>& rows) {
 }
 
 /// What a sample is counted as.
-ProgramAccount program_of(const ProcessSample& sample) {
+ProgramAccount program_of(const Process& process) {
   ProgramAccount program;
-  program.program = sample.process->program;
-  program.engine_own = sample.process->context->engine_own;
+  program.program = process.program;
+  program.engine_own = process.context->engine_own;
   return program;
 }
 
@@ -125,24 +125,33 @@ void Sums::live(const ToolSample& sample) {
 
 template <class Sample>
 void Sums::add_memory(const Sample& sample, const std::shared_ptr<const Context>& context,
-                      const ProgramAccount& program, std::vector<GroupMemory*>& in_snapshot) {
+                      const ProgramAccount* program, std::vector<GroupMemory*>& in_snapshot) {
   const auto add = [&](GroupMemory& memory) {
     if (!memory.in_snapshot()) in_snapshot.push_back(&memory);
     memory.add(sample);
   };
   add(total_.memory);
-  add(tool_row(counted_as(*context, program)).memory);
+  if (program != nullptr) add(tool_row(counted_as(*context, *program)).memory);
   const Context& identity = identities_.of(context);
   if (identity != Context{}) add(tasks_[identity].memory);
   tree_.visit_memory(identity, context, program, add);
 }
 
-void Sums::holds(const ProcessSample& sample, std::vector<GroupMemory*>& in_snapshot) {
-  add_memory(sample, sample.process->context, program_of(sample), in_snapshot);
+void Sums::holds(const ProcessSample& sample, bool own, std::vector<GroupMemory*>& in_snapshot) {
+  const ProgramAccount program = program_of(*sample.process);
+  add_memory(sample, sample.process->context, own ? nullptr : &program, in_snapshot);
 }
 
 void Sums::hold(const ToolSample& sample, std::vector<GroupMemory*>& in_snapshot) {
-  add_memory(sample, sample.context, program_of(sample), in_snapshot);
+  const ProgramAccount program = program_of(sample);
+  add_memory(sample, sample.context, &program, in_snapshot);
+}
+
+void Sums::counts_apart(const Process& process) {
+  const std::string name = counted_as(*process.context, program_of(process));
+  for (const std::string& each : {name, std::string(kOthers)})
+    if (const auto row = tools_.find(each); row != tools_.end()) row->second.memory.forget_snapshots();
+  tree_.visit_tools(name, [](GroupMemory& memory) { memory.forget_snapshots(); });
 }
 
 void Sums::worked(const OwnWork& work) {

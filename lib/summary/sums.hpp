@@ -25,9 +25,12 @@ class Sums {
   /// A process that lives and began at `begin_ns`, and `program`, its share of what the sample saw.
   void lives(const ProcessSample& sample, const ProgramAccount& program, std::uint64_t begin_ns);
   void live(const ToolSample& sample);
-  /// What these hold; `in_snapshot` gets all that must hear of the snapshot's end.
-  void holds(const ProcessSample& sample, std::vector<GroupMemory*>& in_snapshot);
+  /// What these hold; `in_snapshot` gets all that must hear of the snapshot's end. `own`: it is the session's own
+  /// process, which counts_apart().
+  void holds(const ProcessSample& sample, bool own, std::vector<GroupMemory*>& in_snapshot);
   void hold(const ToolSample& sample, std::vector<GroupMemory*>& in_snapshot);
+  /// It is the session's own process, and none of those of its tool: it has a row of its own.
+  void counts_apart(const Process& process);
   /// What the session's own process did.
   void worked(const OwnWork& work);
   void request(const std::shared_ptr<const Context>& task, const Requested& requested);
@@ -46,7 +49,7 @@ class Sums {
   template <class Visit>
   void for_each_row(const std::shared_ptr<const Context>& context, const ProgramAccount& program, Visit visit);
   template <class Sample>
-  void add_memory(const Sample& sample, const std::shared_ptr<const Context>& context, const ProgramAccount& program,
+  void add_memory(const Sample& sample, const std::shared_ptr<const Context>& context, const ProgramAccount* program,
                   std::vector<GroupMemory*>& in_snapshot);
   void add_program(const std::shared_ptr<const Context>& context, const ProgramAccount& program, bool peak_matters);
   struct OneProcess {

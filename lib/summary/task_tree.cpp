@@ -136,12 +136,20 @@ void TaskTree::visit(const Context& identity, const OwnWork& work, const Visit& 
 }
 
 void TaskTree::visit_memory(const Context& identity, const std::shared_ptr<const Context>& context,
-                            const ProgramAccount& program, const VisitMemory& visit) {
+                            const ProgramAccount* program, const VisitMemory& visit) {
   const auto& path = path_of(identity, context);
   if (path.empty()) return;
   for (Node* node : path)
     if (node->level != SummaryLevel::kStep || node == path.back()) visit(node->sums.memory);
-  visit(tool_of(path, *context, program).sums.memory);
+  if (program != nullptr) visit(tool_of(path, *context, *program).sums.memory);
+}
+
+void TaskTree::visit_tools(std::map<std::string, Node>& nodes, const std::string& name, const VisitMemory& visit) {
+  for (auto& [key, node] : nodes) {
+    const bool is_tool = node.level >= SummaryLevel::kTool;
+    if (is_tool && (node.name == name || node.name == kOthers)) visit(node.sums.memory);
+    visit_tools(node.below, name, visit);
+  }
 }
 
 void TaskTree::request(const Context& identity, const std::shared_ptr<const Context>& task,

@@ -27,10 +27,13 @@ class TaskTree {
              const Visit& visit);
   /// Likewise of what the session's own process did.
   void visit(const Context& identity, const OwnWork& work, const Visit& visit);
-  /// Likewise, with the memory of each whose processes hold it together: not of steps, but of what is in no task.
+  /// Likewise, with the memory of each whose processes hold it together: not of steps, but of what is in no task. Null
+  /// `program`: of no tool.
   using VisitMemory = std::function<void(GroupMemory& memory)>;
   void visit_memory(const Context& identity, const std::shared_ptr<const Context>& context,
-                    const ProgramAccount& program, const VisitMemory& visit);
+                    const ProgramAccount* program, const VisitMemory& visit);
+  /// All nodes of tools that are counted as this.
+  void visit_tools(const std::string& name, const VisitMemory& visit) { visit_tools(runs_, name, visit); }
   void request(const Context& identity, const std::shared_ptr<const Context>& task, const Requested& requested);
   /// `whole`: nothing is missing.
   std::vector<SummaryNode> nodes(bool whole) const;
@@ -56,6 +59,7 @@ class TaskTree {
                      const std::string& name);
   Node& tool_of(const std::vector<Node*>& path, SummaryLevel level, std::string name);
   Node& tool_of(const std::vector<Node*>& path, const Context& context, const ProgramAccount& program);
+  static void visit_tools(std::map<std::string, Node>& nodes, const std::string& name, const VisitMemory& visit);
   static bool has_tasks(const Node& run);
   static SummaryNode shown_node(const Node& node, bool whole);
 

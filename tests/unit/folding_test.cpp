@@ -58,9 +58,9 @@ std::vector<ProcessSample> both(std::vector<ProcessSample> samples, std::vector<
 
 constexpr std::size_t kMany = kMostSamplesOfOneTool + 1;
 
-std::vector<Event> fold(std::vector<ProcessSample> samples) {
+std::vector<Event> fold(std::vector<ProcessSample> samples, std::uint32_t own_pid = 0) {
   std::vector<Event> events;
-  internal::fold(std::move(samples), events);
+  internal::fold(std::move(samples), own_pid, events);
   return events;
 }
 
@@ -106,6 +106,14 @@ TEST_CASE("who waits for whom can't be told of many") {
   const ToolSample sum = folded(some(kMany));
   CHECK_FALSE(sum.account.ledger->pipe_read_peer_pid.has_value());
   CHECK_FALSE(sum.account.ledger->pipe_write_peer_pid.has_value());
+}
+
+TEST_CASE("the session's own process is told by itself, however many are like it") {
+  const std::vector<Event> events = fold(some(80), 7);
+  const auto apart = all_of<ProcessSample>(events);
+  REQUIRE(apart.size() == 1);
+  CHECK(apart[0].process->pid == 7);
+  CHECK(all_of<ToolSample>(events).at(0).processes == 79);
 }
 
 TEST_CASE("different tools are folded apart, those without a name too") {

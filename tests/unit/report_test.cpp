@@ -331,6 +331,27 @@ TEST_CASE("the memory of the session's own process counts once, and not in a tas
   CHECK(row_named(idle.tools, "train.py (this process)")->peak_bytes == Figure{700, Bound::kAtLeast});
 }
 
+TEST_CASE("what the session's own process holds is not its tool's") {
+  const auto holds = [](std::uint64_t time_ns, std::uint32_t pid, std::uint64_t bytes) {
+    ProcessSample sample = sample_at(time_ns, pid, bytes);
+    sample.process = process_of({.pid = pid, .tool = "train.py", .step = "s"});
+    return sample;
+  };
+  SessionEnd end;
+  end.processes_started = 2;
+  end.processes_ended = 1;
+  const Event worker =
+      exit_of({.pid = 8, .tool = "train.py", .step = "s", .start_ns = 5, .end_ns = 90, .cpu_ns = 1, .peak = 40});
+  Summary summary = summary_of({holds(20, 7, 1000), holds(20, 8, 30), own_work_of("s", 100, 200, 30)});
+  for (const Event& event : {Event(holds(30, 7, 1000)), Event(holds(30, 8, 35)), worker, Event(end)})
+    summary.add(event);
+  const Report report = make_report(summary);
+  CHECK(row_named(report.tools, "train.py")->peak_bytes == Figure{40, Bound::kExact});
+  for (const ReportNode& node : report.tree.at(0).below)
+    if (node.row.name == "train.py") CHECK(node.row.peak_bytes == Figure{40, Bound::kExact});
+  CHECK(report.steps.at(0).peak_bytes->value == 1035);
+}
+
 TEST_CASE("own work of a task that is a lower bound makes no lower bound of what has all parts") {
   const Summary summary = summary_of({own_work_of("s", 100, 400, {}, 30), own_work_of(nullptr, 100, 500, 20)});
   const Report report = make_report(summary);
@@ -397,9 +418,8 @@ TEST_CASE("samples are added up over tasks, and have the memory of their largest
     exit.program.account.cpu_ns = cpu_ns;
     return Event(exit);
   };
-  const Summary summary =
-      summary_of({sample_at(15, 1, 100, "a", "S1"), sample_at(15, 2, 300, "b", "S1"), exit_in(1, "a", "S1", 5),
-                  exit_in(2, "b", "S1", 7), exit_in(3, "a", "S2", 1)});
+  const Summary summary = summary_of({sample_at(15, 1, 100, "a", "S1"), sample_at(15, 2, 300, "b", "S1"),
+                                      exit_in(1, "a", "S1", 5), exit_in(2, "b", "S1", 7), exit_in(3, "a", "S2", 1)});
   const Report report = make_report(summary);
   REQUIRE(report.samples.size() == 2);
   const ReportRow* first = row_named(report.samples, "S1");
