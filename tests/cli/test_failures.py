@@ -93,7 +93,7 @@ exit 0
             with self.subTest(options=options):
                 lines, result = self.failed("bash", "-c", f"timeout {' '.join(options)} 0.3 sleep 9; true")
                 # SIGKILL ends timeout, too: of the two either may be the first.
-                ended = f"(sleep  signal {re.escape(signal)}, sent by timeout|timeout  signal 9 \\(KILL\\))  "
+                ended = f"(sleep  signal {re.escape(signal)}, sent by timeout sleep|timeout sleep  signal 9 \\(KILL\\))  "
                 self.assertRegex(lines[0], "^" + ended, result.stderr)
                 self.assertEqual(len(lines), 2, result.stderr)
 

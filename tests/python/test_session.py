@@ -147,7 +147,7 @@ class Life(TempDir):
                 begun.set()
                 time.sleep(0.3)
 
-            subscription = s._core.on("process_exit", slow)
+            subscription = s._core.on("process_exit", False, slow)
             subprocess.run(["true"], check=True)
             self.assertTrue(begun.wait(30))
             del subscription
