@@ -74,13 +74,12 @@ struct Schema<TaskFinish> {
 
 template <>
 struct Schema<ContextChange> {
-  static constexpr auto fields =
-      std::tuple(field(1, "time_ns", &ContextChange::time_ns, Unit::kNs),
-                 group(2, "before", &ContextChange::before, Shape::kNested),
-                 group(3, "after", &ContextChange::after, Shape::kNested), field(4, "pid", &ContextChange::pid),
-                 field(5, "start_ns", &ContextChange::start_ns, Unit::kNs),
-                 field(6, "old_run_key", &ContextChange::old_run_key),
-                 field(7, "old_task_key", &ContextChange::old_task_key));
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &ContextChange::time_ns, Unit::kNs),
+      group(2, "before", &ContextChange::before, Shape::kNested),
+      group(3, "after", &ContextChange::after, Shape::kNested), field(4, "pid", &ContextChange::pid),
+      field(5, "start_ns", &ContextChange::start_ns, Unit::kNs), field(6, "old_run_key", &ContextChange::old_run_key),
+      field(7, "old_task_key", &ContextChange::old_task_key));
 };
 
 }  // namespace tracer::internal

@@ -58,7 +58,7 @@ struct Scope : std::enable_shared_from_this<Scope> {
   std::uint64_t leader_start_ns = 0;
   std::shared_ptr<const Program> leader_program = Process::unknown_program();  ///< As it was then. Never null.
   std::shared_ptr<const Cgroup> leader_cgroup = Process::unknown_cgroup();     ///< Likewise.
-  std::optional<std::uint32_t> owner_uid = {};  ///< The leader's user.
+  std::optional<std::uint32_t> owner_uid = {};                                 ///< The leader's user.
   bool owner_known = false;  ///< False: the leader has executed nothing yet, and may become another user before.
   std::optional<bool> leader_failed = {};  ///< Absent: it lives, or its status is not known.
   ScopeTally tally = {};

@@ -42,7 +42,8 @@ class TaskFacts {
   void finish_if_over(Scope& scope, std::uint64_t time_ns, std::vector<Event>& events);
 
   /// Of the scopes around what lives there, the outermost first, those that were not told yet: their starts.
-  void add_starts(const std::shared_ptr<Scope>& entered, std::set<const Scope*>& told, std::vector<Event>& events) const;
+  void add_starts(const std::shared_ptr<Scope>& entered, std::set<const Scope*>& told,
+                  std::vector<Event>& events) const;
 
   /// A snapshot: what its living processes hold.
   void add(const std::shared_ptr<Scope>& entered, const ProcessSample& sample);

@@ -173,7 +173,8 @@ class LayoutMaker {
       } else if (!left_out && !hidden) {
         Origin origin = origin_of(layout_.sources.back().place, leaf);
         const bool nullable = leaf.nullable || origin.in_context();
-        put({.name = name, .type = leaf.type, .names = leaf.names, .unit = leaf.unit, .nullable = nullable}, std::move(origin), rule.adds);
+        put({.name = name, .type = leaf.type, .names = leaf.names, .unit = leaf.unit, .nullable = nullable},
+            std::move(origin), rule.adds);
       }
     }
   }
