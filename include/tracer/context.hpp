@@ -69,8 +69,9 @@ struct Context {
   std::optional<std::string> task_id = {};    ///< Its hash or job id: unique within its run. A task always has one.
   std::optional<std::uint32_t> attempt = {};  ///< From 1.
   std::optional<std::string> engine = {};     ///< Who runs the task, or the run: "nextflow", "slurm", "make".
-  std::optional<std::string> run_id = {};     ///< The engine's own, or unique on this host where it has none. Runs without a rule or announcement have none.
-  std::optional<std::string> within = {};     ///< Of a run inside a task of another: "run_id/task_id" of that task.
+  std::optional<std::string> run_id = {};  ///< The engine's own, or unique on this host where it has none. Runs without
+                                           ///< a rule or announcement have none.
+  std::optional<std::string> within = {};  ///< Of a run inside a task of another: "run_id/task_id" of that task.
   bool engine_own = false;         ///< The engine's own work, such as a wrapper or a poller; no tool of the task.
   std::vector<Label> labels = {};  ///< By name, each once.
   ContextProvenance provenance = {};
@@ -79,8 +80,8 @@ struct Context {
   /// Made by the session, of what is said above; not read where a caller gives a context. A key that changes, as more
   /// becomes known, is in ContextChange::before.
   std::optional<Key> run_key = {};
-  std::optional<Key> task_key = {};               ///< A further attempt has another.
-  std::optional<std::uint32_t> owner_uid = {};    ///< Real user id of the process that the run or task began with.
+  std::optional<Key> task_key = {};             ///< A further attempt has another.
+  std::optional<std::uint32_t> owner_uid = {};  ///< Real user id of the process that the run or task began with.
 
   auto operator<=>(const Context&) const = default;
 };

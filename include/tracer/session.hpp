@@ -48,7 +48,8 @@ struct SessionOptions {
   std::size_t max_threads = scale_of_this_machine().max_threads;
   /// Below the cgroups of the filter, at most 2^26; processes of more are not taken in, and counted.
   std::size_t max_cgroups = scale_of_this_machine().max_cgroups;
-  /// Different labels at one time: those that are open, and those of living processes. About 0.2 KiB each, for the first 256 of them for each CPU. At most 2^26.
+  /// Different labels at one time: those that are open, and those of living processes. About 0.2 KiB each, for the
+  /// first 256 of them for each CPU. At most 2^26.
   std::size_t max_contexts = 16384;
   std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each. At most 2^26.
   std::size_t max_announcements = 1u << 17;  ///< At one time; about 0.5 KiB each.

@@ -27,8 +27,7 @@ struct Schema<ContextProvenance> {
                  field(3, "step", &ContextProvenance::step), field(4, "sample", &ContextProvenance::sample),
                  field(5, "task", &ContextProvenance::task), field(6, "task_id", &ContextProvenance::task_id),
                  field(7, "attempt", &ContextProvenance::attempt), field(8, "engine", &ContextProvenance::engine),
-                 field(9, "labels", &ContextProvenance::labels),
-                 field(10, "run_id", &ContextProvenance::run_id));
+                 field(9, "labels", &ContextProvenance::labels), field(10, "run_id", &ContextProvenance::run_id));
 };
 
 template <>

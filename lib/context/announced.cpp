@@ -83,7 +83,9 @@ void add_key(Announced& announced, const OfProcess& key, const Caller& caller) {
   announced.key = fmt::format("p{}", key.pid);
 }
 
-void add_key(Announced& announced, const InCgroup& key, const Caller&) { announced.key = "c" + folder(key.path, "cgroup"); }
+void add_key(Announced& announced, const InCgroup& key, const Caller&) {
+  announced.key = "c" + folder(key.path, "cgroup");
+}
 
 void add_key(Announced& announced, const InContainer& key, const Caller&) {
   if (key.id.size() < kLeastContainerId || key.id.size() > kContainerId ||

@@ -213,7 +213,8 @@ void AnnouncedScopes::give_run(Scope& scope, const Context& context, const Proce
     while (top->outer && (top->outer->begins == Begins::kTask || top->outer->begins == Begins::kPlace))
       top = top->outer;
   std::weak_ptr<Scope>& known =
-      runs_[{top->outer.get(), context.pipeline.value_or("") + '\0' + context.run.value_or("") + '\0' + context.run_id.value_or("")}];
+      runs_[{top->outer.get(),
+             context.pipeline.value_or("") + '\0' + context.run.value_or("") + '\0' + context.run_id.value_or("")}];
   auto run = known.lock();
   if (!run) {
     run = new_scope(top->outer, Begins::kRun);

@@ -18,7 +18,9 @@ class Hash {
     take(0);
     return *this;
   }
-  Hash& add_known(const std::optional<std::string>& text) { return add(text ? std::string_view(*text) : std::string_view()); }
+  Hash& add_known(const std::optional<std::string>& text) {
+    return add(text ? std::string_view(*text) : std::string_view());
+  }
   Key key() const {
     std::uint64_t mixed = state_;
     mixed ^= mixed >> 33;

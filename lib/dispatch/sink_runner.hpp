@@ -54,8 +54,8 @@ class SinkRunner : public std::enable_shared_from_this<SinkRunner> {
   void write_until_the_end() noexcept;
   bool is_wanted(std::uint64_t position);
 
-  std::unique_ptr<Sink> sink_;               ///< Null: closed.
-  std::optional<Problem> last_problem_;      ///< Of a closed one.
+  std::unique_ptr<Sink> sink_;           ///< Null: closed.
+  std::optional<Problem> last_problem_;  ///< Of a closed one.
   std::atomic<bool> closed_{false};
   std::mutex closing_;
   std::shared_ptr<QueueState> queue_;

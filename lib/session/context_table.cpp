@@ -93,9 +93,8 @@ std::vector<std::uint32_t> ContextTable::idle(std::uint64_t position, Clock::tim
   std::vector<std::uint32_t> found;
   for (const std::uint32_t number : idle_)
     if (contexts_[number].idle_position <= position && contexts_[number].idle_since <= before) found.push_back(number);
-  std::sort(found.begin(), found.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return contexts_[a].idle_since < contexts_[b].idle_since;
-  });
+  std::sort(found.begin(), found.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return contexts_[a].idle_since < contexts_[b].idle_since; });
   const std::size_t half = capacity_ / 2;
   found.resize(std::min(found.size(), taken() > half ? taken() - half : 0));
   return found;

@@ -24,8 +24,8 @@ class ContextTable {
 
   explicit ContextTable(std::size_t capacity) : capacity_(capacity) {}
 
-  /// The number of these labels; new ones get a free one. Counts as a use. Throws Error(kInvalidArgument) when the table
-  /// is full.
+  /// The number of these labels; new ones get a free one. Counts as a use. Throws Error(kInvalidArgument) when the
+  /// table is full.
   std::uint32_t number_of(const Context& context);
   /// One use is over: from now on only what lives already has the number. `position`: all that the source has noticed
   /// by now is before it.

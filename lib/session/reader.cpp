@@ -46,8 +46,9 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       control_(source_->control()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
-      pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, from_kernel, most_remembered(options_),
-                from_kernel ? pss_reader(control_) : SampleTable::ReadPss(), path_finder(control_)),
+      pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, from_kernel,
+                most_remembered(options_), from_kernel ? pss_reader(control_) : SampleTable::ReadPss(),
+                path_finder(control_)),
       housekeeper_(options_, *source_, pipeline_, *this),
       label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
   // Whoever polls may be the one who reads the queue.
@@ -406,9 +407,8 @@ Subscription Reader::subscribe(std::optional<EventKind> kind, std::function<void
                                SubscribeOptions options) {
   if (!options.living_first) return outlets_.dispatcher().subscribe(kind, std::move(callback));
   auto subscriber = std::make_shared<Subscriber>(std::move(callback));
-  add(true, [this, kind, subscriber](std::span<const Event> living) {
-    outlets_.dispatcher().add(kind, subscriber, living);
-  });
+  add(true,
+      [this, kind, subscriber](std::span<const Event> living) { outlets_.dispatcher().add(kind, subscriber, living); });
   return Dispatcher::subscription(std::move(subscriber));
 }
 

@@ -37,22 +37,30 @@ class Contexts(support.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return events
 
-    def test_a_build_with_its_tests_invents_no_run_and_no_task(self):
+    def begun(self, events, kind):
+        return [event["context"]["run"] if kind == "run_start" else event["context"]["engine"]
+                for event in support.of_kind(events, kind)]
+
+    def test_a_build_with_its_tests_is_the_run_of_its_command_with_tasks_of_make(self):
         self.script("configure", CONFIGURE)
         self.script("test.sh", "#!/bin/sh\ntrue | cat\npython3 -c pass\n")
         self.script("all.sh", "#!/bin/sh\n./configure && make -j2\n")
         events = self.events("./all.sh")
         ended = support.of_kind(events, "process_exit")
         self.assertGreater(len(ended), 30)
-        self.assertEqual([event for event in events if event["kind"] in ("run_start", "task_start")], [])
-        self.assertEqual({event["context"] and event["context"]["run"] for event in ended}, {None})
+        self.assertEqual(self.begun(events, "run_start"), ["all.sh"])
+        self.assertIn("make", self.begun(events, "task_start"))
+        # What starts jobs in a run, though configure's are hardly meant as such.
+        self.assertLessEqual(set(self.begun(events, "task_start")), {"make", "xargs", "find", "shell"})
+        self.assertEqual({event["context"] and event["context"]["run"] for event in ended}, {"all.sh"})
 
     def test_an_interactive_shell_invents_nothing(self):
         typed = "ls | head -1\nfor n in 1 2 3; do date > /dev/null; done\nbash -c 'sort /etc/passwd | uniq -c | tail -1'\nexit\n"
         pathlib.Path(self.folder, "typed").write_text(typed)
         events = self.events("script", "-qec", "bash --norc -i < typed", "/dev/null")
         self.assertGreater(len(support.of_kind(events, "process_exit")), 8)
-        self.assertEqual([event for event in events if event["kind"] in ("run_start", "task_start")], [])
+        self.assertEqual(self.begun(events, "run_start"), ["script"])
+        self.assertEqual(self.begun(events, "task_start"), [])
 
     def test_jobs_of_make_in_a_labeled_run_are_tasks_of_it(self):
         self.script("configure", CONFIGURE)
@@ -99,7 +107,7 @@ class Contexts(support.TestCase):
             for child in support.text_of(f"/proc/{wrapper.pid}/task/{wrapper.pid}/children").split():
                 os.kill(int(child), 15)
         self.assertEqual(why.returncode, 0, why.stderr)
-        self.assertRegex(why.stdout, r"task +ALIGN \(S1\) +engine rule, nextflow\.task: argv")
+        self.assertRegex(why.stdout, r"task +ALIGN \(S1\) +engine rule, nextflow\.task_here: argv")
         self.assertRegex(why.stdout, r"sample +S1 +inferred, nextflow\.task")
         self.assertNotIn("ALIGN", blind.stdout)
         self.assertIn("ab/0123456789abcdef0123456789abcd", blind.stdout)

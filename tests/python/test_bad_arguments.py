@@ -252,7 +252,7 @@ class Methods(Refusals):
         self.check_keywords(self.session.announce, {"pid": ME})
 
     def test_streams(self):
-        streams = {"kinds": KINDS, "timeout": TIMEOUT, "capacity_bytes": CAPACITY}
+        streams = {"kinds": KINDS, "timeout": TIMEOUT, "capacity_bytes": CAPACITY, "living_first": (NO_FLAG, ())}
         self.check_all(self.session.events, streams)
         self.check_all(self.session.batches, {**streams, "most": MOST})
         self.check_all(self.session.table_batches, {**streams, "most": MOST, "table": TABLE})

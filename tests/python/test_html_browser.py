@@ -59,7 +59,7 @@ class InBrowser(TestCase):
         self.assertEqual(self.texts("h2"), ["Where the time of all processes went, but for waiting for children", "What ran", "Over time", "20 failed",
                                             "Certificate"])
         self.assertEqual((self.texts(".tile b")[1], self.texts(".minor b")[2]), ("20", "1000"))
-        self.assertEqual(self.texts("[role=tab]"), ["tree", "tools", "steps", "tasks", "processes"])
+        self.assertEqual(self.texts("[role=tab]"), ["tree", "tools", "steps", "tasks", "samples", "processes"])
         self.assertIn("Complete.", self.texts(".verdict")[0])
         self.assertEqual(len(self.texts(".time .label")), len(report.timeline.tools))
         self.assertEqual(self.browser.run("document.querySelectorAll('.time svg').length"), 2 * len(report.timeline.tools))

@@ -171,9 +171,19 @@ class Life(unittest.TestCase):
         recorded = Recorded(max_contexts=4)
         with recorded as session, warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            for number in range(6):
-                with session.task(f"t{number}"):
-                    children.run(f"t{number}")
+            # All at one time: those that have ended make room for others.
+            all_are_open = threading.Barrier(6)
+
+            def work(name: str) -> None:
+                with session.task(name):
+                    children.run(name)
+                    all_are_open.wait(60)
+
+            threads = [threading.Thread(target=work, args=(f"t{number}",)) for number in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         judged = recorded.judged()
         self.assertGreaterEqual(judged.right, 1)
         self.assertEqual(judged.wrong, 0)

@@ -67,7 +67,10 @@ class Below {
   }
 
   ContextResolver resolver_{
-      std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin()), {}, 1, internal::KeyOrigin()};
+      std::shared_ptr<const EngineRules>(std::shared_ptr<const EngineRules>(), &EngineRules::builtin()),
+      {},
+      1,
+      internal::KeyOrigin()};
   One command_;
   std::uint32_t last_pid_ = kCommand;
 };

@@ -23,8 +23,12 @@ Context with_keys(Context context, const KeyOrigin& origin) {
 
 /// Of a run that the engine has an id for.
 Context known_task(std::uint32_t attempt = 1) {
-  Context context{.run = "happy_curie", .task = "ALIGN (S1)", .task_id = "ab/cdef12", .attempt = attempt,
-                  .engine = "nextflow", .run_id = "0c1f"};
+  Context context{.run = "happy_curie",
+                  .task = "ALIGN (S1)",
+                  .task_id = "ab/cdef12",
+                  .attempt = attempt,
+                  .engine = "nextflow",
+                  .run_id = "0c1f"};
   internal::stamp(context, Provenance::kEngineRule);
   return context;
 }

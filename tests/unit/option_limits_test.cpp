@@ -50,7 +50,8 @@ class SnapshotSource final : public wire::ControlledSource {
 
 TEST_CASE("an announcement may last as long as a number can say, and not end before it begins") {
   const auto lasting = [](milliseconds time) {
-    return internal::checked({InWorkDir{"/data/ab"}, {.task = "A"}, {}, time}, internal::this_caller()).expires_after_ns;
+    return internal::checked({InWorkDir{"/data/ab"}, {.task = "A"}, {}, time}, internal::this_caller())
+        .expires_after_ns;
   };
   constexpr std::uint64_t kYearNs = std::chrono::nanoseconds(std::chrono::hours(24 * 365)).count();
   CHECK(lasting(kEndless) > kYearNs);

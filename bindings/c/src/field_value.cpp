@@ -30,7 +30,9 @@ constexpr bool ends_at(FieldId field, unsigned level) {
 
 void set(FieldValue& found, const std::string& value) { found.text = &value; }
 template <std::signed_integral T>
-void set(FieldValue& found, T value) { found.signed_number = value; }
+void set(FieldValue& found, T value) {
+  found.signed_number = value;
+}
 template <class T>
 requires std::unsigned_integral<T> || std::is_enum_v<T>
 void set(FieldValue& found, T value) { found.number = static_cast<std::uint64_t>(value); }

@@ -60,11 +60,9 @@ tracer_status tracer_session_subscribe(tracer_session* session, tracer_event_kin
     handle->callback->function = callback;
     handle->callback->user_data = user_data;
     handle->callback->destroy = destroy;
-    handle->subscription =
-        state->running().subscribe(wanted == EventKind::kNone ? std::nullopt : std::optional(wanted),
-                                   [kept = handle->callback, id = state->id()](const Event& event) {
-                                     kept->run(id, event);
-                                   });
+    handle->subscription = state->running().subscribe(
+        wanted == EventKind::kNone ? std::nullopt : std::optional(wanted),
+        [kept = handle->callback, id = state->id()](const Event& event) { kept->run(id, event); });
     return handle.release();
   });
 }

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _hooks
-from ._arguments import callable_of, checked_call, kinds_of, seconds_of, text_of, whole_number_of
+from ._arguments import callable_of, checked_call, flag_of, kinds_of, seconds_of, text_of, whole_number_of
 from ._errors import CallbackError, InvalidArgumentError, Problem, RecordingError, SessionClosedError
 from ._options import MOST_PID, announcement_of, context_fields
 from ._source import Source
@@ -348,7 +348,7 @@ class Session(Source):
 
     def _queue(self, kinds: object, capacity_bytes: object, living_first: object) -> _core.Queue:
         capacity = whole_number_of("capacity_bytes", capacity_bytes, 1, 2**63 - 1)
-        queue = self._core.queue(kinds_of(kinds), capacity, bool(living_first))
+        queue = self._core.queue(kinds_of(kinds), capacity, flag_of("living_first", living_first))
         self._queues.add(queue)
         return queue
 
@@ -362,7 +362,7 @@ class Session(Source):
         if kind is not None:
             text_of("kind", kind)
         callable_of("callback", callback)
-        subscription = self._core.on(kind, bool(living_first), callback)
+        subscription = self._core.on(kind, flag_of("living_first", living_first), callback)
         self._subscriptions = [each for each in self._subscriptions if each.active]
         self._subscriptions.append(subscription)
         return subscription

@@ -33,8 +33,11 @@ typedef struct tracer_context {
   uint32_t reserved; /* 0. */
 } tracer_context;
 
-#define TRACER_CONTEXT_INIT \
-  { sizeof(tracer_context), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, 0, 0, 0 }
+#define TRACER_CONTEXT_INIT                                                                                         \
+  {                                                                                                                 \
+    sizeof(tracer_context), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, \
+        NULL, 0, 0, 0                                                                                               \
+  }
 
 typedef uint32_t tracer_filter_subject;
 enum {

@@ -109,8 +109,8 @@ TRACER_API tracer_status tracer_field_at(tracer_event_kind kind, size_t index, t
 /* @since 0.1. By its name: "cpu_ns". TRACER_NO_SUCH_FIELD. */
 TRACER_API tracer_status tracer_field_find(tracer_event_kind kind, tracer_string name, tracer_field_info* out);
 
-/* @since 0.1. Of an enumeration: what a value of the field is called, as in JSON. Empty: the field is no enumeration, or
- * has no such value. Constant. */
+/* @since 0.1. Of an enumeration: what a value of the field is called, as in JSON. Empty: the field is no enumeration,
+ * or has no such value. Constant. */
 TRACER_API tracer_string tracer_field_value_name(tracer_field field, uint64_t value);
 
 /* Each gives TRACER_OK; TRACER_ABSENT; TRACER_WRONG_KIND: of another kind of event; TRACER_WRONG_TYPE: another getter

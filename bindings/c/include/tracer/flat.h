@@ -97,8 +97,8 @@ typedef struct tracer_event_flat {
   tracer_string task_id;
   tracer_string engine;
   tracer_string run_id;
-  uint64_t run_key;  /* 0: in no run. */
-  uint64_t task_key; /* 0: in no task. */
+  uint64_t run_key;    /* 0: in no run. */
+  uint64_t task_key;   /* 0: in no task. */
   tracer_string cause; /* Of a loss. */
 } tracer_event_flat;
 

@@ -34,7 +34,7 @@ enum {
 typedef struct tracer_session_options {
   size_t size;
   tracer_reader reader;
-  tracer_families families;        /* 0: the default ones, as in C++: waits and snapshots. Others: TRACER_FAMILY_LIFECYCLE. */
+  tracer_families families; /* 0: the default ones, as in C++: waits and snapshots. Others: TRACER_FAMILY_LIFECYCLE. */
   const tracer_filter_rule* rules; /* None: every one that this pid namespace shows (without root: your own). */
   size_t rule_count;               /* All of the same `size`. */
   uint64_t ring_bytes;          /* Between kernel and reader: a power of two times the page size. 0: by the machine. */

@@ -27,7 +27,8 @@ typedef struct tracer_totals {
   uint64_t living; /* Begun or taken in, and not ended yet. */
   uint64_t ended;
   uint64_t failed;
-  uint64_t contexts; /* How many these are the sums of. More than 1: all that nothing has any more; they have no name. */
+  uint64_t
+      contexts; /* How many these are the sums of. More than 1: all that nothing has any more; they have no name. */
   uint64_t cpu_ns;
   uint64_t user_ns;
   uint64_t system_ns;
@@ -57,10 +58,10 @@ typedef struct tracer_totals {
   uint32_t reserved;
 } tracer_totals;
 
-#define TRACER_TOTALS_INIT                                                                                   \
-  {                                                                                                          \
+#define TRACER_TOTALS_INIT                                                                                      \
+  {                                                                                                             \
     sizeof(tracer_totals), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {NULL, 0}, {NULL, 0}, \
-        {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, 0, 0, 0                                 \
+        {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, 0, 0, 0                                    \
   }
 
 /* @since 0.1. By context. Empty for recordings. */
