@@ -117,9 +117,10 @@ std::vector<std::uint32_t> ContextTable::settled(std::span<const std::uint32_t> 
   return settled;
 }
 
-bool ContextTable::forget(std::uint32_t number) {
+bool ContextTable::forget(std::uint32_t number, const std::function<void()>& clear) {
   const std::lock_guard lock(mutex_);
   if (contexts_[number].uses != 0) return false;
+  if (clear) clear();
   free(number);
   return true;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,8 +46,9 @@ class ContextTable {
   /// what was on its way then has arrived. `position` as in give_back().
   std::vector<std::uint32_t> settled(std::span<const std::uint32_t> unused, std::uint64_t reached,
                                      std::uint64_t position, Clock::time_point before);
-  /// The number is free. False: it is in use again.
-  bool forget(std::uint32_t number);
+  /// The number is free, unless it is in use again. `clear` is called before: what belongs to the number is gone when
+  /// anybody gets it next.
+  bool forget(std::uint32_t number, const std::function<void()>& clear = {});
 
  private:
   using Numbers = std::map<Context, std::uint32_t>;

@@ -11,12 +11,11 @@ void LabelNumbers::work() {
   next_ = now + kPeriod;
   const std::uint64_t reached = source_.position();
   const auto unused = control->unused_contexts(contexts_->idle(reached, now - kOnItsWay));
-  for (const std::uint32_t number : contexts_->settled(unused, reached, source_.end_position(), now - kOnItsWay)) {
-    // In between it may be used again: its sums stay where they are then.
-    if (!contexts_->forget(number)) continue;
-    control->forget_context(number);
-    forgotten_(number);
-  }
+  for (const std::uint32_t number : contexts_->settled(unused, reached, source_.end_position(), now - kOnItsWay))
+    contexts_->forget(number, [&] {
+      control->forget_context(number);
+      forgotten_(number);
+    });
 }
 
 }  // namespace tracer::internal
