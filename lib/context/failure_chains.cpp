@@ -273,21 +273,38 @@ void FailureChains::hand_up(Pending pending, const ProcessExit& exit) {
   // It has gone on for long.
   if (parent->pending.size() >= kMostPending) {
     went_on(parent->pending.front(), parent->process, false, true);
-    parent->pending.pop_front();
+    parent->pending.erase(parent->pending.begin());
   }
   parent->pending.push_back(std::move(pending));
-  waiting_.push_back({*exit.process->parent_pid, parent->start_ns, exit.end_ns});
-  if (waiting_.size() > kMostWaiting) expire();
+  wait_for({*exit.process->parent_pid, parent->start_ns, exit.end_ns});
+}
+
+FailureChains::Known* FailureChains::parent_of(const Waiting& waiting) {
+  Known* parent = living(waiting.parent_pid, waiting.parent_start_ns);
+  const bool waits =
+      parent != nullptr && !parent->pending.empty() && parent->pending.front().end_ns <= waiting.end_ns;
+  return waits ? parent : nullptr;
+}
+
+void FailureChains::wait_for(const Waiting& waiting) {
+  waiting_.push_back(waiting);
+  if (waiting_.size() < tidy_at_) return;
+  std::erase_if(waiting_, [this](const Waiting& each) { return parent_of(each) == nullptr; });
+  // A part at once: each step here looks at all.
+  if (waiting_.size() > kMostWaiting)
+    while (waiting_.size() > kMostWaiting / 4 * 3) expire();
+  waiting_.shrink_to_fit();
+  tidy_at_ = std::min(kMostWaiting + 1, std::max(kLeastWaiting, 2 * waiting_.size()));
 }
 
 /// Decides the oldest that waits.
 void FailureChains::expire() {
   const Waiting oldest = waiting_.front();
   waiting_.pop_front();
-  Known* parent = living(oldest.parent_pid, oldest.parent_start_ns);
-  if (parent == nullptr || parent->pending.empty() || parent->pending.front().end_ns > oldest.end_ns) return;
+  Known* parent = parent_of(oldest);
+  if (parent == nullptr) return;
   went_on(parent->pending.front(), parent->process, false, true);
-  parent->pending.pop_front();
+  parent->pending.erase(parent->pending.begin());
 }
 
 void FailureChains::keep_ended(std::uint32_t pid, Known known) {

@@ -66,6 +66,7 @@ class FailureChains {
   static constexpr std::size_t kMostEnded = 8192;
   static constexpr std::size_t kMostPending = 64;     ///< Of one parent.
   static constexpr std::size_t kMostWaiting = 65536;  ///< Of all parents.
+  static constexpr std::size_t kLeastWaiting = 1024;
   static constexpr std::size_t kMostOrigins = 64;     ///< In one process's status.
   static constexpr std::size_t kMostPassing = 8;      ///< Processes that are named.
 
@@ -89,7 +90,7 @@ class FailureChains {
     std::shared_ptr<const Process> process = {};  ///< Null: only that it leads is known so far.
     bool leads = false;
     std::uint64_t last_child_ns = 0;  ///< When the last child began, since the first of `pending` ended.
-    std::deque<Pending> pending = {};
+    std::vector<Pending> pending = {};  ///< The oldest first.
   };
 
   Known* living(std::uint32_t pid, std::uint64_t start_ns);
@@ -105,7 +106,6 @@ class FailureChains {
   void hand_up(Pending pending, const ProcessExit& exit);
   void end_at_top(Pending& pending, const ProcessExit& exit);
   void keep_ended(std::uint32_t pid, Known known);
-  void expire();
 
   struct Waiting {
     std::uint32_t parent_pid;
@@ -113,11 +113,17 @@ class FailureChains {
     std::uint64_t end_ns;
   };
 
+  /// The parent whose oldest pending child may be that one; null: it is decided.
+  Known* parent_of(const Waiting& waiting);
+  void wait_for(const Waiting& waiting);
+  void expire();
+
   Decide decide_;
   std::unordered_map<std::uint32_t, Known> living_;  ///< By pid.
   std::unordered_map<std::uint32_t, std::shared_ptr<const Process>> ended_;
   std::deque<std::uint32_t> ended_order_;
-  std::deque<Waiting> waiting_;  ///< One for each that was pending, the oldest first.
+  std::deque<Waiting> waiting_;          ///< One for each that is pending, and some that are decided; the oldest first.
+  std::size_t tidy_at_ = kLeastWaiting;  ///< The size of `waiting_` from which those that are decided are taken out.
 };
 
 }  // namespace tracer::internal
