@@ -156,8 +156,9 @@ std::size_t Reader::finish() noexcept {
   }
   welcome(take_newcomers(true), {});
   const std::size_t count = deliver_batch();
-  outlets_.end();
+  // First, so that who sees a queue end sees a session that is finished.
   finished_.store(true);
+  outlets_.end();
   delivered_.end();
   rounds_done_.end();
   return count;
