@@ -7,6 +7,8 @@
 
 #include <tracer/report.hpp>
 
+#include "summary/report_sums.hpp"
+
 namespace tracer {
 namespace {
 
@@ -92,27 +94,7 @@ std::optional<double> concurrency_of(const ReportRow& a, const ReportRow& b) {
   return cpu / ran;
 }
 
-void add(ReportRow& row, const ReportRow& more) {
-  row.concurrency = concurrency_of(row, more);
-  row.processes += more.processes;
-  row.living += more.living;
-  row.lives_ns += more.lives_ns;
-  row.failed = *sum(row.failed, more.failed);
-  row.cpu_ns = sum(row.cpu_ns, more.cpu_ns);
-  add_peak(row, more);
-  row.read_bytes = sum(row.read_bytes, more.read_bytes);
-  row.written_bytes = sum(row.written_bytes, more.written_bytes);
-  row.time = sum(std::move(row.time), more.time);
-  if (row.requested == Requested{}) row.requested = more.requested;
-  if (more.first_start_ns != 0)
-    row.first_start_ns =
-        row.first_start_ns == 0 ? more.first_start_ns : std::min(row.first_start_ns, more.first_start_ns);
-  row.last_end_ns = std::max(row.last_end_ns, more.last_end_ns);
-  row.wall_ns = std::max({row.wall_ns, more.wall_ns, row.last_end_ns - row.first_start_ns});
-  row.cpu_utilization.reset();
-  if (row.cpu_ns && row.wall_ns != 0)
-    row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
-}
+using internal::add_row;
 
 std::uint64_t cpu_of(const ReportRow& row) { return row.cpu_ns ? row.cpu_ns->value : 0; }
 bool has_more_cpu(const ReportRow& a, const ReportRow& b) { return cpu_of(a) > cpu_of(b); }
@@ -126,7 +108,7 @@ void add_rows(std::vector<ReportRow>& rows, const std::vector<ReportRow>& more,
     if (same == rows.end()) {
       rows.push_back(each);
     } else {
-      add(*same, each);
+      add_row(*same, each);
     }
   }
   std::stable_sort(rows.begin(), rows.end(), before);
@@ -141,7 +123,7 @@ void add_nodes(std::vector<ReportNode>& nodes, const std::vector<ReportNode>& mo
       nodes.push_back(each);
       continue;
     }
-    add(same->row, each.row);
+    add_row(same->row, each.row);
     add_nodes(same->below, each.below);
   }
   std::stable_sort(nodes.begin(), nodes.end(), [](const ReportNode& a, const ReportNode& b) {
@@ -202,6 +184,28 @@ void append(std::vector<T>& all, const std::vector<T>& more) {
 
 }  // namespace
 
+void internal::add_row(ReportRow& row, const ReportRow& more) {
+  row.concurrency = concurrency_of(row, more);
+  row.processes += more.processes;
+  row.living += more.living;
+  row.lives_ns += more.lives_ns;
+  row.failed = *sum(row.failed, more.failed);
+  row.cpu_ns = sum(row.cpu_ns, more.cpu_ns);
+  add_peak(row, more);
+  row.read_bytes = sum(row.read_bytes, more.read_bytes);
+  row.written_bytes = sum(row.written_bytes, more.written_bytes);
+  row.time = sum(std::move(row.time), more.time);
+  if (row.requested == Requested{}) row.requested = more.requested;
+  if (more.first_start_ns != 0)
+    row.first_start_ns =
+        row.first_start_ns == 0 ? more.first_start_ns : std::min(row.first_start_ns, more.first_start_ns);
+  row.last_end_ns = std::max(row.last_end_ns, more.last_end_ns);
+  row.wall_ns = std::max({row.wall_ns, more.wall_ns, row.last_end_ns - row.first_start_ns});
+  row.cpu_utilization.reset();
+  if (row.cpu_ns && row.wall_ns != 0)
+    row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
+}
+
 Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std::int64_t>& wall_offsets_ns) {
   Report all = reports.front();
   for (std::size_t i = 1; i < reports.size(); ++i) {
@@ -217,7 +221,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     add_rows(all.samples, more.samples, began_first);
     add_nodes(all.tree, more.tree);
     append(all.processes, more.processes);
-    add(all.total, more.total);
+    add_row(all.total, more.total);
     all.answers += more.answers;
     all.excused.reader_had_enough += more.excused.reader_had_enough;
     all.excused.ended_by_starter += more.excused.ended_by_starter;

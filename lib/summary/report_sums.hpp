@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tracer/report.hpp>
+
+namespace tracer::internal {
+
+/// All that is added up in `more`, too. What no sum can be made of is that of the larger one (peaks).
+void add_row(ReportRow& row, const ReportRow& more);
+
+}  // namespace tracer::internal
