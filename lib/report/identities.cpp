@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "summary/identities.hpp"
+#include "report/identities.hpp"
 
 #include <tracer/summary.hpp>
 
 #include "context/layers.hpp"
-#include "summary/rows.hpp"
+#include "report/rows.hpp"
 
 namespace tracer::internal {
 namespace {

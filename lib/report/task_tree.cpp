@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "summary/task_tree.hpp"
+#include "report/task_tree.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -7,8 +7,8 @@
 
 #include "base/text.hpp"
 #include "context/layers.hpp"
-#include "summary/identities.hpp"
-#include "summary/rows.hpp"
+#include "report/identities.hpp"
+#include "report/rows.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace tracerd {
+namespace tracer::internal {
 
 enum class Align { kLeft, kRight };
 
@@ -29,4 +29,4 @@ class Grid {
   std::vector<std::vector<std::string>> lines_;
 };
 
-}  // namespace tracerd
+}  // namespace tracer::internal

@@ -9,9 +9,9 @@
 
 #include <tracer/summary.hpp>
 
-#include "summary/identities.hpp"
-#include "summary/rows.hpp"
-#include "summary/task_tree.hpp"
+#include "report/identities.hpp"
+#include "report/rows.hpp"
+#include "report/task_tree.hpp"
 
 namespace tracer::internal {
 

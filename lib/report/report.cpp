@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "context/layers.hpp"
-#include "summary/moved_bytes.hpp"
-#include "summary/time_shares.hpp"
+#include "report/moved_bytes.hpp"
+#include "report/time_shares.hpp"
 
 namespace tracer {
 namespace {

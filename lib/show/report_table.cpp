@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_table.hpp"
+#include "show/report_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,17 +7,15 @@
 
 #include <fmt/format.h>
 
-#include "figures.hpp"
-#include "grid.hpp"
-#include "printable.hpp"
-#include "process_names.hpp"
-#include "screen.hpp"
-#include "time_bar.hpp"
+#include "show/figures.hpp"
+#include "show/grid.hpp"
+#include "show/printable.hpp"
+#include "show/process_names.hpp"
+#include "show/screen.hpp"
+#include "show/time_bar.hpp"
 
-namespace tracerd {
+namespace tracer::internal {
 namespace {
-
-using tracer::ReportRow;
 
 /// Of tools; of those behind them the first with failures are shown besides.
 constexpr std::size_t kMostRows = 20;
@@ -64,7 +62,7 @@ constexpr std::array<Layout, 13> kLayouts = {{
 
 class Table {
  public:
-  Table(const tracer::Report& report, std::optional<By> by, const Layout& layout)
+  Table(const Report& report, std::optional<By> by, const Layout& layout)
       : layout_(layout), total_(&report.total), failures_(report.total.failed.value != 0), grid_(columns()) {
     if (!by && !report.tree.empty()) {
       add_heads("run, step, task, tool");
@@ -83,7 +81,7 @@ class Table {
 
  private:
   /// A step that is all there is has been shown as the total.
-  static bool says_more(const tracer::Report& report) {
+  static bool says_more(const Report& report) {
     return report.steps.size() > 1 ||
            (report.steps.size() == 1 && report.steps.front().processes != report.total.processes);
   }
@@ -137,7 +135,7 @@ class Table {
 
   std::string at_most(const ReportRow& row) const {
     if (!layout_.at_most || !row.peak_at_most_bytes) return {};
-    return " " + with_bound(tracer::Bound::kAtMost, format_bytes(*row.peak_at_most_bytes));
+    return " " + with_bound(Bound::kAtMost, format_bytes(*row.peak_at_most_bytes));
   }
 
   std::string where(const ReportRow& row) const {
@@ -181,11 +179,11 @@ class Table {
     return fmt::format("{}\"{}\"", name.substr(0, begin), word);
   }
 
-  void add_rows(const tracer::Report& report, By by) {
+  void add_rows(const Report& report, By by) {
     switch (by) {
-      case By::kRun: return add_level(report, tracer::SummaryLevel::kRun, "run");
-      case By::kStep: return add_level(report, tracer::SummaryLevel::kStep, "step");
-      case By::kTask: return add_level(report, tracer::SummaryLevel::kTask, "task");
+      case By::kRun: return add_level(report, SummaryLevel::kRun, "run");
+      case By::kStep: return add_level(report, SummaryLevel::kStep, "step");
+      case By::kTask: return add_level(report, SummaryLevel::kTask, "task");
       case By::kSample: add_heads("sample"); return add_list(report.samples);
       case By::kProcess: add_heads("process"); return add_processes(report.processes);
       case By::kTool: add_heads("tool"); break;
@@ -201,7 +199,7 @@ class Table {
   }
 
   /// All nodes of one level, the slowest first.
-  void add_level(const tracer::Report& report, tracer::SummaryLevel level, const char* head) {
+  void add_level(const Report& report, SummaryLevel level, const char* head) {
     add_heads(head);
     std::vector<ReportRow> rows;
     collect(report.tree, level, rows);
@@ -245,22 +243,21 @@ class Table {
     add_folded({}, folded);
   }
 
-  static void collect(const std::vector<tracer::ReportNode>& nodes, tracer::SummaryLevel level,
-                      std::vector<ReportRow>& rows) {
-    for (const tracer::ReportNode& node : nodes) {
+  static void collect(const std::vector<ReportNode>& nodes, SummaryLevel level, std::vector<ReportRow>& rows) {
+    for (const ReportNode& node : nodes) {
       if (node.level == level) rows.push_back(node.row);
       collect(node.below, level, rows);
     }
   }
 
   /// Behind the first ones only those with failures are shown.
-  void add_nodes(const std::vector<tracer::ReportNode>& nodes, std::size_t depth) {
+  void add_nodes(const std::vector<ReportNode>& nodes, std::size_t depth) {
     const std::string indent(2 * depth, ' ');
     const std::size_t most = depth == 0 ? kMostOutermost : kMostBelow;
     std::size_t failed = 0;
     Folded folded;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const tracer::ReportNode& node = nodes[i];
+      const ReportNode& node = nodes[i];
       const bool wanted = i < most || (node.row.failed.value != 0 && failed++ < kMostFailed);
       if (!wanted || nodes_shown_ >= kMostListed) {
         folded.add(node.row);
@@ -313,7 +310,7 @@ std::string left_out(const Layout& layout) {
 
 }  // namespace
 
-ShownTable make_table(const tracer::Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
+ShownTable make_table(const Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
   for (const Layout& layout : kLayouts) {
     const Table table(report, by, layout);
     const bool fits = !columns || table.grid().width() <= *columns;
@@ -331,9 +328,9 @@ ShownTable make_table(const tracer::Report& report, std::optional<By> by, std::o
   return {Grid({}), {}};
 }
 
-std::string format_tables(const tracer::Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
+std::string format_tables(const Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
   const ShownTable shown = make_table(report, by, columns);
   return shown.grid.text() + shown.legend;
 }
 
-}  // namespace tracerd
+}  // namespace tracer::internal

@@ -7,9 +7,9 @@
 
 #include <tracer/report.hpp>
 
-#include "report_table.hpp"
+#include "show/report_table.hpp"
 
-namespace tracerd {
+namespace tracer::internal {
 
 /// What stands below the table: each part is some lines, an empty one first; "" if there is nothing to say.
 struct ReportNotes {
@@ -21,15 +21,15 @@ struct ReportNotes {
   std::string survivors;
   std::string certificate;
 };
-ReportNotes format_notes(const tracer::Report& report, std::optional<std::size_t> columns);
+ReportNotes format_notes(const Report& report, std::optional<std::size_t> columns);
 
 /// "status 1", "signal 9 (KILL)"
-std::string format_status(const tracer::Failure& failure);
+std::string format_status(const Failure& failure);
 /// "passed on by bash; ignored by s.sh"; empty: not known.
-std::string format_outcome(const tracer::Failure& failure);
+std::string format_outcome(const Failure& failure);
 
 /// What is printed at the end of run and watch; lines as long as they come where `columns` is absent.
-std::string format_report(const std::string& title, const tracer::Report& report, std::optional<By> by,
+std::string format_report(const std::string& title, const Report& report, std::optional<By> by,
                           std::optional<std::size_t> columns);
 
-}  // namespace tracerd
+}  // namespace tracer::internal

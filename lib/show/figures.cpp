@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "figures.hpp"
+#include "show/figures.hpp"
 
 #include <array>
 #include <cstddef>
 
 #include <fmt/format.h>
 
-#include "screen.hpp"
+#include "show/screen.hpp"
 
-namespace tracerd {
+namespace tracer::internal {
 
 std::string format_duration(std::uint64_t ns) {
   const auto seconds = static_cast<double>(ns) / 1e9;
@@ -36,17 +36,17 @@ std::string format_count(std::uint64_t count, std::string_view one, std::string_
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-std::string with_bound(tracer::Bound bound, const std::string& text) {
+std::string with_bound(Bound bound, const std::string& text) {
   switch (bound) {
-    case tracer::Bound::kAtLeast: return fmt::format("{} {}", symbols().at_least, text);
-    case tracer::Bound::kAtMost: return fmt::format("{} {}", symbols().at_most, text);
-    case tracer::Bound::kExact: break;
+    case Bound::kAtLeast: return fmt::format("{} {}", symbols().at_least, text);
+    case Bound::kAtMost: return fmt::format("{} {}", symbols().at_most, text);
+    case Bound::kExact: break;
   }
   return text;
 }
 
-std::string format_figure(const std::optional<tracer::Figure>& figure, std::string (*format)(std::uint64_t)) {
+std::string format_figure(const std::optional<Figure>& figure, std::string (*format)(std::uint64_t)) {
   return figure ? with_bound(figure->bound, format(figure->value)) : kUnknown;
 }
 
-}  // namespace tracerd
+}  // namespace tracer::internal

@@ -10,7 +10,7 @@
 
 #include <tracer/summary.hpp>
 
-#include "summary/rows.hpp"
+#include "report/rows.hpp"
 
 namespace tracer::internal {
 

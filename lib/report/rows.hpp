@@ -12,7 +12,7 @@
 #include "context/failure_chains.hpp"
 #include "context/group_memory.hpp"
 #include "correlate/account.hpp"
-#include "summary/moved_bytes.hpp"
+#include "report/moved_bytes.hpp"
 
 namespace tracer::internal {
 

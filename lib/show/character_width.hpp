@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace tracerd {
+namespace tracer::internal {
 
 /// 0, 1 or 2.
 std::size_t width_of(char32_t character) noexcept;
@@ -16,4 +16,4 @@ std::size_t width_of(std::string_view text) noexcept;
 /// Of such text, which is not empty; `length` gets its bytes.
 char32_t first_character(std::string_view text, std::size_t& length) noexcept;
 
-}  // namespace tracerd
+}  // namespace tracer::internal

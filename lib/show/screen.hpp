@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace tracerd {
+namespace tracer::internal {
 
 /// By the locale, as LC_ALL, LC_CTYPE and LANG name it, unless a Utf8Scope says otherwise.
 bool writes_utf8() noexcept;
@@ -36,4 +36,4 @@ const Symbols& symbols() noexcept;
 /// How many columns the terminal has that standard error is; absent: it is none, and lines may be of any length.
 std::optional<std::size_t> terminal_columns(int fd) noexcept;
 
-}  // namespace tracerd
+}  // namespace tracer::internal

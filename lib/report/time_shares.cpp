@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "summary/time_shares.hpp"
+#include "report/time_shares.hpp"
 
 #include <algorithm>
 #include <array>

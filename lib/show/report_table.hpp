@@ -7,9 +7,9 @@
 
 #include <tracer/report.hpp>
 
-#include "grid.hpp"
+#include "show/grid.hpp"
 
-namespace tracerd {
+namespace tracer::internal {
 
 /// The rows of the table. Absent: the tree, or tools where nothing belongs to a run.
 enum class By { kRun, kStep, kTask, kSample, kTool, kProcess };
@@ -20,9 +20,9 @@ struct ShownTable {
 };
 
 /// The rows and the total. In so few columns of text as there are, it does without those that matter least.
-ShownTable make_table(const tracer::Report& report, std::optional<By> by, std::optional<std::size_t> columns);
+ShownTable make_table(const Report& report, std::optional<By> by, std::optional<std::size_t> columns);
 
 /// The same as text.
-std::string format_tables(const tracer::Report& report, std::optional<By> by, std::optional<std::size_t> columns);
+std::string format_tables(const Report& report, std::optional<By> by, std::optional<std::size_t> columns);
 
-}  // namespace tracerd
+}  // namespace tracer::internal

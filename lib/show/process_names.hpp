@@ -6,10 +6,10 @@
 
 #include <tracer/report.hpp>
 
-namespace tracerd {
+namespace tracer::internal {
 
 /// For each row of one process: its tool, its pid, and the words of its command by which it differs from the others of
 /// that tool.
-std::vector<std::string> process_names(const std::vector<tracer::ReportRow>& rows);
+std::vector<std::string> process_names(const std::vector<ReportRow>& rows);
 
-}  // namespace tracerd
+}  // namespace tracer::internal

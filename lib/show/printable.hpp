@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace tracerd {
+namespace tracer::internal {
 
 /// In at most `most` columns, and an ellipsis. What steers a terminal must not reach it in other people's names.
 std::string printable(std::string_view text, std::size_t most = std::string_view::npos);
@@ -13,4 +13,4 @@ std::string printable(std::string_view text, std::size_t most = std::string_view
 /// Of messages, which contain names: all of it, in the same lines.
 std::string printable_lines(std::string_view text);
 
-}  // namespace tracerd
+}  // namespace tracer::internal

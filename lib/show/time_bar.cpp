@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "time_bar.hpp"
+#include "show/time_bar.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "figures.hpp"
-#include "screen.hpp"
+#include "show/figures.hpp"
+#include "show/screen.hpp"
 
-namespace tracerd {
+namespace tracer::internal {
 namespace {
-
-using tracer::TimeCause;
 
 constexpr std::size_t kCells = 8;
 constexpr double kLeastShare = 0.05;
@@ -20,11 +18,11 @@ bool is_ready(TimeCause cause) { return cause == TimeCause::kRunQueue || cause =
 
 }  // namespace
 
-std::string time_bar(const std::vector<tracer::TimeShare>& time) {
+std::string time_bar(const std::vector<TimeShare>& time) {
   if (time.empty()) return {};
   double running = 0;
   double ready = 0;
-  for (const tracer::TimeShare& each : time) {
+  for (const TimeShare& each : time) {
     if (each.cause == TimeCause::kCpu) running += each.share;
     if (is_ready(each.cause)) ready += each.share;
   }
@@ -37,7 +35,7 @@ std::string time_bar(const std::vector<tracer::TimeShare>& time) {
   return bar;
 }
 
-std::string main_causes(const std::vector<tracer::TimeShare>& time, std::size_t most) {
+std::string main_causes(const std::vector<TimeShare>& time, std::size_t most) {
   std::string text;
   for (std::size_t i = 0; i < std::min(most, time.size()); ++i) {
     if (i != 0 && time[i].share < kLeastShare) break;
@@ -51,4 +49,4 @@ std::string time_bar_legend() {
                      symbols().running, symbols().ready, symbols().waiting);
 }
 
-}  // namespace tracerd
+}  // namespace tracer::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_text.hpp"
+#include "show/report_text.hpp"
 
 #include <signal.h>
 
@@ -8,14 +8,14 @@
 
 #include <fmt/format.h>
 
-#include "character_width.hpp"
-#include "figures.hpp"
-#include "grid.hpp"
-#include "printable.hpp"
-#include "report_table.hpp"
-#include "screen.hpp"
+#include "show/character_width.hpp"
+#include "show/figures.hpp"
+#include "show/grid.hpp"
+#include "show/printable.hpp"
+#include "show/report_table.hpp"
+#include "show/screen.hpp"
 
-namespace tracerd {
+namespace tracer::internal {
 namespace {
 
 constexpr double kNotableEngine = 0.05;
@@ -29,15 +29,15 @@ constexpr std::size_t kMostEngines = 5;
 /// Of one CPU; what costs less is not worth more than a word.
 constexpr double kNotableCost = 0.01;
 
-std::string command_of(const tracer::Process& process) {
-  const tracer::Program& program = *process.program;
+std::string command_of(const Process& process) {
+  const Program& program = *process.program;
   std::string command;
   if (program.argv)
     for (const std::string& word : *program.argv) command += (command.empty() ? "" : " ") + word;
   return command.empty() ? program.exe.value_or(program.comm.value_or("?")) : command;
 }
 
-std::string tool_of(const tracer::Process& process) {
+std::string tool_of(const Process& process) {
   return printable(process.program->tool.value_or(process.program->comm.value_or("?")), kMostNameWidth);
 }
 
@@ -46,14 +46,14 @@ bool sender_matters(std::int32_t signal) {
   return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
-std::string sender_of(const tracer::Failure& failure) {
+std::string sender_of(const Failure& failure) {
   if (failure.sent_by && failure.sent_by->pid == failure.process->pid) return "";
   if (failure.sent_by) return fmt::format(", sent by {}", tool_of(*failure.sent_by));
   if (failure.exit_signal_sender == "kernel" && sender_matters(*failure.exit_signal)) return ", sent by the kernel";
   return "";
 }
 
-std::string status_of(const tracer::Failure& failure) {
+std::string status_of(const Failure& failure) {
   if (failure.exit_signal) {
     const char* name = ::sigabbrev_np(*failure.exit_signal);
     return fmt::format("signal {} ({}){}{}", *failure.exit_signal, name != nullptr ? name : "?",
@@ -63,7 +63,7 @@ std::string status_of(const tracer::Failure& failure) {
 }
 
 /// What came of it: of all like it, where there are several.
-std::string outcome_of(const tracer::Failure& failure) {
+std::string outcome_of(const Failure& failure) {
   std::string text;
   for (const auto& process : failure.passed_on_by) text += (text.empty() ? "passed on by " : ", ") + tool_of(*process);
   if (failure.ignored_by) text += (text.empty() ? "ignored by " : "; ignored by ") + tool_of(*failure.ignored_by);
@@ -75,7 +75,7 @@ std::string outcome_of(const tracer::Failure& failure) {
 }
 
 /// "head", and behind it as much of the command as fits into the line.
-void append_with_command(std::string& out, const std::string& head, const tracer::Process& process,
+void append_with_command(std::string& out, const std::string& head, const Process& process,
                          std::optional<std::size_t> columns) {
   const std::size_t used = width_of(head) + 1;
   const std::size_t room = columns ? *columns - std::min(*columns, used) : kMostCommandWidth;
@@ -110,9 +110,9 @@ std::string wrapped(const std::string& text, std::optional<std::size_t> columns)
 }
 
 /// Where no stage stands out there is nothing to do about it.
-void append_pipelines(std::string& out, const tracer::Report& report) {
+void append_pipelines(std::string& out, const Report& report) {
   std::size_t shown = 0;
-  for (const tracer::Pipeline& pipeline : report.pipelines) {
+  for (const Pipeline& pipeline : report.pipelines) {
     if (pipeline.bottleneck.empty()) continue;
     if (shown++ == kMostPipelines) break;
     std::string stages;
@@ -126,13 +126,13 @@ void append_pipelines(std::string& out, const tracer::Report& report) {
   }
 }
 
-void append_cgroups(std::string& out, const tracer::Report& report) {
+void append_cgroups(std::string& out, const Report& report) {
   std::size_t shown = 0;
-  for (const tracer::CgroupMemory& memory : report.cgroups) {
+  for (const CgroupMemory& memory : report.cgroups) {
     // Where other processes run besides, its memory says nothing of what was traced.
     if (!memory.followed_wholly) continue;
     if (shown++ == kMostCgroups) break;
-    const tracer::CgroupSample& at = memory.highest;
+    const CgroupSample& at = memory.highest;
     out += fmt::format("{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup->path.value_or("?"), 100),
                        format_bytes(memory.peak_bytes));
     if (at.held_bytes && at.file_bytes && at.shmem_bytes && at.unexplained_bytes && at.memory_bytes.value_or(0) != 0)
@@ -145,19 +145,18 @@ void append_cgroups(std::string& out, const tracer::Report& report) {
   }
 }
 
-std::uint64_t engine_cpu_ns(const std::vector<tracer::ReportNode>& nodes) {
+std::uint64_t engine_cpu_ns(const std::vector<ReportNode>& nodes) {
   std::uint64_t sum = 0;
-  for (const tracer::ReportNode& node : nodes)
-    sum += node.level == tracer::SummaryLevel::kEngine && node.row.cpu_ns ? node.row.cpu_ns->value
-                                                                          : engine_cpu_ns(node.below);
+  for (const ReportNode& node : nodes)
+    sum += node.level == SummaryLevel::kEngine && node.row.cpu_ns ? node.row.cpu_ns->value : engine_cpu_ns(node.below);
   return sum;
 }
 
 /// Where an engine's wrappers and pollers cost a notable part of a run.
-void append_engines(std::string& out, const tracer::Report& report) {
+void append_engines(std::string& out, const Report& report) {
   std::size_t notable = 0;
-  for (const tracer::ReportNode& run : report.tree) {
-    if (run.level != tracer::SummaryLevel::kRun || !run.row.cpu_ns || run.row.cpu_ns->value == 0) continue;
+  for (const ReportNode& run : report.tree) {
+    if (run.level != SummaryLevel::kRun || !run.row.cpu_ns || run.row.cpu_ns->value == 0) continue;
     const double share = static_cast<double>(engine_cpu_ns(run.below)) / static_cast<double>(run.row.cpu_ns->value);
     if (share < kNotableEngine || ++notable > kMostEngines) continue;
     out += fmt::format("\nThe engine's own work took {} of the CPU time of {}.\n", format_share(share),
@@ -167,12 +166,12 @@ void append_engines(std::string& out, const tracer::Report& report) {
     out += fmt::format("\nIt took as notable a part of {} more runs.\n", notable - kMostEngines);
 }
 
-void append_failures(std::string& out, const tracer::Report& report, std::optional<std::size_t> columns) {
+void append_failures(std::string& out, const Report& report, std::optional<std::size_t> columns) {
   if (report.failures_seen == 0) return;
   out += fmt::format("\n{} failed:\n", report.failures_seen);
   std::uint64_t shown = 0;
-  for (const tracer::Failure& failure : report.failures) {
-    const tracer::Process& process = *failure.process;
+  for (const Failure& failure : report.failures) {
+    const Process& process = *failure.process;
     const std::string head = fmt::format("  {}  {}  pid {}  ", tool_of(process), status_of(failure), process.pid);
     append_with_command(out, head, process, columns);
     if (const std::string outcome = outcome_of(failure); !outcome.empty()) out += fmt::format("    {}\n", outcome);
@@ -183,7 +182,7 @@ void append_failures(std::string& out, const tracer::Report& report, std::option
     out += fmt::format("  {} {} more\n", symbols().ellipsis, report.failures_seen - shown);
 }
 
-void append_excused(std::string& out, const tracer::Report& report) {
+void append_excused(std::string& out, const Report& report) {
   const auto& [reader_had_enough, ended_by_starter] = report.excused;
   if (reader_had_enough + ended_by_starter == 0) return;
   std::string text;
@@ -193,27 +192,27 @@ void append_excused(std::string& out, const tracer::Report& report) {
   out += fmt::format("\nno failures: {}\n", text);
 }
 
-void append_survivors(std::string& out, const tracer::Report& report, std::optional<std::size_t> columns) {
+void append_survivors(std::string& out, const Report& report, std::optional<std::size_t> columns) {
   if (report.survivors.empty()) return;
   out += fmt::format("\n{} still running:\n", report.survivors.size());
   for (std::size_t i = 0; i < std::min(kMostSurvivors, report.survivors.size()); ++i) {
-    const tracer::ProcessSample& sample = report.survivors[i];
-    const tracer::Process& process = *sample.process;
+    const ProcessSample& sample = report.survivors[i];
+    const Process& process = *sample.process;
     const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
       return value ? format(*value) : std::string(kUnknown);
     };
     const std::string head = fmt::format(
         "  pid {}  {}  so far: {}, CPU {}, read {}, written {}  ", process.pid, tool_of(process),
         format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
-        text(sample.account.cpu_ns, format_duration), format_figure(tracer::bytes_read(sample.account), format_bytes),
-        format_figure(tracer::bytes_written(sample.account), format_bytes));
+        text(sample.account.cpu_ns, format_duration), format_figure(bytes_read(sample.account), format_bytes),
+        format_figure(bytes_written(sample.account), format_bytes));
     append_with_command(out, head, process, columns);
   }
   if (report.survivors.size() > kMostSurvivors)
     out += fmt::format("  {} {} more\n", symbols().ellipsis, report.survivors.size() - kMostSurvivors);
 }
 
-std::string cost_of(const tracer::ReportCost& cost, bool in_full) {
+std::string cost_of(const ReportCost& cost, bool in_full) {
   std::string text = fmt::format("tracing cost: CPU {}", format_duration(cost.own.cpu_ns));
   if (cost.cpu_share) text += fmt::format(" ({:.1f} % of one)", *cost.cpu_share * 100);
   if (!in_full) return text;
@@ -226,8 +225,8 @@ std::string cost_of(const tracer::ReportCost& cost, bool in_full) {
 }
 
 /// One line if all is well and it fits.
-void append_certificate(std::string& out, const tracer::Report& report, std::optional<std::size_t> columns) {
-  const tracer::Completeness& certificate = report.completeness;
+void append_certificate(std::string& out, const Report& report, std::optional<std::size_t> columns) {
+  const Completeness& certificate = report.completeness;
   const bool notable = report.cost.cpu_share.value_or(0) > kNotableCost;
   out += fmt::format("\n{}complete: {} of {} ended processes seen", certificate.complete ? "" : "NOT ",
                      certificate.exits_seen, certificate.ended);
@@ -250,7 +249,7 @@ void append_certificate(std::string& out, const tracer::Report& report, std::opt
     return;
   }
   out += '\n';
-  for (const tracer::FamilyState& state : certificate.missing)
+  for (const FamilyState& state : certificate.missing)
     out += fmt::format("{} {}: {} [{}]\n", state.active ? "not all of" : "without", to_string(state.family),
                        state.problem->what, to_string(state.problem->code));
   out += cost_of(report.cost, true) + '\n';
@@ -258,7 +257,7 @@ void append_certificate(std::string& out, const tracer::Report& report, std::opt
 
 }  // namespace
 
-ReportNotes format_notes(const tracer::Report& report, std::optional<std::size_t> columns) {
+ReportNotes format_notes(const Report& report, std::optional<std::size_t> columns) {
   ReportNotes notes;
   append_pipelines(notes.pipelines, report);
   append_cgroups(notes.cgroups, report);
@@ -272,10 +271,10 @@ ReportNotes format_notes(const tracer::Report& report, std::optional<std::size_t
   return notes;
 }
 
-std::string format_status(const tracer::Failure& failure) { return status_of(failure); }
-std::string format_outcome(const tracer::Failure& failure) { return outcome_of(failure); }
+std::string format_status(const Failure& failure) { return status_of(failure); }
+std::string format_outcome(const Failure& failure) { return outcome_of(failure); }
 
-std::string format_report(const std::string& title, const tracer::Report& report, std::optional<By> by,
+std::string format_report(const std::string& title, const Report& report, std::optional<By> by,
                           std::optional<std::size_t> columns) {
   const ReportNotes notes = format_notes(report, columns);
   return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
@@ -283,4 +282,4 @@ std::string format_report(const std::string& title, const tracer::Report& report
          notes.excused + notes.survivors + notes.certificate;
 }
 
-}  // namespace tracerd
+}  // namespace tracer::internal

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "grid.hpp"
+#include "show/grid.hpp"
 
 #include <algorithm>
 
-#include "character_width.hpp"
+#include "show/character_width.hpp"
 
-namespace tracerd {
+namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kGap = 2;
@@ -42,4 +42,4 @@ std::string Grid::text() const {
   return text;
 }
 
-}  // namespace tracerd
+}  // namespace tracer::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "screen.hpp"
+#include "show/screen.hpp"
 
 #include <strings.h>
 #include <sys/ioctl.h>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tracerd {
+namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kColumnsForTable = 40;
@@ -50,4 +50,4 @@ std::optional<std::size_t> terminal_columns(int fd) noexcept {
   return size.ws_col;
 }
 
-}  // namespace tracerd
+}  // namespace tracer::internal

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "character_width.hpp"
+#include "show/character_width.hpp"
 
 #include <algorithm>
 #include <iterator>
 
-namespace tracerd {
+namespace tracer::internal {
 namespace {
 
 /// Both ends belong to it.
@@ -125,4 +125,4 @@ std::size_t width_of(std::string_view text) noexcept {
   return width;
 }
 
-}  // namespace tracerd
+}  // namespace tracer::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process_names.hpp"
+#include "show/process_names.hpp"
 
 #include <cstddef>
 #include <map>
@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-namespace tracerd {
+namespace tracer::internal {
 namespace {
 
-const std::vector<std::string>* words_of(const tracer::ReportRow& row) {
+const std::vector<std::string>* words_of(const ReportRow& row) {
   return row.process && row.process->program->argv ? &*row.process->program->argv : nullptr;
 }
 
@@ -29,9 +29,9 @@ std::string distinct(const std::vector<std::string>& words, const Tool& tool) {
 
 }  // namespace
 
-std::vector<std::string> process_names(const std::vector<tracer::ReportRow>& rows) {
+std::vector<std::string> process_names(const std::vector<ReportRow>& rows) {
   std::map<std::string, Tool> tools;
-  for (const tracer::ReportRow& row : rows) {
+  for (const ReportRow& row : rows) {
     Tool& tool = tools[row.name];
     ++tool.processes;
     const auto* words = words_of(row);
@@ -39,7 +39,7 @@ std::vector<std::string> process_names(const std::vector<tracer::ReportRow>& row
     for (const std::string& word : std::set<std::string>(words->begin(), words->end())) ++tool.having[word];
   }
   std::vector<std::string> names;
-  for (const tracer::ReportRow& row : rows) {
+  for (const ReportRow& row : rows) {
     std::string name = row.name;
     if (row.process) name += fmt::format(" {}", row.process->pid);
     const auto* words = words_of(row);
@@ -49,4 +49,4 @@ std::vector<std::string> process_names(const std::vector<tracer::ReportRow>& row
   return names;
 }
 
-}  // namespace tracerd
+}  // namespace tracer::internal

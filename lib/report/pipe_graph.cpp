@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "summary/pipe_graph.hpp"
+#include "report/pipe_graph.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -7,10 +7,10 @@
 
 #include "base/sums.hpp"
 #include "context/failure_chains.hpp"
-#include "summary/cgroup_peaks.hpp"
-#include "summary/failures.hpp"
-#include "summary/pipe_graph.hpp"
-#include "summary/sums.hpp"
+#include "report/cgroup_peaks.hpp"
+#include "report/failures.hpp"
+#include "report/pipe_graph.hpp"
+#include "report/sums.hpp"
 
 namespace tracer {
 namespace {

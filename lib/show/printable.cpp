@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "printable.hpp"
+#include "show/printable.hpp"
 
 #include <algorithm>
 #include <iterator>
 
-#include "character_width.hpp"
-#include "screen.hpp"
+#include "show/character_width.hpp"
+#include "show/screen.hpp"
 
-namespace tracerd {
+namespace tracer::internal {
 namespace {
 
 /// On one character; more would fill the lines around it.
@@ -64,4 +64,4 @@ std::string printable_lines(std::string_view text) {
   return out + printable(text);
 }
 
-}  // namespace tracerd
+}  // namespace tracer::internal

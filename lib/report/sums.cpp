@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "summary/sums.hpp"
+#include "report/sums.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "summary/cgroup_peaks.hpp"
+#include "report/cgroup_peaks.hpp"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 
 #include <tracer/report.hpp>
 
-namespace tracerd {
+namespace tracer::internal {
 
 /// What is not known.
 inline constexpr const char* kUnknown = "-";
@@ -24,7 +24,7 @@ std::string format_share(double share);
 std::string format_count(std::uint64_t count, std::string_view one, std::string_view many);
 
 /// "≥ 13 ms" for what is a bound; "-" for what is absent.
-std::string format_figure(const std::optional<tracer::Figure>& figure, std::string (*format)(std::uint64_t));
-std::string with_bound(tracer::Bound bound, const std::string& text);
+std::string format_figure(const std::optional<Figure>& figure, std::string (*format)(std::uint64_t));
+std::string with_bound(Bound bound, const std::string& text);
 
-}  // namespace tracerd
+}  // namespace tracer::internal
