@@ -17,13 +17,17 @@
 
 #include "commands.hpp"
 #include "messages.hpp"
-#include "printable.hpp"
+#include "show/printable.hpp"
 #include "privileges.hpp"
-#include "report_text.hpp"
+#include "show/report_text.hpp"
 #include "say.hpp"
-#include "screen.hpp"
+#include "show/screen.hpp"
 
 namespace tracerd {
+using tracer::internal::format_report;
+using tracer::internal::printable;
+using tracer::internal::printable_lines;
+using tracer::internal::terminal_columns;
 namespace {
 
 constexpr std::size_t kLeastRingBytes = 8u << 20;

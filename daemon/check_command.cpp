@@ -13,10 +13,11 @@
 #include <tracer/host.hpp>
 
 #include "commands.hpp"
-#include "printable.hpp"
+#include "show/printable.hpp"
 #include "privileges.hpp"
 
 namespace tracerd {
+using tracer::internal::printable;
 namespace {
 
 /// What tracerd does before it runs anything, in a child, as it is for good.

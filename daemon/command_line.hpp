@@ -12,9 +12,10 @@
 #include <tracer/context.hpp>
 #include <tracer/families.hpp>
 
-#include "report_table.hpp"
+#include "show/report_table.hpp"
 
 namespace tracerd {
+using tracer::internal::By;
 
 /// What was asked for on the command line.
 struct Options {

@@ -6,9 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "printable.hpp"
+#include "show/printable.hpp"
 
 namespace tracerd {
+using tracer::internal::printable;
 namespace {
 
 constexpr std::size_t kMostTool = 60;

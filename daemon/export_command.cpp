@@ -16,12 +16,13 @@
 
 #include "commands.hpp"
 #include "patient_write.hpp"
-#include "printable.hpp"
+#include "show/printable.hpp"
 #include "privileges.hpp"
 #include "say.hpp"
 #include "task_files.hpp"
 
 namespace tracerd {
+using tracer::internal::printable;
 namespace {
 
 constexpr mode_t kFolderMode = 0700;

@@ -13,13 +13,17 @@
 
 #include <fmt/format.h>
 
-#include "figures.hpp"
+#include "show/figures.hpp"
 #include "messages.hpp"
-#include "printable.hpp"
+#include "show/printable.hpp"
 #include "say.hpp"
-#include "screen.hpp"
+#include "show/screen.hpp"
 
 namespace tracerd {
+using tracer::internal::format_count;
+using tracer::internal::format_duration;
+using tracer::internal::printable;
+using tracer::internal::symbols;
 namespace {
 
 constexpr auto kFirst = std::chrono::seconds(2);

@@ -12,7 +12,7 @@
 
 #include "commands.hpp"
 #include "messages.hpp"
-#include "printable.hpp"
+#include "show/printable.hpp"
 #include "say.hpp"
 
 namespace {
@@ -58,9 +58,9 @@ int run_and_report(int argc, char** argv) {
       throw;
     }
   } catch (const tracer::Error& error) {
-    tracerd::say("tracerd: {}\n", tracerd::printable_lines(error.what()));
+    tracerd::say("tracerd: {}\n", tracer::internal::printable_lines(error.what()));
   } catch (const std::exception& error) {
-    tracerd::say("tracerd: {}\n", tracerd::printable_lines(error.what()));
+    tracerd::say("tracerd: {}\n", tracer::internal::printable_lines(error.what()));
   }
   return failed;
 }

@@ -6,10 +6,11 @@
 
 #include <cstring>
 
-#include "printable.hpp"
+#include "show/printable.hpp"
 #include "say.hpp"
 
 namespace tracerd {
+using tracer::internal::printable;
 
 tracer::RecordingReader open_recording(const std::string& file) {
   if (file != "-") return tracer::RecordingReader(file);

@@ -15,10 +15,12 @@
 #include "commands.hpp"
 #include "privileges.hpp"
 #include "recordings.hpp"
-#include "report_text.hpp"
-#include "screen.hpp"
+#include "show/report_text.hpp"
+#include "show/screen.hpp"
 
 namespace tracerd {
+using tracer::internal::format_report;
+using tracer::internal::terminal_columns;
 namespace {
 
 tracer::Report report_of(tracer::RecordingReader& reader) {

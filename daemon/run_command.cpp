@@ -8,12 +8,13 @@
 #include "capture.hpp"
 #include "commands.hpp"
 #include "messages.hpp"
-#include "printable.hpp"
+#include "show/printable.hpp"
 #include "privileges.hpp"
 #include "signals.hpp"
 #include "say.hpp"
 
 namespace tracerd {
+using tracer::internal::printable;
 namespace {
 
 using std::chrono::milliseconds;

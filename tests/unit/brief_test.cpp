@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "summary/brief.hpp"
+#include "report/brief.hpp"
 
 #include <algorithm>
 #include <string>
@@ -94,8 +94,8 @@ TEST_CASE("of many tasks a run shows how many, their median and largest wall, an
 }
 
 TEST_CASE("the median of an even number of tasks is between the two in the middle") {
-  const auto rows =
-      brief_rows(report_of({run_of("make", {task("a", 10, 10), task("b", 10, 20), task("c", 10, 40), task("d", 10, 90)})}), kMost);
+  const auto rows = brief_rows(
+      report_of({run_of("make", {task("a", 10, 10), task("b", 10, 20), task("c", 10, 40), task("d", 10, 90)})}), kMost);
   CHECK(rows[0].median_wall_ns->value == 30);
 }
 
@@ -166,7 +166,8 @@ TEST_CASE("an engine's own work is one row, wherever it was done") {
 
 TEST_CASE("however many runs there are, there are few rows") {
   std::vector<ReportNode> runs;
-  for (int i = 0; i < 300; ++i) runs.push_back(run_of("run" + std::to_string(i), {task("a", 10, 10), task("b", 10, 50)}));
+  for (int i = 0; i < 300; ++i)
+    runs.push_back(run_of("run" + std::to_string(i), {task("a", 10, 10), task("b", 10, 50)}));
   const auto rows = brief_rows(report_of(std::move(runs)), kMost);
   CHECK(rows.size() <= kMost);
   CHECK(std::any_of(rows.begin(), rows.end(), [](const BriefRow& row) { return row.left_out == 295; }));

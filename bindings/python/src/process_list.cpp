@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "context/held_memory.hpp"
-#include "summary/rows.hpp"
+#include "report/rows.hpp"
 #include "task_name.hpp"
 
 namespace tracer::python {

@@ -11,14 +11,14 @@
 #include <string>
 
 #include "binders.hpp"
-#include "figures.hpp"
+#include "show/figures.hpp"
 #include "gil.hpp"
 #include "recording.hpp"
-#include "report_text.hpp"
-#include "screen.hpp"
+#include "show/report_text.hpp"
+#include "show/screen.hpp"
 #include "session.hpp"
 #include "text.hpp"
-#include "time_bar.hpp"
+#include "show/time_bar.hpp"
 #include "timeline.hpp"
 
 namespace py = pybind11;
@@ -190,8 +190,8 @@ NativeReport report_of_descriptor(int descriptor, const std::string& name, std::
   return read_report(reader, options);
 }
 
-std::optional<tracerd::By> by_of(const std::optional<std::string>& name) {
-  using tracerd::By;
+std::optional<tracer::internal::By> by_of(const std::optional<std::string>& name) {
+  using tracer::internal::By;
   if (!name) return std::nullopt;
   constexpr std::array<std::pair<const char*, By>, 6> kNames = {{{"run", By::kRun},
                                                                  {"step", By::kStep},
@@ -210,15 +210,15 @@ std::optional<tracerd::By> by_of(const std::optional<std::string>& name) {
 
 py::str format(const NativeReport& native, const py::object& title, const std::optional<std::string>& by,
                Columns columns, bool utf8) {
-  const tracerd::Utf8Scope scope(utf8);
+  const tracer::internal::Utf8Scope scope(utf8);
   const Columns room = columns ? Columns(std::max<std::size_t>(*columns, 20)) : std::nullopt;
-  return text_of(tracerd::format_report(bytes_of(title), native.report, by_of(by), room));
+  return text_of(tracer::internal::format_report(bytes_of(title), native.report, by_of(by), room));
 }
 
 /// (cells of each line, whether each column is of numbers, what the signs mean)
 py::tuple table(const NativeReport& native, const std::optional<std::string>& by, Columns columns, bool utf8) {
-  const tracerd::Utf8Scope scope(utf8);
-  const tracerd::ShownTable shown = tracerd::make_table(native.report, by_of(by), columns);
+  const tracer::internal::Utf8Scope scope(utf8);
+  const tracer::internal::ShownTable shown = tracer::internal::make_table(native.report, by_of(by), columns);
   py::list lines;
   for (const auto& line : shown.grid.lines()) {
     py::list cells;
@@ -226,13 +226,14 @@ py::tuple table(const NativeReport& native, const std::optional<std::string>& by
     lines.append(std::move(cells));
   }
   py::list numbers;
-  for (const tracerd::Align align : shown.grid.columns()) numbers.append(align == tracerd::Align::kRight);
+  for (const tracer::internal::Align align : shown.grid.columns())
+    numbers.append(align == tracer::internal::Align::kRight);
   return py::make_tuple(lines, numbers, text_of(shown.legend));
 }
 
 py::dict notes(const NativeReport& native, Columns columns, bool utf8) {
-  const tracerd::Utf8Scope scope(utf8);
-  const tracerd::ReportNotes notes = tracerd::format_notes(native.report, columns);
+  const tracer::internal::Utf8Scope scope(utf8);
+  const tracer::internal::ReportNotes notes = tracer::internal::format_notes(native.report, columns);
   py::dict parts;
   parts["pipelines"] = text_of(notes.pipelines);
   parts["cgroups"] = text_of(notes.cgroups);
@@ -278,9 +279,9 @@ void bind_report(py::module_& module) {
   module.def("report_of_files", &report_of_files, py::arg("paths"), py::arg("most_processes"));
   module.def("report_of_descriptor", &report_of_descriptor, py::arg("descriptor"), py::arg("name"),
              py::arg("most_processes"));
-  module.def("format_duration", &tracerd::format_duration, py::arg("ns"));
-  module.def("format_bytes", &tracerd::format_bytes, py::arg("bytes"));
-  module.def("format_share", &tracerd::format_share, py::arg("share"));
+  module.def("format_duration", &tracer::internal::format_duration, py::arg("ns"));
+  module.def("format_bytes", &tracer::internal::format_bytes, py::arg("bytes"));
+  module.def("format_share", &tracer::internal::format_share, py::arg("share"));
 }
 
 }  // namespace tracer::python

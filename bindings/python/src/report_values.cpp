@@ -4,8 +4,8 @@
 
 #include "events.hpp"
 #include "report.hpp"
-#include "report_text.hpp"
-#include "summary/time_shares.hpp"
+#include "show/report_text.hpp"
+#include "report/time_shares.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -122,10 +122,10 @@ py::dict value_of(const Failure& failure, ObjectMaker& maker) {
   fields["exit_signal"] = maybe(failure.exit_signal);
   fields["core_dumped"] = failure.core_dumped;
   fields["count"] = failure.count;
-  fields["status"] = text_of(tracerd::format_status(failure));
+  fields["status"] = text_of(tracer::internal::format_status(failure));
   fields["passed_on"] = failure.passed_on;
   fields["ignored"] = failure.ignored;
-  fields["outcome"] = text_of(tracerd::format_outcome(failure));
+  fields["outcome"] = text_of(tracer::internal::format_outcome(failure));
   return fields;
 }
 

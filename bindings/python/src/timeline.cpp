@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "context/layers.hpp"
-#include "summary/task_tree.hpp"
+#include "report/task_tree.hpp"
 #include "task_name.hpp"
 
 namespace tracer::python {

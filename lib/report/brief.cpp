@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/brief.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "report/report_sums.hpp"
+#include "report/rows.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostOutermost = 5;
+constexpr std::size_t kMostSteps = 9;
+constexpr std::size_t kMostFailed = 3;
+constexpr std::size_t kMostSlowest = 2;
+/// A slower or hungrier task than others is worth a row from so many times the median.
+constexpr double kNotable = 1.25;
+/// Of the CPU time of all: what has less and is no task is not worth a row.
+constexpr double kWorthRow = 0.01;
+/// Of the CPU time of its step: a tool that has more is the step.
+constexpr double kAllOfStep = 0.95;
+constexpr std::size_t kLeastId = 8;
+
+std::uint64_t cpu_of(const ReportRow& row) { return row.cpu_ns ? row.cpu_ns->value : 0; }
+std::uint64_t memory_of(const ReportRow& row) { return row.peak_bytes ? row.peak_bytes->value : 0; }
+
+bool is_id(std::string_view word) {
+  const bool digits = word.find_first_of("0123456789") != std::string_view::npos;
+  return word.size() >= kLeastId && digits &&
+         word.find_first_not_of("0123456789abcdefABCDEF-_") == std::string_view::npos;
+}
+
+/// Words that only an engine understands are left out.
+std::string without_ids(std::string_view name) {
+  std::string kept;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t end = std::min(name.find(' ', at), name.size());
+    if (const std::string_view word = name.substr(at, end - at); !word.empty() && !is_id(word))
+      kept.append(kept.empty() ? "" : " ").append(word);
+    at = end + 1;
+  }
+  return kept;
+}
+
+/// The tool that consumed most in it.
+std::string main_tool(const ReportNode& node) {
+  const ReportRow* most = nullptr;
+  for (const ReportNode& each : node.below)
+    if (each.level == SummaryLevel::kTool && (most == nullptr || cpu_of(each.row) > cpu_of(*most))) most = &each.row;
+  return most == nullptr ? "" : most->name;
+}
+
+std::string shown_name(const ReportNode& node) {
+  const Context& context = node.row.task;
+  if (node.level == SummaryLevel::kTask && !context.task && !context.sample && node.row.name != kOtherTasks) {
+    std::string tool = main_tool(node);
+    if (!tool.empty()) return tool;
+  } else if (node.level != SummaryLevel::kRun) {
+    return node.row.name;
+  }
+  std::string name = without_ids(node.row.name);
+  if (name.empty()) name = context.engine.value_or("run");
+  return name;
+}
+
+/// A node that may get a row, with those below it.
+struct Candidate {
+  BriefRow shown;
+  std::vector<std::unique_ptr<Candidate>> below = {};
+  bool kept = false;
+  bool is_quiet = false;  ///< It cost nothing.
+};
+
+class Brief {
+ public:
+  Brief(const Report& report, std::size_t most) : total_cpu_ns_(cpu_of(report.total)), room_(most) {
+    for (const ReportNode& node : report.tree) outermost_.push_back(candidate_of(node, 0));
+    keep_largest(outermost_, kMostOutermost);
+    for (const auto& run : outermost_)
+      if (run->kept) keep_largest(run->below, kMostSteps);
+    for (const Worth worth : {Worth::kFailed, Worth::kSlowest, Worth::kHungriest}) keep_tasks(worth);
+    keep_tools();
+  }
+
+  std::vector<BriefRow> rows() const {
+    std::vector<BriefRow> rows;
+    append(rows, outermost_);
+    return rows;
+  }
+
+ private:
+  using Candidates = std::vector<std::unique_ptr<Candidate>>;
+
+  std::unique_ptr<Candidate> candidate_of(const ReportNode& node, std::size_t depth) {
+    auto made = std::make_unique<Candidate>();
+    made->shown.level = node.level;
+    made->shown.depth = depth;
+    made->shown.row = node.row;
+    made->shown.row.name = shown_name(node);
+    made->is_quiet = static_cast<double>(cpu_of(node.row)) < kWorthRow / 10 * static_cast<double>(total_cpu_ns_) &&
+                     node.row.failed.value == 0;
+    if (node.level >= SummaryLevel::kTask) return made;
+    for (const ReportNode& each : node.below)
+      if (each.level == SummaryLevel::kStep) made->below.push_back(candidate_of(each, depth + 1));
+    const bool has_steps = !made->below.empty();
+    std::vector<const ReportNode*> tasks;
+    tasks_of(node, tasks);
+    count_tasks(made->shown, tasks);
+    // Of a run with steps, what is in none.
+    std::erase_if(tasks, [&](const ReportNode* task) { return has_steps && task->row.task.step.has_value(); });
+    add_tools(*made, node, tasks);
+    add_tasks(*made, tasks);
+    return made;
+  }
+
+  static void tasks_of(const ReportNode& node, std::vector<const ReportNode*>& tasks) {
+    for (const ReportNode& each : node.below) {
+      if (each.level == SummaryLevel::kTask) tasks.push_back(&each);
+      if (each.level == SummaryLevel::kStep) tasks_of(each, tasks);
+    }
+  }
+
+  static void count_tasks(BriefRow& shown, const std::vector<const ReportNode*>& tasks) {
+    if (tasks.empty()) return;
+    std::vector<std::uint64_t> walls_ns;
+    bool all = true;
+    Figure largest;
+    for (const ReportNode* task : tasks) {
+      const ReportRow& row = task->row;
+      if (row.name == kOtherTasks) all = false;
+      if (row.living == 0) walls_ns.push_back(row.wall_ns);
+      if (row.wall_ns > largest.value) largest = {row.wall_ns, row.living == 0 ? Bound::kExact : Bound::kAtLeast};
+    }
+    shown.tasks = Figure{tasks.size(), all ? Bound::kExact : Bound::kAtLeast};
+    if (!all || walls_ns.empty()) return;
+    const auto middle = walls_ns.begin() + static_cast<std::ptrdiff_t>(walls_ns.size() / 2);
+    std::nth_element(walls_ns.begin(), middle, walls_ns.end());
+    std::uint64_t median_ns = *middle;
+    // Of an even number, the mean of the two in the middle.
+    if (walls_ns.size() % 2 == 0) median_ns -= (median_ns - *std::max_element(walls_ns.begin(), middle)) / 2;
+    shown.median_wall_ns = Figure{median_ns, Bound::kExact};
+    shown.largest_wall_ns = largest;
+  }
+
+  /// Each tool once, summed over the tasks; the engine's own work in one row.
+  void add_tools(Candidate& above, const ReportNode& node, const std::vector<const ReportNode*>& tasks) {
+    std::map<std::pair<SummaryLevel, std::string>, ReportRow> tools;
+    const auto collect = [&tools](const ReportNode& from) {
+      for (const ReportNode& each : from.below) {
+        if (each.level < SummaryLevel::kTool) continue;
+        const auto [at, fresh] = tools.try_emplace({each.level, each.row.name}, each.row);
+        if (!fresh) add_row(at->second, each.row);
+      }
+    };
+    collect(node);
+    for (const ReportNode* task : tasks) collect(*task);
+    for (auto& [key, row] : tools) {
+      auto made = std::make_unique<Candidate>();
+      made->shown.level = key.first;
+      made->shown.depth = above.shown.depth + 1;
+      made->shown.row = std::move(row);
+      above.below.push_back(std::move(made));
+    }
+  }
+
+  static std::unique_ptr<Candidate> task_candidate(const ReportNode& task, std::size_t depth, Worth worth) {
+    auto made = std::make_unique<Candidate>();
+    made->shown.level = SummaryLevel::kTask;
+    made->shown.depth = depth;
+    made->shown.row = task.row;
+    made->shown.row.name = shown_name(task);
+    made->shown.worth = worth;
+    return made;
+  }
+
+  void add_tasks(Candidate& above, std::vector<const ReportNode*> tasks) {
+    std::erase_if(tasks, [](const ReportNode* task) { return task->row.name == kOtherTasks; });
+    // The only one is the step itself.
+    if (tasks.size() < 2) return;
+    const auto take = [&](Worth worth, std::size_t most, auto value, auto wanted) {
+      std::stable_sort(tasks.begin(), tasks.end(),
+                       [&](const ReportNode* a, const ReportNode* b) { return value(a->row) > value(b->row); });
+      std::size_t taken = 0;
+      for (auto each = tasks.begin(); each != tasks.end() && taken < most && wanted((*each)->row);) {
+        above.below.push_back(task_candidate(**each, above.shown.depth + 1, worth));
+        each = tasks.erase(each);
+        ++taken;
+      }
+    };
+    const auto median = [&tasks](auto value) {
+      std::vector<std::uint64_t> values;
+      for (const ReportNode* task : tasks) values.push_back(value(task->row));
+      std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+      return static_cast<double>(values[values.size() / 2]);
+    };
+    const auto wall = [](const ReportRow& row) { return row.wall_ns; };
+    const double usual_wall = median(wall);
+    const double usual_memory = median(memory_of);
+    take(
+        Worth::kFailed, kMostFailed, [](const ReportRow& row) { return row.failed.value; },
+        [](const ReportRow& row) { return row.failed.value != 0; });
+    take(Worth::kSlowest, kMostSlowest, wall,
+         [&](const ReportRow& row) { return static_cast<double>(row.wall_ns) > kNotable * usual_wall; });
+    take(Worth::kHungriest, 1, memory_of,
+         [&](const ReportRow& row) { return static_cast<double>(memory_of(row)) > kNotable * usual_memory; });
+  }
+
+  /// Of runs or steps: those with most CPU time, in the order of their starts.
+  void keep_largest(Candidates& all, std::size_t most) {
+    std::vector<Candidate*> nodes;
+    for (const auto& each : all)
+      if (each->shown.level < SummaryLevel::kTask || each->shown.depth == 0) nodes.push_back(each.get());
+    std::stable_sort(nodes.begin(), nodes.end(), [](const Candidate* a, const Candidate* b) {
+      return cpu_of(a->shown.row) > cpu_of(b->shown.row);
+    });
+    std::size_t kept = 0;
+    for (Candidate* each : nodes) {
+      if (each->is_quiet || kept == most || room_ <= 1) break;
+      each->kept = true;
+      ++kept, --room_;
+    }
+    if (kept < nodes.size() && room_ > 0) --room_;
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+      const bool tools = a->shown.level >= SummaryLevel::kTask;
+      if (tools != (b->shown.level >= SummaryLevel::kTask)) return !tools;
+      return !tools && a->shown.row.first_start_ns < b->shown.row.first_start_ns;
+    });
+  }
+
+  template <class Visit>
+  static void for_each_kept(const Candidates& all, const Visit& visit) {
+    for (const auto& each : all) {
+      if (!each->kept) continue;
+      visit(*each);
+      for_each_kept(each->below, visit);
+    }
+  }
+
+  /// Those below a row that is kept, by what makes them worth one.
+  template <class Wanted>
+  std::vector<Candidate*> below_kept(const Wanted& wanted) const {
+    std::vector<Candidate*> found;
+    for_each_kept(outermost_, [&](const Candidate& node) {
+      for (const auto& each : node.below)
+        if (!each->kept && wanted(node.shown, each->shown)) found.push_back(each.get());
+    });
+    return found;
+  }
+
+  void keep(std::vector<Candidate*> found, std::size_t most, std::uint64_t (*value)(const ReportRow&)) {
+    std::stable_sort(found.begin(), found.end(), [value](const Candidate* a, const Candidate* b) {
+      return value(a->shown.row) > value(b->shown.row);
+    });
+    for (std::size_t i = 0; i < std::min({found.size(), most, room_}); ++i) found[i]->kept = true;
+    room_ -= std::min({found.size(), most, room_});
+  }
+
+  void keep_tasks(Worth worth) {
+    const auto value = worth == Worth::kFailed    ? [](const ReportRow& row) { return row.failed.value; }
+                       : worth == Worth::kSlowest ? [](const ReportRow& row) { return row.wall_ns; }
+                                                  : memory_of;
+    const std::size_t most = worth == Worth::kFailed ? kMostFailed : worth == Worth::kSlowest ? kMostSlowest : 1;
+    keep(below_kept([worth](const BriefRow&, const BriefRow& each) {
+           return each.level == SummaryLevel::kTask && each.worth == worth;
+         }),
+         most, value);
+  }
+
+  void keep_tools() {
+    const auto share = [](const ReportRow& row, std::uint64_t of_ns) {
+      return of_ns == 0 ? 0 : static_cast<double>(cpu_of(row)) / static_cast<double>(of_ns);
+    };
+    keep(below_kept([&](const BriefRow& above, const BriefRow& each) {
+           if (each.level < SummaryLevel::kTool) return false;
+           if (share(each.row, total_cpu_ns_) < kWorthRow && each.row.failed.value == 0) return false;
+           return above.level != SummaryLevel::kStep || share(each.row, cpu_of(above.row)) < kAllOfStep;
+         }),
+         room_, cpu_of);
+  }
+
+  void append(std::vector<BriefRow>& rows, const Candidates& all) const {
+    BriefRow left;
+    for (const auto& each : all) {
+      if (each->kept) {
+        rows.push_back(each->shown);
+        append_below(rows, *each);
+      } else if (each->shown.level < SummaryLevel::kTask || each->shown.depth == 0) {
+        leave_out(left, each->shown);
+      }
+    }
+    if (left.left_out != 0) rows.push_back(std::move(left));
+  }
+
+  /// Its steps, then tools with the most CPU time first, the tasks worth naming, and the engine's own work.
+  void append_below(std::vector<BriefRow>& rows, const Candidate& node) const {
+    append(rows, node.below, SummaryLevel::kStep);
+    append(rows, node.below, SummaryLevel::kTool);
+    append(rows, node.below, SummaryLevel::kTask);
+    append(rows, node.below, SummaryLevel::kEngine);
+  }
+
+  void append(std::vector<BriefRow>& rows, const Candidates& below, SummaryLevel level) const {
+    std::vector<const Candidate*> wanted;
+    BriefRow left;
+    for (const auto& each : below) {
+      if (each->shown.level != level) continue;
+      if (each->kept) wanted.push_back(each.get());
+      if (!each->kept && level == SummaryLevel::kStep) leave_out(left, each->shown);
+    }
+    if (level == SummaryLevel::kTool)
+      std::stable_sort(wanted.begin(), wanted.end(), [](const Candidate* a, const Candidate* b) {
+        return cpu_of(a->shown.row) > cpu_of(b->shown.row);
+      });
+    for (const Candidate* each : wanted) {
+      rows.push_back(each->shown);
+      append_below(rows, *each);
+    }
+    if (left.left_out != 0) rows.push_back(std::move(left));
+  }
+
+  static void leave_out(BriefRow& left, const BriefRow& shown) {
+    if (left.left_out++ == 0) {
+      left = shown;
+      left.left_out = 1;
+      left.worth = Worth::kNothing;
+      return;
+    }
+    add_row(left.row, shown.row);
+    left.median_wall_ns.reset(), left.largest_wall_ns.reset();
+    if (!shown.tasks) return;
+    if (!left.tasks) left.tasks = Figure{0, Bound::kExact};
+    left.tasks->value += shown.tasks->value;
+    if (shown.tasks->bound != Bound::kExact) left.tasks->bound = Bound::kAtLeast;
+  }
+
+  std::uint64_t total_cpu_ns_;
+  std::size_t room_;
+  Candidates outermost_;
+};
+
+}  // namespace
+
+std::vector<BriefRow> brief_rows(const Report& report, std::size_t most) { return Brief(report, most).rows(); }
+
+}  // namespace tracer::internal

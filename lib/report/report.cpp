@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tracer/report.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include "context/layers.hpp"
+#include "report/moved_bytes.hpp"
+#include "report/time_shares.hpp"
+
+namespace tracer {
+namespace {
+
+using internal::time_shares;
+
+/// A sum in which some are missing is a lower bound; one of nothing is no figure.
+std::optional<Figure> at_least(std::uint64_t missing, std::uint64_t sum) {
+  if (missing == 0) return Figure{sum, Bound::kExact};
+  if (sum == 0) return std::nullopt;
+  return Figure{sum, Bound::kAtLeast};
+}
+
+std::optional<Figure> peak_of(const SummaryRow& row) {
+  if (!row.task_peak_bytes) return std::nullopt;
+  return at_least(row.task_peak_is_floor ? 1 : 0, *row.task_peak_bytes);
+}
+
+std::optional<Figure> read_of(const SummaryRow& row) {
+  const bool more_fetched = row.read_at_least_bytes > row.read_bytes;
+  if (row.unbounded_reads != 0 || more_fetched) return at_least(1, std::max(row.read_bytes, row.read_at_least_bytes));
+  if (row.unknown_reads != 0) return Figure{row.read_at_most_bytes, Bound::kAtMost};
+  return Figure{row.read_bytes, Bound::kExact};
+}
+
+std::optional<Figure> written_of(const SummaryRow& row) {
+  const bool more_dirtied = row.written_at_least_bytes > row.written_bytes;
+  return at_least(row.unknown_writes + (more_dirtied ? 1 : 0), std::max(row.written_bytes, row.written_at_least_bytes));
+}
+
+ReportRow row_of(const SummaryRow& sums) {
+  ReportRow row;
+  row.name = sums.name;
+  row.task = sums.task;
+  row.process = sums.process;
+  row.processes = sums.processes;
+  row.living = sums.living;
+  row.failed = {sums.failed, Bound::kExact};
+  row.wall_ns = sums.wall_ns;
+  row.lives_ns = sums.lives_ns;
+  row.first_start_ns = sums.first_start_ns;
+  row.last_end_ns = sums.last_end_ns;
+  row.cpu_ns = at_least(sums.unknown_cpus, sums.cpu_ns);
+  if (row.cpu_ns && row.wall_ns != 0)
+    row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
+  if (sums.ledger && sums.process_ledger && sums.process_ledger->running_ns != 0)
+    row.concurrency = static_cast<double>(sums.ledger->cpu_ns) / static_cast<double>(sums.process_ledger->running_ns);
+  row.peak_bytes = peak_of(sums);
+  if (row.peak_bytes && row.peak_bytes->bound == Bound::kAtLeast) row.peak_at_most_bytes = sums.task_peak_at_most_bytes;
+  row.read_bytes = read_of(sums);
+  row.written_bytes = written_of(sums);
+  row.time = time_shares(sums.process_ledger, sums.ledger);
+  row.requested = sums.requested;
+  return row;
+}
+
+/// What no process has executed are copies of others for the moment before their exec.
+bool is_mere_copy(const SummaryRow& row) { return row.processes == 0 && row.own_parts == 0; }
+
+std::vector<ReportRow> rows_of(const std::vector<SummaryRow>& sums) {
+  std::vector<ReportRow> rows;
+  for (const SummaryRow& each : sums) rows.push_back(row_of(each));
+  return rows;
+}
+
+std::vector<ReportRow> tools_of(const std::vector<SummaryRow>& sums) {
+  std::vector<ReportRow> rows;
+  for (const SummaryRow& each : sums)
+    if (!is_mere_copy(each)) rows.push_back(row_of(each));
+  return rows;
+}
+
+ReportNode node_of(const SummaryNode& sums) {
+  ReportNode node{sums.level, row_of(sums.row), {}};
+  for (const SummaryNode& each : sums.below)
+    if (each.level < SummaryLevel::kTool || !is_mere_copy(each.row)) node.below.push_back(node_of(each));
+  return node;
+}
+
+Completeness completeness_of(const Summary& summary, const SessionFigures& session) {
+  Completeness certificate;
+  certificate.tier = session.families.empty() ? Tier::kRecording : Tier::kKernel;
+  certificate.exits_seen = summary.exits();
+  certificate.losses = summary.losses();
+  for (const auto& [cause, count] : session.statistics.losses) {
+    std::uint64_t& known = certificate.losses[cause];
+    known = std::max(known, count);
+  }
+  for (const ContextTotals& totals : session.totals) certificate.ended += totals.ended;
+  if (certificate.tier == Tier::kRecording)
+    certificate.ended = summary.end() ? summary.end()->processes_ended : certificate.exits_seen;
+  const bool has_end = certificate.tier == Tier::kKernel || summary.end().has_value();
+  certificate.complete = has_end && certificate.losses.empty() && certificate.exits_seen == certificate.ended;
+  // What the ring had no room for was added up all the same.
+  certificate.total_is_whole =
+      certificate.complete ||
+      (!session.totals.empty() && std::all_of(certificate.losses.begin(), certificate.losses.end(),
+                                              [](const auto& loss) { return loss.first.starts_with("ring_full_"); }));
+  for (const FamilyState& state : session.families)
+    if (state.problem) certificate.missing.push_back(state);
+  return certificate;
+}
+
+/// What processes read and wrote, as the kernel added it up.
+void set_io(SummaryRow& row, const std::vector<ContextTotals>& contexts, const std::vector<ProcessSample>& living) {
+  const bool known = std::all_of(contexts.begin(), contexts.end(),
+                                 [](const ContextTotals& each) { return each.account.written_bytes.has_value(); });
+  if (!known) {
+    row.unbounded_reads = std::max<std::uint64_t>(row.unbounded_reads, 1);
+    row.unknown_writes = std::max<std::uint64_t>(row.unknown_writes, 1);
+    return;
+  }
+  row.read_bytes = row.read_at_least_bytes = row.read_at_most_bytes = row.unknown_reads = row.unbounded_reads = 0;
+  row.written_bytes = row.written_at_least_bytes = row.unknown_writes = 0;
+  const auto add = [&row](const Account& account) {
+    row.read_at_least_bytes += internal::read_at_least(account);
+    row.written_at_least_bytes += internal::written_at_least(account);
+    row.read_bytes += account.read_bytes.value_or(0);
+    row.read_at_most_bytes += account.read_bytes.value_or(account.read_at_most_bytes.value_or(0));
+    if (!account.read_bytes) ++(account.read_at_most_bytes ? row.unknown_reads : row.unbounded_reads);
+    row.written_bytes += account.written_bytes.value_or(0);
+    if (!account.written_bytes) ++row.unknown_writes;
+  };
+  for (const ContextTotals& totals : contexts) add(totals.account);
+  for (const ProcessSample& sample : living) add(sample.account);
+}
+
+/// The kernel counts statuses; only the events tell which of them are answers, excused, or the engine's own.
+Figure failed_of(std::uint64_t kernel_failed, const SummaryRow& seen) {
+  const std::uint64_t failed =
+      kernel_failed - std::min(kernel_failed, seen.answers + seen.excused + seen.engine_failures);
+  return {std::max(failed, seen.failed), failed > seen.failed ? Bound::kAtMost : Bound::kExact};
+}
+
+/// Sums that no lost event can change.
+ReportRow total_of(const Summary& summary, const SessionFigures& session, bool complete) {
+  SummaryRow sums = summary.total();
+  if (session.totals.empty()) return row_of(sums);
+  const SummaryRow seen = sums;
+  const std::vector<ProcessSample> living = summary.survivors();
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t kernel_failed = 0;
+  for (const ProcessSample& sample : living) cpu_ns += sample.account.cpu_ns.value_or(0);
+  sums.processes = sums.living;
+  for (const ContextTotals& totals : session.totals) {
+    sums.processes += totals.ended;
+    kernel_failed += totals.failed;
+    cpu_ns += totals.account.cpu_ns.value_or(0);
+  }
+  if (!complete || session.lived_before) sums.wall_ns = std::max(sums.wall_ns, session.elapsed_ns);
+  if (!complete || sums.unknown_cpus != 0) {
+    sums.cpu_ns = cpu_ns + seen.own_cpu_ns;
+    const auto unknown = [](const ProcessSample& sample) { return !sample.account.cpu_ns; };
+    sums.unknown_cpus = static_cast<std::uint64_t>(std::count_if(living.begin(), living.end(), unknown));
+  }
+  // What exec itself has read is known better of each program than of all processes together.
+  if (!complete) {
+    set_io(sums, session.totals, living);
+    // The kernel adds up what ended.
+    sums.unbounded_reads += seen.own_parts;
+    sums.unknown_writes += seen.own_parts;
+  }
+  ReportRow row = row_of(sums);
+  row.failed = failed_of(kernel_failed, seen);
+  return row;
+}
+
+/// Where the last samples are of some time before the end, what lives has done more by now.
+void mark_living(ReportRow& row) {
+  if (row.living == 0) return;
+  for (std::optional<Figure>* figure : {&row.cpu_ns, &row.read_bytes, &row.written_bytes}) {
+    if (!*figure) continue;
+    if ((*figure)->bound == Bound::kAtMost) {
+      figure->reset();
+    } else {
+      (*figure)->bound = Bound::kAtLeast;
+    }
+  }
+  if (!row.cpu_ns) row.cpu_utilization.reset();
+}
+
+void mark_living(std::vector<ReportRow>& rows) {
+  for (ReportRow& row : rows) mark_living(row);
+}
+
+void mark_living(std::vector<ReportNode>& nodes) {
+  for (ReportNode& node : nodes) mark_living(node.row), mark_living(node.below);
+}
+
+ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
+  ReportCost cost{session.statistics.cost, std::nullopt};
+  const auto& end = summary.end();
+  if (session.families.empty() && end) {
+    cost.own.cpu_ns = end->cost_cpu_ns.value_or(0);
+    cost.own.kernel_ns = end->cost_kernel_ns;
+    cost.own.memory_bytes = end->cost_memory_bytes;
+    cost.own.kernel_memory_bytes = end->cost_kernel_memory_bytes;
+  }
+  if (session.elapsed_ns != 0)
+    cost.cpu_share = static_cast<double>(cost.own.cpu_ns) / static_cast<double>(session.elapsed_ns);
+  return cost;
+}
+
+}  // namespace
+
+std::optional<Figure> bytes_read(const Account& account) {
+  const std::uint64_t at_least = internal::read_at_least(account);
+  if (account.read_bytes && at_least <= *account.read_bytes) return Figure{*account.read_bytes, Bound::kExact};
+  if (at_least != 0) return Figure{at_least, Bound::kAtLeast};
+  if (account.read_at_most_bytes) return Figure{*account.read_at_most_bytes, Bound::kAtMost};
+  return std::nullopt;
+}
+
+std::optional<Figure> bytes_written(const Account& account) {
+  const std::uint64_t at_least = internal::written_at_least(account);
+  if (account.written_bytes && at_least <= *account.written_bytes) return Figure{*account.written_bytes, Bound::kExact};
+  return at_least == 0 ? std::nullopt : std::optional(Figure{at_least, Bound::kAtLeast});
+}
+
+Report make_report(const Summary& summary, const SessionFigures& session) {
+  Report report;
+  report.completeness = completeness_of(summary, session);
+  report.tools = tools_of(summary.by_tool());
+  report.steps = rows_of(summary.by_step());
+  report.tasks = rows_of(summary.by_task());
+  report.samples = rows_of(summary.by_sample());
+  // What is in an engine's run, but in no task, is the engine itself.
+  std::erase_if(report.tasks, [](const ReportRow& row) { return row.task.engine && !internal::is_task(row.task); });
+  for (const SummaryNode& node : summary.tree()) report.tree.push_back(node_of(node));
+  report.processes = rows_of(summary.largest_processes());
+  report.total = total_of(summary, session, report.completeness.complete);
+  if (!summary.end()) {
+    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples, &report.processes})
+      mark_living(*rows);
+    mark_living(report.tree);
+    mark_living(report.total);
+  }
+  report.answers = summary.total().answers;
+  report.failures = summary.failures();
+  report.failures_seen = summary.failed();
+  report.excused = summary.excused();
+  report.survivors = summary.survivors();
+  report.pipelines = summary.pipelines();
+  report.cgroups = summary.cgroups();
+  report.cost = cost_of(summary, session);
+  return report;
+}
+
+}  // namespace tracer

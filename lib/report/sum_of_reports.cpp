@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <tracer/report.hpp>
+
+#include "report/report_sums.hpp"
+
+namespace tracer {
+namespace {
+
+using Bounded = std::optional<Figure>;
+
+/// One that is not known makes the sum a lower bound, unless there is nothing to know.
+Bounded sum(const Bounded& a, const Bounded& b) {
+  if (!a && !b) return std::nullopt;
+  const Figure left = a.value_or(Figure{0, Bound::kAtLeast});
+  const Figure right = b.value_or(Figure{0, Bound::kAtLeast});
+  const bool same = left.bound == right.bound;
+  const Bound bound = same                           ? left.bound
+                      : left.bound == Bound::kExact  ? right.bound
+                      : right.bound == Bound::kExact ? left.bound
+                                                     : Bound::kAtLeast;
+  return Figure{left.value + right.value, bound};
+}
+
+Bounded larger(const Bounded& a, const Bounded& b) {
+  if (!a || !b) {
+    Bounded known = a ? a : b;
+    if (known) known->bound = Bound::kAtLeast;
+    return known;
+  }
+  Figure most = a->value >= b->value ? *a : *b;
+  if (a->bound == Bound::kAtLeast || b->bound == Bound::kAtLeast) most.bound = Bound::kAtLeast;
+  return most;
+}
+
+std::optional<std::uint64_t> most_of(const ReportRow& row) {
+  if (row.peak_bytes && row.peak_bytes->bound == Bound::kExact) return row.peak_bytes->value;
+  return row.peak_at_most_bytes;
+}
+
+/// That of the larger one, by each bound.
+void add_peak(ReportRow& row, const ReportRow& more) {
+  const auto a = most_of(row);
+  const auto b = most_of(more);
+  row.peak_at_most_bytes.reset();
+  row.peak_bytes = larger(row.peak_bytes, more.peak_bytes);
+  if (!a || !b) return;
+  const std::uint64_t most = std::max(*a, *b);
+  if (row.peak_bytes->value == most) {
+    row.peak_bytes->bound = Bound::kExact;
+  } else if (row.peak_bytes->bound == Bound::kAtLeast) {
+    row.peak_at_most_bytes = most;
+  }
+}
+
+std::vector<TimeShare> sum(std::vector<TimeShare> all, const std::vector<TimeShare>& more) {
+  const auto lived = [](const std::vector<TimeShare>& shares) {
+    double time = 0;
+    double part = 0;
+    for (const TimeShare& each : shares) time += static_cast<double>(each.time_ns), part += each.share;
+    return part > 0 ? time / part : 0;
+  };
+  const double life_ns = lived(all) + lived(more);
+  for (const TimeShare& each : more) {
+    const auto same = std::find_if(all.begin(), all.end(), [&](const TimeShare& a) { return a.cause == each.cause; });
+    if (same == all.end()) {
+      all.push_back(each);
+    } else {
+      same->time_ns += each.time_ns;
+    }
+  }
+  for (TimeShare& each : all) each.share = life_ns > 0 ? static_cast<double>(each.time_ns) / life_ns : 0;
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.time_ns > b.time_ns; });
+  return all;
+}
+
+/// How many threads ran at once: of both, by how much each of them ran.
+std::optional<double> concurrency_of(const ReportRow& a, const ReportRow& b) {
+  const auto running = [](const ReportRow& row) {
+    return row.concurrency && row.cpu_ns && *row.concurrency > 0
+               ? static_cast<double>(row.cpu_ns->value) / *row.concurrency
+               : 0;
+  };
+  const double ran = running(a) + running(b);
+  if (ran <= 0) return a.concurrency ? a.concurrency : b.concurrency;
+  double cpu = 0;
+  for (const ReportRow* each : {&a, &b})
+    if (running(*each) > 0) cpu += static_cast<double>(each->cpu_ns->value);
+  return cpu / ran;
+}
+
+using internal::add_row;
+
+std::uint64_t cpu_of(const ReportRow& row) { return row.cpu_ns ? row.cpu_ns->value : 0; }
+bool has_more_cpu(const ReportRow& a, const ReportRow& b) { return cpu_of(a) > cpu_of(b); }
+bool began_first(const ReportRow& a, const ReportRow& b) { return a.first_start_ns < b.first_start_ns; }
+
+void add_rows(std::vector<ReportRow>& rows, const std::vector<ReportRow>& more,
+              bool (*before)(const ReportRow&, const ReportRow&)) {
+  for (const ReportRow& each : more) {
+    const auto same = std::find_if(
+        rows.begin(), rows.end(), [&](const ReportRow& row) { return row.name == each.name && row.task == each.task; });
+    if (same == rows.end()) {
+      rows.push_back(each);
+    } else {
+      add_row(*same, each);
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(), before);
+}
+
+void add_nodes(std::vector<ReportNode>& nodes, const std::vector<ReportNode>& more) {
+  for (const ReportNode& each : more) {
+    const auto same = std::find_if(nodes.begin(), nodes.end(), [&](const ReportNode& node) {
+      return node.level == each.level && node.row.name == each.row.name && node.row.task == each.row.task;
+    });
+    if (same == nodes.end()) {
+      nodes.push_back(each);
+      continue;
+    }
+    add_row(same->row, each.row);
+    add_nodes(same->below, each.below);
+  }
+  std::stable_sort(nodes.begin(), nodes.end(), [](const ReportNode& a, const ReportNode& b) {
+    const bool tools = a.level >= SummaryLevel::kTool;
+    if (tools != (b.level >= SummaryLevel::kTool)) return !tools;
+    return tools ? has_more_cpu(a.row, b.row) : a.row.wall_ns > b.row.wall_ns;
+  });
+}
+
+void add(Completeness& certificate, const Completeness& more) {
+  certificate.complete = certificate.complete && more.complete;
+  certificate.exits_seen += more.exits_seen;
+  certificate.ended += more.ended;
+  for (const auto& [cause, count] : more.losses) certificate.losses[cause] += count;
+  certificate.total_is_whole = certificate.total_is_whole && more.total_is_whole;
+  for (const FamilyState& state : more.missing) {
+    const bool known = std::any_of(certificate.missing.begin(), certificate.missing.end(),
+                                   [&](const FamilyState& one) { return one.family == state.family; });
+    if (!known) certificate.missing.push_back(state);
+  }
+}
+
+void add_figure(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more) {
+  if (sum && more) {
+    *sum += *more;
+  } else {
+    sum.reset();
+  }
+}
+
+void add(ReportCost& cost, const ReportCost& more) {
+  cost.own.cpu_ns += more.own.cpu_ns;
+  cost.own.snapshots_cpu_ns += more.own.snapshots_cpu_ns;
+  add_figure(cost.own.kernel_ns, more.own.kernel_ns);
+  add_figure(cost.own.memory_bytes, more.own.memory_bytes);
+  add_figure(cost.own.kernel_memory_bytes, more.own.kernel_memory_bytes);
+  cost.cpu_share.reset();
+}
+
+/// What begins and ends, on another clock.
+void move_times(ReportRow& row, std::int64_t by_ns) {
+  if (row.first_start_ns == 0) return;
+  row.first_start_ns = static_cast<std::uint64_t>(static_cast<std::int64_t>(row.first_start_ns) + by_ns);
+  row.last_end_ns = static_cast<std::uint64_t>(static_cast<std::int64_t>(row.last_end_ns) + by_ns);
+}
+
+void move_times(std::vector<ReportNode>& nodes, std::int64_t by_ns) {
+  for (ReportNode& node : nodes) {
+    move_times(node.row, by_ns);
+    move_times(node.below, by_ns);
+  }
+}
+
+template <class T>
+void append(std::vector<T>& all, const std::vector<T>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+void internal::add_row(ReportRow& row, const ReportRow& more) {
+  row.concurrency = concurrency_of(row, more);
+  row.processes += more.processes;
+  row.living += more.living;
+  row.lives_ns += more.lives_ns;
+  row.failed = *sum(row.failed, more.failed);
+  row.cpu_ns = sum(row.cpu_ns, more.cpu_ns);
+  add_peak(row, more);
+  row.read_bytes = sum(row.read_bytes, more.read_bytes);
+  row.written_bytes = sum(row.written_bytes, more.written_bytes);
+  row.time = sum(std::move(row.time), more.time);
+  if (row.requested == Requested{}) row.requested = more.requested;
+  if (more.first_start_ns != 0)
+    row.first_start_ns =
+        row.first_start_ns == 0 ? more.first_start_ns : std::min(row.first_start_ns, more.first_start_ns);
+  row.last_end_ns = std::max(row.last_end_ns, more.last_end_ns);
+  row.wall_ns = std::max({row.wall_ns, more.wall_ns, row.last_end_ns - row.first_start_ns});
+  row.cpu_utilization.reset();
+  if (row.cpu_ns && row.wall_ns != 0)
+    row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
+}
+
+Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std::int64_t>& wall_offsets_ns) {
+  Report all = reports.front();
+  for (std::size_t i = 1; i < reports.size(); ++i) {
+    Report more = reports[i];
+    const std::int64_t by_ns = wall_offsets_ns[i] - wall_offsets_ns.front();
+    for (auto* rows : {&more.tools, &more.steps, &more.tasks, &more.samples, &more.processes})
+      for (ReportRow& row : *rows) move_times(row, by_ns);
+    move_times(more.tree, by_ns);
+    move_times(more.total, by_ns);
+    add_rows(all.tools, more.tools, has_more_cpu);
+    add_rows(all.steps, more.steps, began_first);
+    add_rows(all.tasks, more.tasks, began_first);
+    add_rows(all.samples, more.samples, began_first);
+    add_nodes(all.tree, more.tree);
+    append(all.processes, more.processes);
+    add_row(all.total, more.total);
+    all.answers += more.answers;
+    all.excused.reader_had_enough += more.excused.reader_had_enough;
+    all.excused.ended_by_starter += more.excused.ended_by_starter;
+    append(all.failures, more.failures);
+    all.failures_seen += more.failures_seen;
+    append(all.survivors, more.survivors);
+    append(all.pipelines, more.pipelines);
+    append(all.cgroups, more.cgroups);
+    add(all.completeness, more.completeness);
+    add(all.cost, more.cost);
+  }
+  std::stable_sort(all.processes.begin(), all.processes.end(), has_more_cpu);
+  return all;
+}
+
+}  // namespace tracer

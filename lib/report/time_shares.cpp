@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/time_shares.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace tracer {
+namespace {
+
+struct Cause {
+  TimeCause cause;
+  std::string_view name;
+};
+
+constexpr std::array<Cause, 14> kCauses = {{{TimeCause::kCpu, "CPU"},
+                                            {TimeCause::kRunQueue, "run queue"},
+                                            {TimeCause::kThrottled, "CPU limit"},
+                                            {TimeCause::kDisk, "disk"},
+                                            {TimeCause::kPipe, "pipe"},
+                                            {TimeCause::kNetwork, "network"},
+                                            {TimeCause::kLocalSocket, "local socket"},
+                                            {TimeCause::kLock, "lock"},
+                                            {TimeCause::kChild, "child"},
+                                            {TimeCause::kSleep, "sleep"},
+                                            {TimeCause::kEvents, "events"},
+                                            {TimeCause::kMemory, "memory"},
+                                            {TimeCause::kStopped, "stopped"},
+                                            {TimeCause::kOther, "other"}}};
+
+std::uint64_t running_ns(const Ledger& ledger) { return ledger.cpu_ns; }
+std::uint64_t running_ns(const ProcessLedger& ledger) { return ledger.running_ns; }
+
+template <class L>
+std::uint64_t time_ns(const L& ledger, TimeCause cause) {
+  switch (cause) {
+    case TimeCause::kCpu: return running_ns(ledger);
+    case TimeCause::kRunQueue: return ledger.run_queue_ns;
+    case TimeCause::kThrottled: return ledger.throttled_ns.value_or(0);
+    case TimeCause::kDisk: return ledger.disk_ns;
+    case TimeCause::kPipe: return ledger.pipe_ns;
+    case TimeCause::kNetwork: return ledger.network_ns;
+    case TimeCause::kLocalSocket: return ledger.local_socket_ns;
+    case TimeCause::kLock: return ledger.lock_ns;
+    case TimeCause::kChild: return ledger.child_ns;
+    case TimeCause::kSleep: return ledger.sleep_ns;
+    case TimeCause::kEvents: return ledger.poll_ns;
+    case TimeCause::kMemory: return ledger.reclaim_ns + ledger.swap_ns;
+    case TimeCause::kStopped: return ledger.stopped_ns;
+    case TimeCause::kOther: break;
+  }
+  return ledger.other_ns;
+}
+
+template <class L>
+std::vector<TimeShare> shares_of(const L& ledger) {
+  std::vector<TimeShare> shares;
+  std::uint64_t sum = 0;
+  for (const auto& [cause, name] : kCauses) {
+    const std::uint64_t spent_ns = time_ns(ledger, cause);
+    if (spent_ns != 0) shares.push_back({cause, spent_ns, 0});
+    sum += spent_ns;
+  }
+  for (TimeShare& each : shares) each.share = static_cast<double>(each.time_ns) / static_cast<double>(sum);
+  std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.time_ns > b.time_ns; });
+  return shares;
+}
+
+}  // namespace
+
+std::string_view to_string(TimeCause cause) noexcept {
+  const auto* known =
+      std::find_if(kCauses.begin(), kCauses.end(), [cause](const Cause& each) { return each.cause == cause; });
+  return known == kCauses.end() ? std::string_view{} : known->name;
+}
+
+namespace internal {
+
+std::vector<TimeShare> time_shares(const std::optional<ProcessLedger>& processes,
+                                   const std::optional<Ledger>& threads) {
+  if (processes) return shares_of(*processes);
+  if (threads) return shares_of(*threads);
+  return {};
+}
+
+}  // namespace internal
+}  // namespace tracer

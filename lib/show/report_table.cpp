@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "show/report_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "show/figures.hpp"
+#include "show/grid.hpp"
+#include "show/printable.hpp"
+#include "show/process_names.hpp"
+#include "show/screen.hpp"
+#include "show/time_bar.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// Of tools; of those behind them the first with failures are shown besides.
+constexpr std::size_t kMostRows = 20;
+/// Of the nodes below one node of the tree; likewise.
+constexpr std::size_t kMostBelow = 12;
+/// Of runs, and what else is outermost; likewise.
+constexpr std::size_t kMostOutermost = 100;
+constexpr std::size_t kMostFailed = 20;
+/// Of a list that was asked for, and of all in the tree: nobody reads more, and anybody can make up names.
+constexpr std::size_t kMostListed = 1000;
+
+/// A process's name has its pid and a part of its command.
+constexpr std::size_t kMoreOfProcess = 16;
+
+/// What a table shows; the narrower it must be, the less.
+struct Layout {
+  std::size_t name_width = 32;
+  std::size_t causes = 2;
+  bool at_most = true;
+  bool utilization = true;
+  bool written = true;
+  bool read = true;
+  bool memory = true;
+  bool processes = true;
+  bool bar = true;
+};
+
+/// From the widest to the narrowest.
+constexpr std::array<Layout, 13> kLayouts = {{
+    {},
+    {24, 2},
+    {24, 2, false},
+    {24, 2, false, false},
+    {20, 2, false, false},
+    {20, 2, false, false, false},
+    {20, 2, false, false, false, false},
+    {20, 1, false, false, false, false},
+    {20, 1, false, false, false, false, true, false},
+    {20, 1, false, false, false, false, true, false, false},
+    {16, 1, false, false, false, false, false, false, false},
+    {12, 1, false, false, false, false, false, false, false},
+    {8, 1, false, false, false, false, false, false, false},
+}};
+
+class Table {
+ public:
+  Table(const Report& report, std::optional<By> by, const Layout& layout)
+      : layout_(layout), total_(&report.total), failures_(report.total.failed.value != 0), grid_(columns()) {
+    if (!by && !report.tree.empty()) {
+      add_heads("run, step, task, tool");
+      add_nodes(report.tree, 0);
+    } else {
+      add_rows(report, by.value_or(By::kTool));
+    }
+    add(report.total);
+    if (by || !report.tree.empty() || !says_more(report)) return;
+    grid_.add({});
+    add_heads("step");
+    add_list(report.steps);
+  }
+
+  const Grid& grid() const { return grid_; }
+
+ private:
+  /// A step that is all there is has been shown as the total.
+  static bool says_more(const Report& report) {
+    return report.steps.size() > 1 ||
+           (report.steps.size() == 1 && report.steps.front().processes != report.total.processes);
+  }
+
+  std::vector<Align> columns() const {
+    std::vector<Align> columns(cells_of({}).size(), Align::kRight);
+    columns.front() = Align::kLeft;
+    columns[where_column()] = Align::kLeft;
+    return columns;
+  }
+  std::size_t where_column() const { return 3 + (layout_.processes ? 1u : 0u) + (layout_.utilization ? 1u : 0u); }
+
+  /// The cells of all columns that this layout has; `cell` gives each.
+  template <class Cell>
+  std::vector<std::string> choose(Cell cell) const {
+    std::vector<std::string> cells;
+    const auto add_if = [&](bool wanted, auto column) {
+      if (wanted) cells.push_back(cell(column));
+    };
+    add_if(true, Column::kName);
+    add_if(layout_.processes, Column::kProcesses);
+    add_if(true, Column::kWall);
+    add_if(true, Column::kCpu);
+    add_if(layout_.utilization, Column::kUtilization);
+    add_if(true, Column::kWhere);
+    add_if(layout_.memory, Column::kMemory);
+    add_if(layout_.read, Column::kRead);
+    add_if(layout_.written, Column::kWritten);
+    add_if(failures_, Column::kFailed);
+    return cells;
+  }
+  enum class Column { kName, kProcesses, kWall, kCpu, kUtilization, kWhere, kMemory, kRead, kWritten, kFailed };
+
+  void add_heads(const char* name) {
+    grid_.add(choose([this, name](Column column) -> std::string {
+      switch (column) {
+        case Column::kName: return name;
+        case Column::kProcesses: return "procs";
+        case Column::kWall: return "wall";
+        case Column::kCpu: return "CPU";
+        case Column::kUtilization: return "CPU/wall";
+        case Column::kWhere: return layout_.bar ? "where time went" : "where";
+        case Column::kMemory: return "memory";
+        case Column::kRead: return "read";
+        case Column::kWritten: return "written";
+        case Column::kFailed: return "failed";
+      }
+      return {};
+    }));
+  }
+
+  std::string at_most(const ReportRow& row) const {
+    if (!layout_.at_most || !row.peak_at_most_bytes) return {};
+    return " " + with_bound(Bound::kAtMost, format_bytes(*row.peak_at_most_bytes));
+  }
+
+  std::string where(const ReportRow& row) const {
+    const std::string causes = main_causes(row.time, layout_.causes);
+    return layout_.bar && !causes.empty() ? time_bar(row.time) + " " + causes : causes;
+  }
+
+  std::vector<std::string> cells_of(const ReportRow& row) const {
+    return choose([this, &row](Column column) -> std::string {
+      switch (column) {
+        case Column::kName: return name_of(row);
+        case Column::kProcesses: return row.processes == 0 ? kUnknown : fmt::format("{}", row.processes);
+        case Column::kWall: return format_duration(row.wall_ns);
+        case Column::kCpu: return format_figure(row.cpu_ns, format_duration);
+        case Column::kUtilization:
+          return (row.cpu_utilization ? with_bound(row.cpu_ns->bound, format_share(*row.cpu_utilization)) : kUnknown) +
+                 (row.requested.millicpus ? " of " + format_share(static_cast<double>(*row.requested.millicpus) / 1000)
+                                          : "");
+        case Column::kWhere: return where(row);
+        case Column::kMemory:
+          return format_figure(row.peak_bytes, format_bytes) + at_most(row) +
+                 (row.requested.memory_bytes ? " of " + format_bytes(*row.requested.memory_bytes) : "");
+        case Column::kRead: return format_figure(row.read_bytes, format_bytes);
+        case Column::kWritten: return format_figure(row.written_bytes, format_bytes);
+        case Column::kFailed:
+          return row.failed.value == 0 ? "" : with_bound(row.failed.bound, fmt::format("{}", row.failed.value));
+      }
+      return {};
+    });
+  }
+  void add(const ReportRow& row) { grid_.add(cells_of(row)); }
+
+  /// A program may be called as the sum is: what is called so, or so in quotes, gets quotes.
+  std::string name_of(const ReportRow& row) const {
+    const std::string name = printable(row.name, layout_.name_width);
+    if (&row == total_) return name;
+    const std::size_t begin = std::min(name.find_first_not_of(' '), name.size());
+    const std::string_view word = std::string_view(name).substr(begin, name.find_last_not_of(' ') + 1 - begin);
+    const std::size_t quotes = std::min(word.find_first_not_of('"'), word.size());
+    if (word.substr(quotes, word.find_last_not_of('"') + 1 - quotes) != total_->name) return name;
+    return fmt::format("{}\"{}\"", name.substr(0, begin), word);
+  }
+
+  void add_rows(const Report& report, By by) {
+    switch (by) {
+      case By::kRun: return add_level(report, SummaryLevel::kRun, "run");
+      case By::kStep: return add_level(report, SummaryLevel::kStep, "step");
+      case By::kTask: return add_level(report, SummaryLevel::kTask, "task");
+      case By::kSample: add_heads("sample"); return add_list(report.samples);
+      case By::kProcess: add_heads("process"); return add_processes(report.processes);
+      case By::kTool: add_heads("tool"); break;
+    }
+    add_tools(report.tools, "tools");
+  }
+
+  void add_processes(std::vector<ReportRow> rows) {
+    const std::vector<std::string> names = process_names(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].name = names[i];
+    layout_.name_width += kMoreOfProcess;
+    add_tools(rows, "processes");
+  }
+
+  /// All nodes of one level, the slowest first.
+  void add_level(const Report& report, SummaryLevel level, const char* head) {
+    add_heads(head);
+    std::vector<ReportRow> rows;
+    collect(report.tree, level, rows);
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.wall_ns > b.wall_ns; });
+    add_list(rows);
+  }
+
+  /// What of a list has no row of its own.
+  struct Folded {
+    void add(const ReportRow& row) {
+      ++rows;
+      processes += row.processes;
+      failed += row.failed.value;
+      if (row.cpu_ns) cpu_ns += row.cpu_ns->value;
+    }
+    std::string text() const {
+      return fmt::format("{}, CPU {}{}", format_count(processes, "process", "processes"), format_duration(cpu_ns),
+                         failed == 0 ? "" : fmt::format(", {} failed", failed));
+    }
+
+    std::size_t rows = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t cpu_ns = 0;
+  };
+
+  void add_folded(const std::string& indent, const Folded& folded) {
+    if (folded.rows != 0)
+      grid_.add({fmt::format("{}{} {} more like these: {}", indent, symbols().ellipsis, folded.rows, folded.text())});
+  }
+
+  void add_list(const std::vector<ReportRow>& rows) {
+    Folded folded;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (i < kMostListed) {
+        add(rows[i]);
+      } else {
+        folded.add(rows[i]);
+      }
+    }
+    add_folded({}, folded);
+  }
+
+  static void collect(const std::vector<ReportNode>& nodes, SummaryLevel level, std::vector<ReportRow>& rows) {
+    for (const ReportNode& node : nodes) {
+      if (node.level == level) rows.push_back(node.row);
+      collect(node.below, level, rows);
+    }
+  }
+
+  /// Behind the first ones only those with failures are shown.
+  void add_nodes(const std::vector<ReportNode>& nodes, std::size_t depth) {
+    const std::string indent(2 * depth, ' ');
+    const std::size_t most = depth == 0 ? kMostOutermost : kMostBelow;
+    std::size_t failed = 0;
+    Folded folded;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const ReportNode& node = nodes[i];
+      const bool wanted = i < most || (node.row.failed.value != 0 && failed++ < kMostFailed);
+      if (!wanted || nodes_shown_ >= kMostListed) {
+        folded.add(node.row);
+        continue;
+      }
+      ++nodes_shown_;
+      ReportRow row = node.row;
+      row.name = indent + row.name;
+      add(row);
+      add_nodes(node.below, depth + 1);
+    }
+    add_folded(indent, folded);
+  }
+
+  void add_tools(const std::vector<ReportRow>& tools, const char* what) {
+    std::size_t failed = 0;
+    Folded folded;
+    for (std::size_t i = 0; i < tools.size(); ++i) {
+      if (i < kMostRows || (tools[i].failed.value != 0 && failed++ < kMostFailed)) {
+        add(tools[i]);
+      } else {
+        folded.add(tools[i]);
+      }
+    }
+    if (folded.rows != 0)
+      grid_.add(
+          {fmt::format("{} {} more {} with less CPU each: {}", symbols().ellipsis, folded.rows, what, folded.text())});
+  }
+
+  Layout layout_;
+  const ReportRow* total_;  ///< Of the report, while the table is made.
+  bool failures_;
+  std::size_t nodes_shown_ = 0;
+  Grid grid_;
+};
+
+/// The columns for which there is no room.
+std::string left_out(const Layout& layout) {
+  std::string names;
+  const auto add = [&names](bool shown, const char* name) {
+    if (!shown) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  add(layout.utilization, "CPU/wall");
+  add(layout.processes, "procs");
+  add(layout.memory, "memory");
+  add(layout.read, "read");
+  add(layout.written, "written");
+  return names.empty() ? names : fmt::format("not shown: {}\n", names);
+}
+
+}  // namespace
+
+ShownTable make_table(const Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
+  for (const Layout& layout : kLayouts) {
+    const Table table(report, by, layout);
+    const bool fits = !columns || table.grid().width() <= *columns;
+    if (!fits && &layout != &kLayouts.back()) continue;
+    ShownTable shown{table.grid(), {}};
+    const std::string text = shown.grid.text();
+    if (fits && layout.bar && !report.total.time.empty()) shown.legend = '\n' + time_bar_legend() + '\n';
+    shown.legend += left_out(layout);
+    if (text.find(symbols().at_least) != std::string::npos)
+      shown.legend += fmt::format("{} at least: part of it is not known\n", symbols().at_least);
+    if (text.find(symbols().at_most) != std::string::npos)
+      shown.legend += fmt::format("{} at most: the exact figure is not known\n", symbols().at_most);
+    return shown;
+  }
+  return {Grid({}), {}};
+}
+
+std::string format_tables(const Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
+  const ShownTable shown = make_table(report, by, columns);
+  return shown.grid.text() + shown.legend;
+}
+
+}  // namespace tracer::internal

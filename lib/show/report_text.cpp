@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "show/report_text.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "show/character_width.hpp"
+#include "show/figures.hpp"
+#include "show/grid.hpp"
+#include "show/printable.hpp"
+#include "show/report_table.hpp"
+#include "show/screen.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr double kNotableEngine = 0.05;
+constexpr std::size_t kMostNameWidth = 32;
+constexpr std::size_t kMostCommandWidth = 100;
+constexpr std::size_t kMostTitleWidth = 200;
+constexpr std::size_t kMostSurvivors = 20;
+constexpr std::size_t kMostPipelines = 5;
+constexpr std::size_t kMostCgroups = 10;
+constexpr std::size_t kMostEngines = 5;
+/// Of one CPU; what costs less is not worth more than a word.
+constexpr double kNotableCost = 0.01;
+
+std::string command_of(const Process& process) {
+  const Program& program = *process.program;
+  std::string command;
+  if (program.argv)
+    for (const std::string& word : *program.argv) command += (command.empty() ? "" : " ") + word;
+  return command.empty() ? program.exe.value_or(program.comm.value_or("?")) : command;
+}
+
+std::string tool_of(const Process& process) {
+  return printable(process.program->tool.value_or(process.program->comm.value_or("?")), kMostNameWidth);
+}
+
+/// Of SIGSEGV, SIGPIPE and the like only the kernel is the sender, as everybody knows.
+bool sender_matters(std::int32_t signal) {
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+std::string sender_of(const Failure& failure) {
+  if (failure.sent_by && failure.sent_by->pid == failure.process->pid) return "";
+  if (failure.sent_by) return fmt::format(", sent by {}", tool_of(*failure.sent_by));
+  if (failure.exit_signal_sender == "kernel" && sender_matters(*failure.exit_signal)) return ", sent by the kernel";
+  return "";
+}
+
+std::string status_of(const Failure& failure) {
+  if (failure.exit_signal) {
+    const char* name = ::sigabbrev_np(*failure.exit_signal);
+    return fmt::format("signal {} ({}){}{}", *failure.exit_signal, name != nullptr ? name : "?",
+                       failure.core_dumped ? ", core dumped" : "", sender_of(failure));
+  }
+  return fmt::format("status {}", failure.exit_code.value_or(0));
+}
+
+/// What came of it: of all like it, where there are several.
+std::string outcome_of(const Failure& failure) {
+  std::string text;
+  for (const auto& process : failure.passed_on_by) text += (text.empty() ? "passed on by " : ", ") + tool_of(*process);
+  if (failure.ignored_by) text += (text.empty() ? "ignored by " : "; ignored by ") + tool_of(*failure.ignored_by);
+  if (failure.count == 1) return text;
+  std::string counts;
+  if (failure.passed_on != 0) counts = fmt::format("{} passed on", failure.passed_on);
+  if (failure.ignored != 0) counts += fmt::format("{}{} ignored", counts.empty() ? "" : ", ", failure.ignored);
+  return counts;
+}
+
+/// "head", and behind it as much of the command as fits into the line.
+void append_with_command(std::string& out, const std::string& head, const Process& process,
+                         std::optional<std::size_t> columns) {
+  const std::size_t used = width_of(head) + 1;
+  const std::size_t room = columns ? *columns - std::min(*columns, used) : kMostCommandWidth;
+  out += head + printable(command_of(process), std::min(room, kMostCommandWidth)) + '\n';
+}
+
+/// Lines that are too long go on in the next, between two words.
+std::string wrapped(const std::string& text, std::optional<std::size_t> columns) {
+  if (!columns) return text;
+  constexpr const char* kIndent = "    ";
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line;
+    for (std::size_t at = begin; at < end;) {
+      const std::size_t word = std::min(text.find_first_not_of(' ', at), end);
+      const std::size_t next = std::min(text.find(' ', word), end);
+      const std::string piece = text.substr(at, next - at);
+      if (!line.empty() && width_of(line) + width_of(piece) >= *columns) {
+        out += line + '\n';
+        line = kIndent + text.substr(word, next - word);
+      } else {
+        line += piece;
+      }
+      at = next;
+    }
+    out += line;
+    if (end < text.size()) out += '\n';
+    begin = end + 1;
+  }
+  return out;
+}
+
+/// Where no stage stands out there is nothing to do about it.
+void append_pipelines(std::string& out, const Report& report) {
+  std::size_t shown = 0;
+  for (const Pipeline& pipeline : report.pipelines) {
+    if (pipeline.bottleneck.empty()) continue;
+    if (shown++ == kMostPipelines) break;
+    std::string stages;
+    for (const std::string& stage : pipeline.stages)
+      stages += (stages.empty() ? "" : " | ") + printable(stage, kMostNameWidth);
+    out +=
+        fmt::format("{}pipe {}:\n  {} is the bottleneck: it spends {} of its time waiting on pipes, the other {} {}\n",
+                    shown == 1 ? "\n" : "", stages, printable(pipeline.bottleneck, kMostNameWidth),
+                    format_share(pipeline.bottleneck_share), pipeline.stages.size() > 2 ? "stages" : "stage",
+                    format_share(pipeline.others_share));
+  }
+}
+
+void append_cgroups(std::string& out, const Report& report) {
+  std::size_t shown = 0;
+  for (const CgroupMemory& memory : report.cgroups) {
+    // Where other processes run besides, its memory says nothing of what was traced.
+    if (!memory.followed_wholly) continue;
+    if (shown++ == kMostCgroups) break;
+    const CgroupSample& at = memory.highest;
+    out += fmt::format("{}cgroup {}: peak {}", shown == 1 ? "\n" : "", printable(at.cgroup->path.value_or("?"), 100),
+                       format_bytes(memory.peak_bytes));
+    if (at.held_bytes && at.file_bytes && at.shmem_bytes && at.unexplained_bytes && at.memory_bytes.value_or(0) != 0)
+      out += fmt::format(
+          "; at {}: processes {}, shared memory and tmpfs files {}, page cache {}, kernel {}, unexplained {}",
+          format_bytes(*at.memory_bytes), format_bytes(*at.held_bytes), format_bytes(*at.shmem_bytes),
+          format_bytes(*at.file_bytes), at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknown,
+          format_share(static_cast<double>(*at.unexplained_bytes) / static_cast<double>(*at.memory_bytes)));
+    out += '\n';
+  }
+}
+
+std::uint64_t engine_cpu_ns(const std::vector<ReportNode>& nodes) {
+  std::uint64_t sum = 0;
+  for (const ReportNode& node : nodes)
+    sum += node.level == SummaryLevel::kEngine && node.row.cpu_ns ? node.row.cpu_ns->value : engine_cpu_ns(node.below);
+  return sum;
+}
+
+/// Where an engine's wrappers and pollers cost a notable part of a run.
+void append_engines(std::string& out, const Report& report) {
+  std::size_t notable = 0;
+  for (const ReportNode& run : report.tree) {
+    if (run.level != SummaryLevel::kRun || !run.row.cpu_ns || run.row.cpu_ns->value == 0) continue;
+    const double share = static_cast<double>(engine_cpu_ns(run.below)) / static_cast<double>(run.row.cpu_ns->value);
+    if (share < kNotableEngine || ++notable > kMostEngines) continue;
+    out += fmt::format("\nThe engine's own work took {} of the CPU time of {}.\n", format_share(share),
+                       printable(run.row.name, kMostNameWidth));
+  }
+  if (notable > kMostEngines)
+    out += fmt::format("\nIt took as notable a part of {} more runs.\n", notable - kMostEngines);
+}
+
+void append_failures(std::string& out, const Report& report, std::optional<std::size_t> columns) {
+  if (report.failures_seen == 0) return;
+  out += fmt::format("\n{} failed:\n", report.failures_seen);
+  std::uint64_t shown = 0;
+  for (const Failure& failure : report.failures) {
+    const Process& process = *failure.process;
+    const std::string head = fmt::format("  {}  {}  pid {}  ", tool_of(process), status_of(failure), process.pid);
+    append_with_command(out, head, process, columns);
+    if (const std::string outcome = outcome_of(failure); !outcome.empty()) out += fmt::format("    {}\n", outcome);
+    if (failure.count > 1) out += fmt::format("    {} {} more like it\n", symbols().ellipsis, failure.count - 1);
+    shown += failure.count;
+  }
+  if (report.failures_seen > shown)
+    out += fmt::format("  {} {} more\n", symbols().ellipsis, report.failures_seen - shown);
+}
+
+void append_excused(std::string& out, const Report& report) {
+  const auto& [reader_had_enough, ended_by_starter] = report.excused;
+  if (reader_had_enough + ended_by_starter == 0) return;
+  std::string text;
+  if (reader_had_enough != 0) text = fmt::format("{} whose reader had enough", reader_had_enough);
+  if (ended_by_starter != 0)
+    text += fmt::format("{}{} ended by what had started them", text.empty() ? "" : ", ", ended_by_starter);
+  out += fmt::format("\nno failures: {}\n", text);
+}
+
+void append_survivors(std::string& out, const Report& report, std::optional<std::size_t> columns) {
+  if (report.survivors.empty()) return;
+  out += fmt::format("\n{} still running:\n", report.survivors.size());
+  for (std::size_t i = 0; i < std::min(kMostSurvivors, report.survivors.size()); ++i) {
+    const ProcessSample& sample = report.survivors[i];
+    const Process& process = *sample.process;
+    const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
+      return value ? format(*value) : std::string(kUnknown);
+    };
+    const std::string head = fmt::format(
+        "  pid {}  {}  so far: {}, CPU {}, read {}, written {}  ", process.pid, tool_of(process),
+        format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
+        text(sample.account.cpu_ns, format_duration), format_figure(bytes_read(sample.account), format_bytes),
+        format_figure(bytes_written(sample.account), format_bytes));
+    append_with_command(out, head, process, columns);
+  }
+  if (report.survivors.size() > kMostSurvivors)
+    out += fmt::format("  {} {} more\n", symbols().ellipsis, report.survivors.size() - kMostSurvivors);
+}
+
+std::string cost_of(const ReportCost& cost, bool in_full) {
+  std::string text = fmt::format("tracing cost: CPU {}", format_duration(cost.own.cpu_ns));
+  if (cost.cpu_share) text += fmt::format(" ({:.1f} % of one)", *cost.cpu_share * 100);
+  if (!in_full) return text;
+  text += cost.own.kernel_ns ? fmt::format(", in the kernel {}", format_duration(*cost.own.kernel_ns))
+                             : ", in the kernel not measured";
+  if (cost.own.memory_bytes) text += fmt::format(", memory {}", format_bytes(*cost.own.memory_bytes));
+  if (cost.own.kernel_memory_bytes)
+    text += fmt::format(", kernel memory {}", format_bytes(*cost.own.kernel_memory_bytes));
+  return text;
+}
+
+/// One line if all is well and it fits.
+void append_certificate(std::string& out, const Report& report, std::optional<std::size_t> columns) {
+  const Completeness& certificate = report.completeness;
+  const bool notable = report.cost.cpu_share.value_or(0) > kNotableCost;
+  out += fmt::format("\n{}complete: {} of {} ended processes seen", certificate.complete ? "" : "NOT ",
+                     certificate.exits_seen, certificate.ended);
+  if (certificate.complete) {
+    out += ", nothing lost";
+  } else {
+    for (const auto& [cause, count] : certificate.losses) out += fmt::format("; {}: {}", cause, count);
+    out += certificate.total_is_whole
+               ? fmt::format(
+                     "\nThe kernel added up the line 'total' besides: processes, CPU, read, written and failed "
+                     "are whole there, unless marked {}, {} or -",
+                     symbols().at_least, symbols().at_most)
+               : "\nThe line 'total' may lack what the lost processes consumed";
+  }
+  const bool all_well = certificate.complete && certificate.missing.empty() && !notable;
+  if (all_well) {
+    const std::string cost = cost_of(report.cost, false);
+    const std::size_t line = width_of(out.substr(out.rfind('\n') + 1));
+    out += (columns && line + 2 + width_of(cost) > *columns ? "\n" : "; ") + cost + '\n';
+    return;
+  }
+  out += '\n';
+  for (const FamilyState& state : certificate.missing)
+    out += fmt::format("{} {}: {} [{}]\n", state.active ? "not all of" : "without", to_string(state.family),
+                       state.problem->what, to_string(state.problem->code));
+  out += cost_of(report.cost, true) + '\n';
+}
+
+}  // namespace
+
+ReportNotes format_notes(const Report& report, std::optional<std::size_t> columns) {
+  ReportNotes notes;
+  append_pipelines(notes.pipelines, report);
+  append_cgroups(notes.cgroups, report);
+  append_engines(notes.engines, report);
+  append_failures(notes.failures, report, columns);
+  append_excused(notes.excused, report);
+  append_survivors(notes.survivors, report, columns);
+  append_certificate(notes.certificate, report, columns);
+  for (std::string* each : {&notes.pipelines, &notes.cgroups, &notes.engines, &notes.certificate})
+    *each = wrapped(*each, columns);
+  return notes;
+}
+
+std::string format_status(const Failure& failure) { return status_of(failure); }
+std::string format_outcome(const Failure& failure) { return outcome_of(failure); }
+
+std::string format_report(const std::string& title, const Report& report, std::optional<By> by,
+                          std::optional<std::size_t> columns) {
+  const ReportNotes notes = format_notes(report, columns);
+  return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
+         format_tables(report, by, columns) + notes.pipelines + notes.cgroups + notes.engines + notes.failures +
+         notes.excused + notes.survivors + notes.certificate;
+}
+
+}  // namespace tracer::internal

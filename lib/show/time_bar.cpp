@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "show/time_bar.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "show/figures.hpp"
+#include "show/screen.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kCells = 8;
+constexpr double kLeastShare = 0.05;
+
+bool is_ready(TimeCause cause) { return cause == TimeCause::kRunQueue || cause == TimeCause::kThrottled; }
+
+}  // namespace
+
+std::string time_bar(const std::vector<TimeShare>& time) {
+  if (time.empty()) return {};
+  double running = 0;
+  double ready = 0;
+  for (const TimeShare& each : time) {
+    if (each.cause == TimeCause::kCpu) running += each.share;
+    if (is_ready(each.cause)) ready += each.share;
+  }
+  // Each cell shows in which part its middle lies.
+  std::string bar;
+  for (std::size_t cell = 0; cell < kCells; ++cell) {
+    const double middle = (static_cast<double>(cell) + 0.5) / kCells;
+    bar += middle < running ? symbols().running : middle < running + ready ? symbols().ready : symbols().waiting;
+  }
+  return bar;
+}
+
+std::string main_causes(const std::vector<TimeShare>& time, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, time.size()); ++i) {
+    if (i != 0 && time[i].share < kLeastShare) break;
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", to_string(time[i].cause), format_share(time[i].share));
+  }
+  return text;
+}
+
+std::string time_bar_legend() {
+  return fmt::format("where time went: {} running on a CPU  {} ready, but no CPU was free  {} waiting",
+                     symbols().running, symbols().ready, symbols().waiting);
+}
+
+}  // namespace tracer::internal
