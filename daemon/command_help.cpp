@@ -137,7 +137,7 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--max-processes", "N", "Processes that are followed at one time (default: by the machine)");
   add(app, "--max-threads", "N", "Threads whose waits are followed at one time (default: by the machine)");
   add(app, "--max-cgroups", "N", "Cgroups below those that are watched (default: by the machine)");
-  add(app, "--by", "ROWS", "Rows of the table: run, step, task, sample, tool or process (default: the tree of runs)");
+  add(app, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what is worth a look)");
   add(app, "--trace", "FILE", "At the end, write the tasks in the form of Nextflow's trace (see tracerd export)");
   add_rules_options(app);
   add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");
@@ -167,8 +167,7 @@ std::unique_ptr<CLI::App> make_app() {
   add(task, "--name", "NAME", "Its own name (default: made of step and sample)");
   task.footer(kTaskFooter);
   CLI::App& report = *app->add_subcommand("report", kReportDescription);
-  add(report, "--by", "ROWS",
-      "Rows of the table: run, step, task, sample, tool or process (default: the tree of runs)");
+  add(report, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what is worth a look)");
   add_flag(report, "--text", "As text, which it is anyway: 'tracer report' of the Python package makes a page");
   add(report, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);

@@ -180,12 +180,8 @@ std::optional<std::vector<tracer::Family>> families_of(const CLI::App& app) {
 std::optional<By> by_of(const CLI::App& app) {
   const auto text = value_of(app, "--by");
   if (!text) return std::nullopt;
-  constexpr std::pair<std::string_view, By> kNames[] = {{"run", By::kRun},   {"step", By::kStep},
-                                                        {"task", By::kTask}, {"sample", By::kSample},
-                                                        {"tool", By::kTool}, {"process", By::kProcess}};
-  for (const auto& [name, by] : kNames)
-    if (*text == name) return by;
-  wrong(fmt::format("--by {}: not one of run, step, task, sample, tool, process", *text), app.get_name());
+  if (const auto by = tracer::internal::by_named(*text)) return by;
+  wrong(fmt::format("--by {}: not one of {}", *text, tracer::internal::names_of_by()), app.get_name());
 }
 
 bool has_flag(const CLI::App& app, const char* name) {

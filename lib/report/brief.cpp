@@ -2,6 +2,7 @@
 #include "report/brief.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -17,6 +18,8 @@ constexpr std::size_t kMostOutermost = 5;
 constexpr std::size_t kMostSteps = 9;
 constexpr std::size_t kMostFailed = 3;
 constexpr std::size_t kMostSlowest = 2;
+/// So few tasks of a step have a row each.
+constexpr std::size_t kFewTasks = 4;
 /// A slower or hungrier task than others is worth a row from so many times the median.
 constexpr double kNotable = 1.25;
 /// Of the CPU time of all: what has less and is no task is not worth a row.
@@ -27,6 +30,12 @@ constexpr std::size_t kLeastId = 8;
 
 std::uint64_t cpu_of(const ReportRow& row) { return row.cpu_ns ? row.cpu_ns->value : 0; }
 std::uint64_t memory_of(const ReportRow& row) { return row.peak_bytes ? row.peak_bytes->value : 0; }
+
+/// The most that it may have held.
+std::uint64_t most_memory_of(const ReportRow& row) {
+  if (row.peak_bytes && row.peak_bytes->bound == Bound::kExact) return row.peak_bytes->value;
+  return row.peak_at_most_bytes.value_or(std::numeric_limits<std::uint64_t>::max());
+}
 
 bool is_id(std::string_view word) {
   const bool digits = word.find_first_of("0123456789") != std::string_view::npos;
@@ -84,6 +93,7 @@ class Brief {
       if (run->kept) keep_largest(run->below, kMostSteps);
     for (const Worth worth : {Worth::kFailed, Worth::kSlowest, Worth::kHungriest}) keep_tasks(worth);
     keep_tools();
+    keep_tasks(Worth::kNothing);
   }
 
   std::vector<BriefRow> rows() const {
@@ -181,6 +191,7 @@ class Brief {
     std::erase_if(tasks, [](const ReportNode* task) { return task->row.name == kOtherTasks; });
     // The only one is the step itself.
     if (tasks.size() < 2) return;
+    const bool few = tasks.size() <= kFewTasks;
     const auto take = [&](Worth worth, std::size_t most, auto value, auto wanted) {
       std::stable_sort(tasks.begin(), tasks.end(),
                        [&](const ReportNode* a, const ReportNode* b) { return value(a->row) > value(b->row); });
@@ -199,7 +210,8 @@ class Brief {
     };
     const auto wall = [](const ReportRow& row) { return row.wall_ns; };
     const double usual_wall = median(wall);
-    const double usual_memory = median(memory_of);
+    // By the upper bounds: a task whose samples came late is no smaller one.
+    const double usual_memory = median(most_memory_of);
     take(
         Worth::kFailed, kMostFailed, [](const ReportRow& row) { return row.failed.value; },
         [](const ReportRow& row) { return row.failed.value != 0; });
@@ -207,6 +219,7 @@ class Brief {
          [&](const ReportRow& row) { return static_cast<double>(row.wall_ns) > kNotable * usual_wall; });
     take(Worth::kHungriest, 1, memory_of,
          [&](const ReportRow& row) { return static_cast<double>(memory_of(row)) > kNotable * usual_memory; });
+    if (few) take(Worth::kNothing, kFewTasks, wall, [](const ReportRow&) { return true; });
   }
 
   /// Of runs or steps: those with most CPU time, in the order of their starts.
@@ -260,14 +273,24 @@ class Brief {
   }
 
   void keep_tasks(Worth worth) {
-    const auto value = worth == Worth::kFailed    ? [](const ReportRow& row) { return row.failed.value; }
-                       : worth == Worth::kSlowest ? [](const ReportRow& row) { return row.wall_ns; }
-                                                  : memory_of;
-    const std::size_t most = worth == Worth::kFailed ? kMostFailed : worth == Worth::kSlowest ? kMostSlowest : 1;
+    std::size_t most = room_;
+    std::uint64_t (*by)(const ReportRow&) = [](const ReportRow& row) { return row.wall_ns; };
+    switch (worth) {
+      case Worth::kFailed:
+        most = kMostFailed;
+        by = [](const ReportRow& row) { return row.failed.value; };
+        break;
+      case Worth::kSlowest: most = kMostSlowest; break;
+      case Worth::kHungriest:
+        most = 1;
+        by = memory_of;
+        break;
+      case Worth::kNothing: break;
+    }
     keep(below_kept([worth](const BriefRow&, const BriefRow& each) {
            return each.level == SummaryLevel::kTask && each.worth == worth;
          }),
-         most, value);
+         most, by);
   }
 
   void keep_tools() {

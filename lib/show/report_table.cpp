@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "report/brief.hpp"
 #include "show/figures.hpp"
 #include "show/grid.hpp"
 #include "show/printable.hpp"
@@ -17,6 +18,8 @@
 namespace tracer::internal {
 namespace {
 
+/// In the table that is shown unless other rows are asked for: it is read in ten seconds.
+constexpr std::size_t kMostBrief = 15;
 /// Of tools; of those behind them the first with failures are shown besides.
 constexpr std::size_t kMostRows = 20;
 /// Of the nodes below one node of the tree; likewise.
@@ -41,10 +44,19 @@ struct Layout {
   bool memory = true;
   bool processes = true;
   bool bar = true;
+  bool spread = true;  ///< Median and largest wall of tasks.
 };
 
+constexpr std::array<std::pair<std::string_view, By>, 7> kByNames = {{{"run", By::kRun},
+                                                                      {"step", By::kStep},
+                                                                      {"task", By::kTask},
+                                                                      {"sample", By::kSample},
+                                                                      {"tool", By::kTool},
+                                                                      {"process", By::kProcess},
+                                                                      {"tree", By::kTree}}};
+
 /// From the widest to the narrowest.
-constexpr std::array<Layout, 13> kLayouts = {{
+constexpr std::array<Layout, 15> kLayouts = {{
     {},
     {24, 2},
     {24, 2, false},
@@ -55,16 +67,26 @@ constexpr std::array<Layout, 13> kLayouts = {{
     {20, 1, false, false, false, false},
     {20, 1, false, false, false, false, true, false},
     {20, 1, false, false, false, false, true, false, false},
-    {16, 1, false, false, false, false, false, false, false},
-    {12, 1, false, false, false, false, false, false, false},
-    {8, 1, false, false, false, false, false, false, false},
+    {20, 1, false, false, false, false, true, false, false, false},
+    {16, 1, false, false, false, false, false, false, false, false},
+    {12, 1, false, false, false, false, false, false, false, false},
+    {8, 1, false, false, false, false, false, false, false, false},
+    {8, 0, false, false, false, false, false, false, false, false},
 }};
 
 class Table {
  public:
   Table(const Report& report, std::optional<By> by, const Layout& layout)
-      : layout_(layout), total_(&report.total), failures_(report.total.failed.value != 0), grid_(columns()) {
-    if (!by && !report.tree.empty()) {
+      : layout_(layout), total_(&report.total), failures_(report.total.failed.value != 0) {
+    const auto brief = by ? std::vector<BriefRow>{} : brief_rows(report, kMostBrief);
+    has_tasks_ = std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return row.tasks.has_value(); });
+    has_spread_ =
+        std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return row.tasks && row.tasks->value > 1; });
+    grid_ = Grid(columns());
+    if (!brief.empty()) {
+      add_heads("run, step, tool, task");
+      for (const BriefRow& row : brief) add(row);
+    } else if (by == By::kTree || (!by && !report.tree.empty())) {
       add_heads("run, step, task, tool");
       add_nodes(report.tree, 0);
     } else {
@@ -78,6 +100,7 @@ class Table {
   }
 
   const Grid& grid() const { return grid_; }
+  bool has_spread() const { return has_spread_; }
 
  private:
   /// A step that is all there is has been shown as the total.
@@ -92,7 +115,11 @@ class Table {
     columns[where_column()] = Align::kLeft;
     return columns;
   }
-  std::size_t where_column() const { return 3 + (layout_.processes ? 1u : 0u) + (layout_.utilization ? 1u : 0u); }
+  std::size_t where_column() const {
+    return 3 + (has_tasks_ ? 1u : 0u) + (spread() ? 2u : 0u) + (layout_.processes ? 1u : 0u) +
+           (layout_.utilization ? 1u : 0u);
+  }
+  bool spread() const { return has_spread_ && layout_.spread; }
 
   /// The cells of all columns that this layout has; `cell` gives each.
   template <class Cell>
@@ -102,8 +129,11 @@ class Table {
       if (wanted) cells.push_back(cell(column));
     };
     add_if(true, Column::kName);
+    add_if(has_tasks_, Column::kTasks);
     add_if(layout_.processes, Column::kProcesses);
     add_if(true, Column::kWall);
+    add_if(spread(), Column::kMedian);
+    add_if(spread(), Column::kLargest);
     add_if(true, Column::kCpu);
     add_if(layout_.utilization, Column::kUtilization);
     add_if(true, Column::kWhere);
@@ -113,14 +143,31 @@ class Table {
     add_if(failures_, Column::kFailed);
     return cells;
   }
-  enum class Column { kName, kProcesses, kWall, kCpu, kUtilization, kWhere, kMemory, kRead, kWritten, kFailed };
+  enum class Column {
+    kName,
+    kTasks,
+    kProcesses,
+    kWall,
+    kMedian,
+    kLargest,
+    kCpu,
+    kUtilization,
+    kWhere,
+    kMemory,
+    kRead,
+    kWritten,
+    kFailed
+  };
 
   void add_heads(const char* name) {
     grid_.add(choose([this, name](Column column) -> std::string {
       switch (column) {
         case Column::kName: return name;
+        case Column::kTasks: return "tasks";
         case Column::kProcesses: return "procs";
         case Column::kWall: return "wall";
+        case Column::kMedian: return "median";
+        case Column::kLargest: return "largest";
         case Column::kCpu: return "CPU";
         case Column::kUtilization: return "CPU/wall";
         case Column::kWhere: return layout_.bar ? "where time went" : "where";
@@ -147,6 +194,9 @@ class Table {
     return choose([this, &row](Column column) -> std::string {
       switch (column) {
         case Column::kName: return name_of(row);
+        case Column::kTasks:
+        case Column::kMedian:
+        case Column::kLargest: return "";
         case Column::kProcesses: return row.processes == 0 ? kUnknown : fmt::format("{}", row.processes);
         case Column::kWall: return format_duration(row.wall_ns);
         case Column::kCpu: return format_figure(row.cpu_ns, format_duration);
@@ -168,6 +218,40 @@ class Table {
   }
   void add(const ReportRow& row) { grid_.add(cells_of(row)); }
 
+  static std::string tasks_of(const BriefRow& row) {
+    switch (row.worth) {
+      case Worth::kFailed: return "failed";
+      case Worth::kSlowest: return "slowest";
+      case Worth::kHungriest: return "hungriest";
+      case Worth::kNothing: break;
+    }
+    return row.tasks ? with_bound(row.tasks->bound, fmt::format("{}", row.tasks->value)) : "";
+  }
+
+  /// Of one task, the wall says it.
+  static std::string spread_of(const BriefRow& row, const std::optional<Figure>& wall_ns) {
+    return wall_ns && row.tasks->value > 1 ? format_figure(wall_ns, format_duration) : "";
+  }
+
+  void add(const BriefRow& brief) {
+    ReportRow row = brief.row;
+    if (brief.left_out != 0)
+      row.name = fmt::format("{} {} more {}", symbols().ellipsis, brief.left_out,
+                             brief.level == SummaryLevel::kRun    ? "runs"
+                             : brief.level == SummaryLevel::kStep ? "steps"
+                                                                  : "like these");
+    row.name = std::string(2 * brief.depth, ' ') + row.name;
+    const std::vector<std::string> shown = cells_of(row);
+    std::size_t at = 0;
+    grid_.add(choose([&](Column column) -> std::string {
+      const std::string& cell = shown[at++];
+      if (column == Column::kTasks) return tasks_of(brief);
+      if (column == Column::kMedian) return spread_of(brief, brief.median_wall_ns);
+      if (column == Column::kLargest) return spread_of(brief, brief.largest_wall_ns);
+      return cell;
+    }));
+  }
+
   /// A program may be called as the sum is: what is called so, or so in quotes, gets quotes.
   std::string name_of(const ReportRow& row) const {
     const std::string name = printable(row.name, layout_.name_width);
@@ -186,7 +270,8 @@ class Table {
       case By::kTask: return add_level(report, SummaryLevel::kTask, "task");
       case By::kSample: add_heads("sample"); return add_list(report.samples);
       case By::kProcess: add_heads("process"); return add_processes(report.processes);
-      case By::kTool: add_heads("tool"); break;
+      case By::kTool:
+      case By::kTree: add_heads("tool"); break;
     }
     add_tools(report.tools, "tools");
   }
@@ -290,16 +375,19 @@ class Table {
   Layout layout_;
   const ReportRow* total_;  ///< Of the report, while the table is made.
   bool failures_;
+  bool has_tasks_ = false;
+  bool has_spread_ = false;
   std::size_t nodes_shown_ = 0;
-  Grid grid_;
+  Grid grid_{{}};
 };
 
 /// The columns for which there is no room.
-std::string left_out(const Layout& layout) {
+std::string left_out(const Layout& layout, bool spread) {
   std::string names;
   const auto add = [&names](bool shown, const char* name) {
     if (!shown) names += (names.empty() ? "" : ", ") + std::string(name);
   };
+  add(layout.spread || !spread, "median, largest");
   add(layout.utilization, "CPU/wall");
   add(layout.processes, "procs");
   add(layout.memory, "memory");
@@ -308,7 +396,28 @@ std::string left_out(const Layout& layout) {
   return names.empty() ? names : fmt::format("not shown: {}\n", names);
 }
 
+std::string legend_of_bounds(const std::string& text) {
+  std::string legend;
+  if (text.find(symbols().at_least) != std::string::npos)
+    legend = fmt::format("{} at least: part of it is not known", symbols().at_least);
+  if (text.find(symbols().at_most) != std::string::npos)
+    legend += fmt::format("{}{} at most: the exact figure is not known", legend.empty() ? "" : "  ", symbols().at_most);
+  return legend.empty() ? legend : legend + '\n';
+}
+
 }  // namespace
+
+std::optional<By> by_named(std::string_view name) {
+  for (const auto& [known, by] : kByNames)
+    if (name == known) return by;
+  return std::nullopt;
+}
+
+std::string names_of_by() {
+  std::string names;
+  for (const auto& [name, by] : kByNames) names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
 
 ShownTable make_table(const Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
   for (const Layout& layout : kLayouts) {
@@ -318,11 +427,8 @@ ShownTable make_table(const Report& report, std::optional<By> by, std::optional<
     ShownTable shown{table.grid(), {}};
     const std::string text = shown.grid.text();
     if (fits && layout.bar && !report.total.time.empty()) shown.legend = '\n' + time_bar_legend() + '\n';
-    shown.legend += left_out(layout);
-    if (text.find(symbols().at_least) != std::string::npos)
-      shown.legend += fmt::format("{} at least: part of it is not known\n", symbols().at_least);
-    if (text.find(symbols().at_most) != std::string::npos)
-      shown.legend += fmt::format("{} at most: the exact figure is not known\n", symbols().at_most);
+    shown.legend += left_out(layout, table.has_spread());
+    shown.legend += legend_of_bounds(text);
     return shown;
   }
   return {Grid({}), {}};

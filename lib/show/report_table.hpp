@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <tracer/report.hpp>
 
@@ -11,8 +12,12 @@
 
 namespace tracer::internal {
 
-/// The rows of the table. Absent: the tree, or tools where nothing belongs to a run.
-enum class By { kRun, kStep, kTask, kSample, kTool, kProcess };
+/// The rows of the table. Absent: few of the tree, or of tools where nothing belongs to a run.
+enum class By { kRun, kStep, kTask, kSample, kTool, kProcess, kTree };
+
+/// By the names that users give; "run, step, …" in messages.
+std::optional<By> by_named(std::string_view name);
+std::string names_of_by();
 
 struct ShownTable {
   Grid grid;

@@ -77,6 +77,7 @@ TEST_CASE("of many tasks a run shows how many, their median and largest wall, an
   std::vector<ReportNode> tasks;
   for (std::uint64_t i = 0; i < 1000; ++i) tasks.push_back(task("t" + std::to_string(i), 10, 100 + i % 5));
   tasks[500].row.wall_ns = 900;
+  for (ReportNode& each : tasks) each.row.peak_bytes = Figure{1000};
   tasks[7].row.peak_bytes = Figure{5000};
   tasks[9].row.failed = {1};
   const auto rows = brief_rows(report_of({run_of("make", std::move(tasks))}), kMost);
@@ -91,6 +92,17 @@ TEST_CASE("of many tasks a run shows how many, their median and largest wall, an
   CHECK(rows[2].worth == Worth::kFailed);
   CHECK(rows[3].worth == Worth::kSlowest);
   CHECK(rows[4].worth == Worth::kHungriest);
+}
+
+TEST_CASE("no task is the hungriest where others may have held as much") {
+  std::vector<ReportNode> tasks;
+  for (int i = 0; i < 6; ++i) tasks.push_back(task("t" + std::to_string(i), 10, 100));
+  for (ReportNode& each : tasks)
+    each.row.peak_bytes = Figure{3000, Bound::kAtLeast}, each.row.peak_at_most_bytes = 6000;
+  tasks[1].row.peak_bytes = Figure{6500};
+  CHECK(names_of(brief_rows(report_of({run_of("make", tasks)}), kMost)) == Names{"make", "  sort"});
+  tasks[1].row.peak_bytes = Figure{9000};
+  CHECK(names_of(brief_rows(report_of({run_of("make", tasks)}), kMost)) == Names{"make", "  sort", "  t1"});
 }
 
 TEST_CASE("the median of an even number of tasks is between the two in the middle") {
@@ -155,12 +167,18 @@ TEST_CASE("a tool that is all of its step has no row of its own, nor has what co
   CHECK(names_of(rows) == Names{"x.nf", "  ALIGN", "  SORT", "    samtools sort", "    gzip", "  +1"});
 }
 
+TEST_CASE("few tasks are all shown, the slowest first") {
+  const auto rows =
+      brief_rows(report_of({run_of("make", {task("a", 9, 10), task("b", 9, 11), task("c", 9, 12)})}), kMost);
+  CHECK(names_of(rows) == Names{"make", "  sort", "  c", "  b", "  a"});
+}
+
 TEST_CASE("an engine's own work is one row, wherever it was done") {
   ReportNode run = run_of("make", {task("a", 1000, 10), task("b", 1000, 10)});
   for (ReportNode& each : run.below) each.below.push_back(node(SummaryLevel::kEngine, "(make itself)", 100));
   run.below.push_back(node(SummaryLevel::kEngine, "(make itself)", 300));
   const auto rows = brief_rows(report_of({run}), kMost);
-  CHECK(names_of(rows) == Names{"make", "  sort", "  (make itself)"});
+  CHECK(names_of(rows) == Names{"make", "  sort", "  a", "  b", "  (make itself)"});
   CHECK(rows.back().row.cpu_ns->value == 500);
 }
 

@@ -191,20 +191,12 @@ NativeReport report_of_descriptor(int descriptor, const std::string& name, std::
 }
 
 std::optional<tracer::internal::By> by_of(const std::optional<std::string>& name) {
-  using tracer::internal::By;
   if (!name) return std::nullopt;
-  constexpr std::array<std::pair<const char*, By>, 6> kNames = {{{"run", By::kRun},
-                                                                 {"step", By::kStep},
-                                                                 {"task", By::kTask},
-                                                                 {"sample", By::kSample},
-                                                                 {"tool", By::kTool},
-                                                                 {"process", By::kProcess}}};
-  for (const auto& [known, by] : kNames)
-    if (*name == known) return by;
+  if (const auto by = tracer::internal::by_named(*name)) return by;
   throw Error({ErrorCode::kInvalidArgument,
                0,
                "by=\"" + *name + "\" is not known",
-               "use \"run\", \"step\", \"task\", \"sample\", \"tool\" or \"process\"",
+               "use one of: " + tracer::internal::names_of_by(),
                {}});
 }
 

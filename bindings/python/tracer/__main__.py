@@ -48,8 +48,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="what to write; - is standard output. Default: FILE with .html in place of .tracer, or behind "
                         "any other ending; with --text, standard output")
     report.add_argument("--text", action="store_true", help="write the tables as text instead")
-    report.add_argument("--by", choices=("run", "step", "task", "sample", "tool", "process"), default=None,
-                        help="with --text: the rows of the table. Default: the tree of runs")
+    report.add_argument("--by", choices=("run", "step", "task", "sample", "tool", "process", "tree"), default=None,
+                        help="with --text: the rows of the table. Default: those worth a look; tree: all")
     report.add_argument("--title", default=None, help="the page title. Default: the file's name")
     return parser
 

@@ -313,8 +313,8 @@ class Report:
 
     @checked_call
     def text(self, by: str | None = None, columns: int | None = None) -> str:
-        """The tables as tracerd prints them. by: "run", "step", "task", "sample", "tool" or "process"; None: the tree, or tools
-        where nothing belongs to a run. columns: how wide it may be; None: as wide as it comes."""
+        """The tables as tracerd prints them. by: "run", "step", "task", "sample", "tool", "process" or "tree" (all of
+        it); None: few rows of the tree, or tools where nothing belongs to a run. columns: how wide it may be; None: as wide as it comes."""
         return self._native.format(self.title, None if by is None else text_of("by", by),
                                    None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True)
 
