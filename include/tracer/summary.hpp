@@ -121,7 +121,8 @@ struct CgroupMemory {
 
 /// Not thread-safe. Its memory grows with processes that live at once, and with different runs, steps, tasks and tools
 /// up to the bounds below, not with how many have lived: anybody can make up names. What is beyond a bound is added up
-/// in a row "(others)", or "(other tasks)" of its step or run, so that sums stay whole. What it keeps besides is
+/// in a row "(others)", or "(other tasks)" of its step or run, so that sums stay whole; runs that have finished become
+/// one row "N earlier runs" before that, those that finished first. What it keeps besides is
 /// bounded, too: kMaxFailures failures, 256 cgroups, and 65,536 processes that pipes may join.
 class TRACER_EXPORT Summary {
  public:

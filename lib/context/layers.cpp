@@ -232,6 +232,7 @@ Context run_of(const Context& context) {
 }
 
 std::string run_key(const Context& context) {
+  if (context.run_key) return to_string(*context.run_key);
   if (context.run_id) return *context.run_id;
   return is_run(context) ? context.pipeline.value_or("") + '\n' + context.run.value_or("") : std::string();
 }

@@ -10,6 +10,8 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostKnown = 4096;
+/// Steps and samples of runs that are told apart no more.
+constexpr std::size_t kMostEarlier = 4096;
 
 }  // namespace
 
@@ -39,6 +41,39 @@ const Context& Identities::run_of(const Context& identity) {
 bool Identities::tells_step(const std::string& run, const std::string& step) {
   if (steps_.contains({run, step})) return true;
   return steps_.size() < Summary::kMostSteps && steps_.emplace(run, step).second;
+}
+
+bool Identities::nearly_full() const noexcept {
+  return runs_.size() > Summary::kMostRuns / 8 * 7 || told_.size() > Summary::kMostTasks / 8 * 7;
+}
+
+bool Identities::has_room() const noexcept {
+  return runs_.size() <= Summary::kMostRuns / 4 * 3 && told_.size() <= Summary::kMostTasks / 4 * 3;
+}
+
+std::vector<Context> Identities::forget_runs(const std::set<std::string>& keys) {
+  known_.clear();
+  std::erase_if(runs_, [&keys](const auto& run) { return keys.contains(run.first); });
+  std::erase_if(steps_, [&keys](const auto& step) { return keys.contains(step.first); });
+  std::vector<Context> forgotten;
+  std::erase_if(told_, [&](const Context& identity) {
+    if (!keys.contains(run_key(identity))) return false;
+    forgotten.push_back(identity);
+    return true;
+  });
+  return forgotten;
+}
+
+Context Identities::earlier(const Context& identity) {
+  Context earlier{.run = kEarlierRuns};
+  earlier.step = identity.step;
+  earlier.sample = identity.sample;
+  if (is_in_task(identity)) earlier.task = kOtherTasks;
+  if (earlier_.size() < kMostEarlier) earlier_.insert(earlier);
+  if (earlier_.contains(earlier)) return earlier;
+  if (earlier.step) earlier.step = kOthers;
+  if (earlier.sample) earlier.sample = kOthers;
+  return earlier;
 }
 
 Context Identities::bounded(Context identity) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <tracer/context.hpp>
 
@@ -17,11 +18,20 @@ namespace tracer::internal {
 bool is_in_task(const Context& identity) noexcept;
 
 /// Which run, step and task the processes of a context are counted in. Bounded: what is not told apart any more gets an
-/// identity that it shares with all of its kind. The same context has the same identity forever.
+/// identity that it shares with all of its kind. The same context has the same identity until its run is
+/// forgotten.
 class Identities {
  public:
   /// The reference holds until the next call.
   const Context& of(const std::shared_ptr<const Context>& context);
+  /// Little is left of what can be told apart.
+  bool nearly_full() const noexcept;
+  /// There is room again.
+  bool has_room() const noexcept;
+  /// These runs, by key, are told apart no more. Returns what was told apart in them.
+  std::vector<Context> forget_runs(const std::set<std::string>& keys);
+  /// What such an identity is counted as from then on.
+  Context earlier(const Context& identity);
 
  private:
   Context bounded(Context identity);
@@ -31,6 +41,7 @@ class Identities {
   std::map<std::string, Context> runs_;                  ///< As they were first seen, by key.
   std::set<std::pair<std::string, std::string>> steps_;  ///< With the key of their run.
   std::set<Context> told_;                               ///< Identities that are told apart.
+  std::set<Context> earlier_;                            ///< Of runs that are told apart no more.
   std::unordered_map<const Context*, std::pair<std::shared_ptr<const Context>, Context>> known_;
 };
 

@@ -19,6 +19,7 @@ namespace tracer::internal {
 inline constexpr const char* kNoTool = "(unknown)";
 inline constexpr const char* kOthers = "(others)";
 inline constexpr const char* kOtherTasks = "(other tasks)";
+inline constexpr const char* kEarlierRuns = "(earlier runs)";
 
 /// A row, and what its processes hold together.
 struct RowSums {
@@ -144,6 +145,12 @@ inline void add_row(SummaryRow& row, const SummaryRow& more) {
   if (more.ledger) add_figures(*row.ledger, *more.ledger, Unknown::kIsPassed);
   if (more.process_ledger && !row.process_ledger) row.process_ledger.emplace();
   if (more.process_ledger) add_figures(*row.process_ledger, *more.process_ledger, Unknown::kIsPassed);
+}
+
+/// Likewise, with what they held.
+inline void add_sums(RowSums& sums, const RowSums& more) {
+  add_row(sums.row, more.row);
+  sums.memory.add(more.memory);
 }
 
 inline void count_end(SummaryRow& row, const ProcessExit& exit) {

@@ -132,6 +132,8 @@ void Summary::Impl::add(const Event& event) {
     sums_.hold(*folded, in_snapshot_);
   } else if (const auto* run = event.get_if<RunStart>()) {
     chains_.leads(run->pid, run->start_ns);
+  } else if (const auto* over = event.get_if<RunFinish>()) {
+    sums_.run_finished(*over->context);
   } else if (const auto* work = event.get_if<OwnWork>()) {
     add_own_work(*work);
   } else if (const auto* task = event.get_if<TaskStart>()) {
@@ -151,6 +153,8 @@ void Summary::Impl::add(const Event& event) {
     chains_.finish(last->time_ns);
     if (all_ended(*last)) living_.clear(), living_folded_.clear();
   }
+  // What a snapshot has begun to add up must stay where it is until its end.
+  if (in_snapshot_.empty()) sums_.fold_finished_runs();
 }
 
 /// Each snapshot names all that live: who is not in it has ended, even if that was lost.

@@ -2,10 +2,16 @@
 #include "report/sums.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include "context/layers.hpp"
 
 namespace tracer::internal {
 namespace {
+
+/// Each time takes a look at all that is told apart.
+constexpr std::size_t kFoldedAtOnce = 256;
 
 /// In order of their first start.
 void sort_by_start(std::vector<SummaryRow>& rows) {
@@ -37,12 +43,17 @@ RowSums& Sums::tool_row(const std::string& name) {
   return tools_[fits ? name : kOthers];
 }
 
+RowSums& Sums::step_row(const std::string& name) {
+  const bool fits = steps_.size() < Summary::kMostSteps || steps_.contains(name);
+  return steps_[fits ? name : kOthers];
+}
+
 /// The total, and the rows by step and task that these labels belong to. Their identity is returned.
 template <class Visit>
 const Context& Sums::for_each_whole(const std::shared_ptr<const Context>& context, Visit visit) {
   visit(total_, false);
   const Context& identity = identities_.of(context);
-  if (identity.step) visit(steps_[*identity.step], false);
+  if (identity.step) visit(step_row(*identity.step), false);
   if (identity != Context{}) visit(tasks_[identity], false);
   return identity;
 }
@@ -164,6 +175,30 @@ void Sums::worked(const OwnWork& work) {
 
 void Sums::request(const std::shared_ptr<const Context>& task, const Requested& requested) {
   tree_.request(identities_.of(task), task, requested);
+}
+
+void Sums::run_finished(const Context& run) {
+  const std::string key = run_key(run);
+  if (const auto before = finished_at_.find(key); before != finished_at_.end()) finished_.erase(before->second);
+  finished_at_[key] = ++runs_finished_;
+  finished_.emplace(runs_finished_, key);
+}
+
+void Sums::fold_finished_runs() {
+  if (!identities_.nearly_full()) return;
+  while (!finished_.empty() && !identities_.has_room()) {
+    std::set<std::string> keys;
+    for (auto each = finished_.begin(); each != finished_.end() && keys.size() < kFoldedAtOnce;) {
+      keys.insert(each->second);
+      finished_at_.erase(each->second);
+      each = finished_.erase(each);
+    }
+    for (const Context& identity : identities_.forget_runs(keys)) {
+      const auto task = tasks_.extract(identity);
+      if (!task.empty()) add_sums(tasks_[identities_.earlier(identity)], task.mapped());
+    }
+    tree_.fold_runs(keys);
+  }
 }
 
 bool Sums::is_among_largest(std::uint64_t cpu_ns) const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <tracer/summary.hpp>
@@ -34,6 +35,11 @@ class Sums {
   /// What the session's own process did.
   void worked(const OwnWork& work);
   void request(const std::shared_ptr<const Context>& task, const Requested& requested);
+  /// It is over, as far as can be seen.
+  void run_finished(const Context& run);
+  /// Where little more can be told apart, runs that are over become one, those first that have been over for longest.
+  /// Not between holds() and the snapshot's end: what `in_snapshot` got may be gone.
+  void fold_finished_runs();
 
   std::vector<SummaryRow> by_tool(bool whole) const;
   std::vector<SummaryRow> by_step(bool whole) const;
@@ -60,6 +66,7 @@ class Sums {
   void add_to_largest(std::uint64_t cpu_ns, OneProcess process);
   bool is_among_largest(std::uint64_t cpu_ns) const;
   RowSums& tool_row(const std::string& name);
+  RowSums& step_row(const std::string& name);
 
   std::map<std::string, RowSums> tools_;
   std::map<std::string, RowSums> steps_;
@@ -68,6 +75,9 @@ class Sums {
   TaskTree tree_;
   std::multimap<std::uint64_t, OneProcess> largest_;  ///< By CPU time.
   Identities identities_;
+  std::map<std::uint64_t, std::string> finished_;  ///< Keys of runs that are over, in the order of their ends.
+  std::unordered_map<std::string, std::uint64_t> finished_at_;
+  std::uint64_t runs_finished_ = 0;
 };
 
 }  // namespace tracer::internal

@@ -159,6 +159,32 @@ void TaskTree::request(const Context& identity, const std::shared_ptr<const Cont
   if (!path.empty() && path.back()->level == SummaryLevel::kTask) path.back()->requested = requested;
 }
 
+/// All tools in a run, straight below another.
+void TaskTree::move_tools(const Node& from, Node& to) {
+  for (const auto& [key, each] : from.below) {
+    if (each.level < SummaryLevel::kTool) {
+      move_tools(each, to);
+      continue;
+    }
+    if (each.name != kOthers && tool_rows_ != 0) --tool_rows_;
+    add_sums(tool_of({&to}, each.level, each.name).sums, each.sums);
+  }
+}
+
+void TaskTree::fold_runs(const std::set<std::string>& keys) {
+  known_.clear();
+  for (const std::string& key : keys) {
+    const auto folded = runs_.extract(node_key(SummaryLevel::kRun, key));
+    if (folded.empty()) continue;
+    Node& earlier = below(runs_, SummaryLevel::kRun, kEarlierRuns, "");
+    ++earlier.folded;
+    earlier.name = std::to_string(earlier.folded) + " earlier " + (earlier.folded == 1 ? "run" : "runs");
+    earlier.identity.run = kEarlierRuns;
+    add_sums(earlier.sums, folded.mapped().sums);
+    move_tools(folded.mapped(), earlier);
+  }
+}
+
 bool TaskTree::has_tasks(const Node& run) {
   return std::any_of(run.below.begin(), run.below.end(),
                      [](const auto& each) { return each.second.level < SummaryLevel::kTool; });

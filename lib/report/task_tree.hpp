@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +36,8 @@ class TaskTree {
   /// All nodes of tools that are counted as this.
   void visit_tools(const std::string& name, const VisitMemory& visit) { visit_tools(runs_, name, visit); }
   void request(const Context& identity, const std::shared_ptr<const Context>& task, const Requested& requested);
+  /// These runs, by key, become one row. What they held in a snapshot that is being taken must not be asked for again.
+  void fold_runs(const std::set<std::string>& keys);
   /// `whole`: nothing is missing.
   std::vector<SummaryNode> nodes(bool whole) const;
 
@@ -45,6 +48,7 @@ class TaskTree {
     Context identity = {};  ///< Of a run or task, and of what is in a step, but in no task.
     RowSums sums = {};
     Requested requested = {};
+    std::uint64_t folded = 0;                ///< Runs that this one stands for.
     bool of_command = false;                 ///< A run whose only name is that of the command that the session follows.
     std::map<std::string, Node> below = {};  ///< By what makes them different.
   };
@@ -61,6 +65,7 @@ class TaskTree {
   Node& tool_of(const std::vector<Node*>& path, const Context& context, const ProgramAccount& program);
   static void visit_tools(std::map<std::string, Node>& nodes, const std::string& name, const VisitMemory& visit);
   static bool has_tasks(const Node& run);
+  void move_tools(const Node& from, Node& to);
   static SummaryNode shown_node(const Node& node, bool whole);
 
   std::size_t tool_rows_ = 0;  ///< In all nodes.

@@ -123,6 +123,59 @@ TEST_CASE("runs of more names than are told apart are one, and nothing is missin
   CHECK(node_called(tree, "m.nf n0")->row.processes == 2);
 }
 
+TEST_CASE("runs that have finished become one row, oldest first, and nothing is missing in their sums") {
+  constexpr std::size_t kRuns = 100'000;
+  Summary summary;
+  const Context stays = run_of(kRuns);
+  summary.add(exit_in(stays));
+  for (std::size_t i = 0; i < kRuns; ++i) {
+    Context task = run_of(i);
+    task.step = i % 2 == 0 ? "ALIGN" : "SORT";
+    task.sample = "S" + std::to_string(i % 3);
+    task.task_id = "1";
+    summary.add(exit_in(task));
+    RunFinish finish;
+    finish.context = std::make_shared<const Context>(run_of(i));
+    summary.add(finish);
+  }
+  const auto tree = summary.tree();
+  CHECK(tree.size() <= Summary::kMostRuns);
+  check_whole(leaves_of(tree), kRuns + 1);
+  CHECK(node_called(tree, "(others)") == nullptr);
+  CHECK(node_called(tree, "m.nf n" + std::to_string(kRuns)) != nullptr);
+  CHECK(node_called(tree, "m.nf n" + std::to_string(kRuns - 1)) != nullptr);
+  CHECK(node_called(tree, "m.nf n0") == nullptr);
+  const std::size_t folded = kRuns - (tree.size() - 2);
+  const SummaryNode* earlier = node_called(tree, std::to_string(folded) + " earlier runs");
+  REQUIRE(earlier != nullptr);
+  CHECK(earlier->row.processes == folded);
+  check_whole(sums_of(summary.by_step()), kRuns);
+  check_whole(sums_of(summary.by_sample()), kRuns);
+  const Sums tasks = sums_of(summary.by_task());
+  check_whole(tasks, kRuns + 1);
+  CHECK(tasks.rows <= Summary::kMostTasks);
+}
+
+TEST_CASE("tasks of runs that have finished make room for those of others") {
+  Summary summary;
+  for (std::size_t i = 0; i < 2 * Summary::kMostTasks; ++i) {
+    Context task = run_of(i / 1000);
+    task.step = "ALIGN";
+    task.task_id = std::to_string(i);
+    summary.add(exit_in(task));
+    if (i % 1000 != 999) continue;
+    RunFinish finish;
+    finish.context = std::make_shared<const Context>(run_of(i / 1000));
+    summary.add(finish);
+  }
+  const auto tree = summary.tree();
+  check_whole(leaves_of(tree), 2 * Summary::kMostTasks);
+  check_whole(sums_of(summary.by_task()), 2 * Summary::kMostTasks);
+  const SummaryNode* last = node_called(tree, "m.nf n" + std::to_string(2 * Summary::kMostTasks / 1000 - 1));
+  REQUIRE(last != nullptr);
+  CHECK(last->below.at(0).below.size() == 1000);
+}
+
 TEST_CASE("a run that changes its name again and again is one, and its names take a bounded number of rows") {
   Summary summary;
   Context run = run_of(1);
