@@ -33,8 +33,8 @@ std::uint64_t memory_of(const ReportRow& row) { return row.memory_bytes ? row.me
 
 /// The most that it may have held.
 std::uint64_t most_memory_of(const ReportRow& row) {
-  if (row.peak_bytes && row.peak_bytes->bound == Bound::kExact) return row.peak_bytes->value;
-  return row.peak_at_most_bytes.value_or(std::numeric_limits<std::uint64_t>::max());
+  if (row.memory_bytes && row.memory_bytes->bound == Bound::kExact) return row.memory_bytes->value;
+  return row.memory_at_most_bytes.value_or(std::numeric_limits<std::uint64_t>::max());
 }
 
 bool is_id(std::string_view word) {

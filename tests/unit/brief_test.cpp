@@ -98,7 +98,7 @@ TEST_CASE("no task is the hungriest where others may have held as much") {
   std::vector<ReportNode> tasks;
   for (int i = 0; i < 6; ++i) tasks.push_back(task("t" + std::to_string(i), 10, 100));
   for (ReportNode& each : tasks)
-    each.row.memory_bytes = Figure{3000, Bound::kAtLeast}, each.row.peak_at_most_bytes = 6000;
+    each.row.memory_bytes = Figure{3000, Bound::kAtLeast}, each.row.memory_at_most_bytes = 6000;
   tasks[1].row.memory_bytes = Figure{6500};
   CHECK(names_of(brief_rows(report_of({run_of("make", tasks)}), kMost)) == Names{"make", "  sort"});
   tasks[1].row.memory_bytes = Figure{9000};

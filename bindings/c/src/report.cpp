@@ -39,7 +39,8 @@ namespace {
 Adding& given_by_hand(tracer_summary* summary) {
   tracer_summary& own = need_own(summary, "summary");
   if (own.follows)
-    throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "this summary follows a session", "make one with tracer_summary_new()"};
+    throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "this summary follows a session",
+                  "make one with tracer_summary_new()"};
   return *own.adding;
 }
 
