@@ -55,12 +55,14 @@ struct TimeShare {
   double share = 0;  ///< Of the lives of all processes, 0 to 1.
 };
 
+/// Its figures are described in lib/report/row_figures.hpp, and shown everywhere by that description.
 struct ReportRow {
   std::string name;
   Context task;                            ///< By task only: its identity.
   std::shared_ptr<const Process> process;  ///< Of a row of one process; else null.
   std::uint64_t processes = 0;             ///< As SummaryRow::processes.
-  std::uint64_t living = 0;                ///< Of these: their figures are those so far.
+  std::optional<Figure> tasks;             ///< Of a run or step: how many tasks it has.
+  std::uint64_t living = 0;                ///< Of the processes: their figures are those so far.
   Figure failed;
   std::uint64_t wall_ns = 0;         ///< Elapsed: from first start to last end.
   std::uint64_t lives_ns = 0;        ///< How long each lived, added up.
@@ -72,12 +74,12 @@ struct ReportRow {
   /// not known.
   std::optional<double> concurrency;
   /// What its processes held together. By step: of its largest task.
-  std::optional<Figure> peak_bytes;
-  std::optional<std::uint64_t> peak_at_most_bytes;  ///< Where peak_bytes is a lower bound.
-  std::optional<Figure> read_bytes;                 ///< By read calls; at least: mapped files, io_uring.
-  std::optional<Figure> written_bytes;              ///< By write calls; at least: mapped files, io_uring, splice.
-  std::vector<TimeShare> time;                      ///< The largest first, none of 0. Empty: not known.
-  Requested requested;                              ///< Of a task that was announced.
+  std::optional<Figure> memory_bytes;
+  std::optional<std::uint64_t> memory_at_most_bytes;  ///< Where memory_bytes is a lower bound.
+  std::optional<Figure> read_bytes;                   ///< By read calls; at least: mapped files, io_uring.
+  std::optional<Figure> written_bytes;                ///< By write calls; at least: mapped files, io_uring, splice.
+  std::vector<TimeShare> time;                        ///< The largest first, none of 0. Empty: not known.
+  Requested requested;                                ///< Of a task that was announced.
 };
 
 /// As SummaryNode.
@@ -152,5 +154,8 @@ TRACER_EXPORT Report sum_of_reports(const std::vector<Report>& reports,
 
 /// Without figures of a session, of recorded events alone.
 TRACER_EXPORT Report make_report(const Summary& summary, const SessionFigures& session = {});
+
+/// One JSON object, without a line end, as docs/report.md describes it. What is not known is left out.
+TRACER_EXPORT std::string to_json(const Report& report);
 
 }  // namespace tracer

@@ -7,11 +7,21 @@
 #include <fmt/format.h>
 
 #include "base/event_schema.hpp"
+#include "base/json_text.hpp"
 #include "base/utf8.hpp"
 
 namespace tracer {
 namespace internal {
 namespace {
+
+void append_escaped(std::string& out, unsigned code) {
+  if (code > 0xffff) {
+    // As a pair.
+    append_escaped(out, 0xd7c0 + (code >> 10));
+    code = 0xdc00 + (code & 0x3ff);
+  }
+  fmt::format_to(std::back_inserter(out), "\\u{:04x}", code);
+}
 
 class JsonWriter {
  public:
@@ -118,44 +128,39 @@ class JsonWriter {
     }
     out_ += ']';
   }
-  void put_escaped(unsigned code) {
-    if (code > 0xffff) {
-      // As a pair.
-      put_escaped(0xd7c0 + (code >> 10));
-      code = 0xdc00 + (code & 0x3ff);
-    }
-    fmt::format_to(std::back_inserter(out_), "\\u{:04x}", code);
-  }
-  void put(std::string_view text) {
-    out_ += '"';
-    for (std::string_view rest = text; !rest.empty();) {
-      const auto byte = static_cast<unsigned char>(rest.front());
-      const std::size_t length = utf8_length(rest);
-      if (length == 0) {
-        out_ += "\\ufffd";
-        rest.remove_prefix(1);
-        continue;
-      }
-      if (byte == '"' || byte == '\\') {
-        out_ += '\\';
-        out_ += rest.front();
-      } else if (byte < 0x20 || byte == 0x7f) {
-        fmt::format_to(std::back_inserter(out_), "\\u{:04x}", byte);
-      } else if (const unsigned code = length > 1 ? steering_code(rest.substr(0, length)) : 0; code != 0) {
-        put_escaped(code);
-      } else {
-        out_ += rest.substr(0, length);
-      }
-      rest.remove_prefix(length);
-    }
-    out_ += '"';
-  }
+  void put(std::string_view text) { append_json_text(out_, text); }
 
   std::string& out_;
   bool first_;
 };
 
 }  // namespace
+
+void append_json_text(std::string& out, std::string_view text) {
+  out += '"';
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto byte = static_cast<unsigned char>(rest.front());
+    const std::size_t length = utf8_length(rest);
+    if (length == 0) {
+      out += "\\ufffd";
+      rest.remove_prefix(1);
+      continue;
+    }
+    if (byte == '"' || byte == '\\') {
+      out += '\\';
+      out += rest.front();
+    } else if (byte < 0x20 || byte == 0x7f) {
+      append_escaped(out, byte);
+    } else if (const unsigned code = length > 1 ? steering_code(rest.substr(0, length)) : 0; code != 0) {
+      append_escaped(out, code);
+    } else {
+      out += rest.substr(0, length);
+    }
+    rest.remove_prefix(length);
+  }
+  out += '"';
+}
+
 }  // namespace internal
 
 std::string to_json(const Event& event) {

@@ -29,12 +29,12 @@ constexpr double kAllOfStep = 0.95;
 constexpr std::size_t kLeastId = 8;
 
 std::uint64_t cpu_of(const ReportRow& row) { return row.cpu_ns ? row.cpu_ns->value : 0; }
-std::uint64_t memory_of(const ReportRow& row) { return row.peak_bytes ? row.peak_bytes->value : 0; }
+std::uint64_t memory_of(const ReportRow& row) { return row.memory_bytes ? row.memory_bytes->value : 0; }
 
 /// The most that it may have held.
 std::uint64_t most_memory_of(const ReportRow& row) {
-  if (row.peak_bytes && row.peak_bytes->bound == Bound::kExact) return row.peak_bytes->value;
-  return row.peak_at_most_bytes.value_or(std::numeric_limits<std::uint64_t>::max());
+  if (row.memory_bytes && row.memory_bytes->bound == Bound::kExact) return row.memory_bytes->value;
+  return row.memory_at_most_bytes.value_or(std::numeric_limits<std::uint64_t>::max());
 }
 
 bool is_id(std::string_view word) {

@@ -6,6 +6,7 @@
 
 #include "context/layers.hpp"
 #include "report/moved_bytes.hpp"
+#include "report/report_sums.hpp"
 #include "report/time_shares.hpp"
 
 namespace tracer {
@@ -54,8 +55,9 @@ ReportRow row_of(const SummaryRow& sums) {
     row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
   if (sums.ledger && sums.process_ledger && sums.process_ledger->running_ns != 0)
     row.concurrency = static_cast<double>(sums.ledger->cpu_ns) / static_cast<double>(sums.process_ledger->running_ns);
-  row.peak_bytes = peak_of(sums);
-  if (row.peak_bytes && row.peak_bytes->bound == Bound::kAtLeast) row.peak_at_most_bytes = sums.task_peak_at_most_bytes;
+  row.memory_bytes = peak_of(sums);
+  if (row.memory_bytes && row.memory_bytes->bound == Bound::kAtLeast)
+    row.memory_at_most_bytes = sums.task_peak_at_most_bytes;
   row.read_bytes = read_of(sums);
   row.written_bytes = written_of(sums);
   row.time = time_shares(sums.process_ledger, sums.ledger);
@@ -236,6 +238,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   // What is in an engine's run, but in no task, is the engine itself.
   std::erase_if(report.tasks, [](const ReportRow& row) { return row.task.engine && !internal::is_task(row.task); });
   for (const SummaryNode& node : summary.tree()) report.tree.push_back(node_of(node));
+  internal::count_tasks(report.tree);
   report.processes = rows_of(summary.largest_processes());
   report.total = total_of(summary, session, report.completeness.complete);
   if (!summary.end()) {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include <tracer/report.hpp>
 
 namespace tracer::internal {
 
 /// All that is added up in `more`, too. What no sum can be made of is that of the larger one (peaks).
 void add_row(ReportRow& row, const ReportRow& more);
+
+/// Sets how many tasks each run and step has.
+void count_tasks(std::vector<ReportNode>& nodes);
 
 }  // namespace tracer::internal

@@ -8,6 +8,8 @@
 #include <tracer/report.hpp>
 
 #include "report/report_sums.hpp"
+#include "report/row_figures.hpp"
+#include "report/rows.hpp"
 
 namespace tracer {
 namespace {
@@ -39,22 +41,22 @@ Bounded larger(const Bounded& a, const Bounded& b) {
 }
 
 std::optional<std::uint64_t> most_of(const ReportRow& row) {
-  if (row.peak_bytes && row.peak_bytes->bound == Bound::kExact) return row.peak_bytes->value;
-  return row.peak_at_most_bytes;
+  if (row.memory_bytes && row.memory_bytes->bound == Bound::kExact) return row.memory_bytes->value;
+  return row.memory_at_most_bytes;
 }
 
 /// That of the larger one, by each bound.
 void add_peak(ReportRow& row, const ReportRow& more) {
   const auto a = most_of(row);
   const auto b = most_of(more);
-  row.peak_at_most_bytes.reset();
-  row.peak_bytes = larger(row.peak_bytes, more.peak_bytes);
+  row.memory_at_most_bytes.reset();
+  row.memory_bytes = larger(row.memory_bytes, more.memory_bytes);
   if (!a || !b) return;
   const std::uint64_t most = std::max(*a, *b);
-  if (row.peak_bytes->value == most) {
-    row.peak_bytes->bound = Bound::kExact;
-  } else if (row.peak_bytes->bound == Bound::kAtLeast) {
-    row.peak_at_most_bytes = most;
+  if (row.memory_bytes->value == most) {
+    row.memory_bytes->bound = Bound::kExact;
+  } else if (row.memory_bytes->bound == Bound::kAtLeast) {
+    row.memory_at_most_bytes = most;
   }
 }
 
@@ -184,16 +186,22 @@ void append(std::vector<T>& all, const std::vector<T>& more) {
 
 }  // namespace
 
-void internal::add_row(ReportRow& row, const ReportRow& more) {
+namespace internal {
+
+void add_row(ReportRow& row, const ReportRow& more) {
   row.concurrency = concurrency_of(row, more);
-  row.processes += more.processes;
-  row.living += more.living;
-  row.lives_ns += more.lives_ns;
-  row.failed = *sum(row.failed, more.failed);
-  row.cpu_ns = sum(row.cpu_ns, more.cpu_ns);
+  each_row_figure([&]<class T>(const RowFigure<T>& figure) {
+    if (figure.together != Together::kSum) return;
+    T& value = row.*figure.member;
+    if constexpr (std::is_same_v<T, std::uint64_t>) {
+      value += more.*figure.member;
+    } else if constexpr (std::is_same_v<T, Figure>) {
+      value = *sum(value, more.*figure.member);
+    } else if constexpr (std::is_same_v<T, std::optional<Figure>>) {
+      value = sum(value, more.*figure.member);
+    }
+  });
   add_peak(row, more);
-  row.read_bytes = sum(row.read_bytes, more.read_bytes);
-  row.written_bytes = sum(row.written_bytes, more.written_bytes);
   row.time = sum(std::move(row.time), more.time);
   if (row.requested == Requested{}) row.requested = more.requested;
   if (more.first_start_ns != 0)
@@ -205,6 +213,24 @@ void internal::add_row(ReportRow& row, const ReportRow& more) {
   if (row.cpu_ns && row.wall_ns != 0)
     row.cpu_utilization = static_cast<double>(row.cpu_ns->value) / static_cast<double>(row.wall_ns);
 }
+
+void count_tasks(std::vector<ReportNode>& nodes) {
+  for (ReportNode& node : nodes) {
+    if (node.level >= SummaryLevel::kTask) continue;
+    count_tasks(node.below);
+    Figure tasks;
+    for (const ReportNode& each : node.below) {
+      if (each.level == SummaryLevel::kTask) ++tasks.value;
+      if (each.row.name == kOtherTasks) tasks.bound = Bound::kAtLeast;
+      if (each.level != SummaryLevel::kStep || !each.row.tasks) continue;
+      tasks.value += each.row.tasks->value;
+      if (each.row.tasks->bound != Bound::kExact) tasks.bound = Bound::kAtLeast;
+    }
+    node.row.tasks = tasks;
+  }
+}
+
+}  // namespace internal
 
 Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std::int64_t>& wall_offsets_ns) {
   Report all = reports.front();
@@ -220,6 +246,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     add_rows(all.tasks, more.tasks, began_first);
     add_rows(all.samples, more.samples, began_first);
     add_nodes(all.tree, more.tree);
+    internal::count_tasks(all.tree);
     append(all.processes, more.processes);
     add_row(all.total, more.total);
     all.answers += more.answers;

@@ -181,8 +181,8 @@ class Table {
   }
 
   std::string at_most(const ReportRow& row) const {
-    if (!layout_.at_most || !row.peak_at_most_bytes) return {};
-    return " " + with_bound(Bound::kAtMost, format_bytes(*row.peak_at_most_bytes));
+    if (!layout_.at_most || !row.memory_at_most_bytes) return {};
+    return " " + with_bound(Bound::kAtMost, format_bytes(*row.memory_at_most_bytes));
   }
 
   std::string where(const ReportRow& row) const {
@@ -198,7 +198,7 @@ class Table {
         case Column::kMedian:
         case Column::kLargest: return "";
         case Column::kProcesses: return row.processes == 0 ? kUnknown : fmt::format("{}", row.processes);
-        case Column::kWall: return format_duration(row.wall_ns);
+        case Column::kWall: return row.wall_ns == 0 ? kUnknown : format_duration(row.wall_ns);
         case Column::kCpu: return format_figure(row.cpu_ns, format_duration);
         case Column::kUtilization:
           return (row.cpu_utilization ? with_bound(row.cpu_ns->bound, format_share(*row.cpu_utilization)) : kUnknown) +
@@ -206,7 +206,7 @@ class Table {
                                           : "");
         case Column::kWhere: return where(row);
         case Column::kMemory:
-          return format_figure(row.peak_bytes, format_bytes) + at_most(row) +
+          return format_figure(row.memory_bytes, format_bytes) + at_most(row) +
                  (row.requested.memory_bytes ? " of " + format_bytes(*row.requested.memory_bytes) : "");
         case Column::kRead: return format_figure(row.read_bytes, format_bytes);
         case Column::kWritten: return format_figure(row.written_bytes, format_bytes);

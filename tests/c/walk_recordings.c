@@ -197,6 +197,71 @@ static void unwritten(int fd, int error_number) {
   tracer_error_release(&error);
 }
 
+static int has_text(tracer_text* text, const char* part) {
+  const int has = string_has(tracer_text_get(text), part);
+  tracer_text_free(text);
+  return has;
+}
+
+/* The same events give the same report, however they come. */
+static void reported(void) {
+  tracer_error error = TRACER_ERROR_INIT;
+  tracer_summary* read = NULL;
+  tracer_summary* added = NULL;
+  tracer_summary* followed = NULL;
+  tracer_recording* recording = NULL;
+  REQUIRE_OK(tracer_summary_new(&read, &error));
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
+  REQUIRE_OK(tracer_summary_read(read, recording, &error));
+  tracer_recording_free(recording);
+
+  REQUIRE_OK(tracer_summary_new(&added, &error));
+  REQUIRE_OK(tracer_recording_open(tracer_string_of(recorded_file()), &recording, &error));
+  tracer_event_buffer* buffer = tracer_event_buffer_new(7);
+  for (int64_t count = 0; (count = tracer_recording_read(recording, buffer, 0, &error)) > 0;)
+    for (int64_t i = 0; i < count; ++i)
+      REQUIRE_OK(tracer_summary_add(added, tracer_event_buffer_get(buffer, (size_t)i), &error));
+  tracer_event_buffer_free(buffer);
+  tracer_recording_free(recording);
+
+  tracer_session* session = replay(TRACER_READER_POLL);
+  REQUIRE_OK(tracer_session_summarize(session, &followed, &error));
+  CHECK(tracer_summary_read(followed, NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  CHECK(tracer_summary_add(followed, NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  REQUIRE_OK(tracer_session_start(session, &error));
+  run_to_end(session);
+  tracer_session_free(session);
+
+  tracer_text* first = NULL;
+  REQUIRE_OK(tracer_report_json(read, &first, &error));
+  const tracer_string json = tracer_text_get(first);
+  CHECK(string_has(json, "{\"schema\":1,\"certificate\":{\"tier\":\"recording\",\"complete\":true"));
+  CHECK(string_has(json, "\"failed\":1"));
+  char* whole = malloc(json.length + 1);
+  REQUIRE(whole != NULL);
+  memcpy(whole, json.data, json.length);
+  whole[json.length] = 0;
+  /* What the tracing cost depends on who asks. */
+  char* cost = strstr(whole, ",\"cost\":");
+  REQUIRE(cost != NULL);
+  *cost = 0;
+  tracer_text* text = NULL;
+  REQUIRE_OK(tracer_report_json(added, &text, &error));
+  CHECK(has_text(text, whole));
+  REQUIRE_OK(tracer_report_json(followed, &text, &error));
+  CHECK(has_text(text, whole));
+  free(whole);
+  tracer_text_free(first);
+  CHECK(tracer_report_json(NULL, &text, &error) == TRACER_ERROR_INVALID_ARGUMENT && text == NULL);
+  CHECK(tracer_report_json(read, NULL, &error) == TRACER_ERROR_INVALID_ARGUMENT);
+  tracer_summary_free(followed);
+  CHECK(tracer_session_summarize(NULL, &followed, &error) == TRACER_ERROR_INVALID_ARGUMENT && followed == NULL);
+  tracer_error_release(&error);
+  tracer_summary_free(read);
+  tracer_summary_free(added);
+  tracer_summary_free(NULL);
+}
+
 void walk_recordings(void) {
   const uint64_t events = whole();
   written(events);
@@ -209,4 +274,5 @@ void walk_recordings(void) {
   full_disk();
   unwritable();
   copied(events);
+  reported();
 }

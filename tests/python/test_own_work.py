@@ -139,7 +139,7 @@ class OwnWork(TempDir):
             rows = {row["task"]: row["peak_bytes"] for row in s.tasks.to_dicts()}
             print(rows["large"] == peak, peak > 200 << 20, rows["small"], rows["after"])
             (row,) = [row for row in s.report.tools if row.name.endswith("(this process)")]
-            print(row.peak_bytes.value == peak)
+            print(row.memory_bytes.value == peak)
         """)
         self.assertEqual(done.stdout.splitlines(), ["True True None None", "True"], done.stderr)
 

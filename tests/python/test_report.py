@@ -99,7 +99,7 @@ class MadeUp(TestCase):
     def test_the_memory_of_a_tool_that_no_snapshot_saw_is_its_own_peak(self):
         report = tracer.read(self.made_up(1)).report
         self.assertEqual(set(report.timeline.tools[0].memory_bytes), {1 << 20})
-        self.assertEqual(report.tools[0].peak_bytes, _report.Figure(1 << 20, "exact"))
+        self.assertEqual(report.tools[0].memory_bytes, _report.Figure(1 << 20, "exact"))
 
     def test_reports_never_change(self):
         report = tracer.read(self.made_up(10)).report
@@ -343,7 +343,7 @@ class Real(TestCase):
         (failure,) = report.failures
         self.assertEqual((failure.argv, failure.exit_code, failure.count), (("/bin/false",), 1, 3))
         python = next(row for row in report.tools if row.written_bytes and row.written_bytes.value >= 5_000_000)
-        self.assertGreaterEqual(python.peak_bytes.value, 64 << 20)
+        self.assertGreaterEqual(python.memory_bytes.value, 64 << 20)
         self.assertEqual(report.host.kernel_release, os.uname().release)
 
 

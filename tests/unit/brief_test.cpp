@@ -77,8 +77,8 @@ TEST_CASE("of many tasks a run shows how many, their median and largest wall, an
   std::vector<ReportNode> tasks;
   for (std::uint64_t i = 0; i < 1000; ++i) tasks.push_back(task("t" + std::to_string(i), 10, 100 + i % 5));
   tasks[500].row.wall_ns = 900;
-  for (ReportNode& each : tasks) each.row.peak_bytes = Figure{1000};
-  tasks[7].row.peak_bytes = Figure{5000};
+  for (ReportNode& each : tasks) each.row.memory_bytes = Figure{1000};
+  tasks[7].row.memory_bytes = Figure{5000};
   tasks[9].row.failed = {1};
   const auto rows = brief_rows(report_of({run_of("make", std::move(tasks))}), kMost);
   CHECK(names_of(rows) == Names{"make", "  sort", "  t9", "  t500", "  t7"});
@@ -98,10 +98,10 @@ TEST_CASE("no task is the hungriest where others may have held as much") {
   std::vector<ReportNode> tasks;
   for (int i = 0; i < 6; ++i) tasks.push_back(task("t" + std::to_string(i), 10, 100));
   for (ReportNode& each : tasks)
-    each.row.peak_bytes = Figure{3000, Bound::kAtLeast}, each.row.peak_at_most_bytes = 6000;
-  tasks[1].row.peak_bytes = Figure{6500};
+    each.row.memory_bytes = Figure{3000, Bound::kAtLeast}, each.row.memory_at_most_bytes = 6000;
+  tasks[1].row.memory_bytes = Figure{6500};
   CHECK(names_of(brief_rows(report_of({run_of("make", tasks)}), kMost)) == Names{"make", "  sort"});
-  tasks[1].row.peak_bytes = Figure{9000};
+  tasks[1].row.memory_bytes = Figure{9000};
   CHECK(names_of(brief_rows(report_of({run_of("make", tasks)}), kMost)) == Names{"make", "  sort", "  t1"});
 }
 

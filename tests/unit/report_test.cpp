@@ -42,7 +42,7 @@ TEST_CASE("a report of nothing has no figures, and is complete") {
   CHECK(report.tools.empty());
   CHECK(report.total.processes == 0);
   CHECK_FALSE(report.total.cpu_utilization.has_value());
-  CHECK_FALSE(report.total.peak_bytes.has_value());
+  CHECK_FALSE(report.total.memory_bytes.has_value());
   CHECK(report.total.time.empty());
   CHECK(report.completeness.complete);
   CHECK(report.completeness.tier == Tier::kKernel);
@@ -227,11 +227,11 @@ TEST_CASE("the peak of a tool, as that of a step, is of all its processes togeth
                   exit_of({.pid = 3, .tool = "b", .step = "s", .start_ns = 15, .end_ns = 20, .peak = 50}), end});
   const Report report = make_report(summary, session_of(totals_of(3, 0, 0)));
   for (const ReportRow& tool : report.tools) {
-    CHECK(tool.peak_bytes == (tool.name == "a" ? Figure{350} : Figure{450, Bound::kAtLeast}));
-    CHECK(tool.peak_at_most_bytes == (tool.name == "a" ? std::nullopt : std::optional<std::uint64_t>(500)));
+    CHECK(tool.memory_bytes == (tool.name == "a" ? Figure{350} : Figure{450, Bound::kAtLeast}));
+    CHECK(tool.memory_at_most_bytes == (tool.name == "a" ? std::nullopt : std::optional<std::uint64_t>(500)));
   }
-  CHECK(report.steps.at(0).peak_bytes == Figure{450, Bound::kAtLeast});
-  CHECK(report.steps.at(0).peak_at_most_bytes == 850);
+  CHECK(report.steps.at(0).memory_bytes == Figure{450, Bound::kAtLeast});
+  CHECK(report.steps.at(0).memory_at_most_bytes == 850);
 }
 
 TEST_CASE("what is asked for and not there is in the certificate") {
@@ -324,11 +324,11 @@ TEST_CASE("the memory of the session's own process counts once, and not in a tas
   end.processes_started = 1;
   const Report grown =
       make_report(summary_of({work_in("s", 1000, {}), work_in("s", 1200, {}), work_in(nullptr, 1200, {}), end}));
-  CHECK(grown.steps.at(0).peak_bytes == Figure{1200, Bound::kExact});
-  CHECK(row_named(grown.tools, "train.py (this process)")->peak_bytes == Figure{1200, Bound::kExact});
+  CHECK(grown.steps.at(0).memory_bytes == Figure{1200, Bound::kExact});
+  CHECK(row_named(grown.tools, "train.py (this process)")->memory_bytes == Figure{1200, Bound::kExact});
   const Report idle = make_report(summary_of({work_in("s", {}, 700), end}));
-  CHECK_FALSE(idle.steps.at(0).peak_bytes.has_value());
-  CHECK(row_named(idle.tools, "train.py (this process)")->peak_bytes == Figure{700, Bound::kAtLeast});
+  CHECK_FALSE(idle.steps.at(0).memory_bytes.has_value());
+  CHECK(row_named(idle.tools, "train.py (this process)")->memory_bytes == Figure{700, Bound::kAtLeast});
 }
 
 TEST_CASE("what the session's own process holds is not its tool's") {
@@ -346,10 +346,10 @@ TEST_CASE("what the session's own process holds is not its tool's") {
   for (const Event& event : {Event(holds(30, 7, 1000)), Event(holds(30, 8, 35)), worker, Event(end)})
     summary.add(event);
   const Report report = make_report(summary);
-  CHECK(row_named(report.tools, "train.py")->peak_bytes == Figure{40, Bound::kExact});
+  CHECK(row_named(report.tools, "train.py")->memory_bytes == Figure{40, Bound::kExact});
   for (const ReportNode& node : report.tree.at(0).below)
-    if (node.row.name == "train.py") CHECK(node.row.peak_bytes == Figure{40, Bound::kExact});
-  CHECK(report.steps.at(0).peak_bytes->value == 1035);
+    if (node.row.name == "train.py") CHECK(node.row.memory_bytes == Figure{40, Bound::kExact});
+  CHECK(report.steps.at(0).memory_bytes->value == 1035);
 }
 
 TEST_CASE("own work of a task that is a lower bound makes no lower bound of what has all parts") {
@@ -387,23 +387,23 @@ TEST_CASE("the sum of reports adds what has one name, on one clock") {
 TEST_CASE("the peak of a sum is that of the larger one, by each bound") {
   const auto of_peak = [](std::optional<Figure> peak, std::optional<std::uint64_t> at_most) {
     Report report;
-    report.total.peak_bytes = peak;
-    report.total.peak_at_most_bytes = at_most;
+    report.total.memory_bytes = peak;
+    report.total.memory_at_most_bytes = at_most;
     return report;
   };
   const auto sum_of = [](const Report& a, const Report& b) { return sum_of_reports({a, b}, {0, 0}).total; };
   const Report bounded = of_peak(Figure{100, Bound::kAtLeast}, 200);
   const ReportRow larger_bound = sum_of(bounded, of_peak(Figure{150, Bound::kExact}, {}));
-  CHECK(larger_bound.peak_bytes == Figure{150, Bound::kAtLeast});
-  CHECK(larger_bound.peak_at_most_bytes == 200);
+  CHECK(larger_bound.memory_bytes == Figure{150, Bound::kAtLeast});
+  CHECK(larger_bound.memory_at_most_bytes == 200);
   const ReportRow larger_exact = sum_of(bounded, of_peak(Figure{300, Bound::kExact}, {}));
-  CHECK(larger_exact.peak_bytes == Figure{300, Bound::kExact});
-  CHECK_FALSE(larger_exact.peak_at_most_bytes.has_value());
+  CHECK(larger_exact.memory_bytes == Figure{300, Bound::kExact});
+  CHECK_FALSE(larger_exact.memory_at_most_bytes.has_value());
   const ReportRow unknown = sum_of(bounded, of_peak({}, {}));
-  CHECK(unknown.peak_bytes == Figure{100, Bound::kAtLeast});
-  CHECK_FALSE(unknown.peak_at_most_bytes.has_value());
+  CHECK(unknown.memory_bytes == Figure{100, Bound::kAtLeast});
+  CHECK_FALSE(unknown.memory_at_most_bytes.has_value());
   const ReportRow unbounded = sum_of(bounded, of_peak(Figure{50, Bound::kAtLeast}, {}));
-  CHECK_FALSE(unbounded.peak_at_most_bytes.has_value());
+  CHECK_FALSE(unbounded.memory_at_most_bytes.has_value());
 }
 
 TEST_CASE("samples are added up over tasks, and have the memory of their largest") {
@@ -425,5 +425,5 @@ TEST_CASE("samples are added up over tasks, and have the memory of their largest
   const ReportRow* first = row_named(report.samples, "S1");
   CHECK(first->cpu_ns == Figure{12, Bound::kExact});
   CHECK(first->processes == 2);
-  CHECK(first->peak_bytes->value == 300);
+  CHECK(first->memory_bytes->value == 300);
 }

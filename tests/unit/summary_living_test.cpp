@@ -114,7 +114,7 @@ TEST_CASE("so far is exact at the end of a session, and a lower bound before") {
     CHECK(report.total.cpu_ns == Figure{70, bound});
     CHECK(report.tools.at(0).cpu_ns == Figure{70, bound});
     CHECK(report.total.written_bytes == Figure{200, bound});
-    CHECK(report.total.peak_bytes == Figure{1000, Bound::kAtLeast});
+    CHECK(report.total.memory_bytes == Figure{1000, Bound::kAtLeast});
   }
 }
 

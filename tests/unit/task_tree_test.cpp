@@ -80,9 +80,9 @@ TEST_CASE("the memory of a run is that of all at once, of a step that of its lar
                   exit_in(task_of("b"), {.pid = 3, .end_ns = 150, .peak = 300}),
                   exit_in(run_only(), {.pid = 1, .end_ns = 400, .peak = 1000})}));
   REQUIRE(report.tree.size() == 1);
-  CHECK(report.tree[0].row.peak_bytes->value == 1500);
+  CHECK(report.tree[0].row.memory_bytes->value == 1500);
   CHECK(report.tree[0].below[0].row.name == "ALIGN");
-  CHECK(report.tree[0].below[0].row.peak_bytes->value == 300);
+  CHECK(report.tree[0].below[0].row.memory_bytes->value == 300);
 }
 
 TEST_CASE("the memory of a step without tasks is that of all at once") {
@@ -91,5 +91,5 @@ TEST_CASE("the memory of a step without tasks is that of all at once") {
       {holding(step, 100, 1, 100), holding(step, 100, 2, 50), holding(step, 200, 1, 100),
        exit_in(step, {.pid = 1, .end_ns = 300, .peak = 100}), exit_in(step, {.pid = 2, .end_ns = 150, .peak = 50})}));
   REQUIRE(report.tree.size() == 1);
-  CHECK(report.tree[0].below[0].row.peak_bytes->value == 150);
+  CHECK(report.tree[0].below[0].row.memory_bytes->value == 150);
 }

@@ -43,6 +43,7 @@
 #include <tracer/list.h>
 #include <tracer/queue.h>
 #include <tracer/recording.h>
+#include <tracer/report.h>
 #include <tracer/session.h>
 #include <tracer/table.h>
 #include <tracer/totals.h>

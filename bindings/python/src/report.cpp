@@ -259,6 +259,7 @@ NativeReport read_report(RecordingReader& reader, const ReportOptions& options) 
 void bind_report(py::module_& module) {
   py::class_<NativeReport>(module, "NativeReport")
       .def("values", &values_of)
+      .def("json", [](const NativeReport& native) { return text_of(to_json(native.report)); })
       .def("format", &format, py::arg("title"), py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("table", &table, py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("notes", &notes, py::arg("columns"), py::arg("utf8"));

@@ -5,6 +5,7 @@
 #include "events.hpp"
 #include "report.hpp"
 #include "show/report_text.hpp"
+#include "report/row_figures.hpp"
 #include "report/time_shares.hpp"
 #include "text.hpp"
 
@@ -42,6 +43,12 @@ const char* name_of(SummaryLevel level) {
   return "tool";
 }
 
+/// "memory_at_most_bytes"
+std::string at_most_name(std::string name) {
+  const std::size_t unit = name.rfind('_');
+  return name.insert(unit, "_at_most");
+}
+
 py::tuple value_of(const Figure& figure) { return py::make_tuple(figure.value, name_of(figure.bound)); }
 
 py::object maybe_figure(const std::optional<Figure>& figure) {
@@ -68,24 +75,24 @@ py::object argv_of(const Program& program) {
   return words;
 }
 
+py::object value_of(const std::optional<double>& value) { return maybe(value); }
+py::object value_of(const std::optional<Figure>& figure) { return maybe_figure(figure); }
+py::object value_of(std::uint64_t value) { return py::int_(value); }
+
 py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
   py::dict fields;
   fields["name"] = text_of(row.name);
   fields["context"] = maker.context(row.task);
-  fields["processes"] = row.processes;
-  fields["living"] = row.living;
   fields["pid"] = row.process ? py::object(py::int_(row.process->pid)) : py::object(py::none());
   fields["argv"] = row.process ? argv_of(*row.process->program) : py::object(py::none());
-  fields["failed"] = value_of(row.failed);
-  fields["wall_ns"] = row.wall_ns;
-  fields["lives_ns"] = row.lives_ns;
-  fields["cpu_ns"] = maybe_figure(row.cpu_ns);
-  fields["cpu_utilization"] = maybe(row.cpu_utilization);
-  fields["concurrency"] = maybe(row.concurrency);
-  fields["peak_bytes"] = maybe_figure(row.peak_bytes);
-  fields["peak_at_most_bytes"] = maybe(row.peak_at_most_bytes);
-  fields["read_bytes"] = maybe_figure(row.read_bytes);
-  fields["written_bytes"] = maybe_figure(row.written_bytes);
+  internal::each_row_figure([&](const auto& figure) {
+    if (figure.zero_is_unknown && !internal::known(row, figure).any()) {
+      fields[figure.name] = py::none();
+    } else {
+      fields[figure.name] = value_of(row.*figure.member);
+    }
+    if (figure.at_most != nullptr) fields[(at_most_name(figure.name)).c_str()] = maybe(row.*figure.at_most);
+  });
   fields["time"] = list_of(row.time);
   fields["requested"] = value_of(row.requested);
   return fields;

@@ -64,7 +64,7 @@ py::dict usage_of(const CommandRun& run, const HeldSession* session) {
   usage["wall_ns"] = total.wall_ns;
   usage["cpu_ns"] = object_of(total.cpu_ns);
   usage["peak_rss_bytes"] = object_of(largest);
-  usage["peak_memory_bytes"] = object_of(total.peak_bytes);
+  usage["peak_memory_bytes"] = object_of(total.memory_bytes);
   usage["read_bytes"] = object_of(total.read_bytes);
   usage["written_bytes"] = object_of(total.written_bytes);
   py::list time;

@@ -71,9 +71,9 @@ def utilization_text(row: ReportRow) -> str:
 
 
 def memory_text(row: ReportRow) -> str:
-    text = figure_text(row.peak_bytes, bytes_text)
-    if row.peak_at_most_bytes is not None:
-        text += " " + bounded("at most", bytes_text(row.peak_at_most_bytes))
+    text = figure_text(row.memory_bytes, bytes_text)
+    if row.memory_at_most_bytes is not None:
+        text += " " + bounded("at most", bytes_text(row.memory_at_most_bytes))
     asked = row.requested.memory_bytes if row.requested else None
     return text if asked is None else f"{text} of {bytes_text(asked)}"
 

@@ -58,28 +58,32 @@ class ReportRow:
     name: str
     context: Context | None
     """By task only: its identity."""
-    processes: int
-    """That ended or live in it. By tool: that have executed it, or are a copy of one."""
-    living: int
-    """Of these, those that live: their figures are those so far."""
     pid: int | None
     """Of a row of one process, as argv; else None."""
     argv: tuple[str, ...] | None
+    processes: int
+    """That ended or live in it. By tool: that have executed it, or are a copy of one."""
+    tasks: Figure | None
+    """Of a run or step: how many tasks it has; else None."""
+    living: int
+    """Of the processes, those that live: their figures are those so far."""
     failed: Figure
-    wall_ns: int
+    wall_ns: int | None
     """Elapsed: from first start to last end."""
-    lives_ns: int
+    lives_ns: int | None
     """How long each lived, added up."""
+    first_start_ns: int | None
+    last_end_ns: int | None
     cpu_ns: Figure | None
     cpu_utilization: float | None
     """cpu_ns / wall_ns, with the bound of cpu_ns."""
     concurrency: float | None
     """How many threads of a process ran at once, on average, while any did: 1 for what computes in one thread. None: not
     known."""
-    peak_bytes: Figure | None
+    memory_bytes: Figure | None
     """The most that its processes held together. By step: of its largest task."""
-    peak_at_most_bytes: int | None
-    """Where peak_bytes is a lower bound: the sum of the peaks of those that lived at once. None: not known of one."""
+    memory_at_most_bytes: int | None
+    """Where memory_bytes is a lower bound: the sum of the peaks of those that lived at once. None: not known of one."""
     read_bytes: Figure | None
     """By read calls; at least what was fetched from storage where they don't explain that (mapped files, io_uring)."""
     written_bytes: Figure | None
@@ -318,6 +322,11 @@ class Report:
         return self._native.format(self.title, None if by is None else text_of("by", by),
                                    None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True)
 
+    def to_json(self) -> str:
+        """All of it as one JSON object, as docs/report.md describes it: what is not known is absent, and a bound of x is
+        x_at_least or x_at_most."""
+        return self._native.json()
+
     def html(self) -> str:
         """One page that needs nothing else: no network, no other file."""
         from . import _html
@@ -325,16 +334,12 @@ class Report:
         return _html.page_of(self)
 
 
-def _figure(parts: tuple[int, str] | None) -> Figure | None:
-    return None if parts is None else Figure(*parts)
-
-
 def _row(parts: dict[str, Any]) -> ReportRow:
-    parts["failed"] = Figure(*parts["failed"])
-    if parts["argv"] is not None:
-        parts["argv"] = tuple(parts["argv"])
-    for name in ("cpu_ns", "peak_bytes", "read_bytes", "written_bytes"):
-        parts[name] = _figure(parts[name])
+    argv = parts["argv"]
+    for name, value in parts.items():
+        if isinstance(value, tuple) and name != "requested":
+            parts[name] = Figure(*value)
+    parts["argv"] = None if argv is None else tuple(argv)
     parts["time"] = tuple(TimeShare(*each) for each in parts["time"])
     if parts["requested"] is not None:
         parts["requested"] = rebuilt(Requested, parts["requested"])
@@ -361,7 +366,7 @@ def _cannot_tell(total: ReportRow, certificate: dict[str, Any], parts: dict[str,
     unknown = []
     for family in certificate["missing"]:
         unknown.append(f"{'not all of' if family['active'] else 'without'} {family['family']}: {family['what']}")
-    for what, figure in (("CPU time", total.cpu_ns), ("memory", total.peak_bytes), ("what was read", total.read_bytes),
+    for what, figure in (("CPU time", total.cpu_ns), ("memory", total.memory_bytes), ("what was read", total.read_bytes),
                          ("what was written", total.written_bytes)):
         if figure is None and total.processes:
             unknown.append(f"{what}: of no process")

@@ -68,7 +68,7 @@ def _value(figure: Figure | None) -> int | None:
 def _table(name: str, title: str, rows: Sequence[Row], note: str, depth: bool) -> dict[str, Any]:
     name_px = _name_width(((at if depth else 0, row.name) for at, _, row in rows), 70 if depth else 24)
     requested = any(row.requested is not None for *_, row in rows)
-    bounded_above = any(row.peak_at_most_bytes is not None for *_, row in rows)
+    bounded_above = any(row.memory_at_most_bytes is not None for *_, row in rows)
     columns = {
         "name": _Column("run, step, task, tool" if depth else title[:-1], "name", f"minmax({name_px}px,1.8fr)", searched=True),
         "processes": _Column("procs", "number", "48px"),
@@ -84,11 +84,11 @@ def _table(name: str, title: str, rows: Sequence[Row], note: str, depth: bool) -
     for _, _, row in rows:
         columns["name"].add(visible(row.name, _MOST_NAME))
         columns["processes"].add(str(row.processes) if row.processes else UNKNOWN, row.processes)
-        columns["wall"].add(duration_text(row.wall_ns), row.wall_ns)
+        columns["wall"].add(figure_text(row.wall_ns, duration_text), row.wall_ns)
         columns["cpu"].add(figure_text(row.cpu_ns, duration_text), _value(row.cpu_ns))
         columns["utilization"].add(utilization_text(row), row.cpu_utilization)
         columns["where"].add(causes_text(row.time), parts=_parts((each.cause, each.share) for each in row.time))
-        columns["memory"].add(memory_text(row), _value(row.peak_bytes))
+        columns["memory"].add(memory_text(row), _value(row.memory_bytes))
         columns["read"].add(figure_text(row.read_bytes, bytes_text), _value(row.read_bytes))
         columns["written"].add(figure_text(row.written_bytes, bytes_text), _value(row.written_bytes))
         failed = row.failed.value
@@ -235,7 +235,7 @@ def _tables(report: Report) -> list[dict[str, Any]]:
     if tree:
         note = f"{folded[0]} tasks are left out." if folded[0] else ""
         tables.append(_table("tree", "tree", tree, note, True))
-    tasks = sorted(filter(_is_task, report.tasks), key=lambda row: -row.wall_ns)
+    tasks = sorted(filter(_is_task, report.tasks), key=lambda row: -(row.wall_ns or 0))
     for name, rows in (("tools", report.tools), ("steps", report.steps), ("tasks", tasks), ("samples", report.samples)):
         if rows:
             shown = _rows(rows, name == "tasks")
@@ -370,7 +370,7 @@ def data_of(report: Report) -> dict[str, Any]:
         "facts": _facts(report),
         "verdict": _verdict(report),
         "tiles": [
-            ["wall", duration_text(total.wall_ns)],
+            ["wall", figure_text(total.wall_ns, duration_text)],
             ["failed", bounded(total.failed.bound, str(total.failed.value))],
             ["memory", memory_text(total)],
             ["CPU", figure_text(total.cpu_ns, duration_text)],

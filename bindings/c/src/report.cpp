@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <tracer/report.hpp>
+
+#include "base/clock.hpp"
+#include "event_handle.hpp"
+#include "recording_handle.hpp"
+#include "session_state.hpp"
+
+using namespace tracer;
+using namespace tracer::c;
+
+namespace tracer::c {
+
+/// What a session's callback shares with the handle.
+struct Adding {
+  std::mutex mutex;
+  Summary summary;
+  std::optional<SessionFigures> last = {};  ///< Of the session's end.
+};
+
+}  // namespace tracer::c
+
+struct tracer_summary {
+  Owner owner = {};
+  std::shared_ptr<Adding> adding = std::make_shared<Adding>();
+  bool follows = false;
+  std::weak_ptr<SessionState> session = {};  ///< Which it does not keep.
+  std::uint64_t begin_ns = 0;                ///< When it began to follow it.
+  Subscription subscription = {};
+};
+
+namespace {
+
+Adding& given_by_hand(tracer_summary* summary) {
+  tracer_summary& own = need_own(summary, "summary");
+  if (own.follows)
+    throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "this summary follows a session",
+                  "make one with tracer_summary_new()"};
+  return *own.adding;
+}
+
+SessionFigures figures_of(const Session& session, std::uint64_t begin_ns) {
+  return {.totals = session.totals(),
+          .statistics = session.statistics(),
+          .families = session.families(),
+          .elapsed_ns = internal::boot_time_ns() - begin_ns,
+          .lived_before = true};
+}
+
+}  // namespace
+
+tracer_status tracer_summary_new(tracer_summary** out, tracer_error* error) {
+  return guard_make(out, error, [] { return new tracer_summary(); });
+}
+
+tracer_status tracer_session_summarize(tracer_session* session, tracer_summary** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    const auto state = need_own(session, "session").state;
+    auto made = std::make_unique<tracer_summary>();
+    made->follows = true;
+    made->session = state;
+    made->begin_ns = internal::boot_time_ns();
+    // It calls back only while it is there.
+    const Session* source = &state->session();
+    made->subscription = state->running().subscribe(
+        std::nullopt, [source, kept = made->adding, begin_ns = made->begin_ns](const Event& event) {
+          std::optional<SessionFigures> last;
+          if (event.kind() == EventKind::kSessionEnd) last = figures_of(*source, begin_ns);
+          const std::lock_guard lock(kept->mutex);
+          kept->summary.add(event);
+          if (last) kept->last = std::move(last);
+        });
+    return made.release();
+  });
+}
+
+tracer_status tracer_summary_add(tracer_summary* summary, const tracer_event* event, tracer_error* error) {
+  return guard(error, [&] {
+    Adding& adding = given_by_hand(summary);
+    const Event& added = event_of(need(event, "event"));
+    const std::lock_guard lock(adding.mutex);
+    adding.summary.add(added);
+  });
+}
+
+tracer_status tracer_summary_read(tracer_summary* summary, tracer_recording* recording, tracer_error* error) {
+  return guard(error, [&] {
+    Adding& adding = given_by_hand(summary);
+    RecordingReader& reader = need(recording, "recording").reader;
+    const std::lock_guard lock(adding.mutex);
+    while (const auto event = reader.next()) adding.summary.add(*event);
+  });
+}
+
+tracer_status tracer_report_json(const tracer_summary* summary, tracer_text** out, tracer_error* error) {
+  return guard_make(out, error, [&] {
+    const tracer_summary& own = need_own(summary, "summary");
+    // Of before, as more ends meanwhile: what was lost is not to be hidden.
+    SessionFigures figures;
+    if (const auto session = own.session.lock()) figures = figures_of(session->session(), own.begin_ns);
+    const std::lock_guard lock(own.adding->mutex);
+    if (own.adding->last) figures = *own.adding->last;
+    return new tracer_text{to_json(make_report(own.adding->summary, figures))};
+  });
+}
+
+void tracer_summary_free(tracer_summary* summary) { free_own(summary); }

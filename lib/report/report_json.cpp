@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tracer/report.hpp>
+
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/json_text.hpp"
+#include "context/layers.hpp"
+#include "report/row_figures.hpp"
+
+namespace tracer {
+namespace {
+
+using internal::append_json_text;
+using internal::KnownFigure;
+
+/// Writes objects in which what is not known is left out.
+class ReportJson {
+ public:
+  explicit ReportJson(std::string& out) : out_(out) {}
+
+  template <class Body>
+  void object(const Body& body) {
+    out_ += '{';
+    first_ = true;
+    body();
+    out_ += '}';
+    first_ = false;
+  }
+  template <class Body>
+  void object(std::string_view name, const Body& body) {
+    put(name, [&] { object(body); });
+  }
+  template <class List, class Item>
+  void list(std::string_view name, const List& items, const Item& item) {
+    key(name);
+    out_ += '[';
+    first_ = true;
+    for (const auto& each : items) {
+      if (!first_) out_ += ',';
+      item(each);
+      first_ = false;
+    }
+    out_ += ']';
+    first_ = false;
+  }
+
+  /// `value`: a function that writes one, or what is written.
+  template <class T>
+  void put(std::string_view name, const T& value) {
+    key(name);
+    if constexpr (std::is_invocable_v<T>) {
+      value();
+    } else {
+      put_value(value);
+    }
+  }
+  template <class T>
+  void put(std::string_view name, const std::optional<T>& value) {
+    if (value) put(name, *value);
+  }
+  void put(std::string_view name, const std::optional<Figure>& figure) {
+    KnownFigure<std::uint64_t> value;
+    if (figure) value.set(figure->value, figure->bound);
+    put(name, value);
+  }
+  template <class N>
+  void put(std::string_view name, const KnownFigure<N>& figure) {
+    put(name, figure.exact);
+    put(std::string(name) + "_at_least", figure.at_least);
+    put(std::string(name) + "_at_most", figure.at_most);
+  }
+  void texts(std::string_view name, const std::vector<std::string>& values) {
+    list(name, values, [this](const std::string& value) { put_value(value); });
+  }
+  template <class T>
+  void put_value(const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      out_ += value ? "true" : "false";
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      fmt::format_to(std::back_inserter(out_), "{}", value);
+    } else if constexpr (std::is_same_v<T, Key>) {
+      append_json_text(out_, to_string(value));
+    } else {
+      append_json_text(out_, value);
+    }
+  }
+
+ private:
+  void key(std::string_view name) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    append_json_text(out_, name);
+    out_ += ':';
+  }
+
+  std::string& out_;
+  bool first_ = true;
+};
+
+void put_labels(ReportJson& json, const Context& context) {
+  json.put("run_key", context.run_key);
+  json.put("task_key", context.task_key);
+  json.put("pipeline", context.pipeline);
+  json.put("run", context.run);
+  json.put("run_id", context.run_id);
+  json.put("step", context.step);
+  json.put("sample", context.sample);
+  json.put("task", context.task);
+  json.put("task_id", context.task_id);
+  json.put("attempt", context.attempt);
+  json.put("engine", context.engine);
+  if (!context.labels.empty())
+    json.object("labels", [&] {
+      for (const Label& label : context.labels) json.put(label.name, label.value);
+    });
+}
+
+void put_process(ReportJson& json, const Process& process) {
+  const Program& program = *process.program;
+  json.put("tool", program.tool ? program.tool : program.comm);
+  json.put("pid", process.pid);
+  json.put("start_ns", process.start_ns);
+  json.put("exe", program.exe);
+  if (program.argv) json.texts("argv", *program.argv);
+}
+
+void put_requested(ReportJson& json, const Requested& requested) {
+  if (requested == Requested{}) return;
+  json.object("requested", [&] {
+    json.put("millicpus", requested.millicpus);
+    json.put("memory_bytes", requested.memory_bytes);
+    json.put("time_ns", requested.time_ns);
+    json.put("container", requested.container);
+    json.put("tag", requested.tag);
+  });
+}
+
+void put_row(ReportJson& json, const ReportRow& row, const Context& labels) {
+  json.object([&] {
+    json.put("name", row.name);
+    put_labels(json, labels);
+    if (row.process) put_process(json, *row.process);
+    internal::each_row_figure([&](const auto& figure) { json.put(figure.name, internal::known(row, figure)); });
+    if (!row.time.empty())
+      json.list("time", row.time, [&](const TimeShare& each) {
+        json.object([&] {
+          json.put("cause", to_string(each.cause));
+          json.put("time_ns", each.time_ns);
+          json.put("share", each.share);
+        });
+      });
+    put_requested(json, row.requested);
+  });
+}
+
+void put_rows(ReportJson& json, std::string_view name, const std::vector<ReportRow>& rows) {
+  json.list(name, rows, [&json](const ReportRow& row) { put_row(json, row, row.task); });
+}
+
+/// A row of the tree, with the labels of what it is.
+struct LabeledRow {
+  const ReportRow* row = nullptr;
+  Context labels;
+};
+
+/// All of one level, each run's together.
+void collect(const std::vector<ReportNode>& nodes, SummaryLevel level, const Context& above,
+             std::vector<LabeledRow>& rows) {
+  for (const ReportNode& node : nodes) {
+    if (node.level >= SummaryLevel::kTool) continue;
+    Context labels = node.row.task;
+    if (node.level == SummaryLevel::kStep) {
+      labels = above;
+      labels.step = node.row.name;
+    }
+    if (node.level == level) rows.push_back({&node.row, labels});
+    if (node.level < level) collect(node.below, level, labels, rows);
+  }
+}
+
+void put_level(ReportJson& json, std::string_view name, const Report& report, SummaryLevel level) {
+  std::vector<LabeledRow> rows;
+  collect(report.tree, level, {}, rows);
+  json.list(name, rows, [&json](const LabeledRow& each) { put_row(json, *each.row, each.labels); });
+}
+
+void put_certificate(ReportJson& json, const Completeness& certificate) {
+  json.object("certificate", [&] {
+    json.put("tier", std::string_view(certificate.tier == Tier::kKernel ? "kernel" : "recording"));
+    json.put("complete", certificate.complete);
+    json.put("exits_seen", certificate.exits_seen);
+    json.put("ended", certificate.ended);
+    json.object("losses", [&] {
+      for (const auto& [cause, count] : certificate.losses) json.put(cause, count);
+    });
+    json.put("total_is_whole", certificate.total_is_whole);
+    json.list("missing", certificate.missing, [&](const FamilyState& state) {
+      json.object([&] {
+        json.put("family", to_string(state.family));
+        json.put("active", state.active);
+        if (!state.problem) return;
+        json.put("code", to_string(state.problem->code));
+        json.put("what", state.problem->what);
+        json.put("fix", state.problem->fix);
+      });
+    });
+  });
+}
+
+void put_cost(ReportJson& json, const ReportCost& cost) {
+  json.object("cost", [&] {
+    json.put("cpu_ns", cost.own.cpu_ns);
+    json.put("snapshots_cpu_ns", cost.own.snapshots_cpu_ns);
+    json.put("kernel_ns", cost.own.kernel_ns);
+    json.put("memory_bytes", cost.own.memory_bytes);
+    json.put("kernel_memory_bytes", cost.own.kernel_memory_bytes);
+    json.put("cpu_share", cost.cpu_share);
+  });
+}
+
+void put_failure(ReportJson& json, const Failure& failure) {
+  const auto tool_of = [](const Process& process) {
+    return process.program->tool ? process.program->tool : process.program->comm;
+  };
+  json.object([&] {
+    put_process(json, *failure.process);
+    put_labels(json, *failure.process->context);
+    json.put("exit_code", failure.exit_code);
+    json.put("exit_signal", failure.exit_signal);
+    json.put("core_dumped", failure.core_dumped);
+    json.put("exit_signal_sender", failure.exit_signal_sender);
+    if (failure.sent_by) json.put("sent_by", tool_of(*failure.sent_by));
+    json.put("count", failure.count);
+    json.put("passed_on", failure.passed_on);
+    json.put("ignored", failure.ignored);
+    std::vector<std::string> tools;
+    for (const auto& process : failure.passed_on_by) tools.push_back(tool_of(*process).value_or("?"));
+    if (!tools.empty()) json.texts("passed_on_by", tools);
+    if (failure.ignored_by) json.put("ignored_by", tool_of(*failure.ignored_by));
+  });
+}
+
+void put_survivor(ReportJson& json, const ProcessSample& sample) {
+  json.object([&] {
+    put_process(json, *sample.process);
+    put_labels(json, *sample.process->context);
+    json.put("time_ns", sample.time_ns);
+    json.put("cpu_ns", sample.account.cpu_ns);
+    json.put("read_bytes", bytes_read(sample.account));
+    json.put("written_bytes", bytes_written(sample.account));
+  });
+}
+
+void put_pipe(ReportJson& json, const Pipeline& pipe) {
+  json.object([&] {
+    json.texts("stages", pipe.stages);
+    if (!pipe.bottleneck.empty()) {
+      json.put("bottleneck", pipe.bottleneck);
+      json.put("bottleneck_share", pipe.bottleneck_share);
+      json.put("others_share", pipe.others_share);
+    }
+    json.put("waited_ns", pipe.waited_ns);
+  });
+}
+
+void put_cgroup(ReportJson& json, const CgroupMemory& memory) {
+  const CgroupSample& at = memory.highest;
+  json.object([&] {
+    json.put("path", at.cgroup->path);
+    json.put("peak_bytes", memory.peak_bytes);
+    json.put("followed_wholly", memory.followed_wholly);
+    json.put("highest_ns", at.time_ns);
+    json.put("memory_bytes", at.memory_bytes);
+    json.put("held_bytes", at.held_bytes);
+    json.put("file_bytes", at.file_bytes);
+    json.put("shmem_bytes", at.shmem_bytes);
+    json.put("kernel_bytes", at.kernel_bytes);
+    json.put("unexplained_bytes", at.unexplained_bytes);
+  });
+}
+
+}  // namespace
+
+std::string to_json(const Report& report) {
+  std::string out;
+  ReportJson json(out);
+  json.object([&] {
+    json.put("schema", 1);
+    put_certificate(json, report.completeness);
+    json.put("totals", [&] { put_row(json, report.total, {}); });
+    put_level(json, "runs", report, SummaryLevel::kRun);
+    put_level(json, "steps", report, SummaryLevel::kStep);
+    put_level(json, "tasks", report, SummaryLevel::kTask);
+    put_rows(json, "samples", report.samples);
+    put_rows(json, "tools", report.tools);
+    put_rows(json, "processes", report.processes);
+    json.list("failures", report.failures, [&](const Failure& each) { put_failure(json, each); });
+    json.put("failures_seen", report.failures_seen);
+    json.put("answers", report.answers);
+    json.object("excused", [&] {
+      json.put("reader_had_enough", report.excused.reader_had_enough);
+      json.put("ended_by_starter", report.excused.ended_by_starter);
+    });
+    json.list("survivors", report.survivors, [&](const ProcessSample& each) { put_survivor(json, each); });
+    json.list("pipes", report.pipelines, [&](const Pipeline& each) { put_pipe(json, each); });
+    json.list("cgroups", report.cgroups, [&](const CgroupMemory& each) { put_cgroup(json, each); });
+    put_cost(json, report.cost);
+  });
+  return out;
+}
+
+}  // namespace tracer

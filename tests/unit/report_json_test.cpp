@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tracer/report.hpp>
+
+#include "in_repository.hpp"
+#include "report/row_figures.hpp"
+#include "summed_events.hpp"
+
+using namespace tracer;
+using namespace tracer::internal;
+using namespace summed;
+
+namespace {
+
+/// The keys of each object of a report, by what docs/report.md calls it.
+class Keys {
+ public:
+  explicit Keys(std::string_view json) : rest_(json) {
+    value("The document");
+    CHECK(rest_.empty());
+  }
+  const std::map<std::string, std::set<std::string>>& all() const { return all_; }
+
+ private:
+  static std::string section_of(const std::string& key) {
+    static const std::set<std::string> rows = {"totals", "runs", "steps", "tasks", "samples", "tools", "processes"};
+    return rows.contains(key) ? "Rows" : key;
+  }
+  char take() {
+    REQUIRE_FALSE(rest_.empty());
+    const char c = rest_.front();
+    rest_.remove_prefix(1);
+    return c;
+  }
+  std::string text() {
+    std::string out;
+    REQUIRE(take() == '"');
+    for (char c = take(); c != '"'; c = take()) {
+      if (c == '\\') out += c, c = take();
+      out += c;
+    }
+    return out;
+  }
+  void value(const std::string& section) {
+    if (rest_.front() == '{') {
+      take();
+      while (rest_.front() != '}') {
+        const std::string key = text();
+        REQUIRE(take() == ':');
+        // Their keys are causes and names.
+        const bool open = section == "losses" || section == "labels";
+        if (!open) all_[section].insert(key);
+        value(section_of(key));
+        if (rest_.front() == ',') take();
+      }
+      take();
+    } else if (rest_.front() == '[') {
+      take();
+      while (rest_.front() != ']') {
+        value(section);
+        if (rest_.front() == ',') take();
+      }
+      take();
+    } else if (rest_.front() == '"') {
+      text();
+    } else {
+      const std::size_t length = rest_.find_first_of(",]}");
+      CHECK(rest_.substr(0, length) != "null");
+      rest_.remove_prefix(length);
+    }
+  }
+
+  std::string_view rest_;
+  std::map<std::string, std::set<std::string>> all_;
+};
+
+std::vector<std::string> documentation() {
+  std::ifstream file(in_repository("docs/report.md"));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+const char* name_of(Unit unit) {
+  switch (unit) {
+    case Unit::kNs: return "ns";
+    case Unit::kBytes: return "bytes";
+    default: return "";
+  }
+}
+
+/// `all` with the figures as they are described now.
+std::vector<std::string> filled(const std::vector<std::string>& all) {
+  std::vector<std::string> out;
+  bool in_block = false;
+  for (const std::string& line : all) {
+    if (line == "<!-- end of figures -->") in_block = false;
+    if (!in_block) out.push_back(line);
+    if (line != "<!-- figures -->") continue;
+    in_block = true;
+    out.insert(out.end(), {"", "| key | unit | column | meaning |", "|---|---|---|---|"});
+    each_row_figure([&](const auto& figure) {
+      out.push_back("| `" + std::string(figure.name) + "` | " + name_of(figure.unit) + " | " +
+                    (figure.head == nullptr ? "" : figure.head) + " | " + figure.meaning + " |");
+    });
+    out.push_back("");
+  }
+  return out;
+}
+
+/// The keys that each section lists.
+std::map<std::string, std::set<std::string>> documented() {
+  std::map<std::string, std::set<std::string>> all;
+  std::string section;
+  for (const std::string& line : documentation()) {
+    if (line.starts_with("#")) section = line.substr(line.find(' ') + 1);
+    if (!line.starts_with("| `")) continue;
+    const std::string cell = line.substr(2, line.find(" |", 2) - 2);
+    for (std::size_t at = cell.find('`'); at != std::string::npos; at = cell.find('`', cell.find('`', at + 1) + 1))
+      all[section].insert(cell.substr(at + 1, cell.find('`', at + 1) - at - 1));
+  }
+  return all;
+}
+
+std::string without_bound(const std::string& key) {
+  for (const std::string_view end : {"_at_least", "_at_most"})
+    if (key.ends_with(end)) return key.substr(0, key.size() - end.size());
+  return key;
+}
+
+ReportRow full_row() {
+  ReportRow row;
+  row.name = "ALIGN \"x\"\n";
+  row.tasks = Figure{2, Bound::kAtLeast};
+  row.wall_ns = row.lives_ns = row.first_start_ns = row.last_end_ns = 5;
+  row.cpu_ns = Figure{7, Bound::kAtLeast};
+  row.cpu_utilization = 1.5;
+  row.concurrency = 2.25;
+  row.memory_bytes = Figure{100, Bound::kAtLeast};
+  row.memory_at_most_bytes = 200;
+  row.read_bytes = Figure{3, Bound::kAtMost};
+  row.written_bytes = Figure{4};
+  row.time = {{TimeCause::kCpu, 7, 0.5}, {TimeCause::kLock, 7, 0.5}};
+  row.requested = {.millicpus = 1500, .memory_bytes = 9, .time_ns = 8, .container = "image", .tag = "t"};
+  return row;
+}
+
+Context full_context() {
+  Context context;
+  context.pipeline = "p", context.run = "r", context.run_id = "id", context.step = "s", context.sample = "n";
+  context.task = "t", context.task_id = "1", context.attempt = 2, context.engine = "nextflow";
+  context.labels = {{"null", "v"}};
+  context.run_key = Key{0xab}, context.task_key = Key{1};
+  return context;
+}
+
+/// One with all that a report can have.
+Report full_report() {
+  build::ProcessSpec spec{.pid = 7, .start_ns = 3, .tool = "a", .context = full_context()};
+  spec.exe = "/bin/a";
+  spec.argv = std::vector<std::string>{"a", "b"};
+  const auto process = build::process(spec);
+  Report report;
+  report.total = full_row();
+  report.tools = report.samples = report.processes = {full_row()};
+  report.processes[0].process = process;
+  ReportNode run{SummaryLevel::kRun, full_row(), {}};
+  run.row.task.run_key = Key{0xab};
+  ReportNode step{SummaryLevel::kStep, full_row(), {}};
+  ReportNode task{SummaryLevel::kTask, full_row(), {{SummaryLevel::kTool, full_row(), {}}}};
+  task.row.task = full_context();
+  step.below = {task};
+  run.below = {step};
+  report.tree = {run};
+  Failure failure{.process = process, .exit_code = 1, .exit_signal = 9, .exit_signal_sender = "process"};
+  failure.sent_by = failure.ignored_by = process;
+  failure.passed_on_by = {process};
+  report.failures = {failure};
+  ProcessSample sample;
+  sample.process = process;
+  sample.account.cpu_ns = sample.account.read_bytes = sample.account.written_bytes = 1;
+  report.survivors = {sample};
+  report.pipelines = {{{"a", "b"}, "a", 0.25, 0.5, 9}};
+  CgroupSample cgroup;
+  cgroup.cgroup = std::make_shared<const Cgroup>(Cgroup{.path = "/x"});
+  cgroup.memory_bytes = cgroup.held_bytes = cgroup.file_bytes = cgroup.shmem_bytes = cgroup.kernel_bytes = 1;
+  cgroup.unexplained_bytes = 1;
+  report.cgroups = {{5, cgroup, true}};
+  report.completeness.losses = {{"ring_full_exit", 3}};
+  report.completeness.missing = {{Family::kWaits, false, "", Problem{ErrorCode::kKernelTooOld, 0, "w", "f", {}}}};
+  report.cost.own.kernel_ns = report.cost.own.memory_bytes = report.cost.own.kernel_memory_bytes = 1;
+  report.cost.cpu_share = 0.5;
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("docs/report.md lists the figures of rows as they are described") {
+  // TRACER_UPDATE_GOLDEN=1 writes them.
+  const std::vector<std::string> now = filled(documentation());
+  if (std::getenv("TRACER_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream file(in_repository("docs/report.md"));
+    for (const std::string& line : now) file << line << '\n';
+  }
+  CHECK(documentation() == now);
+}
+
+TEST_CASE("each key of a report's JSON is documented, and each documented key can occur") {
+  const Keys keys(to_json(full_report()));
+  const auto known = documented();
+  for (const auto& [section, present] : keys.all())
+    for (const std::string& key : present) {
+      CAPTURE(section);
+      CAPTURE(key);
+      const auto list = known.find(section);
+      REQUIRE(list != known.end());
+      CHECK((list->second.contains(key) || list->second.contains(without_bound(key))));
+    }
+  for (const auto& [section, listed] : known) {
+    CAPTURE(section);
+    const auto present = keys.all().find(section);
+    REQUIRE(present != keys.all().end());
+    for (const std::string& key : listed) {
+      CAPTURE(key);
+      const auto occurs = [&](const std::string& one) { return present->second.contains(one); };
+      CHECK((occurs(key) || occurs(key + "_at_least") || occurs(key + "_at_most")));
+    }
+  }
+}
+
+TEST_CASE("what is not known is absent from a report's JSON, and a bound is called one") {
+  Report report;
+  report.total.name = "total";
+  CHECK(to_json(report).find(R"("totals":{"name":"total","processes":0,"living":0,"failed":0},"runs":[])") !=
+        std::string::npos);
+
+  report.total = full_row();
+  const std::string json = to_json(report);
+  for (const char* part :
+       {R"("name":"ALIGN \"x\"\u000a")", R"("tasks_at_least":2)", R"("cpu_ns_at_least":7)",
+        R"("cpu_utilization_at_least":1.5)", R"("memory_bytes_at_least":100,"memory_bytes_at_most":200)",
+        R"("read_bytes_at_most":3)", R"("written_bytes":4)", R"("cause":"CPU","time_ns":7,"share":0.5)"}) {
+    CAPTURE(part);
+    CHECK(json.find(part) != std::string::npos);
+  }
+  CHECK(json.find(R"("cpu_ns":7)") == std::string::npos);
+}
+
+TEST_CASE("rows of runs, steps and tasks have keys, and runs and steps the number of their tasks") {
+  const auto task = [](std::uint32_t pid, const char* id, Key key) {
+    ProcessExit exit =
+        *exit_of({.pid = pid, .tool = "bwa", .start_ns = 100, .end_ns = 300, .cpu_ns = 50}).get_if<ProcessExit>();
+    Context context{.run = "r1", .step = "ALIGN", .task_id = id, .engine = "nextflow", .run_id = "r1"};
+    context.run_key = Key{0xfeed}, context.task_key = key;
+    exit.process = build::process({.pid = pid, .start_ns = 0, .tool = "bwa", .context = context});
+    return Event(exit);
+  };
+  const Report report = make_report(summary_of({task(1, "a", Key{1}), task(2, "b", Key{2})}));
+  CHECK(report.tree.at(0).row.tasks == Figure{2});
+  CHECK(report.tree.at(0).below.at(0).row.tasks == Figure{2});
+  CHECK_FALSE(report.total.tasks.has_value());
+  CHECK(sum_of_reports({report, report}, {0, 0}).tree.at(0).row.tasks == Figure{2});
+  const std::string json = to_json(report);
+  const std::string run = json.substr(json.find("\"runs\""), json.find("\"steps\"") - json.find("\"runs\""));
+  CHECK(run.find(R"("run_key":"000000000000feed")") != std::string::npos);
+  CHECK(run.find(R"("tasks":2)") != std::string::npos);
+  const std::string step = json.substr(json.find("\"steps\":["), json.find("\"tasks\":[") - json.find("\"steps\":["));
+  CHECK(step.find(R"("name":"ALIGN","run_key":"000000000000feed")") != std::string::npos);
+  CHECK(step.find("task_key") == std::string::npos);
+  CHECK(step.find(R"("tasks":2)") != std::string::npos);
+  CHECK(json.find(R"("task_key":"0000000000000002")") != std::string::npos);
+}
