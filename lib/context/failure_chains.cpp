@@ -281,8 +281,7 @@ void FailureChains::hand_up(Pending pending, const ProcessExit& exit) {
 
 FailureChains::Known* FailureChains::parent_of(const Waiting& waiting) {
   Known* parent = living(waiting.parent_pid, waiting.parent_start_ns);
-  const bool waits =
-      parent != nullptr && !parent->pending.empty() && parent->pending.front().end_ns <= waiting.end_ns;
+  const bool waits = parent != nullptr && !parent->pending.empty() && parent->pending.front().end_ns <= waiting.end_ns;
   return waits ? parent : nullptr;
 }
 

@@ -67,8 +67,8 @@ class FailureChains {
   static constexpr std::size_t kMostPending = 64;     ///< Of one parent.
   static constexpr std::size_t kMostWaiting = 65536;  ///< Of all parents.
   static constexpr std::size_t kLeastWaiting = 1024;
-  static constexpr std::size_t kMostOrigins = 64;     ///< In one process's status.
-  static constexpr std::size_t kMostPassing = 8;      ///< Processes that are named.
+  static constexpr std::size_t kMostOrigins = 64;  ///< In one process's status.
+  static constexpr std::size_t kMostPassing = 8;   ///< Processes that are named.
 
   /// What an end is by itself.
   enum class Nature { kFailure, kAnswer, kReaderLeft, kEndedByStarter };
@@ -89,7 +89,7 @@ class FailureChains {
     std::uint64_t start_ns = 0;
     std::shared_ptr<const Process> process = {};  ///< Null: only that it leads is known so far.
     bool leads = false;
-    std::uint64_t last_child_ns = 0;  ///< When the last child began, since the first of `pending` ended.
+    std::uint64_t last_child_ns = 0;    ///< When the last child began, since the first of `pending` ended.
     std::vector<Pending> pending = {};  ///< The oldest first.
   };
 

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of all fields of all events, with their types and units. Made by generate_fields.py. */
+/* The families, and the numbers of all fields of all events, with their types and units. Made by generate_fields.py. */
 #ifndef TRACER_FIELDS_H
 #define TRACER_FIELDS_H
 
 #include <stdint.h>
+
+/* For tracer_families. */
+enum {
+  TRACER_FAMILY_LIFECYCLE = 1, /* starts, execs, exits and accounts of processes; runs and tasks */
+  TRACER_FAMILY_WAITS = 2, /* ledgers: where the time went */
+  TRACER_FAMILY_SNAPSHOTS = 4 /* process_sample, tool_sample, cgroup_sample and snapshot_end, at an interval */
+};
 
 #define TRACER_FIELD_LOSS_TIME_NS UINT64_C(0x0001010000000000) /* u64, ns */
 #define TRACER_FIELD_LOSS_CAUSE UINT64_C(0x0001020000000000) /* text */
