@@ -14,7 +14,7 @@ HEADER = HERE / "include/tracer/fields.h"
 
 HEAD = """\
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The families, and the numbers of all fields of all events, with their types and units. Made by generate_fields.py. */
+/* The families, the kinds of events, and the numbers of all their fields, with their types and units. Made by generate_fields.py. */
 #ifndef TRACER_FIELDS_H
 #define TRACER_FIELDS_H
 
@@ -39,14 +39,17 @@ def families():
 def text():
     lines = []
     seen = set()
+    kinds = {"none": 0}
     for line in GOLDEN.read_text(encoding="utf-8").splitlines():
         number, name, kind, unit, *null = line.split()
+        kinds[name.split(".")[0]] = int(number[:4], 16)
         if constant(name) in seen:
             sys.exit(f"two fields would be {constant(name)}")
         seen.add(constant(name))
         note = ", ".join([kind, *([unit] if unit != "-" else []), *(["can be absent"] if null else [])])
         lines.append(f"#define {constant(name)} UINT64_C(0x{number}) /* {note} */\n")
-    return HEAD + families() + "".join(lines) + "\n#endif\n"
+    events = ",\n".join(f"  TRACER_EVENT_{name.upper()} = {number}" for name, number in kinds.items())
+    return HEAD + families() + f"/* For tracer_event_kind. */\nenum {{\n{events}\n}};\n\n" + "".join(lines) + "\n#endif\n"
 
 
 def main():
