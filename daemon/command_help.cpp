@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <tracer/families.hpp>
+
 namespace tracerd {
 namespace {
 
@@ -105,7 +107,15 @@ programs for a moment, to know whether that is allowed. Exit status: 0: tracing 
 With --rules a file of rules for engines is checked instead: all mistakes are reported with their lines, and its
 examples are tried. Exit status: 0: it is right; 1: it is not.)";
 
-CLI::Option* add(CLI::App& app, const std::string& name, const char* value, const char* description) {
+std::string families_help() {
+  std::string defaults;
+  for (const tracer::Family family : tracer::default_families())
+    defaults += (defaults.empty() ? "" : ",") + std::string(to_string(family));
+  return fmt::format("Families besides the lifecycle: of {}, or none (default: {})", tracer::names_of_families(),
+                     defaults);
+}
+
+CLI::Option* add(CLI::App& app, const std::string& name, const char* value, const std::string& description) {
   return app.add_option(name, CLI::callback_t{}, description)
       ->type_name(value)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -130,7 +140,7 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--run", "NAME", "... with a run of it");
   add(app, "--step", "NAME", "... with a step");
   add(app, "--sample", "NAME", "... with a sample");
-  add(app, "--families", "LIST", "Families besides the lifecycle: waits,snapshots (default: both) or none");
+  add(app, "--families", "LIST", families_help());
   add(app, "--interval", "MS", "Milliseconds between two snapshots at most, 100 or more (default: 1000)");
   add(app, "--max-cost", "PERCENT", "Disable the most expensive family above this share of one CPU (default: never)");
   add(app, "--ring", "MIB", "Room for events between kernel and tracerd, a power of two (default: at least 8)");

@@ -165,14 +165,12 @@ std::optional<std::vector<tracer::Family>> families_of(const CLI::App& app) {
   std::vector<tracer::Family> families;
   if (*text == "none") return families;
   for (const std::string& name : CLI::detail::split(*text, ',')) {
-    if (name == to_string(tracer::Family::kWaits)) {
-      families.push_back(tracer::Family::kWaits);
-    } else if (name == to_string(tracer::Family::kSnapshots)) {
-      families.push_back(tracer::Family::kSnapshots);
-    } else {
-      wrong(fmt::format("--families: there is no family '{}'; there are waits, snapshots, or none", name),
-            app.get_name());
-    }
+    const auto family = tracer::family_from_name(name);
+    if (!family || info_of(*family).use == tracer::FamilyUse::kAlways)
+      wrong(
+          fmt::format("--families: there is no family '{}'; there are {}, or none", name, tracer::names_of_families()),
+          app.get_name());
+    families.push_back(*family);
   }
   return families;
 }

@@ -134,9 +134,12 @@ struct EventBody {
 };
 template <class E>
 struct EventBox final : EventBody {
-  EventBox(const EventBody& head, E&& moved) : EventBody(head), event(std::move(moved)) {}
+  template <class From>
+  explicit EventBox(From&& from) : EventBody{E::kKind, 0, 0}, event(std::forward<From>(from)) {}
   E event;
 };
+/// Fills in what follows from the event in the box.
+TRACER_EXPORT void seal(EventBody& body) noexcept;
 
 }  // namespace internal
 
@@ -149,8 +152,12 @@ class TRACER_EXPORT Event {
   /// Empty: kind() is kNone.
   Event() noexcept = default;
   /// From ProcessExit, Loss … The body is made here and never changes.
-  template <EventType E>
-  Event(E event);  // NOLINT(google-explicit-constructor)
+  template <class E>
+  requires EventType<std::remove_cvref_t<E>> Event(E&& event) {  // NOLINT(google-explicit-constructor)
+    auto body = std::make_shared<internal::EventBox<std::remove_cvref_t<E>>>(std::forward<E>(event));
+    internal::seal(*body);
+    body_ = std::move(body);
+  }
 
   EventKind kind() const noexcept { return body_ ? body_->kind : EventKind::kNone; }
   std::uint64_t time_ns() const noexcept { return body_ ? body_->time_ns : 0; }

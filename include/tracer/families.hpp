@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tracer/error.hpp>
 #include <tracer/export.hpp>
@@ -17,8 +21,67 @@ enum class Family {
   kSnapshots,  ///< ProcessSample at an interval.
 };
 
-/// "lifecycle", "waits", "snapshots".
-TRACER_EXPORT std::string_view to_string(Family family) noexcept;
+/// When a family is loaded.
+enum class FamilyUse : std::uint8_t {
+  kAlways,
+  kByDefault,  ///< Unless SessionOptions::families leaves it out.
+  kOnRequest,  ///< Only where SessionOptions::families names it.
+};
+
+/// What is known of a family before it is loaded.
+struct FamilyInfo {
+  Family family = Family::kLifecycle;
+  std::string_view name;  ///< As on the command line, in Python and in SessionEnd::missing_families.
+  FamilyUse use = FamilyUse::kOnRequest;
+  std::string_view brings;   ///< The events and fields that a session has only with it.
+  std::string_view needs;    ///< What a kernel must have for it; check() looks for it.
+  std::string_view losses;   ///< What its BPF programs can lose, as in docs/losses.md; separated by spaces.
+  std::string_view options;  ///< The members of SessionOptions that matter to it alone; separated by spaces.
+};
+
+/// All families, in the order of their numbers: the one table from which names, defaults and bits follow.
+inline constexpr std::array kFamilies = {
+    FamilyInfo{.family = Family::kLifecycle,
+               .name = "lifecycle",
+               .use = FamilyUse::kAlways,
+               .brings = "starts, execs, exits and accounts of processes; runs and tasks",
+               .needs = "tracepoints with type information, a ring buffer, an iterator over tasks (Linux 5.8)",
+               .losses = "ring_full_process_start ring_full_process_exec ring_full_process_exit ring_full_cgroup "
+                         "process_table_full thread_table_full cgroup_table_full ledger_table_full label_table_full",
+               .options = "max_processes max_cgroups max_contexts max_labeled_threads"},
+    FamilyInfo{.family = Family::kWaits,
+               .name = "waits",
+               .use = FamilyUse::kByDefault,
+               .brings = "ledgers: where the time went",
+               .needs = "CONFIG_FAIR_GROUP_SCHED",
+               .losses = "",
+               .options = "max_threads"},
+    FamilyInfo{.family = Family::kSnapshots,
+               .name = "snapshots",
+               .use = FamilyUse::kByDefault,
+               .brings = "process_sample, tool_sample, cgroup_sample and snapshot_end, at an interval",
+               .needs = "an iterator over open files (Linux 5.8)",
+               .losses = "",
+               .options = "sample_interval"},
+};
+static_assert([] {
+  for (std::size_t i = 0; i < kFamilies.size(); ++i)
+    if (static_cast<std::size_t>(kFamilies[i].family) != i) return false;
+  return true;
+}());
+
+constexpr const FamilyInfo& info_of(Family family) noexcept { return kFamilies[static_cast<std::size_t>(family)]; }
+
+/// "lifecycle", "waits", "snapshots" …
+constexpr std::string_view to_string(Family family) noexcept {
+  return static_cast<std::size_t>(family) < kFamilies.size() ? info_of(family).name : std::string_view();
+}
+/// Absent for any other text.
+TRACER_EXPORT std::optional<Family> family_from_name(std::string_view name) noexcept;
+/// Those that a session has unless its options say otherwise; without the lifecycle, which it always has.
+TRACER_EXPORT std::vector<Family> default_families();
+/// The names of all that can be chosen, as in "waits, snapshots".
+TRACER_EXPORT std::string names_of_families();
 
 /// The state of a family.
 struct FamilyState {

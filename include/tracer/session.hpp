@@ -53,7 +53,7 @@ struct SessionOptions {
   std::size_t max_contexts = 16384;
   std::size_t max_labeled_threads = 4096;    ///< At one time; see label_thread(). About 0.2 KiB each. At most 2^26.
   std::size_t max_announcements = 1u << 17;  ///< At one time; about 0.5 KiB each.
-  std::vector<Family> families = {Family::kWaits, Family::kSnapshots};  ///< Besides the lifecycle.
+  std::vector<Family> families = default_families();  ///< Besides the lifecycle; docs/families.md lists them.
   /// Family::kSnapshots: the longest time between two snapshots, at least 100 ms. While something is young or memory
   /// grows, there are up to five in it.
   std::chrono::milliseconds sample_interval{1000};

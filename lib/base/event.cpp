@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "base/event_schema.hpp"
 
@@ -44,6 +45,18 @@ std::uint32_t narrow(std::size_t bytes) {
 }
 
 }  // namespace
+
+void seal(EventBody& body) noexcept {
+  [&]<class... E>(TypeList<E...>) {
+    const auto seals = [&]<class Each>(const EventBox<Each>& box) {
+      body.time_ns = box.event.time_ns;
+      body.heap_bytes = narrow(heap_bytes(box.event));
+      return true;
+    };
+    static_cast<void>(((body.kind == E::kKind && seals(static_cast<const EventBox<E>&>(body))) || ...));
+  }(EventTypes());
+}
+
 }  // namespace internal
 
 const std::shared_ptr<const Program>& Process::unknown_program() noexcept {
@@ -60,25 +73,11 @@ const std::shared_ptr<const Context>& Process::no_context() noexcept {
 }
 
 std::string_view to_string(EventKind kind) noexcept {
-  switch (kind) {
-    case EventKind::kNone: return {};
-    case EventKind::kLoss: return "loss";
-    case EventKind::kSessionEnd: return "session_end";
-    case EventKind::kSnapshotEnd: return "snapshot_end";
-    case EventKind::kProcessStart: return "process_start";
-    case EventKind::kProcessExec: return "process_exec";
-    case EventKind::kProcessExit: return "process_exit";
-    case EventKind::kProcessSample: return "process_sample";
-    case EventKind::kToolSample: return "tool_sample";
-    case EventKind::kCgroupSample: return "cgroup_sample";
-    case EventKind::kOwnWork: return "own_work";
-    case EventKind::kRunStart: return "run_start";
-    case EventKind::kRunFinish: return "run_finish";
-    case EventKind::kTaskStart: return "task_start";
-    case EventKind::kTaskFinish: return "task_finish";
-    case EventKind::kContextChange: return "context_change";
-  }
-  return {};
+  std::string_view name;
+  [&]<class... E>(internal::TypeList<E...>) {
+    static_cast<void>(((kind == E::kKind && (name = internal::Schema<E>::kName, true)) || ...));
+  }(internal::EventTypes());
+  return name;
 }
 
 std::string_view to_string(Provenance provenance) noexcept {
@@ -91,27 +90,6 @@ std::string_view to_string(Provenance provenance) noexcept {
   }
   return {};
 }
-
-template <EventType E>
-Event::Event(E event) {
-  const internal::EventBody head{E::kKind, internal::narrow(internal::heap_bytes(event)), event.time_ns};
-  body_ = std::make_shared<internal::EventBox<E>>(head, std::move(event));
-}
-template TRACER_EXPORT Event::Event(Loss);
-template TRACER_EXPORT Event::Event(SessionEnd);
-template TRACER_EXPORT Event::Event(SnapshotEnd);
-template TRACER_EXPORT Event::Event(ProcessStart);
-template TRACER_EXPORT Event::Event(ProcessExec);
-template TRACER_EXPORT Event::Event(ProcessExit);
-template TRACER_EXPORT Event::Event(ProcessSample);
-template TRACER_EXPORT Event::Event(ToolSample);
-template TRACER_EXPORT Event::Event(CgroupSample);
-template TRACER_EXPORT Event::Event(RunStart);
-template TRACER_EXPORT Event::Event(RunFinish);
-template TRACER_EXPORT Event::Event(TaskStart);
-template TRACER_EXPORT Event::Event(TaskFinish);
-template TRACER_EXPORT Event::Event(ContextChange);
-template TRACER_EXPORT Event::Event(OwnWork);
 
 std::size_t Event::charge_bytes() const noexcept {
   std::size_t bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The one list of all fields of all events. Numbers and names are never changed or used again: recordings are read by
-/// them. tests/data/schema.golden holds what was published and may only grow; docs/fields.md is checked against it.
+/// The one list of all events and their fields. Numbers and names are never changed or used again: recordings are read
+/// by them. tests/data/schema.golden holds what was published and may only grow; docs/fields.md is checked against it.
 #pragma once
 
 #include <tracer/event.hpp>
@@ -12,6 +12,7 @@ namespace tracer::internal {
 
 template <>
 struct Schema<ProcessStart> {
+  static constexpr std::string_view kName = "process_start";
   static constexpr auto fields = std::tuple(field(1, "time_ns", &ProcessStart::time_ns, Unit::kNs),
                                             group(2, "process", &ProcessStart::process, Shape::kFlat),
                                             field(3, "attached_ns", &ProcessStart::attached_ns, Unit::kNs));
@@ -19,6 +20,7 @@ struct Schema<ProcessStart> {
 
 template <>
 struct Schema<ProcessExec> {
+  static constexpr std::string_view kName = "process_exec";
   static constexpr auto fields = std::tuple(field(1, "time_ns", &ProcessExec::time_ns, Unit::kNs),
                                             group(2, "process", &ProcessExec::process, Shape::kFlat),
                                             field(3, "attached_ns", &ProcessExec::attached_ns, Unit::kNs),
@@ -28,6 +30,7 @@ struct Schema<ProcessExec> {
 /// Its start_ns is that of its process.
 template <>
 struct Schema<ProcessExit> {
+  static constexpr std::string_view kName = "process_exit";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &ProcessExit::time_ns, Unit::kNs), group(2, "process", &ProcessExit::process, Shape::kFlat),
       field(3, "end_ns", &ProcessExit::end_ns, Unit::kNs),
@@ -54,6 +57,7 @@ struct Schema<Progress> {
 
 template <>
 struct Schema<ProcessSample> {
+  static constexpr std::string_view kName = "process_sample";
   static constexpr auto fields =
       std::tuple(field(1, "time_ns", &ProcessSample::time_ns, Unit::kNs),
                  group(2, "process", &ProcessSample::process, Shape::kFlat),
@@ -69,6 +73,7 @@ struct Schema<ProcessSample> {
 
 template <>
 struct Schema<ToolSample> {
+  static constexpr std::string_view kName = "tool_sample";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &ToolSample::time_ns, Unit::kNs), field(2, "tool", &ToolSample::tool),
       group(3, "context", &ToolSample::context, Shape::kNested),
@@ -83,6 +88,7 @@ struct Schema<ToolSample> {
 
 template <>
 struct Schema<CgroupSample> {
+  static constexpr std::string_view kName = "cgroup_sample";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &CgroupSample::time_ns, Unit::kNs), group(2, "cgroup", &CgroupSample::cgroup, Shape::kFlat),
       field(3, "has_below", &CgroupSample::has_below), field(4, "processes", &CgroupSample::processes, Unit::kCount),
@@ -99,6 +105,7 @@ struct Schema<CgroupSample> {
 
 template <>
 struct Schema<SnapshotEnd> {
+  static constexpr std::string_view kName = "snapshot_end";
   static constexpr auto fields = std::tuple(field(1, "time_ns", &SnapshotEnd::time_ns, Unit::kNs),
                                             field(2, "processes", &SnapshotEnd::processes, Unit::kCount));
 };
@@ -111,6 +118,7 @@ struct Schema<KindCount> {
 
 template <>
 struct Schema<Loss> {
+  static constexpr std::string_view kName = "loss";
   static constexpr auto fields =
       std::tuple(field(1, "time_ns", &Loss::time_ns, Unit::kNs), field(2, "cause", &Loss::cause),
                  field(3, "count", &Loss::count, Unit::kCount), field(4, "first_ns", &Loss::first_ns, Unit::kNs),
@@ -119,6 +127,7 @@ struct Schema<Loss> {
 
 template <>
 struct Schema<OwnWork> {
+  static constexpr std::string_view kName = "own_work";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &OwnWork::time_ns, Unit::kNs), group(2, "process", &OwnWork::process, Shape::kFlat),
       field(3, "begin_ns", &OwnWork::begin_ns, Unit::kNs), group(4, "account", &OwnWork::account, Shape::kFlat),
@@ -127,6 +136,7 @@ struct Schema<OwnWork> {
 
 template <>
 struct Schema<SessionEnd> {
+  static constexpr std::string_view kName = "session_end";
   static constexpr auto fields =
       std::tuple(field(1, "time_ns", &SessionEnd::time_ns, Unit::kNs),
                  field(2, "processes_started", &SessionEnd::processes_started, Unit::kCount),

@@ -3,13 +3,27 @@
 
 namespace tracer {
 
-std::string_view to_string(Family family) noexcept {
-  switch (family) {
-    case Family::kLifecycle: return "lifecycle";
-    case Family::kWaits: return "waits";
-    case Family::kSnapshots: return "snapshots";
+std::optional<Family> family_from_name(std::string_view name) noexcept {
+  for (const FamilyInfo& info : kFamilies)
+    if (info.name == name) return info.family;
+  return std::nullopt;
+}
+
+std::vector<Family> default_families() {
+  std::vector<Family> families;
+  for (const FamilyInfo& info : kFamilies)
+    if (info.use == FamilyUse::kByDefault) families.push_back(info.family);
+  return families;
+}
+
+std::string names_of_families() {
+  std::string names;
+  for (const FamilyInfo& info : kFamilies) {
+    if (info.use == FamilyUse::kAlways) continue;
+    if (!names.empty()) names += ", ";
+    names += info.name;
   }
-  return {};
+  return names;
 }
 
 }  // namespace tracer

@@ -49,8 +49,8 @@ constexpr Field<T, M> group(std::uint8_t number, const char* name, M T::*member,
   return {number, name, member, Unit::kNone, shape};
 }
 
-/// Specialized once for each described struct: `fields`, a tuple; `kPart` for what events share, which streams keep in
-/// dictionaries.
+/// Specialized once for each described struct: `fields`, a tuple; `kName` for events, such as "process_exit"; `kPart`
+/// for what events share, which streams keep in dictionaries.
 template <class T>
 struct Schema;
 template <class T>

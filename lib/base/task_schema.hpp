@@ -41,6 +41,7 @@ struct Schema<Requested> {
 
 template <>
 struct Schema<RunStart> {
+  static constexpr std::string_view kName = "run_start";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &RunStart::time_ns, Unit::kNs), group(2, "context", &RunStart::context, Shape::kNested),
       field(3, "pid", &RunStart::pid), field(4, "start_ns", &RunStart::start_ns, Unit::kNs));
@@ -48,6 +49,7 @@ struct Schema<RunStart> {
 
 template <>
 struct Schema<RunFinish> {
+  static constexpr std::string_view kName = "run_finish";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &RunFinish::time_ns, Unit::kNs), group(2, "context", &RunFinish::context, Shape::kNested),
       field(3, "pid", &RunFinish::pid), field(4, "start_ns", &RunFinish::start_ns, Unit::kNs),
@@ -60,6 +62,7 @@ struct Schema<RunFinish> {
 
 template <>
 struct Schema<TaskStart> {
+  static constexpr std::string_view kName = "task_start";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &TaskStart::time_ns, Unit::kNs), group(2, "context", &TaskStart::context, Shape::kNested),
       field(3, "pid", &TaskStart::pid), field(4, "start_ns", &TaskStart::start_ns, Unit::kNs),
@@ -68,6 +71,7 @@ struct Schema<TaskStart> {
 
 template <>
 struct Schema<TaskFinish> {
+  static constexpr std::string_view kName = "task_finish";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &TaskFinish::time_ns, Unit::kNs), group(2, "context", &TaskFinish::context, Shape::kNested),
       field(3, "pid", &TaskFinish::pid), field(4, "start_ns", &TaskFinish::start_ns, Unit::kNs),
@@ -79,6 +83,7 @@ struct Schema<TaskFinish> {
 
 template <>
 struct Schema<ContextChange> {
+  static constexpr std::string_view kName = "context_change";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &ContextChange::time_ns, Unit::kNs),
       group(2, "before", &ContextChange::before, Shape::kNested),

@@ -2,6 +2,7 @@
 #include "list_handle.hpp"
 
 #include "account_fields.hpp"
+#include "families.hpp"
 #include "host_fields.hpp"
 #include "sizes.hpp"
 
@@ -27,15 +28,6 @@ void fill_problem(T& out, const Problem& problem) {
   out.what = string_of(problem.what);
   out.fix = string_of(problem.fix);
   out.detail = string_of(problem.detail);
-}
-
-uint32_t bit_of(Family family) {
-  switch (family) {
-    case Family::kLifecycle: return TRACER_FAMILY_LIFECYCLE;
-    case Family::kWaits: return TRACER_FAMILY_WAITS;
-    case Family::kSnapshots: return TRACER_FAMILY_SNAPSHOTS;
-  }
-  return 0;
 }
 
 }  // namespace

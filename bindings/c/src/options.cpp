@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 
+#include "families.hpp"
 #include "session_state.hpp"
 #include "sizes.hpp"
 
@@ -85,11 +86,13 @@ Filter filter_of(const tracer_session_options& given) {
 }
 
 std::vector<Family> families_of(tracer_families given) {
-  constexpr tracer_families kAll = TRACER_FAMILY_LIFECYCLE | TRACER_FAMILY_WAITS | TRACER_FAMILY_SNAPSHOTS;
-  if ((given & ~kAll) != 0) refuse("options->families has a bit that is none of TRACER_FAMILY_...");
   std::vector<Family> families;
-  if ((given & TRACER_FAMILY_WAITS) != 0) families.push_back(Family::kWaits);
-  if ((given & TRACER_FAMILY_SNAPSHOTS) != 0) families.push_back(Family::kSnapshots);
+  for (const FamilyInfo& info : kFamilies) {
+    const tracer_families bit = bit_of(info.family);
+    if ((given & bit) != 0 && info.use != FamilyUse::kAlways) families.push_back(info.family);
+    given &= ~bit;
+  }
+  if (given != 0) refuse("options->families has a bit that is none of TRACER_FAMILY_...");
   return families;
 }
 

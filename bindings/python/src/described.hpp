@@ -42,8 +42,9 @@ inline constexpr bool kIsIn<T, TypeList<Types...>> = (std::is_same_v<T, Types> |
 template <class T>
 inline constexpr bool kIsPart = kIsIn<T, PartTypes>;
 
+/// Of an event: process_exit is a ProcessExit.
 template <class T>
-constexpr std::string_view class_name() {
+std::string class_name() {
   if constexpr (std::is_same_v<T, Label>)
     return "Label";
   else if constexpr (std::is_same_v<T, Overruled>)
@@ -70,37 +71,15 @@ constexpr std::string_view class_name() {
     return "Host";
   else if constexpr (std::is_same_v<T, ContextTotals>)
     return "ContextTotals";
-  else if constexpr (std::is_same_v<T, ProcessStart>)
-    return "ProcessStart";
-  else if constexpr (std::is_same_v<T, ProcessExec>)
-    return "ProcessExec";
-  else if constexpr (std::is_same_v<T, ProcessExit>)
-    return "ProcessExit";
-  else if constexpr (std::is_same_v<T, ProcessSample>)
-    return "ProcessSample";
-  else if constexpr (std::is_same_v<T, ToolSample>)
-    return "ToolSample";
-  else if constexpr (std::is_same_v<T, CgroupSample>)
-    return "CgroupSample";
-  else if constexpr (std::is_same_v<T, SnapshotEnd>)
-    return "SnapshotEnd";
-  else if constexpr (std::is_same_v<T, Loss>)
-    return "Loss";
-  else if constexpr (std::is_same_v<T, OwnWork>)
-    return "OwnWork";
-  else if constexpr (std::is_same_v<T, SessionEnd>)
-    return "SessionEnd";
-  else if constexpr (std::is_same_v<T, TaskStart>)
-    return "TaskStart";
-  else if constexpr (std::is_same_v<T, TaskFinish>)
-    return "TaskFinish";
-  else if constexpr (std::is_same_v<T, RunStart>)
-    return "RunStart";
-  else if constexpr (std::is_same_v<T, RunFinish>)
-    return "RunFinish";
   else {
-    static_assert(std::is_same_v<T, ContextChange>, "a struct without a class");
-    return "ContextChange";
+    static_assert(EventType<T>, "a struct without a class");
+    std::string name;
+    bool begins = true;
+    for (const char c : internal::Schema<T>::kName) {
+      if (c != '_') name += begins ? static_cast<char>(c - 'a' + 'A') : c;
+      begins = c == '_';
+    }
+    return name;
   }
 }
 

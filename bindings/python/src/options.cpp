@@ -57,13 +57,9 @@ std::vector<Family> families_of(py::handle names) {
   std::vector<Family> families;
   for (const py::handle name : py::reinterpret_borrow<py::object>(names)) {
     const std::string text = bytes_of(name);
-    bool known = false;
-    for (const Family family : {Family::kLifecycle, Family::kWaits, Family::kSnapshots}) {
-      if (text != to_string(family)) continue;
-      known = true;
-      if (family != Family::kLifecycle) families.push_back(family);
-    }
-    if (!known) refuse(fmt::format("there is no family \"{}\"", text), "name some of: waits, snapshots");
+    const auto family = family_from_name(text);
+    if (!family) refuse(fmt::format("there is no family \"{}\"", text), "name some of: " + names_of_families());
+    if (info_of(*family).use != FamilyUse::kAlways) families.push_back(*family);
   }
   return families;
 }

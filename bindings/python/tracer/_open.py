@@ -62,7 +62,7 @@ def session(
     `labels` label what is followed by pid or cgroup, and so what this process starts.
 
     `record`: a file for the recording; without it there is a temporary one, which is gone with the session and its
-    tables. `source`: "kernel", or a recording to be replayed. `families`: of "waits" and "snapshots", both by default;
+    tables. `source`: "kernel", or a recording to be replayed. `families`: names of docs/families.md;
     `sample_interval`: seconds between snapshots (default 1.0). `max_cost_share`: of one CPU, above which the most
     expensive family is given up. The rest is as in SessionOptions of C++.
 

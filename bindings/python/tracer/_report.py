@@ -171,7 +171,7 @@ class MissingFamily:
     """What was asked for, but the kernel does not give, or not all of it."""
 
     family: str
-    """"lifecycle", "waits" or "snapshots"."""
+    """A name of docs/families.md, such as "waits"."""
     active: bool
     """True: part of it is there."""
     code: str | None

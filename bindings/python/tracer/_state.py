@@ -55,7 +55,7 @@ class FamilyState:
     """A family of signals that a session was asked for."""
 
     family: str
-    """"lifecycle", "waits" or "snapshots"."""
+    """A name of docs/families.md, such as "waits"."""
     active: bool
     mechanism: str
     """The kernel's hooks that it uses."""

@@ -17,7 +17,7 @@ CheckReport check() {
   item.effect = "tracing";
   try {
     internal::KernelSourceOptions options;
-    options.families = {Family::kWaits, Family::kSnapshots};
+    for (const FamilyInfo& info : kFamilies) options.families.push_back(info.family);
     internal::KernelPrograms programs(options);
     programs.attach();
     report.families = programs.states();

@@ -13,27 +13,9 @@
 extern "C" {
 #endif
 
-/* In ranges by family: 1 to 99 the session itself, 100 processes, runs and tasks; 200 is kept for files, 300 for the
- * network. Later kinds come: pass over what you don't know. */
+/* TRACER_EVENT_... of fields.h, in ranges by family: 1 to 99 the session itself, 100 processes, runs and tasks; 200 is
+ * kept for files, 300 for the network. Later kinds come: pass over what you don't know. */
 typedef uint16_t tracer_event_kind;
-enum {
-  TRACER_EVENT_NONE = 0,
-  TRACER_EVENT_LOSS = 1,
-  TRACER_EVENT_SESSION_END = 2,
-  TRACER_EVENT_SNAPSHOT_END = 3,
-  TRACER_EVENT_PROCESS_START = 100,
-  TRACER_EVENT_PROCESS_EXEC = 101,
-  TRACER_EVENT_PROCESS_EXIT = 102,
-  TRACER_EVENT_PROCESS_SAMPLE = 103,
-  TRACER_EVENT_TOOL_SAMPLE = 104,
-  TRACER_EVENT_CGROUP_SAMPLE = 105,
-  TRACER_EVENT_OWN_WORK = 106,
-  TRACER_EVENT_RUN_START = 110,
-  TRACER_EVENT_RUN_FINISH = 111,
-  TRACER_EVENT_TASK_START = 112,
-  TRACER_EVENT_TASK_FINISH = 113,
-  TRACER_EVENT_CONTEXT_CHANGE = 114
-};
 
 /* @since 0.1. "process_exit" …; "" for an unknown one. Constant. */
 TRACER_API tracer_string tracer_event_kind_name(tracer_event_kind kind);

@@ -1,9 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of all fields of all events, with their types and units. Made by generate_fields.py. */
+/* The families, the kinds of events, and the numbers of all their fields, with their types and units. Made by generate_fields.py. */
 #ifndef TRACER_FIELDS_H
 #define TRACER_FIELDS_H
 
 #include <stdint.h>
+
+/* For tracer_families. */
+enum {
+  TRACER_FAMILY_LIFECYCLE = 1, /* starts, execs, exits and accounts of processes; runs and tasks */
+  TRACER_FAMILY_WAITS = 2, /* ledgers: where the time went */
+  TRACER_FAMILY_SNAPSHOTS = 4 /* process_sample, tool_sample, cgroup_sample and snapshot_end, at an interval */
+};
+
+/* For tracer_event_kind. */
+enum {
+  TRACER_EVENT_NONE = 0,
+  TRACER_EVENT_LOSS = 1,
+  TRACER_EVENT_SESSION_END = 2,
+  TRACER_EVENT_SNAPSHOT_END = 3,
+  TRACER_EVENT_PROCESS_START = 100,
+  TRACER_EVENT_PROCESS_EXEC = 101,
+  TRACER_EVENT_PROCESS_EXIT = 102,
+  TRACER_EVENT_PROCESS_SAMPLE = 103,
+  TRACER_EVENT_TOOL_SAMPLE = 104,
+  TRACER_EVENT_CGROUP_SAMPLE = 105,
+  TRACER_EVENT_OWN_WORK = 106,
+  TRACER_EVENT_RUN_START = 110,
+  TRACER_EVENT_RUN_FINISH = 111,
+  TRACER_EVENT_TASK_START = 112,
+  TRACER_EVENT_TASK_FINISH = 113,
+  TRACER_EVENT_CONTEXT_CHANGE = 114
+};
 
 #define TRACER_FIELD_LOSS_TIME_NS UINT64_C(0x0001010000000000) /* u64, ns */
 #define TRACER_FIELD_LOSS_CAUSE UINT64_C(0x0001020000000000) /* text */

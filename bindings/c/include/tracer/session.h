@@ -22,19 +22,15 @@ enum {
   TRACER_READER_POLL = 1 /* The caller does: tracer_session_fd() and tracer_session_dispatch(). */
 };
 
-/* What a session can see, as bits. When a kernel refuses one, the others work all the same. */
+/* What a session can see, as bits: TRACER_FAMILY_... of fields.h. When a kernel refuses one, the others work all the
+ * same. */
 typedef uint32_t tracer_families;
-enum {
-  TRACER_FAMILY_LIFECYCLE = 1, /* Starts, execs, exits and accounts. Always loaded. */
-  TRACER_FAMILY_WAITS = 2,     /* Where the time went. */
-  TRACER_FAMILY_SNAPSHOTS = 4  /* Samples of living processes at an interval. */
-};
 
 /* What is 0 or absent is the default, so that { sizeof(tracer_session_options) } is all defaults. */
 typedef struct tracer_session_options {
   size_t size;
   tracer_reader reader;
-  tracer_families families; /* 0: the default ones, as in C++: waits and snapshots. Others: TRACER_FAMILY_LIFECYCLE. */
+  tracer_families families; /* 0: the default ones, as in C++. None but the lifecycle: TRACER_FAMILY_LIFECYCLE. */
   const tracer_filter_rule* rules; /* None: every one that this pid namespace shows (without root: your own). */
   size_t rule_count;               /* All of the same `size`. */
   uint64_t ring_bytes;          /* Between kernel and reader: a power of two times the page size. 0: by the machine. */
