@@ -20,6 +20,7 @@ namespace {
 
 /// In the table that is shown unless other rows are asked for: it is read in ten seconds.
 constexpr std::size_t kMostBrief = 15;
+constexpr std::size_t kMostBriefFailed = 3;
 /// Of tools; of those behind them the first with failures are shown besides.
 constexpr std::size_t kMostRows = 20;
 /// Of the nodes below one node of the tree; likewise.
@@ -90,25 +91,16 @@ class Table {
       add_heads("run, step, task, tool");
       add_nodes(report.tree, 0);
     } else {
+      if (!by) most_rows_ = kMostBrief, most_failed_ = kMostBriefFailed;
       add_rows(report, by.value_or(By::kTool));
     }
     add(report.total);
-    if (by || !report.tree.empty() || !says_more(report)) return;
-    grid_.add({});
-    add_heads("step");
-    add_list(report.steps);
   }
 
   const Grid& grid() const { return grid_; }
   bool has_spread() const { return has_spread_; }
 
  private:
-  /// A step that is all there is has been shown as the total.
-  static bool says_more(const Report& report) {
-    return report.steps.size() > 1 ||
-           (report.steps.size() == 1 && report.steps.front().processes != report.total.processes);
-  }
-
   std::vector<Align> columns() const {
     std::vector<Align> columns(cells_of({}).size(), Align::kRight);
     columns.front() = Align::kLeft;
@@ -361,7 +353,7 @@ class Table {
     std::size_t failed = 0;
     Folded folded;
     for (std::size_t i = 0; i < tools.size(); ++i) {
-      if (i < kMostRows || (tools[i].failed.value != 0 && failed++ < kMostFailed)) {
+      if (i < most_rows_ || (tools[i].failed.value != 0 && failed++ < most_failed_)) {
         add(tools[i]);
       } else {
         folded.add(tools[i]);
@@ -375,6 +367,8 @@ class Table {
   Layout layout_;
   const ReportRow* total_;  ///< Of the report, while the table is made.
   bool failures_;
+  std::size_t most_rows_ = kMostRows;
+  std::size_t most_failed_ = kMostFailed;
   bool has_tasks_ = false;
   bool has_spread_ = false;
   std::size_t nodes_shown_ = 0;

@@ -52,6 +52,34 @@ class Table(support.TestCase):
                     self.assertEqual("procs" in heads, columns == 140, heads)
                 self.assertIn("failed", heads)
 
+    def assert_is_brief(self, text):
+        lines = text.splitlines()
+        begin = next(i for i, line in enumerate(lines) if line.startswith("run, step"))
+        table = lines[begin:next(i for i, line in enumerate(lines) if line.startswith("total "))]
+        self.assertLessEqual(len(table) + 1, 25, text)
+        for line in table:
+            self.assertNotRegex(line.split("  ")[0], r"\b(?=\w*\d)[0-9a-f]{8,}\b", text)
+            self.assertNotRegex(line, r"^ *\S+( itself\))? +0 ", text)
+
+    def test_a_thousand_tasks_of_make_are_a_few_lines(self):
+        with open(self.path("Makefile"), "w", encoding="ascii") as file:
+            file.write("all: $(addprefix t,$(shell seq 1000))\nt%:\n\t@test $* -ne 7 || sleep 0.5; test $* -ne 9\n")
+        result = self.tracerd("run", "--", "make", "-k", "-s", "-j2", "-C", self.folder)
+        self.assert_is_brief(result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^make +100\d +")
+        self.assertRegex(result.stderr, r"(?m)^  test 7 -ne 7 .* slowest +", result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^  test 9 -ne 7 .* failed +", result.stderr)
+
+    def test_jobs_of_parallel_are_a_few_lines_and_its_probes_are_no_failures(self):
+        if shutil.which("parallel") is None:
+            self.skipTest("GNU parallel is missing")
+        result = self.tracerd("run", "--", "parallel", "md5sum < /dev/null; true {}", ":::", *map(str, range(200)))
+        self.assert_is_brief(result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^parallel +200 +")
+        self.assertRegex(result.stderr, r"(?m)^  \(parallel itself\) ")
+        self.assertNotIn("failed", result.stderr)
+        self.assertNotIn("tput", result.stderr)
+
     def test_many_tools_are_folded_but_those_that_failed(self):
         for i in range(40):
             shutil.copy(shutil.which("false" if i == 7 else "true"), self.path(f"tool{i:02}"))
@@ -62,7 +90,7 @@ class Table(support.TestCase):
         self.assertTrue(any(line.startswith("tool07 ") for line in rows), result.stderr)
 
     def test_when_all_is_well_one_line_says_so(self):
-        result = self.tracerd("run", "--", "sleep", "1")
+        result = self.tracerd("run", "--", "sleep", "3")
         self.assertRegex(result.stderr.splitlines()[-1], r"^complete: 1 of 1 ended processes seen, nothing lost; "
                          r"tracing cost: CPU \d+ .s \(\d+\.\d % of one\)$")
 

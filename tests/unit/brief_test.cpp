@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "show/report_table.hpp"
+
 using namespace tracer;
 using namespace tracer::internal;
 
@@ -189,4 +191,27 @@ TEST_CASE("however many runs there are, there are few rows") {
   const auto rows = brief_rows(report_of(std::move(runs)), kMost);
   CHECK(rows.size() <= kMost);
   CHECK(std::any_of(rows.begin(), rows.end(), [](const BriefRow& row) { return row.left_out == 295; }));
+}
+
+TEST_CASE("the table of 20,000 tasks in 30 steps has at most 25 lines, and no ids") {
+  std::vector<ReportNode> steps;
+  for (std::uint64_t step = 0; step < 30; ++step) {
+    std::vector<ReportNode> tasks;
+    for (std::uint64_t i = 0; i < 20'000 / 30; ++i) {
+      tasks.push_back(task("", 100 + i + step, 100 + i * step, i % 2 == 0 ? "bwa mem" : "samtools sort"));
+      tasks.back().row.name = "ab/0123456789abcdef0123456789" + std::to_string(1000 + i);
+      tasks.back().row.task.task.reset();
+      tasks.back().row.task.task_id = tasks.back().row.name;
+      if (i % 100 == 0) tasks.back().row.failed = {1};
+    }
+    steps.push_back(step_of("STEP" + std::to_string(step), std::move(tasks), 1000 - step));
+  }
+  Report report = report_of({run_of("x.nf 3f1c-0a9b8c7d6e", std::move(steps))});
+  for (const std::optional<std::size_t> columns : {std::optional<std::size_t>(80), std::optional<std::size_t>()}) {
+    const std::string text = format_tables(report, std::nullopt, columns);
+    CHECK(std::count(text.begin(), text.end(), '\n') <= 25);
+    CHECK(text.find("0123456789") == std::string::npos);
+    CHECK(text.find("0a9b8c7d6e") == std::string::npos);
+    CHECK(text.find("STEP29") != std::string::npos);
+  }
 }
