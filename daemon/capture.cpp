@@ -33,7 +33,7 @@ namespace {
 constexpr std::size_t kLeastRingBytes = 8u << 20;
 constexpr std::chrono::milliseconds kLastSwitchWait{2000};
 /// As long as sinks have.
-constexpr std::chrono::milliseconds kLongestTraceWait{2000};
+constexpr std::chrono::milliseconds kLongestLateWait{2000};
 
 tracer::SessionOptions session_options(tracer::Filter filter, const Options& given, std::optional<pid_t> command) {
   tracer::SessionOptions options;
@@ -73,6 +73,9 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
     outputs.json_fd =
         *options.json == "-" ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3) : tracer::open_as(user, *options.json);
   if (options.trace) outputs.trace_fd = tracer::open_as(user, *options.trace);
+  if (options.report) outputs.report_fd = tracer::open_as(user, *options.report);
+  if (outputs.report_fd && is_kept(*options.report, *outputs.report_fd))
+    outputs.report_keeper = std::make_shared<Rotation>(user, std::vector{*options.report}, Rotation::kKeepAll);
   struct stat record {};
   struct stat json {};
   if (outputs.record_fd && outputs.json_fd && ::fstat(*outputs.record_fd, &record) == 0 &&
@@ -111,9 +114,9 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
   // Before there are other threads, as each has its own; what is loaded is attached by what stays.
   drop_privileges();
   if (command) command_.emplace(*command);
-  trace_fd_ = outputs.trace_fd;
-  trace_name_ = options.trace.value_or("");
-  if (trace_fd_) trace_file_ = named_file(trace_name_, *trace_fd_);
+  trace_ = late_file(outputs.trace_fd, options.trace);
+  report_ = late_file(outputs.report_fd, options.report);
+  report_keeper_ = outputs.report_keeper;
   for (const tracer::Problem& problem : session_.rule_problems())
     say("tracerd: a rule is left out: {}\n", printable_lines(problem.what));
   add_sinks(options, outputs);
@@ -157,7 +160,7 @@ void Capture::add_sinks(const Options& options, const Outputs& outputs) {
 void Capture::on_event(const tracer::Event& event) {
   if (command_ && !command_->saw(event)) return;
   summary_.add(event);
-  if (trace_fd_) tasks_.add(event);
+  if (trace_) tasks_.add(event);
   if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
   if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
 }
@@ -237,33 +240,63 @@ std::string Capture::moved_files() const {
     const bool was_removed = output.reported.find(" was removed by ") != std::string::npos;
     if (moved && !was_removed) add(output.name);
   }
-  if (trace_file_ && has_left_its_name(*trace_file_)) add(trace_name_);
+  for (const auto& late : {trace_, report_})
+    if (late && late->file && has_left_its_name(*late->file)) add(late->name);
   return text;
 }
 
-/// What went wrong.
-std::string Capture::write_trace() {
-  if (!trace_fd_) return {};
+std::optional<Capture::LateFile> Capture::late_file(std::optional<int> fd, const std::optional<std::string>& name) {
+  return fd ? std::optional(LateFile{*fd, *name, named_file(*name, *fd)}) : std::nullopt;
+}
+
+std::string Capture::write_late(const LateFile& file, const std::string& text) {
   std::string problem;
   try {
-    if (::ftruncate(*trace_fd_, 0) != 0) errno = 0;
-    const auto until = std::chrono::steady_clock::now() + kLongestTraceWait;
+    if (::ftruncate(file.fd, 0) != 0) errno = 0;
+    const auto until = std::chrono::steady_clock::now() + kLongestLateWait;
     const auto go_on = [until] { return std::chrono::steady_clock::now() < until; };
-    write_text(*trace_fd_, tasks_.trace(session_.host().wall_offset_ns), trace_name_, go_on);
-    if (tasks_.left_out() != 0)
-      problem = fmt::format("tracerd: {}: {} more tasks have no line, as there are too many\n", printable(trace_name_),
-                            tasks_.left_out());
+    write_text(file.fd, text, file.name, go_on);
   } catch (const tracer::Error& error) {
     problem = fmt::format("tracerd: {}\n", printable_lines(error.what()));
   }
-  ::close(*trace_fd_);
+  ::close(file.fd);
   return problem;
+}
+
+std::string Capture::write_trace() {
+  if (!trace_) return {};
+  const std::string problem = write_late(*trace_, tasks_.trace(session_.host().wall_offset_ns));
+  if (!problem.empty() || tasks_.left_out() == 0) return problem;
+  return fmt::format("tracerd: {}: {} more tasks have no line, as there are too many\n", printable(trace_->name),
+                     tasks_.left_out());
+}
+
+std::string Capture::write_report(const tracer::Report& report) {
+  if (!report_) return {};
+  std::string notes;
+  if (report_keeper_) {
+    const int fd = report_keeper_->next(0);
+    if (fd < 0) {
+      const tracer::Error error({tracer::ErrorCode::kFileUnwritable,
+                                 errno,
+                                 fmt::format("the older report can't be kept as {}.1: it stays, and there is no newer "
+                                             "one",
+                                             report_->name),
+                                 "name another file, or move the older one away",
+                                 {}});
+      return fmt::format("tracerd: {}\n", printable_lines(error.what()));
+    }
+    ::close(report_->fd);
+    report_->fd = fd;
+    notes = fmt::format("tracerd: the older {0} is kept as {0}.1\n", printable(report_->name));
+  }
+  return notes + write_late(*report_, to_json(report) + '\n');
 }
 
 void Capture::finish(const std::string& title, Signals& signals) {
   session_.stop();
   live_.clear();
-  std::string text = write_trace() + new_problems(true) + moved_files() + missing_in_outputs();
+  std::string text = new_problems(true) + moved_files() + missing_in_outputs() + write_trace();
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.families(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
@@ -275,6 +308,7 @@ void Capture::finish(const std::string& title, Signals& signals) {
     if (report.cost.cpu_share)
       report.cost.cpu_share = static_cast<double>(cpu_ns) / static_cast<double>(elapsed.count());
   }
+  text += write_report(report);
   text += format_report(title, report, by_, terminal_columns(STDERR_FILENO));
   write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
 }

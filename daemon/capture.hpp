@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <tracer/report.hpp>
 #include <tracer/run.hpp>
 #include <tracer/session.hpp>
 #include <tracer/summary.hpp>
@@ -25,9 +26,11 @@ namespace tracerd {
 struct Outputs {
   std::optional<int> record_fd;
   std::optional<int> json_fd;
-  std::optional<int> trace_fd;         ///< Written at the end.
-  std::shared_ptr<Rotation> keeper;    ///< Of an older recording by that name, which is not to be lost.
-  std::shared_ptr<Rotation> rotation;  ///< Of the record and the JSON, in this order; those that are there.
+  std::optional<int> trace_fd;  ///< Written at the end, as the report.
+  std::optional<int> report_fd;
+  std::shared_ptr<Rotation> keeper;         ///< Of an older recording by that name, which is not to be lost.
+  std::shared_ptr<Rotation> report_keeper;  ///< Of an older report by that name, likewise.
+  std::shared_ptr<Rotation> rotation;       ///< Of the record and the JSON, in this order; those that are there.
 };
 /// Throws tracer::Error(kFileUnwritable). With the rights of `user`, if there is one.
 Outputs open_outputs(const Options& options, const std::optional<tracer::User>& user);
@@ -67,7 +70,17 @@ class Capture {
   /// Of each file that was moved or replaced, or whose predecessor was.
   std::string moved_files() const;
   static std::chrono::nanoseconds own_cpu_time() noexcept;
+  /// A file that is written at the end.
+  struct LateFile {
+    int fd = -1;
+    std::string name;
+    std::optional<NamedFile> file;  ///< Absent: it is not known by its name.
+  };
+  static std::optional<LateFile> late_file(std::optional<int> fd, const std::optional<std::string>& name);
+  /// What went wrong.
+  static std::string write_late(const LateFile& file, const std::string& text);
   std::string write_trace();
+  std::string write_report(const tracer::Report& report);
 
   std::shared_ptr<Rotation> rotation_;
   tracer::Session session_;
@@ -81,9 +94,9 @@ class Capture {
     std::string reported = {};
   };
   std::vector<Output> outputs_;
-  std::optional<int> trace_fd_;
-  std::string trace_name_;
-  std::optional<NamedFile> trace_file_;
+  std::optional<LateFile> trace_;
+  std::optional<LateFile> report_;
+  std::shared_ptr<Rotation> report_keeper_;
   TaskFiles tasks_;
   tracer::Subscription subscription_;
   const std::optional<By> by_;

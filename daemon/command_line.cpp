@@ -182,6 +182,13 @@ std::optional<By> by_of(const CLI::App& app) {
   wrong(fmt::format("--by {}: not one of {}", *text, tracer::internal::names_of_by()), app.get_name());
 }
 
+std::optional<std::string> report_of(const CLI::App& app) {
+  const auto file = value_of(app, "--report");
+  if (file && !file->ends_with(".json"))
+    wrong(fmt::format("--report {}: its name must end with .json", *file), app.get_name());
+  return file;
+}
+
 bool has_flag(const CLI::App& app, const char* name) {
   const CLI::Option* option = app.get_option_no_throw(name);
   return option != nullptr && option->count() != 0;
@@ -199,7 +206,8 @@ Options options_of(const CLI::App& app, Options::Command command) {
   Options options;
   options.command = command;
   options.record = value_of(app, "--record");
-  if (app.get_name() != "check") options.json = value_of(app, "--json");
+  const bool json_is_flag = app.get_name() == "check" || app.get_name() == "report";
+  if (!json_is_flag) options.json = value_of(app, "--json");
   options.user = value_of(app, "--user");
   options.context = {.pipeline = value_of(app, "--pipeline"),
                      .run = value_of(app, "--run"),
@@ -223,10 +231,16 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.read_engine_notes = !has_flag(app, "--no-engine-notes");
   options.explain = has_flag(app, "--explain");
   options.rules = value_of(app, "--rules");
-  options.as_json = app.get_name() == "check" && has_flag(app, "--json");
+  options.as_json = json_is_flag && has_flag(app, "--json");
   options.task = value_of(app, "--name");
   options.trace = value_of(app, "--trace");
   options.benchmark = value_of(app, "--benchmark");
+  options.report = report_of(app);
+  if (options.as_json && options.by)
+    wrong("--by is for the table: the JSON has all rows", app.get_name(), ErrorCode::kContradiction);
+  for (const auto& other : {options.record, options.json, options.trace})
+    if (options.report && options.report == other)
+      wrong("--report names the file of another option", app.get_name(), ErrorCode::kContradiction);
   if (options.record && options.json && *options.record == *options.json)
     wrong("--record and --json name the same file", app.get_name(), ErrorCode::kContradiction);
   check_sizes(options, app.get_name());

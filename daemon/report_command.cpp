@@ -54,9 +54,12 @@ int report_command(const Options& options) {
     offsets.push_back(static_cast<std::int64_t>(readers[i].host().wall_offset_ns));
     report_damage(names[i], readers[i].damage());
   }
-  const std::string text = format_report(title_of(names, readers), tracer::sum_of_reports(reports, offsets), options.by,
-                                         terminal_columns(STDOUT_FILENO));
-  write_text(STDOUT_FILENO, text.substr(1), "standard output", [] { return true; });
+  const tracer::Report report = tracer::sum_of_reports(reports, offsets);
+  const std::string text =
+      options.as_json
+          ? to_json(report) + '\n'
+          : format_report(title_of(names, readers), report, options.by, terminal_columns(STDOUT_FILENO)).substr(1);
+  write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
   return 0;
 }
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings that are looked at again: tracerd report, and those that are kept; tasks that a script names."""
 
+import json
 import os
 import re
+import signal
 import subprocess
 
 import support
@@ -17,6 +19,63 @@ def rows_of(text):
         if len(cells) > 3:
             rows.setdefault(cells[0], cells)
     return rows
+
+
+class ReportFile(support.TestCase):
+    WORK = ("sh", "-c", "seq 1000 | sort -n > /dev/null; sh -c 'exit 3'; true")
+
+    def report(self, name="r.json"):
+        return json.loads(support.text_of(self.path(name)))
+
+    def test_a_run_leaves_the_figures_that_its_recording_gives(self):
+        path = self.path("r.json")
+        run = self.tracerd("run", "--record", self.path("r.tracer"), "--report", path, "--", *self.WORK)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        again = self.tracerd("report", "--json", self.path("r.tracer"))
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        at_end, read = self.report(), json.loads(again.stdout)
+        self.assertEqual((at_end["schema"], at_end["certificate"]["tier"], read["certificate"]["tier"]), (1, "kernel", "recording"))
+        self.assertTrue(at_end["certificate"]["complete"])
+        for key in ("totals", "runs", "steps", "tasks", "tools", "failures", "pipes"):
+            self.assertEqual(at_end[key], read[key], key)
+        self.assertEqual({row["name"]: row["processes"] for row in at_end["tools"]}, {"sh -c": 2, "seq": 1, "sort": 1})
+        self.assertEqual([one["exit_code"] for one in at_end["failures"]], [3])
+
+    def test_an_older_one_is_kept(self):
+        path = self.path("r.json")
+        self.tracerd("run", "--report", path, "--", "true")
+        older = support.text_of(path)
+        run = self.tracerd("run", "--report", path, "--", "sh", "-c", "exit 4")
+        self.assertIn(f"the older {path} is kept as {path}.1", run.stderr)
+        self.assertEqual(support.text_of(path + ".1"), older)
+        self.assertEqual(self.report()["failures"][0]["exit_code"], 4)
+
+    def test_one_that_can_not_be_written_is_refused_before_anything_runs(self):
+        ran = self.path("ran")
+        for name, status, code in ((self.path("r.txt"), 2, "TRC101"), ("/no/such/folder/r.json", 125, "TRC114"),
+                                   (self.path("") + ".tracer", 2, "TRC101")):
+            with self.subTest(name):
+                self.assert_fails(self.tracerd("run", "--report", name, "--", "touch", ran), status, code)
+        self.assert_fails(self.tracerd("run", "--report", self.path("x.json"), "--json", self.path("x.json"), "--", "touch", ran),
+                          2, "TRC107")
+        self.assertFalse(os.path.exists(ran))
+
+    def test_an_interrupted_watch_leaves_one(self):
+        path = self.path("r.json")
+        sleeper = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        with subprocess.Popen([TRACERD, "watch", "--pid", str(sleeper.pid), "--record", self.path("r.tracer"), "--report", path],
+                              stderr=subprocess.PIPE, text=True) as watch:
+            support.wait_until(lambda: os.path.exists(self.path("r.tracer")) and os.path.getsize(self.path("r.tracer")) > 0, "traced")
+            watch.send_signal(signal.SIGINT)
+            watch.communicate(timeout=support.DEADLINE_SECONDS)
+        self.assertEqual(watch.returncode, 0)
+        self.assertEqual([one["pid"] for one in self.report()["survivors"]], [sleeper.pid])
+
+    def test_the_table_and_the_json_exclude_each_other(self):
+        self.assert_fails(self.tracerd("report", "--json", "--by", "tool", "x"), 2, "TRC107")
 
 
 class Report(support.TestCase):

@@ -46,8 +46,10 @@ def _parser() -> argparse.ArgumentParser:
                         help="a recording, made with --record; - is standard input. Of several: their sums")
     report.add_argument("-o", "--output", metavar="PAGE", default=None,
                         help="what to write; - is standard output. Default: FILE with .html in place of .tracer, or behind "
-                        "any other ending; with --text, standard output")
+                        "any other ending; with --text and --json, standard output")
     report.add_argument("--text", action="store_true", help="write the tables as text instead")
+    report.add_argument("--json", action="store_true",
+                        help="write all figures as one JSON object instead: docs/report.md describes it")
     report.add_argument("--by", choices=("run", "step", "task", "sample", "tool", "process", "tree"), default=None,
                         help="with --text: the rows of the table. Default: those worth a look; tree: all")
     report.add_argument("--title", default=None, help="the page title. Default: the file's name")
@@ -120,7 +122,7 @@ def _refuse_to_overwrite(file: str, output: str) -> None:
 def _output_of(options: argparse.Namespace) -> str:
     if options.output is not None:
         return str(options.output)
-    if options.text or "-" in options.files:
+    if options.text or options.json or "-" in options.files:
         return "-"
     # Of r42.S1 and r42.S2 each has a page of its own.
     return str(options.files[0]).removesuffix(".tracer") + ".html"
@@ -134,6 +136,8 @@ def _report(options: argparse.Namespace) -> int:
     try:
         if options.by is not None and not options.text:
             raise InvalidArgumentError("--by is for the table: a page has all of its rows", "add --text")
+        if options.text and options.json:
+            raise InvalidArgumentError("--text and --json exclude each other", "leave one out")
         if "-" in options.files and len(options.files) > 1:
             raise InvalidArgumentError("standard input can't be read beside files", "name files")
         if output != "-":
@@ -145,7 +149,10 @@ def _report(options: argparse.Namespace) -> int:
             report = report_of_descriptor(0, options.title or "standard input", _PROCESSES_IN_FILE)
         else:
             report = report_of_paths(options.files, options.title, _PROCESSES_IN_FILE)
-        page = _text_of(report, output, options.by) if options.text else report.html().encode("utf-8")
+        if options.json:
+            page = f"{report.to_json()}\n".encode()
+        else:
+            page = _text_of(report, output, options.by) if options.text else report.html().encode("utf-8")
         if output == "-":
             _to_stdout(page)
         else:
