@@ -111,7 +111,7 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
       session_(session_options(std::move(filter), options, command)),
       live_(options.live),
       by_(options.by) {
-  // Before there are other threads, as each has its own; what is loaded is attached by what stays.
+  // Before there are other threads, as each has its own. The remaining capabilities suffice to attach what is loaded.
   drop_privileges();
   if (command) command_.emplace(*command);
   trace_ = late_file(outputs.trace_fd, options.trace);

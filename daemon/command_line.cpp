@@ -26,7 +26,7 @@ using tracer::ErrorCode;
   throw Error({code, 0, std::move(what), fmt::format("see: tracerd {}--help", topic.empty() ? "" : topic + " "), {}});
 }
 
-/// How many of the words of `run` are its options: behind them the command begins, whose words are nobody's business.
+/// How many of the words of `run` are its options: behind them the command begins, whose words are passed on unread.
 /// An option that is not known ends them, too: it is refused later.
 std::size_t count_option_words(const CLI::App& run, const std::vector<std::string>& words) {
   std::size_t at = 0;

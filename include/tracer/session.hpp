@@ -174,8 +174,8 @@ class TRACER_EXPORT Session {
   /// ends now. With Reader::kPoll it drives the session itself, as poll() does. Before start() and after the end there
   /// is nothing to wait for. False: `timeout` passed, or `go_on` said so; a negative timeout waits without a limit.
   /// `go_on` is asked on the calling thread, with no lock held, at least every 50 ms but for the time of callbacks that
-  /// this thread runs; what it throws comes out. Ask in it for signals: many short calls may see the end move away
-  /// forever. Throws Error(kInCallback) inside a callback.
+  /// this thread runs; what it throws comes out. Ask in it for signals: repeated short calls may never catch up
+  /// with new events. Throws Error(kInCallback) inside a callback.
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on = {});
   /// The calling thread runs a callback of this session, where stop(), poll() and flush() throw.
   bool in_callback() const noexcept;

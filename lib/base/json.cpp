@@ -80,7 +80,7 @@ class JsonWriter {
       out_ += "null";
     }
   }
-  /// What belongs to no run has no empty object in each line.
+  /// An empty context is left out.
   template <class T>
   static bool says_something(const T& value) {
     if constexpr (std::same_as<T, Context> || std::same_as<T, ContextProvenance>) return value != T{};

@@ -33,7 +33,7 @@ void SinkRunner::run() noexcept {
   sink_->flush();
   flushed_.reach(1);
   write_until_the_end();
-  // Here, as the thread that lets go of the sink at last may be anybody's.
+  // Here, because the last reference may be dropped on any thread.
   sink_->flush();
   flushed_.end();
   const std::lock_guard lock(mutex_);

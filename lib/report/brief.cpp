@@ -300,7 +300,8 @@ class Brief {
     keep(below_kept([&](const BriefRow& above, const BriefRow& each) {
            if (each.level < SummaryLevel::kTool) return false;
            if (share(each.row, total_cpu_ns_) < kWorthRow && each.row.failed.value == 0) return false;
-           return above.level != SummaryLevel::kStep || share(each.row, cpu_of(above.row)) < kAllOfStep;
+           if (above.level != SummaryLevel::kStep) return true;
+           return each.row.name != above.row.name && share(each.row, cpu_of(above.row)) < kAllOfStep;
          }),
          room_, cpu_of);
   }

@@ -39,10 +39,10 @@ class Pipeline final : public Feed {
   void begin_snapshot(Correlator::Folding folding);
   /// What the source yields from now on is a snapshot for take_samples() alone.
   void begin_query();
-  /// It came to no end: what it told is not delivered.
+  /// The snapshot failed: its records are discarded.
   void abandon_snapshot() noexcept;
   std::vector<ProcessSample> take_samples() { return correlator_.take_samples(); }
-  /// From any thread. What it is about is known of every record that the kernel makes after this returns.
+  /// From any thread. Applies to every record that the kernel makes after this returns.
   void announce(Announced announced);
   void expire_announcements();
   /// From any thread. Somebody may be labeled so from now on. Null: these are no labels.

@@ -72,7 +72,7 @@ void Reader::start() {
       state_.store(State::kRunning);
     }
   }
-  // Nobody else would bring the end that was asked for.
+  // Stopped before it started: finish here.
   if (state_.load() == State::kNew) return static_cast<void>(finish());
   if (options_.reader != tracer::Reader::kOwnThread) return alarm_.ring();
   const std::lock_guard lock(thread_mutex_);
@@ -140,7 +140,7 @@ std::size_t Reader::deliver_batch() noexcept {
   if (count == 0) return 0;
   const CpuMeter meter(cpu_ns_);
   delivering_.store(std::this_thread::get_id());
-  // It is let go of with the next round: then consumers have mostly done so, and what this thread has made it frees.
+  // Released in the next round, when most consumers are done, so that this thread frees what it made.
   for (std::size_t failed = outlets_.deliver(batch_); failed != 0; --failed) pipeline_.out_of_memory();
   delivering_.store(std::thread::id());
   return count;

@@ -28,7 +28,8 @@ constexpr std::size_t kMostBelow = 12;
 /// Of runs, and what else is outermost; likewise.
 constexpr std::size_t kMostOutermost = 100;
 constexpr std::size_t kMostFailed = 20;
-/// Of a list that was asked for, and of all in the tree: nobody reads more, and anybody can make up names.
+/// In a list that was asked for, and in the whole tree: longer lists are not read, and names come from untrusted
+/// programs.
 constexpr std::size_t kMostListed = 1000;
 
 /// A process's name has its pid and a part of its command.

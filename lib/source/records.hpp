@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a source tells of processes, in the library's own terms, whatever it was read from.
+/// Records that a source yields, in the library's own terms, wherever they were read.
 #pragma once
 
 #include <cstdint>
