@@ -215,7 +215,7 @@ class Shown(TestCase):
         text = repr(recording)
         self.assertEqual(text, repr(recording.report))
         self.assertEqual(text, str(recording.report))
-        self.assertIn("run, step, task, tool", text)
+        self.assertIn("run, step, tool, task", text)
         self.assertEqual(rows_of(text)["total"][0], "100")
 
     def test_at_a_prompt_in_a_terminal_of_80_columns(self):
