@@ -226,8 +226,11 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
     say(scope->said, "run_id", leader_id(*scope), Provenance::kInferred);
     if (rule.serves) scope->serves = rule.serves->fill(captures);
     if (!scope->serves.empty()) serving_.emplace(scope->serves, scope);
-    if (auto paths = recipe_paths(rule, captures); !paths.empty())
+    if (auto paths = recipe_paths(rule, captures); !paths.empty()) {
       scope->recipes = std::make_unique<RecipeFiles>(std::move(paths));
+      // Now, because the first tasks may be over before a file is read.
+      read_recipes(*scope, process);
+    }
   } else if (rule.begins == Begins::kTask) {
     // It is found by this where the engine has no id for it, or a weaker one.
     say(scope->said, "task_id", leader_id(*scope), Provenance::kInferred);
@@ -372,14 +375,18 @@ ContextResolver::Notes ContextResolver::read_notes(const Scope& scope, const Eng
   return Notes::kMissing;
 }
 
+bool ContextResolver::read_recipes(const Scope& run, const Process& process) {
+  const std::string asker = leader_id(run);
+  return !ask_notes_ ||
+         run.recipes->read([&](const NoteRequest& request) { return ask_notes_(asker, request, process); });
+}
+
 bool ContextResolver::read_recipe(const Scope& scope, const RecipeName& recipe, Captures& captures,
                                   const Process& process) {
   const Scope* run = first_around(scope, [](const Scope& each) { return each.begins == Begins::kRun; });
   // A text that was cut might look like another one's.
   if (run == nullptr || !run->recipes || process.program->argv_cut_bytes) return true;
-  const std::string asker = leader_id(*run);
-  if (!run->recipes->read([&](const NoteRequest& request) { return ask_notes_(asker, request, process); }))
-    return false;
+  if (!read_recipes(*run, process)) return false;
   if (auto name = run->recipes->rule_that_runs(recipe.text.fill(captures)))
     captures.insert_or_assign(recipe.as, *std::move(name));
   return true;

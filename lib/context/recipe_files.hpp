@@ -14,8 +14,8 @@
 
 namespace tracer::internal {
 
-/// The files in which a run's rules are written, and what they say of their commands. They are read once, when a task
-/// asks for the first time.
+/// The files in which a run's rules are written, and what they say of their commands. They are read once, when
+/// the run begins.
 class RecipeFiles {
  public:
   using Ask = std::function<NoteAnswer(const NoteRequest& request)>;
