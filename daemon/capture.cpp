@@ -17,6 +17,7 @@
 
 #include "commands.hpp"
 #include "messages.hpp"
+#include "show/page.hpp"
 #include "show/printable.hpp"
 #include "privileges.hpp"
 #include "show/report_text.hpp"
@@ -117,6 +118,8 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
   trace_ = late_file(outputs.trace_fd, options.trace);
   report_ = late_file(outputs.report_fd, options.report);
   report_keeper_ = outputs.report_keeper;
+  if (report_ && report_->name.ends_with(".html"))
+    detailed_.emplace(command ? std::optional(static_cast<std::uint32_t>(*command)) : std::nullopt);
   for (const tracer::Problem& problem : session_.rule_problems())
     say("tracerd: a rule is left out: {}\n", printable_lines(problem.what));
   add_sinks(options, outputs);
@@ -159,7 +162,11 @@ void Capture::add_sinks(const Options& options, const Outputs& outputs) {
 
 void Capture::on_event(const tracer::Event& event) {
   if (command_ && !command_->saw(event)) return;
-  summary_.add(event);
+  if (detailed_) {
+    detailed_->add(event);
+  } else {
+    summary_.add(event);
+  }
   if (trace_) tasks_.add(event);
   if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
   if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
@@ -271,8 +278,18 @@ std::string Capture::write_trace() {
                      tasks_.left_out());
 }
 
-std::string Capture::write_report(const tracer::Report& report) {
-  if (!report_) return {};
+std::string Capture::report_document(const std::string& title, const tracer::Report& report,
+                                     const tracer::SessionFigures& figures) const {
+  if (!detailed_) return to_json(report) + '\n';
+  // A page is UTF-8, wherever it is made.
+  const tracer::internal::Utf8Scope utf8(true);
+  tracer::internal::DetailedReport detailed = detailed_->report(figures);
+  detailed.report = report;
+  detailed.host = session_.host();
+  return page_of(detailed, title, format_report(title, report, by_, std::nullopt));
+}
+
+std::string Capture::write_report(const std::string& document) {
   std::string notes;
   if (report_keeper_) {
     const int fd = report_keeper_->next(0);
@@ -290,7 +307,7 @@ std::string Capture::write_report(const tracer::Report& report) {
     report_->fd = fd;
     notes = fmt::format("tracerd: the older {0} is kept as {0}.1\n", printable(report_->name));
   }
-  return notes + write_late(*report_, to_json(report) + '\n');
+  return notes + write_late(*report_, document);
 }
 
 void Capture::finish(const std::string& title, Signals& signals) {
@@ -300,7 +317,7 @@ void Capture::finish(const std::string& title, Signals& signals) {
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started_;
   const tracer::SessionFigures figures{session_.totals(), session_.statistics(), session_.families(),
                                        static_cast<std::uint64_t>(elapsed.count()), !command_.has_value()};
-  tracer::Report report = tracer::make_report(summary_, figures);
+  tracer::Report report = tracer::make_report(summary(), figures);
   // What tracerd does besides the session is a cost of tracing, too: the live line, signals that others send it.
   const auto cpu_ns = static_cast<std::uint64_t>((own_cpu_time() - started_cpu_).count());
   if (cpu_ns > report.cost.own.cpu_ns) {
@@ -308,7 +325,7 @@ void Capture::finish(const std::string& title, Signals& signals) {
     if (report.cost.cpu_share)
       report.cost.cpu_share = static_cast<double>(cpu_ns) / static_cast<double>(elapsed.count());
   }
-  text += write_report(report);
+  if (report_) text += write_report(report_document(title, report, figures));
   text += format_report(title, report, by_, terminal_columns(STDERR_FILENO));
   write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
 }

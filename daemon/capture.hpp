@@ -16,6 +16,7 @@
 #include "command_line.hpp"
 #include "live_line.hpp"
 #include "named_file.hpp"
+#include "report/detailed_report.hpp"
 #include "rotation.hpp"
 #include "signals.hpp"
 #include "task_files.hpp"
@@ -56,7 +57,7 @@ class Capture {
   void finish(const std::string& title, Signals& signals);
   /// By the kernel's count, which is cheaper than to ask which ones live.
   bool follows_any() const;
-  std::uint64_t exits() const noexcept { return summary_.exits(); }
+  std::uint64_t exits() const noexcept { return summary().exits(); }
   /// Waits until the command's accounts are final.
   void wait_for_last_switch();
   /// The command's arguments as they were traced, secrets masked; empty if that was lost.
@@ -64,6 +65,7 @@ class Capture {
 
  private:
   void on_event(const tracer::Event& event);
+  const tracer::Summary& summary() const noexcept { return detailed_ ? detailed_->summary() : summary_; }
   void add_sinks(const Options& options, const Outputs& outputs);
   std::string new_problems(bool at_end = false);
   std::string missing_in_outputs();
@@ -80,11 +82,15 @@ class Capture {
   /// What went wrong.
   static std::string write_late(const LateFile& file, const std::string& text);
   std::string write_trace();
-  std::string write_report(const tracer::Report& report);
+  /// JSON or a page.
+  std::string report_document(const std::string& title, const tracer::Report& report,
+                              const tracer::SessionFigures& figures) const;
+  std::string write_report(const std::string& document);
 
   std::shared_ptr<Rotation> rotation_;
   tracer::Session session_;
-  tracer::Summary summary_;
+  tracer::Summary summary_;                                    ///< Empty, if there is detailed_.
+  std::optional<tracer::internal::DetailedSummary> detailed_;  ///< A page is asked for.
   LiveLine live_;
   std::optional<tracer::CommandTrace> command_;
   struct Output {

@@ -27,7 +27,7 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "export"  ? "[--trace FILE] [--benchmark FOLDER] FILE"
                         : name == "explain" ? "PID"
                         : name == "check"   ? "[--json] [--rules FILE]"
-                        : name == "report"  ? "[--by ROWS | --json] FILE ..."
+                        : name == "report"  ? "[--by ROWS | --json | --html] FILE ..."
                         : name == "task"    ? "[--sample NAME] [--step NAME] [--name NAME] [--] COMMAND [ARGUMENT ...]"
                                             : "";
     return fmt::format("usage: tracerd {}{}{}\n", name, *words == '\0' ? "" : " ", words);
@@ -149,7 +149,7 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--max-cgroups", "N", "Cgroups below those that are watched (default: by the machine)");
   add(app, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what is worth a look)");
   add(app, "--trace", "FILE", "At the end, write the tasks in the form of Nextflow's trace (see tracerd export)");
-  add(app, "--report", "FILE.json", "At the end, write the report as JSON; an older FILE is kept as FILE.1");
+  add(app, "--report", "FILE", "At the end, write the report: FILE.json or FILE.html; an older FILE is kept as FILE.1");
   add_rules_options(app);
   add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");
 }
@@ -180,7 +180,8 @@ std::unique_ptr<CLI::App> make_app() {
   CLI::App& report = *app->add_subcommand("report", kReportDescription);
   add(report, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what is worth a look)");
   add_flag(report, "--json", "All figures as one JSON object: docs/report.md describes it");
-  add_flag(report, "--text", "As text, which it is anyway: 'tracer report' of the Python package makes a page");
+  add_flag(report, "--html", "One HTML page, which needs no network and no other file");
+  add_flag(report, "--text", "As text, which it is anyway");
   add(report, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
   add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that says each field");

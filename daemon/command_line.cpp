@@ -184,8 +184,8 @@ std::optional<By> by_of(const CLI::App& app) {
 
 std::optional<std::string> report_of(const CLI::App& app) {
   const auto file = value_of(app, "--report");
-  if (file && !file->ends_with(".json"))
-    wrong(fmt::format("--report {}: its name must end with .json", *file), app.get_name());
+  if (file && !file->ends_with(".json") && !file->ends_with(".html"))
+    wrong(fmt::format("--report {}: its name must end with .json or .html", *file), app.get_name());
   return file;
 }
 
@@ -236,8 +236,11 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.trace = value_of(app, "--trace");
   options.benchmark = value_of(app, "--benchmark");
   options.report = report_of(app);
-  if (options.as_json && options.by)
-    wrong("--by is for the table: the JSON has all rows", app.get_name(), ErrorCode::kContradiction);
+  options.as_page = has_flag(app, "--html");
+  if ((options.as_json || options.as_page) && options.by)
+    wrong("--by is for the table: JSON and page have all rows", app.get_name(), ErrorCode::kContradiction);
+  if (options.as_json && options.as_page)
+    wrong("--json and --html exclude each other", app.get_name(), ErrorCode::kContradiction);
   for (const auto& other : {options.record, options.json, options.trace})
     if (options.report && options.report == other)
       wrong("--report names the file of another option", app.get_name(), ErrorCode::kContradiction);

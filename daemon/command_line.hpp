@@ -45,9 +45,10 @@ struct Options {
   bool explain = false;                  ///< Of dump: reasons instead of events.
   std::optional<std::string> trace;      ///< Files of the tasks that ended.
   std::optional<std::string> benchmark;  ///< A folder.
-  std::optional<std::string> report;     ///< A file of JSON, written at the end.
+  std::optional<std::string> report;     ///< A file, written at the end: JSON or a page.
   std::optional<std::string> rules;      ///< Of check: a file of rules for engines.
   bool as_json = false;                  ///< Of check and report.
+  bool as_page = false;                  ///< Of report.
   std::optional<std::string> task;       ///< Of task: its name.
   std::string file;
   std::vector<std::string> files;  ///< Of report.

@@ -15,6 +15,8 @@
 #include "commands.hpp"
 #include "privileges.hpp"
 #include "recordings.hpp"
+#include "report/detailed_report.hpp"
+#include "show/page.hpp"
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
 
@@ -22,6 +24,9 @@ namespace tracerd {
 using tracer::internal::format_report;
 using tracer::internal::terminal_columns;
 namespace {
+
+/// In a page.
+constexpr std::size_t kMostListedProcesses = 20000;
 
 tracer::Report report_of(tracer::RecordingReader& reader) {
   tracer::Summary summary;
@@ -37,28 +42,65 @@ std::string title_of(const std::vector<std::string>& names, const std::deque<tra
   return title;
 }
 
+using tracer::internal::DetailedReport;
+
+struct Recordings {
+  std::vector<std::string> names;
+  std::deque<tracer::RecordingReader> readers;
+};
+
+Recordings open_all(const std::vector<std::string>& files) {
+  Recordings all;
+  for (const std::string& file : files) {
+    all.names.push_back(file == "-" ? "standard input" : file);
+    all.readers.push_back(open_recording(file));
+  }
+  return all;
+}
+
+tracer::Report sum_of(Recordings& recordings) {
+  std::vector<tracer::Report> reports;
+  std::vector<std::int64_t> offsets;
+  for (tracer::RecordingReader& reader : recordings.readers) {
+    reports.push_back(report_of(reader));
+    offsets.push_back(static_cast<std::int64_t>(reader.host().wall_offset_ns));
+  }
+  return tracer::sum_of_reports(reports, offsets);
+}
+
+std::string page_of_all(Recordings& recordings) {
+  // A page is UTF-8, wherever it is made.
+  const tracer::internal::Utf8Scope utf8(true);
+  std::vector<DetailedReport> reports;
+  for (tracer::RecordingReader& reader : recordings.readers) {
+    tracer::internal::DetailedSummary summary(std::nullopt, kMostListedProcesses);
+    while (const auto event = reader.next()) summary.add(*event);
+    reports.push_back(summary.report({}));
+    reports.back().host = reader.host();
+    reports.back().damage = reader.damage();
+  }
+  const DetailedReport sum = sum_of_detailed_reports(std::move(reports), kMostListedProcesses);
+  const std::string title = title_of(recordings.names, recordings.readers);
+  return page_of(sum, title, format_report(title, sum.report, std::nullopt, std::nullopt));
+}
+
 }  // namespace
 
 int report_command(const Options& options) {
-  std::vector<std::string> names;
-  std::deque<tracer::RecordingReader> readers;
-  for (const std::string& file : options.files) {
-    names.push_back(file == "-" ? "standard input" : file);
-    readers.push_back(open_recording(file));
-  }
+  Recordings recordings = open_all(options.files);
   become_reader();
-  std::vector<tracer::Report> reports;
-  std::vector<std::int64_t> offsets;
-  for (std::size_t i = 0; i < readers.size(); ++i) {
-    reports.push_back(report_of(readers[i]));
-    offsets.push_back(static_cast<std::int64_t>(readers[i].host().wall_offset_ns));
-    report_damage(names[i], readers[i].damage());
+  std::string text;
+  if (options.as_page) {
+    text = page_of_all(recordings);
+  } else {
+    const tracer::Report report = sum_of(recordings);
+    text = options.as_json ? to_json(report) + '\n'
+                           : format_report(title_of(recordings.names, recordings.readers), report, options.by,
+                                           terminal_columns(STDOUT_FILENO))
+                                 .substr(1);
   }
-  const tracer::Report report = tracer::sum_of_reports(reports, offsets);
-  const std::string text =
-      options.as_json
-          ? to_json(report) + '\n'
-          : format_report(title_of(names, readers), report, options.by, terminal_columns(STDOUT_FILENO)).substr(1);
+  for (std::size_t i = 0; i < recordings.names.size(); ++i)
+    report_damage(recordings.names[i], recordings.readers[i].damage());
   write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
   return 0;
 }

@@ -1,110 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/report.hpp>
 
-#include <iterator>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
-#include "base/json_text.hpp"
+#include "report/json_builder.hpp"
 #include "context/layers.hpp"
 #include "report/row_figures.hpp"
 
 namespace tracer {
 namespace {
 
-using internal::append_json_text;
-using internal::KnownFigure;
+using internal::JsonBuilder;
 
-/// Writes objects in which what is not known is left out.
-class ReportJson {
- public:
-  explicit ReportJson(std::string& out) : out_(out) {}
-
-  template <class Body>
-  void object(const Body& body) {
-    out_ += '{';
-    first_ = true;
-    body();
-    out_ += '}';
-    first_ = false;
-  }
-  template <class Body>
-  void object(std::string_view name, const Body& body) {
-    put(name, [&] { object(body); });
-  }
-  template <class List, class Item>
-  void list(std::string_view name, const List& items, const Item& item) {
-    key(name);
-    out_ += '[';
-    first_ = true;
-    for (const auto& each : items) {
-      if (!first_) out_ += ',';
-      item(each);
-      first_ = false;
-    }
-    out_ += ']';
-    first_ = false;
-  }
-
-  /// `value`: a function that writes one, or what is written.
-  template <class T>
-  void put(std::string_view name, const T& value) {
-    key(name);
-    if constexpr (std::is_invocable_v<T>) {
-      value();
-    } else {
-      put_value(value);
-    }
-  }
-  template <class T>
-  void put(std::string_view name, const std::optional<T>& value) {
-    if (value) put(name, *value);
-  }
-  void put(std::string_view name, const std::optional<Figure>& figure) {
-    KnownFigure<std::uint64_t> value;
-    if (figure) value.set(figure->value, figure->bound);
-    put(name, value);
-  }
-  template <class N>
-  void put(std::string_view name, const KnownFigure<N>& figure) {
-    put(name, figure.exact);
-    put(std::string(name) + "_at_least", figure.at_least);
-    put(std::string(name) + "_at_most", figure.at_most);
-  }
-  void texts(std::string_view name, const std::vector<std::string>& values) {
-    list(name, values, [this](const std::string& value) { put_value(value); });
-  }
-  template <class T>
-  void put_value(const T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      out_ += value ? "true" : "false";
-    } else if constexpr (std::is_arithmetic_v<T>) {
-      fmt::format_to(std::back_inserter(out_), "{}", value);
-    } else if constexpr (std::is_same_v<T, Key>) {
-      append_json_text(out_, to_string(value));
-    } else {
-      append_json_text(out_, value);
-    }
-  }
-
- private:
-  void key(std::string_view name) {
-    if (!first_) out_ += ',';
-    first_ = false;
-    append_json_text(out_, name);
-    out_ += ':';
-  }
-
-  std::string& out_;
-  bool first_ = true;
-};
-
-void put_labels(ReportJson& json, const Context& context) {
+void put_labels(JsonBuilder& json, const Context& context) {
   json.put("run_key", context.run_key);
   json.put("task_key", context.task_key);
   json.put("pipeline", context.pipeline);
@@ -122,7 +33,7 @@ void put_labels(ReportJson& json, const Context& context) {
     });
 }
 
-void put_process(ReportJson& json, const Process& process) {
+void put_process(JsonBuilder& json, const Process& process) {
   const Program& program = *process.program;
   json.put("tool", program.tool ? program.tool : program.comm);
   json.put("pid", process.pid);
@@ -131,7 +42,7 @@ void put_process(ReportJson& json, const Process& process) {
   if (program.argv) json.texts("argv", *program.argv);
 }
 
-void put_requested(ReportJson& json, const Requested& requested) {
+void put_requested(JsonBuilder& json, const Requested& requested) {
   if (requested == Requested{}) return;
   json.object("requested", [&] {
     json.put("millicpus", requested.millicpus);
@@ -142,7 +53,7 @@ void put_requested(ReportJson& json, const Requested& requested) {
   });
 }
 
-void put_row(ReportJson& json, const ReportRow& row, const Context& labels) {
+void put_row(JsonBuilder& json, const ReportRow& row, const Context& labels) {
   json.object([&] {
     json.put("name", row.name);
     put_labels(json, labels);
@@ -160,7 +71,7 @@ void put_row(ReportJson& json, const ReportRow& row, const Context& labels) {
   });
 }
 
-void put_rows(ReportJson& json, std::string_view name, const std::vector<ReportRow>& rows) {
+void put_rows(JsonBuilder& json, std::string_view name, const std::vector<ReportRow>& rows) {
   json.list(name, rows, [&json](const ReportRow& row) { put_row(json, row, row.task); });
 }
 
@@ -185,13 +96,13 @@ void collect(const std::vector<ReportNode>& nodes, SummaryLevel level, const Con
   }
 }
 
-void put_level(ReportJson& json, std::string_view name, const Report& report, SummaryLevel level) {
+void put_level(JsonBuilder& json, std::string_view name, const Report& report, SummaryLevel level) {
   std::vector<LabeledRow> rows;
   collect(report.tree, level, {}, rows);
   json.list(name, rows, [&json](const LabeledRow& each) { put_row(json, *each.row, each.labels); });
 }
 
-void put_certificate(ReportJson& json, const Completeness& certificate) {
+void put_certificate(JsonBuilder& json, const Completeness& certificate) {
   json.object("certificate", [&] {
     json.put("tier", std::string_view(certificate.tier == Tier::kKernel ? "kernel" : "recording"));
     json.put("complete", certificate.complete);
@@ -214,7 +125,7 @@ void put_certificate(ReportJson& json, const Completeness& certificate) {
   });
 }
 
-void put_cost(ReportJson& json, const ReportCost& cost) {
+void put_cost(JsonBuilder& json, const ReportCost& cost) {
   json.object("cost", [&] {
     json.put("cpu_ns", cost.own.cpu_ns);
     json.put("snapshots_cpu_ns", cost.own.snapshots_cpu_ns);
@@ -225,7 +136,7 @@ void put_cost(ReportJson& json, const ReportCost& cost) {
   });
 }
 
-void put_failure(ReportJson& json, const Failure& failure) {
+void put_failure(JsonBuilder& json, const Failure& failure) {
   const auto tool_of = [](const Process& process) {
     return process.program->tool ? process.program->tool : process.program->comm;
   };
@@ -247,7 +158,7 @@ void put_failure(ReportJson& json, const Failure& failure) {
   });
 }
 
-void put_survivor(ReportJson& json, const ProcessSample& sample) {
+void put_survivor(JsonBuilder& json, const ProcessSample& sample) {
   json.object([&] {
     put_process(json, *sample.process);
     put_labels(json, *sample.process->context);
@@ -258,7 +169,7 @@ void put_survivor(ReportJson& json, const ProcessSample& sample) {
   });
 }
 
-void put_pipe(ReportJson& json, const Pipeline& pipe) {
+void put_pipe(JsonBuilder& json, const Pipeline& pipe) {
   json.object([&] {
     json.texts("stages", pipe.stages);
     if (!pipe.bottleneck.empty()) {
@@ -270,7 +181,7 @@ void put_pipe(ReportJson& json, const Pipeline& pipe) {
   });
 }
 
-void put_cgroup(ReportJson& json, const CgroupMemory& memory) {
+void put_cgroup(JsonBuilder& json, const CgroupMemory& memory) {
   const CgroupSample& at = memory.highest;
   json.object([&] {
     json.put("path", at.cgroup->path);
@@ -290,7 +201,7 @@ void put_cgroup(ReportJson& json, const CgroupMemory& memory) {
 
 std::string to_json(const Report& report) {
   std::string out;
-  ReportJson json(out);
+  JsonBuilder json(out);
   json.object([&] {
     json.put("schema", 1);
     put_certificate(json, report.completeness);

@@ -99,7 +99,6 @@ inline constexpr auto kRowFigures = std::tuple{
                "tasks of the run or step; absent in other rows"),
     row_figure("living", &ReportRow::living, Unit::kCount, Together::kSum, nullptr,
                "processes that have not ended: their figures are those so far"),
-    row_figure("failed", &ReportRow::failed, Unit::kCount, Together::kSum, "failed", "failures that began in it"),
     unknown_at_zero(row_figure("wall_ns", &ReportRow::wall_ns, Unit::kNs, Together::kApart, "wall",
                                "elapsed time, from first start to last end")),
     unknown_at_zero(row_figure("lives_ns", &ReportRow::lives_ns, Unit::kNs, Together::kSum, nullptr,
@@ -121,6 +120,7 @@ inline constexpr auto kRowFigures = std::tuple{
                "bytes read: by calls, or fetched from storage where that is more"),
     row_figure("written_bytes", &ReportRow::written_bytes, Unit::kBytes, Together::kSum, "written",
                "bytes written: by calls, or made dirty for storage where that is more"),
+    row_figure("failed", &ReportRow::failed, Unit::kCount, Together::kSum, "failed", "failures that began in it"),
 };
 
 /// Calls `visit` with each description, in the order in which they are shown.

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "context/layers.hpp"
+#include "context/task_name.hpp"
 #include "report/identities.hpp"
 #include "report/rows.hpp"
 
@@ -21,14 +22,6 @@ std::string run_name(const Context& context) {
   if (name.starts_with('/')) name = base_name(name);
   if (context.run) name += (name.empty() ? "" : " ") + *context.run;
   if (name.empty() && context.engine && context.run_id) name = *context.engine + " " + *context.run_id;
-  return name;
-}
-
-std::string task_name(const Context& context) {
-  std::string name = context.task.value_or("");
-  if (name.empty()) name = context.sample.value_or("");
-  if (name.empty()) name = context.task_id.value_or("");
-  if (context.attempt.value_or(1) > 1) name += " (attempt " + std::to_string(*context.attempt) + ")";
   return name;
 }
 
@@ -90,7 +83,7 @@ const std::vector<TaskTree::Node*>& TaskTree::path_of(const Context& identity,
   }
   if (identity.step) descend(SummaryLevel::kStep, *identity.step, *identity.step);
   if (is_in_task(identity)) {
-    const std::string name = task_name(identity);
+    const std::string name = own_task_name(identity);
     // Its name may come later than its id.
     const std::string key =
         identity.task_id ? *identity.task_id + '\n' + std::to_string(identity.attempt.value_or(1)) : name;

@@ -12,6 +12,7 @@
 #include "show/grid.hpp"
 #include "show/printable.hpp"
 #include "show/process_names.hpp"
+#include "show/row_texts.hpp"
 #include "show/screen.hpp"
 #include "show/time_bar.hpp"
 
@@ -47,6 +48,7 @@ struct Layout {
   bool processes = true;
   bool bar = true;
   bool spread = true;  ///< Median and largest wall of tasks.
+  bool all = false;    ///< Figures that no narrower one has.
 };
 
 constexpr std::array<std::pair<std::string_view, By>, 7> kByNames = {{{"run", By::kRun},
@@ -58,7 +60,8 @@ constexpr std::array<std::pair<std::string_view, By>, 7> kByNames = {{{"run", By
                                                                       {"tree", By::kTree}}};
 
 /// From the widest to the narrowest.
-constexpr std::array<Layout, 15> kLayouts = {{
+constexpr std::array<Layout, 16> kLayouts = {{
+    {.all = true},
     {},
     {24, 2},
     {24, 2, false},
@@ -103,79 +106,67 @@ class Table {
 
  private:
   std::vector<Align> columns() const {
-    std::vector<Align> columns(cells_of({}).size(), Align::kRight);
-    columns.front() = Align::kLeft;
-    columns[where_column()] = Align::kLeft;
+    std::vector<Align> columns;
+    const auto note = [&columns](Align align) {
+      columns.push_back(align);
+      return std::string();
+    };
+    choose(
+        [&](Column column) {
+          return note(column == Column::kName || column == Column::kWhere ? Align::kLeft : Align::kRight);
+        },
+        [&](const auto&) { return note(Align::kRight); });
     return columns;
-  }
-  std::size_t where_column() const {
-    return 3 + (has_tasks_ ? 1u : 0u) + (spread() ? 2u : 0u) + (layout_.processes ? 1u : 0u) +
-           (layout_.utilization ? 1u : 0u);
   }
   bool spread() const { return has_spread_ && layout_.spread; }
 
-  /// The cells of all columns that this layout has; `cell` gives each.
-  template <class Cell>
-  std::vector<std::string> choose(Cell cell) const {
-    std::vector<std::string> cells;
-    const auto add_if = [&](bool wanted, auto column) {
-      if (wanted) cells.push_back(cell(column));
-    };
-    add_if(true, Column::kName);
-    add_if(has_tasks_, Column::kTasks);
-    add_if(layout_.processes, Column::kProcesses);
-    add_if(true, Column::kWall);
-    add_if(spread(), Column::kMedian);
-    add_if(spread(), Column::kLargest);
-    add_if(true, Column::kCpu);
-    add_if(layout_.utilization, Column::kUtilization);
-    add_if(true, Column::kWhere);
-    add_if(layout_.memory, Column::kMemory);
-    add_if(layout_.read, Column::kRead);
-    add_if(layout_.written, Column::kWritten);
-    add_if(failures_, Column::kFailed);
+  template <class F>
+  static bool is(const F& figure, std::string_view name) {
+    return figure.name == name;
+  }
+  /// What a column shows besides the figures of a row.
+  enum class Column { kName, kTasks, kMedian, kLargest, kWhere };
+
+  /// One that is in no list is shown where there is room for all.
+  bool shows(std::string_view figure) const {
+    if (figure == "processes") return layout_.processes;
+    if (figure == "wall_ns" || figure == "cpu_ns") return true;
+    if (figure == "cpu_utilization") return layout_.utilization;
+    if (figure == "memory_bytes") return layout_.memory;
+    if (figure == "read_bytes") return layout_.read;
+    if (figure == "written_bytes") return layout_.written;
+    if (figure == "failed") return failures_;
+    return layout_.all;
+  }
+
+  /// The cells of all columns that this layout has; `special` and `figure` give each.
+  template <class Special, class Cell>
+  std::vector<std::string> choose(const Special& special, const Cell& cell) const {
+    std::vector<std::string> cells = {special(Column::kName)};
+    if (has_tasks_) cells.push_back(special(Column::kTasks));
+    each_row_figure([&](const auto& figure) {
+      if (is(figure, "memory_bytes")) cells.push_back(special(Column::kWhere));
+      if (figure.head != nullptr && shows(figure.name)) cells.push_back(cell(figure));
+      if (!is(figure, "wall_ns") || !spread()) return;
+      cells.push_back(special(Column::kMedian));
+      cells.push_back(special(Column::kLargest));
+    });
     return cells;
   }
-  enum class Column {
-    kName,
-    kTasks,
-    kProcesses,
-    kWall,
-    kMedian,
-    kLargest,
-    kCpu,
-    kUtilization,
-    kWhere,
-    kMemory,
-    kRead,
-    kWritten,
-    kFailed
-  };
 
   void add_heads(const char* name) {
-    grid_.add(choose([this, name](Column column) -> std::string {
-      switch (column) {
-        case Column::kName: return name;
-        case Column::kTasks: return "tasks";
-        case Column::kProcesses: return "procs";
-        case Column::kWall: return "wall";
-        case Column::kMedian: return "median";
-        case Column::kLargest: return "largest";
-        case Column::kCpu: return "CPU";
-        case Column::kUtilization: return "CPU/wall";
-        case Column::kWhere: return layout_.bar ? "where time went" : "where";
-        case Column::kMemory: return "memory";
-        case Column::kRead: return "read";
-        case Column::kWritten: return "written";
-        case Column::kFailed: return "failed";
-      }
-      return {};
-    }));
-  }
-
-  std::string at_most(const ReportRow& row) const {
-    if (!layout_.at_most || !row.memory_at_most_bytes) return {};
-    return " " + with_bound(Bound::kAtMost, format_bytes(*row.memory_at_most_bytes));
+    grid_.add(choose(
+        [this, name](Column column) -> std::string {
+          switch (column) {
+            case Column::kName: return name;
+            case Column::kTasks: return "tasks";
+            case Column::kMedian: return "median";
+            case Column::kLargest: return "largest";
+            case Column::kWhere: return layout_.bar ? "where time went" : "where";
+          }
+          return {};
+        },
+        [](const auto& figure) { return std::string(figure.head); }));
   }
 
   std::string where(const ReportRow& row) const {
@@ -183,31 +174,19 @@ class Table {
     return layout_.bar && !causes.empty() ? time_bar(row.time) + " " + causes : causes;
   }
 
-  std::vector<std::string> cells_of(const ReportRow& row) const {
-    return choose([this, &row](Column column) -> std::string {
-      switch (column) {
-        case Column::kName: return name_of(row);
-        case Column::kTasks:
-        case Column::kMedian:
-        case Column::kLargest: return "";
-        case Column::kProcesses: return row.processes == 0 ? kUnknown : fmt::format("{}", row.processes);
-        case Column::kWall: return row.wall_ns == 0 ? kUnknown : format_duration(row.wall_ns);
-        case Column::kCpu: return format_figure(row.cpu_ns, format_duration);
-        case Column::kUtilization:
-          return (row.cpu_utilization ? with_bound(row.cpu_ns->bound, format_share(*row.cpu_utilization)) : kUnknown) +
-                 (row.requested.millicpus ? " of " + format_share(static_cast<double>(*row.requested.millicpus) / 1000)
-                                          : "");
-        case Column::kWhere: return where(row);
-        case Column::kMemory:
-          return format_figure(row.memory_bytes, format_bytes) + at_most(row) +
-                 (row.requested.memory_bytes ? " of " + format_bytes(*row.requested.memory_bytes) : "");
-        case Column::kRead: return format_figure(row.read_bytes, format_bytes);
-        case Column::kWritten: return format_figure(row.written_bytes, format_bytes);
-        case Column::kFailed:
-          return row.failed.value == 0 ? "" : with_bound(row.failed.bound, fmt::format("{}", row.failed.value));
-      }
-      return {};
-    });
+  std::vector<std::string> cells_of(const ReportRow& row, const BriefRow* brief = nullptr) const {
+    return choose(
+        [&](Column column) -> std::string {
+          switch (column) {
+            case Column::kName: return name_of(row);
+            case Column::kWhere: return where(row);
+            case Column::kTasks: return brief == nullptr ? "" : tasks_of(*brief);
+            case Column::kMedian: return brief == nullptr ? "" : spread_of(*brief, brief->median_wall_ns);
+            case Column::kLargest: return brief == nullptr ? "" : spread_of(*brief, brief->largest_wall_ns);
+          }
+          return {};
+        },
+        [&](const auto& figure) { return cell_text(row, figure, layout_.at_most); });
   }
   void add(const ReportRow& row) { grid_.add(cells_of(row)); }
 
@@ -234,15 +213,7 @@ class Table {
                              : brief.level == SummaryLevel::kStep ? "steps"
                                                                   : "like these");
     row.name = std::string(2 * brief.depth, ' ') + row.name;
-    const std::vector<std::string> shown = cells_of(row);
-    std::size_t at = 0;
-    grid_.add(choose([&](Column column) -> std::string {
-      const std::string& cell = shown[at++];
-      if (column == Column::kTasks) return tasks_of(brief);
-      if (column == Column::kMedian) return spread_of(brief, brief.median_wall_ns);
-      if (column == Column::kLargest) return spread_of(brief, brief.largest_wall_ns);
-      return cell;
-    }));
+    grid_.add(cells_of(row, &brief));
   }
 
   /// A program may be called as the sum is: what is called so, or so in quotes, gets quotes.

@@ -42,6 +42,21 @@ class ReportFile(support.TestCase):
         self.assertEqual({row["name"]: row["processes"] for row in at_end["tools"]}, {"sh -c": 2, "seq": 1, "sort": 1})
         self.assertEqual([one["exit_code"] for one in at_end["failures"]], [3])
 
+    def test_a_page_needs_nothing_else(self):
+        path = self.path("r.html")
+        run = self.tracerd("run", "--record", self.path("r.tracer"), "--report", path, "--", *self.WORK)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        read = self.tracerd("report", "--html", self.path("r.tracer"))
+        self.assertEqual((read.returncode, read.stderr), (0, ""))
+        for page in (support.text_of(path), read.stdout):
+            self.assertTrue(page.startswith("<!DOCTYPE html>"), page[:100])
+            self.assertFalse(re.search(r"(src|href)=|https?://(?!www.w3.org/2000/svg)", page))
+            data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
+            self.assertEqual(dict(data["tiles"])["processes"], "4")
+            tools = next(table for table in data["tables"] if table["name"] == "tools")
+            self.assertEqual(set(tools["columns"][0]["words"]), {"sh -c", "seq", "sort"})
+            self.assertIn("Complete.", data["verdict"]["word"])
+
     def test_an_older_one_is_kept(self):
         path = self.path("r.json")
         self.tracerd("run", "--report", path, "--", "true")

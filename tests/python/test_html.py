@@ -18,7 +18,7 @@ import unittest.mock
 import recordings
 import tracer
 from recordings import TestCase
-from tracer import _format, _html
+from tracer import _html
 
 HOSTILE = ("</script><script>window.evil=1</script><img src=x onerror=evil=1>\"'`&amp;{{x}}%DATA%%SCRIPT%<!--]]>"
            "\u202e\u2066\u2028\u2029\x1b[31m\x00\x7f\r\n")
@@ -65,7 +65,8 @@ class Page(TestCase):
                          {"html", "head", "meta", "title", "style", "body", "main", "noscript", "pre", "script"})
         for tag, attributes in outline.elements:
             self.assertFalse({"src", "href", "srcset", "action", "data"} & set(attributes), (tag, attributes))
-        style, script = _html._file("style.css"), _html._file("app.js")
+        style = re.search(r"<style>(.*?)</style>", page, re.S).group(1)
+        script = re.findall(r"<script>(.*?)</script>", page, re.S)[-1]
         for text in (style, script):
             addresses = set(re.findall(r"https?://[^\"' ]*", text)) - {"http://www.w3.org/2000/svg"}
             self.assertEqual(addresses, set())
@@ -134,8 +135,6 @@ class Page(TestCase):
         self.assertEqual(dict(data["tiles"])["wall"], "5124095.6 h")
         self.assertEqual(data["timeline"]["ticks"][-1], [1, "5124095.6 h"])
         self.assertEqual(set(recording._repr_mimebundle_()), {"text/plain", "text/html"})
-        for figure in (-1, 2**64, 10**400):
-            self.assertTrue(_format.duration_text(figure) and _format.bytes_text(figure))
 
     def test_without_a_page_a_notebook_still_shows_the_text(self):
         recording = tracer.read(self.made_up(10))

@@ -194,13 +194,6 @@ class Damaged(TestCase):
 
 
 class Formats(unittest.TestCase):
-    def test_figures(self):
-        self.assertEqual(_format.duration_text(1_500_000_000), "1.5 s")
-        self.assertEqual(_format.bytes_text(1536), "1.5 KiB")
-        self.assertEqual(_format.share_text(0.305), "30 %")
-        self.assertEqual(_format.figure_text(_report.Figure(13 * MS, "at least"), _format.duration_text), "≥ 13 ms")
-        self.assertEqual(_format.figure_text(None, _format.bytes_text), "-")
-
     def test_what_can_not_be_seen_is_written_out(self):
         self.assertEqual(_format.visible("a\x1b[31m\n\x00"), "a\\x1b[31m\\x0a\\x00")
         self.assertEqual(_format.visible("\u202eabc\u2066\u200b"), "\\u202eabc\\u2066\\u200b")

@@ -11,15 +11,15 @@
 #include <string>
 
 #include "binders.hpp"
+#include "show/certificate_text.hpp"
 #include "show/figures.hpp"
+#include "show/page.hpp"
 #include "gil.hpp"
 #include "recording.hpp"
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
 #include "session.hpp"
 #include "text.hpp"
-#include "show/time_bar.hpp"
-#include "timeline.hpp"
 
 namespace py = pybind11;
 
@@ -62,62 +62,9 @@ void meet_part(SessionFigures& session, std::uint64_t exits) {
   }
 }
 
-class Reading {
- public:
-  explicit Reading(const ReportOptions& options) : command_pid_(options.command_pid), listed_(options.most_processes) {}
-
-  void add(const Event& event) {
-    if (event.kind() == EventKind::kNone) return;
-    if (native_.first_ns == 0) native_.first_ns = event.time_ns();
-    native_.last_ns = std::max(native_.last_ns, event.time_ns());
-    summary_.add(event);
-    timeline_.add(event);
-    if (const auto* exec = event.get_if<ProcessExec>()) {
-      note_command(*exec->process);
-      listed_.began(*exec);
-    }
-    // A session of this process is about its script, whatever that starts first.
-    if (const auto* work = event.get_if<OwnWork>(); work != nullptr && !command_pid_)
-      native_.command = work->process->program;
-    if (const auto* exit = event.get_if<ProcessExit>()) {
-      note_command(*exit->process);
-      listed_.add(*exit);
-    }
-  }
-
-  NativeReport finish(const RecordingReader& reader, ReportOptions options) {
-    if (options.extent == Extent::kPart) {
-      meet_part(options.session, summary_.exits());
-    } else if (options.held != nullptr) {
-      meet_living(options.session, summary_.exits(), *options.held);
-    }
-    native_.report = make_report(summary_, options.session);
-    native_.host = reader.host();
-    native_.damage = reader.damage();
-    native_.part_ns = timeline_.tools().part_ns();
-    native_.parts = timeline_.tools().parts();
-    native_.tools_over_time = timeline_.tools().rows(options.most_rows);
-    native_.tasks_over_time = timeline_.tasks().rows(options.most_rows);
-    for (const ProcessSample& living : native_.report.survivors) listed_.add(living);
-    native_.processes = listed_.in_order();
-    return std::move(native_);
-  }
-
- private:
-  void note_command(const Process& process) {
-    if (!native_.command && (!command_pid_ || *command_pid_ == process.pid)) native_.command = process.program;
-  }
-
-  std::optional<std::uint32_t> command_pid_;
-  NativeReport native_;
-  Summary summary_;
-  Timeline timeline_;
-  ProcessList listed_;
-};
-
-NativeReport report_of_reader(HeldReader& held_reader, const std::shared_ptr<HeldSession>& session,
-                              const std::optional<SessionFigures>& figures, bool part,
-                              std::optional<std::uint32_t> command_pid, std::size_t most_processes) {
+DetailedReport report_of_reader(HeldReader& held_reader, const std::shared_ptr<HeldSession>& session,
+                                const std::optional<SessionFigures>& figures, bool part,
+                                std::optional<std::uint32_t> command_pid, std::size_t most_processes) {
   ReportOptions options;
   options.command_pid = command_pid;
   options.extent = part ? Extent::kPart : Extent::kWhole;
@@ -128,60 +75,22 @@ NativeReport report_of_reader(HeldReader& held_reader, const std::shared_ptr<Hel
   return read_report(reader, options);
 }
 
-NativeReport report_of_file(const py::object& path, std::size_t most_processes) {
+DetailedReport report_of_file(const py::object& path, std::size_t most_processes) {
   ReportOptions options;
   options.most_processes = most_processes;
   RecordingReader reader(std::filesystem::path(bytes_of(path)));
   return read_report(reader, options);
 }
 
-/// Of several machines, or days: each has a clock of its own, so that there is no picture of all over time.
-NativeReport report_of_files(const py::list& paths, std::size_t most_processes) {
-  std::vector<NativeReport> all;
+DetailedReport report_of_files(const py::list& paths, std::size_t most_processes) {
+  std::vector<DetailedReport> all;
   for (const py::handle path : paths)
     all.push_back(report_of_file(py::reinterpret_borrow<py::object>(path), most_processes));
-  NativeReport sum = std::move(all.front());
-  std::vector<Report> reports = {std::move(sum.report)};
-  std::vector<std::int64_t> offsets = {static_cast<std::int64_t>(sum.host.wall_offset_ns)};
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    NativeReport& more = all[i];
-    const std::int64_t by_ns = static_cast<std::int64_t>(more.host.wall_offset_ns) - offsets.front();
-    const auto moved = [by_ns](std::uint64_t time_ns) {
-      return static_cast<std::uint64_t>(static_cast<std::int64_t>(time_ns) + by_ns);
-    };
-    for (ListedProcess& each : more.processes) {
-      each.start_ns = moved(each.start_ns);
-      each.end_ns = moved(each.end_ns);
-      sum.processes.push_back(std::move(each));
-    }
-    if (more.first_ns != 0) {
-      sum.first_ns = sum.first_ns == 0 ? moved(more.first_ns) : std::min(sum.first_ns, moved(more.first_ns));
-      sum.last_ns = std::max(sum.last_ns, moved(more.last_ns));
-    }
-    if (more.host.host_name != sum.host.host_name) sum.host.host_name += ", " + more.host.host_name;
-    sum.damage.skipped_bytes += more.damage.skipped_bytes;
-    sum.damage.skipped_events += more.damage.skipped_events;
-    sum.damage.missing_frames += more.damage.missing_frames;
-    if (sum.damage.read_error == 0) sum.damage.read_error = more.damage.read_error;
-    sum.damage.truncated = sum.damage.truncated || more.damage.truncated;
-    reports.push_back(std::move(more.report));
-    offsets.push_back(static_cast<std::int64_t>(more.host.wall_offset_ns));
-  }
-  if (all.size() > 1) {
-    sum.parts = 0;
-    sum.tools_over_time.clear();
-    sum.tasks_over_time.clear();
-  }
-  std::stable_sort(sum.processes.begin(), sum.processes.end(), [](const ListedProcess& a, const ListedProcess& b) {
-    return a.cpu_ns.value_or(0) > b.cpu_ns.value_or(0);
-  });
-  if (sum.processes.size() > most_processes) sum.processes.resize(most_processes);
-  sum.report = sum_of_reports(reports, offsets);
-  return sum;
+  return internal::sum_of_detailed_reports(std::move(all), most_processes);
 }
 
 /// The descriptor stays the caller's.
-NativeReport report_of_descriptor(int descriptor, const std::string& name, std::size_t most_processes) {
+DetailedReport report_of_descriptor(int descriptor, const std::string& name, std::size_t most_processes) {
   const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
   if (copy < 0) throw Error({ErrorCode::kFileUnreadable, errno, "can't read " + name, "name a file that is open", {}});
   ReportOptions options;
@@ -200,7 +109,7 @@ std::optional<tracer::internal::By> by_of(const std::optional<std::string>& name
                {}});
 }
 
-py::str format(const NativeReport& native, const py::object& title, const std::optional<std::string>& by,
+py::str format(const DetailedReport& native, const py::object& title, const std::optional<std::string>& by,
                Columns columns, bool utf8) {
   const tracer::internal::Utf8Scope scope(utf8);
   const Columns room = columns ? Columns(std::max<std::size_t>(*columns, 20)) : std::nullopt;
@@ -208,7 +117,7 @@ py::str format(const NativeReport& native, const py::object& title, const std::o
 }
 
 /// (cells of each line, whether each column is of numbers, what the signs mean)
-py::tuple table(const NativeReport& native, const std::optional<std::string>& by, Columns columns, bool utf8) {
+py::tuple table(const DetailedReport& native, const std::optional<std::string>& by, Columns columns, bool utf8) {
   const tracer::internal::Utf8Scope scope(utf8);
   const tracer::internal::ShownTable shown = tracer::internal::make_table(native.report, by_of(by), columns);
   py::list lines;
@@ -223,7 +132,30 @@ py::tuple table(const NativeReport& native, const std::optional<std::string>& by
   return py::make_tuple(lines, numbers, text_of(shown.legend));
 }
 
-py::dict notes(const NativeReport& native, Columns columns, bool utf8) {
+/// Figures and signs of a page are UTF-8, wherever it is made.
+py::str page(const DetailedReport& native, const py::object& title, const py::object& text) {
+  const tracer::internal::Utf8Scope scope(true);
+  return text_of(internal::page_of(native, bytes_of(title), bytes_of(text)));
+}
+
+py::list texts_of(const std::vector<std::string>& lines) {
+  py::list list;
+  for (const std::string& line : lines) list.append(text_of(line));
+  return list;
+}
+
+py::list damage_lines(std::uint64_t skipped_bytes, std::uint64_t skipped_events, std::uint64_t missing_frames,
+                      int read_error, bool truncated) {
+  RecordingDamage damage;
+  damage.skipped_bytes = skipped_bytes;
+  damage.skipped_events = skipped_events;
+  damage.missing_frames = missing_frames;
+  damage.read_error = read_error;
+  damage.truncated = truncated;
+  return texts_of(internal::lines_of(damage));
+}
+
+py::dict notes(const DetailedReport& native, Columns columns, bool utf8) {
   const tracer::internal::Utf8Scope scope(utf8);
   const tracer::internal::ReportNotes notes = tracer::internal::format_notes(native.report, columns);
   py::dict parts;
@@ -239,28 +171,40 @@ py::dict notes(const NativeReport& native, Columns columns, bool utf8) {
 
 }  // namespace
 
-NativeReport read_report(RecordingReader& reader, const ReportOptions& options) {
-  Reading reading(options);
+DetailedReport read_report(RecordingReader& reader, const ReportOptions& options) {
+  internal::DetailedSummary summary(options.command_pid, options.most_processes);
   for (bool more = true; more;) {
     {
       const ReleasedGil released;
       for (std::size_t i = 0; more && i < kEventsAtOnce; ++i) {
         const std::optional<Event> event = reader.next();
         more = event.has_value();
-        if (more) reading.add(*event);
+        if (more) summary.add(*event);
       }
     }
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   }
   const ReleasedGil released;
-  return reading.finish(reader, options);
+  SessionFigures session = options.session;
+  if (options.extent == Extent::kPart) {
+    meet_part(session, summary.summary().exits());
+  } else if (options.held != nullptr) {
+    meet_living(session, summary.summary().exits(), *options.held);
+  }
+  DetailedReport made = summary.report(session);
+  made.host = reader.host();
+  made.damage = reader.damage();
+  return made;
 }
 
 void bind_report(py::module_& module) {
-  py::class_<NativeReport>(module, "NativeReport")
+  py::class_<DetailedReport>(module, "NativeReport")
       .def("values", &values_of)
-      .def("json", [](const NativeReport& native) { return text_of(to_json(native.report)); })
+      .def("json", [](const DetailedReport& native) { return text_of(to_json(native.report)); })
       .def("format", &format, py::arg("title"), py::arg("by"), py::arg("columns"), py::arg("utf8"))
+      .def("page", &page, py::arg("title"), py::arg("text"))
+      .def("unknown", [](const DetailedReport& native) { return texts_of(internal::unknown_of(native.report)); })
+      .def("set_unfinished", [](DetailedReport& native) { native.damage.truncated = false; })
       .def("table", &table, py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("notes", &notes, py::arg("columns"), py::arg("utf8"));
   py::class_<SessionFigures>(module, "SessionFigures");
@@ -272,6 +216,8 @@ void bind_report(py::module_& module) {
   module.def("report_of_files", &report_of_files, py::arg("paths"), py::arg("most_processes"));
   module.def("report_of_descriptor", &report_of_descriptor, py::arg("descriptor"), py::arg("name"),
              py::arg("most_processes"));
+  module.def("damage_lines", &damage_lines, py::arg("skipped_bytes"), py::arg("skipped_events"),
+             py::arg("missing_frames"), py::arg("read_error"), py::arg("truncated"));
   module.def("format_duration", &tracer::internal::format_duration, py::arg("ns"));
   module.def("format_bytes", &tracer::internal::format_bytes, py::arg("bytes"));
   module.def("format_share", &tracer::internal::format_share, py::arg("share"));

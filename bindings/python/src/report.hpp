@@ -12,25 +12,11 @@
 #include <tracer/recording.hpp>
 #include <tracer/report.hpp>
 
-#include "process_list.hpp"
-#include "time_series.hpp"
+#include "report/detailed_report.hpp"
 
 namespace tracer::python {
 
-/// A report, and what its pictures need besides.
-struct NativeReport {
-  Report report;
-  HostInfo host;
-  RecordingDamage damage;
-  std::shared_ptr<const Program> command = nullptr;  ///< Null: not known.
-  std::uint64_t first_ns = 0;                        ///< Of all events; 0: there are none.
-  std::uint64_t last_ns = 0;
-  std::uint64_t part_ns = 0;  ///< Of the time series.
-  std::size_t parts = 0;
-  std::vector<Series> tools_over_time;
-  std::vector<Series> tasks_over_time;
-  std::vector<ListedProcess> processes;
-};
+using internal::DetailedReport;
 
 class HeldSession;
 
@@ -46,14 +32,13 @@ struct ReportOptions {
   Extent extent = Extent::kWhole;
   std::optional<std::uint32_t> command_pid = {};  ///< Whose program is the command; absent: whose is seen first.
   std::size_t most_processes = 2000;
-  std::size_t most_rows = 30;
 };
 
 /// Reads to the end, in bounded memory, without the GIL; signals are looked for in between. Needs the GIL. Throws
 /// pybind11::error_already_set.
-NativeReport read_report(RecordingReader& reader, const ReportOptions& options);
+DetailedReport read_report(RecordingReader& reader, const ReportOptions& options);
 
 /// A dict with all that Python's classes hold, by the names of their fields. Needs the GIL.
-pybind11::dict values_of(const NativeReport& native);
+pybind11::dict values_of(const DetailedReport& native);
 
 }  // namespace tracer::python

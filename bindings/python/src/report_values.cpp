@@ -217,9 +217,9 @@ py::list list_of(const std::vector<std::uint64_t>& numbers) {
   return list;
 }
 
-py::list list_of(const std::vector<Series>& rows) {
+py::list list_of(const std::vector<internal::Series>& rows) {
   py::list list;
-  for (const Series& series : rows) {
+  for (const internal::Series& series : rows) {
     py::dict fields;
     fields["name"] = series.name.empty() ? py::object(py::none()) : py::object(text_of(series.name));
     fields["cpu_ns"] = list_of(series.cpu_ns);
@@ -238,7 +238,7 @@ py::list list_of(const std::vector<T>& values, Maker&... maker) {
 }
 
 /// By column: short, and quick to be made.
-py::dict columns_of(const std::vector<ListedProcess>& processes) {
+py::dict columns_of(const std::vector<internal::ListedProcess>& processes) {
   py::dict columns;
   const auto add = [&](const char* name, auto get) {
     py::list column(processes.size());
@@ -265,7 +265,7 @@ py::dict columns_of(const std::vector<ListedProcess>& processes) {
 
 }  // namespace
 
-py::dict values_of(const NativeReport& native) {
+py::dict values_of(const DetailedReport& native) {
   const Report& report = native.report;
   py::dict timeline;
   timeline["begin_ns"] = native.first_ns;

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -362,38 +362,16 @@ def _series(parts: list[dict[str, Any]]) -> tuple[Series, ...]:
         for each in parts)
 
 
-def _cannot_tell(total: ReportRow, certificate: dict[str, Any], parts: dict[str, Any]) -> tuple[str, ...]:
-    unknown = []
-    for family in certificate["missing"]:
-        unknown.append(f"{'not all of' if family['active'] else 'without'} {family['family']}: {family['what']}")
-    for what, figure in (("CPU time", total.cpu_ns), ("memory", total.memory_bytes), ("what was read", total.read_bytes),
-                         ("what was written", total.written_bytes)):
-        if figure is None and total.processes:
-            unknown.append(f"{what}: of no process")
-        elif figure is not None and figure.bound == "at least":
-            unknown.append(f"{what}: of some processes, or not all the time; the total is a lower bound")
-        elif figure is not None and figure.bound == "at most":
-            unknown.append(f"{what}: the exact figure; the total is an upper bound")
-    if total.processes and not total.time:
-        unknown.append("where time went")
-    if parts["survivors"]:
-        count = len(parts["survivors"])
-        unknown.append(f"{'1 process is' if count == 1 else f'{count} processes are'} still running: only what they did "
-                       "until their last sample is counted")
-    return tuple(unknown)
-
-
 def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = True) -> Report:
+    if not has_end:
+        native.set_unfinished()
     parts = native.values()
     damage = Damage(**parts["certificate"]["damage"])
-    if not has_end:
-        damage = replace(damage, truncated=False)
     command = None if parts["command"] is None else tuple(parts["command"])
     if title is None:
         title = " ".join(command or ()) or "tracer"
     total = _row(parts["total"])
     certificate = parts["certificate"]
-    cannot_tell = _cannot_tell(total, certificate, parts)
     timeline = parts["timeline"]
     return Report(
         title=title,
@@ -415,7 +393,7 @@ def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = Tr
         certificate=Certificate(**certificate | {
             "missing": tuple(MissingFamily(**each) for each in certificate["missing"]),
             "damage": damage,
-            "cannot_tell": cannot_tell,
+            "cannot_tell": tuple(native.unknown()),
             "text": native.notes(None, True)["certificate"].strip("\n"),
         }),
         cost=ReportCost(**parts["cost"]),

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from . import _core
 from ._errors import Problem
 
 __all__ = ["Damage", "FamilyState", "Statistics"]
@@ -85,18 +85,4 @@ class Damage:
 
     def lines(self) -> list[str]:
         """In words; empty: all is there."""
-        lines = []
-        if self.skipped_bytes:
-            lines.append(f"{self.skipped_bytes} bytes are damaged or cut off; everything else was read")
-        if self.skipped_events:
-            lines.append(f"{self.skipped_events} events are of unknown kinds: a newer libtracer may know them")
-        if self.missing_frames:
-            lines.append(
-                f"{'1 frame is' if self.missing_frames == 1 else f'{self.missing_frames} frames are'} missing "
-                "(write error, or the file was damaged)"
-            )
-        if self.read_error:
-            lines.append(f"reading failed before the end: {os.strerror(self.read_error)}")
-        elif self.truncated:
-            lines.append("the recording has no end: it is still being written, or was cut short")
-        return lines
+        return _core.damage_lines(self.skipped_bytes, self.skipped_events, self.missing_frames, self.read_error, self.truncated)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "time_series.hpp"
+#include "report/time_series.hpp"
 
 #include <algorithm>
 
-namespace tracer::python {
+namespace tracer::internal {
 namespace {
 
 using Values = std::vector<std::uint64_t>;
@@ -162,4 +162,4 @@ std::vector<Series> TimeSeries::rows(std::size_t most) const {
   return rows;
 }
 
-}  // namespace tracer::python
+}  // namespace tracer::internal

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "timeline.hpp"
+#include "report/timeline.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include "context/layers.hpp"
 #include "report/task_tree.hpp"
-#include "task_name.hpp"
+#include "context/task_name.hpp"
 
-namespace tracer::python {
+namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostLiving = 65536;
@@ -18,7 +18,7 @@ std::string tool_name(const Context& context, const std::shared_ptr<const Progra
   ProgramAccount account;
   account.program = program;
   account.engine_own = context.engine_own;
-  return internal::counted_as(context, account);
+  return counted_as(context, account);
 }
 
 }  // namespace
@@ -47,11 +47,11 @@ const Timeline::Task& Timeline::task_of(const std::shared_ptr<const Context>& co
   if (known != known_tasks_.end()) return known->second;
   if (known_tasks_.size() >= kMostKnownTasks) known_tasks_.clear();
   Task task{context, {}, {}};
-  if (internal::is_task(*context) || context->step) {
-    const Context identity = internal::identity_of(*context);
+  if (is_task(*context) || context->step) {
+    const Context identity = identity_of(*context);
     task.name = task_name(identity);
-    task.key = internal::run_key(identity) + '\n' + identity.step.value_or("") + '\n' +
-               identity.task_id.value_or(task.name) + '\n' + std::to_string(identity.attempt.value_or(1));
+    task.key = run_key(identity) + '\n' + identity.step.value_or("") + '\n' + identity.task_id.value_or(task.name) +
+               '\n' + std::to_string(identity.attempt.value_or(1));
   }
   return known_tasks_.emplace(context.get(), std::move(task)).first->second;
 }
@@ -127,7 +127,7 @@ void Timeline::program_ended(const Process& process, const ProgramAccount& progr
   const std::uint64_t all_cpu_ns =
       last && living.sampled ? std::max(process_cpu_ns, own_cpu_ns) : living.ended_programs_cpu_ns + own_cpu_ns;
   if (program.start_ns && program.end_ns && *program.end_ns >= *program.start_ns) {
-    const std::string tool = internal::counted_as(*process.context, program);
+    const std::string tool = counted_as(*process.context, program);
     const Task& task = task_of(process.context);
     const std::uint64_t from_ns = std::min(std::max(*program.start_ns, living.counted_until_ns), *program.end_ns);
     use(tool, task, from_ns, *program.end_ns, all_cpu_ns - std::min(all_cpu_ns, living.counted_cpu_ns));
@@ -147,4 +147,4 @@ void Timeline::program_ended(const Process& process, const ProgramAccount& progr
   }
 }
 
-}  // namespace tracer::python
+}  // namespace tracer::internal

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process_list.hpp"
+#include "report/process_list.hpp"
 
 #include <algorithm>
 
 #include "context/held_memory.hpp"
 #include "report/rows.hpp"
-#include "task_name.hpp"
+#include "context/task_name.hpp"
 
-namespace tracer::python {
+namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostCommandBytes = 160;
@@ -69,14 +69,14 @@ void ProcessList::add(const ProcessSample& living) {
   process.start_ns = begin == begins_.end() ? living.process->start_ns : begin->second;
   process.end_ns = living.time_ns;
   process.living = true;
-  internal::HeldMemory held;
+  HeldMemory held;
   held.add(living);
   if (const auto bytes = held.bytes()) process.peak_bytes = Figure{*bytes, Bound::kAtLeast};
   take(std::move(process), *living.process, living.account);
 }
 
 void ProcessList::take(ListedProcess process, const Process& of, const Account& account) {
-  process.tool = of.program->tool.value_or(internal::kNoTool);
+  process.tool = of.program->tool.value_or(kNoTool);
   process.command = command_of(*of.program);
   process.task = task_name(*of.context);
   process.pid = of.pid;
@@ -100,4 +100,4 @@ std::vector<ListedProcess> ProcessList::in_order() const {
   return all;
 }
 
-}  // namespace tracer::python
+}  // namespace tracer::internal

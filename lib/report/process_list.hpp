@@ -12,7 +12,7 @@
 #include <tracer/event.hpp>
 #include <tracer/report.hpp>
 
-namespace tracer::python {
+namespace tracer::internal {
 
 /// One process, cut to what is shown.
 struct ListedProcess {
@@ -57,4 +57,4 @@ class ProcessList {
   std::vector<ListedProcess> heap_;           ///< The one with the least CPU in front.
 };
 
-}  // namespace tracer::python
+}  // namespace tracer::internal

@@ -12,9 +12,9 @@
 #include <tracer/event.hpp>
 
 #include "context/held_memory.hpp"
-#include "time_series.hpp"
+#include "report/time_series.hpp"
 
-namespace tracer::python {
+namespace tracer::internal {
 
 /// Memory: of the snapshots all that live together; of a process that no snapshot has seen, its own peak as long as it
 /// lived. CPU time is spread evenly between two samples of a process, and to its end.
@@ -40,7 +40,7 @@ class Timeline {
   };
   struct Held {
     std::string name;
-    internal::HeldMemory memory;
+    HeldMemory memory;
   };
   using Identity = std::pair<std::uint32_t, std::uint64_t>;
 
@@ -62,4 +62,4 @@ class Timeline {
   std::uint64_t snapshot_ns_ = 0;
 };
 
-}  // namespace tracer::python
+}  // namespace tracer::internal

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace tracer::python {
+namespace tracer::internal {
 
 /// One row; each vector has a value for each part of the time, as far as there are any.
 struct Series {
@@ -62,4 +62,4 @@ class TimeSeries {
   std::optional<Series> others_;
 };
 
-}  // namespace tracer::python
+}  // namespace tracer::internal

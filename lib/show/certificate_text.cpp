@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "show/certificate_text.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "show/figures.hpp"
+
+namespace tracer::internal {
+
+std::vector<std::string> unknown_of(const Report& report) {
+  std::vector<std::string> unknown;
+  for (const FamilyState& family : report.completeness.missing)
+    unknown.push_back(fmt::format("{} {}: {}", family.active ? "not all of" : "without", to_string(family.family),
+                                  family.problem ? family.problem->what : ""));
+  const ReportRow& total = report.total;
+  const auto add = [&](const char* what, const std::optional<Figure>& figure) {
+    if (!figure) {
+      if (total.processes != 0) unknown.push_back(fmt::format("{}: of no process", what));
+    } else if (figure->bound == Bound::kAtLeast) {
+      unknown.push_back(
+          fmt::format("{}: of some processes, or not all the time; the total is a lower bound", what));
+    } else if (figure->bound == Bound::kAtMost) {
+      unknown.push_back(fmt::format("{}: the exact figure; the total is an upper bound", what));
+    }
+  };
+  add("CPU time", total.cpu_ns);
+  add("memory", total.memory_bytes);
+  add("what was read", total.read_bytes);
+  add("what was written", total.written_bytes);
+  if (total.processes != 0 && total.time.empty()) unknown.emplace_back("where time went");
+  if (!report.survivors.empty())
+    unknown.push_back(fmt::format("{} still running: only what they did until their last sample is counted",
+                                  format_count(report.survivors.size(), "process is", "processes are")));
+  return unknown;
+}
+
+std::vector<std::string> lines_of(const RecordingDamage& damage) {
+  std::vector<std::string> lines;
+  if (damage.skipped_bytes != 0)
+    lines.push_back(fmt::format("{} bytes are damaged or cut off; everything else was read", damage.skipped_bytes));
+  if (damage.skipped_events != 0)
+    lines.push_back(
+        fmt::format("{} events are of unknown kinds: a newer libtracer may know them", damage.skipped_events));
+  if (damage.missing_frames != 0)
+    lines.push_back(fmt::format("{} missing (write error, or the file was damaged)",
+                                format_count(damage.missing_frames, "frame is", "frames are")));
+  if (damage.read_error != 0) {
+    lines.push_back(fmt::format("reading failed before the end: {}", ::strerrordesc_np(damage.read_error)));
+  } else if (damage.truncated) {
+    lines.emplace_back("the recording has no end: it is still being written, or was cut short");
+  }
+  return lines;
+}
+
+}  // namespace tracer::internal
