@@ -3,6 +3,8 @@
 #ifndef TRACER_MAPS_H
 #define TRACER_MAPS_H
 
+#include "common/emit.h"
+#include "common/kernfs.h"
 #include "process_maps.h"
 
 /* Only of processes that ever have a second thread, or lived before they were tracked. */
@@ -32,23 +34,6 @@ struct {
 	__type(value, __u8);
 } told_ends SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 8 << 20);
-} events SEC(".maps");
-
-/* Where there are many CPUs: one for each group of them, as each ring has a lock. User space makes them. */
-struct tracer_ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 65536); /* a pattern: some pages, whatever their size */
-};
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__array(values, struct tracer_ring);
-} event_rings SEC(".maps");
-
 /* By context id. Beside the events, so that a lost event never changes a sum. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -65,13 +50,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tracer_context_totals);
 } more_totals SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, TRACER_LOSS_CAUSES);
-	__type(key, __u32);
-	__type(value, __u64);
-} losses SEC(".maps");
 
 /* Rules for living processes, by thread group id; read when iter/task adopts. */
 struct {
@@ -138,10 +116,6 @@ struct {
 	__type(value, struct tracer_exec_buffer);
 } exec_buffer SEC(".maps");
 
-#define CGROUP_MASK 4095
-struct tracer_cgroup_buffer {
-	__u8 bytes[CGROUP_MASK + 1 + 512];
-};
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, PROGRAMS);
@@ -191,64 +165,8 @@ const volatile __u8 own_uid_only = 0; /* only processes of own_uid, whatever inc
 const volatile __u32 own_uid = 0;
 const volatile __u8 memory_is_v1 = 0; /* the memory controller is mounted as a v1 hierarchy */
 const volatile __u8 pids_is_v1 = 0;
-const volatile __u32 cpu_count = 1;	     /* up to the last that is online, not only possible */
-const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much waits for it in a ring */
-const volatile __u32 ring_count = 1;	     /* 1: only `events` */
-const volatile __u32 ring_cpus_shift = 0;    /* so many CPUs, as a power of two, share a ring */
-
-/* Set when the reader has been woken; cleared by it when it has read what there was. */
-__u32 reader_woken = 0;
+const volatile __u32 cpu_count = 1; /* up to the last that is online, not only possible */
 
 struct tracer_cpu cpus[TRACER_MAX_CPUS] __attribute__((aligned(64)));
-
-static __always_inline void count_loss(__u32 cause)
-{
-	__u64 *count = bpf_map_lookup_elem(&losses, &cause);
-	if (count)
-		__sync_fetch_and_add(count, 1);
-}
-
-/* That of this CPU. A CPU that was added later, beyond the last group, uses the last. */
-static __always_inline void *own_ring(void)
-{
-	if (ring_count == 1)
-		return &events;
-	__u32 ring = bpf_get_smp_processor_id() >> ring_cpus_shift;
-	if (ring >= ring_count)
-		ring = ring_count - 1;
-	return bpf_map_lookup_elem(&event_rings, &ring);
-}
-
-/* A wake-up for each event would cost more than all the rest, so: one when enough has come together. */
-static __always_inline __u64 wakeup_flags(void *ring)
-{
-	if (reader_woken || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < wakeup_bytes)
-		return BPF_RB_NO_WAKEUP;
-	reader_woken = 1;
-	return BPF_RB_FORCE_WAKEUP;
-}
-
-/* Other than 0: it found no room. */
-static __always_inline long send(void *record, __u64 size)
-{
-	void *ring = own_ring();
-
-	if (!ring)
-		return -1;
-	__u64 flags = wakeup_flags(ring);
-	long failed = bpf_ringbuf_output(ring, record, size, flags);
-	/* Then nobody was woken either. */
-	if (failed && flags == BPF_RB_FORCE_WAKEUP)
-		reader_woken = 0;
-	return failed;
-}
-
-/* Of what is small and soon followed by others, which look how much has come together. */
-static __always_inline long send_quietly(void *record, __u64 size)
-{
-	void *ring = own_ring();
-
-	return ring ? bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP) : -1;
-}
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef TRACER_PROCESS_H
 #define TRACER_PROCESS_H
 
+#include "common/records.h"
+
 /*
  * What is seldom needed is read by BPF_CORE_READ: for each plain load of a pointer the verifier searches all types of
  * the kernel by name, which takes it a millisecond.
@@ -48,32 +50,6 @@ static __always_inline __u32 pid_namespace_of(struct task_struct *task)
 	unsigned int level = BPF_CORE_READ((struct pid *)pid, level);
 
 	return level == 0 ? PROC_PID_INIT_INO : namespace_of_number(number_at(pid, level));
-}
-
-static __always_inline void fill_header(struct tracer_wire_header *header, __u16 kind, __u32 size, __u32 pid,
-					__u64 start_ns, __u64 now_ns)
-{
-	header->kind = kind;
-	header->reserved = 0;
-	header->size = size;
-	header->time_ns = now_ns;
-	header->start_ns = start_ns;
-	header->pid = pid;
-	header->cpu = bpf_get_smp_processor_id();
-}
-
-/* Parent, user, namespaces and name are as before, unless filled in as well. */
-static __always_inline void fill_identity(struct tracer_wire_identity *identity, const struct tracer_process *process)
-{
-	identity->parent_start_ns = 0;
-	identity->cgroup_id = process->cgroup_id;
-	identity->parent_pid = 0;
-	identity->uid = TRACER_SAME_UID;
-	identity->context_id = process->context_id;
-	identity->pid_namespace = 0;
-	identity->mount_namespace = 0;
-	identity->hierarchy = process->hierarchy;
-	__builtin_memset(identity->comm, 0, sizeof(identity->comm));
 }
 
 static __always_inline void fill_parent(struct tracer_wire_identity *identity, struct task_struct *task)

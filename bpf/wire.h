@@ -263,7 +263,9 @@ struct tracer_context_totals {
 /* The most that exec itself reads at one exec: headers, tables, the interpreter's. More was the program's own. */
 #define TRACER_MOST_EXEC_READ_BYTES 8192
 
-/* Indices of the map `losses`, per CPU. */
+/* Indices of the map `losses`, per CPU: each family's own begin at 0, in the order of its row in tracer/families.hpp.
+ */
+#define TRACER_MOST_LOSS_CAUSES 16
 #define TRACER_LOSS_RING_START 0
 #define TRACER_LOSS_RING_EXEC 1
 #define TRACER_LOSS_RING_EXIT 2
@@ -273,7 +275,7 @@ struct tracer_context_totals {
 #define TRACER_LOSS_CGROUP_TABLE 6  /* a new cgroup of a rule's subtree that could not be noted */
 #define TRACER_LOSS_LEDGER_TABLE 7  /* a process whose waits could not be followed */
 #define TRACER_LOSS_LABEL_TABLE 8   /* a new thread that could not be given the label of its maker */
-#define TRACER_LOSS_CAUSES 9
+#define TRACER_LIFECYCLE_LOSSES 9
 
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1
@@ -285,6 +287,12 @@ struct tracer_rule {
 };
 
 #define TRACER_MAX_CPUS 1024
+
+/* Of the one that reads the rings. */
+struct tracer_reader {
+	__u32 woken; /* it has been woken; cleared by it when it has read what there was */
+	__u32 reserved;
+};
 
 #define TRACER_SENDER_KERNEL 1
 #define TRACER_SENDER_PROCESS 2

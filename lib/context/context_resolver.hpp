@@ -89,9 +89,9 @@ class ContextResolver {
   void count_attempt(Scope& scope);
   enum class Notes { kRead, kMissing, kPending };
   Notes read_notes(const Scope& scope, const EngineRule& rule, Captures& captures, const Process& process);
-  /// False: it is not known yet.
   /// False: not all is read yet, ask again.
   bool read_recipes(const Scope& run, const Process& process);
+  /// False: it is not known yet.
   bool read_recipe(const Scope& scope, const RecipeName& recipe, Captures& captures, const Process& process);
   void keep(const std::shared_ptr<Scope>& scope);
   std::shared_ptr<Scope> run_serving(const std::string& served_by);

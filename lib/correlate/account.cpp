@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/account.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -64,11 +62,6 @@ Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept {
   account.storage_written_bytes = raw.storage_written_bytes;
   account.storage_cancelled_bytes = raw.storage_cancelled_bytes;
   return account;
-}
-
-std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept {
-  static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return pages * page_bytes;
 }
 
 void set_peak(Account& account, std::uint64_t pages, const RecordFlags& flags) noexcept {

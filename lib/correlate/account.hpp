@@ -18,7 +18,6 @@ std::optional<std::uint64_t> system_share(std::uint64_t cpu_ns, const RawAccount
 /// Without peak.
 Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept;
 
-std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept;
 void set_peak(Account& account, std::uint64_t pages, const RecordFlags& flags) noexcept;
 
 /// The sums of a process: up to now, or when a program began.

@@ -35,8 +35,25 @@ void Correlator::set_context(std::uint32_t id, std::shared_ptr<const Context> co
   contexts_[id] = std::move(context);
 }
 
-void Correlator::on_record(Record record, std::vector<Event>& events) {
-  std::visit([&](auto& r) { on(std::move(r), events); }, record);
+void Correlator::on_record(const Record& record, std::vector<Event>& events) {
+  std::visit([&](const auto& r) { on(r, events); }, record);
+}
+
+void Correlator::stop(Family family) {
+  if (family == Family::kWaits) ledgers_ = false;
+}
+
+/// What no ledger can be made of any more.
+void Correlator::forget_unseen(Account& account) const noexcept {
+  if (ledgers_) return;
+  account.ledger.reset();
+  account.process_ledger.reset();
+}
+
+std::vector<ProcessSample> Correlator::take_samples() {
+  std::vector<ProcessSample> samples = samples_.take();
+  for (ProcessSample& sample : samples) forget_unseen(sample.account);
+  return samples;
 }
 
 void Correlator::label_ended(const std::shared_ptr<const Context>& labels, std::uint64_t time_ns,
@@ -94,7 +111,7 @@ void Correlator::begin_snapshot() {
 }
 
 void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vector<Event>& events) {
-  std::vector<ProcessSample> samples = samples_.take();
+  std::vector<ProcessSample> samples = take_samples();
   samples_.end_round();
   const SnapshotEnd end{time_ns, samples.size()};
   add_changes(time_ns, events);
@@ -164,15 +181,15 @@ void Correlator::fill(Process& process, const RecordIdentity& identity) {
   if (identity.mount_namespace) process.mount_namespace = identity.mount_namespace;
 }
 
-std::shared_ptr<const Program> Correlator::program_of(ProgramText text, std::string comm) {
+std::shared_ptr<const Program> Correlator::program_of(const ProgramText& text, const std::string& comm) {
   if (auto known = programs_.find(text, comm)) return known;
-  const std::uint64_t masked = text.argv && rules_.mask_secrets ? rules_.secrets->mask(*text.argv) : 0;
   auto program = std::make_shared<Program>();
-  if (!comm.empty()) program->comm = std::move(comm);
-  program->exe = std::move(text.exe);
-  program->argv = std::move(text.argv);
+  if (!comm.empty()) program->comm = comm;
+  program->exe = text.exe;
+  program->argv = text.argv;
   program->argv_cut_bytes = text.argv_cut_bytes;
-  program->cwd = std::move(text.cwd);
+  program->cwd = text.cwd;
+  const std::uint64_t masked = program->argv && rules_.mask_secrets ? rules_.secrets->mask(*program->argv) : 0;
   if (program->exe || program->argv)
     program->tool =
         rules_.tools->name(program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>{},
@@ -265,8 +282,7 @@ Correlator::Entry Correlator::made_from(const RecordIdentity& identity, std::opt
     if (text->second.start_ns == identity.start_ns) {
       if (text->second.cgroup && !process->cgroup->path)
         process->cgroup = cgroups_.set(identity.hierarchy, identity.cgroup_id, std::move(*text->second.cgroup));
-      process->program =
-          named_by_pool(*rules_.tools, entry.place, program_of(std::move(text->second.text), identity.comm));
+      process->program = named_by_pool(*rules_.tools, entry.place, program_of(text->second.text, identity.comm));
       resolver_.executes(entry.place, process, false);
     }
     texts_.erase(text);
@@ -305,7 +321,7 @@ void Correlator::announce(Entry& entry, std::vector<Event>& events) {
   events.emplace_back(ProcessStart{entry.started_ns, entry.process, entry.attached_ns});
 }
 
-void Correlator::on(StartRecord record, std::vector<Event>& events) {
+void Correlator::on(const StartRecord& record, std::vector<Event>& events) {
   if (record.excluded) {
     const auto known = processes_.find(record.identity.pid);
     if (known == processes_.end() || known->second.process->start_ns != record.identity.start_ns) return;
@@ -318,14 +334,12 @@ void Correlator::on(StartRecord record, std::vector<Event>& events) {
   if (entry.selection == Selection::kSelected && !filter_.may_exclude_late()) announce(entry, events);
 }
 
-void Correlator::on(ExecRecord record, std::vector<Event>& events) {
-  if (!ledgers_) record.waits = {}, record.process_waits = {};
+void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
   Entry& entry = entry_of(record.identity, std::nullopt, events);
   const std::shared_ptr<const Process> before = entry.process;
   auto process = std::make_shared<Process>(*before);
   fill(*process, record.identity);
-  process->program =
-      named_by_pool(*rules_.tools, entry.place, program_of(std::move(record.text), std::move(record.identity.comm)));
+  process->program = named_by_pool(*rules_.tools, entry.place, program_of(record.text, record.identity.comm));
   decide(entry, *process);
   const bool ended_own = entry.place.own;
   resolver_.executes(entry.place, process);
@@ -348,6 +362,7 @@ void Correlator::on(ExecRecord record, std::vector<Event>& events) {
     if (!entry.threads_pending) event.ended.account = ended_account(record, entry.program_base);
     if (!entry.base_cpu_known) forget_cpu(event.ended.account);
     bound_peak(event.ended.account, entry.peak_in_doubt, entry.seen_bytes);
+    forget_unseen(event.ended.account);
   }
   entry.peak_in_doubt = false;
   entry.seen_bytes.reset();
@@ -390,8 +405,7 @@ void Correlator::add_changes(std::uint64_t time_ns, std::vector<Event>& events) 
   add(std::exchange(relabeled_, {}));
 }
 
-void Correlator::on(ExitRecord record, std::vector<Event>& events) {
-  if (!ledgers_) record.waits = {}, record.process_waits = {};
+void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
   samples_.drop(record.identity.pid);
   Entry& entry = entry_of(record.identity, record.attached_ns, events);
   // It has ended without a command.
@@ -404,7 +418,7 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
   if (!same || !in_cgroup(*process->cgroup, record.identity.hierarchy, record.identity.cgroup_id)) {
     auto changed = std::make_shared<Process>(*process);
     fill(*changed, record.identity);
-    if (!same) changed->program = program_of({}, std::move(record.identity.comm));
+    if (!same) changed->program = program_of({}, record.identity.comm);
     process = std::move(changed);
   }
   if (entry.selection == Selection::kSelected) {
@@ -434,6 +448,8 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
     if (!entry.base_cpu_known) forget_cpu(event.program.account);
     bound_peak(event.account, entry.peak_in_doubt, entry.seen_bytes);
     bound_peak(event.program.account, entry.peak_in_doubt, entry.seen_bytes);
+    forget_unseen(event.account);
+    forget_unseen(event.program.account);
     event.process = std::move(process);
     facts_.move(entry.entered, entry.place, *event.process, entry.begin_ns, event.time_ns, events);
     // A handle of its own, as what follows may move the events.
@@ -446,12 +462,11 @@ void Correlator::on(ExitRecord record, std::vector<Event>& events) {
   processes_.erase(record.identity.pid);
 }
 
-void Correlator::on(CgroupRecord record, std::vector<Event>&) {
-  cgroups_.set(record.hierarchy, record.cgroup_id, std::move(record.path));
+void Correlator::on(const CgroupRecord& record, std::vector<Event>&) {
+  cgroups_.set(record.hierarchy, record.cgroup_id, record.path);
 }
 
-void Correlator::on(ThreadRecord record, std::vector<Event>& events) {
-  if (!ledgers_) record.waits = {}, record.process_waits = {};
+void Correlator::on(const ThreadRecord& record, std::vector<Event>& events) {
   Entry& entry = entry_of(record.identity, record.attached_ns, events);
   if (!in_cgroup(*entry.process->cgroup, record.identity.hierarchy, record.identity.cgroup_id)) {
     auto moved = std::make_shared<Process>(*entry.process);
@@ -463,17 +478,24 @@ void Correlator::on(ThreadRecord record, std::vector<Event>& events) {
   samples_.add(record, entry.process, entry.attached_ns, entry.not_its_own);
 }
 
-void Correlator::on(FileRecord record, std::vector<Event>&) { samples_.add(std::move(record)); }
+void Correlator::on(const FileRecord& record, std::vector<Event>&) { samples_.add(record); }
 
-void Correlator::on(CgroupMemoryRecord record, std::vector<Event>&) { cgroup_memory_.push_back(record); }
+void Correlator::on(const CgroupMemoryRecord& record, std::vector<Event>&) { cgroup_memory_.push_back(record); }
 
-void Correlator::on(TextRecord record, std::vector<Event>&) {
+void Correlator::on(const TextRecord& record, std::vector<Event>&) {
   if (texts_.size() >= max_processes_) {
     forgotten_.add(texts_.size());
     texts_.clear();
   }
-  const std::uint32_t pid = record.pid;
-  texts_.insert_or_assign(pid, std::move(record));
+  texts_.insert_or_assign(record.pid, record);
+}
+
+void Correlator::on(const EventRecord& record, std::vector<Event>& events) {
+  Entry& entry = entry_of(record.identity, std::nullopt, events);
+  if (entry.selection != Selection::kSelected) return;
+  announce(entry, events);
+  add_changes(record.identity.time_ns, events);
+  events.push_back(record.event->about(entry.process));
 }
 
 }  // namespace tracer::internal

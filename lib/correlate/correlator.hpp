@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tracer/event.hpp>
+#include <tracer/families.hpp>
 #include <tracer/filter.hpp>
 
 #include "base/counter.hpp"
@@ -50,7 +51,7 @@ class Correlator {
   /// The labels behind a context id of the records. Id 0 stands for "nobody said anything" and has none.
   void set_context(std::uint32_t id, std::shared_ptr<const Context> context);
   /// Appends the events that follow from `record`.
-  void on_record(Record record, std::vector<Event>& events);
+  void on_record(const Record& record, std::vector<Event>& events);
 
   /// From now on, and of what lives already. False: there are too many.
   bool announce(Announced announced, std::uint64_t now_ns) { return resolver_.announce(std::move(announced), now_ns); }
@@ -73,7 +74,7 @@ class Correlator {
   /// All events of the snapshot that was begun, SnapshotEnd included; the rates of later ones are those since this.
   void end_snapshot(std::uint64_t time_ns, Folding folding, std::vector<Event>& events);
   /// Samples of what came since begin_snapshot(), beside the regular snapshots.
-  std::vector<ProcessSample> take_samples() { return samples_.take(); }
+  std::vector<ProcessSample> take_samples();
 
   /// At the last snapshot, memory had grown since the one before, or something had just begun: what is held now may not
   /// be held for long.
@@ -82,8 +83,8 @@ class Correlator {
   /// A RunStart, TaskStart and ProcessStart of all that lives and was reported, outer ones and parents first.
   std::vector<Event> living() const;
 
-  /// From now on waits are not seen, so that ledgers would be wrong: they are absent.
-  void stop_ledgers() { ledgers_ = false; }
+  /// From now on nothing is seen of what the family brings: what it would say is absent.
+  void stop(Family family);
 
   std::uint64_t secrets_masked() const noexcept { return secrets_masked_.value(); }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.
@@ -112,14 +113,15 @@ class Correlator {
     std::optional<std::uint64_t> seen_bytes;  ///< The most that its program held at a snapshot, each page once.
   };
 
-  void on(StartRecord record, std::vector<Event>& events);
-  void on(ExecRecord record, std::vector<Event>& events);
-  void on(ExitRecord record, std::vector<Event>& events);
-  void on(CgroupRecord record, std::vector<Event>& events);
-  void on(ThreadRecord record, std::vector<Event>& events);
-  void on(FileRecord record, std::vector<Event>& events);
-  void on(TextRecord record, std::vector<Event>& events);
-  void on(CgroupMemoryRecord record, std::vector<Event>& events);
+  void on(const StartRecord& record, std::vector<Event>& events);
+  void on(const ExecRecord& record, std::vector<Event>& events);
+  void on(const ExitRecord& record, std::vector<Event>& events);
+  void on(const CgroupRecord& record, std::vector<Event>& events);
+  void on(const ThreadRecord& record, std::vector<Event>& events);
+  void on(const FileRecord& record, std::vector<Event>& events);
+  void on(const TextRecord& record, std::vector<Event>& events);
+  void on(const CgroupMemoryRecord& record, std::vector<Event>& events);
+  void on(const EventRecord& record, std::vector<Event>& events);
 
   Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns, std::vector<Event>& events);
   void finish_over(const OpenLabels::Scopes& scopes, std::uint64_t time_ns, std::vector<Event>& events);
@@ -132,11 +134,12 @@ class Correlator {
   std::shared_ptr<const Context> labels_of(std::uint32_t context_id);
   void decide(Entry& entry, Process& process);
   void fill(Process& process, const RecordIdentity& identity);
-  std::shared_ptr<const Program> program_of(ProgramText text, std::string comm);
+  std::shared_ptr<const Program> program_of(const ProgramText& text, const std::string& comm);
   static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
   void announce(Entry& entry, std::vector<Event>& events);
   static void note_memory(Entry& entry, const ProcessSample& sample);
   static bool begins(Entry& entry, const ExecRecord& record);
+  void forget_unseen(Account& account) const noexcept;
   void note_growth(const std::vector<ProcessSample>& samples);
 
   Rules rules_;
@@ -151,8 +154,8 @@ class Correlator {
   std::unordered_map<std::uint32_t, Entry> processes_;   ///< By pid; the start time tells whether it is still the same.
   std::unordered_map<std::uint32_t, TextRecord> texts_;  ///< Of processes that are about to be taken in.
   SampleTable samples_;
-  std::vector<CgroupMemoryRecord> cgroup_memory_;  ///< Of the snapshot that is being taken.
-  std::vector<ContextChange> relabeled_;           ///< Processes, since changes were reported.
+  std::vector<CgroupMemoryRecord> cgroup_memory_;         ///< Of the snapshot that is being taken.
+  std::vector<ContextChange> relabeled_;                  ///< Processes, since changes were reported.
   bool ledgers_ = true;
   bool memory_moves_ = true;
   std::uint64_t resident_bytes_ = 0;  ///< At the last snapshot, of all.

@@ -29,7 +29,9 @@ Housekeeper::Housekeeper(const SessionOptions& options, Source& source, Pipeline
       has_budget_(control_ != nullptr && options.max_cost_share.has_value()) {}
 
 void Housekeeper::start(Clock::time_point now) {
-  if (control_ != nullptr && !active(Family::kWaits)) pipeline_.stop_ledgers();
+  if (control_ != nullptr)
+    for (const FamilyInfo& info : kFamilies)
+      if (!active(info.family)) pipeline_.stop(info.family);
   snapshot_clock_.start(now);
   next_ = now + kPeriod;
 }
@@ -109,7 +111,7 @@ void Housekeeper::keep_to_budget() {
                                std::to_string(static_cast<int>(budget_.share() * 100)) + " % of a CPU",
                            "raise SessionOptions::max_cost_share, or follow fewer processes",
                            {}});
-  if (*family == Family::kWaits) pipeline_.stop_ledgers();
+  pipeline_.stop(*family);
   if (*family == Family::kSnapshots) snapshots_wanted_ = false;
 }
 
@@ -117,7 +119,7 @@ void Housekeeper::finish() {
   if (source_.ends_itself()) return;
   if (control_ != nullptr) snapshot(Correlator::Folding::kNone);
   // What they wait for from now on is not seen.
-  pipeline_.stop_ledgers();
+  pipeline_.stop(Family::kWaits);
 }
 
 void Housekeeper::end() {

@@ -82,13 +82,13 @@ void Pipeline::expire_announcements() {
   correlator_.expire_announcements(boot_time_ns());
 }
 
-void Pipeline::record(Record&& record) {
+void Pipeline::record(const Record& record) {
   const bool ended = std::holds_alternative<ExitRecord>(record);
   begun_ = begun_ || std::holds_alternative<StartRecord>(record) || std::holds_alternative<ExecRecord>(record);
   const auto before = static_cast<std::ptrdiff_t>(batch_.size());
   try {
     take_announced();
-    correlator_.on_record(std::move(record), batch_);
+    correlator_.on_record(record, batch_);
   } catch (...) {
     out_of_memory();
   }

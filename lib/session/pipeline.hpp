@@ -29,7 +29,7 @@ class Pipeline final : public Feed {
                     std::move(find_path)),
         replay_filter_(FilterEvaluator(filter, false), max_processes) {}
 
-  void record(Record&& record) override;
+  void record(const Record& record) override;
   void event(Event event) override;
   void snapshot_end(std::uint64_t time_ns) override;
 
@@ -57,7 +57,7 @@ class Pipeline final : public Feed {
   void end_labels();
   /// The number of labels means nothing any more, or soon others.
   void forget_context(std::uint32_t number) { correlator_.set_context(number, nullptr); }
-  void stop_ledgers() { correlator_.stop_ledgers(); }
+  void stop(Family family) { correlator_.stop(family); }
   /// See Correlator::memory_moves().
   bool memory_moves() const noexcept { return correlator_.memory_moves(); }
   /// Whether a process or a program has begun since the last call.

@@ -13,7 +13,7 @@ namespace tracer::internal {
 class Feed {
  public:
   /// To be named, masked and correlated.
-  virtual void record(Record&& record) = 0;
+  virtual void record(const Record& record) = 0;
   /// Was correlated before: of a recording or a fake.
   virtual void event(Event event) = 0;
   /// All of the snapshot that was asked for, of this time, has been yielded.

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/raw_counters.hpp"
 
+#include <unistd.h>
+
 #include <bit>
 
 namespace tracer::internal {
+
+std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept {
+  static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return pages * page_bytes;
+}
+
 namespace {
 
 constexpr std::size_t kWords = sizeof(RawAccount) / sizeof(std::uint64_t);

@@ -8,6 +8,9 @@
 
 namespace tracer::internal {
 
+/// Of this machine's pages.
+std::uint64_t bytes_of_pages(std::uint64_t pages) noexcept;
+
 /// Own counters of a thread, a process or a context; never those of children. An Account is made of the difference of
 /// two.
 struct RawAccount {

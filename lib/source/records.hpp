@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
+
+#include <tracer/event.hpp>
 
 #include "source/raw_counters.hpp"
 
@@ -158,7 +162,33 @@ struct TextRecord {
   std::optional<std::string> cgroup;
 };
 
+/// An event that a family has made of its own record, complete but for the process that it is about.
+class UnjoinedEvent {
+ public:
+  virtual ~UnjoinedEvent() = default;
+  virtual Event about(std::shared_ptr<const Process> process) const = 0;
+};
+
+template <class E>
+class UnjoinedEventOf final : public UnjoinedEvent {
+ public:
+  explicit UnjoinedEventOf(E event) : event_(std::move(event)) {}
+  Event about(std::shared_ptr<const Process> process) const override {
+    E event = event_;
+    event.process = std::move(process);
+    return event;
+  }
+
+ private:
+  E event_;
+};
+
+struct EventRecord {
+  RecordIdentity identity;                     ///< Of the process.
+  std::shared_ptr<const UnjoinedEvent> event;  ///< Never null.
+};
+
 using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
-                            CgroupMemoryRecord>;
+                            CgroupMemoryRecord, EventRecord>;
 
 }  // namespace tracer::internal

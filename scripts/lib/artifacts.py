@@ -83,7 +83,7 @@ def of_command_line(root):
 @functools.cache
 def of_other_builds(root):
     """Sources: what is built for its test only is not built to find that it has passed."""
-    inputs = sources(root, "lib/**/*", "include/tracer/*", "bpf/*", "bindings/c/**/*", "rules/*", "cmake/*", "CMake*",
+    inputs = sources(root, "lib/**/*", "include/tracer/*", "bpf/**/*", "bindings/c/**/*", "rules/*", "cmake/*", "CMake*",
                      "tests/CMakeLists.txt", "tests/support/*")
     return digests(root, inputs) | {"compiler": first_line_of("c++", "--version"), "clang": first_line_of("clang", "--version")}
 

@@ -11,6 +11,7 @@
 #include <tracer/source.hpp>
 #include <tracer/summary.hpp>
 
+#include "decoded.hpp"
 #include "source/kernel/decoder.hpp"
 #include "stream/stream_writer.hpp"
 #include "wire_builder.hpp"
@@ -50,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t length =
         std::min(static_cast<std::size_t>(rest[0]) | (static_cast<std::size_t>(rest[1]) << 8), rest.size() - 2);
     const wire::Exact record(rest.subspan(2, length));
-    static_cast<void>(decoder.decode(record.span()));
+    static_cast<void>(collect::decoded(decoder, record.span()));
     source.push(record.span());
     rest = rest.subspan(2 + length);
   }

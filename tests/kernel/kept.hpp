@@ -16,7 +16,7 @@
 namespace tracer::internal {
 
 struct Kept : Feed {
-  void record(Record&& record) override { records.push_back(std::move(record)); }
+  void record(const Record& record) override { records.push_back(record); }
   void event(tracer::Event) override {}
   void snapshot_end(std::uint64_t time_ns) override { ends.push_back(time_ns); }
 

@@ -95,7 +95,7 @@ class Storm {
 
 /// One that takes long for each living thread that it is told of.
 struct Slow final : Kept {
-  void record(Record&& record) override {
+  void record(const Record& record) override {
     if (std::holds_alternative<ThreadRecord>(record)) {
       ++threads;
       ::usleep(pause_us);
@@ -191,7 +191,7 @@ namespace {
 
 /// While the first record is taken, more comes in another ring than wakes the reader.
 struct ElsewhereToo final : Kept {
-  void record(Record&& record) override {
+  void record(const Record& record) override {
     if (std::exchange(produces, false)) require_success(start_crossing(cpu, cpu, 60));
     Kept::record(std::move(record));
   }

@@ -244,7 +244,7 @@ namespace {
 
 /// While the first record is taken, more comes than wakes the reader.
 struct Producing : Kept {
-  void record(Record&& record) override {
+  void record(const Record& record) override {
     if (std::exchange(produces, false)) {
       fork_many(200);
       // Their ends may be told a moment later.

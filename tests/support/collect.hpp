@@ -17,6 +17,7 @@
 #include "context/layers.hpp"
 #include "correlate/correlator.hpp"
 #include "session/session_setup.hpp"
+#include "decoded.hpp"
 #include "source/kernel/decoder.hpp"
 #include "wire_builder.hpp"
 #include "wire_source.hpp"
@@ -80,9 +81,9 @@ class Stages {
 
   void push(std::span<const std::byte> bytes) {
     const wire::Exact exact(bytes);
-    if (auto record = decoder.decode(exact.span())) push(std::move(*record));
+    if (auto record = decoded(decoder, exact.span())) push(*record);
   }
-  void push(tracer::internal::Record record) { correlator.on_record(std::move(record), events); }
+  void push(const tracer::internal::Record& record) { correlator.on_record(record, events); }
   /// The labels behind a context id.
   void set_context(std::uint32_t id, const tracer::Context& context) {
     correlator.set_context(id, std::make_shared<const tracer::Context>(labeled(context)));

@@ -46,8 +46,8 @@ class WireSource : public tracer::internal::Source {
       std::optional<Pushed> next = take();
       if (!next) return false;
       if (const auto* bytes = std::get_if<std::vector<std::byte>>(&*next)) decoder_.feed(*bytes, feed);
-      if (auto* text = std::get_if<tracer::internal::TextRecord>(&*next)) feed.record(std::move(*text));
-      if (auto* memory = std::get_if<tracer::internal::CgroupMemoryRecord>(&*next)) feed.record(std::move(*memory));
+      if (auto* text = std::get_if<tracer::internal::TextRecord>(&*next)) feed.record(*text);
+      if (auto* memory = std::get_if<tracer::internal::CgroupMemoryRecord>(&*next)) feed.record(*memory);
     }
     return true;
   }

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "decoded.hpp"
 #include "wire_builder.hpp"
 
 using namespace tracer;
@@ -42,7 +43,7 @@ const tracer_wire_file kFile = {.header = wire::header_of(TRACER_WIRE_FILE, kWho
 std::optional<Record> decoded(const Bytes& bytes) {
   Decoder decoder;
   const wire::Exact exact(bytes);
-  return decoder.decode(exact.span());
+  return collect::decoded(decoder, exact.span());
 }
 
 template <class R>
@@ -314,7 +315,7 @@ TEST_CASE("one that is taken in as it executes says so") {
 
 TEST_CASE("what could not be decoded is counted as a loss, what could as a record") {
   struct Nothing final : Feed {
-    void record(Record&&) override { throw std::bad_alloc(); }
+    void record(const Record&) override { throw std::bad_alloc(); }
     void event(Event) override {}
     void snapshot_end(std::uint64_t) override {}
   } feed;
@@ -342,7 +343,7 @@ TEST_CASE("a record cut at any length is malformed and nothing beyond it is read
         if (honest) bytes = wire::sized(bytes);
         Decoder decoder;
         const wire::Exact exact(bytes);
-        CHECK_FALSE(decoder.decode(exact.span()).has_value());
+        CHECK_FALSE(collect::decoded(decoder, exact.span()).has_value());
         CHECK(decoder.malformed() == 1);
         CHECK(decoder.unknown_kinds() == 0);
       }
@@ -381,7 +382,7 @@ TEST_CASE("unknown kinds are counted apart") {
   for (const std::uint16_t kind : {std::uint16_t{0}, std::uint16_t{17}, std::uint16_t{0xffff}}) {
     Bytes bytes = wire::start_record(kWho);
     set_header(bytes, kind, static_cast<std::uint32_t>(bytes.size()));
-    CHECK_FALSE(decoder.decode(bytes).has_value());
+    CHECK_FALSE(collect::decoded(decoder, bytes).has_value());
   }
   CHECK(decoder.unknown_kinds() == 3);
   CHECK(decoder.malformed() == 0);

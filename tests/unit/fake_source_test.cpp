@@ -37,7 +37,7 @@ bool is_readable(int fd) {
 }
 
 struct Kept final : internal::Feed {
-  void record(internal::Record&&) override {}
+  void record(const internal::Record&) override {}
   void event(Event event) override { events.push_back(std::move(event)); }
   void snapshot_end(std::uint64_t) override {}
   std::vector<Event> events;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "correlate/ledger.hpp"
+#include "decoded.hpp"
 #include "source/kernel/decoder.hpp"
 #include "wire_builder.hpp"
 
@@ -39,7 +40,7 @@ template <class R>
 R decoded(const wire::Bytes& bytes) {
   Decoder decoder;
   const wire::Exact exact(bytes);
-  const std::optional<Record> record = decoder.decode(exact.span());
+  const std::optional<Record> record = collect::decoded(decoder, exact.span());
   REQUIRE(record.has_value());
   return std::get<R>(*record);
 }

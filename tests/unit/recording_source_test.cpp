@@ -27,7 +27,7 @@ using namespace tracer::internal;
 namespace {
 
 struct Counting final : internal::Feed {
-  void record(internal::Record&&) override {}
+  void record(const internal::Record&) override {}
   void event(Event) override { ++events; }
   void snapshot_end(std::uint64_t) override {}
   std::size_t events = 0;

@@ -116,7 +116,7 @@ void CgroupMemoryReader::read(Feed& feed, const std::function<bool(std::uint32_t
     hierarchy == Hierarchy::kV2 ? read_v2(folder, record) : read_v1(folder, record);
     if (!record.memory_bytes) continue;
     count_processes(folder, is_tracked, record);
-    feed.record(std::move(record));
+    feed.record(record);
   }
 }
 

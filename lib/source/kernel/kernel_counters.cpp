@@ -13,22 +13,10 @@
 #include <system_error>
 #include <unordered_set>
 
+#include "source/kernel/per_cpu.hpp"
+
 namespace tracer::internal {
 namespace {
-
-constexpr std::array<const char*, TRACER_LOSS_CAUSES> kLossNames = {
-    "ring_full_process_start", "ring_full_process_exec", "ring_full_process_exit",
-    "ring_full_cgroup",        "process_table_full",     "thread_table_full",
-    "cgroup_table_full",       "ledger_table_full",      "label_table_full"};
-
-template <class Value, class Function>
-void for_each_cpu_value(int map, std::uint32_t key, Function function) {
-  static_assert(sizeof(Value) % 8 == 0);
-  const auto cpus = static_cast<std::size_t>(std::max(::libbpf_num_possible_cpus(), 1));
-  std::vector<Value> values(cpus);
-  if (::bpf_map_lookup_elem(map, &key, values.data()) != 0) return;
-  for (const Value& value : values) function(value);
-}
 
 void add_words(tracer_context_totals& sum, const tracer_context_totals& more) {
   using Words = std::array<std::uint64_t, sizeof sum / sizeof(std::uint64_t)>;
@@ -42,7 +30,6 @@ void add_words(tracer_context_totals& sum, const tracer_context_totals& more) {
 
 KernelCounters::KernelCounters(const bpf_object& object) {
   const auto map_of = [&object](const char* name) { return ::bpf_object__find_map_by_name(&object, name); };
-  losses_map_ = ::bpf_map__fd(map_of("losses"));
   totals_map_ = ::bpf_map__fd(map_of("totals"));
   more_totals_map_ = ::bpf_map__fd(map_of("more_totals"));
   displaced_map_ = ::bpf_map__fd(map_of("displaced_processes"));
@@ -62,16 +49,6 @@ void KernelCounters::Unmapper::operator()(const tracer_slot* slots) const noexce
 void KernelCounters::add_context(std::uint32_t id) const {
   const tracer_context_totals none{};
   if (id >= contexts_) ::bpf_map_update_elem(more_totals_map_, &id, &none, BPF_NOEXIST);
-}
-
-std::map<std::string, std::uint64_t> KernelCounters::losses() const {
-  std::map<std::string, std::uint64_t> losses;
-  for (std::uint32_t cause = 0; cause < TRACER_LOSS_CAUSES; ++cause) {
-    std::uint64_t sum = 0;
-    for_each_cpu_value<std::uint64_t>(losses_map_, cause, [&](std::uint64_t value) { sum += value; });
-    if (sum != 0) losses[kLossNames[cause]] = sum;
-  }
-  return losses;
 }
 
 tracer_context_totals KernelCounters::sums_of(std::uint32_t id) const {

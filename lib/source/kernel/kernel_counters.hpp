@@ -23,7 +23,6 @@ class KernelCounters {
 
   /// Makes room for the sums of a context.
   void add_context(std::uint32_t id) const;
-  std::map<std::string, std::uint64_t> losses() const;
   /// Those of these contexts that no tracked process has.
   std::vector<std::uint32_t> unused_contexts(std::vector<std::uint32_t> ids) const;
   /// Adds its sums to those of all that were forgotten, and makes its room free.
@@ -48,7 +47,6 @@ class KernelCounters {
   tracer_context_totals sums_of(std::uint32_t id) const;
   void for_each_tracked(const std::function<void(std::uint32_t number, const tracer_process&)>& each) const;
 
-  int losses_map_ = -1;
   int totals_map_ = -1;
   int more_totals_map_ = -1;  ///< Of contexts from contexts_ on.
   int displaced_map_ = -1;

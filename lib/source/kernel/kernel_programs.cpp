@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "lifecycle.skel.h"
 #include "source/kernel/kernel_support.hpp"
 #include "source/kernel/object_usage.hpp"
 
@@ -116,6 +117,19 @@ std::uint64_t KernelPrograms::memory_bytes() const {
   std::vector<const bpf_object*> objects;
   for (const auto& family : loaded_) objects.push_back(&family->object());
   return map_memory_bytes(objects);
+}
+
+std::map<std::string, std::uint64_t> KernelPrograms::losses() const {
+  std::map<std::string, std::uint64_t> losses;
+  for (const auto& family : loaded_) losses.merge(family->losses());
+  return losses;
+}
+
+RingMaps KernelPrograms::rings() const {
+  const auto fd_of = [this](const char* name) {
+    return ::bpf_map__fd(::bpf_object__find_map_by_name(setup_.lifecycle->obj, name));
+  };
+  return {fd_of("events"), fd_of("event_rings"), fd_of("reader"), setup_.rings, setup_.ring_bytes};
 }
 
 std::uint64_t KernelPrograms::recursion_misses() const {

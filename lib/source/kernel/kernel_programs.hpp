@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <tracer/families.hpp>
@@ -35,6 +36,8 @@ class KernelPrograms {
   /// Yields what active families add to a snapshot. Calls `between` every few milliseconds.
   void read(Decoder& decoder, Feed& feed, const std::function<void()>& between);
   lifecycle_bpf& lifecycle() noexcept { return *setup_.lifecycle; }
+  /// Into which they send their records.
+  RingMaps rings() const;
 
   // From any thread.
   bool is_active(Family family) const;
@@ -42,6 +45,8 @@ class KernelPrograms {
   /// As Control::kernel_ns and kernel_memory_bytes.
   std::map<Family, std::uint64_t> kernel_ns() const;
   std::uint64_t memory_bytes() const;
+  /// What their programs have lost, by cause.
+  std::map<std::string, std::uint64_t> losses() const;
   /// Times that the kernel skipped one of our programs as it was already running on that CPU.
   std::uint64_t recursion_misses() const;
 

@@ -52,7 +52,7 @@ class KernelSource final : public Source, public Control {
         rules_(skeleton_),
         counters_(counters_of(skeleton_)),
         labels_(skeleton_),
-        rings_(skeleton_, options_.ring_bytes) {}
+        rings_(programs_.rings()) {}
 
   HostInfo host() const override { return this_host(); }
   int fd() const noexcept override { return rings_.fd(); }
@@ -92,7 +92,7 @@ class KernelSource final : public Source, public Control {
     {
       // A wake-up that was sent while this was reading is spent: an empty ring is not readable. So only at its end is
       // another one asked for, and what came since the last look is looked for.
-      const AwakeUntilHere awake(skeleton_);
+      const ReaderAwake awake(rings_);
       more = rings_.consume([&](Bytes bytes) {
         yield(bytes, feed);
         ++records;
@@ -171,7 +171,7 @@ class KernelSource final : public Source, public Control {
 
   void keep_up() override {
     if (!rings_.is_time_to_keep_up()) return;
-    const AwakeUntilHere awake(skeleton_);
+    const ReaderAwake awake(rings_);
     rings_.keep_up();
   }
 
@@ -200,7 +200,7 @@ class KernelSource final : public Source, public Control {
 
   Counters counters() const override {
     Counters counters;
-    counters.losses = counters_.losses();
+    counters.losses = programs_.losses();
     if (const std::uint64_t missed = programs_.recursion_misses() - misses_before_; missed != 0)
       counters.losses["kernel_recursion"] = missed;
     if (const std::uint64_t refused = labels_.refused(); refused != 0) counters.losses["label_table_full"] += refused;
@@ -241,16 +241,39 @@ class KernelSource final : public Source, public Control {
     const KernelRules& rules_;
   };
 
-  /// While it lives, the rings are read. From its end on who fills them as much as wakes the reader does so.
-  class AwakeUntilHere {
+  /// While it lives, the rings are read; afterwards, a producer that fills a ring to the mark wakes the reader again.
+  class ReaderAwake {
    public:
-    explicit AwakeUntilHere(lifecycle_bpf& skeleton) noexcept : skeleton_(skeleton) {}
-    ~AwakeUntilHere() { std::atomic_ref(skeleton_.bss->reader_woken).store(0); }
-    AwakeUntilHere(const AwakeUntilHere&) = delete;
-    AwakeUntilHere& operator=(const AwakeUntilHere&) = delete;
+    explicit ReaderAwake(Rings& rings) noexcept : rings_(rings) {}
+    ~ReaderAwake() { rings_.ask_to_be_woken(); }
+    ReaderAwake(const ReaderAwake&) = delete;
+    ReaderAwake& operator=(const ReaderAwake&) = delete;
 
    private:
-    lifecycle_bpf& skeleton_;
+    Rings& rings_;
+  };
+
+  /// Puts the words of what is taken in in the middle of its life before its record: only /proc has them.
+  class WithWords final : public Feed {
+   public:
+    explicit WithWords(Feed& to) noexcept : to_(to) {}
+    void record(const Record& record) override {
+      if (const auto* start = std::get_if<StartRecord>(&record);
+          start != nullptr && start->attached_ns && !start->executing)
+        add_words(start->identity);
+      if (const auto* thread = std::get_if<ThreadRecord>(&record); thread != nullptr && thread->newly_adopted)
+        add_words(thread->identity);
+      to_.record(record);
+    }
+    void event(Event event) override { to_.event(std::move(event)); }
+    void snapshot_end(std::uint64_t time_ns) override { to_.snapshot_end(time_ns); }
+
+   private:
+    void add_words(const RecordIdentity& identity) {
+      to_.record(proc_text(identity.pid, identity.start_ns, identity.hierarchy));
+    }
+
+    Feed& to_;
   };
 
   static const KernelSourceOptions& checked(const KernelSourceOptions& options) {
@@ -306,7 +329,7 @@ class KernelSource final : public Source, public Control {
   /// drained on the way, so that it doesn't fill however many threads there are.
   void visit(Feed& feed, const TakeThread& each) {
     {
-      const AwakeUntilHere awake(skeleton_);
+      const ReaderAwake awake(rings_);
       read_iterator_as<tracer_wire_thread>(skeleton_.links.living_tasks,
                                            [&](Threads chunk) { yield_in_order(chunk, feed, each); });
     }
@@ -336,26 +359,13 @@ class KernelSource final : public Source, public Control {
     }
   }
 
-  void yield(Bytes bytes, Feed& feed) noexcept try {
-    std::optional<Record> record = decoder_.decode(bytes);
-    if (!record) return;
-    // One that is taken in in the middle of its life brings no words along: /proc has them.
-    const auto* start = std::get_if<StartRecord>(&*record);
-    if (start != nullptr && start->attached_ns && !start->executing)
-      feed.record(proc_text(start->identity.pid, start->identity.start_ns, start->identity.hierarchy));
-    feed.record(std::move(*record));
-  } catch (...) {
-    decoder_.count_out_of_memory();
+  void yield(Bytes bytes, Feed& feed) noexcept {
+    WithWords with_words(feed);
+    decoder_.feed(bytes, with_words);
   }
 
-  void yield(const tracer_wire_thread& thread, Feed& feed) noexcept try {
-    std::optional<Record> record = decoder_.decode(std::as_bytes(std::span(&thread, 1)));
-    if (!record) return;
-    const RecordIdentity& identity = std::get<ThreadRecord>(*record).identity;
-    if (thread.newly_adopted != 0) feed.record(proc_text(identity.pid, identity.start_ns, identity.hierarchy));
-    feed.record(std::move(*record));
-  } catch (...) {
-    decoder_.count_out_of_memory();
+  void yield(const tracer_wire_thread& thread, Feed& feed) noexcept {
+    yield(std::as_bytes(std::span(&thread, 1)), feed);
   }
 
   const KernelSourceOptions options_;

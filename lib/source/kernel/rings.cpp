@@ -3,17 +3,16 @@
 
 #include <bpf/bpf.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <limits>
 
 #include "base/clock.hpp"
-#include "wire.h"
-
-#include "lifecycle.skel.h"
 #include "source/kernel/decoder.hpp"
 #include "source/kernel/libbpf_log.hpp"
 
@@ -59,24 +58,30 @@ std::size_t bytes_of_each(const RingLayout& layout, std::size_t ring_bytes) noex
   return std::max(ring_bytes / std::bit_ceil(layout.rings), page);
 }
 
-Rings::Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes)
-    : merge_(skeleton.rodata->ring_count),
-      held_until_(skeleton.rodata->ring_count),
-      produced_(skeleton.rodata->ring_count) {
-  const std::uint32_t count = skeleton.rodata->ring_count;
-  const std::size_t each_bytes = bytes_of_each({count, skeleton.rodata->ring_cpus_shift}, ring_bytes);
+Rings::ReaderState::ReaderState(int map)
+    : address_(::mmap(nullptr, sizeof(tracer_reader), PROT_READ | PROT_WRITE, MAP_SHARED, map, 0)) {
+  if (address_ == MAP_FAILED) refuse("map the reader's state", errno, LibbpfLog());
+}
+
+Rings::ReaderState::~ReaderState() { ::munmap(address_, sizeof(tracer_reader)); }
+
+void Rings::ask_to_be_woken() noexcept { std::atomic_ref(reader_->woken).store(0); }
+
+Rings::Rings(const RingMaps& maps)
+    : reader_(maps.reader), merge_(maps.layout.rings), held_until_(maps.layout.rings), produced_(maps.layout.rings) {
+  const std::uint32_t count = maps.layout.rings;
   if (count == 1) {
-    rings_.push_back(std::make_unique<Ring>(::bpf_map__fd(skeleton.maps.events)));
+    rings_.push_back(std::make_unique<Ring>(maps.events));
     return;
   }
   const LibbpfLog log;
   any_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
   if (!any_) refuse("wait for several rings", errno, log);
   for (std::uint32_t ring = 0; ring < count; ++ring) {
-    const auto bytes = static_cast<std::uint32_t>(each_bytes);
+    const auto bytes = static_cast<std::uint32_t>(maps.bytes);
     UniqueFd map(::bpf_map_create(BPF_MAP_TYPE_RINGBUF, "events", 0, 0, bytes, nullptr));
     const int fd = map.get();
-    if (fd < 0 || ::bpf_map_update_elem(::bpf_map__fd(skeleton.maps.event_rings), &ring, &fd, BPF_ANY) != 0)
+    if (fd < 0 || ::bpf_map_update_elem(maps.event_rings, &ring, &fd, BPF_ANY) != 0)
       refuse("make a ring for a group of CPUs", errno, log);
     maps_.push_back(std::move(map));
     rings_.push_back(std::make_unique<Ring>(fd));
@@ -84,7 +89,7 @@ Rings::Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes)
     readable.events = EPOLLIN;
     if (::epoll_ctl(any_.get(), EPOLL_CTL_ADD, rings_.back()->fd(), &readable) != 0)
       refuse("wait for several rings", errno, log);
-    extra_bytes_ += each_bytes;
+    extra_bytes_ += maps.bytes;
   }
 }
 

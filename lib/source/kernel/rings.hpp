@@ -9,8 +9,7 @@
 #include "base/unique_fd.hpp"
 #include "source/kernel/ring.hpp"
 #include "source/kernel/time_merge.hpp"
-
-struct lifecycle_bpf;
+#include "wire.h"
 
 namespace tracer::internal {
 
@@ -25,12 +24,21 @@ RingLayout ring_layout(std::uint32_t cpus, std::size_t ring_bytes, std::uint32_t
 /// Of so many together.
 std::size_t bytes_of_each(const RingLayout& layout, std::size_t ring_bytes) noexcept;
 
+/// The maps of bpf/common/emit.h, of programs that are loaded.
+struct RingMaps {
+  int events = -1;
+  int event_rings = -1;  ///< Filled in where there are several.
+  int reader = -1;
+  RingLayout layout = {};
+  std::size_t bytes = 0;  ///< Of each ring.
+};
+
 /// All rings of the kernel side as one stream in the order of time. One thread at a time, unless it says otherwise.
 class Rings {
  public:
-  /// Makes those that the programs, which are loaded and not attached yet, don't have; `ring_bytes`: of all together.
-  /// Throws Error(kProgramRefused or kNoMemory).
-  Rings(const lifecycle_bpf& skeleton, std::size_t ring_bytes);
+  /// Makes those that the programs, which are not attached yet, don't have. The maps must outlive it. Throws
+  /// Error(kProgramRefused or kNoMemory).
+  explicit Rings(const RingMaps& maps);
 
   /// Readable when the kernel has woken the reader.
   int fd() const noexcept;
@@ -46,6 +54,9 @@ class Rings {
   /// What lies in the ring that has most.
   std::uint64_t unread_bytes_of_fullest() const noexcept;
 
+  /// From now on a program that fills a ring to the mark wakes the reader again, once.
+  void ask_to_be_woken() noexcept;
+
   // As Source::end_position() and position().
   std::uint64_t end_position() const noexcept;
   std::uint64_t position() const noexcept;
@@ -53,6 +64,19 @@ class Rings {
   std::uint64_t extra_memory_bytes() const noexcept { return extra_bytes_; }
 
  private:
+  /// What the programs know of the reader.
+  class ReaderState {
+   public:
+    explicit ReaderState(int map);
+    ~ReaderState();
+    ReaderState(const ReaderState&) = delete;
+    ReaderState& operator=(const ReaderState&) = delete;
+    tracer_reader* operator->() const noexcept { return static_cast<tracer_reader*>(address_); }
+
+   private:
+    void* address_;
+  };
+
   bool hold(std::size_t ring, std::size_t most_bytes);
   struct Held {
     std::uint64_t until_ns;  ///< What is of before is held.
@@ -61,6 +85,7 @@ class Rings {
   Held hold_all();
   bool release(std::uint64_t until_ns, const TakeRecord& take);
 
+  ReaderState reader_;
   std::vector<UniqueFd> maps_;  ///< Of those that were made here.
   std::vector<std::unique_ptr<Ring>> rings_;
   TimeMerge merge_;

@@ -6,7 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <tracer/check.hpp>
@@ -16,6 +19,7 @@
 #include "source/kernel/kernel_source.hpp"
 #include "source/kernel/kernel_types.hpp"
 #include "source/kernel/object_usage.hpp"
+#include "source/kernel/rings.hpp"
 
 struct lifecycle_bpf;
 
@@ -27,9 +31,22 @@ struct FamilySetup {
   const KernelTypes& types;
   std::uint32_t places;                ///< For processes; a power of two.
   std::uint32_t thread_places;         ///< For threads; likewise.
+  RingLayout rings = {};               ///< That the lifecycle was loaded with.
+  std::size_t ring_bytes = 0;          ///< Of each of them.
   const bpf_object* waits = nullptr;   ///< With the maps of ledgers; null: there are none.
   lifecycle_bpf* lifecycle = nullptr;  ///< With the process table.
 };
+
+/// The maps that a family which sends records shares with the lifecycle: those of bpf/common/emit.h, but for its
+/// losses.
+inline constexpr const char* kMapsToSend[] = {"events", "event_rings", "reader"};
+/// Sets the constants of bpf/common/emit.h.
+template <class Constants>
+void set_rings(Constants& constants, const FamilySetup& setup) {
+  constants.ring_count = setup.rings.rings;
+  constants.ring_cpus_shift = setup.rings.cpus_shift;
+  constants.wakeup_bytes = setup.ring_bytes / 8;
+}
 
 /// Of so many whose ids are random at most these find their place taken, but for one in some millions of times.
 constexpr std::uint32_t most_displaced(std::uint32_t places) { return places / 2 + 1; }
@@ -48,6 +65,9 @@ class KernelFamily {
   /// What this kernel has of what it needs or can use. Loads nothing.
   virtual void check(const KernelTypes& types, std::vector<CheckItem>& items) const = 0;
 
+  /// How the records that it sends, or shows to iterators, are decoded.
+  virtual std::span<const WireRecord> records() const noexcept { return {}; }
+
   /// Throws Error(kProgramRefused or kNoMemory), and is then as before.
   virtual void load(FamilySetup& setup) = 0;
   /// Before anything is attached.
@@ -64,6 +84,8 @@ class KernelFamily {
   // From any thread, while it is loaded.
   virtual const bpf_object& object() const noexcept = 0;
   virtual ProgramSums usage() const { return sums_of_programs(object()); }
+  /// What it has lost, by cause: the kernel's counts in its map `losses`, by the names of its row in kFamilies.
+  std::map<std::string, std::uint64_t> losses() const;
 };
 
 /// All there are, in the order in which they are loaded and attached: the constants of the lifecycle depend on whether

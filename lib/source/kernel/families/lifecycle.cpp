@@ -117,7 +117,7 @@ void LifecycleFamily::find_cpu_offsets() {
   if (prog >= 0) ::bpf_prog_test_run_opts(prog, &run);
 }
 
-void LifecycleFamily::configure(const FamilySetup& setup) {
+void LifecycleFamily::configure(FamilySetup& setup) {
   const KernelSourceOptions& options = setup.options;
   const std::uint32_t places = setup.places;
   auto* rodata = skeleton_->rodata;
@@ -127,11 +127,9 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
   rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
   rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
   rodata->cpu_count = static_cast<std::uint32_t>(std::clamp(cpus_online(), 1, TRACER_MAX_CPUS));
-  const RingLayout rings = ring_layout(rodata->cpu_count, options.ring_bytes, options.rings);
-  const std::size_t ring_bytes = bytes_of_each(rings, options.ring_bytes);
-  rodata->ring_count = rings.rings;
-  rodata->ring_cpus_shift = rings.cpus_shift;
-  rodata->wakeup_bytes = ring_bytes / 8;
+  setup.rings = ring_layout(rodata->cpu_count, options.ring_bytes, options.rings);
+  setup.ring_bytes = bytes_of_each(setup.rings, options.ring_bytes);
+  set_rings(*rodata, setup);
   rodata->own_uid_only = options.own_uid_only ? 1 : 0;
   rodata->own_uid = ::geteuid();
   for (const auto& rule : options.rules) {
@@ -139,8 +137,9 @@ void LifecycleFamily::configure(const FamilySetup& setup) {
     if (rule.rule.subject == Filter::Subject::kCgroup) rodata->use_cgroup_rules = 1;
   }
   const auto page = static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE));
-  ::bpf_map__set_max_entries(skeleton_->maps.events, rings.rings == 1 ? static_cast<std::uint32_t>(ring_bytes) : page);
-  ::bpf_map__set_max_entries(skeleton_->maps.event_rings, rings.rings);
+  ::bpf_map__set_max_entries(skeleton_->maps.events,
+                             setup.rings.rings == 1 ? static_cast<std::uint32_t>(setup.ring_bytes) : page);
+  ::bpf_map__set_max_entries(skeleton_->maps.event_rings, setup.rings.rings);
   rodata->slot_mask = places - 1;
   ::bpf_map__set_max_entries(skeleton_->maps.processes, places);
   ::bpf_map__set_max_entries(skeleton_->maps.displaced_processes, most_displaced(places));
@@ -228,5 +227,7 @@ ProgramSums LifecycleFamily::usage() const {
   sums.recursion_misses -= exit_misses;
   return sums;
 }
+
+std::unique_ptr<KernelFamily> lifecycle_family() { return std::make_unique<LifecycleFamily>(); }
 
 }  // namespace tracer::internal

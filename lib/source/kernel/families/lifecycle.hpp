@@ -18,6 +18,7 @@ class LifecycleFamily final : public KernelFamily {
   Family id() const noexcept override { return Family::kLifecycle; }
   const char* mechanism() const noexcept override { return "tp_btf: sched_process_fork, _exec, _exit, sched_switch"; }
   void check(const KernelTypes& types, std::vector<CheckItem>& items) const override;
+  std::span<const WireRecord> records() const noexcept override;
   void load(FamilySetup& setup) override;
   void unload(FamilySetup& setup) noexcept override;
   void attach() override;
@@ -28,7 +29,7 @@ class LifecycleFamily final : public KernelFamily {
   ProgramSums usage() const override;
 
  private:
-  void configure(const FamilySetup& setup);
+  void configure(FamilySetup& setup);
   void find_cpu_offsets();
   void visit_cpus() const;
 

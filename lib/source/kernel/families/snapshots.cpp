@@ -14,11 +14,31 @@
 #include "source/kernel/libbpf_log.hpp"
 #include "source/kernel/open_options.hpp"
 #include "source/kernel/shared_maps.hpp"
+#include "source/kernel/wire_reading.hpp"
 
 namespace tracer::internal {
 namespace {
 
 constexpr std::uint64_t kLeastFileBytes = 256u << 10;
+bool take_file(std::span<const std::byte> bytes, FileRecord& record) {
+  tracer_wire_file wire;
+  if (!take(bytes, wire)) return false;
+  record.pid = wire.header.pid;
+  record.start_ns = wire.header.start_ns;
+  record.time_ns = wire.header.time_ns;
+  record.inode = wire.inode;
+  record.size_bytes = wire.size_bytes;
+  record.position_bytes = wire.position_bytes;
+  record.device = wire.device;
+  record.fd = wire.fd;
+  record.readable = wire.readable != 0;
+  record.writable = wire.writable != 0;
+  record.name.assign(wire.name, ::strnlen(wire.name, sizeof wire.name));
+  return true;
+}
+
+constexpr WireRecord kSnapshotRecords[] = {{TRACER_WIRE_FILE, decode_as<FileRecord, take_file>}};
+
 constexpr const char* kSharedMaps[] = {"processes", "displaced_processes"};
 
 }  // namespace
@@ -35,6 +55,8 @@ void SnapshotsFamily::check(const KernelTypes& types, std::vector<CheckItem>& it
                                "family snapshots: the kernel's own peak of a cgroup (else memory_peak_bytes is null)",
                                "5.19"));
 }
+
+std::span<const WireRecord> SnapshotsFamily::records() const noexcept { return kSnapshotRecords; }
 
 void SnapshotsFamily::load(FamilySetup& setup) {
   const LibbpfLog log;
@@ -74,5 +96,7 @@ ProgramSums SnapshotsFamily::usage() const {
   sums.run_ns += sums_of(*living_tasks_).run_ns;
   return sums;
 }
+
+std::unique_ptr<KernelFamily> snapshots_family() { return std::make_unique<SnapshotsFamily>(); }
 
 }  // namespace tracer::internal

@@ -18,6 +18,7 @@ class SnapshotsFamily final : public KernelFamily {
   Family id() const noexcept override { return Family::kSnapshots; }
   const char* mechanism() const noexcept override { return "iter/task, iter/task_file"; }
   void check(const KernelTypes& types, std::vector<CheckItem>& items) const override;
+  std::span<const WireRecord> records() const noexcept override;
   void load(FamilySetup& setup) override;
   void unload(FamilySetup& setup) noexcept override;
   void attach() override;

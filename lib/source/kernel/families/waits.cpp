@@ -78,4 +78,6 @@ void WaitsFamily::detach() noexcept { ::waits_bpf__detach(skeleton_.get()); }
 
 const bpf_object& WaitsFamily::object() const noexcept { return *skeleton_->obj; }
 
+std::unique_ptr<KernelFamily> waits_family() { return std::make_unique<WaitsFamily>(); }
+
 }  // namespace tracer::internal
