@@ -27,9 +27,9 @@ typedef struct tracer_queue_options {
   size_t kind_count;
   uint64_t capacity_bytes; /* The most that waits at one time. When full, it drops the oldest. 0: 64 MiB. */
   uint32_t apart;          /* 1: tracer_session_fd() ignores it, because another thread reads it. */
-  uint32_t
-      wait_when_full;    /* 1: with TRACER_READER_OWN_THREAD, the session waits for the reader instead, until it is
-                            stopped. Only for replays: they lose nothing, but a live session's ring in the kernel fills. */
+  /* 1: with TRACER_READER_OWN_THREAD, the session waits for the reader instead, until it is stopped: a replay loses
+   * nothing. Not for live sessions, because the kernel's ring fills meanwhile. */
+  uint32_t wait_when_full;
   uint32_t living_first; /* 1: first come the starts of everything that is followed and lives now. */
   uint32_t reserved;     /* 0. */
 } tracer_queue_options;
