@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What an engine's plugin, or anybody who knows, says of processes to come: Session::announce().
+/// Announcements: an engine's plugin, or any program that knows, states which run or task processes belong to. See
+/// Session::announce().
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +16,7 @@
 
 namespace tracer {
 
-/// What was asked for, to be compared with what was used.
+/// The resources that were requested for a task, to compare with what it used.
 struct Requested {
   std::optional<std::uint64_t> millicpus = {};  ///< 1000 are one CPU.
   std::optional<std::uint64_t> memory_bytes = {};
@@ -26,16 +27,16 @@ struct Requested {
   auto operator<=>(const Requested&) const = default;
 };
 
-/// Whatever executes a program in this folder or below it, and its descendants. The folder need not exist yet.
+/// Any process that executes a program in this folder or below it, and its descendants. The folder need not exist yet.
 struct InWorkDir {
   std::string path;  ///< Absolute, as the processes see it. Not "/".
 };
 
-/// A process that lives, and its descendants, those that it has already included.
+/// A living process and its descendants, including existing ones.
 struct OfProcess {
   pid_t pid = 0;
-  /// As Process::start_ns; whether it still lives, and whose it is, is then not asked. Absent: whichever has the pid
-  /// now.
+  /// Like Process::start_ns; the session then does not check whether the process still lives, and whose it is. Absent:
+  /// the process that has the pid now.
   std::optional<std::uint64_t> start_ns = {};
 };
 
@@ -46,10 +47,10 @@ struct InCgroup {
 
 /// All processes of a container.
 struct InContainer {
-  std::string id;  ///< As the runtime gives it, or its first 12 or more characters.
+  std::string id;  ///< The runtime's id, or its first 12 or more characters.
 };
 
-/// All processes that an engine rule or label has found to be of this Slurm job.
+/// All processes that an engine rule or label assigns to this Slurm job.
 struct InSlurmJob {
   std::string id;  ///< "12"
 };
@@ -58,7 +59,7 @@ struct InSlurmJob {
 struct BelowProcess {
   OfProcess process;
   /// A pattern for each word, "..." for any number of words: {"...", "align.sh", "S1", "..."}. * stands for any run of
-  /// characters, ? for one. Not only "..." and "*".
+  /// characters, ? for one. At least one word other than "..." and "*".
   std::vector<std::string> argv;
 };
 
@@ -66,11 +67,12 @@ using AnnouncementKey = std::variant<InWorkDir, OfProcess, InCgroup, InContainer
 
 struct Announcement {
   AnnouncementKey key;
-  /// Says a task where it has a step, task or task_id; otherwise a run where it has a pipeline or run; otherwise only a
-  /// sample or labels. Provenance is not read: all is kAnnounced. At most 64 KiB.
+  /// Announces a task if it has a step, task or task_id; otherwise a run if it has a pipeline or run; otherwise only a
+  /// sample or labels. Its provenance is ignored: every field is kAnnounced. At most 64 KiB.
   Context context = {};
   Requested requested = {};
-  /// From now on; not negative. By then it is dropped, unless its task lives; one that no process has met is counted.
+  /// Counts from now; not negative. The announcement is then dropped unless its task lives; one that matched no process
+  /// is counted.
   std::chrono::milliseconds expires_after = std::chrono::hours(24);
 };
 

@@ -17,21 +17,21 @@ struct CheckItem {
   std::string name;  ///< "capability CAP_BPF", "tracepoint sched_prepare_exec" …
   bool required = true;
   bool available = false;
-  std::string effect;              ///< What it makes possible, or which fields are null without it.
+  std::string effect;              ///< What it enables, or which fields are null without it.
   std::optional<Problem> problem;  ///< Present if it is not available.
 };
 
 /// What this machine and this process allow.
 struct CheckReport {
   std::vector<CheckItem> items;
-  std::vector<FamilyState> families;  ///< As they were loaded; empty: what is required is missing.
+  std::vector<FamilyState> families;  ///< Their state after loading; empty: a required item is missing.
 
   bool usable() const noexcept {
     for (const CheckItem& item : items)
       if (item.required && !item.available) return false;
     return true;
   }
-  /// What is required and missing.
+  /// The problems of required items that are missing.
   std::vector<Problem> problems() const {
     std::vector<Problem> all;
     for (const CheckItem& item : items)
@@ -40,7 +40,7 @@ struct CheckReport {
   }
 };
 
-/// Loads and attaches the programs for a moment, as a session does, and takes them away again. Follows nothing.
+/// Loads and attaches the programs for a moment, as a session does, and removes them again. Follows no process.
 TRACER_EXPORT CheckReport check();
 
 /// Checks a file of your own rules for engines (SessionOptions::engine_rules), and tries its examples. Throws Error

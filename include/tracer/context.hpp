@@ -14,9 +14,9 @@
 
 namespace tracer {
 
-/// How a field of a Context is known, the weakest first: a stronger one wins, and of equals the later.
+/// How a field of a Context is known, the weakest first: a stronger one wins, and between equals the later one.
 enum class Provenance : std::uint8_t {
-  kInferred = 1,    ///< Derived from something that need not mean it.
+  kInferred = 1,    ///< Derived from something that may mean something else.
   kCgroup = 2,      ///< The path of the process's cgroup.
   kEngineRule = 3,  ///< rules/engines.toml: what the engine itself has written into arguments, paths or its own files.
   kLabel = 4,       ///< Session::track(), a filter, or Session::label_thread(): the process's ancestor was labeled.
@@ -53,35 +53,35 @@ struct ContextProvenance {
   std::optional<Provenance> attempt = {};
   std::optional<Provenance> sample = {};
   std::optional<Provenance> engine = {};
-  std::optional<Provenance> labels = {};  ///< The weakest of them.
-  std::optional<Provenance> run_id = {};  ///< kInferred: it was made up of the process that the run began with.
+  std::optional<Provenance> labels = {};  ///< That of the weakest label.
+  std::optional<Provenance> run_id = {};  ///< kInferred: made from the run's first process.
 
   auto operator<=>(const ContextProvenance&) const = default;
 };
 
-/// Inherited from parent to child. What nobody has said, and no rule knows, is absent.
+/// Inherited from parent to child. A field is absent if no source has given it.
 struct Context {
-  std::optional<std::string> pipeline = {};  ///< What is executed: "nf-core/rnaseq", "main.nf", "Snakefile".
+  std::optional<std::string> pipeline = {};  ///< The executed pipeline: "nf-core/rnaseq", "main.nf", "Snakefile".
   std::optional<std::string> run = {};       ///< One execution of it: "happy_curie", "r42".
   std::optional<std::string> step = {};      ///< A Nextflow process, a Snakemake rule, a CWL step.
   std::optional<std::string> sample = {};
   std::optional<std::string> task = {};       ///< One execution of a step, by the engine's own name: "ALIGN (S1)".
   std::optional<std::string> task_id = {};    ///< Its hash or job id: unique within its run. A task always has one.
   std::optional<std::uint32_t> attempt = {};  ///< From 1.
-  std::optional<std::string> engine = {};     ///< Who runs the task, or the run: "nextflow", "slurm", "make".
+  std::optional<std::string> engine = {};     ///< The engine of the task, or of the run: "nextflow", "slurm", "make".
   std::optional<std::string> run_id = {};  ///< The engine's own, or unique on this host where it has none. Runs without
                                            ///< a rule or announcement have none.
-  std::optional<std::string> within = {};  ///< Of a run inside a task of another: "run_id/task_id" of that task.
-  bool engine_own = false;         ///< The engine's own work, such as a wrapper or a poller; no tool of the task.
+  std::optional<std::string> within = {};  ///< For a run inside a task of another: that "run_id/task_id".
+  bool engine_own = false;         ///< The engine's own work, such as a wrapper or a poller; not a tool of the task.
   std::vector<Label> labels = {};  ///< By name, each once.
   ContextProvenance provenance = {};
-  std::vector<Overruled> overruled = {};  ///< What else was said of the fields above, the strongest first.
-  std::vector<std::string> rules = {};    ///< Of rules/engines.toml: those that have said something, outermost first.
-  /// Made by the session, of what is said above; not read where a caller gives a context. A key that changes, as more
-  /// becomes known, is in ContextChange::before.
+  std::vector<Overruled> overruled = {};  ///< Values of weaker sources for the fields above, the strongest first.
+  std::vector<std::string> rules = {};    ///< Those of rules/engines.toml that gave something, outermost first.
+  /// The session makes it from the fields above; ignored in a context that a caller passes. If a key changes because
+  /// more becomes known, ContextChange::before has the old one.
   std::optional<Key> run_key = {};
-  std::optional<Key> task_key = {};             ///< A further attempt has another.
-  std::optional<std::uint32_t> owner_uid = {};  ///< Real user id of the process that the run or task began with.
+  std::optional<Key> task_key = {};             ///< Different for each attempt.
+  std::optional<std::uint32_t> owner_uid = {};  ///< Real user id of the first process of the run or task.
 
   auto operator<=>(const Context&) const = default;
 };

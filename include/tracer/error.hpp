@@ -19,7 +19,7 @@ enum class ErrorCode : int {
   kNoBtf = 103,                 ///< The kernel carries no type information (/sys/kernel/btf/vmlinux).
   kKernelTooOld = 104,          ///< The kernel lacks something that nothing else can replace.
   kProgramRefused = 105,        ///< The kernel refused a BPF program or map.
-  kFilterNamesNothing = 106,    ///< A rule of the filter names a process or cgroup that is not there.
+  kFilterNamesNothing = 106,    ///< A filter rule names a process or cgroup that does not exist.
   kContradiction = 107,         ///< Two options exclude each other.
   kNoMemory = 108,              ///< Memory for maps or buffers was refused.
   kOverBudget = 109,            ///< A family was disabled because the session exceeded max_cost_share.
@@ -29,9 +29,9 @@ enum class ErrorCode : int {
   kCorruptRecording = 113,      ///< The recording's header can't be read.
   kFileUnwritable = 114,        ///< A file can't be created or written.
   kInvalidRules = 115,          ///< A rules file has a mistake.
-  kInCallback = 116,            ///< What waits for callbacks to return was called inside one.
+  kInCallback = 116,            ///< A callback called a method that waits for callbacks to return.
   kOlderSchema = 117,           ///< The recording was written by an older libtracer whose format is no longer read.
-  kPidNamespace = 118,          ///< /proc is of another pid namespace than this process.
+  kPidNamespace = 118,          ///< /proc belongs to another pid namespace than this process.
   kCommandNotFound = 120,       ///< The command to run does not exist.
   kCommandNotExecutable = 121,  ///< The command exists, but can't be executed.
   kNoSuchUser = 122,            ///< The user to run as does not exist.

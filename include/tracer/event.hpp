@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The typed facts that a session delivers. docs/fields.md gives the kernel source and the error of each field.
 ///
-/// Everywhere: times are nanoseconds of the boot clock (CLOCK_BOOTTIME), sizes are bytes, and what is not known is
-/// absent (std::nullopt), never 0.
+/// Times are nanoseconds of the boot clock (CLOCK_BOOTTIME), sizes are bytes, and an unknown value is absent
+/// (std::nullopt), never 0.
 #pragma once
 
 #include <cstddef>
@@ -50,34 +50,34 @@ struct ProcessExit {
   std::uint64_t end_ns = 0;
   std::optional<std::int32_t> exit_code;    ///< 0 to 255; absent when a signal ended it.
   std::optional<std::int32_t> exit_signal;  ///< Absent when it exited by itself.
-  /// Who sent exit_signal: "kernel" or "process". Absent: no signal ended it, or the sender was not seen.
+  /// The sender of exit_signal: "kernel" or "process". Absent: no signal ended it, or the sender was not seen.
   std::optional<std::string> exit_signal_sender;
-  std::optional<std::uint32_t> exit_signal_sender_pid;  ///< Of "process"; absent: this session does not see it.
+  std::optional<std::uint32_t> exit_signal_sender_pid;  ///< For "process"; absent: this session does not see it.
   /// When it last wrote to a pipe or socket that nobody reads. Absent: never, or the kernel does not report it.
   std::optional<std::uint64_t> broken_pipe_ns;
   bool core_dumped = false;
   std::optional<std::uint64_t> threads;  ///< Ever created, the first included.
-  Account account;                       ///< Of the whole process; its peak is the last program's.
+  Account account;                       ///< For the whole process; its peak is the last program's.
   ProgramAccount program;                ///< The last program's share.
   bool status_is_answer = false;  ///< exit_code is the tool's answer (grep: 1, nothing found), by rules/tools.toml.
 
-  /// What the last program is called: its tool, else the kernel's short name; "?" where neither is known.
+  /// The name of the last program: its tool, else the kernel's short name; "?" if neither is known.
   std::string tool() const { return process->program->tool.value_or(process->program->comm.value_or("?")); }
-  /// Ended by a signal, or with a status other than 0 that is no answer. Whether that is a failure of its own, a
-  /// Summary and TaskFinish decide by what its parent did next.
+  /// True if it ended by a signal, or with a status other than 0 that is not an answer. Summary and TaskFinish decide
+  /// by the parent's next action whether that is a failure of its own.
   bool failed() const noexcept { return exit_signal.has_value() || (exit_code.value_or(0) != 0 && !status_is_answer); }
 };
 
-/// What the session's own process consumed, in a task or outside of all: it is the workload, too, and lives on, so no
-/// ProcessExit counts it. Each is for a part of its own: those of a session are added up.
+/// What the session's own process consumed, in a task or outside of all. That process is part of the workload and lives
+/// on, so no ProcessExit counts it. Each event is a separate part; add up the parts of a session.
 struct OwnWork {
   static constexpr EventKind kKind = EventKind::kOwnWork;
   std::uint64_t time_ns = 0;               ///< When the part ended.
   std::shared_ptr<const Process> process;  ///< Never null; with the context of the task.
   std::uint64_t begin_ns = 0;
-  /// CPU time; its peak, where it grew in this part, else a lower bound; what it read and wrote. All else is absent.
+  /// CPU time; the peak if it grew in this part, else a lower bound; bytes read and written. The rest is absent.
   Account account;
-  std::optional<std::uint64_t> cpu_at_least_ns;  ///< Where account.cpu_ns is not known exactly.
+  std::optional<std::uint64_t> cpu_at_least_ns;  ///< A lower bound, if account.cpu_ns is unknown.
 };
 
 /// How many events of one kind.
@@ -101,16 +101,16 @@ struct Loss {
 struct SessionEnd {
   static constexpr EventKind kKind = EventKind::kSessionEnd;
   std::uint64_t time_ns = 0;
-  std::uint64_t processes_started = 0;  ///< Those that ended and those still held; pruned ones in neither.
+  std::uint64_t processes_started = 0;  ///< Ended ones, and those still held; without pruned ones.
   std::uint64_t processes_ended = 0;
   std::uint64_t exits_delivered = 0;  ///< ProcessExit events of the session.
-  std::uint64_t losses = 0;           ///< Of all causes.
+  std::uint64_t losses = 0;           ///< Sum of all causes.
   /// What the session itself cost: as in Statistics::cost.
   std::optional<std::uint64_t> cost_cpu_ns;
   std::optional<std::uint64_t> cost_kernel_ns;
   std::optional<std::uint64_t> cost_memory_bytes;
   std::optional<std::uint64_t> cost_kernel_memory_bytes;
-  std::optional<std::vector<std::string>> missing_families;  ///< Asked for, but refused by the kernel, or given up.
+  std::optional<std::vector<std::string>> missing_families;  ///< Requested, but refused by the kernel, or disabled.
 };
 
 namespace internal {
@@ -161,7 +161,7 @@ class TRACER_EXPORT Event {
 
   EventKind kind() const noexcept { return body_ ? body_->kind : EventKind::kNone; }
   std::uint64_t time_ns() const noexcept { return body_ ? body_->time_ns : 0; }
-  /// Null when it is of another kind. Valid as long as this handle or a copy of it.
+  /// The body; null if the event is of another kind. Valid as long as this handle or a copy of it.
   template <EventType E>
   const E* get_if() const noexcept {
     return kind() == E::kKind ? &static_cast<const internal::EventBox<E>&>(*body_).event : nullptr;

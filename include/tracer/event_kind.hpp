@@ -8,7 +8,7 @@
 
 namespace tracer {
 
-/// The kinds of events, in ranges by family: 1 to 99 the session itself, 100 processes, runs and tasks; 200 is kept for
+/// The kinds of events, in ranges: 1 to 99 the session itself, from 100 processes, runs and tasks; 200 is reserved for
 /// files, 300 for the network. Part of the stream format: a number is never reused.
 enum class EventKind : std::uint16_t {
   kNone = 0,  ///< An empty handle.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Why a context is as it is: which rule, label or announcement has said which field.
+/// Explains a context: which rule, label or announcement gave each field.
 #pragma once
 
 #include <sys/types.h>
@@ -17,34 +17,34 @@ namespace tracer {
 
 /// How one field of a context is known.
 struct ContextReason {
-  std::string field;  ///< "step", "attempt"; of a label "label.NAME".
+  std::string field;  ///< "step", "attempt"; for a label "label.NAME".
   std::string value;
-  std::optional<Provenance> provenance = {};  ///< Absent: nobody has said it; run_id and within follow from the rest.
-  std::string rule = {};                      ///< Of rules/engines.toml, or of your own file. Empty: it was no rule.
-  std::string condition = {};                 ///< What that rule asks for, as its file has it.
-  bool overruled = false;                     ///< Something stronger has said otherwise.
+  std::optional<Provenance> provenance = {};  ///< Absent: no source gave it; run_id and within follow from the rest.
+  std::string rule = {};                      ///< In rules/engines.toml, or in your own file. Empty: not a rule.
+  std::string condition = {};                 ///< The condition of that rule, as in its file.
+  bool overruled = false;                     ///< A stronger source gave another value.
 };
 
-/// Any thread. The rules are those of now: of a context that was recorded with others, a rule may be missing. Throws
-/// Error: kInvalidRules, kFileUnreadable.
+/// Any thread. It uses the present rules: for a context recorded with others, a rule may be missing. Throws Error:
+/// kInvalidRules, kFileUnreadable.
 TRACER_EXPORT std::vector<ContextReason> explain(const Context& context,
                                                  const std::filesystem::path& engine_rules = {});
-/// Likewise for many, which are in the same order.
+/// The same for many contexts; the result is in the same order.
 TRACER_EXPORT std::vector<std::vector<ContextReason>> explain(const std::vector<Context>& contexts,
                                                               const std::filesystem::path& engine_rules = {});
 
-/// As of a session: see SessionOptions.
+/// Like the options of a session: see SessionOptions.
 struct ResolveOptions {
-  std::filesystem::path engine_rules = {};  ///< In front of the built-in rules/engines.toml; empty: built-in only.
-  std::filesystem::path tool_rules = {};    ///< Instead of the built-in rules/tools.toml; empty: built-in.
-  std::filesystem::path secret_rules = {};  ///< Likewise, rules/secrets.toml.
+  std::filesystem::path engine_rules = {};  ///< Comes before the built-in rules/engines.toml; empty: built-in only.
+  std::filesystem::path tool_rules = {};    ///< Replaces the built-in rules/tools.toml; empty: built-in.
+  std::filesystem::path secret_rules = {};  ///< Replaces rules/secrets.toml in the same way.
   bool mask_secrets = true;                 ///< In arguments.
   bool read_engine_notes = true;
 };
 
-/// What the rules find of a process that lives, from it and its ancestors alone: no session is asked, and what was
-/// labeled or announced in one is not known. Its context is never null. Any thread; reads /proc. Throws Error:
-/// kFilterNamesNothing (it is not there), and as explain().
+/// Resolves a living process with the rules, from it and its ancestors only: without a session, and therefore without
+/// labels and announcements. Its context is never null. Any thread; reads /proc. Throws Error: kFilterNamesNothing (the
+/// process does not exist), and the errors of explain().
 TRACER_EXPORT Process resolve_process(pid_t pid, const ResolveOptions& options = {});
 
 }  // namespace tracer

@@ -14,7 +14,7 @@
 
 namespace tracer {
 
-/// What a session can see is loaded in families; when a kernel refuses one, the others work all the same.
+/// A session loads its BPF programs in families; if a kernel refuses one, the others still work.
 enum class Family {
   kLifecycle,  ///< Starts, execs, exits and accounts. Always loaded.
   kWaits,      ///< Ledger.
@@ -24,19 +24,19 @@ enum class Family {
 /// When a family is loaded.
 enum class FamilyUse : std::uint8_t {
   kAlways,
-  kByDefault,  ///< Unless SessionOptions::families leaves it out.
-  kOnRequest,  ///< Only where SessionOptions::families names it.
+  kByDefault,  ///< Loaded unless SessionOptions::families leaves it out.
+  kOnRequest,  ///< Loaded only if SessionOptions::families names it.
 };
 
-/// What is known of a family before it is loaded.
+/// The description of a family, known before it is loaded.
 struct FamilyInfo {
   Family family = Family::kLifecycle;
-  std::string_view name;  ///< As on the command line, in Python and in SessionEnd::missing_families.
+  std::string_view name;  ///< Its name on the command line, in Python and in SessionEnd::missing_families.
   FamilyUse use = FamilyUse::kOnRequest;
-  std::string_view brings;   ///< The events and fields that a session has only with it.
-  std::string_view needs;    ///< What a kernel must have for it; check() looks for it.
-  std::string_view losses;   ///< What its BPF programs can lose, as in docs/losses.md; separated by spaces.
-  std::string_view options;  ///< The members of SessionOptions that matter to it alone; separated by spaces.
+  std::string_view brings;   ///< The events and fields that only this family provides.
+  std::string_view needs;    ///< Requirements on the kernel; check() looks for them.
+  std::string_view losses;   ///< The causes of its BPF programs' losses, as in docs/losses.md; separated by spaces.
+  std::string_view options;  ///< The members of SessionOptions that affect only it; separated by spaces.
 };
 
 /// All families, in the order of their numbers: the one table from which names, defaults and bits follow.
@@ -78,9 +78,9 @@ constexpr std::string_view to_string(Family family) noexcept {
 }
 /// Absent for any other text.
 TRACER_EXPORT std::optional<Family> family_from_name(std::string_view name) noexcept;
-/// Those that a session has unless its options say otherwise; without the lifecycle, which it always has.
+/// The families that a session has by default, without the lifecycle, which it always has.
 TRACER_EXPORT std::vector<Family> default_families();
-/// The names of all that can be chosen, as in "waits, snapshots".
+/// The names of all families that can be chosen, such as "waits, snapshots".
 TRACER_EXPORT std::string names_of_families();
 
 /// The state of a family.
@@ -88,7 +88,7 @@ struct FamilyState {
   Family family = Family::kLifecycle;
   bool active = false;
   std::string mechanism;           ///< The kernel hooks it uses.
-  std::optional<Problem> problem;  ///< Why it is not active although requested, or what of it is missing.
+  std::optional<Problem> problem;  ///< Why it is not active although requested, or which part is missing.
 };
 
 }  // namespace tracer

@@ -17,7 +17,7 @@ namespace tracer {
 /// all its descendants from then on; an exclude rule prunes a process and its descendants, whatever includes them.
 ///
 /// Trees, cgroups and users are decided in the kernel, before anything is sent. An executable, a tool or an argument is
-/// known only from the exec on, and is decided in user space; Session::explain() says what happens where.
+/// known only from the exec on, and is decided in user space; Session::explain() reports where each rule is decided.
 class TRACER_EXPORT Filter {
  public:
   enum class Subject : std::uint8_t { kTree, kCgroup, kUid, kExe, kTool, kArgument };
@@ -27,10 +27,10 @@ class TRACER_EXPORT Filter {
     Subject subject = Subject::kTree;
     std::uint64_t number = 0;  ///< pid or uid.
     std::string text;          ///< cgroup path, or a glob (`*`, `?`) on the exe, tool or one argument.
-    Context context;           ///< Labels for what an include rule takes in; only kTree and kCgroup.
+    Context context;           ///< Labels for the processes that an include rule takes in; only kTree and kCgroup.
   };
 
-  /// The process `pid` and its descendants, living and to come.
+  /// The process `pid` and its descendants, living and future ones.
   Filter& include_tree(pid_t pid, Context context = {});
   Filter& exclude_tree(pid_t pid);
   /// `path` as in /proc/PID/cgroup ("/docker/…") or as a folder below the cgroup mount; its subtree too.

@@ -16,9 +16,9 @@ struct HostInfo {
   std::string architecture;
   std::uint32_t cpu_count = 0;
   std::uint64_t memory_bytes = 0;
-  std::uint64_t wall_offset_ns = 0;  ///< Add it to a time of the boot clock for Unix time; read with this.
+  std::uint64_t wall_offset_ns = 0;  ///< Add it to a time of the boot clock to get Unix time; read with this.
   std::string tracer_version;
-  std::string session_id;  ///< 16 hexadecimal digits, another for each session. Empty: it is of no session.
+  std::string session_id;  ///< 16 hexadecimal digits, different for each session. Empty: no session.
 
   bool operator==(const HostInfo&) const = default;
 };

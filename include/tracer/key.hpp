@@ -10,8 +10,8 @@
 
 namespace tracer {
 
-/// Identifies a run or a task: the same number in each part of a recording and, where an engine has an id of its own,
-/// on each host. Any thread.
+/// Identifies a run or a task: the same number in each part of a recording and, if the engine has its own id, on each
+/// host. Any thread.
 enum class Key : std::uint64_t {};
 
 /// 16 hexadecimal digits, as in JSON and tables.

@@ -6,40 +6,40 @@
 
 namespace tracer {
 
-/// Where the wall time of threads went, summed over them, since they were followed: from birth, or from attached_ns on.
+/// The wall time of threads by cause, summed over them, since they were followed: from birth, or from attached_ns on.
 /// The causes sum to wall_ns.
 struct Ledger {
-  std::optional<std::uint64_t> cpu_user_ns;    ///< As Account::user_ns; absent below a tick: see cpu_ns.
-  std::optional<std::uint64_t> cpu_system_ns;  ///< As Account::system_ns.
+  std::optional<std::uint64_t> cpu_user_ns;    ///< Like Account::user_ns; absent below a tick: see cpu_ns.
+  std::optional<std::uint64_t> cpu_system_ns;  ///< Like Account::system_ns.
   std::uint64_t run_queue_ns = 0;              ///< Ready to run, but no CPU was free.
   std::uint64_t disk_ns = 0;                   ///< Storage and file systems.
   std::uint64_t pipe_ns = 0;                   ///< pipe_read_ns + pipe_write_ns.
-  std::uint64_t network_ns = 0;                ///< For a socket that may reach another machine.
-  std::uint64_t local_socket_ns = 0;           ///< For one between processes of this machine.
+  std::uint64_t network_ns = 0;                ///< Waiting for a socket that may reach another machine.
+  std::uint64_t local_socket_ns = 0;           ///< Waiting for one between processes of this machine.
   std::uint64_t lock_ns = 0;                   ///< Futexes, file locks, semaphores.
-  std::uint64_t child_ns = 0;                  ///< For a child to end, or to execute (vfork).
+  std::uint64_t child_ns = 0;                  ///< Waiting for a child to end, or to execute (vfork).
   std::uint64_t sleep_ns = 0;
   std::uint64_t poll_ns =
-      0;  ///< For any of several descriptors, or for an event; not if a pipe or local socket ended it.
+      0;  ///< Waiting for any of several descriptors, or for an event; not if a pipe or local socket ended it.
   std::uint64_t reclaim_ns = 0;  ///< While the kernel freed memory for it.
   std::uint64_t swap_ns = 0;     ///< In page faults that read: swapped out, or a mapped file.
   std::optional<std::uint64_t>
       throttled_ns;              ///< Ready, but held back by its cgroup's CPU limit. Absent: this kernel has no limits.
-  std::uint64_t stopped_ns = 0;  ///< By a signal, a debugger or the freezer.
+  std::uint64_t stopped_ns = 0;  ///< Stopped by a signal, a debugger or the freezer.
   std::uint64_t other_ns = 0;    ///< The rest: other waits, interrupts, time that a hypervisor took.
   std::uint64_t wall_ns = 0;
   std::uint64_t cpu_ns = 0;         ///< cpu_user_ns + cpu_system_ns.
   std::uint64_t pipe_read_ns = 0;   ///< Pipe empty: the writer is slower.
   std::uint64_t pipe_write_ns = 0;  ///< Pipe full: the reader is slower.
   std::optional<std::uint32_t>
-      pipe_read_peer_pid;  ///< Whose writes ended most of pipe_read_ns; absent: nobody's, or unknown.
-  std::optional<std::uint32_t> pipe_write_peer_pid;  ///< Whose reads ended most of pipe_write_ns.
+      pipe_read_peer_pid;  ///< The process whose writes ended most of pipe_read_ns; absent: none, or unknown.
+  std::optional<std::uint32_t> pipe_write_peer_pid;  ///< The process whose reads ended most of pipe_write_ns.
 };
 
-/// Where the life of a process went, taken as a whole, since it was followed. At each moment it was running, if at
-/// least one of its threads was on a CPU; else in the run queue, if one could have run; else waiting, for what the
-/// thread waited whose return to a CPU ended that. The causes sum to life_ns; those with names of a Ledger's mean the
-/// same. Ledger::cpu_ns / running_ns is how many threads ran at once, on average, while any did.
+/// The life of a process as a whole by cause, since it was followed. At each moment it was running, if at least one of
+/// its threads was on a CPU; else in the run queue, if one could have run; else waiting, with the cause of the thread
+/// whose return to a CPU ended the wait. The causes sum to life_ns; names that a Ledger has, too, mean the same.
+/// Ledger::cpu_ns / running_ns is how many threads ran at once, on average, while any did.
 struct ProcessLedger {
   std::uint64_t running_ns = 0;
   std::uint64_t run_queue_ns = 0;

@@ -14,14 +14,14 @@
 
 namespace tracer {
 
-/// What a process runs. Immutable; shared by all events of the process until its next exec, and by children that have
-/// not executed yet. All absent: not known, as after a lost exec.
+/// The program that a process runs. Immutable; shared by all events of the process until its next exec, and by children
+/// that have not executed yet. All fields are absent if it is unknown, such as after a lost exec.
 struct Program {
   std::optional<std::string> comm = {};  ///< The kernel's short name: at most 15 bytes.
   std::optional<std::string> exe = {};   ///< Path of the executable, below the process's own root.
   std::optional<std::vector<std::string>> argv =
       {};  ///< Secrets masked. A long vector keeps its first 3 KiB and its last 1 KiB, "…" between.
-  std::optional<std::uint64_t> argv_cut_bytes = {};  ///< What is missing in the middle; absent: nothing.
+  std::optional<std::uint64_t> argv_cut_bytes = {};  ///< Bytes missing in the middle; absent: none.
   std::optional<std::string> cwd = {};               ///< When the program began, below the process's own root.
   std::optional<std::string> tool = {};              ///< From rules/tools.toml, such as "samtools sort".
 };
@@ -34,13 +34,13 @@ struct Cgroup {
   std::optional<std::string> container_id = {};  ///< 64 hexadecimal digits, from the path.
 };
 
-/// Who a process is, what it runs and where it belongs, as known when an event was made. Immutable; shared by events.
-/// (boot id of the host, pid, start_ns) is unique forever; the pid alone is not.
+/// The identity of a process, its program and where it belongs, as known when an event was made. Immutable; shared by
+/// events. (boot id of the host, pid, start_ns) is unique forever; the pid alone is not.
 struct TRACER_EXPORT Process {
   std::uint32_t pid = 0;                         ///< Thread group id in the session's pid namespace.
-  std::uint64_t start_ns = 0;                    ///< When its first thread was made.
+  std::uint64_t start_ns = 0;                    ///< When its first thread was created.
   std::optional<std::uint32_t> parent_pid;       ///< The process that was its parent when it began.
-  std::optional<std::uint64_t> parent_start_ns;  ///< With parent_pid the parent's identity.
+  std::optional<std::uint64_t> parent_start_ns;  ///< With parent_pid, the parent's identity.
   std::optional<std::uint32_t> uid;              ///< Real user id, in the initial user namespace.
   std::optional<std::uint32_t> pid_namespace;    ///< Inode number, as in /proc/PID/ns/pid.
   std::optional<std::uint32_t> mount_namespace;
@@ -53,7 +53,7 @@ struct TRACER_EXPORT Process {
   static const std::shared_ptr<const Context>& no_context() noexcept;
 };
 
-/// What was consumed, summed over all threads including ended ones; never what children consumed.
+/// What a process or program consumed, summed over all threads including ended ones, without its children.
 struct Account {
   std::optional<std::uint64_t> cpu_ns;     ///< Exact.
   std::optional<std::uint64_t> user_ns;    ///< The kernel's tick-sampled split, scaled to cpu_ns; absent below a tick.
@@ -64,27 +64,27 @@ struct Account {
   std::optional<std::uint64_t> voluntary_switches;
   std::optional<std::uint64_t> involuntary_switches;
   std::optional<std::uint64_t> peak_rss_bytes;           ///< This program's peak since its exec.
-  std::optional<std::uint64_t> peak_rss_at_most_bytes;   ///< Where peak_rss_bytes can't be known, an upper bound.
-  std::optional<std::uint64_t> peak_rss_at_least_bytes;  ///< Likewise: the most that a snapshot saw, each page once.
-  std::optional<std::uint64_t> read_bytes;          ///< By read calls. Not: exec's own reads, io_uring, splice, mmap.
-  std::optional<std::uint64_t> read_at_most_bytes;  ///< Where exec's own reads can't be separated, a bound.
-  std::optional<std::uint64_t> written_bytes;       ///< By write calls. Not: io_uring, splice, mmap, send.
+  std::optional<std::uint64_t> peak_rss_at_most_bytes;   ///< An upper bound, if peak_rss_bytes can't be known.
+  std::optional<std::uint64_t> peak_rss_at_least_bytes;  ///< A lower bound: the most at a snapshot, each page once.
+  std::optional<std::uint64_t> read_bytes;               ///< By read calls, without exec's own, io_uring, splice, mmap.
+  std::optional<std::uint64_t> read_at_most_bytes;       ///< An upper bound, if exec's own reads can't be separated.
+  std::optional<std::uint64_t> written_bytes;            ///< By write calls, without io_uring, splice, mmap, send.
   std::optional<std::uint64_t> read_calls;
   std::optional<std::uint64_t> write_calls;
   std::optional<std::uint64_t> storage_read_bytes;       ///< Fetched from storage because of it.
   std::optional<std::uint64_t> storage_written_bytes;    ///< Made dirty for storage.
-  std::optional<std::uint64_t> storage_cancelled_bytes;  ///< Made dirty, and dropped before it got there.
+  std::optional<std::uint64_t> storage_cancelled_bytes;  ///< Made dirty, and dropped before they got there.
   std::optional<Ledger> ledger;  ///< Where the time went. Absent: "waits" is off, or a thread could not be followed.
-  std::optional<ProcessLedger> process_ledger;  ///< Likewise, of the process taken as a whole.
+  std::optional<ProcessLedger> process_ledger;  ///< The same, for the process as a whole.
 };
 
 /// One of the programs that a process ran.
 struct ProgramAccount {
-  std::optional<std::uint64_t> start_ns;  ///< Its exec, or the fork for a copy of the parent's.
+  std::optional<std::uint64_t> start_ns;  ///< Its exec, or the fork for a copy of the parent.
   std::optional<std::uint64_t> end_ns;
   std::shared_ptr<const Program> program = Process::unknown_program();  ///< Never null.
   Account account;
-  bool engine_own = false;  ///< It did the engine's own work, as Context::engine_own says of the last program.
+  bool engine_own = false;  ///< It did the engine's own work, like Context::engine_own for the last program.
 };
 
 }  // namespace tracer

@@ -20,20 +20,20 @@ namespace internal {
 struct RecordingAccess;
 }  // namespace internal
 
-/// What a recording could not give back.
+/// The parts of a recording that could not be read.
 struct RecordingDamage {
   std::uint64_t skipped_bytes = 0;   ///< In frames that are cut, fail their checksum or break a rule of the format.
-  std::uint64_t skipped_events = 0;  ///< In good frames: of newer kinds, or larger than their bytes may hold.
+  std::uint64_t skipped_events = 0;  ///< In intact frames: of newer kinds, or larger than their bytes may hold.
   std::uint64_t missing_frames = 0;  ///< By their numbers; a damaged frame is among them.
   int read_error = 0;                ///< errno of the read that failed: nothing after it was read. 0: none failed.
-  bool truncated = false;            ///< No SessionEnd, nor that it goes on in another file: cut short.
+  bool truncated = false;            ///< No SessionEnd, and no sign of a next file: cut short.
 
   bool any() const noexcept {
     return skipped_bytes != 0 || skipped_events != 0 || missing_frames != 0 || read_error != 0 || truncated;
   }
 };
 
-/// Gives the events of a recording in their order. Not thread-safe. Reads frame by frame, in bounded memory.
+/// Reads the events of a recording in their order, frame by frame, in bounded memory. Not thread-safe.
 class TRACER_EXPORT RecordingReader {
  public:
   /// Throws Error: kFileUnreadable, kNotARecording, kOlderSchema, kNewerSchema, kCorruptRecording.
@@ -45,13 +45,13 @@ class TRACER_EXPORT RecordingReader {
   RecordingReader& operator=(RecordingReader&&) noexcept;
 
   const HostInfo& host() const noexcept;
-  /// Which file of a recording that was rotated, from 1; HostInfo::session_id is the same in all.
+  /// The number of this file in a rotated recording, from 1; HostInfo::session_id is the same in all.
   std::uint64_t part() const noexcept;
-  /// The next event; absent at the end. What is damaged is skipped and counted.
+  /// The next event; absent at the end. Damage is skipped and counted.
   std::optional<Event> next();
-  /// Fills `events` from the front and returns how many: 0 only at the end, or where there is no room. What it gives
-  /// back at once is at most 32 MiB and one event, as Event::charge_bytes() counts them: then it is fewer than there is
-  /// room for, as many events may refer to one large part.
+  /// Fills `events` from the front and returns their number: 0 only at the end, or if `events` is empty. One call
+  /// returns at most 32 MiB plus one event, by Event::charge_bytes(): therefore it may return fewer than there is room
+  /// for, because many events may refer to one large part.
   std::size_t read(std::span<Event> events);
   /// Final once next() has returned absent, or read() 0.
   const RecordingDamage& damage() const noexcept;

@@ -28,70 +28,69 @@ struct User {
   std::optional<std::string> home;
 };
 
-/// By name or number, from all user databases of the system (it runs `id`). Throws Error: kNoSuchUser; kInternal if
-/// they can't be asked.
+/// Finds a user by name or number, in all user databases of the system (it runs `id`). Throws Error: kNoSuchUser;
+/// kInternal if the databases can't be asked.
 TRACER_EXPORT User find_user(const std::string& name_or_uid);
 
-/// A path without slashes at its end: with one a link is followed whatever is asked for.
+/// A path without slashes at its end: with one, the kernel follows a link in spite of O_NOFOLLOW.
 TRACER_EXPORT std::string without_slashes(std::string name);
 
 /// What to open for a path that may be a link, or lead to further ones.
 struct LinkEnd {
   std::filesystem::path path;
-  bool follow = false;  ///< A link that it is may be followed; else O_NOFOLLOW keeps one out that takes its place.
+  bool follow = false;  ///< The path may be a link to follow; else O_NOFOLLOW refuses a link that replaces it.
 };
 
-/// Root goes as far as its own links lead: one of somebody else, who could have any file of root's be cut, is refused
-/// (absent, with errno ELOOP). Others follow whatever is there. Links that are folders on the way are followed.
+/// Root follows its own links; a link of another user, which could make root overwrite any file, is refused (absent,
+/// with errno ELOOP). Other users follow all links. Links in the folders of the path are followed.
 TRACER_EXPORT std::optional<LinkEnd> end_of_links(std::filesystem::path file);
 
-/// Opens a file for writing with the rights of `user`, and creates it for its owner only if it is not there; it is not
-/// cut, and what is written is appended. Close-on-exec. Absent: with the rights of the caller. Throws Error:
+/// Opens a file for appending, with the rights of `user`; absent: with those of the caller. Creates a missing file for
+/// its owner only, and does not truncate an existing one. Close-on-exec. The caller owns the descriptor. Throws Error:
 /// kFileUnwritable, kPermission.
 TRACER_EXPORT int open_as(const std::optional<User>& user, const std::filesystem::path& file);
 
-/// The command of an ordinary user inherits no capabilities, as those of the caller are for tracing.
+/// The command of an ordinary user inherits no capabilities, because the caller's are for tracing.
 struct CommandOptions {
   std::vector<std::string> argv;  ///< Not empty. The first word is looked up in PATH, unless it has a '/'.
-  std::optional<User> user = {};  ///< Absent: who the caller is. With USER, LOGNAME and HOME of that user.
+  std::optional<User> user = {};  ///< Absent: the caller. Sets USER, LOGNAME and HOME of that user.
   /// Called in the new process before it executes the command, as that user: to change its folder, its descriptors or
-  /// its signals. Only what is async-signal-safe; must not throw.
+  /// its signals. It may do only what is async-signal-safe, and must not throw.
   std::function<void()> prepare = {};
-  /// "NAME=value" each; its PATH is the one that counts. Absent: the caller's environment. Of another user than the
-  /// caller: without SHELL, MAIL, DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR and XDG_…_HOME.
+  /// "NAME=value" each; PATH in it counts. Absent: the caller's environment; for another user without SHELL, MAIL,
+  /// DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR and XDG_…_HOME.
   std::optional<std::vector<std::string>> environment = {};
-  /// For a session that follows the caller already: it executes with the constructor, which waits for that, and
-  /// release() only reports whether it could. The caller's memory is not copied, however large it is. With a user it
-  /// has no effect.
+  /// For a session that already follows the caller: the command executes in the constructor, which waits for that, and
+  /// release() only reports whether it could. The caller's memory is not copied, however large it is. Has no effect
+  /// with a user.
   bool at_once = false;
-  /// The terminal is that user's own, as under sudo. Else the command can't type into it (TIOCSTI), by a seccomp
-  /// filter.
+  /// The terminal is that user's own, as under sudo. Else a seccomp filter keeps the command from typing into it
+  /// (TIOCSTI).
   bool owns_terminal = false;
 };
 
 /// How a command has ended.
 struct CommandEnd {
-  std::optional<int> wait_status = {};  ///< Absent: somebody else has waited for its pid, or SIGCHLD is ignored.
+  std::optional<int> wait_status = {};  ///< Absent: other code has waited for its pid, or SIGCHLD is ignored.
 };
 
-/// A command that waits to be executed until release(), so that a session can be started on its pid before.
-/// Not thread-safe. ended() reaps it: where somebody else does, as a handler of SIGCHLD for all children, its status is
-/// lost.
+/// A command that waits until release() to execute, so that a session can start on its pid before. Not thread-safe.
+/// ended() reaps it: if other code does, such as a handler of SIGCHLD for all children, its status is lost.
 class TRACER_EXPORT Command {
  public:
   /// Forks. Throws Error: kInvalidArgument, kInternal.
   explicit Command(CommandOptions options);
-  /// A command that was never released ends; one that runs goes on, as one that was started at once.
+  /// A command that was never released ends; one that runs, or was started at once, continues.
   ~Command();
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
   pid_t pid() const noexcept { return pid_; }
-  /// Lets it execute. Throws Error if it can't: kCommandNotFound, kCommandNotExecutable, kPermission.
+  /// Lets the command execute. Throws Error if it can't: kCommandNotFound, kCommandNotExecutable, kPermission.
   void release();
-  /// Once, when it has ended; does not wait.
+  /// Returns its end once, when it has ended; does not wait.
   std::optional<CommandEnd> ended() noexcept;
-  /// Sends it a signal. 0, or why not: ESRCH (ended() or somebody else has reaped it), EINVAL, EPERM.
+  /// Sends it a signal. Returns 0, or an error: ESRCH (ended() or other code has reaped it), EINVAL, EPERM.
   int signal(int number) const noexcept;
 
  private:
@@ -102,17 +101,18 @@ class TRACER_EXPORT Command {
   bool reaped_ = false;
 };
 
-/// Follows a command's own process through the events of a session. A subscriber passes all events; any thread may ask.
+/// Follows a command's own process through the events of a session. A subscriber passes all events to saw(); any thread
+/// may call ended().
 class TRACER_EXPORT CommandTrace {
  public:
   explicit CommandTrace(pid_t pid) : pid_(static_cast<std::uint32_t>(pid)) {}
 
-  /// False: the event is no part of the command. Until its first exec, its process is a copy of the caller.
+  /// False: the event is not part of the command. Until its first exec, its process is a copy of the caller.
   bool saw(const Event& event);
-  /// Its last switch was seen: its accounts are final. A parent hears of the end a moment before.
+  /// True once its last switch was seen: its accounts are final. A parent is notified of the end a moment before.
   bool ended() const noexcept { return ended_; }
-  /// The arguments of its first program, secrets masked, and so fit to be shown; empty until it was seen, and always
-  /// if that was lost. Only once no event is being dispatched.
+  /// The arguments of its first program, with secrets masked; empty until the program was seen, and always if it was
+  /// lost. Call it only while no event is being dispatched.
   const std::vector<std::string>& argv() const noexcept { return argv_; }
 
  private:
@@ -122,8 +122,8 @@ class TRACER_EXPORT CommandTrace {
   std::vector<std::string> argv_;
 };
 
-/// Reader::kPoll: polls until the trace has ended. False: it has not, within `timeout` or before the session's end; its
-/// exit may have been lost. A negative timeout waits without a limit.
+/// Reader::kPoll: polls until the trace has ended. False: it did not end within `timeout` or before the session's end;
+/// its exit may have been lost. A negative timeout waits without a limit.
 TRACER_EXPORT bool poll_until_ended(Session& session, const CommandTrace& trace, std::chrono::milliseconds timeout);
 
 }  // namespace tracer

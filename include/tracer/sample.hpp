@@ -12,17 +12,17 @@
 
 namespace tracer {
 
-/// A process's progress through the file that it is reading: of those that have moved lately, and neither grow nor are
-/// read to their end, the one of which most is left.
+/// A process's progress through the file that it is reading. Among files whose position moved lately, whose size does
+/// not change, and which are not read to their end, it is the one with the most left to read.
 struct Progress {
   std::string file;  ///< The file's name, without its folder; cut after 63 bytes.
   std::uint64_t position_bytes = 0;
   std::uint64_t size_bytes = 0;
-  std::optional<std::uint64_t> bytes_per_s;   ///< In about the last second. 0: it stands still.
-  std::optional<std::uint64_t> time_left_ns;  ///< At that rate.
+  std::optional<std::uint64_t> bytes_per_s;   ///< Over about the last second. 0: it stands still.
+  std::optional<std::uint64_t> time_left_ns;  ///< Time for the rest at that rate.
 };
 
-/// A living process and what it has consumed so far. CPU time of a thread that is running may be a tick short.
+/// A living process and what it has consumed so far. The CPU time of a running thread may be a tick short.
 struct ProcessSample {
   static constexpr EventKind kKind = EventKind::kProcessSample;
   std::uint64_t time_ns = 0;
@@ -35,15 +35,15 @@ struct ProcessSample {
   std::optional<std::uint64_t> rss_anonymous_bytes;
   std::optional<std::uint64_t> rss_file_bytes;
   std::optional<std::uint64_t> rss_shared_bytes;
-  /// Its proportional share. Only of copies that have executed nothing, with all of their executable, and of processes
-  /// with shared memory, where these hold 4 MiB or more; and of processes with 64 MiB of mapped files.
+  /// Its proportional share. Known only for copies that have executed nothing, with all processes of their executable,
+  /// and for processes with shared memory, if these hold 4 MiB or more; and for processes with 64 MiB of mapped files.
   std::optional<std::uint64_t> pss_bytes;
-  std::optional<Progress> progress;  ///< Absent: no large file is known that it is reading just now.
+  std::optional<Progress> progress;  ///< Absent: it is not known to be reading a large file now.
   Account account;
 };
 
-/// Aggregate of one user's living processes of one tool in one task, when there are too many to list: what they hold
-/// and have consumed so far. A figure is absent when it is unknown for one of them.
+/// Aggregate of one user's living processes of one tool with the same labels, when there are too many to list: what
+/// they hold and have consumed so far. A figure is absent when it is unknown for one of them.
 struct ToolSample {
   static constexpr EventKind kKind = EventKind::kToolSample;
   std::uint64_t time_ns = 0;
@@ -51,7 +51,7 @@ struct ToolSample {
   std::optional<std::uint32_t> uid;                                ///< As Process::uid.
   std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
   std::uint64_t processes = 0;
-  std::uint64_t running = 0;                         ///< Those whose first thread runs or is ready to.
+  std::uint64_t running = 0;                         ///< Processes whose first thread runs or is ready to run.
   std::optional<std::uint64_t> threads;              ///< Alive now.
   std::optional<std::uint64_t> rss_anonymous_bytes;  ///< Sums; see held_bytes.
   std::optional<std::uint64_t> rss_file_bytes;
@@ -66,16 +66,16 @@ struct CgroupSample {
   std::uint64_t time_ns = 0;
   std::shared_ptr<const Cgroup> cgroup = Process::unknown_cgroup();  ///< Never null.
   bool has_below = false;                           ///< There are cgroups below it; their memory is in its own.
-  std::optional<std::uint64_t> processes;           ///< In it, followed or not; not those of cgroups below it.
-  std::optional<std::uint64_t> followed_processes;  ///< Of these.
+  std::optional<std::uint64_t> processes;           ///< In it, followed or not; without cgroups below it.
+  std::optional<std::uint64_t> followed_processes;  ///< The followed ones of these.
   std::optional<std::uint64_t> memory_bytes;        ///< Charged to it now, cgroups below it included.
-  std::optional<std::uint64_t> memory_peak_bytes;   ///< Since it was made. Absent for v2 before Linux 5.19.
-  std::optional<std::uint64_t> file_bytes;          ///< Of memory_bytes: page cache, which can be dropped.
-  std::optional<std::uint64_t> shmem_bytes;         ///< Of memory_bytes: shared memory and files on tmpfs.
-  std::optional<std::uint64_t> kernel_bytes;        ///< Of memory_bytes: the kernel's own, such as page tables.
-  std::optional<std::uint64_t> held_bytes;          ///< That the followed processes hold of anonymous memory.
-  std::optional<std::uint64_t> unexplained_bytes;   ///< memory_bytes less the last four. Absent with has_below.
-  std::optional<std::uint64_t> throttled_ns;  ///< Its CPUs held back by its limit, since it was made; summed over them.
+  std::optional<std::uint64_t> memory_peak_bytes;   ///< Since it was created. Absent for v2 before Linux 5.19.
+  std::optional<std::uint64_t> file_bytes;          ///< Part of memory_bytes: page cache, which can be dropped.
+  std::optional<std::uint64_t> shmem_bytes;         ///< Part of memory_bytes: shared memory and files on tmpfs.
+  std::optional<std::uint64_t> kernel_bytes;        ///< Part of memory_bytes: the kernel's own, such as page tables.
+  std::optional<std::uint64_t> held_bytes;          ///< Anonymous memory that the followed processes hold.
+  std::optional<std::uint64_t> unexplained_bytes;   ///< memory_bytes minus the last four. Absent with has_below.
+  std::optional<std::uint64_t> throttled_ns;  ///< How long its limit held back its CPUs since it was created, summed.
 };
 
 /// A snapshot is complete: all of its ProcessSample, ToolSample and CgroupSample events came before, with its time.

@@ -8,7 +8,8 @@
 
 namespace tracer {
 
-/// How much room a session has in the kernel. What each costs, and what happens at its bound: docs/scale.md.
+/// The sizes of a session's buffers and tables in the kernel. docs/scale.md states their cost, and what happens when
+/// they are full.
 struct Scale {
   std::size_t ring_bytes = 0;
   std::size_t max_processes = 0;
@@ -16,11 +17,11 @@ struct Scale {
   std::size_t max_cgroups = 0;
 };
 
-/// What suits a machine: more with its CPUs, together at most a 64th of its memory, and never less than what a laptop
-/// needs (1 MiB, 8192 each).
+/// Sizes that suit a machine: they grow with its CPUs, take together at most 1/64 of its memory, but are at least what
+/// a laptop needs (1 MiB, 8192 each).
 TRACER_EXPORT Scale scale_for(std::uint32_t cpus, std::uint64_t memory_bytes) noexcept;
 
-/// Of this machine; read once.
+/// Sizes for this machine; computed once.
 TRACER_EXPORT const Scale& scale_of_this_machine();
 
 }  // namespace tracer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where a session's events come from, when not from this machine's kernel.
+/// Sources of a session's events other than this machine's kernel.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace internal {
 class Source;
 }
 
-/// A stream of events for one session. Made by the functions below, by testing::FakeSource, and by the library.
+/// A stream of events for one session. The functions below, testing::FakeSource and the library create it.
 class TRACER_EXPORT Source {
  public:
   explicit Source(std::unique_ptr<internal::Source> source) noexcept;
@@ -21,16 +21,16 @@ class TRACER_EXPORT Source {
   Source& operator=(Source&&) noexcept;
   ~Source();
 
-  /// For the session that takes it. Null: it was moved from.
+  /// For the session that takes it. Null if it was moved from.
   std::unique_ptr<internal::Source> release() noexcept;
 
  private:
   std::unique_ptr<internal::Source> source_;
 };
 
-/// Replays a recording in a file or a pipe; of a pipe, the call waits for the header. It is read as fast as it can be:
-/// a queue or sink that is slower drops events, as in a live session. With Reader::kPoll, Queue::wait() drives the
-/// replay at the pace of whoever reads the queue. Throws what RecordingReader throws.
+/// Replays a recording in a file or a pipe; for a pipe, the call waits for the header. The replay runs as fast as it
+/// can: a slower queue or sink drops events, as in a live session. With Reader::kPoll, Queue::wait() drives the replay
+/// at the pace of the queue's reader. Throws what RecordingReader throws.
 TRACER_EXPORT Source recording_source(const std::filesystem::path& file);
 
 }  // namespace tracer

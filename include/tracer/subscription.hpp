@@ -12,10 +12,10 @@ class Subscriber;
 class Dispatcher;
 }  // namespace internal
 
-/// Keeps a callback subscribed for as long as it lives. Move-only.
-/// After destruction or cancel() the callback is not running and never runs again; they wait for a running one to
-/// return, except when called from inside that callback itself, which is allowed. What the callback holds is let go of
-/// by then, with no lock held; where it cancels itself, when it has returned. May outlive the session.
+/// Keeps a callback subscribed for as long as it lives. Move-only. After destruction or cancel() the callback is not
+/// running and never runs again; they wait for a running one to return, except when called from inside that callback
+/// itself, which is allowed. The callback object has been destroyed by then, with no lock held; if a callback cancels
+/// itself, it is destroyed after it has returned. May outlive the session.
 class TRACER_EXPORT Subscription {
  public:
   Subscription() noexcept = default;

@@ -20,9 +20,9 @@
 namespace tracer {
 
 enum class Table : std::uint8_t {
-  kProcesses,  ///< Each process that ended; behind them those that had not when the recording did.
+  kProcesses,  ///< Each process that ended, then those that had not when the recording ended.
   kPrograms,   ///< Each program that ended: by an exec, or with its process.
-  kSamples,    ///< Of processes, of tools and of cgroups.
+  kSamples,    ///< Samples of processes, tools and cgroups.
   kTasks,      ///< TaskFinish.
   kRuns,       ///< RunFinish.
   kEvents,     ///< All events, without ledgers and the accounts of single programs.
@@ -39,18 +39,17 @@ TRACER_EXPORT std::optional<Table> table_from_name(std::string_view name) noexce
 TRACER_EXPORT void export_table_schema(Table table, ArrowSchema* out);
 
 struct TableOptions {
-  std::size_t rows_per_batch = 65536;  ///< At most; fewer where texts are long. 0 is taken as 1.
+  std::size_t rows_per_batch = 65536;  ///< At most; fewer if texts are long. 0 counts as 1.
 };
 
-/// Streams the rest of a recording as one table, batch by batch, in bounded memory. Reading happens in get_next, on
-/// whichever thread calls it; the stream is not thread-safe, but may be moved. What is damaged is skipped and counted
-/// in stream_damage(); a read that fails ends the stream with its errno, behind all rows before it. Throws
-/// Error(kInvalidArgument, kNoMemory).
+/// Streams the rest of a recording as one table, batch by batch, in bounded memory. get_next reads, on the thread that
+/// calls it; the stream is not thread-safe, but may be moved. Damage is skipped and counted in stream_damage(); a read
+/// that fails ends the stream with its errno, after all rows before it. Throws Error(kInvalidArgument, kNoMemory).
 TRACER_EXPORT void export_table(RecordingReader reader, Table table, ArrowArrayStream* out, TableOptions options = {});
 
-/// Why the last call of a stream of export_table() failed. Absent if none did, and for streams of others.
+/// Why the last call of a stream of export_table() failed. Absent if none failed, and for other streams.
 TRACER_EXPORT std::optional<Problem> stream_problem(const ArrowArrayStream& stream);
-/// What a stream of export_table() could not give so far; final at its end. Absent for streams of others.
+/// Damage that a stream of export_table() has skipped so far; final at its end. Absent for other streams.
 TRACER_EXPORT std::optional<RecordingDamage> stream_damage(const ArrowArrayStream& stream);
 
 /// Gathers events into batches of one table. Not thread-safe.
@@ -62,14 +61,14 @@ class TRACER_EXPORT TableBuilder {
   TableBuilder(TableBuilder&&) noexcept;
   TableBuilder& operator=(TableBuilder&&) noexcept;
 
-  /// Events that this table has no row for are passed over. kProcesses has rows for processes that have not ended once
-  /// the SessionEnd was added. Throws std::bad_alloc, and the rows so far are lost; Error(kNoMemory) when their texts
-  /// take more than 1 GiB, and they are not.
+  /// Skips events that have no row in this table. kProcesses has rows for processes that have not ended once SessionEnd
+  /// was added. Throws std::bad_alloc, and the rows so far are lost; throws Error(kNoMemory) if their texts take more
+  /// than 1 GiB, and the rows are kept.
   void add(const Event& event);
-  /// That finish() will give.
+  /// The number of rows that finish() will return.
   std::size_t rows() const noexcept;
-  /// All rows so far as one struct array, which the caller releases; the builder is empty then. Throws std::bad_alloc,
-  /// and the rows so far are lost.
+  /// Returns all rows so far as one struct array, which the caller releases; the builder is then empty. Throws
+  /// std::bad_alloc, and the rows so far are lost.
   void finish(ArrowArray* out);
 
  private:

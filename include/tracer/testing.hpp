@@ -12,8 +12,7 @@
 
 namespace tracer::testing {
 
-/// Feeds a session the events that it is given; they pass the filter as those of a recording do. Thread-safe; may
-/// outlive the session.
+/// Feeds a session with events; they pass the filter like those of a recording. Thread-safe; may outlive the session.
 class TRACER_EXPORT FakeSource {
  public:
   FakeSource();
@@ -21,13 +20,13 @@ class TRACER_EXPORT FakeSource {
   FakeSource& operator=(FakeSource&&) noexcept;
   ~FakeSource();
 
-  /// What to make the session with. Once: of two sessions each would get a part.
+  /// The source to pass to the session. Call it once: two sessions would each get a part of the events.
   Source source() const;
-  /// Events come in the order in which they are pushed; what is pushed after finish() or the session's end never comes.
+  /// Events come in the order in which they are pushed; events pushed after finish() or the session's end never come.
   void push(Event event);
-  /// No more will come: the session is finished when it has had all.
+  /// Ends the source: the session is finished when it has had all events.
   void finish();
-  /// The session reports it as its own, in Statistics::losses and as Loss.
+  /// The session reports the loss as its own, in Statistics::losses and as Loss.
   void set_loss(const std::string& cause, std::uint64_t count);
 
  private:

@@ -71,9 +71,9 @@ class Context(Fact):
         "labels", "overruled", "rules", "run_key", "task_key", "owner_uid",
     )
     pipeline: str | None
-    """What is executed: `nf-core/rnaseq`, `main.nf`. None when: nobody said it, as for all of these."""
+    """The pipeline that is executed: `nf-core/rnaseq`, `main.nf`. None when: no source gave it."""
     run: str | None
-    """One execution of it, by its name."""
+    """Name of one execution of the pipeline."""
     step: str | None
     """A Nextflow process, a Snakemake rule, a CWL step."""
     sample: str | None
@@ -82,25 +82,26 @@ class Context(Fact):
     """One execution of a step, by the engine's own name: `ALIGN (S1)`. None when: the engine names no tasks, or its
     name was not found."""
     task_id: str | None
-    """Its hash or job id. Of a task without one: its first process's pid and start. None when: the process is in no
+    """Its hash or job id; for a task without one, its first process's pid and start. None when: the process is in no
     task that a rule has found."""
     attempt: int | None
-    """Of the task, from 1. None when: it is not known whether it is a retry."""
+    """Number of the task's attempt, from 1. None when: it is unknown whether it is a retry."""
     engine: str | None
-    """Who runs the task, or the run: `nextflow`, `slurm`, `make`. None when: no rule has found it."""
+    """The engine that runs the task, or the run: `nextflow`, `slurm`, `make`. None when: no rule has found it."""
     run_id: str | None
-    """The engine's own id of the run, where somebody says it; else the pid and start of the run's first process, unique
-    on this host, with provenance `inferred`. None when: neither a rule nor an announcement has found the run."""
+    """The engine's own id of the run, if a source gives it; else the pid and start of the run's first process, unique
+    on this host, with provenance `inferred`. None when: no rule and no announcement has found the run."""
     within: str | None
-    """Of a run inside a task of another run: that task, `run_id/task_id`. None when: the run is in no other."""
+    """For a run inside a task of another run: that task, as `run_id/task_id`. None when: the run is in no other."""
     engine_own: bool
-    """The process does the engine's own work, as a wrapper or a poller does."""
+    """The process does the engine's own work, such as a wrapper or a poller."""
     labels: tuple[Label, ...]
-    """A list of objects with `name` and `value`: what else a pipeline, a rule or a caller says, such as wildcards."""
+    """A list of objects with `name` and `value`: further facts from a pipeline, a rule or a caller, such as
+    wildcards."""
     overruled: tuple[Overruled, ...]
-    """A list of objects with `field`, `value` and `provenance`: what weaker sources said."""
+    """A list of objects with `field`, `value` and `provenance`: the values of weaker sources."""
     rules: tuple[str, ...]
-    """Names of the rules for engines that have said something, of the outermost scope first."""
+    """Names of the engine rules that gave something, those of the outermost scope first."""
     run_key: str | None
     """Identify the run and the task: 64 bits, as 16 hexadecimal digits; what they are made of. None when: the process
     is in no run, or no task."""
@@ -108,8 +109,7 @@ class Context(Fact):
     """Identify the run and the task: 64 bits, as 16 hexadecimal digits; what they are made of. None when: the process
     is in no run, or no task."""
     owner_uid: int | None
-    """Real user id of the process that the run or task began with, as of its first program. None when: it is in
-    neither."""
+    """Real user id of the first process of the run or task, at its first program. None when: it is in neither."""
 
 
 class Requested(Fact):
@@ -140,7 +140,7 @@ class FailedProcess(Fact):
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
     exit_code: int | None
@@ -159,35 +159,35 @@ class Ledger(Fact):
         "wall_ns", "cpu_ns", "pipe_read_ns", "pipe_write_ns", "pipe_read_peer_pid", "pipe_write_peer_pid",
     )
     cpu_user_ns: int | None
-    """It was on the CPU: `cpu_ns`, split as `user_ns` and `system_ns` are; None when no tick met it. In nanoseconds."""
+    """It was on the CPU: `cpu_ns`, split as `user_ns` and `system_ns` are; None when no tick hit it. In nanoseconds."""
     cpu_system_ns: int | None
-    """It was on the CPU: `cpu_ns`, split as `user_ns` and `system_ns` are; None when no tick met it. In nanoseconds."""
+    """It was on the CPU: `cpu_ns`, split as `user_ns` and `system_ns` are; None when no tick hit it. In nanoseconds."""
     run_queue_ns: int
     """It was ready, but no CPU was free: `sched_info.run_delay`, of the followed time only, minus `throttled_ns`. In
     nanoseconds."""
     disk_ns: int
-    """`in_iowait` in a system call; in a call on a regular file, a folder or a block device, whatever serves it (a
-    disk, a network, a FUSE process); in a call on file names, in a sync, or in a close. In nanoseconds."""
+    """`in_iowait` in a system call; in a call on a regular file, a folder or a block device, no matter what serves it
+    (a disk, a network, a FUSE process); in a call on file names, in a sync, or in a close. In nanoseconds."""
     pipe_ns: int
     """`pipe_read_ns` + `pipe_write_ns`. In nanoseconds."""
     network_ns: int
     """In a read, write, send, receive, accept or connect on a socket that may reach another machine. In nanoseconds."""
     local_socket_ns: int
-    """Likewise, on one between processes of this machine: `AF_UNIX`, `AF_NETLINK`, or IP to a loopback address
-    (127.0.0.0/8, ::1) or to the socket's own. Also in `poll` and the like, if a process that used such a socket ended
-    the wait. In nanoseconds."""
+    """In a read, write, send, receive, accept or connect on a socket between processes of this machine: `AF_UNIX`,
+    `AF_NETLINK`, or IP to a loopback address (127.0.0.0/8, ::1) or to the socket's own. Also in `poll` and similar
+    calls, if a process that used such a socket ended the wait. In nanoseconds."""
     lock_ns: int
     """In `futex`, `flock`, `fcntl`, `semop` and similar calls. In nanoseconds."""
     child_ns: int
-    """In `wait4`, `waitid`; in `vfork` until the child executes; awaiting a signal (`sigsuspend`, as shells do) while
-    it has children. In nanoseconds."""
+    """In `wait4`, `waitid`; in `vfork` until the child executes; waiting for a signal (`sigsuspend`, as shells do)
+    while it has children. In nanoseconds."""
     sleep_ns: int
     """In `nanosleep`, `clock_nanosleep`. In nanoseconds."""
     poll_ns: int
-    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading what is no file, such as an
-    eventfd. Not what another process ended by reading or writing a pipe (`pipe_ns`) or a local socket; a timeout, the
-    network, threads of its own and a pipe's closing end a wait that stays here. In a sample also what still lasts. In
-    nanoseconds."""
+    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading something other than a file, such
+    as an eventfd. Excludes waits that another process ended by reading or writing a pipe (`pipe_ns`) or a local socket;
+    waits that a timeout, the network, its own threads or the closing of a pipe ended stay here. In a sample, includes a
+    wait that still lasts. In nanoseconds."""
     reclaim_ns: int
     """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it. In
     nanoseconds."""
@@ -198,11 +198,11 @@ class Ledger(Fact):
     as `task_group->cfs_bandwidth.throttled_time` of the limited cgroups (its own and those above; the nearest three)
     grew since it last left the CPU. Exact for one thread of a group that runs without waiting; an upper bound, never
     above the time in the queue, when several CPUs of the group were held back at once, or when it slept meanwhile. In a
-    sample it is run-queue time until the thread runs again. An exec may divide the last of it differently than the
+    sample it is run-queue time until the thread runs again. An exec may divide the last part differently than the
     process's end does. 0: there is no limit. None: the kernel has none (`CONFIG_CFS_BANDWIDTH`). In nanoseconds."""
     stopped_ns: int
-    """Stopped by a signal or a debugger, or frozen with its cgroup. From 6.1 on a freezer of cgroup v1 does not wake
-    waiting threads: that continues as the wait that it was. In nanoseconds."""
+    """Stopped by a signal or a debugger, or frozen with its cgroup. From 6.1 on, a freezer of cgroup v1 does not wake
+    waiting threads: their wait keeps its cause. In nanoseconds."""
     other_ns: int
     """The rest: other waits (such as a terminal), interrupts on its CPU, time that a hypervisor took, suspends. In
     nanoseconds."""
@@ -211,16 +211,16 @@ class Ledger(Fact):
     cpu_ns: int
     """`task->se.sum_exec_runtime`, of the followed time. In nanoseconds."""
     pipe_read_ns: int
-    """In a read of an empty pipe, in a poll that a write to a pipe ended, or in opening a FIFO: the writer is slower.
-    In a sample also in opening a file that a FUSE process serves, until that answers. In nanoseconds."""
+    """In a read of an empty pipe, in a poll that a write to a pipe ended, or opening a FIFO: the writer is slower. In a
+    sample, also opening a file that a FUSE process serves, until that process answers. In nanoseconds."""
     pipe_write_ns: int
     """In a write to a full pipe, or in a poll that a read of a pipe ended: the reader is slower. In nanoseconds."""
     pipe_read_peer_pid: int | None
-    """The process that ended most of these waits, by time: it was current at `sched_waking`. Over the whole life of the
-    process, also in the ledger of a program. None: none was seen."""
+    """The process that ended most of these waits, by time: it was current at `sched_waking`. It covers the whole life
+    of the process, even in the ledger of a program. None: none was seen."""
     pipe_write_peer_pid: int | None
-    """The process that ended most of these waits, by time: it was current at `sched_waking`. Over the whole life of the
-    process, also in the ledger of a program. None: none was seen."""
+    """The process that ended most of these waits, by time: it was current at `sched_waking`. It covers the whole life
+    of the process, even in the ledger of a program. None: none was seen."""
 
 
 class ProcessLedger(Fact):
@@ -232,33 +232,34 @@ class ProcessLedger(Fact):
         "pipe_read_ns", "pipe_write_ns",
     )
     running_ns: int
-    """At least one thread was on a CPU. What interrupts or a hypervisor took meanwhile is in it, unless the process
+    """At least one thread was on a CPU. It includes what interrupts or a hypervisor took meanwhile, unless the process
     never had a second thread. In nanoseconds."""
     run_queue_ns: int
-    """None was, and one could have run: all of a time in which any stood in the queue since it was preempted, or is
-    new; else what the one that ended it had been in the queue, by `sched_info.run_delay`. In nanoseconds."""
+    """None was, and one could have run: the whole time if any thread was in the queue because it was preempted, or is
+    new; else the queue time of the thread that ended it, by `sched_info.run_delay`. In nanoseconds."""
     disk_ns: int
-    """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
+    """None was, and the thread that ended this time had waited for that cause: the causes of the ledger. In
+    nanoseconds."""
     pipe_ns: int
     """`pipe_read_ns` + `pipe_write_ns`. In nanoseconds."""
     network_ns: int
     """In a read, write, send, receive, accept or connect on a socket that may reach another machine. In nanoseconds."""
     local_socket_ns: int
-    """Likewise, on one between processes of this machine: `AF_UNIX`, `AF_NETLINK`, or IP to a loopback address
-    (127.0.0.0/8, ::1) or to the socket's own. Also in `poll` and the like, if a process that used such a socket ended
-    the wait. In nanoseconds."""
+    """In a read, write, send, receive, accept or connect on a socket between processes of this machine: `AF_UNIX`,
+    `AF_NETLINK`, or IP to a loopback address (127.0.0.0/8, ::1) or to the socket's own. Also in `poll` and similar
+    calls, if a process that used such a socket ended the wait. In nanoseconds."""
     lock_ns: int
     """In `futex`, `flock`, `fcntl`, `semop` and similar calls. In nanoseconds."""
     child_ns: int
-    """In `wait4`, `waitid`; in `vfork` until the child executes; awaiting a signal (`sigsuspend`, as shells do) while
-    it has children. In nanoseconds."""
+    """In `wait4`, `waitid`; in `vfork` until the child executes; waiting for a signal (`sigsuspend`, as shells do)
+    while it has children. In nanoseconds."""
     sleep_ns: int
     """In `nanosleep`, `clock_nanosleep`. In nanoseconds."""
     poll_ns: int
-    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading what is no file, such as an
-    eventfd. Not what another process ended by reading or writing a pipe (`pipe_ns`) or a local socket; a timeout, the
-    network, threads of its own and a pipe's closing end a wait that stays here. In a sample also what still lasts. In
-    nanoseconds."""
+    """In `poll`, `select`, `epoll_wait` and similar calls, `io_uring_enter`; reading something other than a file, such
+    as an eventfd. Excludes waits that another process ended by reading or writing a pipe (`pipe_ns`) or a local socket;
+    waits that a timeout, the network, its own threads or the closing of a pipe ended stay here. In a sample, includes a
+    wait that still lasts. In nanoseconds."""
     reclaim_ns: int
     """Between `mm_vmscan_direct_reclaim_begin` and `_end`, or the same for its cgroup: memory was freed for it. In
     nanoseconds."""
@@ -269,19 +270,22 @@ class ProcessLedger(Fact):
     as `task_group->cfs_bandwidth.throttled_time` of the limited cgroups (its own and those above; the nearest three)
     grew since it last left the CPU. Exact for one thread of a group that runs without waiting; an upper bound, never
     above the time in the queue, when several CPUs of the group were held back at once, or when it slept meanwhile. In a
-    sample it is run-queue time until the thread runs again. An exec may divide the last of it differently than the
+    sample it is run-queue time until the thread runs again. An exec may divide the last part differently than the
     process's end does. 0: there is no limit. None: the kernel has none (`CONFIG_CFS_BANDWIDTH`). In nanoseconds."""
     stopped_ns: int
-    """Stopped by a signal or a debugger, or frozen with its cgroup. From 6.1 on a freezer of cgroup v1 does not wake
-    waiting threads: that continues as the wait that it was. In nanoseconds."""
+    """Stopped by a signal or a debugger, or frozen with its cgroup. From 6.1 on, a freezer of cgroup v1 does not wake
+    waiting threads: their wait keeps its cause. In nanoseconds."""
     other_ns: int
-    """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
+    """None was, and the thread that ended this time had waited for that cause: the causes of the ledger. In
+    nanoseconds."""
     life_ns: int
     """Death (or now) minus birth (or since followed). In nanoseconds."""
     pipe_read_ns: int
-    """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
+    """None was, and the thread that ended this time had waited for that cause: the causes of the ledger. In
+    nanoseconds."""
     pipe_write_ns: int
-    """None was, and the one that ended this had waited for that: the causes of the ledger. In nanoseconds."""
+    """None was, and the thread that ended this time had waited for that cause: the causes of the ledger. In
+    nanoseconds."""
 
 
 class ProgramAccount(Fact):
@@ -297,9 +301,9 @@ class ProgramAccount(Fact):
     start_ns: int | None
     """Its exec, or the process's start for a copy of the parent. If the process lived before and has executed nothing
     since: the process's start. In nanoseconds. None when: in the first exec of a command that waited to be followed:
-    the copy of its caller is nobody's, and nothing ended."""
+    the copy of its caller does not count, so no program ended."""
     end_ns: int | None
-    """The next exec, or the end of the process. In nanoseconds. None when: likewise."""
+    """The next exec, or the end of the process. In nanoseconds. None when: the same."""
     exe: str | None
     """As above. The other fields of the program are in recordings and in C++, not in JSON. None when: the exec that
     began it was lost."""
@@ -309,10 +313,10 @@ class ProgramAccount(Fact):
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     system_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     run_queue_ns: int | None
     """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
@@ -322,43 +326,44 @@ class ProgramAccount(Fact):
     major_faults: int | None
     """Page faults that waited for I/O. Source: `task->maj_flt`."""
     voluntary_switches: int | None
-    """It waited. Source: `task->nvcsw`."""
+    """Switches because it waited. Source: `task->nvcsw`."""
     involuntary_switches: int | None
-    """It was preempted. Source: `task->nivcsw`."""
+    """Switches because it was preempted. Source: `task->nivcsw`."""
     peak_rss_bytes: int | None
     """The peak. In bytes."""
     peak_rss_at_most_bytes: int | None
-    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    """An upper bound, if the peak can't be known. Never given together with `peak_rss_bytes`. In bytes."""
     read_bytes: int | None
-    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
-    `task->ioac.rchar`."""
+    """Bytes of read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given.
+    Source: `task->ioac.rchar`."""
     read_at_most_bytes: int | None
     """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
     the same."""
     written_bytes: int | None
-    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
     """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
     reads count as calls. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
-    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
-    Source: `task->ioac.read_bytes`."""
+    """Bytes fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost
+    threads. Source: `task->ioac.read_bytes`."""
     storage_written_bytes: int | None
-    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    """Bytes made dirty for storage, including mapped files; another thread writes them later. In bytes. None when: lost
     threads. Source: `task->ioac.write_bytes`."""
     storage_cancelled_bytes: int | None
-    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
-    Source: `task->ioac.cancelled_write_bytes`."""
+    """Bytes made dirty, and dropped before they got there, by truncating or deleting. In bytes. None when: lost
+    threads. Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
     peak_rss_at_least_bytes: int | None
-    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
+    """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
+    bytes."""
     engine_own: bool
-    """It did the engine's own work; what an engine's copy does before its exec is that, too."""
+    """It did the engine's own work, including what an engine's copy does before its exec."""
 
 
 class Progress(Fact):
@@ -375,10 +380,10 @@ class Progress(Fact):
     size_bytes: int
     """`inode->i_size`. In bytes."""
     bytes_per_s: int | None
-    """Position gained in about the last second (or since the previous snapshot, if that is longer ago), by time; 0: it
-    stands still. In bytes a second."""
+    """Rate at which the position moved in about the last second (or since the previous snapshot, if that is longer
+    ago); 0: it stands still. In bytes a second."""
     time_left_ns: int | None
-    """Time for the rest at that rate; None below one byte per second. In nanoseconds."""
+    """Time that the rest takes at that rate; None below one byte per second. In nanoseconds."""
 
 
 class KindCount(Fact):
@@ -388,9 +393,9 @@ class KindCount(Fact):
         "kind", "count",
     )
     kind: str
-    """A kind of event, and how many of it."""
+    """A kind of event, and how many were dropped."""
     count: int
-    """A kind of event, and how many of it."""
+    """A kind of event, and how many were dropped."""
 
 
 class Host(Fact):
@@ -413,14 +418,14 @@ class Host(Fact):
     memory_bytes: int
     """Memory of the machine. In bytes. Source: `sysinfo(2)`."""
     wall_offset_ns: int
-    """Add it to a time of the boot clock for Unix time. It was read when the session was opened. JSON does not follow a
-    clock that is set later; frames of a recording carry an offset of their own. In nanoseconds. Source:
+    """Add it to a time of the boot clock to get Unix time. It was read when the session was opened. JSON does not
+    follow later changes of the clock; each frame of a recording has its own offset. In nanoseconds. Source:
     `CLOCK_REALTIME` - `CLOCK_BOOTTIME`."""
     tracer_version: str
-    """Of libtracer."""
+    """Version of libtracer."""
     session_id: str
-    """16 hexadecimal digits, another for each session; empty for a host without a session. Source: the system's random
-    numbers."""
+    """16 hexadecimal digits, different for each session; empty for a host without a session. Source: the system's
+    random numbers."""
 
 
 class ContextTotals(Fact):
@@ -448,10 +453,10 @@ class ContextTotals(Fact):
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     system_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     run_queue_ns: int | None
     """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
@@ -461,41 +466,42 @@ class ContextTotals(Fact):
     major_faults: int | None
     """Page faults that waited for I/O. Source: `task->maj_flt`."""
     voluntary_switches: int | None
-    """It waited. Source: `task->nvcsw`."""
+    """Switches because it waited. Source: `task->nvcsw`."""
     involuntary_switches: int | None
-    """It was preempted. Source: `task->nivcsw`."""
+    """Switches because it was preempted. Source: `task->nivcsw`."""
     peak_rss_bytes: int | None
     """The peak. In bytes."""
     peak_rss_at_most_bytes: int | None
-    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    """An upper bound, if the peak can't be known. Never given together with `peak_rss_bytes`. In bytes."""
     read_bytes: int | None
-    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
-    `task->ioac.rchar`."""
+    """Bytes of read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given.
+    Source: `task->ioac.rchar`."""
     read_at_most_bytes: int | None
     """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
     the same."""
     written_bytes: int | None
-    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
     """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
     reads count as calls. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
-    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
-    Source: `task->ioac.read_bytes`."""
+    """Bytes fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost
+    threads. Source: `task->ioac.read_bytes`."""
     storage_written_bytes: int | None
-    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    """Bytes made dirty for storage, including mapped files; another thread writes them later. In bytes. None when: lost
     threads. Source: `task->ioac.write_bytes`."""
     storage_cancelled_bytes: int | None
-    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
-    Source: `task->ioac.cancelled_write_bytes`."""
+    """Bytes made dirty, and dropped before they got there, by truncating or deleting. In bytes. None when: lost
+    threads. Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
     peak_rss_at_least_bytes: int | None
-    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
+    """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
+    bytes."""
 
 
 class ProcessExit(Event):
@@ -513,14 +519,14 @@ class ProcessExit(Event):
     )
     kind: ClassVar[str] = "process_exit"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
     start_ns: int
-    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
-    Source: `leader->start_boottime`."""
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
     parent_pid: int | None
     """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
     `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
@@ -531,31 +537,31 @@ class ProcessExit(Event):
     """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
     Source: `task->cred->uid`; fork, exec, visit."""
     pid_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
     `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
     mount_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
     the same moments."""
     comm: str | None
-    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
     `task->comm`; exec, visit. A later change of the name is not seen."""
     exe: str | None
-    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
     interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
     walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
     names in one mount, 12 mounts, or 3.8 KiB."""
     argv: tuple[str, ...] | None
     """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
-    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
-    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
     `/proc/PID/cmdline`."""
     argv_cut_bytes: int | None
-    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
     cwd: str | None
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
@@ -568,8 +574,8 @@ class ProcessExit(Event):
     """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
     known."""
     container_id: str | None
-    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
-    short ids of other runtimes. Source: `cgroup`."""
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
     """Where it belongs; None when it belongs to no run."""
     provenance: Provenance | None
@@ -578,7 +584,7 @@ class ProcessExit(Event):
     """When its last thread was switched away for good: some microseconds after its parent could have been notified, or
     earlier if the process remains a zombie. In nanoseconds. Source: boot clock at dead."""
     attached_ns: int | None
-    """As above; of a command that waited to be followed, its exec. In nanoseconds."""
+    """As above; for a command that waited to be followed, its exec. In nanoseconds."""
     exit_code: int | None
     """Status 0 to 255; None when a signal ended it. Source: what `wait4` returns: `signal->group_exit_code` if
     `signal->flags` has `SIGNAL_GROUP_EXIT`, else the leader's `exit_code`, bits 8 to 15."""
@@ -592,10 +598,10 @@ class ProcessExit(Event):
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     system_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     run_queue_ns: int | None
     """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
@@ -605,62 +611,64 @@ class ProcessExit(Event):
     major_faults: int | None
     """Page faults that waited for I/O. Source: `task->maj_flt`."""
     voluntary_switches: int | None
-    """It waited. Source: `task->nvcsw`."""
+    """Switches because it waited. Source: `task->nvcsw`."""
     involuntary_switches: int | None
-    """It was preempted. Source: `task->nivcsw`."""
+    """Switches because it was preempted. Source: `task->nivcsw`."""
     peak_rss_bytes: int | None
     """The peak. In bytes."""
     peak_rss_at_most_bytes: int | None
-    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    """An upper bound, if the peak can't be known. Never given together with `peak_rss_bytes`. In bytes."""
     read_bytes: int | None
-    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
-    `task->ioac.rchar`."""
+    """Bytes of read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given.
+    Source: `task->ioac.rchar`."""
     read_at_most_bytes: int | None
     """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
     the same."""
     written_bytes: int | None
-    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
     """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
     reads count as calls. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
-    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
-    Source: `task->ioac.read_bytes`."""
+    """Bytes fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost
+    threads. Source: `task->ioac.read_bytes`."""
     storage_written_bytes: int | None
-    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    """Bytes made dirty for storage, including mapped files; another thread writes them later. In bytes. None when: lost
     threads. Source: `task->ioac.write_bytes`."""
     storage_cancelled_bytes: int | None
-    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
-    Source: `task->ioac.cancelled_write_bytes`."""
+    """Bytes made dirty, and dropped before they got there, by truncating or deleting. In bytes. None when: lost
+    threads. Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
     peak_rss_at_least_bytes: int | None
-    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
+    """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
+    bytes."""
     program: ProgramAccount
     """The last program: a program and its account."""
     status_is_answer: bool
-    """`exit_code` is not 0, but it is the answer to a question and no failure, such as `grep`'s 1 for "nothing found".
+    """`exit_code` is not 0, but answers a question and is not a failure, such as `grep`'s 1 for "nothing found".
     Source: `answers` of the tool in `rules/tools.toml`."""
     exit_signal_sender: str | None
-    """Who sent `exit_signal`: `kernel`, as at a fault, a broken pipe, a timer's end, a key on the terminal or when
-    memory runs out; `process`. None: no signal ended it, or the sender was not seen, such as when the signal came
-    before the process was followed, or another signal after it. Source: `signal_generate`: a signal that the kernel
-    sends says so (`SEND_SIG_PRIV`, `si_code`), as does one that a process gets from the kernel in its own system call;
-    else the current process sent it."""
+    """The sender of `exit_signal`: `kernel` (a fault, a broken pipe, the end of a timer, a key on the terminal, lack of
+    memory) or `process`. None: no signal ended it, or the sender was not seen, such as when the signal came before the
+    process was followed, or another signal came after it. Source: `signal_generate`: `SEND_SIG_PRIV` and `si_code` mark
+    a signal that the kernel sends, including one that a process gets in its own system call; else the current process
+    sent it."""
     exit_signal_sender_pid: int | None
-    """Of `process`: its pid, as the session's pid namespace shows it. None: it does not show it. Source: the current
-    process."""
+    """For `process`: the sender's pid in the session's pid namespace. None: the namespace does not show it. Source: the
+    current process."""
     broken_pipe_ns: int | None
-    """When it last wrote to a pipe or socket that nobody reads: a write that fails with `EPIPE`, also where it ignores
-    `SIGPIPE`. None: never, or the kernel does not report it. In nanoseconds. Source: boot clock at
+    """When it last wrote to a pipe or socket that nobody reads: a write that fails with `EPIPE`, even if the process
+    ignores `SIGPIPE`. None: never, or the kernel does not report it. In nanoseconds. Source: boot clock at
     `signal_generate`."""
     begin_ns: int
-    """When it began to do anything of its own: `start_ns`; of a command that waited to be followed (`tracerd run`,
-    `tracer::Command`), its exec: as a copy of its caller it is nobody's, and nothing of that counts. In nanoseconds."""
+    """When it began its own work: `start_ns`, or the exec of a command that waited to be followed (`tracerd run`,
+    `tracer::Command`). Before that exec, the command is a copy of its caller, and nothing of that counts. In
+    nanoseconds."""
 
 
 class ProcessExec(Event):
@@ -673,14 +681,14 @@ class ProcessExec(Event):
     )
     kind: ClassVar[str] = "process_exec"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
     start_ns: int
-    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
-    Source: `leader->start_boottime`."""
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
     parent_pid: int | None
     """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
     `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
@@ -691,31 +699,31 @@ class ProcessExec(Event):
     """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
     Source: `task->cred->uid`; fork, exec, visit."""
     pid_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
     `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
     mount_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
     the same moments."""
     comm: str | None
-    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
     `task->comm`; exec, visit. A later change of the name is not seen."""
     exe: str | None
-    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
     interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
     walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
     names in one mount, 12 mounts, or 3.8 KiB."""
     argv: tuple[str, ...] | None
     """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
-    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
-    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
     `/proc/PID/cmdline`."""
     argv_cut_bytes: int | None
-    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
     cwd: str | None
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
@@ -728,16 +736,16 @@ class ProcessExec(Event):
     """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
     known."""
     container_id: str | None
-    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
-    short ids of other runtimes. Source: `cgroup`."""
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
     """Where it belongs; None when it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In all events of that process. Of two
-    threads that end in the very microseconds in which it is taken in, one may be in its account twice, and the other
-    not. In nanoseconds."""
+    """When tracking of the process began, if it lived before that; else None. In all events of that process. If two
+    threads end in the very microseconds in which it is taken in, its account may have one of them twice, and the other
+    not at all. In nanoseconds."""
     ended: ProgramAccount
     """The program that ended."""
 
@@ -752,14 +760,14 @@ class ProcessStart(Event):
     )
     kind: ClassVar[str] = "process_start"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
     start_ns: int
-    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
-    Source: `leader->start_boottime`."""
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
     parent_pid: int | None
     """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
     `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
@@ -770,31 +778,31 @@ class ProcessStart(Event):
     """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
     Source: `task->cred->uid`; fork, exec, visit."""
     pid_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
     `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
     mount_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
     the same moments."""
     comm: str | None
-    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
     `task->comm`; exec, visit. A later change of the name is not seen."""
     exe: str | None
-    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
     interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
     walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
     names in one mount, 12 mounts, or 3.8 KiB."""
     argv: tuple[str, ...] | None
     """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
-    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
-    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
     `/proc/PID/cmdline`."""
     argv_cut_bytes: int | None
-    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
     cwd: str | None
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
@@ -807,16 +815,16 @@ class ProcessStart(Event):
     """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
     known."""
     container_id: str | None
-    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
-    short ids of other runtimes. Source: `cgroup`."""
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
     """Where it belongs; None when it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In all events of that process. Of two
-    threads that end in the very microseconds in which it is taken in, one may be in its account twice, and the other
-    not. In nanoseconds."""
+    """When tracking of the process began, if it lived before that; else None. In all events of that process. If two
+    threads end in the very microseconds in which it is taken in, its account may have one of them twice, and the other
+    not at all. In nanoseconds."""
 
 
 class ProcessSample(Event):
@@ -834,14 +842,14 @@ class ProcessSample(Event):
     )
     kind: ClassVar[str] = "process_sample"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
     start_ns: int
-    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
-    Source: `leader->start_boottime`."""
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
     parent_pid: int | None
     """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
     `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
@@ -852,31 +860,31 @@ class ProcessSample(Event):
     """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
     Source: `task->cred->uid`; fork, exec, visit."""
     pid_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
     `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
     mount_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
     the same moments."""
     comm: str | None
-    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
     `task->comm`; exec, visit. A later change of the name is not seen."""
     exe: str | None
-    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
     interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
     walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
     names in one mount, 12 mounts, or 3.8 KiB."""
     argv: tuple[str, ...] | None
     """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
-    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
-    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
     `/proc/PID/cmdline`."""
     argv_cut_bytes: int | None
-    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
     cwd: str | None
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
@@ -889,8 +897,8 @@ class ProcessSample(Event):
     """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
     known."""
     container_id: str | None
-    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
-    short ids of other runtimes. Source: `cgroup`."""
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
     """Where it belongs; None when it belongs to no run."""
     provenance: Provenance | None
@@ -900,41 +908,41 @@ class ProcessSample(Event):
     threads: int | None
     """Alive now."""
     state: str | None
-    """Of its first living thread (a first thread may end before others): `running` (or ready to run), `sleeping`,
+    """State of its first living thread (a first thread may end before others): `running` (or ready to run), `sleeping`,
     `uninterruptible`, `stopped`; `task->__state`."""
     rss_anonymous_bytes: int | None
     """Resident now: `mm->rss_stat`, all per-CPU parts added (exact at that moment; before 6.2 up to 64 pages for each
     thread are not counted yet). 0 while it borrows its parent's memory (`vfork`). None: the parts can't be found on
-    this kernel; or its share of common memory could not be settled, because other processes came, went or released
-    memory, or because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
+    this kernel; or its share of common memory is unknown, because other processes came, went or released memory,
+    because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
     rss_file_bytes: int | None
     """Resident now: `mm->rss_stat`, all per-CPU parts added (exact at that moment; before 6.2 up to 64 pages for each
     thread are not counted yet). 0 while it borrows its parent's memory (`vfork`). None: the parts can't be found on
-    this kernel; or its share of common memory could not be settled, because other processes came, went or released
-    memory, or because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
+    this kernel; or its share of common memory is unknown, because other processes came, went or released memory,
+    because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
     rss_shared_bytes: int | None
     """Resident now: `mm->rss_stat`, all per-CPU parts added (exact at that moment; before 6.2 up to 64 pages for each
     thread are not counted yet). 0 while it borrows its parent's memory (`vfork`). None: the parts can't be found on
-    this kernel; or its share of common memory could not be settled, because other processes came, went or released
-    memory, or because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
+    this kernel; or its share of common memory is unknown, because other processes came, went or released memory,
+    because reading the shares took longer than 200 ms, or because it holds more than 100 GiB. In bytes."""
     pss_bytes: int | None
-    """Its proportional share, `Pss` of `/proc/PID/smaps_rollup`, including files. Only where resident memory would
+    """Its proportional share, `Pss` of `/proc/PID/smaps_rollup`, including files. Read only where resident memory would
     count pages several times: for copies that have executed nothing, if those of one executable hold 4 MiB or more
-    together, and for all with that executable; for processes with shared memory, if all have 4 MiB or more of it (a
-    page that one process maps three times counts three times in its resident memory, once here); and for processes with
-    64 MiB or more of mapped files and at most 8 GiB in total. None for all others. In bytes."""
+    together, and for all processes with that executable; for processes with shared memory, if all have 4 MiB or more of
+    it (a page that one process maps three times counts three times in its resident memory, once here); and for
+    processes with 64 MiB or more of mapped files and at most 8 GiB in total. None for all others. In bytes."""
     progress: Progress | None
-    """Of the regular file of 256 KiB or more that it is reading: open only for reading, its position moved on while it
-    was watched, its size did not change, and it is not read to its end. Of several, one that has moved within about a
-    second, and of those the one of which most is left. None when there is none; so it is for reads at a given position
-    (`pread`), mapped reads, and a file that was read to its end, whatever is done with it then."""
+    """Progress through the regular file of 256 KiB or more that it is reading: open only for reading, its position
+    moved while it was watched, its size did not change, and it is not read to its end. Among several files, one that
+    has moved within about a second, and among those the one with the most left to read. None when there is none: reads
+    at a given position (`pread`), mapped reads, and a file that was read to its end show none."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     system_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     run_queue_ns: int | None
     """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
@@ -944,41 +952,42 @@ class ProcessSample(Event):
     major_faults: int | None
     """Page faults that waited for I/O. Source: `task->maj_flt`."""
     voluntary_switches: int | None
-    """It waited. Source: `task->nvcsw`."""
+    """Switches because it waited. Source: `task->nvcsw`."""
     involuntary_switches: int | None
-    """It was preempted. Source: `task->nivcsw`."""
+    """Switches because it was preempted. Source: `task->nivcsw`."""
     peak_rss_bytes: int | None
     """The peak. In bytes."""
     peak_rss_at_most_bytes: int | None
-    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    """An upper bound, if the peak can't be known. Never given together with `peak_rss_bytes`. In bytes."""
     read_bytes: int | None
-    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
-    `task->ioac.rchar`."""
+    """Bytes of read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given.
+    Source: `task->ioac.rchar`."""
     read_at_most_bytes: int | None
     """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
     the same."""
     written_bytes: int | None
-    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
     """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
     reads count as calls. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
-    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
-    Source: `task->ioac.read_bytes`."""
+    """Bytes fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost
+    threads. Source: `task->ioac.read_bytes`."""
     storage_written_bytes: int | None
-    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    """Bytes made dirty for storage, including mapped files; another thread writes them later. In bytes. None when: lost
     threads. Source: `task->ioac.write_bytes`."""
     storage_cancelled_bytes: int | None
-    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
-    Source: `task->ioac.cancelled_write_bytes`."""
+    """Bytes made dirty, and dropped before they got there, by truncating or deleting. In bytes. None when: lost
+    threads. Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
     peak_rss_at_least_bytes: int | None
-    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
+    """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
+    bytes."""
 
 
 class ToolSample(Event):
@@ -994,20 +1003,20 @@ class ToolSample(Event):
     )
     kind: ClassVar[str] = "tool_sample"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     tool: str | None
-    """What they have in common."""
+    """The values that they have in common."""
     context: Context | None
     """Where it belongs; None when it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     processes: int
-    """How many."""
+    """Number of processes."""
     running: int
     """How many of these have a first thread that runs or is ready to run."""
     threads: int | None
-    """Alive now, of all."""
+    """Threads alive now, of all processes."""
     rss_anonymous_bytes: int | None
     """Sums. In bytes."""
     rss_file_bytes: int | None
@@ -1015,14 +1024,14 @@ class ToolSample(Event):
     rss_shared_bytes: int | None
     """Sums. In bytes."""
     held_bytes: int | None
-    """What they hold together: see `task_peak_bytes`. In bytes."""
+    """Memory that they hold together: see `task_peak_bytes`. In bytes."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     system_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     run_queue_ns: int | None
     """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
@@ -1032,41 +1041,42 @@ class ToolSample(Event):
     major_faults: int | None
     """Page faults that waited for I/O. Source: `task->maj_flt`."""
     voluntary_switches: int | None
-    """It waited. Source: `task->nvcsw`."""
+    """Switches because it waited. Source: `task->nvcsw`."""
     involuntary_switches: int | None
-    """It was preempted. Source: `task->nivcsw`."""
+    """Switches because it was preempted. Source: `task->nivcsw`."""
     peak_rss_bytes: int | None
     """The peak. In bytes."""
     peak_rss_at_most_bytes: int | None
-    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    """An upper bound, if the peak can't be known. Never given together with `peak_rss_bytes`. In bytes."""
     read_bytes: int | None
-    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
-    `task->ioac.rchar`."""
+    """Bytes of read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given.
+    Source: `task->ioac.rchar`."""
     read_at_most_bytes: int | None
     """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
     the same."""
     written_bytes: int | None
-    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
     """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
     reads count as calls. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
-    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
-    Source: `task->ioac.read_bytes`."""
+    """Bytes fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost
+    threads. Source: `task->ioac.read_bytes`."""
     storage_written_bytes: int | None
-    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    """Bytes made dirty for storage, including mapped files; another thread writes them later. In bytes. None when: lost
     threads. Source: `task->ioac.write_bytes`."""
     storage_cancelled_bytes: int | None
-    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
-    Source: `task->ioac.cancelled_write_bytes`."""
+    """Bytes made dirty, and dropped before they got there, by truncating or deleting. In bytes. None when: lost
+    threads. Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
     peak_rss_at_least_bytes: int | None
-    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
+    """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
+    bytes."""
     uid: int | None
     """The user that they have in common."""
 
@@ -1081,8 +1091,8 @@ class CgroupSample(Event):
     )
     kind: ClassVar[str] = "cgroup_sample"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     cgroup: str | None
     """As for a process."""
     cgroup_id: int | None
@@ -1094,7 +1104,7 @@ class CgroupSample(Event):
     has_below: bool
     """There are cgroups below it, whose memory is included in its own. Source: links of its folder."""
     processes: int | None
-    """In it, not counting cgroups below. None: the file can't be read, as for a threaded cgroup. Source:
+    """Processes in it, without cgroups below. None: the file can't be read, such as for a threaded cgroup. Source:
     `cgroup.procs`."""
     followed_processes: int | None
     """How many of these are followed. Source: the kernel side's table; with a filter that user space decides, the
@@ -1102,7 +1112,7 @@ class CgroupSample(Event):
     memory_bytes: int | None
     """Charged now, cgroups below included. In bytes. Source: `memory.current`; v1: `memory.usage_in_bytes`."""
     memory_peak_bytes: int | None
-    """The maximum since it was made. None: v2 before 5.19. In bytes. Source: `memory.peak`; v1:
+    """The maximum since the cgroup was created. None: v2 before 5.19. In bytes. Source: `memory.peak`; v1:
     `memory.max_usage_in_bytes`."""
     file_bytes: int | None
     """Its part that is page cache, which can be dropped or written back; without shared memory. In bytes. Source:
@@ -1113,11 +1123,11 @@ class CgroupSample(Event):
     held_bytes: int | None
     """Anonymous memory that the followed processes hold. In bytes. Source: the samples of the same snapshot."""
     unexplained_bytes: int | None
-    """`memory_bytes` minus the last four, at least 0: processes that are not followed, memory of processes that have
-    just ended, swap cache. None when one of these is, or with `has_below`. In bytes."""
+    """`memory_bytes` minus the four fields above, at least 0: processes that are not followed, memory of processes that
+    have just ended, swap cache. None when one of these fields is None, or with `has_below`. In bytes."""
     throttled_ns: int | None
-    """How long its limit held back its CPUs, since it was made, summed over them. v2 only. In nanoseconds. Source:
-    `throttled_usec` of `cpu.stat`."""
+    """How long its limit held back its CPUs since the cgroup was created, summed over CPUs. v2 only. In nanoseconds.
+    Source: `throttled_usec` of `cpu.stat`."""
     shmem_bytes: int | None
     """Its part that is shared memory and files on tmpfs (such as `/dev/shm`), mapped or not: only swapping or deleting
     frees it. In bytes. Source: `shmem` of `memory.stat`; v1: `total_shmem`."""
@@ -1131,8 +1141,8 @@ class SnapshotEnd(Event):
     )
     kind: ClassVar[str] = "snapshot_end"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     processes: int
     """Followed processes that lived then."""
 
@@ -1145,8 +1155,8 @@ class Loss(Event):
     )
     kind: ClassVar[str] = "loss"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     cause: str
     """As in losses.md."""
     count: int
@@ -1158,7 +1168,7 @@ class Loss(Event):
     """For `queue_full`: times of the first and of the last event that was dropped; else None. `time_ns` is that of the
     last. In nanoseconds."""
     by_kind: tuple[KindCount, ...]
-    """For `queue_full`: a list of what was dropped; else empty."""
+    """For `queue_full`: a list of the dropped events by kind; else empty."""
 
 
 class SessionEnd(Event):
@@ -1170,8 +1180,8 @@ class SessionEnd(Event):
     )
     kind: ClassVar[str] = "session_end"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     processes_started: int
     """Tracked processes, begun or taken in: those that ended, and those that the kernel side still holds."""
     processes_ended: int
@@ -1179,7 +1189,7 @@ class SessionEnd(Event):
     exits_delivered: int
     """`process_exit` events that were delivered."""
     losses: int
-    """Of all causes of the session; not those of single queues and streams."""
+    """Sum of all causes of the session; without those of single queues and streams."""
     cost_cpu_ns: int | None
     """CPU time of the session's reader, callbacks and snapshots included, and of the threads of its sinks. In
     nanoseconds."""
@@ -1189,10 +1199,10 @@ class SessionEnd(Event):
     cost_memory_bytes: int | None
     """Resident memory of the process that the session is in. In bytes."""
     cost_kernel_memory_bytes: int | None
-    """Of its maps. In bytes."""
+    """Kernel memory of its maps. In bytes."""
     missing_families: tuple[str, ...] | None
-    """Requested, but refused by the kernel, or disabled because the session exceeded `max_cost_share`: their fields are
-    None from then on."""
+    """Families that were requested, but refused by the kernel, or disabled because the session exceeded
+    `max_cost_share`: their fields are None from then on."""
 
 
 class TaskStart(Event):
@@ -1203,19 +1213,19 @@ class TaskStart(Event):
     )
     kind: ClassVar[str] = "task_start"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     context: Context | None
-    """As in the process, with `provenance`; as far as it is known by then."""
+    """As in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
-    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task."""
+    """The leader's. If the session's own process is the leader, `start_ns` is when it began the task."""
     start_ns: int
-    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task. In
+    """The leader's. If the session's own process is the leader, `start_ns` is when it began the task. In
     nanoseconds."""
     requested: Requested
-    """Of a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
+    """For a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
     (the image), `tag`; see `Session::announce()`."""
 
 
@@ -1232,16 +1242,16 @@ class TaskFinish(Event):
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     context: Context | None
-    """As in the process, with `provenance`; as far as it is known by then."""
+    """As in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
-    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task."""
+    """The leader's. If the session's own process is the leader, `start_ns` is when it began the task."""
     start_ns: int
-    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task. In
+    """The leader's. If the session's own process is the leader, `start_ns` is when it began the task. In
     nanoseconds."""
     end_ns: int
     """When its last process ended. In nanoseconds."""
@@ -1250,7 +1260,7 @@ class TaskFinish(Event):
     exit_signal: int | None
     """The leader's status, as in `process_exit`. None when: its end was not seen."""
     processes: int
-    """That ended in it."""
+    """Processes that ended in it."""
     engine_processes: int
     """Of these, the engine's own."""
     failed: int
@@ -1258,18 +1268,18 @@ class TaskFinish(Event):
     failures: tuple[FailedProcess, ...]
     """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
     engine_cpu_ns: int | None
-    """CPU time of the engine's own processes; it is in `cpu_ns` as well. In nanoseconds. None when: not known of one of
+    """CPU time of the engine's own processes; `cpu_ns` includes it. In nanoseconds. None when: unknown for one of
     them."""
     peak_bytes: int | None
-    """The most that its living processes held together, known to one part in a hundred, as it is for one process alone:
-    see memory of a task. In bytes. None when: only bounds are known."""
+    """The most that its living processes held together, if known to within 1 %, as it is for a single process: see
+    memory of a task. In bytes. None when: only bounds are known."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     system_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     run_queue_ns: int | None
     """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
@@ -1279,55 +1289,56 @@ class TaskFinish(Event):
     major_faults: int | None
     """Page faults that waited for I/O. Source: `task->maj_flt`."""
     voluntary_switches: int | None
-    """It waited. Source: `task->nvcsw`."""
+    """Switches because it waited. Source: `task->nvcsw`."""
     involuntary_switches: int | None
-    """It was preempted. Source: `task->nivcsw`."""
+    """Switches because it was preempted. Source: `task->nivcsw`."""
     peak_rss_bytes: int | None
     """The peak. In bytes."""
     peak_rss_at_most_bytes: int | None
-    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    """An upper bound, if the peak can't be known. Never given together with `peak_rss_bytes`. In bytes."""
     read_bytes: int | None
-    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
-    `task->ioac.rchar`."""
+    """Bytes of read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given.
+    Source: `task->ioac.rchar`."""
     read_at_most_bytes: int | None
     """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
     the same."""
     written_bytes: int | None
-    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
     """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
     reads count as calls. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
-    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
-    Source: `task->ioac.read_bytes`."""
+    """Bytes fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost
+    threads. Source: `task->ioac.read_bytes`."""
     storage_written_bytes: int | None
-    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    """Bytes made dirty for storage, including mapped files; another thread writes them later. In bytes. None when: lost
     threads. Source: `task->ioac.write_bytes`."""
     storage_cancelled_bytes: int | None
-    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
-    Source: `task->ioac.cancelled_write_bytes`."""
+    """Bytes made dirty, and dropped before they got there, by truncating or deleting. In bytes. None when: lost
+    threads. Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
     peak_rss_at_least_bytes: int | None
-    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
+    """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
+    bytes."""
     own_cpu_ns: int | None
-    """CPU time of the session's own process (`own_work`); it is in `cpu_ns` as well. Its other figures are in no sum,
-    but for a peak that grew in the task. In nanoseconds. None when: not known of a part."""
+    """CPU time of the session's own process (`own_work`); `cpu_ns` includes it. Sums include none of its other figures,
+    except a peak that grew in the task. In nanoseconds. None when: unknown for a part."""
     peak_at_least_bytes: int | None
-    """What they held at a snapshot, or the peak of its largest process if that is more. In bytes. None when:
-    `peak_bytes` is given; not known of any."""
+    """A lower bound: what they held at a snapshot, or the peak of its largest process if that is more. In bytes. None
+    when: `peak_bytes` is given; unknown for all of them."""
     peak_at_most_bytes: int | None
-    """The most, at any time, of the sum of the peaks of those that lived then. In bytes. None when: `peak_bytes` is
-    given; not known of one of them."""
+    """An upper bound: the maximum, over time, of the sum of the peaks of the processes that lived then. In bytes. None
+    when: `peak_bytes` is given; unknown for one of them."""
     requested: Requested
-    """Of a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
+    """For a task that was announced, an object: `millicpus` (1000 are one CPU), `memory_bytes`, `time_ns`, `container`
     (the image), `tag`; see `Session::announce()`."""
     begin_ns: int
-    """When it began: the leader's start; of a command that waited to be followed (`tracerd run`, `tracer::Command`),
+    """When it began: the leader's start; for a command that waited to be followed (`tracerd run`, `tracer::Command`),
     its exec. In nanoseconds."""
 
 
@@ -1339,16 +1350,16 @@ class RunStart(Event):
     )
     kind: ClassVar[str] = "run_start"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     context: Context | None
-    """As in the process, with `provenance`; as far as it is known by then."""
+    """As in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
-    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task."""
+    """The leader's. If the session's own process is the leader, `start_ns` is when it began the task."""
     start_ns: int
-    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task. In
+    """The leader's. If the session's own process is the leader, `start_ns` is when it began the task. In
     nanoseconds."""
 
 
@@ -1366,16 +1377,16 @@ class RunFinish(Event):
     )
     kind: ClassVar[str] = "run_finish"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     context: Context | None
-    """As in the process, with `provenance`; as far as it is known by then."""
+    """As in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
-    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task."""
+    """The leader's. If the session's own process is the leader, `start_ns` is when it began the task."""
     start_ns: int
-    """The leader's. Where the session's own process is the leader: `start_ns` is when it began the task. In
+    """The leader's. If the session's own process is the leader, `start_ns` is when it began the task. In
     nanoseconds."""
     end_ns: int
     """When its last process ended. In nanoseconds."""
@@ -1384,7 +1395,7 @@ class RunFinish(Event):
     exit_signal: int | None
     """The leader's status, as in `process_exit`. None when: its end was not seen."""
     processes: int
-    """That ended in it."""
+    """Processes that ended in it."""
     engine_processes: int
     """Of these, the engine's own."""
     failed: int
@@ -1392,18 +1403,18 @@ class RunFinish(Event):
     failures: tuple[FailedProcess, ...]
     """The first 16 of them, each where it began: a list of objects with `pid`, `tool`, `exit_code`, `exit_signal`."""
     engine_cpu_ns: int | None
-    """CPU time of the engine's own processes; it is in `cpu_ns` as well. In nanoseconds. None when: not known of one of
+    """CPU time of the engine's own processes; `cpu_ns` includes it. In nanoseconds. None when: unknown for one of
     them."""
     peak_bytes: int | None
-    """The most that its living processes held together, known to one part in a hundred, as it is for one process alone:
-    see memory of a task. In bytes. None when: only bounds are known."""
+    """The most that its living processes held together, if known to within 1 %, as it is for a single process: see
+    memory of a task. In bytes. None when: only bounds are known."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     system_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     run_queue_ns: int | None
     """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
@@ -1413,56 +1424,57 @@ class RunFinish(Event):
     major_faults: int | None
     """Page faults that waited for I/O. Source: `task->maj_flt`."""
     voluntary_switches: int | None
-    """It waited. Source: `task->nvcsw`."""
+    """Switches because it waited. Source: `task->nvcsw`."""
     involuntary_switches: int | None
-    """It was preempted. Source: `task->nivcsw`."""
+    """Switches because it was preempted. Source: `task->nivcsw`."""
     peak_rss_bytes: int | None
     """The peak. In bytes."""
     peak_rss_at_most_bytes: int | None
-    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    """An upper bound, if the peak can't be known. Never given together with `peak_rss_bytes`. In bytes."""
     read_bytes: int | None
-    """By read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given. Source:
-    `task->ioac.rchar`."""
+    """Bytes of read calls of the program itself. In bytes. None when: lost threads; `read_at_most_bytes` is given.
+    Source: `task->ioac.rchar`."""
     read_at_most_bytes: int | None
     """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
     the same."""
     written_bytes: int | None
-    """By write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
+    """Bytes of write calls. In bytes. None when: lost threads. Source: `task->ioac.wchar`."""
     read_calls: int | None
     """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
     reads count as calls. Source: `task->ioac.syscr`."""
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
-    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
-    Source: `task->ioac.read_bytes`."""
+    """Bytes fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost
+    threads. Source: `task->ioac.read_bytes`."""
     storage_written_bytes: int | None
-    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    """Bytes made dirty for storage, including mapped files; another thread writes them later. In bytes. None when: lost
     threads. Source: `task->ioac.write_bytes`."""
     storage_cancelled_bytes: int | None
-    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
-    Source: `task->ioac.cancelled_write_bytes`."""
+    """Bytes made dirty, and dropped before they got there, by truncating or deleting. In bytes. None when: lost
+    threads. Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
     peak_rss_at_least_bytes: int | None
-    """Beside it: the most that it held at a snapshot, each page once; None where no snapshot saw it. In bytes."""
+    """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
+    bytes."""
     own_cpu_ns: int | None
-    """CPU time of the session's own process (`own_work`); it is in `cpu_ns` as well. Its other figures are in no sum,
-    but for a peak that grew in the task. In nanoseconds. None when: not known of a part."""
+    """CPU time of the session's own process (`own_work`); `cpu_ns` includes it. Sums include none of its other figures,
+    except a peak that grew in the task. In nanoseconds. None when: unknown for a part."""
     peak_at_least_bytes: int | None
-    """What they held at a snapshot, or the peak of its largest process if that is more. In bytes. None when:
-    `peak_bytes` is given; not known of any."""
+    """A lower bound: what they held at a snapshot, or the peak of its largest process if that is more. In bytes. None
+    when: `peak_bytes` is given; unknown for all of them."""
     peak_at_most_bytes: int | None
-    """The most, at any time, of the sum of the peaks of those that lived then. In bytes. None when: `peak_bytes` is
-    given; not known of one of them."""
+    """An upper bound: the maximum, over time, of the sum of the peaks of the processes that lived then. In bytes. None
+    when: `peak_bytes` is given; unknown for one of them."""
     tasks: int
-    """Of a run: the tasks that finished in it."""
+    """For a run: the tasks that finished in it."""
     failed_tasks: int
     """Of these, those whose leader ended by a signal or with a status other than 0."""
     begin_ns: int
-    """When it began: the leader's start; of a command that waited to be followed (`tracerd run`, `tracer::Command`),
+    """When it began: the leader's start; for a command that waited to be followed (`tracerd run`, `tracer::Command`),
     its exec. In nanoseconds."""
 
 
@@ -1475,8 +1487,8 @@ class ContextChange(Event):
     )
     kind: ClassVar[str] = "context_change"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     before: Context | None
     """As `context`, with `before_provenance` and `after_provenance`."""
     before_provenance: Provenance | None
@@ -1486,13 +1498,13 @@ class ContextChange(Event):
     after_provenance: Provenance | None
     """How each field of `after` is known."""
     pid: int | None
-    """The process that this is about; None: all that have `before`."""
+    """The process that changed; None: all processes that have `before`."""
     start_ns: int | None
-    """The process that this is about; None: all that have `before`. In nanoseconds."""
+    """The process that changed; None: all processes that have `before`. In nanoseconds."""
     old_run_key: str | None
-    """Of `before`, where `after` has another: more is known of what the key is made of. None: it is the same."""
+    """The key of `before`, if `after` has another one, because a part of the key became known. None: it is the same."""
     old_task_key: str | None
-    """Of `before`, where `after` has another: more is known of what the key is made of. None: it is the same."""
+    """The key of `before`, if `after` has another one, because a part of the key became known. None: it is the same."""
 
 
 class OwnWork(Event):
@@ -1509,14 +1521,14 @@ class OwnWork(Event):
     )
     kind: ClassVar[str] = "own_work"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
     start_ns: int
-    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
-    Source: `leader->start_boottime`."""
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
     parent_pid: int | None
     """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
     `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
@@ -1527,31 +1539,31 @@ class OwnWork(Event):
     """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
     Source: `task->cred->uid`; fork, exec, visit."""
     pid_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
     `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
     mount_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
     the same moments."""
     comm: str | None
-    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
     `task->comm`; exec, visit. A later change of the name is not seen."""
     exe: str | None
-    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
     interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
     walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
     names in one mount, 12 mounts, or 3.8 KiB."""
     argv: tuple[str, ...] | None
     """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
-    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
-    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
     `/proc/PID/cmdline`."""
     argv_cut_bytes: int | None
-    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
     cwd: str | None
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
@@ -1564,8 +1576,8 @@ class OwnWork(Event):
     """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
     known."""
     container_id: str | None
-    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
-    short ids of other runtimes. Source: `cgroup`."""
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
     """Where it belongs; None when it belongs to no run."""
     provenance: Provenance | None
@@ -1573,15 +1585,15 @@ class OwnWork(Event):
     begin_ns: int
     """When the part began; it ended at `time_ns`. In nanoseconds."""
     cpu_ns: int | None
-    """Of a task: of the threads that worked for it, while they did. Outside of tasks: of the process, less its tasks.
-    In nanoseconds. None when: other threads of the process, such as those of BLAS, ran meanwhile, which may have worked
-    for the task; or what runs beside it on the thread can't be told apart (greenlets, uvloop, a generator that is
-    suspended). Source: clocks of threads and of the process (`clock_gettime`)."""
+    """In a task: CPU time of the threads that worked for it, while they did. Outside of tasks: CPU time of the process,
+    without its tasks. In nanoseconds. None when: other threads of the process, such as those of BLAS, ran meanwhile and
+    may have worked for the task; or other code on the same thread can't be distinguished (greenlets, uvloop, a
+    suspended generator). Source: clocks of threads and of the process (`clock_gettime`)."""
     user_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     system_ns: int | None
-    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick met it. Source: `task->utime` and
+    """Split of `cpu_ns`; their sum is `cpu_ns`. In nanoseconds. None when: no tick hit it. Source: `task->utime` and
     `task->stime` give the ratio, scaled to `cpu_ns`."""
     run_queue_ns: int | None
     """Ready to run, but no CPU was free. In nanoseconds. None when: lost threads. Source: `task->sched_info.run_delay`
@@ -1591,22 +1603,22 @@ class OwnWork(Event):
     major_faults: int | None
     """Page faults that waited for I/O. Source: `task->maj_flt`."""
     voluntary_switches: int | None
-    """It waited. Source: `task->nvcsw`."""
+    """Switches because it waited. Source: `task->nvcsw`."""
     involuntary_switches: int | None
-    """It was preempted. Source: `task->nivcsw`."""
+    """Switches because it was preempted. Source: `task->nivcsw`."""
     peak_rss_bytes: int | None
-    """Of the process as a whole, what it held before included. In bytes. None when: its peak did not grow in this part.
-    Source: `getrusage`, `ru_maxrss`."""
+    """Peak of the process as a whole, including what it held before. In bytes. None when: its peak did not grow in this
+    part. Source: `getrusage`, `ru_maxrss`."""
     peak_rss_at_most_bytes: int | None
-    """An upper bound, where the peak can't be known. Never both. In bytes."""
+    """An upper bound, if the peak can't be known. Never given together with `peak_rss_bytes`. In bytes."""
     read_bytes: int | None
-    """By read and write calls of the thread; outside of tasks, of the process. In bytes. None when: more than one
+    """Bytes of read and write calls of the thread; outside of tasks, of the process. In bytes. None when: more than one
     thread or coroutine worked for the task. Source: `/proc/self/task/TID/io`, `/proc/self/io`."""
     read_at_most_bytes: int | None
     """An upper bound: includes what exec itself read. In bytes. None when: `read_bytes` is given; lost threads. Source:
     the same."""
     written_bytes: int | None
-    """By read and write calls of the thread; outside of tasks, of the process. In bytes. None when: more than one
+    """Bytes of read and write calls of the thread; outside of tasks, of the process. In bytes. None when: more than one
     thread or coroutine worked for the task. Source: `/proc/self/task/TID/io`, `/proc/self/io`."""
     read_calls: int | None
     """Read calls. None when: lost threads; for a process that executed anything, and for ended programs: exec's own
@@ -1614,23 +1626,23 @@ class OwnWork(Event):
     write_calls: int | None
     """Write calls. None when: lost threads. Source: `task->ioac.syscw`."""
     storage_read_bytes: int | None
-    """Fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost threads.
-    Source: `task->ioac.read_bytes`."""
+    """Bytes fetched from storage because of it, including read-ahead and mapped files. In bytes. None when: lost
+    threads. Source: `task->ioac.read_bytes`."""
     storage_written_bytes: int | None
-    """Made dirty for storage, including mapped files; another thread writes it later. In bytes. None when: lost
+    """Bytes made dirty for storage, including mapped files; another thread writes them later. In bytes. None when: lost
     threads. Source: `task->ioac.write_bytes`."""
     storage_cancelled_bytes: int | None
-    """Made dirty, and dropped before it got there, by truncating or deleting. In bytes. None when: lost threads.
-    Source: `task->ioac.cancelled_write_bytes`."""
+    """Bytes made dirty, and dropped before they got there, by truncating or deleting. In bytes. None when: lost
+    threads. Source: `task->ioac.cancelled_write_bytes`."""
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
     """Where the life of the process went, taken as a whole; None as `ledger`."""
     peak_rss_at_least_bytes: int | None
-    """A lower bound, where `peak_rss_bytes` is None: what it held at the beginning or the end. In bytes. None when:
+    """A lower bound, if `peak_rss_bytes` is None: what it held at the beginning or the end. In bytes. None when:
     `peak_rss_bytes` is known. Source: `/proc/self/statm`."""
     cpu_at_least_ns: int | None
-    """A lower bound, where `cpu_ns` is None. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: as
+    """A lower bound, if `cpu_ns` is None. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: as
     `cpu_ns`."""
 
 

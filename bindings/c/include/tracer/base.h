@@ -13,20 +13,20 @@
 extern "C" {
 #endif
 
-/* The ABI that this header describes: 0x00MMmm. A later libtracer-c.so with the same SONAME has all of it. */
+/* The ABI of this header: 0x00MMmm. A later libtracer-c.so with the same SONAME has all of it. */
 #define TRACER_ABI_VERSION 0x000001u
-/* @since 0.1. The ABI of the library that is loaded. */
+/* @since 0.1. The ABI of the loaded library. */
 TRACER_API uint32_t tracer_abi_version(void);
 
-/* Bytes, not text: most often UTF-8, but paths and arguments are what the kernel has. `data` NULL: absent; then
- * `length` is 0. No NUL follows. In what the library gives, `data` belongs to the object that it came from. This struct
- * is frozen: it has no size. */
+/* Bytes, not text: mostly UTF-8, but paths and arguments are the kernel's bytes. If `data` is NULL, the string is
+ * absent and `length` is 0. No NUL follows. In strings from the library, `data` belongs to the object that they came
+ * from. This struct is frozen: it has no size. */
 typedef struct tracer_string {
   const char* data;
   size_t length;
 } tracer_string;
 
-/* Of a text that ends with NUL; NULL: absent. */
+/* Makes a string from a text that ends with NUL; NULL: absent. */
 static inline tracer_string tracer_string_of(const char* text) {
   tracer_string string;
   string.data = text;
@@ -63,30 +63,30 @@ enum {
   TRACER_ERROR_COMMAND_NOT_FOUND = -120,
   TRACER_ERROR_COMMAND_NOT_EXECUTABLE = -121,
   TRACER_ERROR_NO_SUCH_USER = -122,
-  /* Of this interface alone. */
-  TRACER_ABSENT = -200,        /* The value is not known, or there is none. */
+  /* Only in this interface. */
+  TRACER_ABSENT = -200,        /* The value is unknown, or there is none. */
   TRACER_WRONG_KIND = -201,    /* The event is of another kind than the field; the list has other elements. */
   TRACER_WRONG_TYPE = -202,    /* The field has another type than the getter. */
   TRACER_NO_SUCH_FIELD = -203, /* No field has this number in this libtracer. */
   TRACER_OUT_OF_RANGE = -204,  /* No element has this index. */
   TRACER_TIMED_OUT = -205,
   TRACER_ENDED = -206,      /* The session has ended, or the command was released before. */
-  TRACER_FORKED = -207,     /* The handle was made by another process: a fork's child can't use it. */
+  TRACER_FORKED = -207,     /* The handle was made by another process: a forked child can't use it. */
   TRACER_WRONG_SIZE = -208, /* A struct's `size` was not set, or it has fields that this libtracer does not know. */
-  TRACER_REAPED = -209      /* Somebody else has waited for the process: how it ended is lost. */
+  TRACER_REAPED = -209      /* Other code has waited for the process: its status is lost. */
 };
 
-/* @since 0.1. "TRC101"; of this interface alone "absent", "wrong kind" …; "" for an unknown one. Constant. */
+/* @since 0.1. "TRC101"; for statuses of this interface only "absent", "wrong kind" …; "" if unknown. Constant. */
 TRACER_API tracer_string tracer_status_name(tracer_status status);
 
-/* What went wrong. Made by the caller: `tracer_error error = TRACER_ERROR_INIT;`, filled by a function that fails, and
- * let go of with tracer_error_release(). A function that is given one that is full releases it first. Functions take
- * NULL, too. Used by one thread at a time. */
+/* An error. The caller declares it, `tracer_error error = TRACER_ERROR_INIT;`, a function that fails fills it, and
+ * tracer_error_release() frees its contents. A function that gets a filled error releases it first. Functions also
+ * accept NULL. Used by one thread at a time. */
 typedef struct tracer_error {
   size_t size;          /* sizeof(tracer_error), set by the caller. */
-  tracer_status status; /* As what the function returned: that of the first problem. */
+  tracer_status status; /* The status that the function returned: that of the first problem. */
   int32_t error_number; /* errno of the first problem; 0: no system call failed. */
-  size_t problem_count; /* Everything that is missing, not just the first. */
+  size_t problem_count; /* Counts everything that is missing. */
   tracer_string text;   /* UTF-8, one screen: each problem with its code and its fix. Valid until the release. */
   void* private_data;   /* The library's. */
 } tracer_error;
@@ -94,7 +94,7 @@ typedef struct tracer_error {
 #define TRACER_ERROR_INIT \
   { sizeof(tracer_error), 0, 0, 0, {NULL, 0}, NULL }
 
-/* Of an output that the library fills: `size` first, set by the caller. What the library's version does not know is
+/* An output that the library fills: the caller sets `size` first. Members that the library's version does not know are
  * zero. */
 typedef struct tracer_problem {
   size_t size;
@@ -112,12 +112,12 @@ typedef struct tracer_problem {
 
 /* @since 0.1. Texts are valid until the release. TRACER_OUT_OF_RANGE. */
 TRACER_API tracer_status tracer_error_problem(const tracer_error* error, size_t index, tracer_problem* out);
-/* @since 0.1. Lets go of what it holds, and makes it as after TRACER_ERROR_INIT. NULL, and twice, are fine. */
+/* @since 0.1. Frees its contents, and resets it to TRACER_ERROR_INIT. NULL, and a second call, are fine. */
 TRACER_API void tracer_error_release(tracer_error* error);
 
 /* A text that the library made for the caller. */
 typedef struct tracer_text tracer_text;
-/* @since 0.1. Valid as long as the text. Absent of NULL. */
+/* @since 0.1. Valid as long as the text. Absent for NULL. */
 TRACER_API tracer_string tracer_text_get(const tracer_text* text);
 /* @since 0.1. */
 TRACER_API void tracer_text_free(tracer_text* text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a caller says of processes: labels, announcements, rules of the filter. Strings are bytes, without NUL; what
- * is passed is copied during the call. */
+/* Facts from a caller about processes: labels, announcements, filter rules. Strings are bytes, without NUL; arguments
+ * are copied during the call. */
 #ifndef TRACER_CONTEXT_H
 #define TRACER_CONTEXT_H
 
@@ -10,16 +10,16 @@
 extern "C" {
 #endif
 
-/* Frozen: it has no size, as its array has none. What else is to be said of a label will stand in an array beside. */
+/* Frozen: it has no size, and neither has its array. Further facts about a label will be in an array beside it. */
 typedef struct tracer_name_value {
   tracer_string name;
   tracer_string value;
 } tracer_name_value;
 
-/* Where processes belong; what is absent is not said. */
+/* Where processes belong; absent members are unknown. */
 typedef struct tracer_context {
   size_t size;
-  tracer_string pipeline; /* What is executed: "nf-core/rnaseq". */
+  tracer_string pipeline; /* The pipeline that is executed: "nf-core/rnaseq". */
   tracer_string run;      /* One execution of it: "r42". */
   tracer_string step;
   tracer_string sample;
@@ -29,7 +29,7 @@ typedef struct tracer_context {
   tracer_string engine;
   const tracer_name_value* labels; /* Each name once. */
   size_t label_count;
-  uint32_t attempt;  /* From 1; 0: not said. */
+  uint32_t attempt;  /* From 1; 0: unknown. */
   uint32_t reserved; /* 0. */
 } tracer_context;
 
@@ -41,7 +41,7 @@ typedef struct tracer_context {
 
 typedef uint32_t tracer_filter_subject;
 enum {
-  TRACER_FILTER_TREE = 1,    /* The process `number` and its descendants, living and to come. */
+  TRACER_FILTER_TREE = 1,    /* The process `number` and its descendants, living and future ones. */
   TRACER_FILTER_CGROUP = 2,  /* `text`: as in /proc/PID/cgroup, or a folder below the cgroup mount; its subtree too. */
   TRACER_FILTER_UID = 3,     /* `number`: real user id. */
   TRACER_FILTER_EXE = 4,     /* `text`: glob on the whole path, or on the last part if it has no '/'. */
@@ -49,16 +49,17 @@ enum {
   TRACER_FILTER_ARGUMENT = 6 /* `text`: glob on any one argument, after secrets are masked. */
 };
 
-/* Without an include rule, all are included. What an include rule matches is taken in with all its descendants from
- * then on; an exclude rule prunes a process and its descendants, whatever includes them. What the subject has no use
- * for must be 0 or absent. An array of them may be of a newer version's structs: all have the same `size`. */
+/* Without an include rule, all processes are included. An include rule takes in a matching process with all its
+ * descendants from then on; an exclude rule prunes a process and its descendants, whatever includes them. Members that
+ * the subject does not use must be 0 or absent. An array may have a newer version's structs: all have the same `size`.
+ */
 typedef struct tracer_filter_rule {
   size_t size;
   tracer_filter_subject subject;
   uint32_t exclude; /* 0: include; 1. */
   uint64_t number;
   tracer_string text;
-  const tracer_context* context; /* Labels for what is taken in: included trees and cgroups only. NULL: none. */
+  const tracer_context* context; /* Labels for included processes: trees and cgroups only. NULL: none. */
 } tracer_filter_rule;
 
 #define TRACER_FILTER_RULE_INIT \
@@ -74,22 +75,22 @@ enum {
   TRACER_KEY_BELOW_PROCESS = 6 /* Descendants of `pid` whose arguments match `argv`, and their descendants. */
 };
 
-/* What is known of processes to come, or that live. */
+/* Facts about future or living processes. */
 typedef struct tracer_announcement {
   size_t size;
   tracer_announcement_key key;
   int32_t pid;
-  uint64_t start_ns; /* Of `pid`; whether it still lives is then not asked. 0: whichever has the pid now. */
+  uint64_t start_ns; /* Of `pid`; the library does not check that it still lives. 0: the process that has it now. */
   tracer_string text;
   const tracer_string* argv; /* A pattern for each word: * any run of characters, ? one; "..." any number of words. */
   size_t argc;
-  const tracer_context* context; /* What is said. NULL: nothing. */
-  uint64_t requested_millicpus;  /* What was asked for, to be compared with what was used. 0: not said. */
+  const tracer_context* context; /* The context to announce. NULL: none. */
+  uint64_t requested_millicpus;  /* The request, to compare with the use. 0: unknown. */
   uint64_t requested_memory_bytes;
   uint64_t requested_time_ns;
   tracer_string requested_container;
   tracer_string requested_tag;
-  int64_t expires_after_ms; /* From now on. 0: 24 hours. */
+  int64_t expires_after_ms; /* Counts from now. 0: 24 hours. */
 } tracer_announcement;
 
 #define TRACER_ANNOUNCEMENT_INIT \

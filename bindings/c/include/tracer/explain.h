@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a context is as it is, and what rules for engines say. */
+/* Explains a context, and what the rules for engines find. */
 #ifndef TRACER_EXPLAIN_H
 #define TRACER_EXPLAIN_H
 
@@ -18,12 +18,12 @@ TRACER_API tracer_status tracer_engine_rules_check(tracer_string path, tracer_er
 /* How one field of a context is known. */
 typedef struct tracer_reason {
   size_t size;
-  tracer_string field; /* "step", "attempt"; of a label "label.NAME". */
+  tracer_string field; /* "step", "attempt"; for a label "label.NAME". */
   tracer_string value;
-  tracer_string rule;           /* Of the rules for engines; empty: it was no rule. */
-  tracer_string condition;      /* What that rule asks for. */
-  tracer_provenance provenance; /* 0: nobody has said it. */
-  uint8_t overruled;            /* Something stronger has said otherwise. */
+  tracer_string rule;           /* A rule for engines; empty: not a rule. */
+  tracer_string condition;      /* The condition of that rule. */
+  tracer_provenance provenance; /* 0: no source gave it. */
+  uint8_t overruled;            /* A stronger source gave another value. */
   uint8_t reserved[6];
 } tracer_reason;
 
@@ -32,19 +32,18 @@ typedef struct tracer_reason {
     sizeof(tracer_reason), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0, { 0, 0, 0, 0, 0, 0 } \
   }
 
-/* @since 0.1. Why the context of an event is as it is. `engine_rules`: a file, or absent. TRACER_ABSENT: it has none.
- */
+/* @since 0.1. Explains the context of an event. `engine_rules`: a file, or absent. TRACER_ABSENT: it has no context. */
 TRACER_API tracer_status tracer_event_explain(const tracer_event* event, tracer_string engine_rules, tracer_list** out,
                                               tracer_error* error);
-/* @since 0.1. Likewise for all events of a buffer; the rules are read once. `lists` has room for `count`, which is
- * tracer_event_buffer_count(): one list for each event, which the caller frees, or NULL where it has no context. */
+/* @since 0.1. The same for all events of a buffer; the rules are read once. `lists` has room for `count`, which is
+ * tracer_event_buffer_count(): one list for each event, which the caller frees, or NULL if it has no context. */
 TRACER_API tracer_status tracer_event_buffer_explain(const struct tracer_event_buffer* buffer,
                                                      tracer_string engine_rules, tracer_list** lists, size_t count,
                                                      tracer_error* error);
 /* @since 0.1 */
 TRACER_API tracer_status tracer_list_reason(const tracer_list* list, size_t index, tracer_reason* out);
 
-/* As in tracer_session_options. What is 0 or absent is the default. */
+/* The members mean the same as in tracer_session_options. 0 or absent: the default. */
 typedef struct tracer_resolve_options {
   size_t size;
   tracer_string tool_rules;
@@ -57,8 +56,8 @@ typedef struct tracer_resolve_options {
 #define TRACER_RESOLVE_OPTIONS_INIT \
   { sizeof(tracer_resolve_options), {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0 }
 
-/* @since 0.1. What the rules find of a process that lives, from it and its ancestors alone, as an event of the kind
- * TRACER_EVENT_PROCESS_START that is the caller's. No session is asked. NULL options: defaults.
+/* @since 0.1. Resolves a living process with the rules, from it and its ancestors only, without a session. *out is an
+ * event of the kind TRACER_EVENT_PROCESS_START, which the caller frees. NULL options: defaults.
  * TRACER_ERROR_FILTER_NAMES_NOTHING, _INVALID_ARGUMENT, _INVALID_RULES, _FILE_UNREADABLE. */
 TRACER_API tracer_status tracer_process_resolve(int32_t pid, const tracer_resolve_options* options, tracer_event** out,
                                                 tracer_error* error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is asked for most of an event, with one call: for all kinds the same struct. */
+/* The most common fields of an event, with one call: the same struct for all kinds. */
 #ifndef TRACER_FLAT_H
 #define TRACER_FLAT_H
 
@@ -43,8 +43,8 @@ extern "C" {
 #define TRACER_HAS_PEAK_BYTES (UINT64_C(1) << 30)
 #define TRACER_HAS_MEMORY_BYTES (UINT64_C(1) << 31)
 
-/* A number whose bit is not in `present` is 0 and says nothing. Strings are valid as long as the event. Where a process
- * runs several programs, all is of the process; `ended` programs of execs have fields of their own. */
+/* A number whose bit is not in `present` is 0 and means nothing. Strings are valid as long as the event. If a process
+ * runs several programs, all members are of the process; `ended` programs of execs have their own fields. */
 typedef struct tracer_event_flat {
   size_t size; /* sizeof(tracer_event_flat), set by the caller. */
   uint64_t present;
@@ -80,7 +80,7 @@ typedef struct tracer_event_flat {
   uint32_t attempt;
   int32_t exit_code;
   int32_t exit_signal;
-  uint32_t failed; /* 0 or 1. Ended by a signal, or with a status other than 0 that is no answer. */
+  uint32_t failed; /* 1: it ended by a signal, or with a status other than 0 that is not an answer. */
   tracer_event_kind kind;
   uint16_t reserved;
   tracer_string comm;

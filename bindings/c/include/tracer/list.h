@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session, a machine or an event can be asked for: a copy as of the call, in a list of one kind of element. */
+/* Lists of facts about a session, a machine or an event: a copy at the time of the call, with one kind of element. */
 #ifndef TRACER_LIST_H
 #define TRACER_LIST_H
 
@@ -13,7 +13,7 @@ struct tracer_session;
 
 /* Never changes: threads may share it. Its strings are valid as long as the list. */
 typedef struct tracer_list tracer_list;
-/* @since 0.1. 0 of NULL. */
+/* @since 0.1. 0 for NULL. */
 TRACER_API size_t tracer_list_count(const tracer_list* list);
 /* @since 0.1. */
 TRACER_API void tracer_list_free(tracer_list* list);
@@ -21,9 +21,9 @@ TRACER_API void tracer_list_free(tracer_list* list);
 /* The getters below: `out->size` must be set. TRACER_WRONG_KIND: the list has other elements; TRACER_OUT_OF_RANGE;
  * TRACER_WRONG_SIZE. */
 
-/* @since 0.1. Of tracer_session_explain() and tracer_command_trace_argv(). */
+/* @since 0.1. For tracer_session_explain() and tracer_command_trace_argv(). */
 TRACER_API tracer_status tracer_list_string(const tracer_list* list, size_t index, tracer_string* out);
-/* @since 0.1. Of tracer_session_rule_problems(). */
+/* @since 0.1. For tracer_session_rule_problems(). */
 TRACER_API tracer_status tracer_list_problem(const tracer_list* list, size_t index, tracer_problem* out);
 
 typedef struct tracer_family_state {
@@ -32,7 +32,7 @@ typedef struct tracer_family_state {
   tracer_string mechanism; /* The kernel hooks it uses. */
   uint32_t family;         /* TRACER_FAMILY_LIFECYCLE … */
   uint8_t active;
-  uint8_t has_problem; /* It is not active although requested, or something of it is missing. */
+  uint8_t has_problem; /* It is not active although requested, or a part is missing. */
   uint8_t reserved[2];
   tracer_status status; /* Of the problem. */
   int32_t error_number;
@@ -55,7 +55,7 @@ TRACER_API tracer_status tracer_list_family(const tracer_list* list, size_t inde
 typedef struct tracer_check_item {
   size_t size;
   tracer_string name;   /* "capability CAP_BPF" … UTF-8. */
-  tracer_string effect; /* What it makes possible, or which fields are absent without it. */
+  tracer_string effect; /* What it enables, or which fields are absent without it. */
   uint8_t required;
   uint8_t available;
   uint8_t reserved[2];
@@ -72,8 +72,8 @@ typedef struct tracer_check_item {
     sizeof(tracer_check_item), {NULL, 0}, {NULL, 0}, 0, 0, {0, 0}, 0, 0, 0, {NULL, 0}, {NULL, 0}, { NULL, 0 } \
   }
 
-/* @since 0.1. What this machine and this process allow. The last item is that the
- * programs can be loaded and attached, which is tried. Any thread. */
+/* @since 0.1. What this machine and this process allow. For the last item, it tries to load and attach the programs.
+ * Any thread. */
 TRACER_API tracer_status tracer_check(tracer_list** out, tracer_error* error);
 /* @since 0.1 */
 TRACER_API tracer_status tracer_list_check_item(const tracer_list* list, size_t index, tracer_check_item* out);
@@ -82,14 +82,14 @@ TRACER_API tracer_status tracer_list_check_item(const tracer_list* list, size_t 
 #define TRACER_HAS_COST_MEMORY_BYTES (UINT64_C(1) << 1)
 #define TRACER_HAS_COST_KERNEL_MEMORY_BYTES (UINT64_C(1) << 2)
 
-/* Since the session started. */
+/* Counted since the session started. */
 typedef struct tracer_statistics {
   size_t size;
   uint64_t present;
   uint64_t records; /* From the kernel. */
   uint64_t record_bytes;
   uint64_t events;          /* Dispatched. */
-  uint64_t callback_errors; /* Callbacks that returned other than 0; no event was lost to the others. */
+  uint64_t callback_errors; /* Callbacks that did not return 0; other subscribers lost no event. */
   uint64_t secrets_masked;
   uint64_t announcements_met;
   uint64_t announcements_expired;
@@ -98,7 +98,7 @@ typedef struct tracer_statistics {
   uint64_t cost_cpu_ns; /* Reading, decoding, snapshots, callbacks; and the threads of sinks. */
   uint64_t cost_snapshots_cpu_ns;
   uint64_t cost_kernel_ns;    /* Of the programs in the kernel. */
-  uint64_t cost_memory_bytes; /* Resident now, of the whole process. */
+  uint64_t cost_memory_bytes; /* Resident now, for the whole process. */
   uint64_t cost_kernel_memory_bytes;
 } tracer_statistics;
 
@@ -127,7 +127,7 @@ TRACER_API tracer_status tracer_list_loss(const tracer_list* list, size_t index,
 /* @since 0.1. Strings: what each rule of the filter does, and whether the kernel or user space decides it. */
 TRACER_API tracer_status tracer_session_explain(const struct tracer_session* session, tracer_list** out,
                                                 tracer_error* error);
-/* @since 0.1. Problems: the mistakes in engine_rules. A rule that has one is left out, and the others hold. */
+/* @since 0.1. Problems: the mistakes in engine_rules. Rules with a mistake are left out, and the others work. */
 TRACER_API tracer_status tracer_session_rule_problems(const struct tracer_session* session, tracer_list** out,
                                                       tracer_error* error);
 

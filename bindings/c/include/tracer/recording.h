@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing what a session sees to files, and reading it. The format is in docs/recording-format.md. */
+/* Writing and reading recordings. The format is in docs/recording-format.md. */
 #ifndef TRACER_RECORDING_H
 #define TRACER_RECORDING_H
 
@@ -9,19 +9,19 @@
 extern "C" {
 #endif
 
-/* Writes the events of a session, on a thread of its own. May outlive the session. Thread-safe. */
+/* Writes the events of a session, on its own thread. May outlive the session. Thread-safe. */
 typedef struct tracer_sink tracer_sink;
 
-/* @since 0.1. Records from now on. The file is replaced if it exists. Of the options, `apart` is not read; NULL:
- * defaults. The sink goes on when it is freed, until the session's end. TRACER_ERROR_FILE_UNWRITABLE; TRACER_ENDED. */
+/* @since 0.1. Records from now on. Replaces an existing file. Ignores `apart` of the options; NULL: defaults. A sink
+ * whose handle was freed continues until the session's end. TRACER_ERROR_FILE_UNWRITABLE; TRACER_ENDED. */
 TRACER_API tracer_status tracer_session_record(tracer_session* session, tracer_string path,
                                                const tracer_queue_options* options, tracer_sink** out,
                                                tracer_error* error);
-/* @since 0.1. Likewise into an open descriptor, of which it makes a copy; `name` is for messages only. */
+/* @since 0.1. The same, into an open descriptor, which it duplicates; `name` is for messages only. */
 TRACER_API tracer_status tracer_session_record_fd(tracer_session* session, int fd, tracer_string name,
                                                   const tracer_queue_options* options, tracer_sink** out,
                                                   tracer_error* error);
-/* @since 0.1. One JSON object a line: the host, then each event. */
+/* @since 0.1. Writes one JSON object per line: the host, then each event. */
 TRACER_API tracer_status tracer_session_write_json(tracer_session* session, tracer_string path,
                                                    const tracer_queue_options* options, tracer_sink** out,
                                                    tracer_error* error);
@@ -29,18 +29,18 @@ TRACER_API tracer_status tracer_session_write_json(tracer_session* session, trac
 TRACER_API tracer_status tracer_session_write_json_fd(tracer_session* session, int fd, tracer_string name,
                                                       const tracer_queue_options* options, tracer_sink** out,
                                                       tracer_error* error);
-/* @since 0.1. TRACER_OK while all is well. Otherwise what stopped the sink, such as a full disk (TRACER_ERROR_
- * FILE_UNWRITABLE with its errno), or that it was left behind. What it has written stays. */
+/* @since 0.1. TRACER_OK while all is well. Otherwise the problem that stopped the sink, such as a full disk
+ * (TRACER_ERROR_FILE_UNWRITABLE with its errno), or that it was given up. The data that it has written stays. */
 TRACER_API tracer_status tracer_sink_problem(const tracer_sink* sink, tracer_error* error);
-/* @since 0.1. Waits until it has written all that was delivered before the call. Negative: without a limit.
+/* @since 0.1. Waits until it has written all events that were delivered before the call. Negative: without a limit.
  * TRACER_TIMED_OUT; the status of tracer_sink_problem(). */
 TRACER_API tracer_status tracer_sink_flush(tracer_sink* sink, int64_t timeout_ms, tracer_error* error);
-/* @since 0.1. Events that it did not get, as its queue was full. */
+/* @since 0.1. The number of events that it did not get because its queue was full. */
 TRACER_API tracer_status tracer_sink_dropped(const tracer_sink* sink, uint64_t* out);
-/* @since 0.1. It gets nothing more, writes what it has got and closes its file; waits for that for two seconds at most.
- * The status of tracer_sink_problem(). */
+/* @since 0.1. Gives the sink no more events, lets it write the events in its queue, and closes its file; waits for that
+ * for at most two seconds. Returns the status of tracer_sink_problem(). */
 TRACER_API tracer_status tracer_sink_close(tracer_sink* sink, tracer_error* error);
-/* @since 0.1. Ask tracer_sink_problem() after the session's end, before this. */
+/* @since 0.1. Before this, call tracer_sink_problem() after the session's end. */
 TRACER_API void tracer_sink_free(tracer_sink* sink);
 
 /* The machine, and its clocks, that events come from. */
@@ -51,9 +51,9 @@ typedef struct tracer_host {
   tracer_string kernel_release;
   tracer_string architecture;
   tracer_string tracer_version;
-  tracer_string session_id; /* 16 hexadecimal digits; empty: of no session. */
+  tracer_string session_id; /* 16 hexadecimal digits; empty: no session. */
   uint64_t memory_bytes;
-  uint64_t wall_offset_ns; /* Add it to a time of the boot clock for Unix time; read with this. */
+  uint64_t wall_offset_ns; /* Add it to a time of the boot clock to get Unix time; read with this. */
   uint32_t cpu_count;
   uint32_t reserved;
 } tracer_host;
@@ -61,65 +61,65 @@ typedef struct tracer_host {
 #define TRACER_HOST_INIT \
   { sizeof(tracer_host), {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0, 0, 0 }
 
-/* @since 0.1. Of a recording that is replayed, the one that was recorded. Texts are valid as long as the session. */
+/* @since 0.1. In a replay, the recorded host. Texts are valid as long as the session. */
 TRACER_API tracer_status tracer_session_host(const tracer_session* session, tracer_host* out);
 /* @since 0.1. This machine, without a session: a list of one. */
 TRACER_API tracer_status tracer_host_get(tracer_list** out, tracer_error* error);
-/* @since 0.1. Of tracer_host_get(). */
+/* @since 0.1. For tracer_host_get(). */
 TRACER_API tracer_status tracer_list_host(const tracer_list* list, size_t index, tracer_host* out);
 /* @since 0.1. One JSON object, `kind` "host" first, without a line end: the head of dumps. */
 TRACER_API tracer_status tracer_host_to_json(const tracer_host* host, tracer_text** out, tracer_error* error);
 
-/* Writes a recording of events that one has, such as those of another recording, on the thread that calls. Used by one
+/* Writes a recording of events that you have, such as those of another recording, on the calling thread. Used by one
  * thread at a time. */
 typedef struct tracer_writer tracer_writer;
 
-/* @since 0.1. The file is replaced if it exists. `host`: where the events come from; NULL: this machine.
+/* @since 0.1. Replaces an existing file. `host`: where the events come from; NULL: this machine.
  * TRACER_ERROR_FILE_UNWRITABLE. */
 TRACER_API tracer_status tracer_writer_new(tracer_string path, const tracer_host* host, tracer_writer** out,
                                            tracer_error* error);
-/* @since 0.1. Likewise into an open descriptor, of which it makes a copy; `name` is for messages only. */
+/* @since 0.1. The same, into an open descriptor, which it duplicates; `name` is for messages only. */
 TRACER_API tracer_status tracer_writer_new_fd(int fd, tracer_string name, const tracer_host* host, tracer_writer** out,
                                               tracer_error* error);
-/* @since 0.1. Takes the next event, which is written with others. The last one should be a TRACER_EVENT_SESSION_END:
- * without it the recording is one that was cut. TRACER_ERROR_FILE_UNWRITABLE, which stays; TRACER_ENDED: it was closed.
- */
+/* @since 0.1. Takes the next event, and writes it together with others. The last one should be a
+ * TRACER_EVENT_SESSION_END: without it, the recording counts as truncated. TRACER_ERROR_FILE_UNWRITABLE, which
+ * persists; TRACER_ENDED: it was closed. */
 TRACER_API tracer_status tracer_writer_write(tracer_writer* writer, const tracer_event* event, tracer_error* error);
-/* @since 0.1. Writes what it has taken. TRACER_ERROR_FILE_UNWRITABLE; TRACER_ENDED. */
+/* @since 0.1. Writes the events that it has taken. TRACER_ERROR_FILE_UNWRITABLE; TRACER_ENDED. */
 TRACER_API tracer_status tracer_writer_flush(tracer_writer* writer, tracer_error* error);
 /* @since 0.1. Writes the rest, and closes the file. TRACER_ERROR_FILE_UNWRITABLE; TRACER_ENDED: it was closed before.
  */
 TRACER_API tracer_status tracer_writer_close(tracer_writer* writer, tracer_error* error);
-/* @since 0.1. Closes it, and says nothing of what goes wrong: tracer_writer_close() does. In a fork's child it only
- * forgets it. */
+/* @since 0.1. Closes it without reporting errors; tracer_writer_close() reports them. In a forked child, it only
+ * discards the handle. */
 TRACER_API void tracer_writer_free(tracer_writer* writer);
 
-/* Gives the events of a recording in their order, frame by frame, in bounded memory. Used by one thread at a time; not
- * in both a parent and its fork's child. */
+/* Reads the events of a recording in their order, frame by frame, in bounded memory. Used by one thread at a time, and
+ * not by both a parent and its forked child. */
 typedef struct tracer_recording tracer_recording;
 
 /* @since 0.1. TRACER_ERROR_FILE_UNREADABLE, _NOT_A_RECORDING, _OLDER_SCHEMA, _NEWER_SCHEMA, _CORRUPT_RECORDING. */
 TRACER_API tracer_status tracer_recording_open(tracer_string path, tracer_recording** out, tracer_error* error);
-/* @since 0.1. Of an open descriptor, which may be a pipe, and of which it makes a copy. */
+/* @since 0.1. Reads an open descriptor, which may be a pipe, and which it duplicates. */
 TRACER_API tracer_status tracer_recording_open_fd(int fd, tracer_string name, tracer_recording** out,
                                                   tracer_error* error);
 /* @since 0.1 */
 TRACER_API void tracer_recording_free(tracer_recording* recording);
 /* @since 0.1. Texts are valid as long as the recording. */
 TRACER_API tracer_status tracer_recording_host(const tracer_recording* recording, tracer_host* out);
-/* @since 0.1. The next events, at most `max` (0: as many as the buffer has room for). Returns how many, 0 at the end;
- * or a negative status. What is damaged is skipped and counted. */
+/* @since 0.1. The next events, at most `max` (0: as many as the buffer has room for). Returns their number, 0 at the
+ * end, or a negative status. Damage is skipped and counted. */
 TRACER_API int64_t tracer_recording_read(tracer_recording* recording, tracer_event_buffer* buffer, size_t max,
                                          tracer_error* error);
 
-/* What a recording could not give back. */
+/* The parts of a recording that could not be read. */
 typedef struct tracer_damage {
   size_t size;
   uint64_t skipped_bytes;  /* In frames that are cut, fail their checksum or break a rule of the format. */
-  uint64_t skipped_events; /* In good frames: of newer kinds, or larger than their bytes may hold. */
+  uint64_t skipped_events; /* In intact frames: of newer kinds, or larger than their bytes may hold. */
   uint64_t missing_frames;
   int32_t read_error; /* errno of the read that failed; 0: none. */
-  uint8_t truncated;  /* The session's end is not in it, nor that it goes on in another file. */
+  uint8_t truncated;  /* It has no session's end, and no sign of a next file. */
   uint8_t any;        /* Any of these. */
   uint8_t reserved[2];
 } tracer_damage;

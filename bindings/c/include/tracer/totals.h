@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel has added up, by context: no lost event changes it. */
+/* The sums by context that the kernel adds up: no lost event changes them. */
 #ifndef TRACER_TOTALS_H
 #define TRACER_TOTALS_H
 
@@ -18,9 +18,9 @@ extern "C" {
 #define TRACER_HAS_STORAGE_CANCELLED_BYTES (UINT64_C(1) << 35)
 
 /* Sums of all processes of one context that have ended, added up in the kernel. A number whose bit is not in `present`
- * is 0 and says nothing; `living`, `ended` and `failed` are always known. The context is what the caller has said of
- * them, in rules, tracks and labels: what tells two apart may be a label alone. No peak, as a sum of peaks means
- * nothing, and no ledger: those are in the events. */
+ * is 0 and means nothing; `living`, `ended` and `failed` are always known. The context is what the caller stated in
+ * rules, tracks and labels: two may differ in a label only. There is no peak, because a sum of peaks means nothing, and
+ * no ledger: those are in the events. */
 typedef struct tracer_totals {
   size_t size;
   uint64_t present;
@@ -42,7 +42,7 @@ typedef struct tracer_totals {
   uint64_t storage_read_bytes;
   uint64_t storage_written_bytes;
   uint64_t storage_cancelled_bytes;
-  uint64_t read_at_most_bytes; /* Where read_bytes can't be told from exec's own reads, a bound. */
+  uint64_t read_at_most_bytes; /* A bound, if exec's own reads can't be separated. */
   uint64_t read_calls;
   uint64_t write_calls;
   tracer_string pipeline;
