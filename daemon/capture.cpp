@@ -96,7 +96,7 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
     if (::fstat(*fd, &file) != 0 || !S_ISREG(file.st_mode))
       throw tracer::Error({tracer::ErrorCode::kContradiction,
                            0,
-                           fmt::format("--rotate: {} is no regular file, and keeps its name", *name),
+                           fmt::format("--rotate: {} is not a regular file, and can't be renamed", *name),
                            "leave --rotate out, or name another file",
                            {}});
     files.push_back(*name);
@@ -222,10 +222,10 @@ std::string Capture::missing_in_outputs() {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const std::string name = printable(outputs_[i].name);
     if (const std::uint64_t dropped = outputs_[i].sink.dropped(); dropped != 0)
-      text +=
-          fmt::format("tracerd: {}: {} events are missing, as it could not be written fast enough\n", name, dropped);
+      text += fmt::format("tracerd: {}: {} events are missing, because it could not be written fast enough\n", name,
+                          dropped);
     if (const std::uint64_t removed = rotation_ ? rotation_->removed(i) : 0; removed != 0)
-      text += fmt::format("tracerd: {}: the oldest {} files were removed, as --rotate asks for\n", name, removed);
+      text += fmt::format("tracerd: {}: the oldest {} files were removed because of --rotate\n", name, removed);
   }
   return text;
 }
@@ -274,7 +274,7 @@ std::string Capture::write_trace() {
   if (!trace_) return {};
   const std::string problem = write_late(*trace_, tasks_.trace(session_.host().wall_offset_ns));
   if (!problem.empty() || tasks_.left_out() == 0) return problem;
-  return fmt::format("tracerd: {}: {} more tasks have no line, as there are too many\n", printable(trace_->name),
+  return fmt::format("tracerd: {}: {} more tasks have no line, because there are too many\n", printable(trace_->name),
                      tasks_.left_out());
 }
 
@@ -294,13 +294,12 @@ std::string Capture::write_report(const std::string& document) {
   if (report_keeper_) {
     const int fd = report_keeper_->next(0);
     if (fd < 0) {
-      const tracer::Error error({tracer::ErrorCode::kFileUnwritable,
-                                 errno,
-                                 fmt::format("the older report can't be kept as {}.1: it stays, and there is no newer "
-                                             "one",
-                                             report_->name),
-                                 "name another file, or move the older one away",
-                                 {}});
+      const tracer::Error error(
+          {tracer::ErrorCode::kFileUnwritable,
+           errno,
+           fmt::format("the older report can't be kept as {}.1: it stays, and the new one is lost", report_->name),
+           "name another file, or move the older one away",
+           {}});
       return fmt::format("tracerd: {}\n", printable_lines(error.what()));
     }
     ::close(report_->fd);

@@ -110,7 +110,7 @@ void print_text(const tracer::CheckReport& report) {
   fmt::print(
       "\nNot visible on any kernel: bytes moved by io_uring, splice or mapped files (read_bytes, written_bytes).\n");
   fmt::print("\n{}\n",
-             report.usable() ? "tracing works here" : "tracing does not work here: what is MISSING is required");
+             report.usable() ? "tracing works here" : "tracing does not work here: items marked MISSING are required");
 }
 
 }  // namespace

@@ -45,46 +45,46 @@ constexpr const char* kDescription =
     "Reports which programs ran and what each consumed, from the Linux kernel's own "
     "accounting.";
 constexpr const char* kFooter = R"(
-'tracerd COMMAND --help' explains each. Tracing needs root (sudo), or CAP_BPF and CAP_PERFMON, and Linux 5.10 or later
-with BTF; 'tracerd check' reports what this machine has.
+'tracerd COMMAND --help' explains each command. Tracing needs root (sudo), or CAP_BPF and CAP_PERFMON, and Linux 5.10 or
+later with BTF; 'tracerd check' reports what this machine has.
 )";
 
 constexpr const char* kRunDescription = R"(Trace a command and everything it starts.
 
-The command runs unmodified, until it ends; then a table is printed on standard error. It keeps the terminal, its
+The command runs unmodified. When it ends, tracerd prints a table on standard error. The command keeps its terminal, its
 signals and its exit status. Options after the first word of COMMAND belong to COMMAND.)";
 constexpr const char* kRunFooter = R"(
-The first Ctrl-C goes to the command. A second one detaches: the table so far is printed, and the command goes on.
+The first Ctrl-C goes to the command. A second one detaches: tracerd prints the table so far, and the command continues.
 Exit status: the command's, or 128+n if signal n ended it; 126: it can't be executed; 127: it does not exist; 125:
 tracerd itself failed before the command ran; 2: the command line is wrong.
 )";
 
 constexpr const char* kWatchDescription = R"(Trace what is already running.
 
-Traces until it is interrupted (Ctrl-C), or until the whole tree of --pid has ended; then prints a table. Processes that
-were there before are reported with the totals of their whole life, and attached_ns.)";
+Traces until Ctrl-C, or until the whole tree of --pid has ended; then prints a table. Processes that lived before are
+reported with the accounts of their whole life, and attached_ns.)";
 
 constexpr const char* kDumpDescription = R"(Print a recording as JSON lines.
 
 The first line is the host and its clock; each other line is an event, with `kind` first. Times are nanoseconds of the
-boot clock: add the host's wall_offset_ns for Unix time. What is not known is null. Damage is reported on standard
+boot clock: add the host's wall_offset_ns to get Unix time. An unknown value is null. Damage is reported on standard
 error.)";
 
-constexpr const char* kExportDescription = R"(Write figures of tasks, from a recording, in files that other tools read.
+constexpr const char* kExportDescription = R"(Write the tasks of a recording to files that other tools read.
 
---trace writes a table like that of 'nextflow run -with-trace', --benchmark a file for each task like Snakemake's. The
-values are those of all processes of a task: exact CPU time and bytes, and the most memory that they held at once. What is
-not known is '-' or 'NA'.)";
+--trace writes a table like that of 'nextflow run -with-trace'; --benchmark writes a file for each task, like
+Snakemake's. The values include all processes of a task: exact CPU time and bytes, and the most memory that they held at
+once. An unknown value is '-' or 'NA'.)";
 
-constexpr const char* kReportDescription = R"(Print the table of one recording or of several.
+constexpr const char* kReportDescription = R"(Print the table of one or several recordings.
 
-Prints what 'tracerd run' printed at its end, on standard output. With several recordings, such as those of the machines
-that a run used, it prints their sums.)";
+Prints the table that 'tracerd run' printed at its end, on standard output. With several recordings, such as those of
+the machines that a run used, it prints their sums.)";
 
 constexpr const char* kTaskDescription = R"(Run a command as a task with a name.
 
-For scripts that run under 'tracerd run' or 'tracerd watch': what the command does is counted for this task and sample.
-Needs no rights. Where nothing is traced, it just runs the command.
+For scripts that run under 'tracerd run' or 'tracerd watch': the table counts the command for this task and sample.
+Needs no rights. Without a trace, it just runs the command.
 
   for s in S1 S2 S3; do tracerd task --sample $s --step align -- ./align.sh $s; done)";
 constexpr const char* kTaskFooter = R"(
@@ -93,25 +93,25 @@ Exit status: the command's; 126: it can't be executed; 127: it does not exist; 2
 
 constexpr const char* kExplainDescription = R"(Explain which run and task a living process belongs to.
 
-Reads the process and its ancestors in /proc, and prints each field of its context with the rule that gives it and what
-that rule asks for. What was labeled or announced in a session is not known here: see 'tracerd dump --explain'.)";
+Reads the process and its ancestors in /proc, and prints each field of its context with the rule that gives it and the
+condition of that rule. It does not know labels and announcements of a session: see 'tracerd dump --explain'.)";
 
 constexpr const char* kCheckDescription = R"(Report what this machine allows.
 
-Lists what tracing needs and what you are permitted, each with its error code and how to fix it. Loads and attaches the
-programs for a moment, to know whether that is allowed. Exit status: 0: tracing works; 1: something required is missing.
+Lists what tracing needs and what is missing, each problem with its error code and its fix. Loads and attaches the
+programs for a moment to test that. Exit status: 0: tracing works; 1: something required is missing.
 
 --json prints one object: "works"; "problems", each with "code", "message" and "fix"; "families", each with "name",
 "available", "mechanism" and "problem".
 
-With --rules a file of rules for engines is checked instead: all mistakes are reported with their lines, and its
-examples are tried. Exit status: 0: it is right; 1: it is not.)";
+With --rules, it checks a file of rules for engines instead: it reports all mistakes with their lines, and tries the
+file's examples. Exit status: 0: the file is correct; 1: it is not.)";
 
 std::string families_help() {
   std::string defaults;
   for (const tracer::Family family : tracer::default_families())
     defaults += (defaults.empty() ? "" : ",") + std::string(to_string(family));
-  return fmt::format("Families besides the lifecycle: of {}, or none (default: {})", tracer::names_of_families(),
+  return fmt::format("Families besides the lifecycle: some of {}, or none (default: {})", tracer::names_of_families(),
                      defaults);
 }
 
@@ -127,7 +127,7 @@ void add_flag(CLI::App& app, const std::string& name, const std::string& descrip
 }
 
 void add_rules_options(CLI::App& app) {
-  add(app, "--engine-rules", "FILE", "Your own rules for engines, in front of the built-in ones");
+  add(app, "--engine-rules", "FILE", "Your own rules for engines, before the built-in ones");
   add_flag(app, "--no-engine-notes", "Don't read names in files that engines have written");
 }
 
@@ -136,19 +136,19 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--json", "FILE", "Write events as JSON lines while they happen; '-': standard output");
   add(app, "--max-size", "SIZE", "Size limit of each of these files, at least 1MiB, such as 2GiB (default: none)");
   add(app, "--rotate", "N", "Rotate at --max-size, keeping N older files, FILE.1 to FILE.N");
-  add(app, "--pipeline", "NAME", "Label what is traced with a pipeline");
+  add(app, "--pipeline", "NAME", "Label the traced processes with a pipeline");
   add(app, "--run", "NAME", "... with a run of it");
   add(app, "--step", "NAME", "... with a step");
   add(app, "--sample", "NAME", "... with a sample");
   add(app, "--families", "LIST", families_help());
-  add(app, "--interval", "MS", "Milliseconds between two snapshots at most, 100 or more (default: 1000)");
+  add(app, "--interval", "MS", "At most this many milliseconds between two snapshots, at least 100 (default: 1000)");
   add(app, "--max-cost", "PERCENT", "Disable the most expensive family above this share of one CPU (default: never)");
-  add(app, "--ring", "MIB", "Room for events between kernel and tracerd, a power of two (default: at least 8)");
-  add(app, "--max-processes", "N", "Processes that are followed at one time (default: by the machine)");
-  add(app, "--max-threads", "N", "Threads whose waits are followed at one time (default: by the machine)");
-  add(app, "--max-cgroups", "N", "Cgroups below those that are watched (default: by the machine)");
-  add(app, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what is worth a look)");
-  add(app, "--trace", "FILE", "At the end, write the tasks in the form of Nextflow's trace (see tracerd export)");
+  add(app, "--ring", "MIB", "Size of the buffer between kernel and tracerd, a power of two (default: at least 8)");
+  add(app, "--max-processes", "N", "Most processes followed at one time (default: depends on the machine)");
+  add(app, "--max-threads", "N", "Most threads whose waits are followed at one time (default: depends on the machine)");
+  add(app, "--max-cgroups", "N", "Most cgroups below the watched ones (default: depends on the machine)");
+  add(app, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what fits the trace)");
+  add(app, "--trace", "FILE", "At the end, write the tasks in the format of Nextflow's trace (see tracerd export)");
   add(app, "--report", "FILE", "At the end, write the report: FILE.json or FILE.html; an older FILE is kept as FILE.1");
   add_rules_options(app);
   add_flag(app, "--no-live", "Don't show what is running on the last line of the terminal");
@@ -170,26 +170,26 @@ std::unique_ptr<CLI::App> make_app() {
   CLI::App& watch = *app->add_subcommand("watch", kWatchDescription);
   add(watch, "--pid", "N", "This process and its descendants");
   add(watch, "--cgroup", "PATH", "A cgroup and everything below it, as in /proc/PID/cgroup or as a folder");
-  add_flag(watch, "--host", "Every process, in a container those in it (without root: only your own)");
+  add_flag(watch, "--host", "Every process; in a container, every process in it (without root: only your own)");
   add_tracing_options(watch);
   CLI::App& task = *app->add_subcommand("task", kTaskDescription);
-  add(task, "--sample", "NAME", "What the task works on: a patient, a library, a lane");
-  add(task, "--step", "NAME", "What it does, as all tasks of the same kind");
-  add(task, "--name", "NAME", "Its own name (default: made of step and sample)");
+  add(task, "--sample", "NAME", "The sample that the task works on: a patient, a library, a lane");
+  add(task, "--step", "NAME", "The step, such as align: a name for all tasks of the same kind");
+  add(task, "--name", "NAME", "The task's own name (default: made from step and sample)");
   task.footer(kTaskFooter);
   CLI::App& report = *app->add_subcommand("report", kReportDescription);
-  add(report, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what is worth a look)");
+  add(report, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what fits the trace)");
   add_flag(report, "--json", "All figures as one JSON object: docs/report.md describes it");
-  add_flag(report, "--html", "One HTML page, which needs no network and no other file");
-  add_flag(report, "--text", "As text, which it is anyway");
+  add_flag(report, "--html", "Print one HTML page, which needs no network and no other file");
+  add_flag(report, "--text", "Print text, the default");
   add(report, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
-  add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that says each field");
-  add(dump, "--engine-rules", "FILE", "Your own rules for engines, with which it was recorded");
+  add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that gives each field");
+  add(dump, "--engine-rules", "FILE", "Your own rules for engines that were used for the recording");
   add(dump, "FILE", "", "The recording; - is standard input");
   CLI::App& exports = *app->add_subcommand("export", kExportDescription);
-  add(exports, "--trace", "FILE", "A table in Nextflow's form; '-': standard output");
-  add(exports, "--benchmark", "FOLDER", "A file for each task in Snakemake's form");
+  add(exports, "--trace", "FILE", "Write a table in Nextflow's format; '-': standard output");
+  add(exports, "--benchmark", "FOLDER", "Write a file for each task in Snakemake's format");
   add(exports, "FILE", "", "The recording");
   CLI::App& explain = *app->add_subcommand("explain", kExplainDescription);
   add_rules_options(explain);

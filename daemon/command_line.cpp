@@ -156,7 +156,7 @@ void check_sizes(const Options& options, const std::string& topic) {
   if (options.max_size == 0)
     wrong("--rotate needs --max-size: when to begin the next file", topic, ErrorCode::kContradiction);
   if (options.json == "-")
-    wrong("--rotate is for files: standard output can't be named anew", topic, ErrorCode::kContradiction);
+    wrong("--rotate is for files: standard output can't be renamed", topic, ErrorCode::kContradiction);
 }
 
 std::optional<std::vector<tracer::Family>> families_of(const CLI::App& app) {
@@ -196,7 +196,7 @@ bool has_flag(const CLI::App& app, const char* name) {
 
 void check_watch(const Options& options) {
   const int given = (options.pid ? 1 : 0) + (options.cgroup ? 1 : 0) + (options.host ? 1 : 0);
-  if (given == 0) wrong("what to watch is missing: --pid N, --cgroup PATH or --host", "watch");
+  if (given == 0) wrong("the target is missing: --pid N, --cgroup PATH or --host", "watch");
   if (given > 1) wrong("--pid, --cgroup and --host exclude each other", "watch", ErrorCode::kContradiction);
   if (options.host && options.context != tracer::Context{})
     wrong("labels need --pid or --cgroup: a whole host has none", "watch", ErrorCode::kContradiction);
@@ -323,11 +323,11 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
   if (options.command == Options::Command::kTask) options.given = given;
   if (runs && options.words.empty()) wrong("the command to run is missing", sub->get_name());
   if (options.command == Options::Command::kTask && !options.task && !options.context.step && !options.context.sample)
-    wrong("what the task is called is missing: --sample, --step or --name", "task");
+    wrong("the name of the task is missing: --sample, --step or --name", "task");
   if (options.command == Options::Command::kWatch) check_watch(options);
   if (options.command == Options::Command::kExplain && !options.pid) wrong("name a process", "explain");
   if (options.command == Options::Command::kExport && !options.trace && !options.benchmark)
-    wrong("what to write is missing: --trace FILE or --benchmark FOLDER", "export");
+    wrong("the output is missing: --trace FILE or --benchmark FOLDER", "export");
   if (options.command == Options::Command::kDump || options.command == Options::Command::kExport) {
     const auto file = value_of(*sub, "FILE");
     if (!file) wrong("name one recording", sub->get_name());
@@ -335,7 +335,7 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
   }
   if (options.command == Options::Command::kReport) {
     options.files = sub->get_option("FILE")->results();
-    if (options.files.empty()) wrong("name one recording or several", "report");
+    if (options.files.empty()) wrong("name one or several recordings", "report");
   }
   return options;
 }

@@ -31,7 +31,7 @@ std::string subject_of(const tracer::Process& process) {
 }
 
 std::string explanation_of(const std::vector<tracer::ContextReason>& reasons) {
-  if (reasons.empty()) return "  no run and no task: no rule, label or announcement is about it\n";
+  if (reasons.empty()) return "  no run and no task: no rule, label or announcement matches it\n";
   std::string text;
   for (const tracer::ContextReason& reason : reasons)
     text += fmt::format("  {:<10} {:<{}}  {}{}\n", printable(reason.field, 40), printable(reason.value, kWidth), kWidth,

@@ -38,7 +38,7 @@ void write_text(int fd, std::string_view text, const std::string& name, const st
   if (written == Written::kFailed) refuse(fmt::format("can't write {}", name));
   if (written == Written::kAll) return;
   errno = 0;
-  refuse(fmt::format("{} was given up, as it took no data", name));
+  refuse(fmt::format("{} was given up, because it took no data", name));
 }
 
 namespace {
@@ -78,7 +78,7 @@ int export_command(const Options& options) {
   while (const auto event = reader.next()) tasks.add(*event);
   if (tasks.empty()) say("tracerd: {}: no task ended in it\n", printable(options.file));
   if (tasks.left_out() != 0)
-    say("tracerd: {}: {} more tasks are in no file, as there are too many\n", printable(options.file),
+    say("tracerd: {}: {} more tasks have no file, because there are too many\n", printable(options.file),
         tasks.left_out());
   if (options.trace) write_file(*options.trace, tasks.trace(reader.host().wall_offset_ns));
   if (options.benchmark) {

@@ -44,7 +44,7 @@ std::optional<tracer::User> user_to_run_as(const std::optional<std::string>& wan
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
     throw tracer::Error({tracer::ErrorCode::kNoSuchUser,
                          0,
-                         fmt::format("SUDO_UID is '{}', which is no user's number", digits),
+                         fmt::format("SUDO_UID is '{}', which is not a user's number", digits),
                          "use sudo, or unset SUDO_UID, or name the user with --user",
                          {}});
   return tracer::find_user(caller);

@@ -22,7 +22,7 @@ void report_damage(const std::string& name, const tracer::RecordingDamage& damag
   if (damage.skipped_bytes != 0)
     say("tracerd: {}: {} bytes are damaged or cut off; everything else was read\n", shown, damage.skipped_bytes);
   if (damage.skipped_events != 0)
-    say("tracerd: {}: {} left out: a newer libtracer may know their kinds, or they are more than their bytes may "
+    say("tracerd: {}: {} left out: of kinds that only a newer libtracer knows, or larger than their bytes may "
         "hold\n",
         shown, damage.skipped_events == 1 ? "1 event is" : fmt::format("{} events are", damage.skipped_events));
   if (damage.missing_frames != 0)

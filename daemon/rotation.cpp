@@ -175,7 +175,7 @@ Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<st
   Answer ready;
   int none = -1;
   if (!Message(ready).receive(socket_, none)) refuse(0, "the helper that names files has died");
-  if (ready.error_number != 0) refuse(ready.error_number, "can't act in the folder of a file that is to be rotated");
+  if (ready.error_number != 0) refuse(ready.error_number, "can't work in the folder of a file to rotate");
 }
 
 Rotation::~Rotation() {

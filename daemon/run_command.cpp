@@ -76,7 +76,7 @@ int run_command(const Options& options) {
   if (status) {
     capture.wait_for_last_switch();
   } else {
-    const std::string text = fmt::format("\ntracerd: detached; the command goes on as process {}\n", command.pid());
+    const std::string text = fmt::format("\ntracerd: detached; the command continues as process {}\n", command.pid());
     write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
   }
   capture.finish(title_of(options, capture.command_argv()), signals);

@@ -34,7 +34,7 @@ constexpr std::size_t kContainerId = 64;
 std::string folder(const std::string& path, const char* what) {
   if (path.empty() || path.front() != '/' || path.size() > kMostPath || path.find('\0') != std::string::npos)
     refuse(ErrorCode::kInvalidArgument,
-           fmt::format("the {} of an announcement is no absolute path: \"{}\"", what, path.substr(0, 200)),
+           fmt::format("the {} of an announcement is not an absolute path: \"{}\"", what, path.substr(0, 200)),
            "give the whole path, from /");
   std::string normal = std::filesystem::path(path).lexically_normal().string();
   while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
@@ -47,7 +47,7 @@ std::string folder(const std::string& path, const char* what) {
 void refuse_others(const char* path, const std::string& what, const Caller& caller) {
   struct stat status {};
   if (caller.uid == 0 || ::stat(path, &status) != 0 || status.st_uid == caller.uid) return;
-  refuse(ErrorCode::kPermission, what + " belongs to another user", "announce as that user, or as root");
+  refuse(ErrorCode::kPermission, what + " belongs to another user", "announce it as that user, or as root");
 }
 
 /// Of the process that has the pid now, as exact as /proc says it.
@@ -114,7 +114,7 @@ void add_key(Announced& announced, const BelowProcess& key, const Caller& caller
   }
   if (!announced.argv->says_something())
     refuse(ErrorCode::kInvalidArgument, "the pattern of an announcement matches everything",
-           "say a word that only the task's arguments have");
+           "give a word that only the task's arguments have");
 }
 
 }  // namespace
@@ -127,7 +127,8 @@ Announced checked(const Announcement& announcement, const Caller& caller) {
     refuse(ErrorCode::kInvalidArgument, fmt::format("an announcement with {} labels", context.labels.size()),
            fmt::format("keep it to {}", kMostLabels));
   if (context == Context{} && announcement.requested == Requested{})
-    refuse(ErrorCode::kInvalidArgument, "an announcement that says nothing", "give a task, a run, a sample or a label");
+    refuse(ErrorCode::kInvalidArgument, "an announcement that gives nothing",
+           "give a task, a run, a sample or a label");
   announced.packed = packed(context, announcement.requested);
   if (announced.packed.size() + announced.key.size() > kMostBytes)
     refuse(ErrorCode::kInvalidArgument, fmt::format("an announcement of {} bytes", announced.packed.size()),

@@ -24,7 +24,7 @@ QueueState::QueueState(QueueOptions options) : options_(std::move(options)), whe
   if (options_.capacity_bytes == 0)
     throw Error({ErrorCode::kInvalidArgument,
                  0,
-                 "a queue of no bytes is not possible",
+                 "a queue of 0 bytes is not possible",
                  "set QueueOptions::capacity_bytes to 1 or more",
                  {}});
   for (const EventKind kind : options_.kinds) {

@@ -161,7 +161,7 @@ std::optional<Problem> SinkRunner::problem() const {
   if (!left_behind_.load()) return std::nullopt;
   return Problem{ErrorCode::kFileUnwritable,
                  0,
-                 "a sink did not finish within 2 s of its end and was left behind",
+                 "a sink did not finish within 2 s of its end and was given up",
                  "its file or pipe takes no data: check what reads it",
                  {}};
 }

@@ -224,7 +224,7 @@ std::size_t Reader::poll_beside(milliseconds timeout, int other_fd) {
   if (options_.reader == tracer::Reader::kOwnThread)
     throw Error({ErrorCode::kContradiction,
                  0,
-                 "poll() of a session that reads on a thread of its own",
+                 "poll() of a session that reads on its own thread",
                  "make it with Reader::kPoll, or don't call poll()",
                  {}});
   if (finished_.load()) return 0;

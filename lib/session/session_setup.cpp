@@ -25,7 +25,7 @@ const SessionOptions& checked(const SessionOptions& options) {
   if (options.max_cost_share && !(*options.max_cost_share >= 0))
     throw Error({ErrorCode::kInvalidArgument,
                  0,
-                 "a session can't cost less than nothing of a CPU",
+                 "a session can't cost less than 0 of a CPU",
                  "give a SessionOptions::max_cost_share of at least 0, or none",
                  {}});
   return options;

@@ -46,16 +46,17 @@ std::optional<Problem> BoundedOutput::problem() const {
   const std::uint64_t missing = missing_.load(std::memory_order_relaxed);
   const std::string without = fmt::format("{} event{} not in it", missing, missing == 1 ? " is" : "s are");
   if (const int error_number = next_error_.load(std::memory_order_relaxed); error_number != 0)
-    return Problem{ErrorCode::kFileUnwritable,
-                   error_number,
-                   fmt::format("writing {} stopped early, as the next file can't be made: {}", file_.name(), without),
-                   "what was written before is kept and readable",
-                   {}};
+    return Problem{
+        ErrorCode::kFileUnwritable,
+        error_number,
+        fmt::format("writing {} stopped early, because the next file can't be created: {}", file_.name(), without),
+        "data written before is kept and readable",
+        {}};
   return Problem{
       ErrorCode::kFileUnwritable,
       EFBIG,
       fmt::format("writing {} stopped early, at its bound of {} bytes: {}", file_.name(), limit_.max_bytes, without),
-      "set a larger bound, or let it go on in further files; what was written before is kept and readable",
+      "set a larger bound, or let it continue in further files; data written before is kept and readable",
       {}};
 }
 

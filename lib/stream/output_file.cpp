@@ -108,12 +108,12 @@ void OutputFile::fail(int error_number) noexcept {
 
 Problem OutputFile::what_others_did() const {
   const char* done = "removed";
-  const char* fix = "what was in it is gone: write to a folder that others don't change";
+  const char* fix = "its data is gone: write to a folder that others don't change";
   switch (meddled_.load(std::memory_order_relaxed)) {
     case Meddled::kCut: done = "cut"; break;
     case Meddled::kWritten:
       done = "written to";
-      fix = "what was in it may be gone, and not all is tracer's: write to a file that others don't write";
+      fix = "its data may be gone, and not all of it is tracer's: write to a file that others don't write";
       break;
     default: break;
   }
@@ -131,8 +131,8 @@ std::optional<Problem> OutputFile::problem() const {
   return Problem{error_number == ENOMEM ? ErrorCode::kNoMemory : ErrorCode::kFileUnwritable,
                  error_number,
                  fmt::format("writing {} stopped early", name_),
-                 error_number == ENOSPC ? "free some disk space; what was written before is kept and readable"
-                                        : "what was written before is kept and readable",
+                 error_number == ENOSPC ? "free some disk space; data written before is kept and readable"
+                                        : "data written before is kept and readable",
                  {}};
 }
 

@@ -40,7 +40,7 @@ class TableStream {
       throw Error({ErrorCode::kFileUnreadable,
                    damage().read_error,
                    "can't read all of " + file_.name(),
-                   "what was read is whole; copy the file to where it can be read",
+                   "the data before is complete; copy the file to where it can be read",
                    {}});
     return {};
   }
@@ -53,7 +53,7 @@ class TableStream {
   static RecordingFile& file_of(RecordingReader& reader) {
     RecordingFile* const file = RecordingAccess::file(reader);
     if (file != nullptr) return *file;
-    throw Error({ErrorCode::kInvalidArgument, 0, "the reader was given away before", "make another one", {}});
+    throw Error({ErrorCode::kInvalidArgument, 0, "the reader was moved from before", "make another one", {}});
   }
   bool keeps_living() const noexcept { return layout_.table == Table::kProcesses; }
   std::size_t sources() const noexcept { return keeps_living() ? 1 : layout_.sources.size(); }

@@ -111,7 +111,7 @@ tracer_status tracer_writer_write(tracer_writer* writer, const tracer_event* eve
   return guard(error, [&] {
     tracer_writer& own = need_own(writer, "writer");
     const Event& one = event_of(need(event, "event"));
-    if (one.kind() == EventKind::kNone) throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "the event is of no kind"};
+    if (one.kind() == EventKind::kNone) throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "the event has no kind"};
     own.take([&](Sink& sink) { sink.write(std::span(&one, 1)); });
   });
 }

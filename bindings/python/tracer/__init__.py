@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libtracer: which programs ran in which task, what each consumed, and what it waited for, from the Linux kernel.
+"""libtracer reports which programs ran in which task, what each consumed, and what it waited for, from the Linux
+kernel.
 
     import tracer
     with tracer.session(pipeline="rnaseq", sample="S1") as s:

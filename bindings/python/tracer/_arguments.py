@@ -94,7 +94,7 @@ def whole_number_of(name: str, value: Any, least: int, most: int) -> int:
 
 
 def seconds_of(name: str, value: object) -> float | None:
-    """A time to wait; None: for ever."""
+    """A time to wait; None: forever."""
     if value is None:
         return None
     fix = "give a number of seconds from 0 on, or None: no limit"

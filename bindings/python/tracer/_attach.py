@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Following what runs already: tracer.attach()."""
+"""Following running processes: tracer.attach()."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def attach(
     secret_rules: Path | None = None,
     engine_rules: Path | None = None,
 ) -> Session:
-    """Opens a session on what runs already, and all that it starts: the tree of a process, a cgroup, a container (its
-    id, or the first 12 characters of it or more), or a Slurm job. Exactly one of these; the other keywords are those of
-    tracer.session().
+    """Opens a session that follows running processes and everything that they start: the tree of a process, a cgroup, a
+    container (its id, or its first 12 or more characters), or a Slurm job. Give exactly one of these; the other
+    keywords are those of tracer.session().
 
-    What processes consumed before is in their accounts where the kernel has it; `attached_ns` says since when they
-    are followed. Raises InvalidArgumentError if there is no such process, cgroup, container or job, and what
-    tracer.session() raises."""
+    Accounts include what processes consumed before, if the kernel keeps it; `attached_ns` is the time since when they
+    are followed. Raises InvalidArgumentError if there is no such process, cgroup, container or job, and the errors of
+    tracer.session()."""
     options: dict[str, Any] = {**locals()}
     given = {name: options.pop(name) for name in ("pid", "cgroup", "container", "slurm_job")}
     said = [name for name, value in given.items() if value is not None]

@@ -27,33 +27,33 @@ class CheckItem:
     required: bool
     available: bool
     effect: str
-    """What it makes possible, or which fields are None without it."""
+    """What it enables, or which fields are None without it."""
     problem: Problem | None
     """What is missing and how to fix it; None if it is available."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What this machine and this process allow. Its repr is the text of `tracerd check`; true where tracing works."""
+    """What this machine and this process allow. Its repr is the text of `tracerd check`; true if tracing works."""
 
     host: Host
     items: tuple[CheckItem, ...]
     families: tuple[FamilyState, ...]
-    """As they were loaded; empty: what is required is missing."""
+    """Their state after loading; empty: a required item is missing."""
 
     @property
     def usable(self) -> bool:
-        """Nothing that is required is missing."""
+        """Every required item is available."""
         return all(item.available for item in self.items if item.required)
 
     @property
     def missing(self) -> tuple[CheckItem, ...]:
-        """What is not there, what is required first."""
+        """The missing items, required ones first."""
         return tuple(sorted((item for item in self.items if not item.available), key=lambda item: not item.required))
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is required and missing, each with its code and how to fix it."""
+        """The problems of required items that are missing, each with its code and its fix."""
         return tuple(item.problem for item in self.items if item.required and item.problem is not None)
 
     def __bool__(self) -> bool:
@@ -70,7 +70,7 @@ class CheckReport:
                 if item.problem.fix:
                     lines.append(f"          fix: {item.problem.fix}")
         lines += ["", "tracing works here" if self.usable
-                  else "tracing does not work here: what is MISSING is required"]
+                  else "tracing does not work here: items marked MISSING are required"]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the package raises: one class for each family of error codes (docs/errors.md)."""
+"""The package's exceptions: one class for each family of error codes (docs/errors.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Problem:
     code: str
     """"TRC102": fixed forever; docs/errors.md explains each."""
     errno: int | None
-    """Of the system call that failed; None where none did."""
+    """errno of the system call that failed; None if none failed."""
     what: str
     """What was tried and how it failed."""
     fix: str
@@ -37,7 +37,7 @@ class Problem:
 
 
 class TracerError(Exception):
-    """Base of all. Carries everything that is missing, not just the first."""
+    """Base class of all errors. Carries everything that is missing, not just the first problem."""
 
     def __init__(self, problems: tuple[Problem, ...] | list[Problem] | str, fix: str = "") -> None:
         """What the library found, or in words what is wrong and how to fix it."""
@@ -55,17 +55,17 @@ class TracerError(Exception):
 
     @property
     def code(self) -> str:
-        """Of the first problem: "TRC102"."""
+        """Code of the first problem: "TRC102"."""
         return self.problems[0].code
 
     @property
     def fix(self) -> str:
-        """Of the first problem; may be empty."""
+        """Fix of the first problem; may be empty."""
         return self.problems[0].fix
 
     @property
     def errno(self) -> int | None:
-        """Of the first problem."""
+        """errno of the first problem; None if no system call failed."""
         return self.problems[0].errno
 
     def __reduce__(self) -> tuple[type[TracerError], tuple[tuple[Problem, ...]]]:
@@ -73,7 +73,7 @@ class TracerError(Exception):
 
 
 class MissingPackageError(TracerError, ImportError):
-    """A package that libtracer can do without is needed here (TRC101)."""
+    """This call needs an optional package that is not installed (TRC101)."""
 
 
 class InternalError(TracerError):
@@ -85,7 +85,7 @@ class InvalidArgumentError(TracerError, ValueError):
 
 
 class InvalidTypeError(InvalidArgumentError, TypeError):
-    """An argument of a wrong type, or a keyword that there is not (TRC101)."""
+    """An argument of a wrong type, or an unknown keyword (TRC101)."""
 
 
 class NotPermittedError(TracerError, PermissionError):  # type: ignore[override]
@@ -93,7 +93,8 @@ class NotPermittedError(TracerError, PermissionError):  # type: ignore[override]
 
 
 class UnsupportedKernelError(TracerError):
-    """The kernel lacks something, or refused a program, or /proc is of another pid namespace (TRC103 to TRC105, TRC118)."""
+    """The kernel lacks something or refused a program, or /proc belongs to another pid namespace (TRC103 to TRC105,
+    TRC118)."""
 
 
 class OutOfMemoryError(TracerError, MemoryError):
@@ -101,7 +102,7 @@ class OutOfMemoryError(TracerError, MemoryError):
 
 
 class RecordingError(TracerError):
-    """A file that can't be read or written, or is no recording (TRC110 to TRC114, TRC117)."""
+    """A file that can't be read or written, or is not a recording (TRC110 to TRC114, TRC117)."""
 
 
 class RulesError(TracerError, ValueError):
@@ -109,7 +110,7 @@ class RulesError(TracerError, ValueError):
 
 
 class CallbackError(TracerError):
-    """What waits for callbacks was called inside one (TRC116)."""
+    """A callback called a method that waits for callbacks (TRC116)."""
 
 
 class CommandError(TracerError):
@@ -117,7 +118,7 @@ class CommandError(TracerError):
 
 
 class SessionClosedError(TracerError):
-    """The session has ended, or belongs to another process: it was made before a fork."""
+    """The session has ended, or belongs to another process: it was opened before a fork."""
 
     def __init__(self, problems: tuple[Problem, ...] | list[Problem] | str | bool = False) -> None:
         if problems is True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all events and their parts have in common: they are made by the library, and never change."""
+"""The base of all events and their parts: the library makes them, and they never change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Event", "Fact", "rebuilt", "register"]
 
 
 class Fact:
-    """A value with named fields: equal to others with the same values, hashable, and to be pickled and matched."""
+    """A value with named fields. It equals others with the same values, and can be hashed, pickled and matched."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -47,7 +47,7 @@ class Fact:
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields, parts too, as `tracerd dump` has them."""
+        """All fields, including parts, as in `tracerd dump`."""
         return {name: _plain(getattr(self, name, None)) for name in self.__slots__}
 
 
@@ -56,11 +56,11 @@ class Event(Fact):
 
     __slots__: tuple[str, ...] = ()
     kind: ClassVar[str]
-    """As in EVENT_KINDS: "process_exit", "task_finish" …"""
+    """A name of EVENT_KINDS: "process_exit", "task_finish" …"""
     time_ns: int
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields, parts too, as `tracerd dump` has them, `kind` first."""
+        """All fields, including parts, as in `tracerd dump`, `kind` first."""
         return {"kind": self.kind, **super().as_dict()}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""%load_ext tracer, then %%tracer: a cell in a session of its own."""
+"""%load_ext tracer, then %%tracer: runs a cell in its own session."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class _Cells:
         events.register("post_execute", after)
 
     def run(self, line: str, cell: str) -> Any:
-        """%%tracer [--sample S1] …: runs the cell in a session, and shows what it found."""
+        """%%tracer [--sample S1] …: runs the cell in a session, and shows its report."""
         options, opened = self._open_one(line)
         magic = _OTHER_MAGIC.match(cell)
         try:

@@ -57,14 +57,15 @@ def session(
 ) -> Session:
     """Opens a session, which begins at once.
 
-    By default it follows this Python process and all that it starts. `pid`, `cgroup`, `uid`, `exe`, `tool`, `argument`
-    follow those instead, `host=True` everything, and `exclude_…` leaves out. `pipeline`, `run`, `sample`, `step` and
-    `labels` label what is followed by pid or cgroup, and so what this process starts.
+    By default, it follows this Python process and everything that it starts. `pid`, `cgroup`, `uid`, `exe`, `tool` and
+    `argument` follow other processes instead, `host=True` follows all, and `exclude_…` excludes some. `pipeline`,
+    `run`, `sample`, `step` and `labels` label the processes that are followed by pid or cgroup, including what this
+    process starts.
 
-    `record`: a file for the recording; without it there is a temporary one, which is gone with the session and its
-    tables. `source`: "kernel", or a recording to be replayed. `families`: names of docs/families.md;
-    `sample_interval`: seconds between snapshots (default 1.0). `max_cost_share`: of one CPU, above which the most
-    expensive family is given up. The rest is as in SessionOptions of C++.
+    `record`: a file for the recording; the default is a temporary one, which is deleted with the session and its
+    tables. `source`: "kernel", or a recording to replay. `families`: names of docs/families.md. `sample_interval`:
+    seconds between snapshots (default 1.0). `max_cost_share`: the share of one CPU above which the session disables the
+    most expensive family. The other keywords are those of SessionOptions in C++.
 
     Raises NotPermittedError (with the capability that is missing), UnsupportedKernelError, InvalidArgumentError,
     RecordingError, RulesError.

@@ -22,12 +22,12 @@ _READ_AT_ONCE = 512
 
 
 class Recording(Source):
-    """A file that `record=` or `tracerd run --record` has written. Nothing of it stays open in between: each table and
-    each iteration reads it anew, in bounded memory."""
+    """A file that `record=` or `tracerd run --record` has written. It does not stay open: each table and each iteration
+    reads it again, in bounded memory."""
 
     def __init__(self, path: str | bytes | os.PathLike[str]) -> None:
         self.path = os.fspath(path_of("the path of a recording", path))
-        """As it was given."""
+        """The path as given."""
         # The same file, whichever folder is the current one later.
         self._file = _from_root(self.path)
         # Refused at once if it is none.
@@ -44,7 +44,7 @@ class Recording(Source):
 
     @property
     def damage(self) -> Damage:
-        """What it could not give back: false if that is nothing. Reads it whole."""
+        """The parts that could not be read: false if there are none. Reads the whole recording."""
         reader = self.open_reader()
         while reader.skip(_READ_AT_ONCE) == _READ_AT_ONCE:
             pass
@@ -56,7 +56,7 @@ class Recording(Source):
         return self.table("events")
 
     def __iter__(self) -> Iterator[Event]:
-        """Its events, in their order. What is damaged is skipped: see damage."""
+        """Its events, in their order. Damage is skipped: see damage."""
         reader = self.open_reader()
         while events := reader.read(_READ_AT_ONCE):
             yield from events
@@ -80,6 +80,6 @@ def _from_root(path: str | bytes) -> str | bytes:
 
 @checked_call
 def read(path: str | bytes | os.PathLike[str]) -> Recording:
-    """Opens a recording. Raises RecordingError: it can't be read, is none, is of a newer or much older libtracer, or is
-    damaged at its head. Damage behind that is skipped and counted: Recording.damage."""
+    """Opens a recording. Raises RecordingError if it can't be read, is not a recording, was written by a newer or much
+    older libtracer, or has a damaged header. Damage after the header is skipped and counted: Recording.damage."""
     return Recording(path)

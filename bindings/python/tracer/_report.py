@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found, as figures that are ready to be shown, and how complete they are."""
+"""Reports: figures that are ready to be shown, and how complete they are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_PROCESSES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure, and what it says of the true one."""
+    """A figure, and how it relates to the true value."""
 
     value: int
     bound: str
@@ -41,7 +41,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class TimeShare:
-    """Of the lives of all processes, what went to one cause: the parts of a ProcessLedger."""
+    """The part of the lives of all processes that went to one cause: the parts of a ProcessLedger."""
 
     cause: str
     """"CPU", "run queue", "disk", "pipe", "network", "local socket", "lock", "child", "sleep", "events", "memory",
@@ -59,55 +59,57 @@ class ReportRow:
     context: Context | None
     """By task only: its identity."""
     pid: int | None
-    """Of a row of one process, as argv; else None."""
+    """The process's start, in a row by process, as argv; else None."""
     argv: tuple[str, ...] | None
     processes: int
-    """That ended or live in it. By tool: that have executed it, or are a copy of one."""
+    """Processes that ended or live in it. By tool: that executed it, or are a copy of one."""
     tasks: Figure | None
-    """Of a run or step: how many tasks it has; else None."""
+    """In the row of a run or step: its number of tasks; else None."""
     living: int
-    """Of the processes, those that live: their figures are those so far."""
+    """The processes that live: their figures are those so far."""
     failed: Figure
     wall_ns: int | None
     """Elapsed: from first start to last end."""
     lives_ns: int | None
-    """How long each lived, added up."""
+    """The sum of their lives."""
     first_start_ns: int | None
     last_end_ns: int | None
     cpu_ns: Figure | None
     cpu_utilization: float | None
     """cpu_ns / wall_ns, with the bound of cpu_ns."""
     concurrency: float | None
-    """How many threads of a process ran at once, on average, while any did: 1 for what computes in one thread. None: not
-    known."""
+    """How many threads of a process ran at once, on average, while any did: 1 if it computes in one thread. None:
+    unknown."""
     memory_bytes: Figure | None
-    """The most that its processes held together. By step: of its largest task."""
+    """The most that its processes held together. By step: that of its largest task."""
     memory_at_most_bytes: int | None
-    """Where memory_bytes is a lower bound: the sum of the peaks of those that lived at once. None: not known of one."""
+    """An upper bound, if memory_bytes is a lower one: the largest sum of the peaks of processes that lived at once.
+    None: one peak is unknown."""
     read_bytes: Figure | None
-    """By read calls; at least what was fetched from storage where they don't explain that (mapped files, io_uring)."""
+    """By read calls; at least the bytes fetched from storage if read calls don't explain them (mapped files,
+    io_uring)."""
     written_bytes: Figure | None
-    """By write calls; at least what was made dirty for storage where they don't explain that (mapped files, io_uring,
-    splice). Not: send."""
+    """By write calls; at least the bytes made dirty for storage if write calls don't explain them (mapped files,
+    io_uring, splice). Excludes send."""
     time: tuple[TimeShare, ...]
-    """The largest first, none of 0. Empty: not known."""
+    """The largest first, without zeros. Empty: unknown."""
     requested: Requested | None
 
 
 @dataclass(frozen=True, slots=True)
 class ReportNode:
-    """A run, step, task or tool, and what is below it."""
+    """A run, step, task or tool, and the rows below it."""
 
     level: str
-    """"run", "step", "task", "tool" or "engine" (what the engine itself did in the run or task above)."""
+    """"run", "step", "task", "tool" or "engine" (the engine's own work in the run or task above)."""
     row: ReportRow
     below: tuple[ReportNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Processes of one tool that failed in the same way: where failures began. Parents that ended with the same status
-    passed them on and are no failures of their own."""
+    """Processes of one tool that failed in the same way, in which the failures began. Parents that ended with the same
+    status passed them on and are not failures of their own."""
 
     tool: str | None
     pid: int
@@ -124,11 +126,12 @@ class Failure:
     status: str
     """"status 1", "signal 9 (KILL), sent by timeout"."""
     passed_on: int
-    """Of count: all of what is known above ended with it. Of what is neither passed on nor ignored it is not known."""
+    """The part of count where all known processes above ended with it. If a failure is neither passed on nor ignored,
+    its outcome is unknown."""
     ignored: int
-    """Of count: a parent, or one above, went on or ended otherwise."""
+    """The part of count where a parent, or a process above, went on or ended otherwise."""
     outcome: str
-    """"passed on by bash", "ignored by s.sh"; of several: "2 passed on, 1 ignored". Empty: not known."""
+    """"passed on by bash", "ignored by s.sh"; for several: "2 passed on, 1 ignored". Empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,24 +141,24 @@ class Pipeline:
     stages: tuple[str, ...]
     """Tools, from the first writer on."""
     bottleneck: str | None
-    """The stage that itself waits least for pipes; None: none stands out."""
+    """The stage that waits least for pipes; None: none stands out."""
     bottleneck_share: float
-    """Of its processes' lives that it waits for pipes, 0 to 1."""
+    """The share of its processes' lives that it waits for pipes, 0 to 1."""
     others_share: float
     waited_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupMemory:
-    """The most that was charged to a cgroup, and what of it its processes explain."""
+    """The most that was charged to a cgroup, and how much of it its processes explain."""
 
     path: str | None
     peak_bytes: int
-    """The kernel's own mark; where it has none, the most of all snapshots."""
+    """The kernel's own mark; if it has none, the maximum of all snapshots."""
     followed_wholly: bool
-    """At each snapshot all processes in it were followed."""
+    """All processes in it were followed at each snapshot."""
     highest_ns: int
-    """The snapshot with the most memory; the following are of that time."""
+    """Memory at the snapshot with the most; the following fields are of that snapshot."""
     memory_bytes: int | None
     held_bytes: int | None
     file_bytes: int | None
@@ -168,12 +171,12 @@ class CgroupMemory:
 
 @dataclass(frozen=True, slots=True)
 class MissingFamily:
-    """What was asked for, but the kernel does not give, or not all of it."""
+    """A requested family that the kernel does not provide, wholly or in part."""
 
     family: str
     """A name of docs/families.md, such as "waits"."""
     active: bool
-    """True: part of it is there."""
+    """True: a part of it works."""
     code: str | None
     """"TRC104"; docs/errors.md explains each."""
     what: str
@@ -182,10 +185,10 @@ class MissingFamily:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """How complete a report is: what is there, what is missing, and what is right all the same."""
+    """How complete a report is: what is there, what is missing, and what is still right."""
 
     tier: str
-    """"kernel": of a session here. "recording": of a recording, or another source of events."""
+    """"kernel": a session on this machine. "recording": a recording, or another source of events."""
     complete: bool
     """Each process that ended was seen, and nothing was lost."""
     exits_seen: int
@@ -194,13 +197,13 @@ class Certificate:
     losses: Mapping[str, int]
     """By cause; docs/losses.md explains each."""
     total_is_whole: bool
-    """The total was added up in the kernel, beside the events that were lost: it is whole where its bounds say so."""
+    """The kernel added up the total, including lost events: it is complete where its bounds say so."""
     missing: tuple[MissingFamily, ...]
     damage: Damage
     cannot_tell: tuple[str, ...]
-    """What is not known of this report, in words."""
+    """The gaps of this report, in words."""
     text: str = field(repr=False)
-    """All of it, as tracerd prints it."""
+    """The whole certificate, as tracerd prints it."""
 
     def __str__(self) -> str:
         return "\n".join([self.text, *self.damage.lines(), *(f"not known: {one}" for one in self.cannot_tell)])
@@ -208,18 +211,18 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class ReportCost:
-    """What the tracing cost."""
+    """The cost of the tracing."""
 
     cpu_ns: int
     """Reading, decoding, snapshots, callbacks; and the threads of recordings."""
     snapshots_cpu_ns: int
     kernel_ns: int | None
-    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was given and the
-    caller has CAP_SYS_ADMIN."""
+    """Time of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was given and
+    the caller has CAP_SYS_ADMIN."""
     memory_bytes: int | None
     kernel_memory_bytes: int | None
     cpu_share: float | None
-    """Of one CPU. None: it is not known how long the session lasted."""
+    """The share of one CPU. None: the session's duration is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,16 +232,16 @@ class Series:
     name: str | None
     """None: all others together."""
     cpu_ns: tuple[int, ...]
-    """Consumed in the part; spread evenly between two samples of a process."""
+    """CPU time consumed in the part; spread evenly between two samples of a process."""
     lived_ns: tuple[int, ...]
-    """How long its processes lived in the part, added up."""
+    """The sum of its processes' lives in the part."""
     memory_bytes: tuple[int, ...]
-    """The most that it held in the part, of snapshots; of a process that none has seen, its own peak."""
+    """The most that it held at snapshots in the part; for a process that no snapshot saw, its own peak."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Tools and tasks over time, in at most 400 parts of equal length; those with most CPU, most first."""
+    """The tools and tasks with the most CPU over time, in at most 400 parts of equal length; the most first."""
 
     begin_ns: int
     part_ns: int
@@ -249,39 +252,39 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Report:
-    """What a session or a recording has: made once, never changed. Times are nanoseconds of the boot clock."""
+    """The report of a session or a recording: made once, never changed. Times are nanoseconds of the boot clock."""
 
     title: str
     tools: tuple[ReportRow, ...]
     """Most CPU first."""
     steps: tuple[ReportRow, ...]
-    """In order of their first start, as the tasks."""
+    """In order of their first start; so are the tasks."""
     tasks: tuple[ReportRow, ...]
     samples: tuple[ReportRow, ...]
     """By the sample label; the memory is that of the largest task."""
     tree: tuple[ReportNode, ...]
-    """Of runs, steps, tasks and tools; empty: nothing belongs to any."""
+    """Runs, steps, tasks and tools; empty: no process belongs to any."""
     processes: tuple[ReportRow, ...]
-    """Those that consumed most CPU, 200 at most."""
+    """The processes that consumed most CPU, at most 200."""
     total: ReportRow
     answers: int
     """Statuses other than 0 that are answers, not failures (grep: 1, nothing found)."""
     failures: tuple[Failure, ...]
     failures_seen: int
-    """Of all kinds."""
+    """The number of all failures."""
     reader_had_enough: int
-    """No failures: processes that wrote to a pipe or socket that nobody read any more."""
+    """Not failures: processes that wrote to a pipe or socket that nobody read anymore."""
     ended_by_starter: int
-    """No failures: processes that one above them ended by a signal, such as the workers of a pool."""
+    """Not failures: processes that a process above ended by a signal, such as the workers of a pool."""
     survivors: tuple[ProcessSample, ...]
-    """Processes that have not ended, as their last samples saw them."""
+    """Last samples of processes that have not ended."""
     pipelines: tuple[Pipeline, ...]
     cgroups: tuple[CgroupMemory, ...]
     certificate: Certificate
     cost: ReportCost
     host: Host
     command: tuple[str, ...] | None
-    """The words of the command, or of the program that was seen first, secrets masked; None: they are not known."""
+    """The words of the command, or of the program that was seen first, with secrets masked; None: unknown."""
     first_ns: int
     """Of all events; 0: there are none."""
     last_ns: int
@@ -318,13 +321,14 @@ class Report:
     @checked_call
     def text(self, by: str | None = None, columns: int | None = None) -> str:
         """The tables as tracerd prints them. by: "run", "step", "task", "sample", "tool", "process" or "tree" (all of
-        it); None: few rows of the tree, or tools where nothing belongs to a run. columns: how wide it may be; None: as wide as it comes."""
+        it); None: few rows of the tree, or tools if no process belongs to a run. columns: the width limit; None: no
+        limit."""
         return self._native.format(self.title, None if by is None else text_of("by", by),
                                    None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True)
 
     def to_json(self) -> str:
-        """All of it as one JSON object, as docs/report.md describes it: what is not known is absent, and a bound of x is
-        x_at_least or x_at_most."""
+        """The whole report as one JSON object, as docs/report.md describes it: unknown values are absent, and a bound
+        of x is x_at_least or x_at_most."""
         return self._native.json()
 
     def html(self) -> str:

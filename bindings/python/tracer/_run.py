@@ -54,21 +54,22 @@ def run(
     errors: str | None = None,
     timeout: float | None = None,
 ) -> RunResult:
-    """Runs a command, from its first instruction to its last switch, and returns what it consumed: the accounts of
+    """Runs a command and returns what it consumed, from its first instruction to its last switch: the accounts of
     `tracerd run`.
 
-    While a session is open that follows this process, the command is run in that one, which costs next to nothing: its
-    events, tables and tasks have it, too; otherwise, or if `pipeline`, `run`, `record` or an option of a session is given,
-    it opens its own session, which takes some tenths of a second.
+    If an open session follows this process, the command runs in that session, which costs next to nothing: its events,
+    tables and tasks include the command. Otherwise, or if `pipeline`, `run`, `record` or an option of a session is
+    given, it opens its own session, which takes some tenths of a second.
 
-    `argv`: its words; no shell is asked. The first keywords are those of tracer.session(), the others, from `check` on,
-    mean what they do in subprocess.run(), which has more; `user`: a name or number to run as; as
-    another user it can't inject input into the terminal. With `check=True` a command that fails raises CommandFailedError, which
-    is a subprocess.CalledProcessError too; after `timeout` seconds it is killed, and subprocess.TimeoutExpired raised.
+    `argv`: the words of the command; no shell is involved. The first keywords are those of tracer.session(); the
+    others, from `check` on, mean the same as in subprocess.run(), which has more. `user`: a name or number to run as;
+    as another user, the command can't inject input into the terminal. With `check=True`, a command that fails raises
+    CommandFailedError, which is also a subprocess.CalledProcessError. After `timeout` seconds the command is killed,
+    and subprocess.TimeoutExpired is raised.
 
-    What is wrong with the recording when the command has ended is a RuntimeWarning, and in `problems` of what is
-    returned. Raises NotPermittedError without the right to trace: it says what is missing, and how to do without.
-    CommandError: the command does not exist or can't be executed.
+    Problems with the recording at the command's end are a RuntimeWarning, and are in `problems` of the result. Raises
+    NotPermittedError without the right to trace: it says what is missing, and how to do without. Raises CommandError if
+    the command does not exist or can't be executed.
     """
     of_session = (pipeline, run, record, families, sample_interval, max_cost_share, engine_rules)
     shared = _session_of_this_process() if mask_secrets and all(each is None for each in of_session) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command consumed: what tracer.run() returns, and raises."""
+"""What a command consumed: the result and the error of tracer.run()."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ Path = str | bytes | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a command and all that it started consumed. None: it is not known."""
+    """What a command and everything that it started consumed. None: unknown."""
 
     wall_ns: int | None
     """From its first start to its last end."""
     cpu_ns: int | None
     peak_rss_bytes: int | None
-    """Of its largest process."""
+    """The peak of its largest process."""
     peak_memory_bytes: int | None
-    """Of all that lived at once, at any snapshot; at least the peak of the largest process."""
+    """The most that its living processes held together at any snapshot; at least the peak of the largest process."""
     read_bytes: int | None
-    """By read calls. Not: exec's own reads, io_uring, splice, mmap."""
+    """By read calls, without exec's own reads, io_uring, splice, mmap."""
     written_bytes: int | None
-    """By write calls. Not: io_uring, splice, mmap, send."""
+    """By write calls, without io_uring, splice, mmap, send."""
     processes: int | None
-    """That ended."""
+    """Processes that ended."""
     failed: int | None
-    """Of these, those that ended by a signal, or with a status other than 0 that is no answer."""
+    """The ones that ended by a signal, or with a status other than 0 that is not an answer."""
     bounds: Mapping[str, str] = field(default_factory=dict)
-    """Of the figures above that are not exact: "at least" or "at most". All of them are "at least" where the end of the
-    command itself was lost."""
+    """The figures above that are not exact, each "at least" or "at most". All are "at least" if the end of the command
+    itself was lost."""
 
 
 class CommandFailedError(TracerError, subprocess.CalledProcessError):
-    """A command that was to be checked has failed: `returncode`, `cmd`, `stdout`, `stderr`, and `result`."""
+    """A command with `check=True` has failed: `returncode`, `cmd`, `stdout`, `stderr`, and `result`."""
 
     result: RunResult | None
-    """None in another process than that which ran it."""
+    """None in a process other than the one that ran it."""
 
     def __init__(self, result: RunResult) -> None:
         status = result.returncode
@@ -79,7 +79,7 @@ def _failed_elsewhere(returncode: int, cmd: Any, stdout: Any, stderr: Any, probl
 
 
 class RunResult(Source):
-    """A command that has ended, and what it consumed. Its tables and its report are about it alone."""
+    """A command that has ended, and what it consumed. Its tables and its report cover only this command."""
 
     def __init__(self, args: list[Path], returncode: int, stdout: Any, stderr: Any, usage: dict[str, Any],
                  in_session: Session, command: tuple[int, int, bool]) -> None:
@@ -88,7 +88,7 @@ class RunResult(Source):
         self.returncode = returncode
         """0 to 255, or minus the number of the signal that ended it."""
         self.stdout = stdout
-        """What it printed, where that was captured; else None."""
+        """Its output, if that was captured; else None."""
         self.stderr = stderr
         self.pid = command[0]
         """It is another's by now, or nobody's."""
@@ -99,7 +99,7 @@ class RunResult(Source):
 
     @property
     def usage(self) -> Usage:
-        """What it and all that it started consumed."""
+        """What it and everything that it started consumed."""
         values = {name: each for name, each in self._usage.items() if name != "time"}
         pairs = {name: each for name, each in values.items() if isinstance(each, tuple)}
         bounds = {name: bound for name, (_, bound) in pairs.items() if bound != "exact"}
@@ -107,13 +107,13 @@ class RunResult(Source):
 
     @property
     def where_time_went(self) -> dict[str, float]:
-        """The share of each cause in the lives of all its processes, 0 to 1, the largest first: "CPU" (at least one thread
-        was on one), "disk", "pipe", "child" … Empty: it is not known, as without the family "waits"."""
+        """The share of each cause in the lives of all its processes, 0 to 1, the largest first: "CPU" (at least one
+        thread was on one), "disk", "pipe", "child" … Empty: unknown, such as without the family "waits"."""
         return {cause: share for cause, _, share in self._usage["time"]}
 
     @property
     def time_ns(self) -> dict[str, int]:
-        """Likewise in nanoseconds, summed over all processes."""
+        """The same in nanoseconds, summed over all processes."""
         return {cause: time_ns for cause, time_ns, _ in self._usage["time"]}
 
     @property
@@ -123,7 +123,7 @@ class RunResult(Source):
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong with the session that it ran in, or with its recording. Empty: all is well."""
+        """Problems with its session, or with its recording. Empty: all is well."""
         return self._session.problems
 
     @property

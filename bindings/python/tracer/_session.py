@@ -88,8 +88,8 @@ class Session(Source):
     """A running capture; made by tracer.session() and tracer.attach().
 
     It is a context manager, and a plain object with close(). Any thread may use it. Tables, the report, statistics and
-    totals remain when it is closed. In a child made by fork it is closed, and all raises SessionClosedError but these:
-    host and repr(); task(), which does nothing there; a table's name and columns; and leaving its with statement.
+    totals remain when it is closed. In a child made by fork it is closed, and everything raises SessionClosedError
+    except host, repr(), task() (which does nothing there), a table's name and columns, and leaving its with statement.
     """
 
     def __init__(self, options: dict[str, Any], context: dict[str, Any], record: Path | None, recording: Path | None,
@@ -145,14 +145,15 @@ class Session(Source):
             error.add_note(str(problem))
 
     def close(self) -> None:
-        """Ends it: delivers all that has happened, writes it, and frees what the kernel holds for it. Idempotent.
+        """Ends the session: delivers and writes everything that has happened, and frees its kernel memory. Idempotent.
 
-        It waits for a running callback: don't hold a lock that a callback takes. A replay goes on to its end first;
-        streams that are full then drop what is oldest. Leaving a with statement by an exception ends it where it is, and
-        what is wrong with the recording becomes a note of that exception; leaving it without one, a RuntimeWarning.
+        It waits for a running callback: don't hold a lock that a callback takes. A replay first continues to its end;
+        full streams then drop the oldest events. If an exception leaves the with statement, the session ends where it
+        is, and problems with the recording become a note of that exception; without an exception, they become a
+        RuntimeWarning.
 
         Raises RecordingError if the recording could not be written to its end, SessionClosedError in a child made by
-        fork, CallbackError inside a callback. What was written stays.
+        fork, CallbackError inside a callback. Data that was written stays.
         """
         if self._core.forked:
             raise SessionClosedError(True)
@@ -203,12 +204,12 @@ class Session(Source):
 
     @property
     def closed(self) -> bool:
-        """It has ended, or belongs to the process that this one was forked from."""
+        """True if it has ended, or belongs to the process that this one was forked from."""
         return not self._core.open
 
     @property
     def finished(self) -> bool:
-        """Nothing more comes: it is closed, or its source has ended, as that of a recording does."""
+        """True if nothing more comes: it is closed, or its source has ended, such as a recording."""
         if self._core.forked:
             raise SessionClosedError(True)
         return not self._core.open or self._core.finished()
@@ -224,8 +225,8 @@ class Session(Source):
 
     @checked_call
     def flush(self, timeout: float | None = None) -> bool:
-        """Waits until all that has happened was delivered and written. False: `timeout` (seconds) has passed, or the
-        recording can't be written (see problems)."""
+        """Waits until everything that has happened is delivered and written. Returns False if `timeout` (seconds) has
+        passed, or the recording can't be written (see problems)."""
         limit = seconds_of("timeout", timeout)
         self._begin()
         return self._core.flush(limit)
@@ -264,10 +265,10 @@ class Session(Source):
         requested: Mapping[str, Any] | None = None,
         expires_after: float = 86400.0,
     ) -> None:
-        """Says which run or task processes are in, before they begin or while they live.
+        """Announces which run or task processes belong to, before they begin or while they live.
 
-        Exactly one of the first six says which processes. `context`: any of pipeline, run, step, sample, task, task_id,
-        attempt, engine, labels. `requested`: any of millicpus, memory_bytes, time_ns, container, tag.
+        Exactly one of the first six selects the processes. `context`: any of pipeline, run, step, sample, task,
+        task_id, attempt, engine, labels. `requested`: any of millicpus, memory_bytes, time_ns, container, tag.
         `expires_after`: seconds."""
         keys = {"work_dir": work_dir, "pid": pid, "cgroup": cgroup, "container": container, "slurm_job": slurm_job,
                 "below": below}
@@ -284,7 +285,8 @@ class Session(Source):
         task_id: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> Task:
-        """A scope: what is started in it belongs to this task, by this thread and by what it hands work to. See Task.
+        """Opens a task: processes that this thread, and code that it hands work to, start inside belong to the task.
+        See Task.
 
         In a child made by fork it does nothing."""
         from ._task import Task
@@ -302,7 +304,7 @@ class Session(Source):
         capture_output: bool = False, text: bool = False, encoding: str | None = None, errors: str | None = None,
         timeout: float | None = None,
     ) -> RunResult:
-        """Runs a command in this session, as tracer.run() does in one of its own. `task` names a task for it alone;
+        """Runs a command in this session; tracer.run() may open its own. `task` names a task for this command only;
         `sample`, `step` and `labels` are that task's."""
         options = {name: value for name, value in locals().items() if name not in ("self", "argv")}
         from ._run import run_in
@@ -317,10 +319,10 @@ class Session(Source):
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, capacity_bytes: int = 64 << 20,
         living_first: bool = False,
     ) -> EventStream:
-        """Events from now on, for `for` and `async for`. `kinds`: as in tracer.EVENT_KINDS; None: all. It ends with the
-        session, or when nothing has come for `timeout` seconds. `living_first`: the starts of all runs, tasks and
-        processes that live now come before. Where the reader was too slow, a Loss stands; a replay waits for its reader
-        instead."""
+        """Streams events from now on, for `for` and `async for`. `kinds`: names of tracer.EVENT_KINDS; None: all. The
+        stream ends with the session, or when no event has come for `timeout` seconds. `living_first`: first come the
+        starts of all runs, tasks and processes that live now. If the reader is too slow, a Loss takes the place of
+        dropped events; a replay waits for its reader instead."""
         from ._streams import EventStream
 
         return EventStream(self._queue(kinds, capacity_bytes, living_first), timeout, self._begin)
@@ -330,7 +332,7 @@ class Session(Source):
         self, kinds: Collection[str] | None = None, timeout: float | None = None, *, most: int = 512,
         capacity_bytes: int = 64 << 20, living_first: bool = False,
     ) -> Batches:
-        """Likewise in lists of at most `most` events, which costs less for each."""
+        """Streams lists of at most `most` events, which costs less for each event."""
         from ._streams import Batches
 
         return Batches(self._queue(kinds, capacity_bytes, living_first), timeout, self._begin, most)
@@ -340,8 +342,8 @@ class Session(Source):
         self, table: str = "events", timeout: float | None = None, *, kinds: Collection[str] | None = None,
         most: int = 65536, capacity_bytes: int = 64 << 20, living_first: bool = False,
     ) -> TableBatches:
-        """Likewise as rows of a table, for pandas, polars, pyarrow or duckdb: of at most `most` events at a time. Costs
-        least for each."""
+        """Streams rows of a table, for pandas, polars, pyarrow or duckdb: of at most `most` events at a time. Costs
+        least for each event."""
         from ._streams import TableBatches
 
         return TableBatches(self._queue(kinds, capacity_bytes, living_first), timeout, self._begin, most, table)
@@ -356,9 +358,9 @@ class Session(Source):
     def on(
         self, kind: str | None, callback: Callable[[Event], object], *, living_first: bool = False
     ) -> _core.Subscription:
-        """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread; `living_first`
-        as for events(). For quick work only; what it raises goes to sys.unraisablehook and is counted in statistics.callback_errors. It ends with the
-        session, or with cancel() of what is returned."""
+        """Calls `callback` for each event of `kind` (None: all) from now on, on the session's own thread;
+        `living_first` as for events(). Do only quick work in it; exceptions go to sys.unraisablehook and are counted in
+        statistics.callback_errors. The subscription ends with the session, or with cancel() of the result."""
         if kind is not None:
             text_of("kind", kind)
         callable_of("callback", callback)
@@ -368,7 +370,7 @@ class Session(Source):
         return subscription
 
     def fileno(self) -> int:
-        """Readable when the session has something to do; to be waited for only."""
+        """A descriptor that is readable when the session has something to do; only wait for it."""
         return self._core.fd()
 
     # What it says of itself.
@@ -380,7 +382,7 @@ class Session(Source):
 
     @property
     def statistics(self) -> Statistics:
-        """What it did, lost and cost: now, or at its end."""
+        """Its work, losses and costs: now, or at its end."""
         from ._state import Statistics
 
         return Statistics(**self._core.statistics())
@@ -392,16 +394,16 @@ class Session(Source):
 
     @property
     def families(self) -> list[FamilyState]:
-        """Which families of signals it has, and why one is missing. Empty for recordings."""
+        """Which families it has, and why one is missing. Empty for recordings."""
         from ._state import FamilyState
 
         return [FamilyState(*each) for each in self._core.families()]
 
     @property
     def living(self) -> list[ProcessSample]:
-        """The processes that live now and are followed, with what they have consumed so far.
+        """The followed processes that live now, with what they have consumed so far.
 
-        Raises UnsupportedKernelError or OutOfMemoryError where the kernel refuses to walk through what lives."""
+        Raises UnsupportedKernelError or OutOfMemoryError if the kernel refuses to visit living processes."""
         return self._core.living()
 
     @property
@@ -411,8 +413,8 @@ class Session(Source):
 
     @property
     def problems(self) -> list[Problem]:
-        """What is wrong, though it goes on: mistakes in rules files, families that are missing, and a recording that
-        can't be written or lacks events. Empty: all is well."""
+        """Problems that do not stop the session: mistakes in rules files, missing families, and a recording that can't
+        be written or lacks events. Empty: all is well."""
         found = list(self._core.rule_problems())
         found += [each.problem for each in self.families if each.problem is not None]
         recording = self._core.recording_problem()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sessions, runs and recordings have in common: tables, the report, and how they are shown."""
+"""The common base of sessions, runs and recordings: tables, the report, and how they are shown."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Source:
 
     @property
     def report(self) -> Report:
-        """What was found, as figures, and how complete they are."""
+        """The report: figures, and how complete they are."""
         from ._report import report_of
 
         return report_of(self)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session and a recording say of themselves."""
+"""The state of sessions and recordings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Damage", "FamilyState", "Statistics"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """What a session did since it started, what it lost, and what it costs."""
+    """The work of a session since it started, its losses and its costs."""
 
     records: int
     """Records received from the kernel."""
@@ -22,25 +22,25 @@ class Statistics:
     events: int
     """Events delivered."""
     callback_errors: int
-    """Callbacks that raised; no event was lost to the others."""
+    """Callbacks that raised; other subscribers lost no event."""
     secrets_masked: int
     announcements_met: int
-    """That at least one process was found for."""
+    """Announcements that matched a process."""
     announcements_expired: int
-    """Whose time was over before."""
+    """Announcements that expired before."""
     announcements_refused: int
-    """Beyond max_announcements."""
+    """Announcements beyond max_announcements."""
     cost_cpu_ns: int
-    """CPU time of its own: reading, decoding, snapshots, callbacks, and the threads of recordings."""
+    """Its own CPU time: reading, decoding, snapshots, callbacks, and the threads of recordings."""
     cost_snapshots_cpu_ns: int
-    """Of that, for snapshots."""
+    """The part of it for snapshots."""
     cost_kernel_ns: int | None
-    """Of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was given and the
-    caller has CAP_SYS_ADMIN."""
+    """Time of its programs in the kernel; None while kernel.bpf_stats_enabled is 0, unless max_cost_share was given and
+    the caller has CAP_SYS_ADMIN."""
     cost_memory_bytes: int | None
-    """Resident now, of this whole process."""
+    """Resident memory of this whole process now."""
     cost_kernel_memory_bytes: int | None
-    """Of its maps in the kernel; None for other sources."""
+    """Memory of its maps in the kernel; None for other sources."""
     losses: Mapping[str, int]
     """By cause, as docs/losses.md defines them; only those that occurred."""
 
@@ -52,25 +52,25 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class FamilyState:
-    """A family of signals that a session was asked for."""
+    """A family that a session was asked for."""
 
     family: str
     """A name of docs/families.md, such as "waits"."""
     active: bool
     mechanism: str
-    """The kernel's hooks that it uses."""
+    """The kernel hooks that it uses."""
     problem: Problem | None
-    """Why it is not active, or what of it is missing."""
+    """Why it is not active, or which part is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What a recording could not give back."""
+    """The parts of a recording that could not be read."""
 
     skipped_bytes: int
     """In frames that are cut, fail their checksum or break a rule of the format."""
     skipped_events: int
-    """In good frames: of newer kinds, or larger than their bytes may hold."""
+    """In intact frames: of newer kinds, or larger than their bytes may hold."""
     missing_frames: int
     """By their numbers; a damaged frame is among them."""
     read_error: int

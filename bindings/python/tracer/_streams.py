@@ -37,7 +37,7 @@ class _Stream(Generic[T]):
 
     @property
     def dropped(self) -> int:
-        """Events that it did not get, as it was full; a Loss stands where they are missing."""
+        """The number of events that it did not get because it was full; a Loss takes their place."""
         return self._queue.dropped()
 
     def fileno(self) -> int:
@@ -120,7 +120,7 @@ class _Stream(Generic[T]):
 
 
 class EventStream(_Stream["Event"]):
-    """One event after the other. Of several threads, each gets a part of them."""
+    """One event after the other. Several threads share the events among them."""
 
     def __init__(self, queue: _core.Queue, timeout: float | None, begin: Callable[[], None]) -> None:
         super().__init__(queue, timeout, begin)
@@ -150,7 +150,7 @@ def _checked_most(most: int) -> int:
 
 
 class Batches(_Stream["list[Event]"]):
-    """Lists of events, as many as are there."""
+    """Lists of the available events."""
 
     def __init__(self, queue: _core.Queue, timeout: float | None, begin: Callable[[], None], most: int) -> None:
         super().__init__(queue, timeout, begin)
@@ -167,7 +167,7 @@ class Batches(_Stream["list[Event]"]):
 
 
 class TableBatches(_Stream["Batch"]):
-    """Rows of one table, of the events that are there: no object is made for an event."""
+    """Rows of one table, from the available events: no object is made for an event."""
 
     def __init__(
         self, queue: _core.Queue, timeout: float | None, begin: Callable[[], None], most: int, table: str

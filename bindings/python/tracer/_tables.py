@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of recordings and sessions, for pandas, polars, pyarrow, duckdb and whatever else reads Arrow's C interface.
+"""Tables of recordings and sessions, for pandas, polars, pyarrow, duckdb and other readers of Arrow's C interface.
 
-docs/tables.md lists the columns. An unknown value is null, never 0. No package is needed but those that are asked for.
+docs/tables.md lists the columns. An unknown value is null, never 0. Only the packages that you ask for are needed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _MOST_IN_CELL = 80
 class Table:
     """One table of a recording or of a live session.
 
-    Nothing is read before it is asked for, and each call reads anew, in bounded memory, without holding the GIL. Each
-    raises RecordingError when the recording can't be read to its end; what is damaged inside is skipped (see the
-    recording's `damage`). May be used by several threads at once.
+    Nothing is read before you ask for it. Each call reads again, in bounded memory, without holding the GIL, and raises
+    RecordingError if the recording can't be read to its end; damage inside is skipped (see the recording's `damage`).
+    Several threads may use it at once.
     """
 
     __slots__ = ("_name", "_open_reader")
@@ -79,7 +79,7 @@ class Table:
         return self._stream()[0]
 
     def count_rows(self) -> int:
-        """How many rows it has. Reads all of it."""
+        """The number of rows. Reads the whole table."""
         return sum(batch.rows for batch in self._batches())
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -91,7 +91,7 @@ class Table:
                 yield dict(zip(names, row))
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """All rows, as rows()."""
+        """All rows, in a list; see rows()."""
         return list(self.rows())
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -120,7 +120,7 @@ class Table:
         return f"<tracer.{type(self).__name__} {self._name}: {len(self.columns)} columns>"
 
     def _repr_html_(self) -> str:
-        """The first rows, with those columns that have values there."""
+        """The first rows, with the columns that have values there."""
         first: list[dict[str, Any]] = []
         for batch in self._batches(_ROWS_SHOWN + 1):
             columns = [(column.name, column.values()) for column in batch.columns()]
@@ -185,9 +185,9 @@ class Batch(Table):
 
 
 def sql(source: Source, query: str) -> duckdb.DuckDBPyRelation:
-    """What duckdb answers to `query`, in which the tables of `source` go by their names.
+    """The result of `query` by duckdb; it names the tables of `source` by their names.
 
-    A relation: .df(), .pl(), .fetchall() …; it is run when that is called. Needs duckdb. Raises RecordingError and
+    Returns a relation: .df(), .pl(), .fetchall() … run the query. Needs duckdb. Raises RecordingError and
     SessionClosedError as the tables do, and duckdb's own errors.
     """
     text_of("query", query)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks: what is started in one belongs to it, whichever thread or coroutine starts it."""
+"""Tasks: processes started in one belong to it, whichever thread or coroutine starts them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _MOST_ATTEMPTS = 2**32 - 1
 class Task:
     """One task, as a context manager (`with`, `async with`) or a decorator of functions, coroutines and generators.
 
-    What is started inside belongs to it: by this thread, by threads that are started inside, by executors for what is
-    submitted inside, by coroutines that are created inside. Its end ends that: what still runs of it stays in the task,
-    but nothing new comes to it. Each entry is a task of its own, with its own task_id, unless you give one. Without
-    an open session, in a child made by fork, and after the session's end, it does nothing.
+    Processes belong to it if they are started inside: by this thread, by threads that are started inside, by executors
+    for work that is submitted inside, or by coroutines that are created inside. After its end, processes that still run
+    stay in the task, but no new ones join it. Each entry is a separate task with its own task_id, unless you give one.
+    Without an open session, in a child made by fork, and after the session's end, it does nothing.
 
-    Enter one from one place at a time; make several for several. A decorated function makes one for each call.
+    Enter a Task object from one place at a time; make one for each place. A decorated function makes one for each call.
     """
 
     __slots__ = ("_session", "_fields", "_scope", "__weakref__")
@@ -66,7 +66,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """As it was given."""
+        """The name as given."""
         return cast(str, self._fields["task"])
 
     def __repr__(self) -> str:
@@ -143,11 +143,11 @@ def task(
     task_id: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Task:
-    """A task in every session that is open when it begins; nothing where none is. See Task.
+    """A task in every session that is open when it begins; without one, it does nothing. See Task.
 
-    attempt counts from 1; task_id is unique within the run (default: one is made). What is not given is null in tables,
-    but sample and labels, which come from the task around it, or the session. InvalidTypeError for wrong types,
-    InvalidArgumentError for empty texts. Any thread.
+    attempt counts from 1; task_id is unique within the run (default: a new one). Arguments that are not given are null
+    in tables, except sample and labels, which come from the task around it, or the session. InvalidTypeError for wrong
+    types, InvalidArgumentError for empty texts. Any thread.
     """
     return Task(name, sample=sample, step=step, attempt=attempt, task_id=task_id, labels=labels)
 

@@ -41,7 +41,7 @@ CheckItem facility_item(const char* name, bool available, const char* effect, co
 }
 
 CheckItem feature_item(const char* name, bool available, const char* effect, const char* since) {
-  return item_of(name, false, available, effect, fmt::format("this kernel can't tell: {}", effect),
+  return item_of(name, false, available, effect, fmt::format("this kernel can't report: {}", effect),
                  fmt::format("needs Linux {}", since));
 }
 

@@ -57,7 +57,7 @@ CheckItem pid_namespace_item() {
   if (!item.available)
     item.problem = Problem{ErrorCode::kPidNamespace,
                            0,
-                           "/proc is of another pid namespace than this process: pids mean others there",
+                           "/proc belongs to another pid namespace than this process: its pids mean other processes",
                            "mount the namespace's own: unshare --mount-proc, or mount -t proc proc /proc",
                            {}};
   return item;
@@ -76,14 +76,14 @@ CheckItem locked_memory_item(const KernelTypes& types, std::uint64_t held) {
   item.available = types.has_helper("BPF_FUNC_ktime_get_coarse_ns") || has(held, CAP_SYS_RESOURCE) ||
                    ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_max >= needed;
   if (!item.available)
-    item.problem = Problem{
-        ErrorCode::kPermission,
-        0,
-        fmt::format(
-            "only {} KiB of memory may be locked; this kernel counts tables as such, and the usual ones take {} KiB",
-            limit.rlim_max >> 10, needed >> 10),
-        "ulimit -l unlimited (a unit's LimitMEMLOCK=infinity), or CAP_SYS_RESOURCE beside the others",
-        {}};
+    item.problem =
+        Problem{ErrorCode::kPermission,
+                0,
+                fmt::format("only {} KiB of memory may be locked; this kernel counts tables as locked, and the default "
+                            "ones take {} KiB",
+                            limit.rlim_max >> 10, needed >> 10),
+                "ulimit -l unlimited (a unit's LimitMEMLOCK=infinity), or CAP_SYS_RESOURCE beside the others",
+                {}};
   return item;
 }
 

@@ -37,7 +37,7 @@ void require_process(std::uint64_t number, bool own_uid_only) {
   if (error_number == EPERM && own_uid_only)
     throw Error({ErrorCode::kPermission,
                  EPERM,
-                 fmt::format("process {} is another user's", number),
+                 fmt::format("process {} belongs to another user", number),
                  "use sudo: without root only your own processes can be followed",
                  {}});
   if (error_number == 0 || error_number == EPERM) return;
