@@ -59,7 +59,7 @@ class ReportRow:
     context: Context | None
     """By task only: its identity."""
     pid: int | None
-    """The process's start, in a row by process, as argv; else None."""
+    """Set in a row by process, like argv; else None."""
     argv: tuple[str, ...] | None
     processes: int
     """Processes that ended or live in it. By tool: that executed it, or are a copy of one."""
