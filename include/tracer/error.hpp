@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What can go wrong during set-up, and how it is reported.
+/// Errors during set-up.
 #pragma once
 
 #include <exception>

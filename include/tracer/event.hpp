@@ -45,7 +45,7 @@ struct ProcessExit {
   std::uint64_t time_ns = 0;
   std::shared_ptr<const Process> process;  ///< Never null.
   std::optional<std::uint64_t> attached_ns;
-  std::uint64_t start_ns = 0;  ///< As process->start_ns.
+  std::uint64_t start_ns = 0;  ///< The same as process->start_ns.
   std::uint64_t begin_ns = 0;  ///< start_ns, or the exec of a command that was held until then: nothing before counts.
   std::uint64_t end_ns = 0;
   std::optional<std::int32_t> exit_code;    ///< 0 to 255; absent when a signal ended it.
@@ -68,8 +68,8 @@ struct ProcessExit {
   bool failed() const noexcept { return exit_signal.has_value() || (exit_code.value_or(0) != 0 && !status_is_answer); }
 };
 
-/// What the session's own process consumed, in a task or outside of all. That process is part of the workload and lives
-/// on, so no ProcessExit counts it. Each event is a separate part; add up the parts of a session.
+/// An account of what the session's own process consumed, in a task or outside of all. That process is part of the
+/// workload and lives on, so no ProcessExit counts it. Each event is a separate part; add up the parts of a session.
 struct OwnWork {
   static constexpr EventKind kKind = EventKind::kOwnWork;
   std::uint64_t time_ns = 0;               ///< When the part ended.
@@ -90,8 +90,8 @@ struct KindCount {
 struct Loss {
   static constexpr EventKind kKind = EventKind::kLoss;
   std::uint64_t time_ns = 0;
-  std::string cause;                           ///< As in Statistics::losses; "queue_full" in the queue that was full.
-  std::uint64_t count = 0;                     ///< New losses since the last report.
+  std::string cause;        ///< A key of Statistics::losses; "queue_full" in the queue that was full.
+  std::uint64_t count = 0;  ///< New losses since the last report.
   std::optional<std::uint64_t> first_ns = {};  ///< "queue_full": time of the first event that was dropped here …
   std::optional<std::uint64_t> last_ns = {};   ///< … and of the last.
   std::vector<KindCount> by_kind = {};         ///< "queue_full": what was dropped. Empty for other causes.
@@ -105,7 +105,7 @@ struct SessionEnd {
   std::uint64_t processes_ended = 0;
   std::uint64_t exits_delivered = 0;  ///< ProcessExit events of the session.
   std::uint64_t losses = 0;           ///< Sum of all causes.
-  /// What the session itself cost: as in Statistics::cost.
+  /// The cost of the session itself, as in Statistics::cost.
   std::optional<std::uint64_t> cost_cpu_ns;
   std::optional<std::uint64_t> cost_kernel_ns;
   std::optional<std::uint64_t> cost_memory_bytes;

@@ -12,7 +12,7 @@ namespace tracer {
 struct HostInfo {
   std::string boot_id;  ///< /proc/sys/kernel/random/boot_id
   std::string host_name;
-  std::string kernel_release;  ///< As uname -r.
+  std::string kernel_release;  ///< The output of uname -r.
   std::string architecture;
   std::uint32_t cpu_count = 0;
   std::uint64_t memory_bytes = 0;

@@ -53,7 +53,7 @@ struct TRACER_EXPORT Process {
   static const std::shared_ptr<const Context>& no_context() noexcept;
 };
 
-/// What a process or program consumed, summed over all threads including ended ones, without its children.
+/// Figures of what a process or program consumed, summed over all threads including ended ones, without its children.
 struct Account {
   std::optional<std::uint64_t> cpu_ns;     ///< Exact.
   std::optional<std::uint64_t> user_ns;    ///< The kernel's tick-sampled split, scaled to cpu_ns; absent below a tick.

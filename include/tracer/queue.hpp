@@ -18,7 +18,7 @@ namespace internal {
 class QueueState;
 }  // namespace internal
 
-/// What a full queue does.
+/// The behavior of a full queue.
 enum class WhenFull : std::uint8_t {
   kDropOldest,
   /// The session's own thread waits for the queue's reader: nothing is lost, but all other subscribers wait as well.

@@ -60,7 +60,7 @@ struct ReportRow {
   std::string name;
   Context task;                            ///< By task only: its identity.
   std::shared_ptr<const Process> process;  ///< The process of a row by process; else null.
-  std::uint64_t processes = 0;             ///< As SummaryRow::processes.
+  std::uint64_t processes = 0;             ///< The same as SummaryRow::processes.
   std::optional<Figure> tasks;             ///< In the row of a run or step: its number of tasks.
   std::uint64_t living = 0;                ///< The living part of `processes`: their figures are those so far.
   Figure failed;
@@ -82,7 +82,7 @@ struct ReportRow {
   Requested requested;                                ///< From the announcement of a task.
 };
 
-/// As SummaryNode.
+/// A SummaryNode with the figures of its row.
 struct ReportNode {
   SummaryLevel level = SummaryLevel::kTool;
   ReportRow row;
@@ -107,7 +107,7 @@ struct Completeness {
   std::vector<FamilyState> missing;  ///< Requested families that are missing, wholly or in part.
 };
 
-/// What the tracing cost.
+/// The cost of the tracing.
 struct ReportCost {
   OwnCost own;
   std::optional<double> cpu_share;  ///< The share of one CPU. Absent: the session's duration is unknown.
@@ -119,7 +119,7 @@ struct Report {
   std::vector<ReportRow> tasks;
   std::vector<ReportRow> samples;
   std::vector<ReportNode> tree;      ///< Runs, steps, tasks and tools; empty: no process belongs to any.
-  std::vector<ReportRow> processes;  ///< Those that consumed most CPU.
+  std::vector<ReportRow> processes;  ///< The ones that consumed most CPU.
   ReportRow total;
   std::uint64_t answers = 0;  ///< Statuses other than 0 that are answers, not failures.
   std::vector<Failure> failures;

@@ -35,7 +35,7 @@ TRACER_EXPORT User find_user(const std::string& name_or_uid);
 /// A path without slashes at its end: with one, the kernel follows a link in spite of O_NOFOLLOW.
 TRACER_EXPORT std::string without_slashes(std::string name);
 
-/// What to open for a path that may be a link, or lead to further ones.
+/// The path to open for a path that may be a link, or lead to further ones.
 struct LinkEnd {
   std::filesystem::path path;
   bool follow = false;  ///< The path may be a link to follow; else O_NOFOLLOW refuses a link that replaces it.
@@ -97,7 +97,7 @@ class TRACER_EXPORT Command {
   std::string name_;
   pid_t pid_ = -1;
   int channel_ = -1;     ///< To the process that waits; -1: released.
-  int start_error_ = 0;  ///< Of the start at once; 0: none, or it was reported.
+  int start_error_ = 0;  ///< errno of a start at once; 0: none, or it was reported.
   bool reaped_ = false;
 };
 

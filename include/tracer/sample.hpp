@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a snapshot reports about living processes: events.
+/// Events of a snapshot, about living processes.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct ProcessSample {
   std::optional<std::uint64_t> attached_ns;
   std::optional<std::uint64_t> threads;  ///< Alive now.
   std::optional<std::string>
-      state;  ///< Of its first thread: "running" (or ready), "sleeping", "uninterruptible", "stopped".
+      state;  ///< State of its first thread: "running" (or ready), "sleeping", "uninterruptible", "stopped".
   /// Resident now; see pss_bytes. 0 while it borrows its parent's memory (vfork).
   std::optional<std::uint64_t> rss_anonymous_bytes;
   std::optional<std::uint64_t> rss_file_bytes;
@@ -48,7 +48,7 @@ struct ToolSample {
   static constexpr EventKind kKind = EventKind::kToolSample;
   std::uint64_t time_ns = 0;
   std::optional<std::string> tool;
-  std::optional<std::uint32_t> uid;                                ///< As Process::uid.
+  std::optional<std::uint32_t> uid;                                ///< The same as Process::uid.
   std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
   std::uint64_t processes = 0;
   std::uint64_t running = 0;                         ///< Processes whose first thread runs or is ready to run.

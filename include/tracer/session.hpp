@@ -190,7 +190,7 @@ class TRACER_EXPORT Session {
   Statistics statistics() const;
   /// Sums by context, from the kernel. Empty for sources other than the kernel.
   std::vector<ContextTotals> totals() const;
-  /// What each rule of the filter does, and whether the kernel or user space decides it: one line each.
+  /// One line for each rule of the filter: its effect, and whether the kernel or user space decides it.
   std::vector<std::string> explain() const;
   /// The state of each requested family. Empty for sources other than the kernel.
   std::vector<FamilyState> families() const;

@@ -23,17 +23,17 @@ struct SummaryRow {
   std::uint64_t living = 0;              ///< The living part of `processes`.
   std::uint64_t wall_ns = 0;             ///< Elapsed: from first start to last end, or last sample if it lives.
   std::uint64_t lives_ns = 0;            ///< The sum of its programs' durations.
-  std::uint64_t cpu_ns = 0;              ///< Of those for which it is known.
+  std::uint64_t cpu_ns = 0;              ///< Sum of the known ones.
   std::uint64_t own_parts = 0;           ///< Number of OwnWork events; its process is not in `processes`.
   std::uint64_t own_cpu_ns = 0;          ///< The part of cpu_ns in these.
   std::uint64_t unknown_cpus = 0;        ///< Programs of unknown CPU time: cpu_ns is too small.
-  std::uint64_t read_bytes = 0;          ///< Of those for which it is known.
+  std::uint64_t read_bytes = 0;          ///< Sum of the known ones.
   std::uint64_t read_at_most_bytes = 0;  ///< An upper bound, of those that have one.
   std::uint64_t unknown_reads = 0;       ///< Programs with only a bound, if it exceeds what exec itself reads.
   std::uint64_t unbounded_reads = 0;     ///< Without even a bound: read_bytes is too small.
   /// Like read_bytes, but the bytes fetched from storage if read calls don't explain them (mapped files, io_uring).
   std::uint64_t read_at_least_bytes = 0;
-  std::uint64_t written_bytes = 0;  ///< Of those for which it is known.
+  std::uint64_t written_bytes = 0;  ///< Sum of the known ones.
   /// Like written_bytes, but the bytes made dirty for storage if write calls don't explain them (mapped files,
   /// io_uring, splice).
   std::uint64_t written_at_least_bytes = 0;
@@ -43,9 +43,9 @@ struct SummaryRow {
   /// known to be: they passed on another's failure, wrote to a reader that had enough, or were ended by a process that
   /// had started them.
   std::uint64_t excused = 0;
-  std::uint64_t engine_failures = 0;            ///< Of the engine's own processes; they are not in `failed`.
+  std::uint64_t engine_failures = 0;            ///< Failures of the engine's own processes; not in `failed`.
   std::uint64_t answers = 0;                    ///< Ended with ProcessExit::status_is_answer; they are not in `failed`.
-  std::optional<std::uint64_t> peak_rss_bytes;  ///< Of the largest single program.
+  std::optional<std::uint64_t> peak_rss_bytes;  ///< Peak of the largest single program.
   std::uint64_t first_start_ns = 0;
   std::uint64_t last_end_ns = 0;
   std::uint64_t unknown_peaks = 0;  ///< Programs whose peak is not known.
@@ -132,8 +132,8 @@ class TRACER_EXPORT Summary {
   static constexpr std::size_t kMostTools = 4096;      ///< Kept apart, also in each task.
   static constexpr std::size_t kMostToolRows = 32768;  ///< In all of the tree: more than one in each task.
   static constexpr std::size_t kMostRuns = 4096;       ///< Kept apart: a year's worth of a busy host.
-  static constexpr std::size_t kMostSteps = 16384;     ///< Of all runs together; those with the same name have one row.
-  /// Of all runs together, including rows for work in a run or step outside of tasks; later ones share a row of their
+  static constexpr std::size_t kMostSteps = 16384;  ///< For all runs together; those with the same name have one row.
+  /// For all runs together, including rows for work in a run or step outside of tasks; later ones share a row of their
   /// step.
   static constexpr std::size_t kMostTasks = 20000;
 
@@ -150,7 +150,7 @@ class TRACER_EXPORT Summary {
   std::vector<SummaryRow> by_sample() const;  ///< By the sample label; the peak is that of the largest task.
   /// The runs and tasks; unknown levels are left out.
   std::vector<SummaryNode> tree() const;
-  /// Those that consumed most CPU, at most kMostProcesses, as rows of one process each, named by their tools.
+  /// The processes that consumed most CPU, at most kMostProcesses, one row each, named by their tools.
   std::vector<SummaryRow> largest_processes() const;
   SummaryRow total() const;
   const std::vector<Failure>& failures() const noexcept;  ///< In order of their first; at most kMaxFailures.

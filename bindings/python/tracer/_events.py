@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by scripts/python_events from the schema and docs/fields.md: change those.
-"""The typed facts that a session delivers. Times are nanoseconds of the boot clock; what is not known is None."""
+"""The typed facts that a session delivers. Times are nanoseconds of the boot clock; an unknown value is None."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Overruled(Fact):
         "field", "value", "provenance",
     )
     field: str
-    """Of the context."""
+    """The field of the context."""
     value: str
-    """What the weaker source said."""
+    """The value of the weaker source."""
     provenance: str
     """The weaker source."""
 
@@ -77,7 +77,7 @@ class Context(Fact):
     step: str | None
     """A Nextflow process, a Snakemake rule, a CWL step."""
     sample: str | None
-    """What was sampled: a patient, a library, a lane."""
+    """The sample: a patient, a library, a lane."""
     task: str | None
     """One execution of a step, by the engine's own name: `ALIGN (S1)`. None when: the engine names no tasks, or its
     name was not found."""
@@ -113,7 +113,7 @@ class Context(Fact):
 
 
 class Requested(Fact):
-    """What was asked for, to be compared with what was used."""
+    """The resources that were requested, to compare with what was used."""
 
     __slots__ = (
         "millicpus", "memory_bytes", "time_ns", "container", "tag",
@@ -305,11 +305,11 @@ class ProgramAccount(Fact):
     end_ns: int | None
     """The next exec, or the end of the process. In nanoseconds. None when: the same."""
     exe: str | None
-    """As above. The other fields of the program are in recordings and in C++, not in JSON. None when: the exec that
-    began it was lost."""
+    """Executable and tool, as for the process. The other fields of the program are in recordings and in C++, not in
+    JSON. None when: the exec that began it was lost."""
     tool: str | None
-    """As above. The other fields of the program are in recordings and in C++, not in JSON. None when: the exec that
-    began it was lost."""
+    """Executable and tool, as for the process. The other fields of the program are in recordings and in C++, not in
+    JSON. None when: the exec that began it was lost."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
@@ -358,7 +358,7 @@ class ProgramAccount(Fact):
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
-    """Where the life of the process went, taken as a whole; None as `ledger`."""
+    """Where the life of the process went, taken as a whole; None if `ledger` is."""
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
@@ -439,17 +439,17 @@ class ContextTotals(Fact):
         "peak_rss_at_least_bytes",
     )
     context: Context | None
-    """Where it belongs; None when it belongs to no run."""
+    """Where it belongs; None if it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     living: int
-    """Begun or taken in, and not ended yet."""
+    """Processes begun or taken in, and not ended yet."""
     ended: int
     """How many have ended."""
     failed: int
     """How many of those failed."""
     contexts: int
-    """How many contexts it sums up; more than 1: all that nothing has any more."""
+    """How many contexts are in the sums; more than 1: contexts that no process has anymore."""
     cpu_ns: int | None
     """Time on a CPU. In nanoseconds. Source: process: `task->se.sum_exec_runtime` at dead."""
     user_ns: int | None
@@ -498,7 +498,7 @@ class ContextTotals(Fact):
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
-    """Where the life of the process went, taken as a whole; None as `ledger`."""
+    """Where the life of the process went, taken as a whole; None if `ledger` is."""
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
@@ -577,14 +577,15 @@ class ProcessExit(Event):
     """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
     when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
-    """Where it belongs; None when it belongs to no run."""
+    """Where it belongs; None if it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     end_ns: int
     """When its last thread was switched away for good: some microseconds after its parent could have been notified, or
     earlier if the process remains a zombie. In nanoseconds. Source: boot clock at dead."""
     attached_ns: int | None
-    """As above; for a command that waited to be followed, its exec. In nanoseconds."""
+    """When tracking of the process began, if it lived before that; for a command that waited to be followed, its exec;
+    else None. In nanoseconds."""
     exit_code: int | None
     """Status 0 to 255; None when a signal ended it. Source: what `wait4` returns: `signal->group_exit_code` if
     `signal->flags` has `SIGNAL_GROUP_EXIT`, else the leader's `exit_code`, bits 8 to 15."""
@@ -643,7 +644,7 @@ class ProcessExit(Event):
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
-    """Where the life of the process went, taken as a whole; None as `ledger`."""
+    """Where the life of the process went, taken as a whole; None if `ledger` is."""
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
@@ -739,7 +740,7 @@ class ProcessExec(Event):
     """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
     when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
-    """Where it belongs; None when it belongs to no run."""
+    """Where it belongs; None if it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
@@ -818,7 +819,7 @@ class ProcessStart(Event):
     """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
     when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
-    """Where it belongs; None when it belongs to no run."""
+    """Where it belongs; None if it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
@@ -900,11 +901,11 @@ class ProcessSample(Event):
     """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
     when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
-    """Where it belongs; None when it belongs to no run."""
+    """Where it belongs; None if it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     attached_ns: int | None
-    """Since when the process is tracked, if it lived before that; else None. In nanoseconds."""
+    """When tracking of the process began, if it lived before that; else None. In nanoseconds."""
     threads: int | None
     """Alive now."""
     state: str | None
@@ -984,14 +985,14 @@ class ProcessSample(Event):
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
-    """Where the life of the process went, taken as a whole; None as `ledger`."""
+    """Where the life of the process went, taken as a whole; None if `ledger` is."""
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
 
 
 class ToolSample(Event):
-    """One user's living processes of one tool in one task, when there are too many to list."""
+    """One user's living processes of one tool with the same labels, when there are too many to list."""
 
     __slots__ = (
         "time_ns", "tool", "context", "provenance", "processes", "running", "threads", "rss_anonymous_bytes",
@@ -1008,7 +1009,7 @@ class ToolSample(Event):
     tool: str | None
     """The values that they have in common."""
     context: Context | None
-    """Where it belongs; None when it belongs to no run."""
+    """Where it belongs; None if it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     processes: int
@@ -1073,7 +1074,7 @@ class ToolSample(Event):
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
-    """Where the life of the process went, taken as a whole; None as `ledger`."""
+    """Where the life of the process went, taken as a whole; None if `ledger` is."""
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
@@ -1094,13 +1095,13 @@ class CgroupSample(Event):
     """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
     it was reported. In nanoseconds."""
     cgroup: str | None
-    """As for a process."""
+    """The cgroup, with the same fields as for a process."""
     cgroup_id: int | None
-    """As for a process."""
+    """The cgroup, with the same fields as for a process."""
     cgroup_hierarchy: str | None
-    """As for a process."""
+    """The cgroup, with the same fields as for a process."""
     container_id: str | None
-    """As for a process."""
+    """The cgroup, with the same fields as for a process."""
     has_below: bool
     """There are cgroups below it, whose memory is included in its own. Source: links of its folder."""
     processes: int | None
@@ -1158,7 +1159,7 @@ class Loss(Event):
     """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
     it was reported. In nanoseconds."""
     cause: str
-    """As in losses.md."""
+    """The cause, a name in losses.md."""
     count: int
     """New losses since the last report of this cause."""
     first_ns: int | None
@@ -1216,7 +1217,7 @@ class TaskStart(Event):
     """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
     it was reported. In nanoseconds."""
     context: Context | None
-    """As in the process, with `provenance`; the fields that are known by then."""
+    """Its context, as in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
@@ -1230,7 +1231,7 @@ class TaskStart(Event):
 
 
 class TaskFinish(Event):
-    """A task's leader has ended, and nothing lives in it."""
+    """A task's leader has ended, and no process lives in it."""
 
     __slots__ = (
         "time_ns", "context", "provenance", "pid", "start_ns", "end_ns", "exit_code", "exit_signal", "processes",
@@ -1245,7 +1246,7 @@ class TaskFinish(Event):
     """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
     it was reported. In nanoseconds."""
     context: Context | None
-    """As in the process, with `provenance`; the fields that are known by then."""
+    """Its context, as in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
@@ -1262,7 +1263,7 @@ class TaskFinish(Event):
     processes: int
     """Processes that ended in it."""
     engine_processes: int
-    """Of these, the engine's own."""
+    """The engine's own processes among them."""
     failed: int
     """Failures that began in it; not of the engine's own processes."""
     failures: tuple[FailedProcess, ...]
@@ -1321,7 +1322,7 @@ class TaskFinish(Event):
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
-    """Where the life of the process went, taken as a whole; None as `ledger`."""
+    """Where the life of the process went, taken as a whole; None if `ledger` is."""
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
@@ -1353,7 +1354,7 @@ class RunStart(Event):
     """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
     it was reported. In nanoseconds."""
     context: Context | None
-    """As in the process, with `provenance`; the fields that are known by then."""
+    """Its context, as in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
@@ -1364,7 +1365,7 @@ class RunStart(Event):
 
 
 class RunFinish(Event):
-    """A run's leader has ended, and nothing lives in it."""
+    """A run's leader has ended, and no process lives in it."""
 
     __slots__ = (
         "time_ns", "context", "provenance", "pid", "start_ns", "end_ns", "exit_code", "exit_signal", "processes",
@@ -1380,7 +1381,7 @@ class RunFinish(Event):
     """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
     it was reported. In nanoseconds."""
     context: Context | None
-    """As in the process, with `provenance`; the fields that are known by then."""
+    """Its context, as in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
     """How each field of the context is known."""
     pid: int
@@ -1397,7 +1398,7 @@ class RunFinish(Event):
     processes: int
     """Processes that ended in it."""
     engine_processes: int
-    """Of these, the engine's own."""
+    """The engine's own processes among them."""
     failed: int
     """Failures that began in it; not of the engine's own processes."""
     failures: tuple[FailedProcess, ...]
@@ -1456,7 +1457,7 @@ class RunFinish(Event):
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
-    """Where the life of the process went, taken as a whole; None as `ledger`."""
+    """Where the life of the process went, taken as a whole; None if `ledger` is."""
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
@@ -1472,14 +1473,14 @@ class RunFinish(Event):
     tasks: int
     """For a run: the tasks that finished in it."""
     failed_tasks: int
-    """Of these, those whose leader ended by a signal or with a status other than 0."""
+    """Tasks whose leader ended by a signal or with a status other than 0."""
     begin_ns: int
     """When it began: the leader's start; for a command that waited to be followed (`tracerd run`, `tracer::Command`),
     its exec. In nanoseconds."""
 
 
 class ContextChange(Event):
-    """More is known of a run or task, or it was said otherwise."""
+    """The context of a run or task became more complete, or it changed."""
 
     __slots__ = (
         "time_ns", "before", "before_provenance", "after", "after_provenance", "pid", "start_ns", "old_run_key",
@@ -1490,11 +1491,11 @@ class ContextChange(Event):
     """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
     it was reported. In nanoseconds."""
     before: Context | None
-    """As `context`, with `before_provenance` and `after_provenance`."""
+    """The old and the new context, with `before_provenance` and `after_provenance`."""
     before_provenance: Provenance | None
     """How each field of `before` is known."""
     after: Context | None
-    """As `context`, with `before_provenance` and `after_provenance`."""
+    """The old and the new context, with `before_provenance` and `after_provenance`."""
     after_provenance: Provenance | None
     """How each field of `after` is known."""
     pid: int | None
@@ -1508,7 +1509,7 @@ class ContextChange(Event):
 
 
 class OwnWork(Event):
-    """What the session's own process consumed in a task, or outside of all."""
+    """An account of what the session's own process consumed in a task, or outside of all."""
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
@@ -1579,7 +1580,7 @@ class OwnWork(Event):
     """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
     when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
-    """Where it belongs; None when it belongs to no run."""
+    """Where it belongs; None if it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     begin_ns: int
@@ -1637,7 +1638,7 @@ class OwnWork(Event):
     ledger: Ledger | None
     """Where the time went; None without the family `waits`, or when a thread could not be followed."""
     process_ledger: ProcessLedger | None
-    """Where the life of the process went, taken as a whole; None as `ledger`."""
+    """Where the life of the process went, taken as a whole; None if `ledger` is."""
     peak_rss_at_least_bytes: int | None
     """A lower bound, if `peak_rss_bytes` is None: what it held at the beginning or the end. In bytes. None when:
     `peak_rss_bytes` is known. Source: `/proc/self/statm`."""
@@ -1666,7 +1667,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
 """The class of each kind of events."""
 
 EVENT_KINDS: tuple[str, ...] = tuple(EVENT_TYPES)
-"""What `kinds` may name."""
+"""The names for `kinds`."""
 
 __all__ = [
     "Event", "Fact", "EVENT_KINDS", "EVENT_TYPES",

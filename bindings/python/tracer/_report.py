@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 MOST_PROCESSES = 2000
-"""Of those that a report lists one by one."""
+"""The most processes that a report lists one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Failure:
 
     tool: str | None
     pid: int
-    """Of the first of them, like all below but count."""
+    """The first of them; all fields below except count are about it."""
     start_ns: int
     exe: str | None
     argv: tuple[str, ...] | None
@@ -286,7 +286,7 @@ class Report:
     command: tuple[str, ...] | None
     """The words of the command, or of the program that was seen first, with secrets masked; None: unknown."""
     first_ns: int
-    """Of all events; 0: there are none."""
+    """The first and last time of all events; 0: there are none."""
     last_ns: int
     timeline: Timeline
     _listed: Mapping[str, list[Any]]

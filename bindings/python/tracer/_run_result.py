@@ -99,7 +99,7 @@ class RunResult(Source):
 
     @property
     def usage(self) -> Usage:
-        """What it and everything that it started consumed."""
+        """The usage of the command and everything that it started."""
         values = {name: each for name, each in self._usage.items() if name != "time"}
         pairs = {name: each for name, each in values.items() if isinstance(each, tuple)}
         bounds = {name: bound for name, (_, bound) in pairs.items() if bound != "exact"}

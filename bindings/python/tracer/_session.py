@@ -408,7 +408,7 @@ class Session(Source):
 
     @property
     def filter(self) -> list[str]:
-        """What each rule of the filter does, and whether the kernel or the library decides it: one line each."""
+        """One line for each rule of the filter: its effect, and whether the kernel or the library decides it."""
         return self._core.explain()
 
     @property

@@ -45,7 +45,7 @@ def _shows_utf8() -> bool:
 
 
 def text_of(shown: Shown) -> str:
-    """Aligned plain text, as wide as the terminal. Where there is no report, it says why: it never raises, as a repr()
+    """Aligned plain text, as wide as the terminal. Without a report, it says why: it never raises, because a repr()
     should not."""
     try:
         return report_text(shown.report, columns_of_stdout(), _shows_utf8())

@@ -176,7 +176,7 @@ class Batch(Table):
         return self._held.rows
 
     def count_rows(self) -> int:
-        """As len()."""
+        """The number of rows."""
         return self._held.rows
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:

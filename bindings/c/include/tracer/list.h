@@ -34,7 +34,7 @@ typedef struct tracer_family_state {
   uint8_t active;
   uint8_t has_problem; /* It is not active although requested, or a part is missing. */
   uint8_t reserved[2];
-  tracer_status status; /* Of the problem. */
+  tracer_status status; /* Code of the problem. */
   int32_t error_number;
   tracer_string what;
   tracer_string fix;
@@ -94,10 +94,10 @@ typedef struct tracer_statistics {
   uint64_t announcements_met;
   uint64_t announcements_expired;
   uint64_t announcements_refused;
-  uint64_t lost;        /* Of all causes: tracer_session_losses(). */
+  uint64_t lost;        /* Sum of all causes: tracer_session_losses(). */
   uint64_t cost_cpu_ns; /* Reading, decoding, snapshots, callbacks; and the threads of sinks. */
   uint64_t cost_snapshots_cpu_ns;
-  uint64_t cost_kernel_ns;    /* Of the programs in the kernel. */
+  uint64_t cost_kernel_ns;    /* Time of the programs in the kernel. */
   uint64_t cost_memory_bytes; /* Resident now, for the whole process. */
   uint64_t cost_kernel_memory_bytes;
 } tracer_statistics;
@@ -111,7 +111,7 @@ TRACER_API tracer_status tracer_session_statistics(const struct tracer_session* 
 
 typedef struct tracer_loss_count {
   size_t size;
-  tracer_string cause; /* As in docs/losses.md. */
+  tracer_string cause; /* A name in docs/losses.md. */
   uint64_t count;
 } tracer_loss_count;
 

@@ -27,8 +27,8 @@ typedef struct tracer_totals {
   uint64_t living; /* Begun or taken in, and not ended yet. */
   uint64_t ended;
   uint64_t failed;
-  uint64_t
-      contexts; /* How many these are the sums of. More than 1: all that nothing has any more; they have no name. */
+  /* How many contexts are in these sums. More than 1: contexts that no process has anymore; they have no name. */
+  uint64_t contexts;
   uint64_t cpu_ns;
   uint64_t user_ns;
   uint64_t system_ns;
