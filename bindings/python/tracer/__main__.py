@@ -43,15 +43,15 @@ def _parser() -> argparse.ArgumentParser:
         "report", help="write a recording's report as one HTML page",
         description="Writes the report of a recording as one HTML page, which needs no network and no other file.")
     report.add_argument("files", metavar="FILE", nargs="+",
-                        help="a recording, made with --record; - is standard input. Of several: their sums")
+                        help="a recording, made with --record; - is standard input. For several: their sums")
     report.add_argument("-o", "--output", metavar="PAGE", default=None,
-                        help="what to write; - is standard output. Default: FILE with .html in place of .tracer, or behind "
+                        help="the file to write; - is standard output. Default: FILE with .html in place of .tracer, or after "
                         "any other ending; with --text and --json, standard output")
     report.add_argument("--text", action="store_true", help="write the tables as text instead")
     report.add_argument("--json", action="store_true",
                         help="write all figures as one JSON object instead: docs/report.md describes it")
     report.add_argument("--by", choices=("run", "step", "task", "sample", "tool", "process", "tree"), default=None,
-                        help="with --text: the rows of the table. Default: those worth a look; tree: all")
+                        help="with --text: the rows of the table. Default: those that fit the recording; tree: all")
     report.add_argument("--title", default=None, help="the page title. Default: the file's name")
     return parser
 

@@ -170,7 +170,7 @@ def kinds_of(value: object) -> str | list[str] | None:
 
 def callable_of(name: str, value: object) -> None:
     if not callable(value):
-        _wrong_type(name, value, "give a function, or what else can be called")
+        _wrong_type(name, value, "give a function or another callable")
 
 
 def user_of(user: str | int | None) -> str | None:

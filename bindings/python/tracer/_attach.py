@@ -68,7 +68,7 @@ def attach(
     given = {name: options.pop(name) for name in ("pid", "cgroup", "container", "slurm_job")}
     said = [name for name, value in given.items() if value is not None]
     if len(said) != 1:
-        raise InvalidArgumentError(f"{' and '.join(said)} are given together" if said else "what to attach to is missing",
+        raise InvalidArgumentError(f"{' and '.join(said)} are given together" if said else "the target is missing",
                                    f"give exactly one of {', '.join(given)}")
     if pid is not None:
         return session(pid=pid, **options)

@@ -112,7 +112,7 @@ def filter_rules(context: dict[str, Any], subjects: Mapping[str, object]) -> lis
             if include and not found:
                 # Nothing to follow would be no rule, and that is everything.
                 raise InvalidArgumentError(f"{name} is empty: there is nothing to follow",
-                                           "name what to follow, or give host=True for everything")
+                                           "name the processes to follow, or give host=True for all")
             rules += found
     return rules
 
@@ -128,8 +128,8 @@ def announcement_of(keys: Mapping[str, Any], context: object, requested: object,
     """What Session.announce() was given. keys: those that say which processes; None stands for not given."""
     given = {key: value for key, value in keys.items() if value is not None}
     if len(given) != 1:
-        raise InvalidArgumentError(f"{' and '.join(given)} are given together: which processes is said twice" if given
-                                   else "which processes is missing", f"give exactly one of {', '.join(keys)}")
+        raise InvalidArgumentError(f"{' and '.join(given)} are given together, but only one may select the processes" if given
+                                   else "the processes are missing", f"give exactly one of {', '.join(keys)}")
     ((key, value),) = given.items()
     return (key, _announced(key, value), _fields("context", context, _context_value),
             _fields("requested", requested, _requested_value), number_of("expires_after", expires_after, _MOST_SECONDS))
@@ -147,7 +147,7 @@ def _announced(key: str, value: Any) -> Any:
     if key != "below":
         return path_of(key, value)
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise InvalidTypeError("below is no pair", "give the pid of a process, and words of the arguments below it")
+        raise InvalidTypeError("below is not a pair", "give the pid of a process, and words of the arguments below it")
     return whole_number_of("the pid of below", value[0], 1, MOST_PID), words_of("below", value[1])
 
 
@@ -174,5 +174,5 @@ def _requested_value(name: str, value: object) -> object:
         return whole_number_of(name, value, 0, _MOST_SIZE)
     if name in _REQUESTED_TEXTS:
         return text_of(name, value, empty=True)
-    raise InvalidTypeError(f"nothing can be requested of {name!r}",
+    raise InvalidTypeError(f"there is no request {name!r}",
                            f"name some of {', '.join(sorted(_REQUESTED_NUMBERS | _REQUESTED_TEXTS))}")

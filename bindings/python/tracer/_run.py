@@ -183,7 +183,7 @@ class _Options:
         if input is not None and stdin is not None:
             raise InvalidArgumentError("stdin and input may not both be used", "leave one of them out")
         if stdin == subprocess.PIPE:
-            raise InvalidArgumentError("stdin can't be PIPE, as nobody would write to it", "use input")
+            raise InvalidArgumentError("stdin can't be PIPE, because nobody would write to it", "use input")
         if flag_of("capture_output", capture_output) and (stdout is not None or stderr is not None):
             raise InvalidArgumentError("stdout and stderr may not be used with capture_output", "leave it out")
         self.check, self.cwd, self.timeout = flag_of("check", check), cwd, seconds_of("timeout", timeout)

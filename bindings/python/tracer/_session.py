@@ -422,7 +422,7 @@ class Session(Source):
             found.append(recording)
         dropped = self._core.recording_dropped()
         if dropped:
-            what = f"{dropped} events are missing in {self._spool.name}, as it could not be written fast enough"
+            what = f"{dropped} events are missing in {self._spool.name}, because it was not written fast enough"
             found.append(Problem("TRC114", None, what, "record to a faster disk", ""))
         return found
 
