@@ -108,7 +108,7 @@ class Rotate(support.TestCase):
         result = self.tracerd("run", "--json", "j", "--max-size", "1MiB", "--rotate", "1", "--", "sh", "-c",
                               "chmod 500 .; " + SHELL_SPAWNS_LARGE, cwd=folder,
                               env=os.environ | {"SUDO_UID": str(support.NOBODY)})
-        self.assertIn("the next file can't be made", result.stderr)
+        self.assertIn("the next file can't be created", result.stderr)
         events = parse_lines(text_of(os.path.join(folder, "j")))
         self.assertEqual([event["kind"] for event in events[-2:]], ["loss", "session_end"])
 
