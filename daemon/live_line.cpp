@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "context/task_name.hpp"
 #include "show/figures.hpp"
 #include "messages.hpp"
 #include "show/printable.hpp"
@@ -68,9 +69,8 @@ bool prints_lines() {
 namespace {
 
 std::string task_of(const tracer::Context& context) {
-  if (context.task) return printable(*context.task, kLineNameWidth);
-  if (context.task_id) return printable(context.step.value_or(*context.task_id), kLineNameWidth);
-  return {};
+  if (!context.task && !context.task_id) return {};
+  return printable(tracer::internal::task_name(context), kLineNameWidth);
 }
 
 }  // namespace

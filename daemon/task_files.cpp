@@ -11,6 +11,8 @@
 
 #include <tracer/report.hpp>
 
+#include "context/task_name.hpp"
+
 namespace tracerd {
 namespace {
 
@@ -30,10 +32,12 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// What names a task to people.
 std::string name_of(const TaskFinish& task) {
-  const tracer::Context& context = *task.context;
-  return one_line(context.task ? *context.task : context.step ? *context.step : context.task_id.value_or("-"));
+  tracer::Context context = *task.context;
+  // Neither engine puts it into the name.
+  context.attempt.reset();
+  const std::string name = tracer::internal::task_name(context);
+  return name.empty() ? "-" : one_line(name);
 }
 
 /// "1.2s", "3m 4s", "2h 1m 5s"

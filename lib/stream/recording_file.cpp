@@ -89,8 +89,7 @@ void RecordingFile::fail(ErrorCode code, int error_number, fmt::format_string<co
 StreamReader::Step RecordingFile::next_step(Wait wait) {
   for (;;) {
     const StreamReader::Step step = reader_.step();
-    if (step != StreamReader::Step::kNeedsBytes || !may_read(wait)) return step;
-    read_more();
+    if (step != StreamReader::Step::kNeedsBytes || !may_read(wait) || !read_more()) return step;
   }
 }
 
@@ -121,14 +120,17 @@ bool RecordingFile::may_read(Wait wait) const {
   return wait == Wait::kForBytes || ready > 0;
 }
 
-void RecordingFile::read_more() {
+bool RecordingFile::read_more() {
   const ssize_t got = ::read(fd_.get(), buffer_.data(), buffer_.size());
   if (got > 0) {
     reader_.feed(std::span(buffer_).first(static_cast<std::size_t>(got)));
+  } else if (got == 0 && grows_) {
+    return false;
   } else if (got == 0 || (errno != EINTR && errno != EAGAIN)) {
     read_error_ = got == 0 ? 0 : errno;
     reader_.end();
   }
+  return true;
 }
 
 }  // namespace tracer::internal

@@ -44,6 +44,9 @@ class RecordingFile {
   const RecordingDamage& damage() const noexcept { return damage_; }
   /// Readable when there are bytes; -1 for a file that always has.
   int pipe_fd() const noexcept;
+  /// Of a file that is still written: where it ends now, next() gives none, and what comes later when it is called
+  /// again.
+  void expect_growth() noexcept { grows_ = true; }
   const std::string& name() const noexcept { return name_; }
 
  private:
@@ -54,10 +57,12 @@ class RecordingFile {
   StreamReader::Step next_step(Wait wait);
   void read_header();
   bool may_read(Wait wait) const;
-  void read_more();
+  /// False: no more bytes are there by now.
+  bool read_more();
 
   UniqueFd fd_;
   std::string name_;
+  bool grows_ = false;
   bool is_pipe_ = false;  ///< Or whatever else can keep a reader waiting.
   std::vector<std::byte> buffer_;
   int read_error_ = 0;

@@ -120,7 +120,7 @@ def of_all_python_modules(root):
     helpers = [path for path in sources(root, "tests/python/*.py") if not path.name.startswith("test_")]
     package = sources(root, "bindings/python/tracer/*.py*", "bindings/python/tracer/_core*.so")
     return digests(root, [*helpers, *package, *sources(root, "tests/python/requirements.txt", "tests/python/data/**/*",
-                                                       "build/dev/tracerd", "build/dev/tests/python/make_*")])
+                                                       "build/dev/tracerd", "build/dev/tests/python/make_*", "build/dev/tests/c/print_report")])
 
 
 def of_python_module(root, module):

@@ -362,6 +362,22 @@ class Living(unittest.TestCase):
         self.assertIn("complete: 6 of 6", repr(session))
         self.assertIn("srcdoc", session._repr_html_())
 
+    def test_a_second_look_reads_only_what_is_new(self):
+        def bytes_read():
+            with open("/proc/self/io", encoding="ascii") as file:
+                return int(file.readline().split()[1])
+
+        with tracer.session() as session:
+            for i in range(300):
+                subprocess.run(["/bin/true", f"{i} {os.urandom(2000).hex()}"], check=True)
+            self.assertEqual(session.report.total.processes, 300)
+            written = os.fstat(session._spool.fileno()).st_size
+            subprocess.run(["/bin/false"], check=False)
+            before = bytes_read()
+            report = session.report
+            self.assertLess(bytes_read() - before, written / 2)
+        self.assertEqual((report.total.processes, report.total.failed.value), (301, 1))
+
     def test_while_processes_come_and_go_each_report_is_complete(self):
         stop = threading.Event()
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "binders.hpp"
@@ -19,6 +20,7 @@
 #include "show/report_text.hpp"
 #include "show/screen.hpp"
 #include "session.hpp"
+#include "stream/recording_file.hpp"
 #include "text.hpp"
 
 namespace py = pybind11;
@@ -62,6 +64,21 @@ void meet_part(SessionFigures& session, std::uint64_t exits) {
   }
 }
 
+/// Without the GIL; signals are looked for in between. Needs the GIL.
+void add_all(RecordingReader& reader, internal::DetailedSummary& summary) {
+  for (bool more = true; more;) {
+    {
+      const ReleasedGil released;
+      for (std::size_t i = 0; more && i < kEventsAtOnce; ++i) {
+        const std::optional<Event> event = reader.next();
+        more = event.has_value();
+        if (more) summary.add(*event);
+      }
+    }
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
+}
+
 DetailedReport report_of_reader(HeldReader& held_reader, const std::shared_ptr<HeldSession>& session,
                                 const std::optional<SessionFigures>& figures, bool part,
                                 std::optional<std::uint32_t> command_pid, std::size_t most_processes) {
@@ -74,6 +91,36 @@ DetailedReport report_of_reader(HeldReader& held_reader, const std::shared_ptr<H
   RecordingReader reader = held_reader.take();
   return read_report(reader, options);
 }
+
+/// Of a living session: each report reads what was written since the one before.
+class LiveReport {
+ public:
+  LiveReport(HeldReader& reader, std::size_t most_processes)
+      : reader_(reader.take()), summary_(std::nullopt, most_processes) {
+    internal::RecordingAccess::file(reader_)->expect_growth();
+  }
+
+  DetailedReport report(const HeldSession& held, SessionFigures session) {
+    std::optional<std::unique_lock<std::mutex>> lock;
+    {
+      // Whoever has the lock may wait for the GIL.
+      const ReleasedGil released;
+      lock.emplace(mutex_);
+    }
+    add_all(reader_, summary_);
+    const ReleasedGil released;
+    meet_living(session, summary_.summary().exits(), held);
+    DetailedReport made = summary_.report(session);
+    made.host = reader_.host();
+    made.damage = reader_.damage();
+    return made;
+  }
+
+ private:
+  std::mutex mutex_;
+  RecordingReader reader_;
+  internal::DetailedSummary summary_;
+};
 
 DetailedReport report_of_file(const py::object& path, std::size_t most_processes) {
   ReportOptions options;
@@ -173,17 +220,7 @@ py::dict notes(const DetailedReport& native, Columns columns, bool utf8) {
 
 DetailedReport read_report(RecordingReader& reader, const ReportOptions& options) {
   internal::DetailedSummary summary(options.command_pid, options.most_processes);
-  for (bool more = true; more;) {
-    {
-      const ReleasedGil released;
-      for (std::size_t i = 0; more && i < kEventsAtOnce; ++i) {
-        const std::optional<Event> event = reader.next();
-        more = event.has_value();
-        if (more) summary.add(*event);
-      }
-    }
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-  }
+  add_all(reader, summary);
   const ReleasedGil released;
   SessionFigures session = options.session;
   if (options.extent == Extent::kPart) {
@@ -210,6 +247,9 @@ void bind_report(py::module_& module) {
   py::class_<SessionFigures>(module, "SessionFigures");
   module.def("session_figures", &figures_of, py::arg("session"), py::arg("lived_before"),
              py::call_guard<ReleasedGil>());
+  py::class_<LiveReport>(module, "LiveReport")
+      .def(py::init<HeldReader&, std::size_t>(), py::arg("reader"), py::arg("most_processes"))
+      .def("report", &LiveReport::report, py::arg("session"), py::arg("figures"));
   module.def("report_of_reader", &report_of_reader, py::arg("reader"), py::arg("session"), py::arg("figures"),
              py::arg("part"), py::arg("command_pid"), py::arg("most_processes"));
   module.def("report_of_file", &report_of_file, py::arg("path"), py::arg("most_processes"));

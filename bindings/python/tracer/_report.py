@@ -434,6 +434,8 @@ def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
         return _report(native, _title_of(source))
     # Of before, as more ends while it is read.
     figures = _core.session_figures(session, run is None)
+    if run is None and most_processes == MOST_PROCESSES:
+        return _report(source._on_from_before().report(session, figures), _title_of(source), has_end=False)  # type: ignore[attr-defined]
     part, pid = (run.figures is None, run.pid) if run is not None else (False, None)
     native = _core.report_of_reader(source.open_reader(), session, figures, part, pid, most_processes)
     return _report(native, _title_of(source), has_end=False)

@@ -102,6 +102,7 @@ class Session(Source):
         self._queues: weakref.WeakSet[_core.Queue] = weakref.WeakSet()
         others = _kernel_descriptors()
         self._spool = Spool(record)
+        self._live_report: _core.LiveReport | None = None
         try:
             if recording is not None and self._spool.is_file(recording):
                 raise InvalidArgumentError(f"{self._spool.name} can't be replayed into itself", "record to another file")
@@ -187,6 +188,7 @@ class Session(Source):
         if not self._rescued:
             self._rescued = True
             self._spool.go_on_in(descriptor)
+            self._live_report = None
         return True
 
     def _forget(self) -> None:
@@ -440,6 +442,15 @@ class Session(Source):
                 pass  # Just now, by another thread: then all is written.
         self._take_rescued()
         return self._spool.open_reader()
+
+    def _on_from_before(self) -> _core.LiveReport:
+        """Reads on where it has read before; waits until all events so far are written."""
+        from ._report import MOST_PROCESSES
+
+        reader = self.open_reader()
+        if self._live_report is None:
+            self._live_report = _core.LiveReport(reader, MOST_PROCESSES)
+        return self._live_report
 
 
 def merged(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:

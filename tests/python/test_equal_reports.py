@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text, JSON, C, Python and page show the same figures of a recording."""
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import recordings
+import tracer
+from recordings import DEADLINE_SECONDS, TRACERD, TestCase
+from tracer import _core, _report
+
+PRINT_REPORT = os.environ.get("TRACER_PRINT_REPORT", os.path.join(os.path.dirname(TRACERD), "tests", "c", "print_report"))
+
+HEADS = {"procs": "processes", "wall": "wall_ns", "CPU": "cpu_ns", "CPU/wall": "cpu_utilization", "memory": "memory_bytes",
+         "read": "read_bytes", "written": "written_bytes", "failed": "failed"}
+
+
+def output_of(*words):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                          timeout=DEADLINE_SECONDS, env=os.environ | {"LC_ALL": "C.UTF-8"})
+    if done.returncode != 0:
+        raise AssertionError(f"{words}: {done.stderr}")
+    return done.stdout
+
+
+def text_of(row, name):
+    """What a table says of a figure in JSON."""
+    form = _core.format_duration if name.endswith("_ns") else _core.format_bytes if name.endswith("_bytes") else \
+        _core.format_share if name == "cpu_utilization" else str
+    parts = [sign + form(row[name + end]) for sign, end in (("", ""), ("≥ ", "_at_least"), ("≤ ", "_at_most")) if name + end in row]
+    if (name, parts) == ("failed", ["0"]):
+        return ""
+    return " ".join(parts) or "-"
+
+
+class Equal(TestCase):
+    def page_data(self, page):
+        return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
+
+    def check_python(self, row, python):
+        for field in dataclasses.fields(_report.ReportRow):
+            name, value = field.name, getattr(python, field.name)
+            if name in ("name", "context", "pid", "argv", "time", "requested", "memory_at_most_bytes"):
+                continue
+            with self.subTest(row=row["name"], figure=name):
+                bounds = {"exact": "", "at least": "_at_least", "at most": "_at_most"}
+                known = {name + end: row[name + end] for end in bounds.values() if name + end in row}
+                if name == "memory_bytes" and python.memory_at_most_bytes is not None:
+                    self.assertEqual(known.pop("memory_bytes_at_most"), python.memory_at_most_bytes)
+                if isinstance(value, _report.Figure):
+                    self.assertEqual(known, {name + bounds[value.bound]: value.value})
+                elif value is None:
+                    self.assertEqual(known, {})
+                else:
+                    self.assertEqual(list(known.values()), [value])
+        self.assertEqual(row.get("time", []), [dataclasses.asdict(each) for each in python.time])
+
+    def check_cells(self, row, cells):
+        """cells: by the heads of columns."""
+        for head, name in HEADS.items():
+            if head in cells:
+                self.assertEqual(cells[head], text_of(row, name), (row["name"], head))
+
+    def check(self, path):
+        report = tracer.read(path).report
+        text = output_of(TRACERD, "report", "--json", path)
+        self.assertEqual(output_of(PRINT_REPORT, path), text)
+        self.assertEqual(report.to_json() + "\n", text)
+        self.assertEqual(output_of(sys.executable, "-m", "tracer", "report", "--json", path), text)
+        made = json.loads(text)
+        self.assertTrue(made["tools"])
+
+        self.check_python(made["totals"], report.total)
+        self.assertEqual(len(made["tools"]), len(report.tools))
+        for row, python in zip(made["tools"], report.tools):
+            self.assertEqual(row["name"], python.name)
+            self.check_python(row, python)
+        below = {"run": made["runs"], "step": made["steps"], "task": made["tasks"]}
+        seen = {level: 0 for level in below}
+
+        def walk(nodes):
+            for node in nodes:
+                if node.level in below:
+                    self.check_python(below[node.level][seen[node.level]], node.row)
+                    seen[node.level] += 1
+                walk(node.below)
+
+        walk(report.tree)
+        self.assertEqual(seen, {level: len(rows) for level, rows in below.items()})
+        self.assertEqual([one["count"] for one in made["failures"]], [one.count for one in report.failures])
+        self.assertEqual([one["stages"] for one in made["pipes"]], [list(one.stages) for one in report.pipelines])
+
+        for by in ("tool", "tree", None):
+            words = () if by is None else ("--by", by)
+            lines = output_of(TRACERD, "report", *words, path).split("\n", 1)[1]
+            self.assertEqual(report.text(by).lstrip("\n").split("\n", 1)[1], lines)
+        rows, _, _ = report._native.table("tool", None, True)
+        heads, shown = rows[0], rows[1:]
+        by_name = {row["name"]: row for row in [*made["tools"], made["totals"]]}
+        for cells in shown:
+            if len(cells) == len(heads) and cells[0] in by_name:
+                self.check_cells(by_name[cells[0]], dict(zip(heads, cells)))
+        self.assertEqual(shown[-1][0], "total")
+
+        data = self.page_data(report.html())
+        of_tracerd = self.page_data(output_of(TRACERD, "report", "--html", path))
+        self.assertEqual(data | {"title": "", "tables": data["tables"][:-1]},
+                         of_tracerd | {"title": "", "tables": of_tracerd["tables"][:-1]})
+        for table in data["tables"]:
+            if table["name"] == "tools":
+                columns = [[column["words"][at] for at in column["at"]] for column in table["columns"]]
+                titles = [column["title"] for column in table["columns"]]
+                for row, cells in zip(made["tools"], zip(*columns)):
+                    self.check_cells(row, dict(zip(titles, cells)))
+        tiles = dict(data["tiles"])
+        for tile, name in (("wall", "wall_ns"), ("CPU", "cpu_ns"), ("read", "read_bytes"), ("memory", "memory_bytes")):
+            self.assertEqual(tiles[tile], text_of(made["totals"], name))
+
+    def test_made_up_recordings(self):
+        for i, words in enumerate(((100, 10), (50, 0), (1000, 3), (3, 1))):
+            with self.subTest(words):
+                self.check(self.made_up(*words, name=f"{i}.tracer", extreme=words == (3, 1)))
+
+    @unittest.skipIf(recordings.why_no_tracing(), recordings.why_no_tracing())
+    def test_real_ones(self):
+        script = (f'for s in S1 S2; do {TRACERD} task --step sort --sample $s -- sh -c "seq 20000 | sort -n > /dev/null; exit 3"; done; '
+                  f'{sys.executable} -c "import time; held = bytearray(80 << 20); time.sleep(1.2)" & sleep 0.3; wait; true')
+        path, _ = self.traced("sh", "-c", script, options=("--pipeline", "p", "--run", "r"))
+        self.check(path)
+        made = json.loads(output_of(TRACERD, "report", "--json", path))
+        self.assertEqual([row["tasks"] for row in made["runs"]], [2])
+        self.assertEqual(len({row["task_key"] for row in made["tasks"]}), 2)
+        self.assertEqual(len({row["run_key"] for name in ("runs", "steps", "tasks") for row in made[name]}), 1)
+        self.assertTrue(any("memory_bytes_at_least" in row for row in made["tools"]))
+        self.assertEqual(sum(one["count"] for one in made["failures"]), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
