@@ -86,6 +86,7 @@ struct Failure {
   std::optional<std::int32_t> exit_signal = {};
   bool core_dumped = false;
   std::optional<std::string> exit_signal_sender = {};  ///< As ProcessExit's.
+  bool oom_killed = false;                             ///< By the kernel, as memory had run out.
   std::shared_ptr<const Process> sent_by = {};         ///< The sender, of the first; null: the kernel, or not known.
   std::uint64_t count = 1;
   /// What their parents did next cannot be seen at once, and not always: of the rest of `count` it is not known.

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* TRACER_EVENT_... of fields.h, in ranges by family: 1 to 99 the session itself, 100 processes, runs and tasks; 200 is
- * kept for files, 300 for the network. Later kinds come: pass over what you don't know. */
+ * kept for files, 300 for the network; 400 memory. Later kinds come: pass over what you don't know. */
 typedef uint16_t tracer_event_kind;
 
 /* @since 0.1. "process_exit" …; "" for an unknown one. Constant. */
