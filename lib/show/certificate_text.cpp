@@ -19,8 +19,7 @@ std::vector<std::string> unknown_of(const Report& report) {
     if (!figure) {
       if (total.processes != 0) unknown.push_back(fmt::format("{}: of no process", what));
     } else if (figure->bound == Bound::kAtLeast) {
-      unknown.push_back(
-          fmt::format("{}: of some processes, or not all the time; the total is a lower bound", what));
+      unknown.push_back(fmt::format("{}: of some processes, or not all the time; the total is a lower bound", what));
     } else if (figure->bound == Bound::kAtMost) {
       unknown.push_back(fmt::format("{}: the exact figure; the total is an upper bound", what));
     }

@@ -35,9 +35,9 @@ constexpr std::size_t kMostPageRows = 20000;
 constexpr std::size_t kMostShownSurvivors = 200;
 
 /// Their places are the script's colors.
-constexpr std::array kColored = {TimeCause::kCpu,   TimeCause::kRunQueue, TimeCause::kThrottled, TimeCause::kDisk,
-                                 TimeCause::kPipe,  TimeCause::kNetwork,  TimeCause::kLock,      TimeCause::kChild,
-                                 TimeCause::kSleep, TimeCause::kEvents,   TimeCause::kMemory,    TimeCause::kStopped,
+constexpr std::array kColored = {TimeCause::kCpu,   TimeCause::kRunQueue,   TimeCause::kThrottled, TimeCause::kDisk,
+                                 TimeCause::kPipe,  TimeCause::kNetwork,    TimeCause::kLock,      TimeCause::kChild,
+                                 TimeCause::kSleep, TimeCause::kEvents,     TimeCause::kMemory,    TimeCause::kStopped,
                                  TimeCause::kOther, TimeCause::kLocalSocket};
 
 unsigned color_of(TimeCause cause) {
@@ -252,8 +252,7 @@ void write_processes(JsonBuilder& json, const DetailedReport& detailed) {
   const auto add_time = [&](const char* title, unsigned px, auto time_ns) {
     add(fixed(title, "number", px), [&](PageColumn& column, const ListedProcess& one, std::size_t) {
       const std::optional<std::uint64_t> ns = time_ns(one);
-      column.add(ns ? format_duration(*ns) : kUnknown,
-                 ns ? std::optional(static_cast<double>(*ns)) : std::nullopt);
+      column.add(ns ? format_duration(*ns) : kUnknown, ns ? std::optional(static_cast<double>(*ns)) : std::nullopt);
     });
   };
   const auto add_bytes = [&](const char* title, std::optional<Figure> ListedProcess::*figure) {
@@ -277,9 +276,8 @@ void write_processes(JsonBuilder& json, const DetailedReport& detailed) {
   add_time("began", 78, [&](const ListedProcess& one) {
     return std::optional(one.start_ns - std::min(one.start_ns, detailed.first_ns));
   });
-  add_time("wall", 74, [](const ListedProcess& one) {
-    return std::optional(one.end_ns - std::min(one.start_ns, one.end_ns));
-  });
+  add_time("wall", 74,
+           [](const ListedProcess& one) { return std::optional(one.end_ns - std::min(one.start_ns, one.end_ns)); });
   add_time("CPU", 74, [](const ListedProcess& one) { return one.cpu_ns; });
   add(growing("where time went", "where", 240, "1.5"), [](PageColumn& column, const ListedProcess& one, std::size_t) {
     const std::vector<TimeShare> time = time_shares(one.process_ledger, one.ledger);
@@ -296,8 +294,9 @@ void write_processes(JsonBuilder& json, const DetailedReport& detailed) {
     json.put("rows", listed.size());
     json.put("width", width_of_all(columns));
     json.put("name_px", 110);
-    json.put("note", listed.size() >= all ? std::string()
-                                          : fmt::format("The {} of {} processes that consumed most CPU.", listed.size(), all));
+    json.put("note", listed.size() >= all
+                         ? std::string()
+                         : fmt::format("The {} of {} processes that consumed most CPU.", listed.size(), all));
     write_columns(json, columns);
     json.list("failed", listed, [&](const ListedProcess& one) { json.put_value(one.failed ? 1 : 0); });
   });
@@ -323,8 +322,7 @@ std::vector<PageTable> tables_of(const Report& report) {
     if (rows.empty()) return;
     const std::size_t all = rows.size();
     rows.resize(std::min(all, kMostPageRows));
-    tables.push_back(
-        {name, rows, rows.size() == all ? "" : fmt::format("The first {} of {}.", rows.size(), all)});
+    tables.push_back({name, rows, rows.size() == all ? "" : fmt::format("The first {} of {}.", rows.size(), all)});
   };
   const auto rows_of = [](const std::vector<ReportRow>& from) {
     std::vector<PageRow> rows;
@@ -377,9 +375,8 @@ void write_over_time(JsonBuilder& json, const char* name, const std::vector<Seri
       json.list("lived", each.lived_ns, [&](std::uint64_t value) { json.put_value(value > 0 ? 1 : 0); });
       json.list("memory", each.memory_bytes,
                 [&](std::uint64_t value) { json.put_value(height_of(value, memory_scale)); });
-      json.put("cpu_text", most_cpu == 0
-                               ? std::string(kUnknown)
-                               : cpus_text(static_cast<double>(most_cpu) / static_cast<double>(part_ns)));
+      json.put("cpu_text", most_cpu == 0 ? std::string(kUnknown)
+                                         : cpus_text(static_cast<double>(most_cpu) / static_cast<double>(part_ns)));
       json.put("memory_text",
                most_memory == 0 ? std::string(kUnknown) : fmt::format("max {}", format_bytes(most_memory)));
     });
@@ -430,7 +427,8 @@ struct PagePart {
 };
 
 PagePart failures_part(const Report& report) {
-  PagePart part{"failures", fmt::format("{} failed", report.failures_seen),
+  PagePart part{"failures",
+                fmt::format("{} failed", report.failures_seen),
                 {"tool", "how", "then", "pid of the first", "times", "command"}};
   part.mono = 5;
   std::uint64_t shown = 0;
@@ -447,18 +445,18 @@ PagePart failures_part(const Report& report) {
 }
 
 PagePart survivors_part(const Report& report) {
-  PagePart part{"survivors", fmt::format("{} still running", report.survivors.size()),
+  PagePart part{"survivors",
+                fmt::format("{} still running", report.survivors.size()),
                 {"tool", "pid", "so far", "CPU", "read", "written", "command"}};
   part.mono = 6;
   for (std::size_t i = 0; i < std::min(report.survivors.size(), kMostShownSurvivors); ++i) {
     const ProcessSample& sample = report.survivors[i];
     const Process& process = *sample.process;
-    part.rows.push_back(
-        {tool_text(*process.program), std::to_string(process.pid),
-         format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
-         sample.account.cpu_ns ? format_duration(*sample.account.cpu_ns) : std::string(kUnknown),
-         format_figure(bytes_read(sample.account), format_bytes),
-         format_figure(bytes_written(sample.account), format_bytes), command_text(*process.program)});
+    part.rows.push_back({tool_text(*process.program), std::to_string(process.pid),
+                         format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
+                         sample.account.cpu_ns ? format_duration(*sample.account.cpu_ns) : std::string(kUnknown),
+                         format_figure(bytes_read(sample.account), format_bytes),
+                         format_figure(bytes_written(sample.account), format_bytes), command_text(*process.program)});
   }
   return part;
 }
@@ -523,9 +521,10 @@ std::vector<std::string> facts_of(const DetailedReport& detailed) {
   std::vector<std::string> facts;
   if (detailed.first_ns != 0) {
     constexpr std::time_t kLatest = 200'000'000'000;
-    const auto began = std::min(
-        static_cast<std::time_t>((static_cast<double>(detailed.first_ns) + static_cast<double>(host.wall_offset_ns)) / 1e9),
-        kLatest);
+    const auto began =
+        std::min(static_cast<std::time_t>(
+                     (static_cast<double>(detailed.first_ns) + static_cast<double>(host.wall_offset_ns)) / 1e9),
+                 kLatest);
     std::tm utc{};
     ::gmtime_r(&began, &utc);
     facts.push_back(fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", utc));
@@ -533,8 +532,8 @@ std::vector<std::string> facts_of(const DetailedReport& detailed) {
   }
   if (!host.host_name.empty()) facts.push_back(host.host_name);
   if (!host.kernel_release.empty())
-    facts.push_back(fmt::format("Linux {}{}{}", host.kernel_release, host.architecture.empty() ? "" : " ",
-                                host.architecture));
+    facts.push_back(
+        fmt::format("Linux {}{}{}", host.kernel_release, host.architecture.empty() ? "" : " ", host.architecture));
   if (host.cpu_count != 0) facts.push_back(fmt::format("{} CPUs, {}", host.cpu_count, format_bytes(host.memory_bytes)));
   if (!host.tracer_version.empty()) facts.push_back("libtracer " + host.tracer_version);
   for (std::string& fact : facts) fact = visible(fact, kMostNameLength);
@@ -574,9 +573,14 @@ void write_tiles(JsonBuilder& json, const ReportRow& total) {
   each_row_figure([&](const auto& figure) { texts[figure.name] = cell_text(total, figure); });
   if (texts["failed"].empty()) texts["failed"] = "0";
   if (total.processes == 0) texts["processes"] = "0";
-  constexpr std::pair<const char*, const char*> kTiles[] = {
-      {"wall", "wall_ns"},     {"failed", "failed"},            {"memory", "memory_bytes"}, {"CPU", "cpu_ns"},
-      {"CPU / wall", "cpu_utilization"}, {"processes", "processes"}, {"read", "read_bytes"}, {"written", "written_bytes"}};
+  constexpr std::pair<const char*, const char*> kTiles[] = {{"wall", "wall_ns"},
+                                                            {"failed", "failed"},
+                                                            {"memory", "memory_bytes"},
+                                                            {"CPU", "cpu_ns"},
+                                                            {"CPU / wall", "cpu_utilization"},
+                                                            {"processes", "processes"},
+                                                            {"read", "read_bytes"},
+                                                            {"written", "written_bytes"}};
   json.list("tiles", kTiles, [&](const auto& tile) { json.put_items(std::string(tile.first), texts[tile.second]); });
 }
 

@@ -22,7 +22,7 @@ std::string visible(std::string_view text, std::size_t most) {
     if (code == 0) {
       out += text.substr(0, length);
     } else {
-      out += code < 0x100 ? fmt::format("\\x{:02x}", code)
+      out += code < 0x100     ? fmt::format("\\x{:02x}", code)
              : code < 0x10000 ? fmt::format("\\u{:04x}", code)
                               : fmt::format("\\U{:08x}", code);
     }
