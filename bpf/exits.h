@@ -109,8 +109,10 @@ static __always_inline void fill_exit(struct tracer_wire_process_exit *record, s
 	/* Another signal may have come after the one that ended it, or before it. */
 	if (!process->fatal_signal || (record->exit_code & 0x7f) != process->fatal_signal)
 		return;
-	if (process->signal_sender == TRACER_SENDER_KERNEL) {
+	if (process->signal_sender != TRACER_SENDER_PROCESS) {
 		record->flags |= TRACER_FLAG_SENT_BY_KERNEL;
+		if (process->signal_sender == TRACER_SENDER_OOM)
+			record->flags |= TRACER_FLAG_OOM_KILLED;
 	} else {
 		record->flags |= TRACER_FLAG_SENT_BY_PROCESS;
 		record->signal_sender_pid = process->signal_sender_pid;

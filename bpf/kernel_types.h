@@ -272,6 +272,7 @@ struct cgroup_root {
 
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
 };
 
 struct cgroup {
@@ -287,6 +288,25 @@ struct css_set {
 enum cgroup_subsys_id {
 	memory_cgrp_id = 0,
 	pids_cgrp_id = 1,
+};
+
+/* In pages. */
+struct page_counter {
+	atomic64_t usage;
+	unsigned long watermark;
+	unsigned long max;
+};
+
+enum memcg_memory_event {
+	MEMCG_OOM = 3,
+};
+
+struct mem_cgroup {
+	struct cgroup_subsys_state css;
+	struct page_counter memory;
+	struct page_counter memsw; /* v1: with what lies in swap */
+	bool oom_lock;		   /* with CONFIG_MEMCG_V1, as before 6.11 always: memory has run out in it or above */
+	atomic64_t memory_events_local[1];
 };
 
 /* With CONFIG_CFS_BANDWIDTH: limits on CPU time. */

@@ -31,6 +31,7 @@
 #define TRACER_WIRE_CGROUP 4
 #define TRACER_WIRE_THREAD 5 /* one living thread of a tracked process, from iter/task */
 #define TRACER_WIRE_FILE 7   /* an open regular file of a tracked process, from iter/task_file */
+#define TRACER_WIRE_OOM_KILL 9
 
 /* Which hierarchy a cgroup id belongs to. */
 #define TRACER_HIERARCHY_V2 0
@@ -156,6 +157,7 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_identity) == 56, "wire layout");
 #define TRACER_FLAG_PROCESS_WAITS (1u << 17)   /* exec: at the very end, after argv, follow tracer_wire_process_waits */
 #define TRACER_FLAG_SENT_BY_KERNEL (1u << 18)  /* exit: the signal that ended it */
 #define TRACER_FLAG_SENT_BY_PROCESS (1u << 19) /* likewise */
+#define TRACER_FLAG_OOM_KILLED (1u << 20)      /* with TRACER_FLAG_SENT_BY_KERNEL: as memory had run out */
 
 struct tracer_wire_process_start {
 	struct tracer_wire_header header;
@@ -250,6 +252,20 @@ struct tracer_wire_file {
 	char name[TRACER_FILE_NAME_SIZE]; /* the last component; cut when longer */
 };
 
+/* Followed by path_size bytes: path components of the cgroup, leaf first, each ended by NUL. */
+struct tracer_wire_oom_kill {
+	struct tracer_wire_header header; /* of the victim */
+	struct tracer_wire_identity identity;
+	__u64 limit_pages; /* of the cgroup whose limit was hit; 0, as all that follows but the pid: the host's memory
+			    */
+	__u64 usage_pages;
+	__u64 peak_pages;
+	__u32 allocator_pid; /* 0: the kernel itself, or not shown */
+	__u32 has_cgroup;
+	__u32 path_size;
+	__u32 reserved;
+};
+
 /* Sums of all processes that ended in a context: per CPU in the map `totals`, or one in `more_totals`. */
 struct tracer_context_totals {
 	struct tracer_wire_account account;
@@ -277,6 +293,8 @@ struct tracer_context_totals {
 #define TRACER_LOSS_LABEL_TABLE 8   /* a new thread that could not be given the label of its maker */
 #define TRACER_LIFECYCLE_LOSSES 9
 
+#define TRACER_LOSS_RING_OOM_KILL 0
+
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1
 #define TRACER_RULE_EXCLUDE 2
@@ -296,6 +314,7 @@ struct tracer_reader {
 
 #define TRACER_SENDER_KERNEL 1
 #define TRACER_SENDER_PROCESS 2
+#define TRACER_SENDER_OOM 3 /* the kernel, as memory had run out */
 
 /* What the kernel side remembers of a tracked process; small, as each cache line of it costs. */
 struct tracer_process {

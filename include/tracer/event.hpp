@@ -55,6 +55,7 @@ struct ProcessExit {
   std::optional<std::uint32_t> exit_signal_sender_pid;  ///< For "process"; absent: this session does not see it.
   /// When it last wrote to a pipe or socket that nobody reads. Absent: never, or the kernel does not report it.
   std::optional<std::uint64_t> broken_pipe_ns;
+  std::optional<bool> oom_killed;  ///< The kernel killed it as memory had run out. Absent: "memory" is off.
   bool core_dumped = false;
   std::optional<std::uint64_t> threads;  ///< Ever created, the first included.
   Account account;                       ///< For the whole process; its peak is the last program's.
@@ -78,6 +79,19 @@ struct OwnWork {
   /// CPU time; the peak if it grew in this part, else a lower bound; bytes read and written. The rest is absent.
   Account account;
   std::optional<std::uint64_t> cpu_at_least_ns;  ///< A lower bound, if account.cpu_ns is unknown.
+};
+
+/// Memory had run out, in a cgroup with a limit or on the host, and the kernel chose this process to be killed.
+struct OomKill {
+  static constexpr EventKind kKind = EventKind::kOomKill;
+  std::uint64_t time_ns = 0;
+  std::shared_ptr<const Process> process;    ///< Never null: the victim.
+  std::optional<std::string> scope;          ///< "cgroup" or "host".
+  std::optional<std::string> limit_cgroup;   ///< Path of the cgroup whose limit was hit. Absent: of "host".
+  std::optional<std::uint64_t> limit_bytes;  ///< This limit, and below what was charged to that cgroup.
+  std::optional<std::uint64_t> usage_bytes;
+  std::optional<std::uint64_t> peak_bytes;
+  std::optional<std::uint32_t> allocator_pid;  ///< Who asked for more. Absent: the kernel, or it is not shown.
 };
 
 /// How many events of one kind.
@@ -120,7 +134,7 @@ struct TypeList {};
 /// The types of all events, the frequent ones first.
 using EventTypes =
     TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample, SnapshotEnd, Loss,
-             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork>;
+             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork, OomKill>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

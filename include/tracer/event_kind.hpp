@@ -9,7 +9,7 @@
 namespace tracer {
 
 /// The kinds of events, in ranges: 1 to 99 the session itself, from 100 processes, runs and tasks; 200 is reserved for
-/// files, 300 for the network. Part of the stream format: a number is never reused.
+/// files, 300 for the network, 400 is memory. Part of the stream format: a number is never reused.
 enum class EventKind : std::uint16_t {
   kNone = 0,  ///< An empty handle.
   kLoss = 1,
@@ -27,6 +27,7 @@ enum class EventKind : std::uint16_t {
   kTaskStart = 112,
   kTaskFinish = 113,
   kContextChange = 114,
+  kOomKill = 400,
 };
 
 /// "process_start", "process_exec" … as in dumps. Empty for an unknown value.

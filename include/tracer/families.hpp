@@ -19,6 +19,7 @@ enum class Family {
   kLifecycle,  ///< Starts, execs, exits and accounts. Always loaded.
   kWaits,      ///< Ledger.
   kSnapshots,  ///< ProcessSample at an interval.
+  kMemory,     ///< OomKill, and ProcessExit::oom_killed.
 };
 
 /// When a family is loaded.
@@ -63,6 +64,13 @@ inline constexpr std::array kFamilies = {
                .needs = "an iterator over open files (Linux 5.8)",
                .losses = "",
                .options = "sample_interval"},
+    FamilyInfo{.family = Family::kMemory,
+               .name = "memory",
+               .use = FamilyUse::kByDefault,
+               .brings = "oom_kill, and oom_killed in process_exit",
+               .needs = "the tracepoints mark_victim, with its task, and signal_generate",
+               .losses = "ring_full_oom_kill",
+               .options = ""},
 };
 static_assert([] {
   for (std::size_t i = 0; i < kFamilies.size(); ++i)
@@ -72,7 +80,7 @@ static_assert([] {
 
 constexpr const FamilyInfo& info_of(Family family) noexcept { return kFamilies[static_cast<std::size_t>(family)]; }
 
-/// "lifecycle", "waits", "snapshots" …
+/// "lifecycle", "waits" …
 constexpr std::string_view to_string(Family family) noexcept {
   return static_cast<std::size_t>(family) < kFamilies.size() ? info_of(family).name : std::string_view();
 }

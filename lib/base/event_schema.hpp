@@ -43,7 +43,7 @@ struct Schema<ProcessExit> {
       field(12, "exit_signal_sender", &ProcessExit::exit_signal_sender),
       field(13, "exit_signal_sender_pid", &ProcessExit::exit_signal_sender_pid),
       field(14, "broken_pipe_ns", &ProcessExit::broken_pipe_ns, Unit::kNs),
-      field(15, "begin_ns", &ProcessExit::begin_ns, Unit::kNs));
+      field(15, "begin_ns", &ProcessExit::begin_ns, Unit::kNs), field(16, "oom_killed", &ProcessExit::oom_killed));
 };
 
 template <>
@@ -132,6 +132,17 @@ struct Schema<OwnWork> {
       field(1, "time_ns", &OwnWork::time_ns, Unit::kNs), group(2, "process", &OwnWork::process, Shape::kFlat),
       field(3, "begin_ns", &OwnWork::begin_ns, Unit::kNs), group(4, "account", &OwnWork::account, Shape::kFlat),
       field(5, "cpu_at_least_ns", &OwnWork::cpu_at_least_ns, Unit::kNs));
+};
+
+template <>
+struct Schema<OomKill> {
+  static constexpr std::string_view kName = "oom_kill";
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &OomKill::time_ns, Unit::kNs), group(2, "process", &OomKill::process, Shape::kFlat),
+      field(3, "scope", &OomKill::scope), field(4, "limit_cgroup", &OomKill::limit_cgroup),
+      field(5, "limit_bytes", &OomKill::limit_bytes, Unit::kBytes),
+      field(6, "usage_bytes", &OomKill::usage_bytes, Unit::kBytes),
+      field(7, "peak_bytes", &OomKill::peak_bytes, Unit::kBytes), field(8, "allocator_pid", &OomKill::allocator_pid));
 };
 
 template <>

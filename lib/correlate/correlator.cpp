@@ -25,7 +25,8 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
       resolver_(rules_.engines, rules_.ask_notes, rules_.most_announcements, rules_.key_origin),
       facts_(resolver_, open_labels_),
       cgroups_(std::move(find_path)),
-      samples_(std::move(read_pss)) {
+      samples_(std::move(read_pss)),
+      joins_(family_joins()) {
   resolver_.set_command(rules_.command_pid);
 }
 
@@ -40,6 +41,7 @@ void Correlator::on_record(const Record& record, std::vector<Event>& events) {
 }
 
 void Correlator::stop(Family family) {
+  std::erase_if(joins_, [family](const auto& join) { return join->family() == family; });
   if (family == Family::kWaits) ledgers_ = false;
 }
 
@@ -450,6 +452,7 @@ void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
     bound_peak(event.program.account, entry.peak_in_doubt, entry.seen_bytes);
     forget_unseen(event.account);
     forget_unseen(event.program.account);
+    for (const auto& join : joins_) join->at_exit(record, event);
     event.process = std::move(process);
     facts_.move(entry.entered, entry.place, *event.process, entry.begin_ns, event.time_ns, events);
     // A handle of its own, as what follows may move the events.

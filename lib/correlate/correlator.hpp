@@ -19,6 +19,7 @@
 #include "correlate/account.hpp"
 #include "correlate/cgroup_table.hpp"
 #include "correlate/filter_evaluator.hpp"
+#include "correlate/joins/family_join.hpp"
 #include "correlate/program_cache.hpp"
 #include "correlate/sample_table.hpp"
 #include "rules/secret_rules.hpp"
@@ -156,6 +157,7 @@ class Correlator {
   SampleTable samples_;
   std::vector<CgroupMemoryRecord> cgroup_memory_;         ///< Of the snapshot that is being taken.
   std::vector<ContextChange> relabeled_;                  ///< Processes, since changes were reported.
+  std::vector<std::unique_ptr<const FamilyJoin>> joins_;  ///< Of the families that are active.
   bool ledgers_ = true;
   bool memory_moves_ = true;
   std::uint64_t resident_bytes_ = 0;  ///< At the last snapshot, of all.

@@ -28,6 +28,7 @@ class Failures {
       places_.emplace(key, different_.size());
       Failure failure{origin.process, origin.exit_code, origin.exit_signal, origin.core_dumped};
       failure.exit_signal_sender = origin.sender;
+      failure.oom_killed = origin.oom_killed;
       failure.sent_by = origin.sender_process;
       different_.push_back(std::move(failure));
     }
@@ -47,11 +48,15 @@ class Failures {
 
  private:
   using Key = std::tuple<std::string, std::optional<std::int32_t>, std::optional<std::int32_t>, bool,
-                         std::optional<std::string>>;
+                         std::optional<std::string>, bool>;
   static Key key_of(const FailureOrigin& origin) {
     const Program& program = *origin.process->program;
-    return {program.tool.value_or(program.comm.value_or("")), origin.exit_code, origin.exit_signal, origin.core_dumped,
-            origin.sender};
+    return {program.tool.value_or(program.comm.value_or("")),
+            origin.exit_code,
+            origin.exit_signal,
+            origin.core_dumped,
+            origin.sender,
+            origin.oom_killed};
   }
 
   std::map<Key, std::size_t> places_;  ///< In different_.

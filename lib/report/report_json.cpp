@@ -147,6 +147,7 @@ void put_failure(JsonBuilder& json, const Failure& failure) {
     json.put("exit_signal", failure.exit_signal);
     json.put("core_dumped", failure.core_dumped);
     json.put("exit_signal_sender", failure.exit_signal_sender);
+    json.put("oom_killed", failure.oom_killed);
     if (failure.sent_by) json.put("sent_by", tool_of(*failure.sent_by));
     json.put("count", failure.count);
     json.put("passed_on", failure.passed_on);

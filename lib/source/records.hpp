@@ -88,6 +88,7 @@ struct ExitRecord {
   std::optional<SignalSender> exit_signal_sender;
   std::optional<std::uint32_t> exit_signal_sender_pid;  ///< Of a process; absent: this session does not see it.
   std::optional<std::uint64_t> broken_pipe_ns;          ///< When it last wrote to what nobody reads.
+  bool oom_killed = false;                              ///< The kernel sent exit_signal as memory had run out.
   bool core_dumped = false;
   std::optional<std::uint64_t> threads;
   std::uint64_t program_start_ns = 0;  ///< When its last program began.

@@ -4,6 +4,7 @@
 #include "truth_crew.hpp"
 #include "truth_io_uring.hpp"
 #include "truth_rare.hpp"
+#include "truth_oom.hpp"
 #include "truth_signals.hpp"
 #include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
@@ -399,6 +400,10 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"quiet_crowd", quiet_crowd},
       {"threads_beyond_room", threads_beyond_room},
       {"crews_beyond_room", crews_beyond_room},
+      {"end_in_cgroup", end_in_cgroup},
+      {"starve_neighbor", starve_neighbor},
+      {"exceed", exceed},
+      {"shell", shell},
   };
   return all;
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "raw_builder.hpp"
@@ -265,6 +266,28 @@ inline Bytes file_record(const tracer_wire_file& file) {
 /// Every counter different, so that a mix-up shows.
 inline tracer_wire_account counted(std::uint64_t unit) {
   return std::bit_cast<tracer_wire_account>(raw::counted(unit));
+}
+
+/// `cgroup` absent: the memory of the host had run out.
+inline Bytes oom_kill_record(const Who& who, std::uint64_t time_ns, std::optional<std::string> cgroup,
+                             std::uint32_t allocator_pid = 0) {
+  tracer_wire_oom_kill record{};
+  record.header = header_of(TRACER_WIRE_OOM_KILL, who, time_ns);
+  record.identity = identity_of(who);
+  record.allocator_pid = allocator_pid;
+  std::string path;
+  if (cgroup) {
+    path = components(*cgroup);
+    record.has_cgroup = 1;
+    record.limit_pages = 100;
+    record.usage_pages = 99;
+    record.peak_pages = 100;
+    record.path_size = static_cast<std::uint32_t>(path.size());
+  }
+  Bytes bytes;
+  append(bytes, record);
+  append_text(bytes, path);
+  return sized(std::move(bytes));
 }
 
 }  // namespace wire

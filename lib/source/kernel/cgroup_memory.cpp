@@ -97,12 +97,14 @@ void CgroupMemoryReader::saw(std::uint32_t pid, Hierarchy hierarchy, std::uint64
   seen_.try_emplace({hierarchy, cgroup_id}, pid);
 }
 
-void CgroupMemoryReader::read(Feed& feed, const std::function<bool(std::uint32_t pid)>& is_tracked,
+void CgroupMemoryReader::read(Feed& feed, const std::function<std::function<bool(std::uint32_t pid)>()>& tracks,
                               const std::function<void()>& between) {
+  if (seen_.empty()) return;
   constexpr auto kLeastPeriod = std::chrono::milliseconds(900);
   const auto now = std::chrono::steady_clock::now();
   if (now < next_) return seen_.clear();
   next_ = now + kLeastPeriod;
+  const auto is_tracked = tracks();
   std::erase_if(folders_, [this](const auto& known) { return !seen_.contains(known.first); });
   for (const auto& [key, pid] : std::exchange(seen_, {})) {
     between();

@@ -23,7 +23,8 @@ class CgroupMemoryReader {
   void saw(std::uint32_t pid, Hierarchy hierarchy, std::uint64_t cgroup_id);
   /// Yields a record for each cgroup that was seen since the last call, and has a memory of its own. Nothing within a
   /// second of the last time: the files are dear to read. Calls `between` before each.
-  void read(Feed& feed, const std::function<bool(std::uint32_t pid)>& is_tracked, const std::function<void()>& between);
+  void read(Feed& feed, const std::function<std::function<bool(std::uint32_t pid)>()>& tracks,
+            const std::function<void()>& between);
 
  private:
   using Key = std::pair<Hierarchy, std::uint64_t>;

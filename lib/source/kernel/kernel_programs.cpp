@@ -88,9 +88,13 @@ void KernelPrograms::shed(Family id, const Problem& problem) {
   state->second.problem = problem;
 }
 
-void KernelPrograms::read(Decoder& decoder, Feed& feed, const std::function<void()>& between) {
+void KernelPrograms::saw(const tracer_wire_thread& thread) {
+  for (const auto& family : loaded_) family->saw(thread);
+}
+
+void KernelPrograms::read(Decoder& decoder, Feed& feed, const SnapshotHelp& help) {
   for (const auto& family : loaded_)
-    if (is_active(family->id())) family->read(decoder, feed, between);
+    if (is_active(family->id())) family->read(decoder, feed, help);
 }
 
 bool KernelPrograms::is_active(Family family) const {

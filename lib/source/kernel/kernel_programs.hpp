@@ -33,8 +33,9 @@ class KernelPrograms {
   /// What living processes do is still to be read afterwards.
   void end_events() noexcept;
   void shed(Family family, const Problem& problem);
-  /// Yields what active families add to a snapshot. Calls `between` every few milliseconds.
-  void read(Decoder& decoder, Feed& feed, const std::function<void()>& between);
+  /// As KernelFamily's, of those that are active.
+  void saw(const tracer_wire_thread& thread);
+  void read(Decoder& decoder, Feed& feed, const SnapshotHelp& help);
   lifecycle_bpf& lifecycle() noexcept { return *setup_.lifecycle; }
   /// Into which they send their records.
   RingMaps rings() const;

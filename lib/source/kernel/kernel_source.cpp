@@ -23,7 +23,6 @@
 
 #include "lifecycle.skel.h"
 #include "source/kernel/cgroup_files.hpp"
-#include "source/kernel/cgroup_memory.hpp"
 #include "source/kernel/decoder.hpp"
 #include "source/kernel/iterator.hpp"
 #include "source/kernel/kernel_counters.hpp"
@@ -153,16 +152,11 @@ class KernelSource final : public Source, public Control {
 
   void snapshot(Feed& feed, bool with_cgroups) override try {
     const std::uint64_t time_ns = boot_time_ns();
-    const bool cgroups = with_cgroups && wants(Family::kSnapshots);
     visit(feed, [&](const tracer_wire_thread& thread) {
       yield(thread, feed);
-      if (!cgroups) return;
-      cgroup_memory_.saw(thread.header.pid, static_cast<Hierarchy>(thread.identity.hierarchy),
-                         thread.identity.cgroup_id);
+      if (with_cgroups) programs_.saw(thread);
     });
-    const auto between = [this] { keep_up(); };
-    programs_.read(decoder_, feed, between);
-    if (cgroups) cgroup_memory_.read(feed, tracks_shown(), between);
+    programs_.read(decoder_, feed, {[this] { keep_up(); }, [this] { return tracks_shown(); }});
     feed.snapshot_end(time_ns);
   } catch (const Error&) {
     failed_snapshots_.add(1);
@@ -307,10 +301,6 @@ class KernelSource final : public Source, public Control {
     }
   }
 
-  bool wants(Family family) const {
-    return std::find(options_.families.begin(), options_.families.end(), family) != options_.families.end();
-  }
-
   void note_context(std::uint32_t id) {
     counters_.add_context(id);
     std::uint32_t last = last_context_.load();
@@ -318,7 +308,7 @@ class KernelSource final : public Source, public Control {
   }
 
   /// Tells of pids as this process sees them.
-  std::function<bool(std::uint32_t)> tracks_shown() const {
+  SnapshotHelp::Tracks tracks_shown() const {
     if (own_pid_namespace() == 0) return [this](std::uint32_t pid) { return counters_.tracks(pid); };
     std::set<std::uint32_t> pids;
     for (const auto& each : counters_.tracked()) pids.insert(each.pid);
@@ -378,7 +368,6 @@ class KernelSource final : public Source, public Control {
   Decoder decoder_;
   Counter failed_snapshots_;
   Counter unread_;
-  CgroupMemoryReader cgroup_memory_;
   bool started_ = false;
   std::vector<std::pair<pid_t, std::uint32_t>> tracked_early_;  ///< Before start().
   std::atomic<std::uint32_t> last_context_{0};                  ///< That a rule has given.

@@ -54,6 +54,8 @@ unsigned KernelTypes::arguments_of(const char* tracepoint) const {
 bool KernelTypes::exit_has_memory() const { return arguments_of("sched_process_exit") >= 3; }
 bool KernelTypes::switch_tells_state() const { return arguments_of("sched_switch") >= 5; }
 
+bool KernelTypes::victim_is_task() const { return arguments_of("mark_victim") >= 3; }
+
 bool KernelTypes::has_member(const std::string& structure, std::string_view member) const {
   const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, structure.c_str(), BTF_KIND_STRUCT);
   return id > 0 && type_has_member(btf_, static_cast<__u32>(id), member);

@@ -42,6 +42,8 @@ class KernelTypes {
   bool exit_has_memory() const;
   /// Likewise: since 5.19 the tracepoint of a switch tells the state in which a task gave up its CPU.
   bool switch_tells_state() const;
+  /// Likewise: the tracepoint mark_victim has the task that is killed, since 6.10 and in stable releases; else its pid.
+  bool victim_is_task() const;
 
  private:
   /// Arguments of a tracepoint's programs, the one that they don't see among them; 0: there is none.

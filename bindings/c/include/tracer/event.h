@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* TRACER_EVENT_... of fields.h, in ranges: 1 to 99 the session itself, from 100 processes, runs and tasks; 200 is
- * reserved for files, 300 for the network. More kinds will come: skip those that you don't know. */
+ * reserved for files, 300 for the network, 400 is memory. More kinds will come: skip those that you don't know. */
 typedef uint16_t tracer_event_kind;
 
 /* @since 0.1. "process_exit" …; "" for an unknown kind. Constant. */

@@ -22,6 +22,7 @@
 #include "source/kernel/rings.hpp"
 
 struct lifecycle_bpf;
+struct tracer_wire_thread;
 
 namespace tracer::internal {
 
@@ -47,6 +48,13 @@ void set_rings(Constants& constants, const FamilySetup& setup) {
   constants.ring_cpus_shift = setup.rings.cpus_shift;
   constants.wakeup_bytes = setup.ring_bytes / 8;
 }
+
+/// What the source does for families while they are read.
+struct SnapshotHelp {
+  using Tracks = std::function<bool(std::uint32_t pid)>;
+  std::function<void()> between;   ///< To be called every few milliseconds.
+  std::function<Tracks()> tracks;  ///< Makes what says whether a pid, as this process sees it, is tracked now.
+};
 
 /// Of so many whose ids are random at most these find their place taken, but for one in some millions of times.
 constexpr std::uint32_t most_displaced(std::uint32_t places) { return places / 2 + 1; }
@@ -78,8 +86,10 @@ class KernelFamily {
   virtual void end_events() noexcept = 0;
   /// Sees nothing any more. Frees nothing that another thread may be reading.
   virtual void detach() noexcept = 0;
-  /// Yields what a snapshot asks of it besides the living threads. Calls `between` every few milliseconds.
-  virtual void read(Decoder&, Feed&, const std::function<void()>& /*between*/) {}
+  /// A snapshot has visited this living thread; before read().
+  virtual void saw(const tracer_wire_thread&) {}
+  /// Yields what a snapshot asks of it besides the living threads.
+  virtual void read(Decoder&, Feed&, const SnapshotHelp&) {}
 
   // From any thread, while it is loaded.
   virtual const bpf_object& object() const noexcept = 0;

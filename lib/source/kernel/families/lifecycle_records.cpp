@@ -130,6 +130,7 @@ bool take_exit(std::span<const std::byte> bytes, ExitRecord& record) {
   record.core_dumped = (wire.exit_code & 0x80u) != 0;
   if ((wire.flags & TRACER_FLAG_SENT_BY_KERNEL) != 0) {
     record.exit_signal_sender = SignalSender::kKernel;
+    record.oom_killed = (wire.flags & TRACER_FLAG_OOM_KILLED) != 0;
   } else if ((wire.flags & TRACER_FLAG_SENT_BY_PROCESS) != 0) {
     record.exit_signal_sender = SignalSender::kProcess;
     if (wire.signal_sender_pid != 0) record.exit_signal_sender_pid = wire.signal_sender_pid;

@@ -82,11 +82,16 @@ void SnapshotsFamily::attach() {
 
 void SnapshotsFamily::detach() noexcept { ::snapshots_bpf__detach(skeleton_.get()); }
 
-void SnapshotsFamily::read(Decoder& decoder, Feed& feed, const std::function<void()>& between) {
+void SnapshotsFamily::saw(const tracer_wire_thread& thread) {
+  cgroup_memory_.saw(thread.header.pid, static_cast<Hierarchy>(thread.identity.hierarchy), thread.identity.cgroup_id);
+}
+
+void SnapshotsFamily::read(Decoder& decoder, Feed& feed, const SnapshotHelp& help) {
   read_iterator_as<tracer_wire_file>(skeleton_->links.open_files, [&](std::span<const tracer_wire_file> files) {
     for (const tracer_wire_file& file : files) decoder.feed(std::as_bytes(std::span(&file, 1)), feed);
-    between();
+    help.between();
   });
+  cgroup_memory_.read(feed, help.tracks, help.between);
 }
 
 const bpf_object& SnapshotsFamily::object() const noexcept { return *skeleton_->obj; }

@@ -3,13 +3,14 @@
 
 #include <memory>
 
+#include "source/kernel/cgroup_memory.hpp"
 #include "source/kernel/families/family.hpp"
 
 struct snapshots_bpf;
 
 namespace tracer::internal {
 
-/// The program that sees which files tracked processes have open. Without it samples have no progress.
+/// The program that sees which files tracked processes have open, and what is charged to their cgroups.
 class SnapshotsFamily final : public KernelFamily {
  public:
   SnapshotsFamily() noexcept;
@@ -24,8 +25,9 @@ class SnapshotsFamily final : public KernelFamily {
   void attach() override;
   void end_events() noexcept override {}
   void detach() noexcept override;
-  /// Files.
-  void read(Decoder& decoder, Feed& feed, const std::function<void()>& between) override;
+  void saw(const tracer_wire_thread& thread) override;
+  /// Files, and cgroups of the threads that were seen.
+  void read(Decoder& decoder, Feed& feed, const SnapshotHelp& help) override;
   const bpf_object& object() const noexcept override;
   /// With the iterator over tasks, which the lifecycle loads.
   ProgramSums usage() const override;
@@ -36,6 +38,7 @@ class SnapshotsFamily final : public KernelFamily {
   };
   std::unique_ptr<snapshots_bpf, Closer> skeleton_;
   const bpf_program* living_tasks_ = nullptr;
+  CgroupMemoryReader cgroup_memory_;
 };
 
 }  // namespace tracer::internal

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/joins/family_join.hpp"
+
+#include <csignal>
+
+namespace tracer::internal {
+namespace {
+
+class MemoryJoin final : public FamilyJoin {
+ public:
+  Family family() const noexcept override { return Family::kMemory; }
+
+  void at_exit(const ExitRecord& record, ProcessExit& exit) const noexcept override {
+    // Where nobody has seen the signal sent, nor has anybody seen why.
+    if (record.exit_signal == SIGKILL && !record.exit_signal_sender) return;
+    exit.oom_killed = record.oom_killed;
+  }
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<const FamilyJoin>> family_joins() {
+  std::vector<std::unique_ptr<const FamilyJoin>> joins;
+  joins.push_back(std::make_unique<MemoryJoin>());
+  return joins;
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "wire.h"
+
+#include "lifecycle.skel.h"
+#include "memory.skel.h"
+#include "source/kernel/check_items.hpp"
+#include "source/kernel/families/family.hpp"
+#include "source/kernel/libbpf_log.hpp"
+#include "source/kernel/open_options.hpp"
+#include "source/kernel/pid_namespace.hpp"
+#include "source/kernel/shared_maps.hpp"
+#include "source/kernel/wire_reading.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr const char* kMapsOfProcesses[] = {"processes", "displaced_processes"};
+
+bool take_oom_kill(std::span<const std::byte> bytes, EventRecord& record) {
+  tracer_wire_oom_kill wire;
+  if (!take(bytes, wire)) return false;
+  std::string_view rest = text_after(bytes, sizeof wire);
+  const auto path = cut(rest, wire.path_size);
+  if (!path || !take_identity(wire.header, wire.identity, record.identity)) return false;
+  OomKill kill;
+  kill.time_ns = wire.header.time_ns;
+  kill.scope = wire.has_cgroup != 0 ? "cgroup" : "host";
+  if (wire.has_cgroup != 0) {
+    kill.limit_cgroup = path_of(*path, false);
+    kill.limit_bytes = bytes_of_pages(wire.limit_pages);
+    kill.usage_bytes = bytes_of_pages(wire.usage_pages);
+    kill.peak_bytes = bytes_of_pages(wire.peak_pages);
+  }
+  if (wire.allocator_pid != 0) kill.allocator_pid = wire.allocator_pid;
+  record.event = std::make_shared<const UnjoinedEventOf<OomKill>>(std::move(kill));
+  return true;
+}
+
+constexpr WireRecord kMemoryRecords[] = {{TRACER_WIRE_OOM_KILL, decode_as<EventRecord, take_oom_kill>}};
+
+/// The program that sees whom the kernel kills as memory has run out.
+class MemoryFamily final : public KernelFamily {
+ public:
+  Family id() const noexcept override { return Family::kMemory; }
+  const char* mechanism() const noexcept override { return "tp_btf: mark_victim"; }
+
+  void check(const KernelTypes& types, std::vector<CheckItem>& items) const override {
+    items.push_back(feature_item("tracepoint mark_victim with its task", types.victim_is_task(),
+                                 "family memory: processes that were killed as memory had run out (else oom_killed is "
+                                 "null)",
+                                 "6.10, or a stable kernel with that change"));
+  }
+
+  std::span<const WireRecord> records() const noexcept override { return kMemoryRecords; }
+
+  void load(FamilySetup& setup) override {
+    if (!setup.types.victim_is_task() || !setup.types.has_tracepoint("signal_generate"))
+      throw Error({ErrorCode::kKernelTooOld,
+                   0,
+                   "this kernel does not report which task it kills as memory has run out",
+                   "it came with Linux 6.10, and with later stable releases of older ones",
+                   {}});
+    const LibbpfLog log;
+    const bpf_object_open_opts options = open_options();
+    std::unique_ptr<memory_bpf, Closer> skeleton(::memory_bpf__open_opts(&options));
+    if (!skeleton) refuse("open the programs of the family memory", errno, log);
+    skeleton->rodata->slot_mask = setup.places - 1;
+    skeleton->rodata->own_pid_namespace = own_pid_namespace();
+    set_rings(*skeleton->rodata, setup);
+    share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsToSend, log);
+    share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsOfProcesses, log);
+    if (const int failed = ::memory_bpf__load(skeleton.get()))
+      refuse("load the programs of the family memory", -failed, log);
+    skeleton_ = std::move(skeleton);
+  }
+  void unload(FamilySetup&) noexcept override { skeleton_.reset(); }
+  void attach() override {
+    const LibbpfLog log;
+    if (const int failed = ::memory_bpf__attach(skeleton_.get()))
+      refuse("attach the programs of the family memory", -failed, log);
+  }
+  void end_events() noexcept override { detach(); }
+  void detach() noexcept override { ::memory_bpf__detach(skeleton_.get()); }
+  const bpf_object& object() const noexcept override { return *skeleton_->obj; }
+
+ private:
+  struct Closer {
+    void operator()(memory_bpf* skeleton) const noexcept { ::memory_bpf__destroy(skeleton); }
+  };
+  std::unique_ptr<memory_bpf, Closer> skeleton_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelFamily> memory_family() { return std::make_unique<MemoryFamily>(); }
+
+}  // namespace tracer::internal
