@@ -516,6 +516,7 @@ class ProcessExit(Event):
         "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
         "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "peak_rss_at_least_bytes",
         "program", "status_is_answer", "exit_signal_sender", "exit_signal_sender_pid", "broken_pipe_ns", "begin_ns",
+        "oom_killed",
     )
     kind: ClassVar[str] = "process_exit"
     time_ns: int
@@ -670,6 +671,11 @@ class ProcessExit(Event):
     """When it began its own work: `start_ns`, or the exec of a command that waited to be followed (`tracerd run`,
     `tracer::Command`). Before that exec, the command is a copy of its caller, and nothing of that counts. In
     nanoseconds."""
+    oom_killed: bool | None
+    """The kernel killed it with SIGKILL as memory had run out, in a cgroup with a limit or on the host: `oom_kill` has
+    the rest. It is known even where that event was lost. Processes that share the victim's memory are killed with it,
+    and are not called that. None: the family `memory` is off, or nobody saw `exit_signal` sent. Source: `mark_victim`,
+    behind a SIGKILL by the kernel."""
 
 
 class ProcessExec(Event):
@@ -1647,6 +1653,99 @@ class OwnWork(Event):
     `cpu_ns`."""
 
 
+class OomKill(Event):
+    """Memory had run out, in a cgroup with a limit or on the host, and the kernel chose this process to be killed."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "scope", "limit_cgroup", "limit_bytes", "usage_bytes", "peak_bytes",
+        "allocator_pid",
+    )
+    kind: ClassVar[str] = "oom_kill"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
+    reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
+    start_ns: int
+    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
+    Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
+    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
+    short ids of other runtimes. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None when it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    scope: str | None
+    """`cgroup`: the limit of a cgroup was hit; `host`: the memory of the machine had run out. Source: the topmost
+    cgroup above the victim whose `oom_lock` is held; without `CONFIG_MEMCG_V1` (6.11 and later may lack it), whose
+    count `oom` in `memory.events.local` has grown, or, where that was not looked at before, is above 0 while the cgroup
+    is near its limit."""
+    limit_cgroup: str | None
+    """The path of the cgroup whose limit was hit: the victim's own, or one above it. None: of the host. Source:
+    `css.cgroup->kn`."""
+    limit_bytes: int | None
+    """That limit: of memory, or on v1, where that was not hit, of memory and swap together. None: of the host. In
+    bytes. Source: `memory.max`, v1 `memsw.max`."""
+    usage_bytes: int | None
+    """What was charged to that cgroup then, at most a batch of pages below the limit. None: of the host. In bytes.
+    Source: `memory.usage`."""
+    peak_bytes: int | None
+    """The most that was ever charged to it. None: of the host. In bytes. Source: `memory.watermark`."""
+    allocator_pid: int | None
+    """The process that asked for memory when there was none, often the victim. None: it was the kernel itself, or the
+    session's pid namespace does not show it. Source: the current process at `mark_victim`."""
+
+
 EVENT_TYPES: dict[str, type[Event]] = {
     "process_exit": ProcessExit,
     "process_exec": ProcessExec,
@@ -1663,6 +1762,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "run_finish": RunFinish,
     "context_change": ContextChange,
     "own_work": OwnWork,
+    "oom_kill": OomKill,
 }
 """The class of each kind of events."""
 
@@ -1699,6 +1799,7 @@ __all__ = [
     "RunFinish",
     "ContextChange",
     "OwnWork",
+    "OomKill",
 ]
 
 for _type in (
@@ -1730,5 +1831,6 @@ for _type in (
     RunFinish,
     ContextChange,
     OwnWork,
+    OomKill,
 ):
     register(_type)
