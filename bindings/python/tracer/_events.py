@@ -1664,14 +1664,14 @@ class OomKill(Event):
     )
     kind: ClassVar[str] = "oom_kill"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when it began. In `loss` and `session_end`: when it was
-    reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
     start_ns: int
-    """When its first thread was made. Together with the host's `boot_id` and `pid` it is the identity. In nanoseconds.
-    Source: `leader->start_boottime`."""
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
     parent_pid: int | None
     """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
     `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
@@ -1682,31 +1682,31 @@ class OomKill(Event):
     """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
     Source: `task->cred->uid`; fork, exec, visit."""
     pid_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/pid`. None when: not known of the parent. Source:
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
     `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
     mount_namespace: int | None
-    """Inode number, as in `/proc/PID/ns/mnt`. None when: not known of the parent. Source: `task->nsproxy->mnt_ns`; at
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
     the same moments."""
     comm: str | None
-    """The kernel's short name, up to 15 bytes, when the program began. None when: not known of the parent. Source:
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
     `task->comm`; exec, visit. A later change of the name is not seen."""
     exe: str | None
-    """Path of the executable below the process's own root, as the file was called at the exec. For a script: its
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
     interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
     walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
     names in one mount, 12 mounts, or 3.8 KiB."""
     argv: tuple[str, ...] | None
     """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
-    in which it begins and that in which it ends are shown as one. None when: as `exe`; the memory could not be read
-    without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
     `/proc/PID/cmdline`."""
     argv_cut_bytes: int | None
-    """How many bytes are missing in the middle. In bytes. None when: nothing is missing."""
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
     cwd: str | None
     """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
     Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
     tool: str | None
-    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule the file name. A worker of a pool, as of
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
     Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
     known. Source: `exe`, `argv`, `comm`."""
     cgroup: str | None
@@ -1719,10 +1719,10 @@ class OomKill(Event):
     """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
     known."""
     container_id: str | None
-    """64 hexadecimal digits that a component of the cgroup's path ends with; the innermost. None when: there is none;
-    short ids of other runtimes. Source: `cgroup`."""
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
     context: Context | None
-    """Where it belongs; None when it belongs to no run."""
+    """Where it belongs; None if it belongs to no run."""
     provenance: Provenance | None
     """How each field of the context is known."""
     scope: str | None
