@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -64,6 +67,22 @@ bool is_kept(const std::string& name, int fd) {
   return named_file(name, fd) && ::fstat(fd, &opened) == 0 && opened.st_size != 0;
 }
 
+/// By the files themselves: one has many names.
+void refuse_same_files(const std::vector<std::pair<const char*, std::optional<int>>>& outputs) {
+  std::map<std::pair<dev_t, ino_t>, const char*> seen;
+  for (const auto& [option, fd] : outputs) {
+    struct stat file {};
+    if (!fd || ::fstat(*fd, &file) != 0 || !S_ISREG(file.st_mode)) continue;
+    const auto [other, fresh] = seen.try_emplace({file.st_dev, file.st_ino}, option);
+    if (!fresh)
+      throw tracer::Error({tracer::ErrorCode::kContradiction,
+                           0,
+                           fmt::format("{} and {} name the same file", other->second, option),
+                           "name two files",
+                           {}});
+  }
+}
+
 }  // namespace
 
 Outputs open_outputs(const Options& options, const std::optional<tracer::User>& user) {
@@ -77,13 +96,10 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
   if (options.report) outputs.report_fd = tracer::open_as(user, *options.report);
   if (outputs.report_fd && is_kept(*options.report, *outputs.report_fd))
     outputs.report_keeper = std::make_shared<Rotation>(user, std::vector{*options.report}, Rotation::kKeepAll);
-  struct stat record {};
-  struct stat json {};
-  if (outputs.record_fd && outputs.json_fd && ::fstat(*outputs.record_fd, &record) == 0 &&
-      ::fstat(*outputs.json_fd, &json) == 0 && S_ISREG(record.st_mode) && record.st_dev == json.st_dev &&
-      record.st_ino == json.st_ino)
-    throw tracer::Error(
-        {tracer::ErrorCode::kContradiction, 0, "--record and --json name the same file", "name two files", {}});
+  refuse_same_files({{"--record", outputs.record_fd},
+                     {"--json", outputs.json_fd},
+                     {"--trace", outputs.trace_fd},
+                     {"--report", outputs.report_fd}});
   const bool is_there = outputs.record_fd && is_kept(*options.record, *outputs.record_fd);
   if (options.rotate == 0) {
     if (is_there) outputs.keeper = std::make_shared<Rotation>(user, std::vector{*options.record}, Rotation::kKeepAll);
@@ -265,8 +281,11 @@ std::string Capture::write_late(const LateFile& file, const std::string& text) {
     write_text(file.fd, text, file.name, go_on);
   } catch (const tracer::Error& error) {
     problem = fmt::format("tracerd: {}\n", printable_lines(error.what()));
+    // Better none than a part.
+    if (::ftruncate(file.fd, 0) != 0) errno = 0;
   }
-  ::close(file.fd);
+  if (::close(file.fd) != 0 && problem.empty())
+    problem = fmt::format("tracerd: {}: {}\n", printable(file.name), std::strerror(errno));
   return problem;
 }
 

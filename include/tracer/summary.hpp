@@ -87,7 +87,7 @@ struct Failure {
   std::optional<std::int32_t> exit_signal = {};
   bool core_dumped = false;
   std::optional<std::string> exit_signal_sender = {};  ///< As in ProcessExit.
-  bool oom_killed = false;                             ///< By the kernel, because memory had run out.
+  std::optional<bool> oom_killed = {};                 ///< As in ProcessExit.
   std::shared_ptr<const Process> sent_by = {};         ///< The sender, for the first; null: the kernel, or unknown.
   std::uint64_t count = 1;
   /// What their parents did next is known only later, and not always: it is unknown for the rest of `count`.

@@ -159,7 +159,7 @@ FailureChains::Origin FailureChains::origin_of(const ProcessExit& exit, const st
                  exit.status_is_answer,
                  exit.exit_signal_sender,
                  exit.exit_signal_sender_pid,
-                 exit.oom_killed.value_or(false)};
+                 exit.oom_killed};
   if (const auto pid = exit.exit_signal_sender_pid) {
     if (const auto found = living_.find(*pid); found != living_.end()) {
       origin.what.sender_process = found->second.process;

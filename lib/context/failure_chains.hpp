@@ -34,7 +34,7 @@ struct FailureOrigin {
   bool status_is_answer = false;
   std::optional<std::string> sender = {};        ///< Of the signal: as ProcessExit::exit_signal_sender.
   std::optional<std::uint32_t> sender_pid = {};  ///< As ProcessExit::exit_signal_sender_pid.
-  bool oom_killed = false;
+  std::optional<bool> oom_killed = {};
   std::shared_ptr<const Process> sender_process = {};  ///< Null: not known.
   /// Its parent, and those above, that ended with the same status; the first of them.
   std::vector<std::shared_ptr<const Process>> passed_on_by = {};

@@ -38,8 +38,10 @@ std::uint64_t most_memory_of(const ReportRow& row) {
 }
 
 bool is_id(std::string_view word) {
+  // A date is none.
   const bool digits = word.find_first_of("0123456789") != std::string_view::npos;
-  return word.size() >= kLeastId && digits &&
+  const bool letters = word.find_first_of("abcdefABCDEF") != std::string_view::npos;
+  return word.size() >= kLeastId && digits && letters &&
          word.find_first_not_of("0123456789abcdefABCDEF-_") == std::string_view::npos;
 }
 
@@ -222,12 +224,14 @@ class Brief {
     if (few) take(Worth::kNothing, kFewTasks, wall, [](const ReportRow&) { return true; });
   }
 
-  /// Of runs or steps: those with most CPU time, in the order of their starts.
+  /// Those runs or steps that failed, and those with most CPU time, in the order of their starts.
   void keep_largest(Candidates& all, std::size_t most) {
     std::vector<Candidate*> nodes;
     for (const auto& each : all)
       if (each->shown.level < SummaryLevel::kTask || each->shown.depth == 0) nodes.push_back(each.get());
     std::stable_sort(nodes.begin(), nodes.end(), [](const Candidate* a, const Candidate* b) {
+      const bool fails = a->shown.row.failed.value != 0;
+      if (fails != (b->shown.row.failed.value != 0)) return fails;
       return cpu_of(a->shown.row) > cpu_of(b->shown.row);
     });
     std::size_t kept = 0;

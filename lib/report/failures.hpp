@@ -48,7 +48,7 @@ class Failures {
 
  private:
   using Key = std::tuple<std::string, std::optional<std::int32_t>, std::optional<std::int32_t>, bool,
-                         std::optional<std::string>, bool>;
+                         std::optional<std::string>, std::optional<bool>>;
   static Key key_of(const FailureOrigin& origin) {
     const Program& program = *origin.process->program;
     return {program.tool.value_or(program.comm.value_or("")),

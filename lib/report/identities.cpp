@@ -35,7 +35,9 @@ const Context& Identities::run_of(const Context& identity) {
   if (runs_.size() >= Summary::kMostRuns) return others;
   Context run = internal::run_of(identity);
   if (!is_task(identity)) run.engine = identity.engine;
-  return runs_.emplace(key, std::move(run)).first->second;
+  const Context& added = runs_.emplace(key, std::move(run)).first->second;
+  note_growth();
+  return added;
 }
 
 bool Identities::tells_step(const std::string& run, const std::string& step) {
@@ -43,25 +45,19 @@ bool Identities::tells_step(const std::string& run, const std::string& step) {
   return steps_.size() < Summary::kMostSteps && steps_.emplace(run, step).second;
 }
 
-bool Identities::nearly_full() const noexcept {
-  return runs_.size() > Summary::kMostRuns / 8 * 7 || told_.size() > Summary::kMostTasks / 8 * 7;
+void Identities::note_growth() noexcept {
+  if (runs_.size() > Summary::kMostRuns / 16 * 15 || told_.size() > Summary::kMostTasks / 16 * 15) wants_room_ = true;
 }
 
 bool Identities::has_room() const noexcept {
   return runs_.size() <= Summary::kMostRuns / 4 * 3 && told_.size() <= Summary::kMostTasks / 4 * 3;
 }
 
-std::vector<Context> Identities::forget_runs(const std::set<std::string>& keys) {
+void Identities::forget_runs(const std::set<std::string>& keys) {
   known_.clear();
   std::erase_if(runs_, [&keys](const auto& run) { return keys.contains(run.first); });
   std::erase_if(steps_, [&keys](const auto& step) { return keys.contains(step.first); });
-  std::vector<Context> forgotten;
-  std::erase_if(told_, [&](const Context& identity) {
-    if (!keys.contains(run_key(identity))) return false;
-    forgotten.push_back(identity);
-    return true;
-  });
-  return forgotten;
+  std::erase_if(told_, [&keys](const Context& identity) { return keys.contains(run_key(identity)); });
 }
 
 Context Identities::earlier(const Context& identity) {
@@ -82,7 +78,11 @@ Context Identities::bounded(Context identity) {
   const std::string key = run_key(run);
   const bool tells_run = key == run_key(identity);
   const bool tells_step = !identity.step || this->tells_step(key, *identity.step);
-  if (tells_run && tells_step && told_.size() < Summary::kMostTasks) return *told_.insert(std::move(identity)).first;
+  if (tells_run && tells_step && told_.size() < Summary::kMostTasks) {
+    const Context& added = *told_.insert(std::move(identity)).first;
+    note_growth();
+    return added;
+  }
 
   Context others = run;
   if (identity.step) others.step = tells_step ? *identity.step : kOthers;

@@ -8,7 +8,6 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <tracer/context.hpp>
 
@@ -24,12 +23,12 @@ class Identities {
  public:
   /// The reference holds until the next call.
   const Context& of(const std::shared_ptr<const Context>& context);
-  /// Little is left of what can be told apart.
-  bool nearly_full() const noexcept;
+  /// Something new was told apart since the last call, and there is room for little more.
+  bool wants_room() noexcept { return std::exchange(wants_room_, false); }
   /// There is room again.
   bool has_room() const noexcept;
-  /// These runs, by key, are told apart no more. Returns what was told apart in them.
-  std::vector<Context> forget_runs(const std::set<std::string>& keys);
+  /// These runs, by key, are told apart no more.
+  void forget_runs(const std::set<std::string>& keys);
   /// What such an identity is counted as from then on.
   Context earlier(const Context& identity);
 
@@ -37,11 +36,13 @@ class Identities {
   Context bounded(Context identity);
   const Context& run_of(const Context& identity);
   bool tells_step(const std::string& run, const std::string& step);
+  void note_growth() noexcept;
 
   std::map<std::string, Context> runs_;                  ///< As they were first seen, by key.
   std::set<std::pair<std::string, std::string>> steps_;  ///< With the key of their run.
   std::set<Context> told_;                               ///< Identities that are told apart.
-  std::set<Context> earlier_;                            ///< Of runs that are told apart no more.
+  bool wants_room_ = false;
+  std::set<Context> earlier_;  ///< Of runs that are told apart no more.
   std::unordered_map<const Context*, std::pair<std::shared_ptr<const Context>, Context>> known_;
 };
 

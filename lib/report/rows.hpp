@@ -162,7 +162,9 @@ inline void count_end(SummaryRow& row, const ProcessExit& exit) {
 /// What was excused, or an answer, is known to be a failure.
 inline void count_failure(SummaryRow& row, const FailureOrigin& failure) {
   ++row.failed;
-  --(failure.status_is_answer ? row.answers : row.excused);
+  // Its end may be in the sums of earlier runs by now.
+  std::uint64_t& counted = failure.status_is_answer ? row.answers : row.excused;
+  if (counted != 0) --counted;
 }
 
 inline void count_living(SummaryRow& row, std::uint64_t processes = 1) {

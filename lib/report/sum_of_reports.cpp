@@ -16,17 +16,16 @@ namespace {
 
 using Bounded = std::optional<Figure>;
 
-/// One that is not known makes the sum a lower bound, unless there is nothing to know.
+/// A figure that is not known makes the sum a lower bound, to which an upper bound adds nothing.
 Bounded sum(const Bounded& a, const Bounded& b) {
-  if (!a && !b) return std::nullopt;
-  const Figure left = a.value_or(Figure{0, Bound::kAtLeast});
-  const Figure right = b.value_or(Figure{0, Bound::kAtLeast});
-  const bool same = left.bound == right.bound;
-  const Bound bound = same                           ? left.bound
-                      : left.bound == Bound::kExact  ? right.bound
-                      : right.bound == Bound::kExact ? left.bound
-                                                     : Bound::kAtLeast;
-  return Figure{left.value + right.value, bound};
+  const auto is = [](const Bounded& figure, Bound bound) { return figure && figure->bound == bound; };
+  const bool at_least = !a || !b || is(a, Bound::kAtLeast) || is(b, Bound::kAtLeast);
+  const bool at_most = is(a, Bound::kAtMost) || is(b, Bound::kAtMost);
+  if (!at_least) return Figure{a->value + b->value, at_most ? Bound::kAtMost : Bound::kExact};
+  std::uint64_t least = 0;
+  for (const Bounded* each : {&a, &b})
+    if (*each && (*each)->bound != Bound::kAtMost) least += (*each)->value;
+  return least == 0 ? std::nullopt : Bounded(Figure{least, Bound::kAtLeast});
 }
 
 Bounded larger(const Bounded& a, const Bounded& b) {
@@ -227,6 +226,8 @@ void count_tasks(std::vector<ReportNode>& nodes) {
       if (each.row.tasks->bound != Bound::kExact) tasks.bound = Bound::kAtLeast;
     }
     node.row.tasks = tasks;
+    // How many there were in these is not kept.
+    if (node.level == SummaryLevel::kRun && node.row.task.run == kEarlierRuns) node.row.tasks.reset();
   }
 }
 

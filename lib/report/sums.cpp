@@ -2,6 +2,7 @@
 #include "report/sums.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -185,18 +186,21 @@ void Sums::run_finished(const Context& run) {
 }
 
 void Sums::fold_finished_runs() {
-  if (!identities_.nearly_full()) return;
-  while (!finished_.empty() && !identities_.has_room()) {
+  if (!identities_.wants_room()) return;
+  // The one that was the last to finish is what everybody asks about.
+  while (finished_.size() > 1 && !identities_.has_room()) {
     std::set<std::string> keys;
-    for (auto each = finished_.begin(); each != finished_.end() && keys.size() < kFoldedAtOnce;) {
-      keys.insert(each->second);
-      finished_at_.erase(each->second);
-      each = finished_.erase(each);
+    while (finished_.size() > 1 && keys.size() < kFoldedAtOnce) {
+      const auto oldest = finished_.begin();
+      finished_at_.erase(oldest->second);
+      keys.insert(std::move(oldest->second));
+      finished_.erase(oldest);
     }
-    for (const Context& identity : identities_.forget_runs(keys)) {
-      const auto task = tasks_.extract(identity);
-      if (!task.empty()) add_sums(tasks_[identities_.earlier(identity)], task.mapped());
-    }
+    identities_.forget_runs(keys);
+    std::vector<std::map<Context, RowSums>::node_type> folded;
+    for (auto each = tasks_.begin(); each != tasks_.end();)
+      if (keys.contains(run_key((each++)->first))) folded.push_back(tasks_.extract(std::prev(each)));
+    for (const auto& task : folded) add_sums(tasks_[identities_.earlier(task.key())], task.mapped());
     tree_.fold_runs(keys);
   }
 }

@@ -47,7 +47,7 @@ bool sender_matters(std::int32_t signal) {
 }
 
 std::string sender_of(const Failure& failure) {
-  if (failure.oom_killed) return ", by the kernel: out of memory";
+  if (failure.oom_killed.value_or(false)) return ", by the kernel: out of memory";
   if (failure.sent_by && failure.sent_by->pid == failure.process->pid) return "";
   if (failure.sent_by) return fmt::format(", sent by {}", tool_of(*failure.sent_by));
   if (failure.exit_signal_sender == "kernel" && sender_matters(*failure.exit_signal)) return ", sent by the kernel";

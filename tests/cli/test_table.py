@@ -79,6 +79,10 @@ class Table(support.TestCase):
         self.assertRegex(result.stderr, r"(?m)^  \(parallel itself\) ")
         self.assertNotIn("failed", result.stderr)
         self.assertNotIn("tput", result.stderr)
+        # As parallel's own probe, but a job: the shell executes it in its own place.
+        result = self.tracerd("run", "--by", "tree", "--", "parallel", "-N0", "hostname", ":::", "1", "2", "3")
+        self.assertEqual(len(re.findall(r"(?m)^    hostname +1 ", result.stderr)), 3, result.stderr)
+        self.assertEqual(len(re.findall(r"(?m)^    \(parallel itself\) ", result.stderr)), 0, result.stderr)
 
     def test_many_tools_are_folded_but_those_that_failed(self):
         for i in range(40):
@@ -90,7 +94,7 @@ class Table(support.TestCase):
         self.assertTrue(any(line.startswith("tool07 ") for line in rows), result.stderr)
 
     def test_when_all_is_well_one_line_says_so(self):
-        result = self.tracerd("run", "--", "sleep", "3")
+        result = self.tracerd("run", "--", "sleep", "10")
         self.assertRegex(result.stderr.splitlines()[-1], r"^complete: 1 of 1 ended processes seen, nothing lost; "
                          r"tracing cost: CPU \d+ .s \(\d+\.\d % of one\)$")
 

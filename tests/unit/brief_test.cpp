@@ -169,6 +169,20 @@ TEST_CASE("a tool that is all of its step has no row of its own, nor has what co
   CHECK(names_of(rows) == Names{"x.nf", "  ALIGN", "  SORT", "    samtools sort", "    gzip", "  +1"});
 }
 
+TEST_CASE("a step that failed has a row, however little it cost") {
+  std::vector<ReportNode> steps;
+  for (std::uint64_t i = 0; i < 12; ++i)
+    steps.push_back(step_of("step" + std::to_string(i), {task("t", 1000 * i, 100)}, 1 + i));
+  steps[0].row.failed = {1};
+  const auto rows = brief_rows(report_of({run_of("x.nf", std::move(steps))}), kMost);
+  CHECK(std::any_of(rows.begin(), rows.end(), [](const BriefRow& row) { return row.row.name == "step0"; }));
+}
+
+TEST_CASE("a run that is called by a date keeps its name") {
+  CHECK(brief_rows(report_of({run_of("x.nf 2024-11-26", {task("a", 10, 10)})}), kMost)[0].row.name ==
+        "x.nf 2024-11-26");
+}
+
 TEST_CASE("few tasks are all shown, the slowest first") {
   const auto rows =
       brief_rows(report_of({run_of("make", {task("a", 9, 10), task("b", 9, 11), task("c", 9, 12)})}), kMost);

@@ -100,6 +100,6 @@ TEST_CASE("an exit says whether memory had run out, only where that could be see
     for (const Event& event : stages.events) summary.add(event);
     if (each.status != SIGKILL) continue;
     REQUIRE(summary.failures().size() == 1);
-    CHECK(summary.failures()[0].oom_killed == each.wanted.value_or(false));
+    CHECK(summary.failures()[0].oom_killed == each.wanted);
   }
 }

@@ -406,6 +406,25 @@ TEST_CASE("the peak of a sum is that of the larger one, by each bound") {
   CHECK_FALSE(unbounded.memory_at_most_bytes.has_value());
 }
 
+TEST_CASE("an upper bound adds nothing to a lower one") {
+  const auto sum_of = [](std::optional<Figure> a, std::optional<Figure> b) {
+    Report first;
+    Report second;
+    first.total.read_bytes = a;
+    second.total.read_bytes = b;
+    return sum_of_reports({first, second}, {0, 0}).total.read_bytes;
+  };
+  const Figure exact{3, Bound::kExact};
+  const Figure least{5, Bound::kAtLeast};
+  const Figure most{100, Bound::kAtMost};
+  CHECK(sum_of(least, most) == Figure{5, Bound::kAtLeast});
+  CHECK(sum_of(exact, most) == Figure{103, Bound::kAtMost});
+  CHECK(sum_of(exact, least) == Figure{8, Bound::kAtLeast});
+  CHECK(sum_of(exact, std::nullopt) == Figure{3, Bound::kAtLeast});
+  CHECK_FALSE(sum_of(most, std::nullopt).has_value());
+  CHECK_FALSE(sum_of(std::nullopt, std::nullopt).has_value());
+}
+
 TEST_CASE("samples are added up over tasks, and have the memory of their largest") {
   const auto exit_in = [](std::uint32_t pid, const char* step, const char* sample, std::uint64_t cpu_ns) {
     ProcessExit exit;

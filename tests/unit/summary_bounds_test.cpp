@@ -174,6 +174,24 @@ TEST_CASE("tasks of runs that have finished make room for those of others") {
   const SummaryNode* last = node_called(tree, "m.nf n" + std::to_string(2 * Summary::kMostTasks / 1000 - 1));
   REQUIRE(last != nullptr);
   CHECK(last->below.at(0).below.size() == 1000);
+  CHECK(tree.size() > 5);
+}
+
+TEST_CASE("a run with nearly as many tasks as can be told apart is not folded when it finishes") {
+  Summary summary;
+  for (std::size_t i = 0; i < Summary::kMostTasks - 10; ++i) {
+    Context task = run_of(1);
+    task.task_id = std::to_string(i);
+    summary.add(exit_in(task));
+  }
+  RunFinish finish;
+  finish.context = std::make_shared<const Context>(run_of(1));
+  summary.add(finish);
+  summary.add(exit_in(run_of(1)));
+  const auto tree = summary.tree();
+  REQUIRE(tree.size() == 1);
+  CHECK(tree[0].row.name == "m.nf n1");
+  CHECK(tree[0].below.size() == Summary::kMostTasks - 10 + 1);
 }
 
 TEST_CASE("a run that changes its name again and again is one, and its names take a bounded number of rows") {

@@ -65,12 +65,12 @@ tracer_status tracer_session_summarize(tracer_session* session, tracer_summary**
     made->follows = true;
     made->session = state;
     made->begin_ns = internal::boot_time_ns();
-    // It calls back only while it is there.
-    const Session* source = &state->session();
+    // A callback may have freed the session: then the events alone have to do.
     made->subscription = state->running().subscribe(
-        std::nullopt, [source, kept = made->adding, begin_ns = made->begin_ns](const Event& event) {
+        std::nullopt, [session = made->session, kept = made->adding, begin_ns = made->begin_ns](const Event& event) {
           std::optional<SessionFigures> last;
-          if (event.kind() == EventKind::kSessionEnd) last = figures_of(*source, begin_ns);
+          const auto source = event.kind() == EventKind::kSessionEnd ? session.lock() : nullptr;
+          if (source) last = figures_of(source->session(), begin_ns);
           const std::lock_guard lock(kept->mutex);
           kept->summary.add(event);
           if (last) kept->last = std::move(last);
