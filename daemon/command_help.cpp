@@ -111,8 +111,7 @@ std::string families_help() {
   std::string defaults;
   for (const tracer::Family family : tracer::default_families())
     defaults += (defaults.empty() ? "" : ",") + std::string(to_string(family));
-  return fmt::format("Families besides the lifecycle: some of {}, or none (default: {})", tracer::names_of_families(),
-                     defaults);
+  return fmt::format("Some of {}, or none (default: {})", tracer::names_of_families(), defaults);
 }
 
 CLI::Option* add(CLI::App& app, const std::string& name, const char* value, const std::string& description) {
@@ -147,7 +146,7 @@ void add_tracing_options(CLI::App& app) {
   add(app, "--max-processes", "N", "Most processes followed at one time (default: depends on the machine)");
   add(app, "--max-threads", "N", "Most threads whose waits are followed at one time (default: depends on the machine)");
   add(app, "--max-cgroups", "N", "Most cgroups below the watched ones (default: depends on the machine)");
-  add(app, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what fits the trace)");
+  add(app, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what is worth a look)");
   add(app, "--trace", "FILE", "At the end, write the tasks in the format of Nextflow's trace (see tracerd export)");
   add(app, "--report", "FILE", "At the end, write the report: FILE.json or FILE.html; an older FILE is kept as FILE.1");
   add_rules_options(app);
@@ -178,7 +177,7 @@ std::unique_ptr<CLI::App> make_app() {
   add(task, "--name", "NAME", "The task's own name (default: made from step and sample)");
   task.footer(kTaskFooter);
   CLI::App& report = *app->add_subcommand("report", kReportDescription);
-  add(report, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what fits the trace)");
+  add(report, "--by", "ROWS", "Rows: run, step, task, sample, tool, process or tree (default: what is worth a look)");
   add_flag(report, "--json", "All figures as one JSON object: docs/report.md describes it");
   add_flag(report, "--html", "Print one HTML page, which needs no network and no other file");
   add_flag(report, "--text", "Print text, the default");

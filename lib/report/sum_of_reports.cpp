@@ -101,32 +101,52 @@ std::uint64_t cpu_of(const ReportRow& row) { return row.cpu_ns ? row.cpu_ns->val
 bool has_more_cpu(const ReportRow& a, const ReportRow& b) { return cpu_of(a) > cpu_of(b); }
 bool began_first(const ReportRow& a, const ReportRow& b) { return a.first_start_ns < b.first_start_ns; }
 
-void add_rows(std::vector<ReportRow>& rows, const std::vector<ReportRow>& more,
-              bool (*before)(const ReportRow&, const ReportRow&)) {
-  for (const ReportRow& each : more) {
-    const auto same = std::find_if(
-        rows.begin(), rows.end(), [&](const ReportRow& row) { return row.name == each.name && row.task == each.task; });
-    if (same == rows.end()) {
-      rows.push_back(each);
+const ReportRow& row_in(const ReportRow& row) { return row; }
+const ReportRow& row_in(const ReportNode& node) { return node.row; }
+SummaryLevel level_of(const ReportRow&) { return SummaryLevel::kTool; }
+SummaryLevel level_of(const ReportNode& node) { return node.level; }
+
+/// By level, name and context.
+struct IsBefore {
+  using is_transparent = void;
+
+  template <class Item>
+  bool operator()(const Item* a, const Item* b) const {
+    if (level_of(*a) != level_of(*b)) return level_of(*a) < level_of(*b);
+    const ReportRow& left = row_in(*a);
+    const ReportRow& right = row_in(*b);
+    return left.name == right.name ? left.task < right.task : left.name < right.name;
+  }
+};
+
+/// Calls `add` with each item and the one of `more` that is the same; others are taken over.
+template <class Item, class Add>
+void join(std::vector<Item>& items, const std::vector<Item>& more, Add add) {
+  items.reserve(items.size() + more.size());  // So that they stay where they are.
+  std::set<Item*, IsBefore> known;
+  for (Item& item : items) known.insert(&item);
+  for (const Item& each : more) {
+    const auto same = known.find(&each);
+    if (same != known.end()) {
+      add(**same, each);
     } else {
-      add_row(*same, each);
+      items.push_back(each);
+      known.insert(&items.back());
     }
   }
+}
+
+void add_rows(std::vector<ReportRow>& rows, const std::vector<ReportRow>& more,
+              bool (*before)(const ReportRow&, const ReportRow&)) {
+  join(rows, more, [](ReportRow& row, const ReportRow& each) { add_row(row, each); });
   std::stable_sort(rows.begin(), rows.end(), before);
 }
 
 void add_nodes(std::vector<ReportNode>& nodes, const std::vector<ReportNode>& more) {
-  for (const ReportNode& each : more) {
-    const auto same = std::find_if(nodes.begin(), nodes.end(), [&](const ReportNode& node) {
-      return node.level == each.level && node.row.name == each.row.name && node.row.task == each.row.task;
-    });
-    if (same == nodes.end()) {
-      nodes.push_back(each);
-      continue;
-    }
-    add_row(same->row, each.row);
-    add_nodes(same->below, each.below);
-  }
+  join(nodes, more, [](ReportNode& node, const ReportNode& each) {
+    add_row(node.row, each.row);
+    add_nodes(node.below, each.below);
+  });
   std::stable_sort(nodes.begin(), nodes.end(), [](const ReportNode& a, const ReportNode& b) {
     const bool tools = a.level >= SummaryLevel::kTool;
     if (tools != (b.level >= SummaryLevel::kTool)) return !tools;

@@ -182,7 +182,8 @@ Report full_report() {
   step.below = {task};
   run.below = {step};
   report.tree = {run};
-  Failure failure{.process = process, .exit_code = 1, .exit_signal = 9, .exit_signal_sender = "process", .oom_killed = false};
+  Failure failure{
+      .process = process, .exit_code = 1, .exit_signal = 9, .exit_signal_sender = "process", .oom_killed = false};
   failure.sent_by = failure.ignored_by = process;
   failure.passed_on_by = {process};
   report.failures = {failure};

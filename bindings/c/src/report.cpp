@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <tracer/report.hpp>
 
 #include "base/clock.hpp"
+#include "report/meet_living.hpp"
 #include "event_handle.hpp"
 #include "recording_handle.hpp"
 #include "session_state.hpp"
@@ -35,6 +37,8 @@ struct tracer_summary {
 };
 
 namespace {
+
+constexpr std::chrono::milliseconds kLongestFlush{1000};
 
 Adding& given_by_hand(tracer_summary* summary) {
   tracer_summary& own = need_own(summary, "summary");
@@ -100,12 +104,22 @@ tracer_status tracer_summary_read(tracer_summary* summary, tracer_recording* rec
 tracer_status tracer_report_json(const tracer_summary* summary, tracer_text** out, tracer_error* error) {
   return guard_make(out, error, [&] {
     const tracer_summary& own = need_own(summary, "summary");
-    // Of before, as more ends meanwhile: what was lost is not to be hidden.
     SessionFigures figures;
-    if (const auto session = own.session.lock()) figures = figures_of(session->session(), own.begin_ns);
+    const auto state = own.session.lock();
+    if (state) {
+      Session& session = state->session();
+      // Taken before the events are: what was lost meanwhile is not to be hidden.
+      figures = figures_of(session, own.begin_ns);
+      if (!session.in_callback()) session.flush(kLongestFlush);
+    }
     const std::lock_guard lock(own.adding->mutex);
-    if (own.adding->last) figures = *own.adding->last;
-    return new tracer_text{to_json(make_report(own.adding->summary, figures))};
+    const Summary& summed = own.adding->summary;
+    if (own.adding->last) {
+      figures = *own.adding->last;
+    } else if (state) {
+      internal::meet_living(figures, summed.exits(), [&] { return figures_of(state->session(), own.begin_ns); });
+    }
+    return new tracer_text{to_json(make_report(summed, figures))};
   });
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "binders.hpp"
+#include "report/meet_living.hpp"
 #include "show/certificate_text.hpp"
 #include "show/figures.hpp"
 #include "show/page.hpp"
@@ -33,23 +34,14 @@ using Columns = std::optional<std::size_t>;
 /// Events between two looks for signals: some milliseconds.
 constexpr std::size_t kEventsAtOnce = 4096;
 
-std::uint64_t ended(const SessionFigures& session) {
-  std::uint64_t sum = 0;
-  for (const ContextTotals& totals : session.totals) sum += totals.ended;
-  return sum;
-}
-
 SessionFigures figures_of(const HeldSession& held, bool lived_before) {
   SessionState state = held.state();
   return {std::move(state.totals), std::move(state.statistics), std::move(state.families), state.elapsed_ns,
           lived_before};
 }
 
-/// Processes end while a living session is read: what had ended before, and what has ended after, bound what was read.
 void meet_living(SessionFigures& session, std::uint64_t exits, const HeldSession& held) {
-  const std::uint64_t before = ended(session);
-  if (exits <= before || session.totals.empty() || exits > ended(figures_of(held, false))) return;
-  session.totals.front().ended += exits - before;
+  internal::meet_living(session, exits, [&held] { return figures_of(held, false); });
 }
 
 /// Of one command there are no sums of the kernel; where the session has lost nothing, neither has the command.
