@@ -8,8 +8,8 @@
 
 namespace tracer::internal {
 
-/// Processes end while the events of a living session are added up. `figures` were taken before, `later` takes them now:
-/// the two bound how many of the ends were seen.
+/// Processes end while the events of a living session are added up. `figures` were taken before, `later` takes them
+/// now: the two bound how many of the ends were seen.
 void meet_living(SessionFigures& figures, std::uint64_t exits, const std::function<SessionFigures()>& later);
 
 }  // namespace tracer::internal
