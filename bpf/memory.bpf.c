@@ -115,10 +115,7 @@ static __always_inline __u32 allocator_pid(void)
 {
 	struct task_struct *current = (void *)bpf_get_current_task();
 
-	if (BPF_CORE_READ(current, flags) & PF_KTHREAD)
-		return 0;
-	return own_pid_namespace ? number_shown(BPF_CORE_READ(current, group_leader))
-				 : bpf_get_current_pid_tgid() >> 32;
+	return BPF_CORE_READ(current, flags) & PF_KTHREAD ? 0 : shown_current_pid();
 }
 
 SEC("tp_btf/mark_victim")

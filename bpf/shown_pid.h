@@ -55,4 +55,12 @@ static __always_inline __u32 shown_pid(struct task_struct *task)
 	return own_pid_namespace ? number_shown(task->group_leader) : task->tgid;
 }
 
+static __always_inline __u32 shown_current_pid(void)
+{
+	struct task_struct *current = (void *)bpf_get_current_task();
+
+	return own_pid_namespace ? number_shown(BPF_CORE_READ(current, group_leader))
+				 : bpf_get_current_pid_tgid() >> 32;
+}
+
 #endif

@@ -28,14 +28,6 @@ static __always_inline __u32 sender_of(struct task_struct *target, __u64 address
 	return code == SI_USER || code == SI_QUEUE || code == SI_TKILL ? TRACER_SENDER_PROCESS : TRACER_SENDER_KERNEL;
 }
 
-static __always_inline __u32 shown_current_pid(void)
-{
-	struct task_struct *current = (void *)bpf_get_current_task();
-
-	return own_pid_namespace ? number_shown(BPF_CORE_READ(current, group_leader))
-				 : bpf_get_current_pid_tgid() >> 32;
-}
-
 /* The signal lock of the process is held: nobody else writes this. */
 static __always_inline void note_signal(struct tracer_process *process, struct task_struct *target, int number,
 					__u64 said, int result)
