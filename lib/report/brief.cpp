@@ -107,12 +107,17 @@ class Brief {
  private:
   using Candidates = std::vector<std::unique_ptr<Candidate>>;
 
-  std::unique_ptr<Candidate> candidate_of(const ReportNode& node, std::size_t depth) {
+  static std::unique_ptr<Candidate> bare(const ReportNode& node, std::size_t depth) {
     auto made = std::make_unique<Candidate>();
     made->shown.level = node.level;
     made->shown.depth = depth;
     made->shown.row = node.row;
     made->shown.row.name = shown_name(node);
+    return made;
+  }
+
+  std::unique_ptr<Candidate> candidate_of(const ReportNode& node, std::size_t depth) {
+    std::unique_ptr<Candidate> made = bare(node, depth);
     made->is_quiet = static_cast<double>(cpu_of(node.row)) < kWorthRow / 10 * static_cast<double>(total_cpu_ns_) &&
                      node.row.failed.value == 0;
     if (node.level >= SummaryLevel::kTask) return made;
@@ -121,7 +126,7 @@ class Brief {
     const bool has_steps = !made->below.empty();
     std::vector<const ReportNode*> tasks;
     tasks_of(node, tasks);
-    count_tasks(made->shown, tasks);
+    compare_walls(made->shown, tasks);
     // Of a run with steps, what is in none.
     std::erase_if(tasks, [&](const ReportNode* task) { return has_steps && task->row.task.step.has_value(); });
     add_tools(*made, node, tasks);
@@ -136,19 +141,16 @@ class Brief {
     }
   }
 
-  static void count_tasks(BriefRow& shown, const std::vector<const ReportNode*>& tasks) {
-    if (tasks.empty()) return;
+  static void compare_walls(BriefRow& shown, const std::vector<const ReportNode*>& tasks) {
+    if (!shown.row.tasks || shown.row.tasks->bound != Bound::kExact) return;
     std::vector<std::uint64_t> walls_ns;
-    bool all = true;
     Figure largest;
     for (const ReportNode* task : tasks) {
       const ReportRow& row = task->row;
-      if (row.name == kOtherTasks) all = false;
       if (row.living == 0) walls_ns.push_back(row.wall_ns);
       if (row.wall_ns > largest.value) largest = {row.wall_ns, row.living == 0 ? Bound::kExact : Bound::kAtLeast};
     }
-    shown.tasks = Figure{tasks.size(), all ? Bound::kExact : Bound::kAtLeast};
-    if (!all || walls_ns.empty()) return;
+    if (walls_ns.empty()) return;
     const auto middle = walls_ns.begin() + static_cast<std::ptrdiff_t>(walls_ns.size() / 2);
     std::nth_element(walls_ns.begin(), middle, walls_ns.end());
     std::uint64_t median_ns = *middle;
@@ -179,16 +181,6 @@ class Brief {
     }
   }
 
-  static std::unique_ptr<Candidate> task_candidate(const ReportNode& task, std::size_t depth, Worth worth) {
-    auto made = std::make_unique<Candidate>();
-    made->shown.level = SummaryLevel::kTask;
-    made->shown.depth = depth;
-    made->shown.row = task.row;
-    made->shown.row.name = shown_name(task);
-    made->shown.worth = worth;
-    return made;
-  }
-
   void add_tasks(Candidate& above, std::vector<const ReportNode*> tasks) {
     std::erase_if(tasks, [](const ReportNode* task) { return task->row.name == kOtherTasks; });
     // The only one is the step itself.
@@ -199,7 +191,8 @@ class Brief {
                        [&](const ReportNode* a, const ReportNode* b) { return value(a->row) > value(b->row); });
       std::size_t taken = 0;
       for (auto each = tasks.begin(); each != tasks.end() && taken < most && wanted((*each)->row);) {
-        above.below.push_back(task_candidate(**each, above.shown.depth + 1, worth));
+        above.below.push_back(bare(**each, above.shown.depth + 1));
+        above.below.back()->shown.worth = worth;
         each = tasks.erase(each);
         ++taken;
       }
@@ -359,10 +352,10 @@ class Brief {
     }
     add_row(left.row, shown.row);
     left.median_wall_ns.reset(), left.largest_wall_ns.reset();
-    if (!shown.tasks) return;
-    if (!left.tasks) left.tasks = Figure{0, Bound::kExact};
-    left.tasks->value += shown.tasks->value;
-    if (shown.tasks->bound != Bound::kExact) left.tasks->bound = Bound::kAtLeast;
+    if (!shown.row.tasks) return;
+    if (!left.row.tasks) left.row.tasks = Figure{0, Bound::kExact};
+    left.row.tasks->value += shown.row.tasks->value;
+    if (shown.row.tasks->bound != Bound::kExact) left.row.tasks->bound = Bound::kAtLeast;
   }
 
   std::uint64_t total_cpu_ns_;

@@ -20,7 +20,6 @@ struct BriefRow {
   std::size_t depth = 0;
   /// Its name is the one to show: never an engine's id. Of tools: summed over the tasks of the step or run above.
   ReportRow row;
-  std::optional<Figure> tasks = {};           ///< Of a run or step that has tasks: how many.
   std::optional<Figure> median_wall_ns = {};  ///< Of its tasks that have ended. Absent: not all are known.
   std::optional<Figure> largest_wall_ns = {};
   Worth worth = Worth::kNothing;  ///< Of a task.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -81,12 +82,11 @@ constexpr std::array<Layout, 16> kLayouts = {{
 
 class Table {
  public:
-  Table(const Report& report, std::optional<By> by, const Layout& layout)
+  /// `brief`: of the report, unless rows are asked for.
+  Table(const Report& report, std::optional<By> by, std::span<const BriefRow> brief, const Layout& layout)
       : layout_(layout), total_(&report.total), failures_(report.total.failed.value != 0) {
-    const auto brief = by ? std::vector<BriefRow>{} : brief_rows(report, kMostBrief);
-    has_tasks_ = std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return row.tasks.has_value(); });
-    has_spread_ =
-        std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return row.tasks && row.tasks->value > 1; });
+    has_tasks_ = std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return count_of(row) > 0; });
+    has_spread_ = std::any_of(brief.begin(), brief.end(), [](const BriefRow& row) { return count_of(row) > 1; });
     grid_ = Grid(columns());
     if (!brief.empty()) {
       add_heads("run, step, tool, task");
@@ -190,6 +190,8 @@ class Table {
   }
   void add(const ReportRow& row) { grid_.add(cells_of(row)); }
 
+  static std::uint64_t count_of(const BriefRow& row) { return row.row.tasks ? row.row.tasks->value : 0; }
+
   static std::string tasks_of(const BriefRow& row) {
     switch (row.worth) {
       case Worth::kFailed: return "failed";
@@ -197,12 +199,12 @@ class Table {
       case Worth::kHungriest: return "hungriest";
       case Worth::kNothing: break;
     }
-    return row.tasks ? with_bound(row.tasks->bound, fmt::format("{}", row.tasks->value)) : "";
+    return count_of(row) > 0 ? with_bound(row.row.tasks->bound, fmt::format("{}", count_of(row))) : "";
   }
 
   /// Of one task, the wall says it.
   static std::string spread_of(const BriefRow& row, const std::optional<Figure>& wall_ns) {
-    return wall_ns && row.tasks->value > 1 ? format_figure(wall_ns, format_duration) : "";
+    return wall_ns && count_of(row) > 1 ? format_figure(wall_ns, format_duration) : "";
   }
 
   void add(const BriefRow& brief) {
@@ -386,8 +388,9 @@ std::string names_of_by() {
 }
 
 ShownTable make_table(const Report& report, std::optional<By> by, std::optional<std::size_t> columns) {
+  const auto brief = by ? std::vector<BriefRow>{} : brief_rows(report, kMostBrief);
   for (const Layout& layout : kLayouts) {
-    const Table table(report, by, layout);
+    const Table table(report, by, brief, layout);
     const bool fits = !columns || table.grid().width() <= *columns;
     if (!fits && &layout != &kLayouts.back()) continue;
     ShownTable shown{table.grid(), {}};

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "report/report_sums.hpp"
 #include "show/report_table.hpp"
 
 using namespace tracer;
@@ -60,6 +61,7 @@ Report report_of(std::vector<ReportNode> tree) {
   for (const ReportNode& each : tree) cpu_ns += each.row.cpu_ns->value;
   report.total.cpu_ns = Figure{cpu_ns};
   report.tree = std::move(tree);
+  count_tasks(report.tree);
   return report;
 }
 
@@ -84,9 +86,9 @@ TEST_CASE("of many tasks a run shows how many, their median and largest wall, an
   tasks[9].row.failed = {1};
   const auto rows = brief_rows(report_of({run_of("make", std::move(tasks))}), kMost);
   CHECK(names_of(rows) == Names{"make", "  sort", "  t9", "  t500", "  t7"});
-  REQUIRE(rows[0].tasks.has_value());
-  CHECK(rows[0].tasks->value == 1000);
-  CHECK(rows[0].tasks->bound == Bound::kExact);
+  REQUIRE(rows[0].row.tasks.has_value());
+  CHECK(rows[0].row.tasks->value == 1000);
+  CHECK(rows[0].row.tasks->bound == Bound::kExact);
   CHECK(rows[0].median_wall_ns->value == 102);
   CHECK(rows[0].largest_wall_ns->value == 900);
   CHECK(rows[1].row.cpu_ns->value == 10000);
@@ -124,7 +126,7 @@ TEST_CASE("a task that lives is in no median, and bounds the largest") {
 
 TEST_CASE("where tasks were put together, their number is a lower bound, and there is no median") {
   const auto rows = brief_rows(report_of({run_of("make", {task("a", 10, 10), task("(other tasks)", 10, 50)})}), kMost);
-  CHECK(rows[0].tasks->bound == Bound::kAtLeast);
+  CHECK(rows[0].row.tasks->bound == Bound::kAtLeast);
   CHECK_FALSE(rows[0].median_wall_ns.has_value());
   CHECK_FALSE(rows[0].largest_wall_ns.has_value());
 }
@@ -154,7 +156,7 @@ TEST_CASE("steps are in the order of their starts; those that cost least are one
   const auto left = std::find_if(rows.begin(), rows.end(), [](const BriefRow& row) { return row.left_out != 0; });
   REQUIRE(left != rows.end());
   CHECK(left->left_out == 31);
-  CHECK(left->tasks->value == 31);
+  CHECK(left->row.tasks->value == 31);
   CHECK(left->row.cpu_ns->value == 31 * 100 + 30 * 31 / 2);
 }
 
