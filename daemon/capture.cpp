@@ -297,13 +297,11 @@ std::string Capture::write_trace() {
                      tasks_.left_out());
 }
 
-std::string Capture::report_document(const std::string& title, const tracer::Report& report,
-                                     const tracer::SessionFigures& figures) const {
+std::string Capture::report_document(const std::string& title, const tracer::Report& report) const {
   if (!detailed_) return to_json(report) + '\n';
   // A page is UTF-8, wherever it is made.
   const tracer::internal::Utf8Scope utf8(true);
-  tracer::internal::DetailedReport detailed = detailed_->report(figures);
-  detailed.report = report;
+  tracer::internal::DetailedReport detailed = detailed_->detailed(report);
   detailed.host = session_.host();
   return page_of(detailed, title, format_report(title, report, by_, std::nullopt));
 }
@@ -343,7 +341,7 @@ void Capture::finish(const std::string& title, Signals& signals) {
     if (report.cost.cpu_share)
       report.cost.cpu_share = static_cast<double>(cpu_ns) / static_cast<double>(elapsed.count());
   }
-  if (report_) text += write_report(report_document(title, report, figures));
+  if (report_) text += write_report(report_document(title, report));
   text += format_report(title, report, by_, terminal_columns(STDERR_FILENO));
   write_messages(text, [&signals] { return !signals.end_is_asked_for(); });
 }

@@ -83,8 +83,7 @@ class Capture {
   static std::string write_late(const LateFile& file, const std::string& text);
   std::string write_trace();
   /// JSON or a page.
-  std::string report_document(const std::string& title, const tracer::Report& report,
-                              const tracer::SessionFigures& figures) const;
+  std::string report_document(const std::string& title, const tracer::Report& report) const;
   std::string write_report(const std::string& document);
 
   std::shared_ptr<Rotation> rotation_;

@@ -28,9 +28,9 @@ void DetailedSummary::note_command(const Process& process) {
   if (!command_ && (!command_pid_ || *command_pid_ == process.pid)) command_ = process.program;
 }
 
-DetailedReport DetailedSummary::report(const SessionFigures& session) const {
+DetailedReport DetailedSummary::detailed(Report report) const {
   DetailedReport made;
-  made.report = make_report(summary_, session);
+  made.report = std::move(report);
   made.command = command_;
   made.first_ns = first_ns_;
   made.last_ns = last_ns_;

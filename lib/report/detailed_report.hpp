@@ -48,7 +48,9 @@ class DetailedSummary {
   void add(const Event& event);
   const Summary& summary() const noexcept { return summary_; }
   /// Of what was added so far. Without host and damage.
-  DetailedReport report(const SessionFigures& session) const;
+  DetailedReport report(const SessionFigures& session) const { return detailed(make_report(summary_, session)); }
+  /// The same, around a report of summary() that was made before.
+  DetailedReport detailed(Report report) const;
 
  private:
   void note_command(const Process& process);
