@@ -2,25 +2,20 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include <tracer/event.hpp>
 #include <tracer/families.hpp>
 #include <tracer/filter.hpp>
 
-#include "base/counter.hpp"
 #include "context/context_resolver.hpp"
 #include "context/open_labels.hpp"
 #include "context/task_facts.hpp"
 #include "correlate/account.hpp"
-#include "correlate/cgroup_table.hpp"
-#include "correlate/filter_evaluator.hpp"
 #include "correlate/joins/family_join.hpp"
-#include "correlate/program_cache.hpp"
+#include "correlate/process_table.hpp"
 #include "correlate/sample_table.hpp"
 #include "rules/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
@@ -28,8 +23,8 @@
 
 namespace tracer::internal {
 
-/// Turns records into events: joins them to processes, names tools and containers, masks secrets, decides the part of
-/// the filter that the kernel can't. One thread at a time, but for the counters.
+/// Turns the records of processes, which ProcessTable knows, into the events of their runs and tasks. One thread at a
+/// time, but for the counters.
 class Correlator {
  public:
   struct Rules {
@@ -42,7 +37,7 @@ class Correlator {
     std::uint32_t command_pid = 0;  ///< See SessionOptions::command_pid.
     KeyOrigin key_origin = {};
     /// The labels of a context id that set_context() has not said; null: not known. Empty: there are no others.
-    std::function<std::shared_ptr<const Context>(std::uint32_t id)> find_context = {};
+    ProcessTable::FindContext find_context = {};
   };
   enum class Folding { kNone, kOfMany };  ///< Whether many processes of one tool are reported as one aggregate.
 
@@ -50,7 +45,9 @@ class Correlator {
              CgroupTable::FindPath find_path = {});
 
   /// The labels behind a context id of the records. Id 0 stands for "nobody said anything" and has none.
-  void set_context(std::uint32_t id, std::shared_ptr<const Context> context);
+  void set_context(std::uint32_t id, std::shared_ptr<const Context> context) {
+    processes_.set_context(id, std::move(context));
+  }
   /// Appends the events that follow from `record`.
   void on_record(const Record& record, std::vector<Event>& events);
 
@@ -87,33 +84,13 @@ class Correlator {
   /// From now on nothing is seen of what the family brings: what it would say is absent.
   void stop(Family family);
 
-  std::uint64_t secrets_masked() const noexcept { return secrets_masked_.value(); }
+  std::uint64_t secrets_masked() const noexcept { return programs_.secrets_masked(); }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.
-  std::uint64_t forgotten() const noexcept { return forgotten_.value(); }
+  std::uint64_t forgotten() const noexcept { return processes_.forgotten(); }
   /// Cgroups whose path was forgotten and could not be found again.
   std::uint64_t cgroups_forgotten() const noexcept { return cgroups_.forgotten(); }
 
  private:
-  struct Entry {
-    std::shared_ptr<const Process> process;
-    Selection selection = Selection::kSelected;
-    std::uint32_t context_id = 0;  ///< The kernel's, as of the last record.
-    ContextPlace place;
-    std::shared_ptr<Scope> entered;  ///< Where it counts as living; null: nowhere.
-    std::optional<std::uint64_t> attached_ns;
-    std::uint64_t program_start_ns = 0;
-    ProcessSums program_base;      ///< The process's sums when its program began.
-    bool base_cpu_known = true;    ///< False: CPU time in it may be short by up to a tick.
-    bool threads_pending = false;  ///< Threads of the program before were still ending then: its share is not exact.
-    bool announced = false;        ///< Its ProcessStart was emitted.
-    bool held = false;             ///< It waits, as a copy of this process, for its command to be executed.
-    ProcessSums not_its_own;       ///< What it had consumed while it was held.
-    std::uint64_t started_ns = 0;
-    std::uint64_t begin_ns = 0;               ///< When it began to do anything of its own.
-    bool peak_in_doubt = false;               ///< Its program has pages that may be mapped several times.
-    std::optional<std::uint64_t> seen_bytes;  ///< The most that its program held at a snapshot, each page once.
-  };
-
   void on(const StartRecord& record, std::vector<Event>& events);
   void on(const ExecRecord& record, std::vector<Event>& events);
   void on(const ExitRecord& record, std::vector<Event>& events);
@@ -124,36 +101,24 @@ class Correlator {
   void on(const CgroupMemoryRecord& record, std::vector<Event>& events);
   void on(const EventRecord& record, std::vector<Event>& events);
 
-  Entry& entry_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns, std::vector<Event>& events);
+  TrackedProcess& process_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
+                             std::vector<Event>& events);
   void finish_over(const OpenLabels::Scopes& scopes, std::uint64_t time_ns, std::vector<Event>& events);
-  void leave_scopes(Entry& entry, std::uint64_t time_ns, std::vector<Event>& events);
-  Entry made_from(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns);
-  void relabel(Entry& entry, std::uint32_t context_id);
-  void refresh_context(Entry& entry, std::uint32_t context_id);
+  void leave_scopes(TrackedProcess& tracked, std::uint64_t time_ns, std::vector<Event>& events);
+  void refresh_context(TrackedProcess& tracked, std::uint32_t context_id);
   /// What has changed of runs and tasks; before any process is moved between them.
   void add_changes(std::uint64_t time_ns, std::vector<Event>& events);
-  std::shared_ptr<const Context> labels_of(std::uint32_t context_id);
-  void decide(Entry& entry, Process& process);
-  void fill(Process& process, const RecordIdentity& identity);
-  std::shared_ptr<const Program> program_of(const ProgramText& text, const std::string& comm);
-  static bool same_program(const Entry& entry, std::uint64_t program_start_ns);
-  void announce(Entry& entry, std::vector<Event>& events);
-  static void note_memory(Entry& entry, const ProcessSample& sample);
-  static bool begins(Entry& entry, const ExecRecord& record);
+  void announce(TrackedProcess& tracked, std::vector<Event>& events);
   void forget_unseen(Account& account) const noexcept;
   void note_growth(const std::vector<ProcessSample>& samples);
 
   Rules rules_;
-  FilterEvaluator filter_;
-  std::size_t max_processes_;
-  std::vector<std::shared_ptr<const Context>> contexts_;  ///< By id; null: not registered.
   ContextResolver resolver_;
   OpenLabels open_labels_;
   TaskFacts facts_;
   CgroupTable cgroups_;
-  ProgramCache programs_;
-  std::unordered_map<std::uint32_t, Entry> processes_;   ///< By pid; the start time tells whether it is still the same.
-  std::unordered_map<std::uint32_t, TextRecord> texts_;  ///< Of processes that are about to be taken in.
+  ProgramTable programs_;
+  ProcessTable processes_;
   SampleTable samples_;
   std::vector<CgroupMemoryRecord> cgroup_memory_;         ///< Of the snapshot that is being taken.
   std::vector<ContextChange> relabeled_;                  ///< Processes, since changes were reported.
@@ -161,8 +126,6 @@ class Correlator {
   bool ledgers_ = true;
   bool memory_moves_ = true;
   std::uint64_t resident_bytes_ = 0;  ///< At the last snapshot, of all.
-  Counter secrets_masked_;
-  Counter forgotten_;
 };
 
 }  // namespace tracer::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "correlate/program_cache.hpp"
+#include "correlate/program_table.hpp"
 
 #include <functional>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace tracer::internal {
 
-std::size_t ProgramCache::hash_of(const std::optional<std::string>& exe,
+std::size_t ProgramTable::hash_of(const std::optional<std::string>& exe,
                                   const std::optional<std::vector<std::string>>& argv,
                                   const std::optional<std::string>& cwd) {
   std::size_t hash = 0;
@@ -21,7 +21,7 @@ std::size_t ProgramCache::hash_of(const std::optional<std::string>& exe,
   return hash;
 }
 
-std::shared_ptr<const Program> ProgramCache::find(const ProgramText& text, const std::string& comm) const {
+std::shared_ptr<const Program> ProgramTable::find(const ProgramText& text, const std::string& comm) const {
   const auto found = programs_.find(hash_of(text.exe, text.argv, text.cwd));
   if (found == programs_.end()) return nullptr;
   const Program& program = *found->second;
@@ -30,10 +30,30 @@ std::shared_ptr<const Program> ProgramCache::find(const ProgramText& text, const
   return same ? found->second : nullptr;
 }
 
-void ProgramCache::add(std::shared_ptr<const Program> program) {
+void ProgramTable::keep(std::shared_ptr<const Program> program) {
   if (programs_.size() >= kCapacity) programs_.clear();
   const std::size_t hash = hash_of(program->exe, program->argv, program->cwd);
   programs_.insert_or_assign(hash, std::move(program));
+}
+
+std::shared_ptr<const Program> ProgramTable::program_of(const ProgramText& text, const std::string& comm) {
+  if (auto known = find(text, comm)) return known;
+  auto program = std::make_shared<Program>();
+  if (!comm.empty()) program->comm = comm;
+  program->exe = text.exe;
+  program->argv = text.argv;
+  program->argv_cut_bytes = text.argv_cut_bytes;
+  program->cwd = text.cwd;
+  const std::uint64_t masked = program->argv && secrets_ ? secrets_->mask(*program->argv) : 0;
+  if (program->exe || program->argv)
+    program->tool = tools_->name(program->exe.value_or(""), program->argv ? *program->argv : std::vector<std::string>{},
+                                 program->comm.value_or(""));
+  if (masked != 0) {
+    secrets_masked_.add(masked);
+  } else {
+    keep(program);
+  }
+  return program;
 }
 
 }  // namespace tracer::internal
