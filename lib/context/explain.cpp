@@ -23,7 +23,7 @@
 #include "rules/rules_file.hpp"
 #include "rules/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
-#include "source/kernel/proc_text.hpp"
+#include "source/proc/proc_text.hpp"
 
 namespace tracer {
 namespace {

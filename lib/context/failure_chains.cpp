@@ -89,10 +89,14 @@ FailureChains::Known* FailureChains::living(std::uint32_t pid, std::uint64_t sta
   return found != living_.end() && found->second.start_ns == start_ns ? &found->second : nullptr;
 }
 
-const Process* FailureChains::known_process(std::uint32_t pid) const {
-  if (const auto found = living_.find(pid); found != living_.end()) return found->second.process.get();
-  const auto found = ended_.find(pid);
-  return found == ended_.end() ? nullptr : found->second.get();
+std::shared_ptr<const Process> FailureChains::ended_process(std::uint32_t pid) const {
+  const auto& place = ended_[pid % kEndedPlaces];
+  return place && place->pid == pid ? place : nullptr;
+}
+
+std::shared_ptr<const Process> FailureChains::known_process(std::uint32_t pid) const {
+  const auto found = living_.find(pid);
+  return found != living_.end() ? found->second.process : ended_process(pid);
 }
 
 void FailureChains::saw(const std::shared_ptr<const Process>& process) {
@@ -113,7 +117,7 @@ void FailureChains::saw(const std::shared_ptr<const Process>& process) {
 void FailureChains::leads(std::uint32_t pid, std::uint64_t start_ns) {
   if (Known* known = living(pid, start_ns)) {
     known->leads = true;
-  } else if (living_.size() < kMostLiving && !ended_.contains(pid)) {
+  } else if (living_.size() < kMostLiving && !ended_process(pid)) {
     living_[pid] = {start_ns, nullptr, true};
   }
 }
@@ -124,12 +128,12 @@ bool FailureChains::starter_sent(const ProcessExit& exit) const {
   const std::uint32_t sender = *exit.exit_signal_sender_pid;
   if (sender == exit.process->pid) return false;
   const std::optional<std::uint32_t> parent = exit.process->parent_pid;
-  const Process* at = parent ? known_process(*parent) : nullptr;
+  std::shared_ptr<const Process> at = parent ? known_process(*parent) : nullptr;
   for (int above = 0; at != nullptr && above < kMostAbove; ++above) {
     if (at->pid == sender) return true;
     at = at->parent_pid ? known_process(*at->parent_pid) : nullptr;
   }
-  const Process* sent_by = known_process(sender);
+  const auto sent_by = known_process(sender);
   return parent && sent_by != nullptr && sent_by->parent_pid == parent;
 }
 
@@ -161,13 +165,7 @@ FailureChains::Origin FailureChains::origin_of(const ProcessExit& exit, const st
                  exit.exit_signal_sender_pid,
                  exit.oom_killed};
   if (const auto pid = exit.exit_signal_sender_pid) {
-    if (const auto found = living_.find(*pid); found != living_.end()) {
-      origin.what.sender_process = found->second.process;
-    } else if (const auto old = ended_.find(*pid); old != ended_.end()) {
-      origin.what.sender_process = old->second;
-    } else if (*pid == exit.process->pid) {
-      origin.what.sender_process = exit.process;
-    }
+    origin.what.sender_process = *pid == exit.process->pid ? exit.process : known_process(*pid);
   }
   return origin;
 }
@@ -251,7 +249,7 @@ void FailureChains::pass_on(std::vector<Origin>& origins, const ProcessExit& exi
 
 /// Nobody above it is known.
 void FailureChains::end_at_top(Pending& pending, const ProcessExit& exit) {
-  const bool parent_ended = exit.process->parent_pid && ended_.contains(*exit.process->parent_pid);
+  const bool parent_ended = exit.process->parent_pid && ended_process(*exit.process->parent_pid) != nullptr;
   for (Origin& origin : pending.origins) {
     // It has ended nothing that is known.
     const bool alone = parent_ended || origin.what.passed_on_by.empty();
@@ -307,24 +305,16 @@ void FailureChains::expire() {
   parent->pending.erase(parent->pending.begin());
 }
 
-void FailureChains::keep_ended(std::uint32_t pid, Known known) {
-  if (!ended_.contains(pid)) ended_order_.push_back(pid);
-  ended_[pid] = std::move(known.process);
-  if (ended_order_.size() <= kMostEnded) return;
-  ended_.erase(ended_order_.front());
-  ended_order_.pop_front();
-}
-
 void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::shared_ptr<void>& tag) {
   Known self;
-  if (living(exit.process->pid, exit.process->start_ns) != nullptr) {
-    self = std::move(living_[exit.process->pid]);
-    living_.erase(exit.process->pid);
+  const auto found = living_.find(exit.process->pid);
+  if (found != living_.end() && found->second.start_ns == exit.process->start_ns) {
+    self = std::move(found->second);
+    living_.erase(found);
   }
-  self.process = exit.process;
   std::vector<Origin> origins = settle(self, exit);
   const bool leads = self.leads;
-  keep_ended(exit.process->pid, std::move(self));
+  ended_[exit.process->pid % kEndedPlaces] = exit.process;
   if (ended_well(exit)) return;
   Pending pending{exit.start_ns, exit.end_ns, exit.exit_code, exit.exit_signal, exit.exit_signal_sender_pid, {}};
   if (!origins.empty()) {

@@ -64,7 +64,7 @@ class FailureChains {
 
  private:
   static constexpr std::size_t kMostLiving = 262144;
-  static constexpr std::size_t kMostEnded = 8192;
+  static constexpr std::size_t kEndedPlaces = 8192;   ///< By pid; a power of two.
   static constexpr std::size_t kMostPending = 64;     ///< Of one parent.
   static constexpr std::size_t kMostWaiting = 65536;  ///< Of all parents.
   static constexpr std::size_t kLeastWaiting = 1024;
@@ -95,7 +95,7 @@ class FailureChains {
   };
 
   Known* living(std::uint32_t pid, std::uint64_t start_ns);
-  const Process* known_process(std::uint32_t pid) const;
+  std::shared_ptr<const Process> known_process(std::uint32_t pid) const;
   bool starter_sent(const ProcessExit& exit) const;
   Nature nature_of(const ProcessExit& exit) const;
   Origin origin_of(const ProcessExit& exit, const std::shared_ptr<void>& tag) const;
@@ -106,7 +106,8 @@ class FailureChains {
   void fail(Origin& origin);
   void hand_up(Pending pending, const ProcessExit& exit);
   void end_at_top(Pending& pending, const ProcessExit& exit);
-  void keep_ended(std::uint32_t pid, Known known);
+  /// Null: it has not ended, or so many have since that it was forgotten.
+  std::shared_ptr<const Process> ended_process(std::uint32_t pid) const;
 
   struct Waiting {
     std::uint32_t parent_pid;
@@ -121,8 +122,7 @@ class FailureChains {
 
   Decide decide_;
   std::unordered_map<std::uint32_t, Known> living_;  ///< By pid.
-  std::unordered_map<std::uint32_t, std::shared_ptr<const Process>> ended_;
-  std::deque<std::uint32_t> ended_order_;
+  std::vector<std::shared_ptr<const Process>> ended_ = std::vector<std::shared_ptr<const Process>>(kEndedPlaces);
   std::deque<Waiting> waiting_;          ///< One for each that is pending, and some that are decided; the oldest first.
   std::size_t tidy_at_ = kLeastWaiting;  ///< The size of `waiting_` from which those that are decided are taken out.
 };

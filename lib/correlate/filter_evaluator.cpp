@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "context/layers.hpp"
-#include "source/kernel/cgroup_files.hpp"
+#include "source/proc/cgroup_files.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/own_usage.hpp"
 #include "base/quiet_thread.hpp"
 #include "session/session_setup.hpp"
-#include "source/kernel/proc_memory.hpp"
+#include "source/proc/proc_memory.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "report/json_builder.hpp"
+#include "report/time_shares.hpp"
 
 namespace tracer::internal {
 
@@ -78,5 +79,19 @@ class PageColumn {
   std::vector<std::vector<unsigned>> parts_;
   std::unordered_map<std::string, std::size_t> known_;
 };
+
+PageColumnLook fixed_column(std::string title, const char* kind, unsigned px, bool searched = false,
+                            bool marks = false);
+PageColumnLook growing_column(std::string title, const char* kind, unsigned px, const char* share,
+                              bool searched = false);
+/// What all need, with the gaps between them.
+unsigned width_of_all(const std::vector<PageColumn>& columns);
+void write_columns(JsonBuilder& json, const std::vector<PageColumn>& columns);
+
+/// The script's number of its color.
+unsigned color_of(TimeCause cause);
+unsigned thousandths(double share);
+/// The parts of a bar. What can't be seen is left out.
+std::vector<unsigned> parts_of(const std::vector<TimeShare>& time);
 
 }  // namespace tracer::internal

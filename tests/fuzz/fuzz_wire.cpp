@@ -12,7 +12,7 @@
 #include <tracer/summary.hpp>
 
 #include "decoded.hpp"
-#include "source/kernel/decoder.hpp"
+#include "source/kernel/ring/decoder.hpp"
 #include "stream/stream_writer.hpp"
 #include "wire_builder.hpp"
 #include "wire_source.hpp"

@@ -16,8 +16,8 @@
 #include "wire.h"
 
 #include "lifecycle.skel.h"
-#include "source/kernel/kernel_types.hpp"
-#include "source/kernel/libbpf_log.hpp"
+#include "source/kernel/load/kernel_types.hpp"
+#include "source/kernel/load/libbpf_log.hpp"
 
 using namespace tracer::internal;
 

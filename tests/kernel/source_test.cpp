@@ -21,7 +21,7 @@
 #include <doctest/doctest.h>
 
 #include "kept.hpp"
-#include "source/kernel/cgroup_files.hpp"
+#include "source/proc/cgroup_files.hpp"
 #include "source/kernel/kernel_source.hpp"
 
 using namespace tracer::internal;

@@ -18,7 +18,7 @@
 #include "correlate/correlator.hpp"
 #include "session/session_setup.hpp"
 #include "decoded.hpp"
-#include "source/kernel/decoder.hpp"
+#include "source/kernel/ring/decoder.hpp"
 #include "wire_builder.hpp"
 #include "wire_source.hpp"
 

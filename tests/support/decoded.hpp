@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "source/kernel/decoder.hpp"
+#include "source/kernel/ring/decoder.hpp"
 
 namespace collect {
 

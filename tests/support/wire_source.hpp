@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "source/kernel/decoder.hpp"
+#include "source/kernel/ring/decoder.hpp"
 #include "source/source.hpp"
 #include "base/wakeup.hpp"
 

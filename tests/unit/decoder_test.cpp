@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/kernel/decoder.hpp"
+#include "source/kernel/ring/decoder.hpp"
 
 #include <map>
 #include <new>

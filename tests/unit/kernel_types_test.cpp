@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/kernel/kernel_types.hpp"
+#include "source/kernel/load/kernel_types.hpp"
 
 #include <doctest/doctest.h>
 
 #include "base/clock.hpp"
-#include "source/kernel/check_items.hpp"
+#include "source/kernel/load/check_items.hpp"
 #include "source/kernel/cpu_list.hpp"
 
 using namespace tracer::internal;

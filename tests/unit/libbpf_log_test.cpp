@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/kernel/libbpf_log.hpp"
+#include "source/kernel/load/libbpf_log.hpp"
 
 #include <bpf/libbpf.h>
 

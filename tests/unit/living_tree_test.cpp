@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/kernel/living_tree.hpp"
+#include "source/kernel/visit/living_tree.hpp"
 
 #include <vector>
 

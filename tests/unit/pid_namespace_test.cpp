@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "base/text.hpp"
-#include "source/kernel/pid_namespace.hpp"
+#include "source/proc/pid_namespace.hpp"
 
 using tracer::internal::shows_own_namespace;
 

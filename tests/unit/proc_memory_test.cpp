@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/kernel/proc_memory.hpp"
+#include "source/proc/proc_memory.hpp"
 
 #include <pthread.h>
 #include <signal.h>

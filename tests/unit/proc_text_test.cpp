@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/kernel/proc_text.hpp"
+#include "source/proc/proc_text.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 
 #include "base/proc_stat.hpp"
 #include "base/text.hpp"
-#include "source/kernel/cgroup_files.hpp"
+#include "source/proc/cgroup_files.hpp"
 
 using namespace tracer::internal;
 

@@ -5,7 +5,7 @@
 
 #include "correlate/ledger.hpp"
 #include "decoded.hpp"
-#include "source/kernel/decoder.hpp"
+#include "source/kernel/ring/decoder.hpp"
 #include "wire_builder.hpp"
 
 using namespace tracer;

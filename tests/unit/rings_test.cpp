@@ -13,9 +13,9 @@
 
 #include <doctest/doctest.h>
 
-#include "source/kernel/held_records.hpp"
-#include "source/kernel/rings.hpp"
-#include "source/kernel/time_merge.hpp"
+#include "source/kernel/ring/held_records.hpp"
+#include "source/kernel/ring/rings.hpp"
+#include "source/kernel/ring/time_merge.hpp"
 #include "wire.h"
 
 using namespace tracer::internal;

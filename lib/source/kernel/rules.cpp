@@ -12,7 +12,7 @@
 #include "wire.h"
 
 #include "lifecycle.skel.h"
-#include "source/kernel/cgroup_files.hpp"
+#include "source/proc/cgroup_files.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -15,11 +15,11 @@
 #include <tracer/check.hpp>
 #include <tracer/families.hpp>
 
-#include "source/kernel/decoder.hpp"
+#include "source/kernel/ring/decoder.hpp"
 #include "source/kernel/kernel_source.hpp"
-#include "source/kernel/kernel_types.hpp"
-#include "source/kernel/object_usage.hpp"
-#include "source/kernel/rings.hpp"
+#include "source/kernel/load/kernel_types.hpp"
+#include "source/kernel/load/object_usage.hpp"
+#include "source/kernel/ring/rings.hpp"
 
 struct lifecycle_bpf;
 struct tracer_wire_thread;

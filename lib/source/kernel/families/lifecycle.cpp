@@ -13,15 +13,15 @@
 
 #include "lifecycle.skel.h"
 #include "source/kernel/call_causes.hpp"
-#include "source/kernel/check_items.hpp"
+#include "source/kernel/load/check_items.hpp"
 #include "base/text.hpp"
 #include "source/kernel/cpu_list.hpp"
-#include "source/kernel/kernel_types.hpp"
-#include "source/kernel/libbpf_log.hpp"
-#include "source/kernel/open_options.hpp"
-#include "source/kernel/pid_namespace.hpp"
-#include "source/kernel/rings.hpp"
-#include "source/kernel/shared_maps.hpp"
+#include "source/kernel/load/kernel_types.hpp"
+#include "source/kernel/load/libbpf_log.hpp"
+#include "source/kernel/load/open_options.hpp"
+#include "source/proc/pid_namespace.hpp"
+#include "source/kernel/ring/rings.hpp"
+#include "source/kernel/load/shared_maps.hpp"
 
 namespace tracer::internal {
 namespace {

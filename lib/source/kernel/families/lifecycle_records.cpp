@@ -7,7 +7,7 @@
 
 #include "source/kernel/families/lifecycle.hpp"
 #include "source/kernel/program_text.hpp"
-#include "source/kernel/wire_reading.hpp"
+#include "source/kernel/ring/wire_reading.hpp"
 #include "wire.h"
 
 namespace tracer::internal {

@@ -7,13 +7,13 @@
 
 #include "lifecycle.skel.h"
 #include "memory.skel.h"
-#include "source/kernel/check_items.hpp"
+#include "source/kernel/load/check_items.hpp"
 #include "source/kernel/families/family.hpp"
-#include "source/kernel/libbpf_log.hpp"
-#include "source/kernel/open_options.hpp"
-#include "source/kernel/pid_namespace.hpp"
-#include "source/kernel/shared_maps.hpp"
-#include "source/kernel/wire_reading.hpp"
+#include "source/kernel/load/libbpf_log.hpp"
+#include "source/kernel/load/open_options.hpp"
+#include "source/proc/pid_namespace.hpp"
+#include "source/kernel/load/shared_maps.hpp"
+#include "source/kernel/ring/wire_reading.hpp"
 
 namespace tracer::internal {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "source/kernel/cgroup_memory.hpp"
+#include "source/proc/cgroup_memory.hpp"
 #include "source/kernel/families/family.hpp"
 
 struct snapshots_bpf;

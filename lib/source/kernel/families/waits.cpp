@@ -7,10 +7,10 @@
 #include "wire.h"
 
 #include "source/kernel/call_causes.hpp"
-#include "source/kernel/check_items.hpp"
-#include "source/kernel/libbpf_log.hpp"
-#include "source/kernel/open_options.hpp"
-#include "source/kernel/pid_namespace.hpp"
+#include "source/kernel/load/check_items.hpp"
+#include "source/kernel/load/libbpf_log.hpp"
+#include "source/kernel/load/open_options.hpp"
+#include "source/proc/pid_namespace.hpp"
 #include "waits.skel.h"
 
 namespace tracer::internal {
