@@ -83,6 +83,13 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 /* linux/fs.h */
 #define FMODE_READ 0x1
 #define FMODE_WRITE 0x2
+#define FMODE_EXEC 0x20 /* in a file's flags: the kernel opened it to execute it */
+#define FMODE_PATH 0x4000
+#define FMODE_OPENED 0x80000
+#define FMODE_CREATED 0x100000
+#define O_APPEND 02000
+/* fs/mount.h: a mount that nobody sees, in place of its namespace */
+#define MNT_NS_INTERNAL (-22)
 /* linux/socket.h */
 #define AF_UNIX 1
 #define AF_INET 2

@@ -64,9 +64,17 @@ struct qstr {
 	const unsigned char *name;
 };
 
+struct inode;
+
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev;
+};
+
 struct dentry {
+	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
+	struct inode *d_inode;
 };
 
 struct vfsmount {
@@ -77,6 +85,7 @@ struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
+	struct mnt_namespace *mnt_ns;
 };
 
 struct path {
@@ -104,6 +113,7 @@ struct inode {
 	__u16 i_mode;
 	__s64 i_size;
 	unsigned long i_ino;
+	__u32 i_generation;
 	struct super_block *i_sb;
 	struct pipe_inode_info *i_pipe;
 };
@@ -138,7 +148,13 @@ struct file {
 	struct path f_path;
 	struct inode *f_inode;
 	unsigned int f_mode;
+	unsigned int f_flags;
 	__s64 f_pos;
+};
+
+/* From which the kernel takes its structures, by its name. */
+struct kmem_cache {
+	const char *name;
 };
 
 struct fdtable {

@@ -32,6 +32,7 @@
 #define TRACER_WIRE_THREAD 5 /* one living thread of a tracked process, from iter/task */
 #define TRACER_WIRE_FILE 7   /* an open regular file of a tracked process, from iter/task_file */
 #define TRACER_WIRE_OOM_KILL 9
+#define TRACER_WIRE_FILE_USE 10
 
 /* Which hierarchy a cgroup id belongs to. */
 #define TRACER_HIERARCHY_V2 0
@@ -266,6 +267,52 @@ struct tracer_wire_oom_kill {
 	__u32 reserved;
 };
 
+/* Which file of which process; all 0 but for the process: more of its files than are told apart. */
+struct tracer_file_key {
+	__u64 start_ns;
+	__u64 inode;
+	__u32 device;
+	__u32 generation; /* of the inode, which may be given again; 1 where inode is 0: files that were unlinked */
+	__u32 pid;	  /* the kernel's number, as the places of processes are by that */
+	__u32 reserved;
+};
+
+/* What a process has done with a file, in all, up to its last close. */
+struct tracer_file_sums {
+	__u64 opens;
+	__u64 next_opens; /* the record is sent again when it has come to this */
+	__u64 read_bytes; /* by positions at the close; see *_unknown */
+	__u64 written_bytes;
+	__u64 size_bytes; /* at the last close */
+	__u64 closed_ns;  /* the last close, by the boot clock */
+	/* 0 or 1, apart from each other, as several CPUs may write them at once. */
+	__u8 read_unknown;  /* a position does not say how much was read */
+	__u8 write_unknown; /* likewise */
+	__u8 created;	    /* by an open that this process closed */
+	__u8 reads;	    /* opened for reading */
+	__u8 writes;
+	__u8 reserved[3];
+};
+
+/* Followed by path_size bytes: path components, leaf first, each ended by NUL; only with `fresh`. */
+struct tracer_wire_file_use {
+	struct tracer_wire_header header;
+	struct tracer_wire_identity identity;
+	struct tracer_file_key key;
+	struct tracer_file_sums sums;
+	__u32 path_size;
+	__u8 fresh;    /* the sums began with this close */
+	__u8 path_cut; /* its beginning is missing */
+	__u8 reserved[2];
+};
+
+/* An inode that is none of the workload's data. */
+struct tracer_inode_key {
+	__u64 inode;
+	__u32 device;
+	__u32 generation;
+};
+
 /* Sums of all processes that ended in a context: per CPU in the map `totals`, or one in `more_totals`. */
 struct tracer_context_totals {
 	struct tracer_wire_account account;
@@ -294,6 +341,8 @@ struct tracer_context_totals {
 #define TRACER_LIFECYCLE_LOSSES 9
 
 #define TRACER_LOSS_RING_OOM_KILL 0
+
+#define TRACER_LOSS_RING_FILE_USE 0
 
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1

@@ -28,6 +28,8 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "explain" ? "PID"
                         : name == "check"   ? "[--json] [--rules FILE]"
                         : name == "report"  ? "[--by ROWS | --json | --html] FILE ..."
+                        : name == "files"   ? "[--json] FILE ..."
+                        : name == "lineage" ? "[--json | --dot] FILE ..."
                         : name == "task"    ? "[--sample NAME] [--step NAME] [--name NAME] [--] COMMAND [ARGUMENT ...]"
                                             : "";
     return fmt::format("usage: tracerd {}{}{}\n", name, *words == '\0' ? "" : " ", words);
@@ -80,6 +82,18 @@ constexpr const char* kReportDescription = R"(Print the table of one or several 
 
 Prints the table that 'tracerd run' printed at its end, on standard output. With several recordings, such as those of
 the machines that a run used, it prints their sums.)";
+
+constexpr const char* kFilesDescription = R"(Print the files that a recording's tasks used.
+
+Prints the regular files with the most bytes read and written: their size, their role (input: written by nobody here;
+intermediate: written, and read afterwards; output: written, and not read afterwards), and the tasks that wrote and read
+them. Files of the system and of programs are left out. A '-' means that the amount is not known: the file was mapped,
+or read at given positions.)";
+
+constexpr const char* kLineageDescription = R"(Print which task read what another wrote.
+
+Prints the files that each task read and wrote, with the task that a file came from or went to. --dot prints a graph for
+Graphviz: tracerd lineage --dot FILE | dot -Tsvg > lineage.svg)";
 
 constexpr const char* kTaskDescription = R"(Run a command as a task with a name.
 
@@ -182,6 +196,13 @@ std::unique_ptr<CLI::App> make_app() {
   add_flag(report, "--html", "Print one HTML page, which needs no network and no other file");
   add_flag(report, "--text", "Print text, the default");
   add(report, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::App& files = *app->add_subcommand("files", kFilesDescription);
+  add_flag(files, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
+  add(files, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::App& lineage = *app->add_subcommand("lineage", kLineageDescription);
+  add_flag(lineage, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
+  add_flag(lineage, "--dot", "Print a graph for Graphviz");
+  add(lineage, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::App& dump = *app->add_subcommand("dump", kDumpDescription);
   add_flag(dump, "--explain", "Print each context once, with the rule, label or announcement that gives each field");
   add(dump, "--engine-rules", "FILE", "Your own rules for engines that were used for the recording");

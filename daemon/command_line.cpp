@@ -206,7 +206,8 @@ Options options_of(const CLI::App& app, Options::Command command) {
   Options options;
   options.command = command;
   options.record = value_of(app, "--record");
-  const bool json_is_flag = app.get_name() == "check" || app.get_name() == "report";
+  const CLI::Option* const json = app.get_option_no_throw("--json");
+  const bool json_is_flag = json != nullptr && json->get_type_name().empty();
   if (!json_is_flag) options.json = value_of(app, "--json");
   options.user = value_of(app, "--user");
   options.context = {.pipeline = value_of(app, "--pipeline"),
@@ -237,6 +238,9 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.benchmark = value_of(app, "--benchmark");
   options.report = report_of(app);
   options.as_page = has_flag(app, "--html");
+  options.as_dot = has_flag(app, "--dot");
+  if (options.as_json && options.as_dot)
+    wrong("--json and --dot exclude each other", app.get_name(), ErrorCode::kContradiction);
   if ((options.as_json || options.as_page) && options.by)
     wrong("--by is for the table: JSON and page have all rows", app.get_name(), ErrorCode::kContradiction);
   if (options.as_json && options.as_page)
@@ -256,12 +260,16 @@ Options::Command command_of(const std::string& name) {
   if (name == "dump") return Options::Command::kDump;
   if (name == "export") return Options::Command::kExport;
   if (name == "report") return Options::Command::kReport;
+  if (name == "files") return Options::Command::kFiles;
+  if (name == "lineage") return Options::Command::kLineage;
   if (name == "task") return Options::Command::kTask;
   if (name == "explain") return Options::Command::kExplain;
   return Options::Command::kCheck;
 }
 
-constexpr const char* kNoCommand = "a command is missing: run, watch, task, report, dump, export, explain or check";
+constexpr const char* kNoCommand =
+    "a command is missing: run, watch, task, report, files, lineage, dump, export, explain "
+    "or check";
 
 /// What CLI11 found wrong, in words of ours.
 [[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App* sub) {
@@ -333,9 +341,10 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
     if (!file) wrong("name one recording", sub->get_name());
     options.file = *file;
   }
-  if (options.command == Options::Command::kReport) {
+  if (options.command == Options::Command::kReport || options.command == Options::Command::kFiles ||
+      options.command == Options::Command::kLineage) {
     options.files = sub->get_option("FILE")->results();
-    if (options.files.empty()) wrong("name one or several recordings", "report");
+    if (options.files.empty()) wrong("name one or several recordings", sub->get_name());
   }
   return options;
 }

@@ -19,7 +19,20 @@ using tracer::internal::By;
 
 /// What was asked for on the command line.
 struct Options {
-  enum class Command { kHelp, kVersion, kRun, kWatch, kDump, kExport, kExplain, kCheck, kReport, kTask };
+  enum class Command {
+    kHelp,
+    kVersion,
+    kRun,
+    kWatch,
+    kDump,
+    kExport,
+    kExplain,
+    kCheck,
+    kReport,
+    kFiles,
+    kLineage,
+    kTask
+  };
   Command command = Command::kHelp;
   std::string help;  ///< The text that was asked for.
   std::optional<std::string> record;
@@ -47,11 +60,12 @@ struct Options {
   std::optional<std::string> benchmark;  ///< A folder.
   std::optional<std::string> report;     ///< A file, written at the end: JSON or a page.
   std::optional<std::string> rules;      ///< Of check: a file of rules for engines.
-  bool as_json = false;                  ///< Of check and report.
+  bool as_json = false;                  ///< Of check, report, files and lineage.
   bool as_page = false;                  ///< Of report.
+  bool as_dot = false;                   ///< Of lineage.
   std::optional<std::string> task;       ///< Of task: its name.
   std::string file;
-  std::vector<std::string> files;  ///< Of report.
+  std::vector<std::string> files;  ///< Of report, files and lineage.
   std::vector<std::string> given;  ///< Of task: all words but the first.
   std::vector<std::string> words;  ///< The command to run.
 };

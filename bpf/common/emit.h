@@ -41,6 +41,7 @@ struct {
 } losses SEC(".maps");
 
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much waits for it in a ring */
+const volatile __u64 flood_bytes = 4 << 20;  /* of a ring, the most that records of which there may be floods take */
 const volatile __u32 ring_count = 1;	     /* 1: only `events` */
 const volatile __u32 ring_cpus_shift = 0;    /* so many CPUs, as a power of two, share a ring */
 
@@ -96,6 +97,16 @@ static __always_inline long send(void *record, __u64 size)
 	if (failed && flags == BPF_RB_FORCE_WAKEUP)
 		forget_wakeup();
 	return failed;
+}
+
+/* Of which there may be floods: what others need in a ring they leave free. */
+static __always_inline long send_within_share(void *record, __u64 size)
+{
+	void *ring = own_ring();
+
+	if (!ring || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > flood_bytes)
+		return -1;
+	return send(record, size);
 }
 
 /* Of what is small and soon followed by others, which look how much has come together. */

@@ -81,6 +81,35 @@ struct OwnWork {
   std::optional<std::uint64_t> cpu_at_least_ns;  ///< A lower bound, if account.cpu_ns is unknown.
 };
 
+/// A regular file that a process used: all its uses up to the process's end, or the session's. A use counts at the last
+/// close of what an open made, for the process that closed it. Each file of a process has one event; beyond 1,024
+/// files, the rest is folded.
+struct FileUse {
+  static constexpr EventKind kKind = EventKind::kFileUse;
+  std::uint64_t time_ns = 0;               ///< When the process ended; what lives on: the session.
+  std::shared_ptr<const Process> process;  ///< Never null: who closed it.
+  /// Absolute, from the top of the mounts that the process sees, whatever its root folder. Absent: see `folded`.
+  std::optional<std::string> path;
+  std::optional<std::string>
+      path_at;            ///< "close": it had this path at the first of these closes. Absent without a path.
+  bool path_cut = false;  ///< The path's beginning is missing.
+  /// Several files in one event: "unlinked" (removed before their last close) or "others" (beyond 1,024 of a process).
+  std::optional<std::string> folded;
+  std::optional<std::uint64_t> device;  ///< The file system's number, as st_dev in the kernel. Absent with `folded`.
+  std::optional<std::uint64_t> inode;   ///< Absent with `folded`.
+  std::uint64_t opens = 0;              ///< Opens that this process closed.
+  bool opened_to_read = false;
+  bool opened_to_write = false;
+  bool created = false;  ///< One of these opens made the file.
+  /// Read through these opens, by all who shared them: by the position at each close. Absent: not known, as it was
+  /// opened to read and write, mapped, or read at given positions.
+  std::optional<std::uint64_t> read_bytes;
+  std::optional<std::uint64_t> written_bytes;  ///< Likewise, and absent if it was opened to append.
+  std::optional<std::uint64_t> size_bytes;     ///< At the last close. Absent with `folded`.
+  std::optional<std::uint64_t> first_open_ns;  ///< Absent: this kernel's hooks see closes only.
+  std::uint64_t last_close_ns = 0;
+};
+
 /// Memory had run out, in a cgroup with a limit or on the host, and the kernel chose this process to be killed.
 struct OomKill {
   static constexpr EventKind kKind = EventKind::kOomKill;
@@ -134,7 +163,7 @@ struct TypeList {};
 /// The types of all events, the frequent ones first.
 using EventTypes =
     TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample, SnapshotEnd, Loss,
-             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork, OomKill>;
+             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork, OomKill, FileUse>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

@@ -8,8 +8,8 @@
 
 namespace tracer {
 
-/// The kinds of events, in ranges: 1 to 99 the session itself, from 100 processes, runs and tasks; 200 is reserved for
-/// files, 300 for the network, 400 is memory. Part of the stream format: a number is never reused.
+/// The kinds of events, in ranges: 1 to 99 the session itself, from 100 processes, runs and tasks; 200 is
+/// files, 300 is reserved for the network, 400 is memory. Part of the stream format: a number is never reused.
 enum class EventKind : std::uint16_t {
   kNone = 0,  ///< An empty handle.
   kLoss = 1,
@@ -27,6 +27,7 @@ enum class EventKind : std::uint16_t {
   kTaskStart = 112,
   kTaskFinish = 113,
   kContextChange = 114,
+  kFileUse = 200,
   kOomKill = 400,
 };
 

@@ -20,6 +20,7 @@ enum class Family {
   kWaits,      ///< Ledger.
   kSnapshots,  ///< ProcessSample at an interval.
   kMemory,     ///< OomKill, and ProcessExit::oom_killed.
+  kFiles,      ///< FileUse.
 };
 
 /// When a family is loaded.
@@ -70,6 +71,13 @@ inline constexpr std::array kFamilies = {
                .brings = "oom_kill, and oom_killed in process_exit",
                .needs = "the tracepoints mark_victim, with its task, and signal_generate",
                .losses = "ring_full_oom_kill",
+               .options = ""},
+    FamilyInfo{.family = Family::kFiles,
+               .name = "files",
+               .use = FamilyUse::kByDefault,
+               .brings = "file_use: the files that each process used",
+               .needs = "tracing of functions (fentry; on arm64 from Linux 6.0), or Linux 6.7",
+               .losses = "ring_full_file_use",
                .options = ""},
 };
 static_assert([] {

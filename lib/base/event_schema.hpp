@@ -146,6 +146,23 @@ struct Schema<OomKill> {
 };
 
 template <>
+struct Schema<FileUse> {
+  static constexpr std::string_view kName = "file_use";
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &FileUse::time_ns, Unit::kNs), group(2, "process", &FileUse::process, Shape::kFlat),
+      field(3, "path", &FileUse::path), field(4, "path_at", &FileUse::path_at),
+      field(5, "path_cut", &FileUse::path_cut), field(6, "folded", &FileUse::folded),
+      field(7, "device", &FileUse::device), field(8, "inode", &FileUse::inode),
+      field(9, "opens", &FileUse::opens, Unit::kCount), field(10, "opened_to_read", &FileUse::opened_to_read),
+      field(11, "opened_to_write", &FileUse::opened_to_write), field(12, "created", &FileUse::created),
+      field(13, "read_bytes", &FileUse::read_bytes, Unit::kBytes),
+      field(14, "written_bytes", &FileUse::written_bytes, Unit::kBytes),
+      field(15, "size_bytes", &FileUse::size_bytes, Unit::kBytes),
+      field(16, "first_open_ns", &FileUse::first_open_ns, Unit::kNs),
+      field(17, "last_close_ns", &FileUse::last_close_ns, Unit::kNs));
+};
+
+template <>
 struct Schema<SessionEnd> {
   static constexpr std::string_view kName = "session_end";
   static constexpr auto fields =

@@ -31,7 +31,9 @@ void Correlator::on_record(const Record& record, std::vector<Event>& events) {
   std::visit([&](const auto& r) { on(r, events); }, record);
 }
 
-void Correlator::stop(Family family) {
+void Correlator::stop(Family family, std::uint64_t time_ns, std::vector<Event>& events) {
+  for (const auto& join : joins_)
+    if (join->family() == family) end(*join, time_ns, events);
   std::erase_if(joins_, [family](const auto& join) { return join->family() == family; });
   if (family == Family::kWaits) ledgers_ = false;
 }
@@ -74,6 +76,15 @@ void Correlator::own_work(const std::shared_ptr<const Context>& labels, OwnWork 
 
 void Correlator::end_labels(std::uint64_t time_ns, std::vector<Event>& events) {
   finish_over(open_labels_.close_all(), time_ns, events);
+}
+
+void Correlator::end(std::uint64_t time_ns, std::vector<Event>& events) {
+  for (const auto& join : joins_) end(*join, time_ns, events);
+}
+
+void Correlator::end(FamilyJoin& join, std::uint64_t time_ns, std::vector<Event>& events) {
+  for (const auto& [pid, tracked] : processes_.all())
+    if (tracked.announced) join.at_end(time_ns, tracked.process, events);
 }
 
 void Correlator::finish_over(const OpenLabels::Scopes& scopes, std::uint64_t time_ns, std::vector<Event>& events) {
@@ -166,6 +177,7 @@ void Correlator::refresh_context(TrackedProcess& tracked, std::uint32_t context_
 /// Takes it out of the runs and tasks that it is in.
 void Correlator::leave_scopes(TrackedProcess& tracked, std::uint64_t time_ns, std::vector<Event>& events) {
   if (tracked.entered) add_changes(time_ns, events);
+  for (const auto& join : joins_) join->forget(tracked.process->pid, tracked.process->start_ns);
   facts_.forget(tracked.entered, *tracked.process, time_ns, events);
 }
 
@@ -316,8 +328,8 @@ void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
     bound_peak(event.program.account, tracked.peak_in_doubt, tracked.seen_bytes);
     forget_unseen(event.account);
     forget_unseen(event.program.account);
-    for (const auto& join : joins_) join->at_exit(record, event);
     event.process = std::move(process);
+    for (const auto& join : joins_) join->at_exit(record, event, events);
     facts_.move(tracked.entered, tracked.place, *event.process, tracked.begin_ns, event.time_ns, events);
     // A handle of its own, as what follows may move the events.
     const Event exit = events.emplace_back(std::move(event));
@@ -346,6 +358,12 @@ void Correlator::on(const FileRecord& record, std::vector<Event>&) { samples_.ad
 void Correlator::on(const CgroupMemoryRecord& record, std::vector<Event>&) { cgroup_memory_.push_back(record); }
 
 void Correlator::on(const TextRecord& record, std::vector<Event>&) { processes_.keep_text(record); }
+
+void Correlator::on(const FileUseRecord& record, std::vector<Event>& events) {
+  TrackedProcess& tracked = process_of(record.identity, std::nullopt, events);
+  if (tracked.selection != Selection::kSelected || tracked.held) return;
+  for (const auto& join : joins_) join->add(record);
+}
 
 void Correlator::on(const EventRecord& record, std::vector<Event>& events) {
   TrackedProcess& tracked = process_of(record.identity, std::nullopt, events);

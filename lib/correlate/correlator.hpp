@@ -67,6 +67,9 @@ class Correlator {
   /// Of all labels.
   void end_labels(std::uint64_t time_ns, std::vector<Event>& events);
 
+  /// What families have collected of processes that live on; nothing more comes of the source.
+  void end(std::uint64_t time_ns, std::vector<Event>& events);
+
   /// Forgets what came since the last snapshot, as when processes are taken in.
   void begin_snapshot();
   /// All events of the snapshot that was begun, SnapshotEnd included; the rates of later ones are those since this.
@@ -82,7 +85,7 @@ class Correlator {
   std::vector<Event> living() const;
 
   /// From now on nothing is seen of what the family brings: what it would say is absent.
-  void stop(Family family);
+  void stop(Family family, std::uint64_t time_ns, std::vector<Event>& events);
 
   std::uint64_t secrets_masked() const noexcept { return programs_.secrets_masked(); }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.
@@ -100,9 +103,11 @@ class Correlator {
   void on(const TextRecord& record, std::vector<Event>& events);
   void on(const CgroupMemoryRecord& record, std::vector<Event>& events);
   void on(const EventRecord& record, std::vector<Event>& events);
+  void on(const FileUseRecord& record, std::vector<Event>& events);
 
   TrackedProcess& process_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
                              std::vector<Event>& events);
+  void end(FamilyJoin& join, std::uint64_t time_ns, std::vector<Event>& events);
   void finish_over(const OpenLabels::Scopes& scopes, std::uint64_t time_ns, std::vector<Event>& events);
   void leave_scopes(TrackedProcess& tracked, std::uint64_t time_ns, std::vector<Event>& events);
   void refresh_context(TrackedProcess& tracked, std::uint32_t context_id);
@@ -120,9 +125,9 @@ class Correlator {
   ProgramTable programs_;
   ProcessTable processes_;
   SampleTable samples_;
-  std::vector<CgroupMemoryRecord> cgroup_memory_;         ///< Of the snapshot that is being taken.
-  std::vector<ContextChange> relabeled_;                  ///< Processes, since changes were reported.
-  std::vector<std::unique_ptr<const FamilyJoin>> joins_;  ///< Of the families that are active.
+  std::vector<CgroupMemoryRecord> cgroup_memory_;   ///< Of the snapshot that is being taken.
+  std::vector<ContextChange> relabeled_;            ///< Processes, since changes were reported.
+  std::vector<std::unique_ptr<FamilyJoin>> joins_;  ///< Of the families that are active.
   bool ledgers_ = true;
   bool memory_moves_ = true;
   std::uint64_t resident_bytes_ = 0;  ///< At the last snapshot, of all.

@@ -159,6 +159,15 @@ ssize_t receive(int channel, void* data, std::size_t size) noexcept {
   ::_exit(exit_status_of(error_number));
 }
 
+/// What exec would close anyway is closed before that: as a file's last close it would count as the command's use of
+/// it.
+void close_callers_files(int channel) noexcept {
+  constexpr int kMostLooked = 1024;
+  for (int fd = STDERR_FILENO + 1; fd < kMostLooked; ++fd)
+    if (const int flags = fd == channel ? -1 : ::fcntl(fd, F_GETFD); flags >= 0 && (flags & FD_CLOEXEC) != 0)
+      ::close(fd);
+}
+
 /// In the new process: only what is async-signal-safe.
 [[noreturn]] void run_child(Plan& plan, int channel) noexcept {
   char go = 0;
@@ -168,6 +177,7 @@ ssize_t receive(int channel, void* data, std::size_t size) noexcept {
     failed = Failed::kExec;
     internal::drop_inherited_capabilities();
     if (plan.prepare) plan.prepare();
+    close_callers_files(channel);
     execute(plan);
   }
   send_failure(failed, errno, channel);

@@ -55,8 +55,11 @@ void Pipeline::came_to(std::uint64_t position) {
 
 void Pipeline::end_labels() {
   take_announced();
+  correlator_.end(boot_time_ns(), batch_);
   correlator_.end_labels(boot_time_ns(), batch_);
 }
+
+void Pipeline::stop(Family family) { correlator_.stop(family, boot_time_ns(), batch_); }
 
 void Pipeline::take_announced() {
   if (!any_announced_.load(std::memory_order_acquire)) return;

@@ -57,7 +57,7 @@ class Pipeline final : public Feed {
   void end_labels();
   /// The number of labels means nothing any more, or soon others.
   void forget_context(std::uint32_t number) { correlator_.set_context(number, nullptr); }
-  void stop(Family family) { correlator_.stop(family); }
+  void stop(Family family);
   /// See Correlator::memory_moves().
   bool memory_moves() const noexcept { return correlator_.memory_moves(); }
   /// Whether a process or a program has begun since the last call.

@@ -141,6 +141,30 @@ struct FileRecord {
   std::string name;  ///< The last component, at most 63 bytes.
 };
 
+/// What a process has done with a regular file, in all, up to its last close of it.
+struct FileUseRecord {
+  struct File {
+    std::uint64_t inode = 0;  ///< 0: several files; those that were unlinked where generation is 1.
+    std::uint32_t device = 0;
+    std::uint32_t generation = 0;
+    auto operator<=>(const File&) const = default;
+  };
+  RecordIdentity identity;
+  File file;
+  std::uint32_t kernel_pid = 0;     ///< By which the source finds the sums again.
+  std::optional<std::string> path;  ///< In the first record of a file.
+  bool path_cut = false;
+  bool fresh = false;  ///< The sums began anew with this close.
+  std::uint64_t opens = 0;
+  std::optional<std::uint64_t> read_bytes;  ///< Absent, as written_bytes: its positions don't say.
+  std::optional<std::uint64_t> written_bytes;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t closed_ns = 0;
+  bool created = false;
+  bool reads = false;
+  bool writes = false;
+};
+
 /// What the kernel charges to a cgroup.
 struct CgroupMemoryRecord {
   std::uint64_t cgroup_id = 0;
@@ -190,6 +214,6 @@ struct EventRecord {
 };
 
 using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
-                            CgroupMemoryRecord, EventRecord>;
+                            CgroupMemoryRecord, EventRecord, FileUseRecord>;
 
 }  // namespace tracer::internal

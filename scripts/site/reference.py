@@ -129,7 +129,8 @@ def cpp_page(root):
 
 
 def c_page(root):
-    intro = "Include `<tracer.h>` and link `libtracer-c`. [Fields](../fields.md) has each number's source and error.\n"
+    intro = ("Include `<tracer.h>` and link `libtracer-c`. [Fields](../fields.md) has each number's source and error. "
+             "`tracer/fields.h` has the constants of kinds, families and fields, such as `TRACER_EVENT_PROCESS_EXIT`.\n")
     folder = root / "bindings/c/include"
     headers = [path for path in sorted(folder.glob("tracer/*.h")) if path.name != "fields.h"]
     sources = field_sources((root / "docs/fields.md").read_text(encoding="utf-8"))

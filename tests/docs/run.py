@@ -187,7 +187,7 @@ class Words(unittest.TestCase):
         import tracer
 
         page = (ROOT / "docs/tutorials/notebook.md").read_text(encoding="utf-8")
-        said = re.search(r"Of `subprocess\.run` it takes (.*?); of `tracer\.session`, (.*?)\. Everything", page, re.S)
+        said = re.search(r"takes these arguments of `subprocess\.run`: (.*?); and these of `tracer\.session`: (.*?)\. It refuses", page, re.S)
         of_command, of_session = (set(re.findall(r"`(\w+)`", part)) for part in said.groups())
         taken = set(inspect.signature(tracer.run).parameters) - {"argv"}
         self.assertEqual(of_command | of_session, taken)

@@ -4,6 +4,7 @@
 #include "truth_crew.hpp"
 #include "truth_io_uring.hpp"
 #include "truth_rare.hpp"
+#include "truth_files.hpp"
 #include "truth_oom.hpp"
 #include "truth_signals.hpp"
 #include "truth_snapshots.hpp"
@@ -403,6 +404,9 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"end_in_cgroup", end_in_cgroup},
       {"starve_neighbor", starve_neighbor},
       {"exceed", exceed},
+      {"use_files", use_files},
+      {"many_files", many_files},
+      {"share_files", share_files},
       {"shell", shell},
   };
   return all;

@@ -290,4 +290,46 @@ inline Bytes oom_kill_record(const Who& who, std::uint64_t time_ns, std::optiona
   return sized(std::move(bytes));
 }
 
+struct FileUse {
+  std::uint64_t inode = 5;
+  std::uint32_t device = 8;
+  std::uint32_t generation = 3;
+  std::uint64_t opens = 1;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t closed_ns = 2000;
+  bool created = false;
+  bool reads = false;
+  bool writes = false;
+  std::string path = {};  ///< Empty: a later record of the file.
+  bool fresh = true;
+};
+
+inline Bytes file_use_record(const Who& who, const FileUse& use) {
+  tracer_wire_file_use record{};
+  record.header = header_of(TRACER_WIRE_FILE_USE, who, use.closed_ns);
+  record.identity = identity_of(who);
+  record.key.start_ns = who.start_ns;
+  record.key.pid = who.pid;
+  record.key.inode = use.inode;
+  record.key.device = use.device;
+  record.key.generation = use.generation;
+  record.sums.opens = use.opens;
+  record.sums.read_bytes = use.read_bytes;
+  record.sums.written_bytes = use.written_bytes;
+  record.sums.size_bytes = use.size_bytes;
+  record.sums.closed_ns = use.closed_ns;
+  record.sums.created = use.created ? 1 : 0;
+  record.sums.reads = use.reads ? 1 : 0;
+  record.sums.writes = use.writes ? 1 : 0;
+  record.fresh = use.fresh ? 1 : 0;
+  const std::string names = use.path.empty() ? "" : components(use.path);
+  record.path_size = static_cast<std::uint32_t>(names.size());
+  Bytes bytes;
+  append(bytes, record);
+  append_text(bytes, names);
+  return sized(std::move(bytes));
+}
+
 }  // namespace wire

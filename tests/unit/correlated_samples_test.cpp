@@ -242,7 +242,8 @@ TEST_CASE("once ledgers are stopped samples have none") {
   waits.wall_ns = 900;
   const auto record = wire::thread_record(kShell, {.tid = 100, .own = wire::counted(1), .waits = waits});
   CHECK(stages.sample({record}).at(0).account.ledger->wall_ns == 900);
-  stages.correlator.stop(Family::kWaits);
+  std::vector<tracer::Event> events;
+  stages.correlator.stop(Family::kWaits, 0, events);
   const auto samples = stages.sample({record});
   CHECK_FALSE(samples.at(0).account.ledger.has_value());
   CHECK(samples.at(0).account.cpu_ns == 100);

@@ -90,8 +90,9 @@ TEST_CASE("an exit says whether memory had run out, only where that could be see
         Case{kByKernel | TRACER_FLAG_OOM_KILLED, SIGKILL, false, std::nullopt}, Case{0, 0, false, std::nullopt}}) {
     CAPTURE(each.flags);
     CAPTURE(each.status);
+    std::vector<tracer::Event> ended;
     Stages stages;
-    if (!each.active) stages.correlator.stop(Family::kMemory);
+    if (!each.active) stages.correlator.stop(Family::kMemory, 0, ended);
     stages.push(wire::start_record(kVictim));
     end(stages, each.flags, each.status);
     const auto exit = stages.last<ProcessExit>();

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from ._events import (
         CgroupSample as CgroupSample, Context as Context, ContextChange as ContextChange,
         ContextTotals as ContextTotals, EVENT_KINDS as EVENT_KINDS, Event as Event, FailedProcess as FailedProcess,
-        Host as Host, KindCount as KindCount, Label as Label, Ledger as Ledger, Loss as Loss, OomKill as OomKill,
-        Overruled as Overruled, OwnWork as OwnWork, ProcessExec as ProcessExec, ProcessExit as ProcessExit,
-        ProcessLedger as ProcessLedger, ProcessSample as ProcessSample, ProcessStart as ProcessStart,
-        ProgramAccount as ProgramAccount, Progress as Progress, Provenance as Provenance, Requested as Requested,
-        RunFinish as RunFinish, RunStart as RunStart, SessionEnd as SessionEnd, SnapshotEnd as SnapshotEnd,
-        TaskFinish as TaskFinish, TaskStart as TaskStart, ToolSample as ToolSample,
+        FileUse as FileUse, Host as Host, KindCount as KindCount, Label as Label, Ledger as Ledger, Loss as Loss,
+        OomKill as OomKill, Overruled as Overruled, OwnWork as OwnWork, ProcessExec as ProcessExec,
+        ProcessExit as ProcessExit, ProcessLedger as ProcessLedger, ProcessSample as ProcessSample,
+        ProcessStart as ProcessStart, ProgramAccount as ProgramAccount, Progress as Progress, Provenance as Provenance,
+        Requested as Requested, RunFinish as RunFinish, RunStart as RunStart, SessionEnd as SessionEnd,
+        SnapshotEnd as SnapshotEnd, TaskFinish as TaskFinish, TaskStart as TaskStart, ToolSample as ToolSample,
     )
     from ._open import session as session
     from ._recording import Recording as Recording, read as read
@@ -58,9 +58,10 @@ _NAMES_IN = {
     "_check": "CheckItem CheckReport check check_engine_rules",
     "_errors": "CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
     "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
-    "_events": "CgroupSample Context ContextChange ContextTotals EVENT_KINDS Event FailedProcess Host KindCount Label Ledger "
-    "Loss OomKill Overruled OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount "
-    "Progress Provenance Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
+    "_events": "CgroupSample Context ContextChange ContextTotals EVENT_KINDS Event FailedProcess FileUse Host KindCount Label "
+    "Ledger Loss OomKill Overruled OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart "
+    "ProgramAccount Progress Provenance Requested RunFinish RunStart SessionEnd SnapshotEnd TaskFinish TaskStart "
+    "ToolSample",
     "_open": "session",
     "_recording": "Recording read",
     "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "

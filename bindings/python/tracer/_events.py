@@ -1746,6 +1746,118 @@ class OomKill(Event):
     session's pid namespace does not show it. Source: the current process at `mark_victim`."""
 
 
+class FileUse(Event):
+    """A regular file that a process used: all its uses up to the end of the process, or of the session."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "path", "path_at", "path_cut", "folded", "device", "inode", "opens",
+        "opened_to_read", "opened_to_write", "created", "read_bytes", "written_bytes", "size_bytes", "first_open_ns",
+        "last_close_ns",
+    )
+    kind: ClassVar[str] = "file_use"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
+    start_ns: int
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None if it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    path: str | None
+    """Absolute, from the top of the mounts that the process sees, whatever its root folder: the path at the first of
+    these closes. Up to 1,000 bytes and 48 components are never cut. None when: see `folded`. Source: `f_path`: names of
+    `dentry`, up through `mount`."""
+    path_at: str | None
+    """`close`. None when: `path` is None."""
+    path_cut: bool
+    """The beginning of the path is missing."""
+    folded: str | None
+    """Several files in one event: `unlinked` (removed before their last close) or `others` (beyond 1,024 of a process,
+    or, of a session, beyond 262,144). None when: it is one file."""
+    device: int | None
+    """Number of the file system, as the kernel has it: major number << 20 | minor number. None when: `folded`. Source:
+    `i_sb->s_dev`."""
+    inode: int | None
+    """Number of the file on it; may be given again once the file is gone. None when: `folded`. Source: `i_ino`."""
+    opens: int
+    """Opens that ended by these closes. Source: counted."""
+    opened_to_read: bool
+    """One of them was for that. Source: `f_mode`."""
+    opened_to_write: bool
+    """One of them was for that. Source: `f_mode`."""
+    created: bool
+    """One of them made the file. Source: `FMODE_CREATED`."""
+    read_bytes: int | None
+    """Read through these opens, by all processes that shared them: the position at each close. Exact for a program that
+    reads from the start to where it stops; a program that skips parts of a file is counted with them. In bytes. None
+    when: not opened to read; opened to read and write; read at given positions or mapped, so that the position says
+    nothing; all positions together exceed what the process has read; the process lives on. Source: `f_pos`."""
+    written_bytes: int | None
+    """Likewise. In bytes. None when: likewise, and if it was opened to append. Source: `f_pos`."""
+    size_bytes: int | None
+    """Size at the last close. In bytes. None when: `folded`. Source: `i_size`."""
+    first_open_ns: int | None
+    """Not known yet: the hooks see closes. In nanoseconds. None when: always."""
+    last_close_ns: int
+    """The last of these closes. In nanoseconds. Source: boot clock."""
+
+
 EVENT_TYPES: dict[str, type[Event]] = {
     "process_exit": ProcessExit,
     "process_exec": ProcessExec,
@@ -1763,6 +1875,7 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "context_change": ContextChange,
     "own_work": OwnWork,
     "oom_kill": OomKill,
+    "file_use": FileUse,
 }
 """The class of each kind of events."""
 
@@ -1800,6 +1913,7 @@ __all__ = [
     "ContextChange",
     "OwnWork",
     "OomKill",
+    "FileUse",
 ]
 
 for _type in (
@@ -1832,5 +1946,6 @@ for _type in (
     ContextChange,
     OwnWork,
     OomKill,
+    FileUse,
 ):
     register(_type)

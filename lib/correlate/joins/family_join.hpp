@@ -11,16 +11,23 @@
 
 namespace tracer::internal {
 
-/// What a family says in the events of others. Used while the family is active.
+/// What a family says of processes: in the events of others, or in its own, which it makes of several records. Used
+/// while the family is active.
 class FamilyJoin {
  public:
   virtual ~FamilyJoin() = default;
   virtual Family family() const noexcept = 0;
-  /// `exit` is complete, but for the process and what other families say.
-  virtual void at_exit(const ExitRecord& record, ProcessExit& exit) const noexcept = 0;
+  /// Of a process that is reported.
+  virtual void add(const FileUseRecord&) {}
+  /// `exit` is complete, its process included, but for what other families say. Its own events come before it.
+  virtual void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) = 0;
+  /// The process lives on as the session ends. `process`: as it is now; never null.
+  virtual void at_end(std::uint64_t, const std::shared_ptr<const Process>&, std::vector<Event>&) {}
+  /// It is not followed any more.
+  virtual void forget(std::uint32_t, std::uint64_t) {}
 };
 
 /// Of all families that have one.
-std::vector<std::unique_ptr<const FamilyJoin>> family_joins();
+std::vector<std::unique_ptr<FamilyJoin>> family_joins();
 
 }  // namespace tracer::internal

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/joins/family_join.hpp"
+#include "correlate/joins/files.hpp"
 
 #include <csignal>
 
@@ -10,7 +11,7 @@ class MemoryJoin final : public FamilyJoin {
  public:
   Family family() const noexcept override { return Family::kMemory; }
 
-  void at_exit(const ExitRecord& record, ProcessExit& exit) const noexcept override {
+  void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>&) override {
     // Where nobody has seen the signal sent, nor has anybody seen why.
     if (record.exit_signal == SIGKILL && !record.exit_signal_sender) return;
     exit.oom_killed = record.oom_killed;
@@ -19,9 +20,10 @@ class MemoryJoin final : public FamilyJoin {
 
 }  // namespace
 
-std::vector<std::unique_ptr<const FamilyJoin>> family_joins() {
-  std::vector<std::unique_ptr<const FamilyJoin>> joins;
+std::vector<std::unique_ptr<FamilyJoin>> family_joins() {
+  std::vector<std::unique_ptr<FamilyJoin>> joins;
   joins.push_back(std::make_unique<MemoryJoin>());
+  joins.push_back(std::make_unique<FilesJoin>());
   return joins;
 }
 

@@ -104,7 +104,9 @@ class KernelSource final : public Source, public Control {
     if (records == 0 && unread_bytes != 0) std::this_thread::sleep_for(kPauseForWriter);
     more = (more && records != 0) || unread_bytes >= skeleton_.rodata->wakeup_bytes;
     // At the end, one that is not whole yet is waited for: nobody comes again.
-    return more || (stopped_ && rings_.position() < rings_.end_position());
+    more = more || (stopped_ && rings_.position() < rings_.end_position());
+    if (stopped_ && !more) programs_.flush(feed);
+    return more;
   }
 
   void settle(std::chrono::milliseconds most) override { let_ending_end(counters_, std::min(most, kMostSettling)); }
@@ -247,11 +249,13 @@ class KernelSource final : public Source, public Control {
     Rings& rings_;
   };
 
-  /// Puts the words of what is taken in in the middle of its life before its record: only /proc has them.
-  class WithWords final : public Feed {
+  /// Puts the words of what is taken in in the middle of its life before its record, as only /proc has them, and what
+  /// families have to add.
+  class WithMore final : public Feed {
    public:
-    explicit WithWords(Feed& to) noexcept : to_(to) {}
+    WithMore(Feed& to, KernelPrograms& programs) noexcept : to_(to), programs_(programs) {}
     void record(const Record& record) override {
+      if (!programs_.pass(record, to_)) return;
       if (const auto* start = std::get_if<StartRecord>(&record);
           start != nullptr && start->attached_ns && !start->executing)
         add_words(start->identity);
@@ -268,6 +272,7 @@ class KernelSource final : public Source, public Control {
     }
 
     Feed& to_;
+    KernelPrograms& programs_;
   };
 
   static const KernelSourceOptions& checked(const KernelSourceOptions& options) {
@@ -350,8 +355,8 @@ class KernelSource final : public Source, public Control {
   }
 
   void yield(Bytes bytes, Feed& feed) noexcept {
-    WithWords with_words(feed);
-    decoder_.feed(bytes, with_words);
+    WithMore with_more(feed, programs_);
+    decoder_.feed(bytes, with_more);
   }
 
   void yield(const tracer_wire_thread& thread, Feed& feed) noexcept {

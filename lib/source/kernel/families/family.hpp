@@ -41,12 +41,15 @@ struct FamilySetup {
 /// The maps that a family which sends records shares with the lifecycle: those of bpf/common/emit.h, but for its
 /// losses.
 inline constexpr const char* kMapsToSend[] = {"events", "event_rings", "reader"};
+/// The maps that a family which looks up processes shares with it.
+inline constexpr const char* kMapsOfProcesses[] = {"processes", "displaced_processes"};
 /// Sets the constants of bpf/common/emit.h.
 template <class Constants>
 void set_rings(Constants& constants, const FamilySetup& setup) {
   constants.ring_count = setup.rings.rings;
   constants.ring_cpus_shift = setup.rings.cpus_shift;
   constants.wakeup_bytes = setup.ring_bytes / 8;
+  constants.flood_bytes = setup.ring_bytes / 2;
 }
 
 /// What the source does for families while they are read.
@@ -90,6 +93,11 @@ class KernelFamily {
   virtual void saw(const tracer_wire_thread&) {}
   /// Yields what a snapshot asks of it besides the living threads.
   virtual void read(Decoder&, Feed&, const SnapshotHelp&) {}
+
+  /// A record on its way to the feed. May yield others before it. False: it goes no further.
+  virtual bool passes(const Record&, Feed&) { return true; }
+  /// Yields what is left when no more events come.
+  virtual void flush(Feed&) {}
 
   // From any thread, while it is loaded.
   virtual const bpf_object& object() const noexcept = 0;

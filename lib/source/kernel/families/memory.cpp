@@ -18,8 +18,6 @@
 namespace tracer::internal {
 namespace {
 
-constexpr const char* kMapsOfProcesses[] = {"processes", "displaced_processes"};
-
 bool take_oom_kill(std::span<const std::byte> bytes, EventRecord& record) {
   tracer_wire_oom_kill wire;
   if (!take(bytes, wire)) return false;

@@ -39,8 +39,6 @@ bool take_file(std::span<const std::byte> bytes, FileRecord& record) {
 
 constexpr WireRecord kSnapshotRecords[] = {{TRACER_WIRE_FILE, decode_as<FileRecord, take_file>}};
 
-constexpr const char* kSharedMaps[] = {"processes", "displaced_processes"};
-
 }  // namespace
 
 void SnapshotsFamily::Closer::operator()(snapshots_bpf* skeleton) const noexcept { ::snapshots_bpf__destroy(skeleton); }
@@ -65,7 +63,7 @@ void SnapshotsFamily::load(FamilySetup& setup) {
   if (!skeleton) refuse("open the programs of the family snapshots", errno, log);
   skeleton->rodata->slot_mask = setup.places - 1;
   skeleton->rodata->least_bytes = kLeastFileBytes;
-  share_maps(*setup.lifecycle->obj, *skeleton->obj, kSharedMaps, log);
+  share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsOfProcesses, log);
   if (const int failed = ::snapshots_bpf__load(skeleton.get()))
     refuse("load the programs of the family snapshots", -failed, log);
   skeleton_ = std::move(skeleton);

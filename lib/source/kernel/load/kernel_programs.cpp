@@ -51,6 +51,7 @@ void KernelPrograms::load_all(Families wanted) {
         continue;
       }
     }
+    states_.at(family->id()).mechanism = family->mechanism();
     loaded_.push_back(std::move(family));
   }
 }
@@ -95,6 +96,16 @@ void KernelPrograms::saw(const tracer_wire_thread& thread) {
 void KernelPrograms::read(Decoder& decoder, Feed& feed, const SnapshotHelp& help) {
   for (const auto& family : loaded_)
     if (is_active(family->id())) family->read(decoder, feed, help);
+}
+
+bool KernelPrograms::pass(const Record& record, Feed& feed) {
+  bool passes = true;
+  for (const auto& family : loaded_) passes = family->passes(record, feed) && passes;
+  return passes;
+}
+
+void KernelPrograms::flush(Feed& feed) {
+  for (const auto& family : loaded_) family->flush(feed);
 }
 
 bool KernelPrograms::is_active(Family family) const {

@@ -36,6 +36,9 @@ class KernelPrograms {
   /// As KernelFamily's, of those that are active.
   void saw(const tracer_wire_thread& thread);
   void read(Decoder& decoder, Feed& feed, const SnapshotHelp& help);
+  /// As KernelFamily's: false if one of them keeps it back.
+  bool pass(const Record& record, Feed& feed);
+  void flush(Feed& feed);
   lifecycle_bpf& lifecycle() noexcept { return *setup_.lifecycle; }
   /// Into which they send their records.
   RingMaps rings() const;

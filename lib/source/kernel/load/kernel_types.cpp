@@ -38,6 +38,10 @@ bool KernelTypes::has_tracepoint(const std::string& name) const {
   return ::btf__find_by_name_kind(btf_, ("btf_trace_" + name).c_str(), BTF_KIND_TYPEDEF) > 0;
 }
 
+bool KernelTypes::has_function(const char* name) const {
+  return btf_ != nullptr && ::btf__find_by_name_kind(btf_, name, BTF_KIND_FUNC) > 0;
+}
+
 bool KernelTypes::has_per_cpu_rss() const {
   return btf_ != nullptr && ::btf__find_by_name_kind(btf_, "mm_rss_stat", BTF_KIND_STRUCT) <= 0;
 }
@@ -55,6 +59,10 @@ bool KernelTypes::exit_has_memory() const { return arguments_of("sched_process_e
 bool KernelTypes::switch_tells_state() const { return arguments_of("sched_switch") >= 5; }
 
 bool KernelTypes::victim_is_task() const { return arguments_of("mark_victim") >= 3; }
+
+bool KernelTypes::frees_files_at_close() const {
+  return arguments_of("kmem_cache_free") >= 4 && !has_member("file", "f_rcuhead");
+}
 
 bool KernelTypes::has_member(const std::string& structure, std::string_view member) const {
   const int id = btf_ == nullptr ? 0 : ::btf__find_by_name_kind(btf_, structure.c_str(), BTF_KIND_STRUCT);

@@ -20,6 +20,7 @@ class KernelTypes {
 
   bool available() const noexcept { return btf_ != nullptr; }
   bool has_tracepoint(const std::string& name) const;
+  bool has_function(const char* name) const;
   /// Since 6.2 the counters of resident memory are per CPU.
   bool has_per_cpu_rss() const;
   /// Whether the kernel's structure has the member, be it in an unnamed part of it.
@@ -44,6 +45,9 @@ class KernelTypes {
   bool switch_tells_state() const;
   /// Likewise: the tracepoint mark_victim has the task that is killed, since 6.10 and in stable releases; else its pid.
   bool victim_is_task() const;
+  /// Likewise: the tracepoint kmem_cache_free says from which cache, and files are freed at their last close,
+  /// since 6.7.
+  bool frees_files_at_close() const;
 
  private:
   /// Arguments of a tracepoint's programs, the one that they don't see among them; 0: there is none.

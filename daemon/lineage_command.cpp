@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <tracer/recording.hpp>
+
+#include "commands.hpp"
+#include "privileges.hpp"
+#include "recordings.hpp"
+#include "report/lineage.hpp"
+#include "show/lineage_text.hpp"
+#include "show/screen.hpp"
+
+namespace tracerd {
+namespace {
+
+/// Recordings of one host may be parts of one session: their files are the same.
+std::size_t number_of(std::vector<std::string>& hosts, const std::string& host) {
+  const auto known = std::find(hosts.begin(), hosts.end(), host);
+  if (known != hosts.end()) return static_cast<std::size_t>(known - hosts.begin());
+  hosts.push_back(host);
+  return hosts.size() - 1;
+}
+
+tracer::internal::LineageGraph lineage_of(std::deque<tracer::RecordingReader>& readers) {
+  tracer::internal::LineageBuilder builder;
+  std::vector<std::string> hosts;
+  for (tracer::RecordingReader& reader : readers) {
+    const std::size_t host = number_of(hosts, reader.host().host_name);
+    while (const auto event = reader.next()) builder.add(*event, host);
+  }
+  return builder.build();
+}
+
+}  // namespace
+
+int lineage_command(const Options& options) {
+  std::deque<tracer::RecordingReader> readers;
+  for (const std::string& file : options.files) readers.push_back(open_recording(file));
+  become_reader();
+  const tracer::internal::LineageGraph lineage = lineage_of(readers);
+  const std::string text = options.as_json                               ? to_json(lineage) + '\n'
+                           : options.as_dot                              ? lineage_dot(lineage)
+                           : options.command == Options::Command::kFiles ? files_text(lineage)
+                                                                         : lineage_text(lineage);
+  for (std::size_t i = 0; i < readers.size(); ++i)
+    report_damage(options.files[i] == "-" ? "standard input" : options.files[i], readers[i].damage());
+  write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
+  return 0;
+}
+
+}  // namespace tracerd

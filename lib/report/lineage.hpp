@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Which task read and wrote which files, from the events of one or several recordings.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <tracer/event.hpp>
+#include <tracer/report.hpp>
+
+namespace tracer::internal {
+
+/// A task; or what a run, or the host, did outside of all tasks.
+struct LineageTask {
+  std::optional<Key> task_key;
+  std::optional<Key> run_key;
+  std::string name;  ///< For people: "ALIGN (S1)".
+  std::optional<std::string> run;
+  std::optional<std::string> step;
+  std::optional<std::string> sample;
+};
+
+enum class FileRole {
+  kInput,         ///< Read, and written by nobody who was seen.
+  kIntermediate,  ///< Written, and read afterwards.
+  kOutput,        ///< Written, and not read afterwards: a result, or in vain.
+};
+const char* to_string(FileRole role) noexcept;
+
+/// One file: the same inode of the same host and device, until an open makes another of it.
+struct LineageFile {
+  std::string path;                      ///< The last that was seen.
+  std::vector<std::string> other_paths;  ///< Of before it was renamed, or by which other processes know it.
+  FileRole role = FileRole::kInput;
+  std::uint64_t opens = 0;
+  std::optional<Figure> read_bytes;  ///< Absent: nothing is known of it.
+  std::optional<Figure> written_bytes;
+  std::uint64_t size_bytes = 0;      ///< At the last close that was seen.
+  std::vector<std::size_t> writers;  ///< Places in LineageGraph::tasks, in the order of their closes, each once.
+  std::vector<std::size_t> readers;
+};
+
+enum class FileMode { kRead, kWrite, kReadWrite };
+const char* to_string(FileMode mode) noexcept;
+
+struct LineageEdge {
+  std::size_t task = 0;
+  std::size_t file = 0;
+  FileMode mode = FileMode::kRead;
+};
+
+struct LineageGraph {
+  std::vector<LineageTask> tasks;  ///< In the order of their first close.
+  std::vector<LineageFile> files;  ///< Likewise.
+  std::vector<LineageEdge> edges;  ///< By task, then by file.
+  std::uint64_t folded_opens = 0;  ///< Opens of files that are not told apart.
+  std::uint64_t left_out = 0;      ///< Uses beyond LineageBuilder::kMostUses.
+  bool seen = false;               ///< The recordings have uses of files at all.
+};
+
+/// Collects uses of files. Bounded.
+class LineageBuilder {
+ public:
+  static constexpr std::size_t kMostUses = 2'000'000;
+
+  /// `host`: the number of the host that the event is from.
+  void add(const Event& event, std::size_t host);
+  LineageGraph build() const;
+
+ private:
+  struct Use {
+    std::size_t task;
+    std::size_t path;
+    std::size_t host;
+    std::uint64_t device;
+    std::uint64_t inode;
+    std::uint64_t close_ns;
+    std::uint64_t opens;
+    std::optional<std::uint64_t> read_bytes;
+    std::optional<std::uint64_t> written_bytes;
+    std::uint64_t size_bytes;
+    bool reads;
+    bool writes;
+    bool created;
+  };
+  using TaskId = std::tuple<std::optional<Key>, std::optional<Key>>;
+
+  void add_use(const FileUse& use, std::size_t host);
+  std::size_t task_of(const Context& context);
+
+  std::vector<LineageTask> tasks_;
+  std::map<TaskId, std::size_t> task_places_;
+  std::vector<std::string> paths_;
+  std::map<std::string, std::size_t> path_places_;
+  std::vector<Use> uses_;
+  std::uint64_t folded_opens_ = 0;
+  std::uint64_t left_out_ = 0;
+  bool seen_ = false;
+};
+
+/// {"schema": 1, "tasks": [], "files": [], "edges": []}
+std::string to_json(const LineageGraph& lineage);
+
+}  // namespace tracer::internal

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "show/lineage_text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "show/figures.hpp"
+#include "show/grid.hpp"
+#include "show/visible.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostFiles = 40;
+constexpr std::size_t kMostTasks = 40;
+constexpr std::size_t kMostFilesOfTask = 8;
+constexpr std::size_t kMostName = 60;
+constexpr std::size_t kMostPath = 200;
+
+constexpr const char* kNothing =
+    "No uses of files: the recording was made without the family files, or nothing but noise was used.\n";
+
+std::uint64_t traffic_of(const LineageFile& file) {
+  return file.read_bytes.value_or(Figure{}).value + file.written_bytes.value_or(Figure{}).value;
+}
+
+std::string name_of(const LineageGraph& lineage, const std::vector<std::size_t>& tasks) {
+  if (tasks.empty()) return "";
+  std::string name = visible(lineage.tasks[tasks.front()].name, kMostName);
+  if (tasks.size() > 1) name += fmt::format(" and {} more", tasks.size() - 1);
+  return name;
+}
+
+std::string rest_text(std::size_t rest, const char* one, const char* many) {
+  return rest == 0 ? "" : "… " + format_count(rest, one, many) + " more";
+}
+
+/// What a reader of it must know.
+std::string footnotes(const LineageGraph& lineage) {
+  std::string text;
+  if (lineage.folded_opens != 0)
+    text += fmt::format("not named: {} of unlinked files, or of more files than a process's first 1,024\n",
+                        format_count(lineage.folded_opens, "open", "opens"));
+  if (lineage.left_out != 0) text += fmt::format("left out: {}\n", format_count(lineage.left_out, "use", "uses"));
+  return text;
+}
+
+struct OfTask {
+  std::vector<const LineageEdge*> reads;
+  std::vector<const LineageEdge*> writes;
+};
+
+std::vector<OfTask> by_task(const LineageGraph& lineage) {
+  std::vector<OfTask> tasks(lineage.tasks.size());
+  for (const LineageEdge& edge : lineage.edges) {
+    if (edge.mode != FileMode::kWrite) tasks[edge.task].reads.push_back(&edge);
+    if (edge.mode != FileMode::kRead) tasks[edge.task].writes.push_back(&edge);
+  }
+  return tasks;
+}
+
+/// Others than this task.
+std::string others_of(const LineageGraph& lineage, const std::vector<std::size_t>& tasks, std::size_t task) {
+  std::vector<std::size_t> others;
+  std::copy_if(tasks.begin(), tasks.end(), std::back_inserter(others),
+               [task](std::size_t each) { return each != task; });
+  return name_of(lineage, others);
+}
+
+void add_files(Grid& grid, const LineageGraph& lineage, std::vector<const LineageEdge*> edges, bool reads) {
+  std::stable_sort(edges.begin(), edges.end(), [&](const LineageEdge* a, const LineageEdge* b) {
+    return lineage.files[a->file].size_bytes > lineage.files[b->file].size_bytes;
+  });
+  for (std::size_t i = 0; i < std::min(edges.size(), kMostFilesOfTask); ++i) {
+    const LineageFile& file = lineage.files[edges[i]->file];
+    const std::string others = others_of(lineage, reads ? file.writers : file.readers, edges[i]->task);
+    const std::string from = others.empty() ? "" : (reads ? "from " : "to ") + others;
+    grid.add({reads ? "  reads" : "  writes", visible(file.path, kMostPath), format_bytes(file.size_bytes), from});
+  }
+  if (edges.size() > kMostFilesOfTask)
+    grid.add({"", rest_text(edges.size() - kMostFilesOfTask, "file", "files"), "", ""});
+}
+
+std::string sums_text(const LineageGraph& lineage) {
+  std::string text;
+  const auto add = [&](FileRole role, const char* what) {
+    std::uint64_t files = 0;
+    std::uint64_t bytes = 0;
+    for (const LineageFile& file : lineage.files) {
+      if (file.role != role) continue;
+      ++files;
+      bytes += file.size_bytes;
+    }
+    if (files != 0)
+      text += fmt::format("{}: {}, {}\n", what, format_count(files, "file", "files"), format_bytes(bytes));
+  };
+  add(FileRole::kInput, "read, and written by nobody here");
+  add(FileRole::kIntermediate, "written, and read afterwards");
+  add(FileRole::kOutput, "written, and not read afterwards");
+  return text;
+}
+
+/// In double quotes.
+std::string dot_text(const std::string& text) {
+  std::string quoted;
+  for (const char c : visible(text, kMostPath)) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted;
+}
+
+}  // namespace
+
+std::string files_text(const LineageGraph& lineage) {
+  if (!lineage.seen) return kNothing;
+  std::vector<const LineageFile*> files;
+  for (const LineageFile& file : lineage.files) files.push_back(&file);
+  std::stable_sort(files.begin(), files.end(),
+                   [](const LineageFile* a, const LineageFile* b) { return traffic_of(*a) > traffic_of(*b); });
+  Grid grid({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft, Align::kLeft,
+             Align::kLeft});
+  grid.add({"size", "read", "written", "opens", "role", "written by", "read by", "path"});
+  for (std::size_t i = 0; i < std::min(files.size(), kMostFiles); ++i) {
+    const LineageFile& file = *files[i];
+    grid.add({format_bytes(file.size_bytes), format_figure(file.read_bytes, format_bytes),
+              format_figure(file.written_bytes, format_bytes), std::to_string(file.opens), to_string(file.role),
+              name_of(lineage, file.writers), name_of(lineage, file.readers), visible(file.path, kMostPath)});
+  }
+  std::string text = grid.text();
+  if (files.size() > kMostFiles) text += rest_text(files.size() - kMostFiles, "file", "files") + " (all: --json)\n";
+  return text + '\n' + sums_text(lineage) + footnotes(lineage);
+}
+
+std::string lineage_text(const LineageGraph& lineage) {
+  if (!lineage.seen) return kNothing;
+  const std::vector<OfTask> tasks = by_task(lineage);
+  Grid grid({Align::kLeft, Align::kLeft, Align::kRight, Align::kLeft});
+  std::size_t shown = 0;
+  std::size_t rest = 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].reads.empty() && tasks[i].writes.empty()) continue;
+    if (shown == kMostTasks) {
+      ++rest;
+      continue;
+    }
+    ++shown;
+    grid.add({visible(lineage.tasks[i].name, kMostName)});
+    add_files(grid, lineage, tasks[i].reads, true);
+    add_files(grid, lineage, tasks[i].writes, false);
+  }
+  std::string text = grid.text();
+  if (rest != 0) text += rest_text(rest, "task", "tasks") + " (all: --json)\n";
+  return text + '\n' + sums_text(lineage) + footnotes(lineage);
+}
+
+std::string lineage_dot(const LineageGraph& lineage) {
+  std::string text = "digraph lineage {\n  rankdir=LR;\n";
+  for (std::size_t i = 0; i < lineage.tasks.size(); ++i)
+    text += fmt::format("  t{} [shape=box, label=\"{}\"];\n", i, dot_text(lineage.tasks[i].name));
+  for (std::size_t i = 0; i < lineage.files.size(); ++i)
+    text += fmt::format("  f{} [shape=note, label=\"{}\"];\n", i, dot_text(lineage.files[i].path));
+  for (const LineageEdge& edge : lineage.edges) {
+    if (edge.mode != FileMode::kWrite) text += fmt::format("  f{} -> t{};\n", edge.file, edge.task);
+    if (edge.mode != FileMode::kRead) text += fmt::format("  t{} -> f{};\n", edge.task, edge.file);
+  }
+  return text + "}\n";
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/kernel/families/files.hpp"
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/unique_fd.hpp"
+#include "files.skel.h"
+#include "lifecycle.skel.h"
+#include "rules/file_rules.hpp"
+#include "source/kernel/load/check_items.hpp"
+#include "source/kernel/load/libbpf_log.hpp"
+#include "source/kernel/load/open_options.hpp"
+#include "source/kernel/load/shared_maps.hpp"
+#include "source/kernel/ring/wire_reading.hpp"
+#include "source/proc/pid_namespace.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// Of all processes that live.
+constexpr std::size_t kMostSent = 262144;
+constexpr std::size_t kMostNoise = 16384;
+
+void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {
+  record.opens = sums.opens;
+  const auto unless = [](std::uint8_t unknown, std::uint64_t bytes) {
+    return unknown != 0 ? std::optional<std::uint64_t>() : bytes;
+  };
+  record.read_bytes = unless(sums.read_unknown, sums.read_bytes);
+  record.written_bytes = unless(sums.write_unknown, sums.written_bytes);
+  record.size_bytes = sums.size_bytes;
+  record.closed_ns = sums.closed_ns;
+  record.created = sums.created != 0;
+  record.reads = sums.reads != 0;
+  record.writes = sums.writes != 0;
+}
+
+tracer_file_key key_of(const FileUseRecord& record) {
+  tracer_file_key key{};
+  key.start_ns = record.identity.start_ns;
+  key.inode = record.file.inode;
+  key.device = record.file.device;
+  key.generation = record.file.generation;
+  key.pid = record.kernel_pid;
+  return key;
+}
+
+bool take_file_use(std::span<const std::byte> bytes, FileUseRecord& record) {
+  tracer_wire_file_use wire;
+  if (!take(bytes, wire)) return false;
+  std::string_view rest = text_after(bytes, sizeof wire);
+  const auto path = cut(rest, wire.path_size);
+  if (!path || !take_identity(wire.header, wire.identity, record.identity)) return false;
+  record.file = {wire.key.inode, wire.key.device, wire.key.generation};
+  record.kernel_pid = wire.key.pid;
+  record.fresh = wire.fresh != 0;
+  record.path_cut = wire.path_cut != 0;
+  if (!path->empty() && record.file.inode != 0) record.path = path_of(*path, record.path_cut);
+  take_sums(wire.sums, record);
+  return true;
+}
+
+constexpr WireRecord kFilesRecords[] = {{TRACER_WIRE_FILE_USE, decode_as<FileUseRecord, take_file_use>}};
+
+}  // namespace
+
+void FilesFamily::Closer::operator()(files_bpf* skeleton) const noexcept { ::files_bpf__destroy(skeleton); }
+
+FilesFamily::FilesFamily() noexcept = default;
+FilesFamily::~FilesFamily() = default;
+
+const char* FilesFamily::mechanism() const noexcept {
+  return way_ == Way::kFunction ? "fentry: locks_remove_file" : "raw_tp: kmem_cache_free";
+}
+
+void FilesFamily::check(const KernelTypes& types, std::vector<CheckItem>& items) const {
+  items.push_back(feature_item("last closes of files",
+                               types.frees_files_at_close() || types.has_function("locks_remove_file"),
+                               "family files: which files each process used",
+                               "5.5 on x86 and 6.0 on arm64 where functions can be traced, else 6.7"));
+}
+
+std::span<const WireRecord> FilesFamily::records() const noexcept { return kFilesRecords; }
+
+void FilesFamily::load(const FamilySetup& setup, Way way) {
+  const LibbpfLog log;
+  const bpf_object_open_opts options = open_options();
+  std::unique_ptr<files_bpf, Closer> skeleton(::files_bpf__open_opts(&options));
+  if (!skeleton) refuse("open the programs of the family files", errno, log);
+  skeleton->rodata->slot_mask = setup.places - 1;
+  skeleton->rodata->own_pid_namespace = own_pid_namespace();
+  skeleton->rodata->teacher = static_cast<std::uint32_t>(::getpid());
+  set_rings(*skeleton->rodata, setup);
+  ::bpf_program__set_autoload(skeleton->progs.file_released, way == Way::kFunction);
+  ::bpf_program__set_autoload(skeleton->progs.file_freed, way == Way::kFree);
+  share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsToSend, log);
+  share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsOfProcesses, log);
+  if (const int failed = ::files_bpf__load(skeleton.get()))
+    refuse("load the programs of the family files", -failed, log);
+  skeleton_ = std::move(skeleton);
+  way_ = way;
+  for (const std::uint32_t magic : FileRules::builtin().noise_filesystems()) {
+    const std::uint8_t noise = 1;
+    ::bpf_map_update_elem(::bpf_map__fd(skeleton_->maps.noise_filesystems), &magic, &noise, BPF_ANY);
+  }
+}
+
+/// Whether functions can be traced shows only when it is tried: kernels refuse it at different steps.
+void FilesFamily::load(FamilySetup& setup) {
+  try {
+    load(setup, Way::kFunction);
+    attach_program();
+    detach();
+  } catch (const Error&) {
+    skeleton_.reset();
+    if (!setup.types.frees_files_at_close()) throw;
+    load(setup, Way::kFree);
+  }
+}
+
+void FilesFamily::unload(FamilySetup&) noexcept { skeleton_.reset(); }
+
+void FilesFamily::attach_program() {
+  const LibbpfLog log;
+  if (const int failed = ::files_bpf__attach(skeleton_.get()))
+    refuse("attach the programs of the family files", -failed, log);
+  see_own_close();
+}
+
+void FilesFamily::attach() { attach_program(); }
+
+/// That a program was attached does not show that it runs.
+void FilesFamily::see_own_close() {
+  volatile auto& state = *skeleton_->bss;
+  const std::uint64_t before = state.taught;
+  state.learning = 1;
+  const bool closed = UniqueFd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)).get() >= 0;
+  state.learning = 0;
+  if (!closed || state.taught != before) return;
+  detach();
+  throw Error({ErrorCode::kProgramRefused,
+               0,
+               "the programs of the family files were attached, but did not see a file that was closed",
+               "use the family files on another kernel",
+               {}});
+}
+
+void FilesFamily::detach() noexcept { ::files_bpf__detach(skeleton_.get()); }
+
+const bpf_object& FilesFamily::object() const noexcept { return *skeleton_->obj; }
+
+/// Another object that is freed in an interrupt, while a file is, is none of this program's business.
+ProgramSums FilesFamily::usage() const {
+  ProgramSums sums = sums_of_programs(object());
+  if (way_ == Way::kFree) sums.recursion_misses = 0;
+  return sums;
+}
+
+void FilesFamily::make_noise(const FileUseRecord::File& file) {
+  const tracer_inode_key key{file.inode, file.device, file.generation};
+  const std::uint8_t noise = 1;
+  ::bpf_map_update_elem(::bpf_map__fd(skeleton_->maps.noise_files), &key, &noise, BPF_ANY);
+  if (noise_.size() >= kMostNoise) noise_.clear();
+  noise_.insert(file);
+}
+
+/// A file that was opened once has nothing to be asked for.
+void FilesFamily::remember(const FileUseRecord& record) {
+  if (record.opens < 2) return;
+  auto& sent = sent_[{record.identity.pid, record.identity.start_ns}];
+  const auto known =
+      std::find_if(sent.begin(), sent.end(), [&record](const auto& each) { return each.file == record.file; });
+  if (known != sent.end() || sent_records_ >= kMostSent) return;
+  sent.push_back(record);
+  sent.back().path.reset();
+  ++sent_records_;
+}
+
+bool FilesFamily::passes(const Record& record, Feed& feed) {
+  if (const auto* use = std::get_if<FileUseRecord>(&record)) {
+    if (use->file.inode != 0 && noise_.contains(use->file)) return false;
+    if (use->path && FileRules::builtin().is_noise(*use->path)) {
+      make_noise(use->file);
+      return false;
+    }
+    remember(*use);
+  } else if (const auto* exit = std::get_if<ExitRecord>(&record)) {
+    const auto sent = sent_.find({exit->identity.pid, exit->identity.start_ns});
+    if (sent == sent_.end()) return true;
+    yield_rest(sent->second, feed);
+    sent_records_ -= sent->second.size();
+    sent_.erase(sent);
+  }
+  return true;
+}
+
+void FilesFamily::yield_rest(const std::vector<FileUseRecord>& sent, Feed& feed) const {
+  const int map = ::bpf_map__fd(skeleton_->maps.file_uses);
+  for (const FileUseRecord& each : sent) {
+    const tracer_file_key key = key_of(each);
+    tracer_file_sums sums;
+    if (::bpf_map_lookup_elem(map, &key, &sums) != 0) continue;
+    ::bpf_map_delete_elem(map, &key);
+    Record record(each);
+    auto& rest = std::get<FileUseRecord>(record);
+    rest.fresh = false;
+    take_sums(sums, rest);
+    feed.record(record);
+  }
+}
+
+void FilesFamily::flush(Feed& feed) {
+  for (const auto& [process, sent] : sent_) yield_rest(sent, feed);
+  sent_.clear();
+  sent_records_ = 0;
+}
+
+std::unique_ptr<KernelFamily> files_family() { return std::make_unique<FilesFamily>(); }
+
+}  // namespace tracer::internal

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "source/kernel/families/family.hpp"
+#include "wire.h"
+
+struct files_bpf;
+
+namespace tracer::internal {
+
+/// The program that sees the last close of each file: by tracing a function, or, where the kernel refuses that, as the
+/// file is freed.
+class FilesFamily final : public KernelFamily {
+ public:
+  FilesFamily() noexcept;
+  ~FilesFamily() override;
+
+  Family id() const noexcept override { return Family::kFiles; }
+  const char* mechanism() const noexcept override;
+  void check(const KernelTypes& types, std::vector<CheckItem>& items) const override;
+  std::span<const WireRecord> records() const noexcept override;
+  void load(FamilySetup& setup) override;
+  void unload(FamilySetup&) noexcept override;
+  void attach() override;
+  void end_events() noexcept override { detach(); }
+  void detach() noexcept override;
+  bool passes(const Record& record, Feed& feed) override;
+  void flush(Feed& feed) override;
+  const bpf_object& object() const noexcept override;
+  ProgramSums usage() const override;
+
+ private:
+  enum class Way { kFunction, kFree };
+  struct Closer {
+    void operator()(files_bpf* skeleton) const noexcept;
+  };
+  void load(const FamilySetup& setup, Way way);
+  void attach_program();
+  void see_own_close();
+  void make_noise(const FileUseRecord::File& file);
+  void remember(const FileUseRecord& record);
+  void yield_rest(const std::vector<FileUseRecord>& sent, Feed& feed) const;
+
+  std::unique_ptr<files_bpf, Closer> skeleton_;
+  Way way_ = Way::kFunction;
+  std::set<FileUseRecord::File> noise_;  ///< Of which records may still be on their way.
+  /// By pid and start of the process: as they were last sent; more may have come since.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<FileUseRecord>> sent_;
+  std::size_t sent_records_ = 0;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that a run used: tracerd files and lineage."""
+
+import json
+import os
+
+import support
+
+
+class Lineage(support.TestCase):
+    """Two tasks: the second reads what the first wrote."""
+
+    SCRIPT = """
+        set -e
+        seq 20000 > input.txt
+        "$TRACERD" task --step make --sample S1 -- sh -c 'sort -r input.txt > sorted.tmp; mv sorted.tmp sorted.txt'
+        "$TRACERD" task --step use --sample S1 -- sh -c 'md5sum sorted.txt > sum.txt; cat input.txt > /dev/null'
+        rm sum.txt
+    """
+
+    def traced(self):
+        recording = self.path("r.tracer")
+        run = self.tracerd("run", "--record", recording, "--", "sh", "-c", self.SCRIPT, cwd=self.folder,
+                           env={**os.environ, "TRACERD": support.TRACERD})
+        self.assertEqual(run.returncode, 0, run.stderr)
+        if "without files" in run.stderr:
+            self.skipTest("no family files on this kernel")
+        return recording
+
+    def lineage(self, recording):
+        read = self.tracerd("lineage", "--json", recording)
+        self.assertEqual((read.returncode, read.stderr), (0, ""))
+        return json.loads(read.stdout)
+
+    def test_a_task_reads_what_another_wrote(self):
+        recording = self.traced()
+        lineage = self.lineage(recording)
+        folder = os.path.realpath(self.folder)
+        files = {os.path.relpath(one["path"], folder): one for one in lineage["files"]}
+        size = sum(len(str(i)) + 1 for i in range(1, 20001))
+        between = files["sorted.txt"]
+        self.assertEqual((between["role"], between["written_bytes"], between["read_bytes"], between["size_bytes"]),
+                         ("intermediate", size, size, size))
+        self.assertEqual(between["other_paths"], [os.path.join(folder, "sorted.tmp")])
+        self.assertEqual(files["input.txt"]["role"], "intermediate")
+        self.assertEqual((files["input.txt"]["read_by_tasks"], files["input.txt"]["read_bytes"]), (2, 2 * size))
+        self.assertEqual(files["sum.txt"]["role"], "output")
+        names = {task.get("task_key"): task["name"] for task in lineage["tasks"]}
+        edges = {(names[edge.get("task_key")], os.path.relpath(edge["path"], folder), edge["mode"])
+                 for edge in lineage["edges"]}
+        for edge in (("make (S1)", "input.txt", "read"), ("make (S1)", "sorted.txt", "write"),
+                     ("use (S1)", "sorted.txt", "read"), ("use (S1)", "input.txt", "read"), ("use (S1)", "sum.txt", "write")):
+            self.assertIn(edge, edges)
+        self.assertFalse([one for one in files if one.startswith("..")], "noise, or the tracer's own files")
+
+    def test_text_and_graph(self):
+        recording = self.traced()
+        text = self.tracerd("lineage", recording)
+        self.assertEqual((text.returncode, text.stderr), (0, ""))
+        self.assertRegex(text.stdout, r"use \(S1\)\n(.*\n)*  reads +\S+/sorted.txt +\S+ KiB +from make \(S1\)")
+        self.assertRegex(text.stdout, r"make \(S1\)\n(.*\n)*  writes +\S+/sorted.txt +\S+ KiB +to use \(S1\)")
+        dot = self.tracerd("lineage", "--dot", recording)
+        self.assertEqual((dot.returncode, dot.stderr), (0, ""))
+        self.assertRegex(dot.stdout, r'(?s)^digraph lineage \{.*label="make \(S1\)".*f\d+ -> t\d+;.*\}\n$')
+        files = self.tracerd("files", recording)
+        self.assertEqual((files.returncode, files.stderr), (0, ""))
+        self.assertRegex(files.stdout, r"intermediate +make \(S1\) +use \(S1\) +\S+/sorted.txt")
+
+    def test_a_recording_without_uses_says_so(self):
+        recording = self.path("r.tracer")
+        run = self.tracerd("run", "--families", "waits", "--record", recording, "--", "sort", "/etc/passwd")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        for command in ("files", "lineage"):
+            read = self.tracerd(command, recording)
+            self.assertEqual(read.returncode, 0, read.stderr)
+            self.assertIn("No uses of files", read.stdout)
+
+    def test_wrong_words(self):
+        for words, message in ((("files",), "name one or several recordings"),
+                               (("lineage", "--json", "--dot", "x"), "--json and --dot exclude each other"),
+                               (("files", self.path("none")), "none")):
+            read = self.tracerd(*words)
+            self.assertNotEqual(read.returncode, 0)
+            self.assertIn(message, read.stderr)

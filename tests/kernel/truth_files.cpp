@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "truth_files.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "truth_tools.hpp"
+
+namespace truth {
+namespace {
+
+const std::string kBytes(1000, 'x');
+
+[[noreturn]] void give_up(const char* what) {
+  std::perror(what);
+  std::exit(3);
+}
+
+int opened(int fd, const char* what) {
+  if (fd < 0) give_up(what);
+  return fd;
+}
+
+void put(int fd, std::size_t bytes) {
+  if (::write(fd, kBytes.data(), bytes) != static_cast<ssize_t>(bytes)) give_up("write");
+}
+
+void make(const std::string& path, std::size_t bytes) {
+  const int fd = opened(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), path.c_str());
+  put(fd, bytes);
+  ::close(fd);
+}
+
+void get(int fd, std::size_t bytes) {
+  std::vector<char> room(bytes);
+  if (::read(fd, room.data(), bytes) < 0) give_up("read");
+}
+
+void read_at(int folder, const char* path, std::size_t bytes, int flags = O_RDONLY) {
+  const int fd = opened(::openat(folder, path, flags), path);
+  get(fd, bytes);
+  ::close(fd);
+}
+
+int folder_at(int above, const std::string& name) {
+  if (::mkdirat(above, name.c_str(), 0700) != 0) give_up(name.c_str());
+  return opened(::openat(above, name.c_str(), O_RDONLY | O_DIRECTORY), name.c_str());
+}
+
+/// 48 components below the folder, and a path of up to 1,000 bytes.
+void make_deep(const std::string& folder) {
+  int at = opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY), "folder");
+  for (int i = 0; i < 40; ++i) {
+    const int next = folder_at(at, std::string(18, static_cast<char>('a' + i % 26)));
+    ::close(at);
+    at = next;
+  }
+  const int fd = opened(::openat(at, "deep", O_WRONLY | O_CREAT, 0600), "deep");
+  put(fd, 7);
+  ::close(fd);
+  ::close(at);
+}
+
+void use_by_names(const std::string& folder) {
+  read_at(AT_FDCWD, (folder + "/absolute").c_str(), 400);
+  if (::chdir(folder.c_str()) != 0) give_up("chdir");
+  read_at(AT_FDCWD, "relative", 1000);
+  if (::mkdir("sub", 0700) != 0 || ::chdir("sub") != 0) give_up("sub");
+  make("inner", 10);
+  read_at(AT_FDCWD, "../relative", 1000);
+  if (::chdir("..") != 0) give_up("..");
+  const int at = opened(::open("sub", O_RDONLY | O_DIRECTORY), "sub");
+  read_at(at, "inner", 10);
+  ::close(at);
+  if (::symlink("absolute", "link") != 0) give_up("symlink");
+  read_at(AT_FDCWD, "link", 100);
+  make("odd\xff\nname", 3);
+  ::close(opened(::creat("created", 0600), "creat"));
+  open_how how{};
+  how.flags = O_RDONLY;
+  const long fd = ::syscall(SYS_openat2, AT_FDCWD, "relative", &how, sizeof how);
+  if (fd >= 0) {
+    get(static_cast<int>(fd), 1000);
+    ::close(static_cast<int>(fd));
+  } else {
+    read_at(AT_FDCWD, "relative", 1000);
+  }
+}
+
+void use_in_other_ways() {
+  const int both = opened(::open("both", O_RDWR | O_CREAT, 0600), "both");
+  put(both, 50);
+  ::close(both);
+  const int end = opened(::open("absolute", O_WRONLY | O_APPEND), "append");
+  put(end, 5);
+  ::close(end);
+  const int mapped = opened(::open("relative", O_RDONLY), "mapped");
+  void* const memory = ::mmap(nullptr, 1000, PROT_READ, MAP_PRIVATE, mapped, 0);
+  if (memory == MAP_FAILED) give_up("mmap");
+  ::munmap(memory, 1000);
+  ::close(mapped);
+  const int gone = opened(::open("gone", O_WRONLY | O_CREAT, 0600), "gone");
+  put(gone, 9);
+  ::unlink("gone");
+  ::close(gone);
+  make("before", 20);
+  if (::rename("before", "after") != 0) give_up("rename");
+  read_at(AT_FDCWD, "after", 20);
+  const int held = opened(::open("renamed_while_open", O_WRONLY | O_CREAT, 0600), "held");
+  put(held, 30);
+  if (::rename("renamed_while_open", "renamed") != 0) give_up("rename");
+  ::close(held);
+  if (::open("not_there", O_RDONLY) >= 0) give_up("not_there");
+  ::close(opened(::open("/proc/self/stat", O_RDONLY), "stat"));
+  ::close(opened(::open(".", O_RDONLY | O_DIRECTORY), "."));
+}
+
+}  // namespace
+
+int use_files(const Arguments& arguments) {
+  const std::string& folder = arguments.at(0);
+  make(folder + "/absolute", 1000);
+  make(folder + "/relative", 1000);
+  use_by_names(folder);
+  use_in_other_ways();
+  make_deep(folder);
+  // It is closed by the end.
+  const int left = opened(::open("left", O_WRONLY | O_CREAT, 0600), "left");
+  put(left, 60);
+  if (::geteuid() != 0) return 0;
+  if (::chroot((folder + "/sub").c_str()) != 0 || ::chdir("/") != 0) give_up("chroot");
+  read_at(AT_FDCWD, "/inner", 10);
+  return 0;
+}
+
+int many_files(const Arguments& arguments) {
+  const std::string& folder = arguments.at(0);
+  for (long i = 0; i < number(arguments, 1); ++i) make(folder + "/file" + std::to_string(i), 1);
+  for (long i = 0; i < number(arguments, 2); ++i) read_at(AT_FDCWD, (folder + "/file0").c_str(), 1);
+  return 0;
+}
+
+int share_files(const Arguments& arguments) {
+  if (::chdir(arguments.at(0).c_str()) != 0) give_up("chdir");
+  make("shared", 100);
+  const int shared = opened(::open("shared", O_RDONLY), "shared");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    get(shared, 40);
+    ::close(shared);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  // Only now is it closed for the last time, by the parent, behind what the child has read.
+  ::close(shared);
+  const auto reads = [] {
+    for (int i = 0; i < 500; ++i) read_at(AT_FDCWD, "shared", 100);
+  };
+  std::thread first(reads);
+  std::thread second(reads);
+  first.join();
+  second.join();
+  report(static_cast<std::uint64_t>(child));
+  return status;
+}
+
+}  // namespace truth

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace truth {
+
+/// FOLDER: uses files below it, in each way in which a path can be given.
+int use_files(const std::vector<std::string>& arguments);
+/// FOLDER COUNT OPENS: makes so many files, and opens the first so often.
+int many_files(const std::vector<std::string>& arguments);
+/// FOLDER: a child, and the threads of this process, use files together.
+int share_files(const std::vector<std::string>& arguments);
+
+}  // namespace truth
