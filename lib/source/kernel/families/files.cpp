@@ -113,12 +113,12 @@ void FilesFamily::load(const FamilySetup& setup, Way way) {
   }
 }
 
-/// Whether functions can be traced shows only when it is tried: kernels refuse it at different steps.
+/// Whether functions can be traced shows only when it is tried: kernels refuse it at different steps. It stays attached,
+/// as before 5.13 a program can't be attached twice; nobody is tracked yet.
 void FilesFamily::load(FamilySetup& setup) {
   try {
     load(setup, Way::kFunction);
     attach_program();
-    detach();
   } catch (const Error&) {
     skeleton_.reset();
     if (!setup.types.frees_files_at_close()) throw;
@@ -135,7 +135,9 @@ void FilesFamily::attach_program() {
   see_own_close();
 }
 
-void FilesFamily::attach() { attach_program(); }
+void FilesFamily::attach() {
+  if (way_ == Way::kFree) attach_program();
+}
 
 /// That a program was attached does not show that it runs.
 void FilesFamily::see_own_close() {
