@@ -41,7 +41,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
-	__type(key, struct tracer_inode_key);
+	__type(key, struct tracer_noise_key);
 	__type(value, __u8);
 } noise_files SEC(".maps");
 
@@ -70,7 +70,7 @@ struct {
 	__type(value, struct tracer_path_buffer);
 } path_buffer SEC(".maps");
 
-const volatile __u64 most_files = 1024; /* of a process */
+const volatile __u64 most_files = 8192; /* of a process, noise among them */
 const volatile __u32 teacher = 0;	/* the process that closes files of its own, to see whether this works */
 __u32 learning = 0;			/* it does so now */
 __u64 taught = 0;			/* how many of these were seen */
@@ -106,8 +106,9 @@ static __noinline bool append_host_path(struct tracer_path_buffer *to, struct fi
 			return false;
 		if ((__u64)entry == to->mount_root) {
 			struct mount *above = BPF_CORE_READ(within, mnt_parent);
+			/* Where a mount was that was taken off the tree nobody knows. */
 			if (above == within || !above)
-				return true;
+				return BPF_CORE_READ(within, mnt_ns) != NULL;
 			to->entry = (__u64)BPF_CORE_READ(within, mnt_mountpoint);
 			to->mount = (__u64)above;
 			to->mount_root = (__u64)BPF_CORE_READ(above, mnt.mnt_root);
@@ -130,12 +131,21 @@ static __always_inline bool is_internal(struct file *file)
 	return (__s64)BPF_CORE_READ(mount, mnt_ns) == MNT_NS_INTERNAL;
 }
 
-static __always_inline bool is_noise(struct inode *inode, const struct tracer_file_key *key)
+static __always_inline __u64 place_of(struct file *file)
+{
+	__u64 mount = (__u64)BPF_CORE_READ(file, f_path.mnt);
+
+	return BPF_CORE_READ(file, f_path.dentry, d_name.hash_len) ^ (mount * 0x9e3779b97f4a7c15ULL);
+}
+
+/* What was just made is another file than the one that was known under its number. */
+static __always_inline bool is_noise(struct file *file, struct inode *inode, const struct tracer_file_key *key)
 {
 	__u32 magic = BPF_CORE_READ(inode, i_sb, s_magic);
-	struct tracer_inode_key file = {key->inode, key->device, key->generation};
+	struct tracer_noise_key noise = {key->inode, place_of(file), key->device, key->generation};
 
-	return bpf_map_lookup_elem(&noise_filesystems, &magic) || bpf_map_lookup_elem(&noise_files, &file);
+	return bpf_map_lookup_elem(&noise_filesystems, &magic) ||
+	       (!(BPF_CORE_READ(file, f_mode) & FMODE_CREATED) && bpf_map_lookup_elem(&noise_files, &noise));
 }
 
 /* Its name is gone, though it was open. */
@@ -190,9 +200,9 @@ static __always_inline void add_close(struct tracer_file_sums *sums, struct file
 	__sync_fetch_and_add(&sums->opens, 1);
 }
 
-static __always_inline void send_use(struct tracer_path_buffer *buffer, const struct tracer_process *process,
-				     const struct tracer_file_key *key, const struct tracer_file_sums *sums,
-				     struct file *file, bool fresh)
+static __always_inline int send_use(struct tracer_path_buffer *buffer, const struct tracer_process *process,
+				    const struct tracer_file_key *key, struct tracer_file_sums *sums, struct file *file,
+				    bool fresh)
 {
 	struct tracer_wire_file_use *record = (void *)buffer->bytes;
 
@@ -201,6 +211,8 @@ static __always_inline void send_use(struct tracer_path_buffer *buffer, const st
 	record->key = *key;
 	record->sums = *sums;
 	record->fresh = fresh;
+	record->place = place_of(file);
+	record->more_opens = sums->opens - sums->sent_opens;
 	buffer->used = sizeof(*record);
 	if (fresh && key->inode)
 		record->path_cut = !append_host_path(buffer, file);
@@ -208,8 +220,28 @@ static __always_inline void send_use(struct tracer_path_buffer *buffer, const st
 	record->path_size = size - sizeof(*record);
 	fill_header(&record->header, TRACER_WIRE_FILE_USE, size, process->pid, process->start_ns,
 		    bpf_ktime_get_boot_ns());
-	if (send_within_share(record, size))
-		count_loss(TRACER_LOSS_RING_FILE_USE);
+	if (!send_within_share(record, size)) {
+		sums->sent_opens = sums->opens;
+		return 0;
+	}
+	count_loss(TRACER_LOSS_RING_FILE_USE);
+	/* The path comes with the next close. */
+	if (fresh)
+		bpf_map_delete_elem(&file_uses, key);
+	return 0;
+}
+
+/* The sums of a file of this process, begun where there are none; sets `fresh` then. */
+static __always_inline struct tracer_file_sums *sums_of(struct tracer_path_buffer *buffer,
+							const struct tracer_file_key *key, bool *fresh)
+{
+	struct tracer_file_sums *sums = bpf_map_lookup_elem(&file_uses, key);
+
+	if (sums)
+		return sums;
+	__builtin_memset(&buffer->sums, 0, sizeof(buffer->sums));
+	*fresh = bpf_map_update_elem(&file_uses, key, &buffer->sums, BPF_NOEXIST) == 0;
+	return bpf_map_lookup_elem(&file_uses, key);
 }
 
 static __always_inline int add_file(struct file *file, struct inode *inode, const struct tracer_process *process)
@@ -217,44 +249,38 @@ static __always_inline int add_file(struct file *file, struct inode *inode, cons
 	__u32 slot = 0;
 	struct tracer_file_key key = {.start_ns = process->start_ns, .pid = bpf_get_current_pid_tgid() >> 32};
 	struct tracer_path_buffer *buffer = bpf_map_lookup_elem(&path_buffer, &slot);
+	bool fresh = false;
 
 	if (!buffer)
 		return 0;
 	key.inode = BPF_CORE_READ(inode, i_ino);
 	key.device = BPF_CORE_READ(inode, i_sb, s_dev);
 	key.generation = BPF_CORE_READ(inode, i_generation);
-	if (is_noise(inode, &key))
+	if (is_noise(file, inode, &key))
 		return 0;
 	if (is_unlinked(BPF_CORE_READ(file, f_path.dentry), inode)) {
 		key.inode = key.device = 0;
 		key.generation = 1;
+	} else if (!bpf_map_lookup_elem(&file_uses, &key) && !has_room(process)) {
+		key.inode = key.device = key.generation = 0;
 	}
-	struct tracer_file_sums *sums = bpf_map_lookup_elem(&file_uses, &key);
-	bool fresh = !sums;
+	struct tracer_file_sums *sums = sums_of(buffer, &key, &fresh);
 	if (!sums) {
-		if (key.inode && is_internal(file))
-			return 0;
-		if (key.inode && !has_room(process)) {
-			key.inode = key.device = key.generation = 0;
-			sums = bpf_map_lookup_elem(&file_uses, &key);
-			fresh = !sums;
-		}
+		count_loss(TRACER_LOSS_RING_FILE_USE);
+		return 0;
 	}
-	if (!sums) {
-		__builtin_memset(&buffer->sums, 0, sizeof(buffer->sums));
-		bpf_map_update_elem(&file_uses, &key, &buffer->sums, BPF_NOEXIST);
-		sums = bpf_map_lookup_elem(&file_uses, &key);
-		if (!sums) {
+	/* A file is made only once: this is another, whose number was given again. What was not sent of the one before
+	 * is given up with it. */
+	if (key.inode && sums->created && (BPF_CORE_READ(file, f_mode) & FMODE_CREATED)) {
+		if (sums->opens > sums->sent_opens)
 			count_loss(TRACER_LOSS_RING_FILE_USE);
-			return 0;
-		}
+		__builtin_memset(sums, 0, sizeof(*sums));
+		fresh = true;
 	}
 	add_close(sums, file, inode);
-	if (sums->opens < sums->next_opens)
+	if (!fresh && sums->opens < 2 * sums->sent_opens)
 		return 0;
-	sums->next_opens = sums->opens * 2;
-	send_use(buffer, process, &key, sums, file, fresh);
-	return 0;
+	return send_use(buffer, process, &key, sums, file, fresh);
 }
 
 static __always_inline struct tracer_process *current_process(void)
@@ -275,10 +301,11 @@ static __always_inline int file_closed(struct file *file)
 	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
 		return 0;
 	__u32 mode = BPF_CORE_READ(file, f_mode);
-	if (!(mode & FMODE_OPENED) || (mode & FMODE_PATH) || (BPF_CORE_READ(file, f_flags) & FMODE_EXEC))
+	if (!(mode & FMODE_OPENED) || (mode & (FMODE_PATH | FMODE_NOACCOUNT)) ||
+	    (BPF_CORE_READ(file, f_flags) & FMODE_EXEC))
 		return 0;
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	if (!inode || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
+	if (!inode || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG || is_internal(file))
 		return 0;
 	return add_file(file, inode, process);
 }

@@ -87,6 +87,7 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define FMODE_PATH 0x4000
 #define FMODE_OPENED 0x80000
 #define FMODE_CREATED 0x100000
+#define FMODE_NOACCOUNT 0x20000000 /* a file below another, as of overlayfs */
 #define O_APPEND 02000
 /* fs/mount.h: a mount that nobody sees, in place of its namespace */
 #define MNT_NS_INTERNAL (-22)

@@ -280,7 +280,7 @@ struct tracer_file_key {
 /* What a process has done with a file, in all, up to its last close. */
 struct tracer_file_sums {
 	__u64 opens;
-	__u64 next_opens; /* the record is sent again when it has come to this */
+	__u64 sent_opens; /* when the record was sent last; it is sent again when they have doubled */
 	__u64 read_bytes; /* by positions at the close; see *_unknown */
 	__u64 written_bytes;
 	__u64 size_bytes; /* at the last close */
@@ -300,15 +300,18 @@ struct tracer_wire_file_use {
 	struct tracer_wire_identity identity;
 	struct tracer_file_key key;
 	struct tracer_file_sums sums;
+	__u64 place;	  /* as in struct tracer_noise_key */
+	__u64 more_opens; /* since the record that was sent before */
 	__u32 path_size;
 	__u8 fresh;    /* the sums began with this close */
 	__u8 path_cut; /* its beginning is missing */
 	__u8 reserved[2];
 };
 
-/* An inode that is none of the workload's data. */
-struct tracer_inode_key {
+/* A file, under one of its names, that is none of the workload's data. */
+struct tracer_noise_key {
 	__u64 inode;
+	__u64 place; /* another for each name in each folder and mount; says nothing else */
 	__u32 device;
 	__u32 generation;
 };

@@ -18,20 +18,21 @@
 namespace tracerd {
 namespace {
 
-/// Recordings of one host may be parts of one session: their files are the same.
-std::size_t number_of(std::vector<std::string>& hosts, const std::string& host) {
-  const auto known = std::find(hosts.begin(), hosts.end(), host);
-  if (known != hosts.end()) return static_cast<std::size_t>(known - hosts.begin());
-  hosts.push_back(host);
-  return hosts.size() - 1;
+/// Recordings of one boot of a host may be parts of one session: their files are the same.
+std::size_t number_of(std::vector<std::string>& boots, const std::string& boot) {
+  const auto known = std::find(boots.begin(), boots.end(), boot);
+  if (known != boots.end()) return static_cast<std::size_t>(known - boots.begin());
+  boots.push_back(boot);
+  return boots.size() - 1;
 }
 
 tracer::internal::LineageGraph lineage_of(std::deque<tracer::RecordingReader>& readers) {
   tracer::internal::LineageBuilder builder;
-  std::vector<std::string> hosts;
+  std::vector<std::string> boots;
   for (tracer::RecordingReader& reader : readers) {
-    const std::size_t host = number_of(hosts, reader.host().host_name);
-    while (const auto event = reader.next()) builder.add(*event, host);
+    const tracer::HostInfo& host = reader.host();
+    const std::size_t boot = number_of(boots, host.boot_id);
+    while (const auto event = reader.next()) builder.add(*event, boot, host.wall_offset_ns);
   }
   return builder.build();
 }

@@ -359,9 +359,10 @@ void Correlator::on(const CgroupMemoryRecord& record, std::vector<Event>&) { cgr
 
 void Correlator::on(const TextRecord& record, std::vector<Event>&) { processes_.keep_text(record); }
 
-void Correlator::on(const FileUseRecord& record, std::vector<Event>& events) {
-  TrackedProcess& tracked = process_of(record.identity, std::nullopt, events);
-  if (tracked.selection != Selection::kSelected || tracked.held) return;
+/// What its labels and cgroup were is said by other records: these may be late.
+void Correlator::on(const FileUseRecord& record, std::vector<Event>&) {
+  const TrackedProcess* const tracked = processes_.find(record.identity.pid, record.identity.start_ns);
+  if (!tracked || tracked->selection != Selection::kSelected || tracked->held) return;
   for (const auto& join : joins_) join->add(record);
 }
 

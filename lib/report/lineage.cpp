@@ -19,14 +19,12 @@ void add_bytes(std::optional<Figure>& sum, const std::optional<std::uint64_t>& p
   }
 }
 
-void add_once(std::vector<std::size_t>& places, std::size_t place) {
-  if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
-}
-
 void add_path(LineageFile& file, const std::string& path) {
   if (file.path == path) return;
+  constexpr std::size_t kMostPaths = 16;
   std::erase(file.other_paths, path);
-  file.other_paths.push_back(std::exchange(file.path, path));
+  std::string before = std::exchange(file.path, path);
+  if (file.other_paths.size() < kMostPaths) file.other_paths.push_back(std::move(before));
 }
 
 std::string name_of(const Context& context) {
@@ -56,8 +54,8 @@ const char* to_string(FileMode mode) noexcept {
   return "read_write";
 }
 
-void LineageBuilder::add(const Event& event, std::size_t host) {
-  if (const auto* use = event.get_if<FileUse>()) add_use(*use, host);
+void LineageBuilder::add(const Event& event, std::size_t host, std::uint64_t wall_offset_ns) {
+  if (const auto* use = event.get_if<FileUse>()) add_use(*use, host, wall_offset_ns);
   if (const auto* change = event.get_if<ContextChange>(); change && !change->pid && change->old_task_key) {
     const auto before =
         task_places_.find({change->old_run_key ? change->old_run_key : change->after->run_key, change->old_task_key});
@@ -79,21 +77,24 @@ std::size_t LineageBuilder::task_of(const Context& context) {
   return at->second;
 }
 
-void LineageBuilder::add_use(const FileUse& use, std::size_t host) {
+void LineageBuilder::add_use(const FileUse& use, std::size_t host, std::uint64_t wall_offset_ns) {
   seen_ = true;
   if (!use.path) {
     folded_opens_ += use.opens;
     return;
   }
-  if (uses_.size() >= kMostUses) {
+  if (uses_.size() >= kMostUses || path_bytes_ + use.path->size() > kMostPathBytes) {
     ++left_out_;
     return;
   }
   const auto [path, fresh] = path_places_.try_emplace(*use.path, paths_.size());
-  if (fresh) paths_.push_back(*use.path);
+  if (fresh) {
+    paths_.push_back(&path->first);
+    path_bytes_ += use.path->size();
+  }
   uses_.push_back({task_of(*use.process->context), path->second, host, use.device.value_or(0), use.inode.value_or(0),
-                   use.last_close_ns, use.opens, use.read_bytes, use.written_bytes, use.size_bytes.value_or(0),
-                   use.opened_to_read, use.opened_to_write, use.created});
+                   use.last_close_ns + wall_offset_ns, use.opens, use.read_bytes, use.written_bytes,
+                   use.size_bytes.value_or(0), use.opened_to_read, use.opened_to_write, use.created});
 }
 
 LineageGraph LineageBuilder::build() const {
@@ -106,9 +107,13 @@ LineageGraph LineageBuilder::build() const {
   for (const Use& use : uses_) uses.push_back(&use);
   std::stable_sort(uses.begin(), uses.end(), [](const Use* a, const Use* b) { return a->close_ns < b->close_ns; });
   std::map<std::tuple<std::size_t, std::uint64_t, std::uint64_t>, std::size_t> places;
-  std::map<std::pair<std::size_t, std::size_t>, FileMode> edges;
+  struct Modes {
+    bool reads = false;
+    bool writes = false;
+  };
+  std::map<std::pair<std::size_t, std::size_t>, Modes> edges;
   for (const Use* use : uses) {
-    const std::string& path = paths_[use->path];
+    const std::string& path = *paths_[use->path];
     const auto [at, fresh] = places.try_emplace({use->host, use->device, use->inode}, lineage.files.size());
     // The inode of a file that is gone is given again.
     const bool is_other = !fresh && use->created && lineage.files[at->second].path != path;
@@ -119,25 +124,27 @@ LineageGraph LineageBuilder::build() const {
     }
     LineageFile& file = lineage.files[at->second];
     add_path(file, path);
+    Modes& modes = edges[{use->task, at->second}];
     if (use->reads) {
       add_bytes(file.read_bytes, use->read_bytes, file.readers.empty());
-      add_once(file.readers, use->task);
-      if (!use->writes && !file.writers.empty()) file.role = FileRole::kIntermediate;
+      if (!std::exchange(modes.reads, true)) file.readers.push_back(use->task);
+      if (!file.writers.empty()) file.role = FileRole::kIntermediate;
     }
     if (use->writes) {
       add_bytes(file.written_bytes, use->written_bytes, file.writers.empty());
-      if (file.writers.empty() && (use->created || file.readers.empty() || !use->reads)) file.role = FileRole::kOutput;
-      add_once(file.writers, use->task);
+      if (!std::exchange(modes.writes, true)) file.writers.push_back(use->task);
+      // One process that wrote and read it in several opens has read what it wrote.
+      if (use->reads && use->opens > 1) file.role = FileRole::kIntermediate;
+      if (file.role == FileRole::kInput) file.role = FileRole::kOutput;
     }
     file.opens += use->opens;
     file.size_bytes = use->size_bytes;
-    const FileMode mode = use->reads && use->writes ? FileMode::kReadWrite
-                          : use->writes             ? FileMode::kWrite
-                                                    : FileMode::kRead;
-    const auto [edge, is_new] = edges.try_emplace({use->task, at->second}, mode);
-    if (!is_new && edge->second != mode) edge->second = FileMode::kReadWrite;
   }
-  for (const auto& [ends, mode] : edges) lineage.edges.push_back({ends.first, ends.second, mode});
+  for (const auto& [ends, modes] : edges)
+    lineage.edges.push_back({ends.first, ends.second,
+                             modes.reads && modes.writes ? FileMode::kReadWrite
+                             : modes.writes              ? FileMode::kWrite
+                                                         : FileMode::kRead});
   return lineage;
 }
 

@@ -36,7 +36,7 @@ const char* to_string(FileRole role) noexcept;
 /// One file: the same inode of the same host and device, until an open makes another of it.
 struct LineageFile {
   std::string path;                      ///< The last that was seen.
-  std::vector<std::string> other_paths;  ///< Of before it was renamed, or by which other processes know it.
+  std::vector<std::string> other_paths;  ///< Of before it was renamed, or of other processes; 16 at most.
   FileRole role = FileRole::kInput;
   std::uint64_t opens = 0;
   std::optional<Figure> read_bytes;  ///< Absent: nothing is known of it.
@@ -68,9 +68,10 @@ struct LineageGraph {
 class LineageBuilder {
  public:
   static constexpr std::size_t kMostUses = 2'000'000;
+  static constexpr std::size_t kMostPathBytes = 256u << 20;
 
-  /// `host`: the number of the host that the event is from.
-  void add(const Event& event, std::size_t host);
+  /// `host`: the number of the boot of a host that the event is from; `wall_offset_ns`: of its clock.
+  void add(const Event& event, std::size_t host, std::uint64_t wall_offset_ns);
   LineageGraph build() const;
 
  private:
@@ -91,12 +92,13 @@ class LineageBuilder {
   };
   using TaskId = std::tuple<std::optional<Key>, std::optional<Key>>;
 
-  void add_use(const FileUse& use, std::size_t host);
+  void add_use(const FileUse& use, std::size_t host, std::uint64_t wall_offset_ns);
   std::size_t task_of(const Context& context);
 
   std::vector<LineageTask> tasks_;
   std::map<TaskId, std::size_t> task_places_;
-  std::vector<std::string> paths_;
+  std::vector<const std::string*> paths_;  ///< Keys of path_places_.
+  std::size_t path_bytes_ = 0;
   std::map<std::string, std::size_t> path_places_;
   std::vector<Use> uses_;
   std::uint64_t folded_opens_ = 0;

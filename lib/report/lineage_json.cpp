@@ -43,6 +43,7 @@ std::string to_json(const LineageGraph& lineage) {
       json.object([&] {
         put_keys(json, lineage.tasks[edge.task]);
         json.put("path", lineage.files[edge.file].path);
+        json.put("file", edge.file);
         json.put("mode", std::string_view(to_string(edge.mode)));
       });
     });

@@ -152,10 +152,12 @@ struct FileUseRecord {
   RecordIdentity identity;
   File file;
   std::uint32_t kernel_pid = 0;     ///< By which the source finds the sums again.
+  std::uint64_t place = 0;          ///< Another for each name of the file.
   std::optional<std::string> path;  ///< In the first record of a file.
   bool path_cut = false;
   bool fresh = false;  ///< The sums began anew with this close.
   std::uint64_t opens = 0;
+  std::uint64_t more_opens = 0;             ///< Since the record before.
   std::optional<std::uint64_t> read_bytes;  ///< Absent, as written_bytes: its positions don't say.
   std::optional<std::uint64_t> written_bytes;
   std::uint64_t size_bytes = 0;

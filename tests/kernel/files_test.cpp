@@ -111,6 +111,8 @@ TEST_CASE("each file that a program used is named as it was at its last close, w
                        {"before", {2, 20, 20, 20, true}},
                        {"renamed", {1, std::nullopt, 30, 30, true}},
                        {deep + "deep", {1, std::nullopt, 7, 7, true}},
+                       {"first", {1, std::nullopt, 11, 11, true}},
+                       {"second", {1, std::nullopt, 11, 11, true}},
                        {"left", {1, std::nullopt, 60, 60, true}},
                    });
 }

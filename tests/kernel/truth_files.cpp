@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -123,6 +125,16 @@ void use_in_other_ways() {
   if (::rename("renamed_while_open", "renamed") != 0) give_up("rename");
   ::close(held);
   if (::open("not_there", O_RDONLY) >= 0) give_up("not_there");
+  // None of these is a file that anybody could open by a path.
+  ::close(opened(::memfd_create("memory", 0), "memfd"));
+  ::close(opened(::eventfd(0, 0), "eventfd"));
+  ::close(opened(::epoll_create1(0), "epoll"));
+  ::munmap(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 4096);
+  // The same number may be given again: two files all the same.
+  for (const char* name : {"first", "second"}) {
+    make(name, 11);
+    ::unlink(name);
+  }
   ::close(opened(::open("/proc/self/stat", O_RDONLY), "stat"));
   ::close(opened(::open(".", O_RDONLY | O_DIRECTORY), "."));
 }

@@ -295,6 +295,7 @@ struct FileUse {
   std::uint32_t device = 8;
   std::uint32_t generation = 3;
   std::uint64_t opens = 1;
+  std::uint64_t more_opens = 1;
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
   std::uint64_t size_bytes = 0;
@@ -316,6 +317,7 @@ inline Bytes file_use_record(const Who& who, const FileUse& use) {
   record.key.device = use.device;
   record.key.generation = use.generation;
   record.sums.opens = use.opens;
+  record.more_opens = use.more_opens;
   record.sums.read_bytes = use.read_bytes;
   record.sums.written_bytes = use.written_bytes;
   record.sums.size_bytes = use.size_bytes;

@@ -104,10 +104,10 @@ TEST_CASE("files without a first record, and folded ones, have no path") {
   end(stages, 0);
   const auto uses = stages.all<FileUse>();
   REQUIRE(uses.size() == 2);
-  CHECK(uses[0].folded == "others");
-  CHECK(uses[0].opens == 2);
-  CHECK(uses[1].folded == "unlinked");
-  CHECK(uses[1].opens == 7);
+  CHECK(uses[0].folded == "unlinked");
+  CHECK(uses[0].opens == 7);
+  CHECK(uses[1].folded == "others");
+  CHECK(uses[1].opens == 2);
   for (const FileUse& each : uses) {
     CHECK_FALSE(each.path.has_value());
     CHECK_FALSE(each.inode.has_value());
@@ -181,7 +181,7 @@ void add(LineageBuilder& builder, const std::string& task, const std::string& pa
   use.size_bytes = 100;
   if (reads && !writes) use.read_bytes = 100;
   if (writes && !reads) use.written_bytes = 100;
-  builder.add(use, 0);
+  builder.add(use, 0, 0);
 }
 
 const LineageFile& file_of(const LineageGraph& lineage, const std::string& path) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/joins/files.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -21,58 +22,71 @@ void add_known(std::optional<std::uint64_t>& sum, const std::optional<std::uint6
   }
 }
 
-/// What has ended of a file's rounds.
-void add_round(FileUseRecord& sum, const FileUseRecord& round) {
-  if (sum.opens == 0) {
-    sum = round;
-    return;
-  }
-  sum.opens = sum_of(sum.opens, round.opens);
-  add_known(sum.read_bytes, round.read_bytes);
-  add_known(sum.written_bytes, round.written_bytes);
-  sum.created = sum.created || round.created;
-  sum.reads = sum.reads || round.reads;
-  sum.writes = sum.writes || round.writes;
-  sum.size_bytes = round.size_bytes;
-  sum.closed_ns = std::max(sum.closed_ns, round.closed_ns);
-}
-
 }  // namespace
 
-FilesJoin::Use* FilesJoin::use_of(const FileUseRecord& record) {
+void FilesJoin::Sums::add(const Sums& later) {
+  opens = sum_of(opens, later.opens);
+  add_known(read_bytes, later.read_bytes);
+  add_known(written_bytes, later.written_bytes);
+  size_bytes = later.size_bytes;
+  closed_ns = std::max(closed_ns, later.closed_ns);
+  created = created || later.created;
+  reads = reads || later.reads;
+  writes = writes || later.writes;
+}
+
+FilesJoin::Sums FilesJoin::sums_of(const FileUseRecord& record) {
+  return {record.opens,     record.read_bytes, record.written_bytes, record.size_bytes,
+          record.closed_ns, record.created,    record.reads,         record.writes};
+}
+
+FilesJoin::Files& FilesJoin::files_of(const FileUseRecord& record) {
   Files& files = processes_[record.identity.pid];
   if (files.start_ns != record.identity.start_ns) {
-    files_ -= files.uses.size();
-    files = {record.identity.start_ns, {}};
+    files_ -= files.size();
+    files = {};
+    files.start_ns = record.identity.start_ns;
   }
-  const auto known = files.uses.find(record.file);
-  if (known != files.uses.end()) return &known->second;
-  // Its first record was lost, so nobody knows which file it is.
-  const bool fits = files_ < kMostFiles && (record.path || record.file.inode == 0);
-  const auto [at, fresh] = files.uses.try_emplace(fits ? record.file : FileUseRecord::File{});
-  if (fresh) ++files_;
-  return &at->second;
+  return files;
 }
 
 void FilesJoin::add(const FileUseRecord& record) {
-  Use& use = *use_of(record);
-  if (record.path) use.path = record.path;
-  if (record.fresh && use.now.opens != 0) add_round(use.before, std::exchange(use.now, {}));
-  // The sums of one round only grow; of two that crossed on their way the later one holds.
-  if (record.opens >= use.now.opens) {
-    use.now = record;
-    use.now.path.reset();
-    use.now.path_cut = record.path_cut || use.now.path_cut;
+  Files& files = files_of(record);
+  auto use = files.uses.find(record.file);
+  const bool is_other = use != files.uses.end() && record.path && use->second.path &&
+                        *use->second.path != *record.path && record.fresh && record.created;
+  const bool fits = files_ < kMostFiles && files.size() < kMostFilesOfProcess;
+  if (record.file == FileUseRecord::File{} || ((use == files.uses.end() || is_other) && !fits)) {
+    Sums more = sums_of(record);
+    more.opens = record.more_opens;
+    files.others.add(more);
+    return;
   }
+  if (is_other) {
+    files.earlier.emplace_back(record.file, std::exchange(use->second, {}));
+    ++files_;
+  }
+  if (use == files.uses.end()) {
+    use = files.uses.emplace(record.file, Use{}).first;
+    ++files_;
+  }
+  Use& found = use->second;
+  if (record.path && !found.path) {
+    found.path = record.path;
+    found.path_cut = record.path_cut;
+  }
+  if (record.fresh && found.now.opens != 0) found.before.add(std::exchange(found.now, {}));
+  // The sums of one round only grow; of two that crossed on their way the later one holds.
+  if (record.opens >= found.now.opens) found.now = sums_of(record);
 }
 
 FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
-  FileUseRecord sum = use.before;
-  add_round(sum, use.now);
+  Sums sum = use.before;
+  sum.add(use.now);
   FileUse event;
   event.path = use.path;
   if (use.path) event.path_at = "close";
-  event.path_cut = use.before.path_cut || use.now.path_cut;
+  event.path_cut = use.path_cut;
   event.opens = sum.opens;
   event.opened_to_read = sum.reads;
   event.opened_to_write = sum.writes;
@@ -80,8 +94,8 @@ FileUse FilesJoin::event_of(const FileUseRecord::File& file, const Use& use) {
   if (sum.reads) event.read_bytes = sum.read_bytes;
   if (sum.writes) event.written_bytes = sum.written_bytes;
   event.last_close_ns = sum.closed_ns;
-  if (file.inode == 0) {
-    event.folded = file.generation == kUnlinked ? "unlinked" : "others";
+  if (!use.path) {
+    event.folded = file.inode == 0 && file.generation == kUnlinked ? "unlinked" : "others";
     return event;
   }
   event.device = file.device;
@@ -101,7 +115,9 @@ FilesJoin::Moved FilesJoin::moved_by(const ExitRecord& record, const Process& pr
     if (children->second.start_ns == process.start_ns) add(moved, children->second);
     children_.erase(children);
   }
-  if (!process.parent_pid || !process.parent_start_ns || children_.size() >= kMostFiles) return moved;
+  if (!process.parent_pid || !process.parent_start_ns) return moved;
+  // Of parents that are not followed nobody takes them away.
+  if (children_.size() >= kMostFiles) children_.clear();
   Moved& above = children_[*process.parent_pid];
   if (above.start_ns != *process.parent_start_ns) above = {*process.parent_start_ns};
   add(above, moved);
@@ -113,10 +129,25 @@ void FilesJoin::report(const Files& files, std::uint64_t time_ns, const std::sha
                        const std::optional<Moved>& most, std::vector<Event>& events) {
   std::vector<FileUse> uses;
   Moved sum;
-  for (const auto& [file, use] : files.uses) {
-    uses.push_back(event_of(file, use));
-    sum.read_bytes = sum_of(sum.read_bytes, uses.back().read_bytes.value_or(0));
-    sum.written_bytes = sum_of(sum.written_bytes, uses.back().written_bytes.value_or(0));
+  Sums others = files.others;
+  const auto add = [&](const FileUseRecord::File& file, const Use& use) {
+    FileUse event = event_of(file, use);
+    if (event.folded == "others") {
+      others.add(use.before);
+      others.add(use.now);
+      return;
+    }
+    sum.read_bytes = sum_of(sum.read_bytes, event.read_bytes.value_or(0));
+    sum.written_bytes = sum_of(sum.written_bytes, event.written_bytes.value_or(0));
+    uses.push_back(std::move(event));
+  };
+  for (const auto& [file, use] : files.earlier) add(file, use);
+  for (const auto& [file, use] : files.uses) add(file, use);
+  if (others.opens != 0) {
+    // Parts of these sums overlap.
+    others.read_bytes.reset();
+    others.written_bytes.reset();
+    uses.push_back(event_of({}, {.before = others}));
   }
   for (FileUse& use : uses) {
     use.time_ns = time_ns;
@@ -133,7 +164,7 @@ void FilesJoin::at_exit(const ExitRecord& record, ProcessExit& exit, std::vector
   if (found == processes_.end()) return;
   const Files files = std::move(found->second);
   processes_.erase(found);
-  files_ -= files.uses.size();
+  files_ -= files.size();
   if (files.start_ns == record.identity.start_ns) report(files, exit.time_ns, exit.process, most, events);
 }
 
@@ -141,7 +172,7 @@ void FilesJoin::at_end(std::uint64_t time_ns, const std::shared_ptr<const Proces
                        std::vector<Event>& events) {
   const auto found = processes_.find(process->pid);
   if (found == processes_.end() || found->second.start_ns != process->start_ns) return;
-  files_ -= found->second.uses.size();
+  files_ -= found->second.size();
   const Files files = std::move(found->second);
   processes_.erase(found);
   // How much it has read or written in all is not known now, so positions can't be judged.
@@ -153,7 +184,7 @@ void FilesJoin::forget(std::uint32_t pid, std::uint64_t start_ns) {
     children_.erase(children);
   const auto found = processes_.find(pid);
   if (found == processes_.end() || found->second.start_ns != start_ns) return;
-  files_ -= found->second.uses.size();
+  files_ -= found->second.size();
   processes_.erase(found);
 }
 

@@ -4,18 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "correlate/joins/family_join.hpp"
 
 namespace tracer::internal {
 
-/// Collects the files of each process until it ends. Bounded by kMostFiles; beyond that, files that come new are
-/// folded.
+/// Collects the files of each process until it ends. Bounded: what is beyond the constants is folded, and its opens are
+/// counted.
 class FilesJoin final : public FamilyJoin {
  public:
-  static constexpr std::size_t kMostFiles = 262144;  ///< Of all processes that live.
+  static constexpr std::size_t kMostFiles = 65536;  ///< Of all processes that live.
+  static constexpr std::size_t kMostFilesOfProcess = 1024;
 
   Family family() const noexcept override { return Family::kFiles; }
   void add(const FileUseRecord& record) override;
@@ -25,15 +29,31 @@ class FilesJoin final : public FamilyJoin {
   void forget(std::uint32_t pid, std::uint64_t start_ns) override;
 
  private:
-  /// The sums of one file: of earlier rounds, and of the one that goes on.
+  struct Sums {
+    std::uint64_t opens = 0;
+    std::optional<std::uint64_t> read_bytes = 0;  ///< Absent, as written_bytes: not known.
+    std::optional<std::uint64_t> written_bytes = 0;
+    std::uint64_t size_bytes = 0;
+    std::uint64_t closed_ns = 0;
+    bool created = false;
+    bool reads = false;
+    bool writes = false;
+
+    void add(const Sums& later);
+  };
   struct Use {
-    std::optional<std::string> path;
-    FileUseRecord before;
-    FileUseRecord now;
+    std::optional<std::string> path = {};  ///< Absent: its first record has not come.
+    bool path_cut = false;
+    Sums before = {};  ///< Of earlier rounds.
+    Sums now = {};     ///< Of the round that goes on.
   };
   struct Files {
     std::uint64_t start_ns = 0;
-    std::map<FileUseRecord::File, Use> uses;
+    std::map<FileUseRecord::File, Use> uses = {};
+    std::vector<std::pair<FileUseRecord::File, Use>> earlier = {};  ///< Whose number was given to another file.
+    Sums others = {};                                               ///< That are not told apart.
+
+    std::size_t size() const noexcept { return uses.size() + earlier.size(); }
   };
   /// Bytes that were read and written in all.
   struct Moved {
@@ -42,7 +62,8 @@ class FilesJoin final : public FamilyJoin {
     std::uint64_t written_bytes = 0;
   };
 
-  Use* use_of(const FileUseRecord& record);
+  static Sums sums_of(const FileUseRecord& record);
+  Files& files_of(const FileUseRecord& record);
   static FileUse event_of(const FileUseRecord::File& file, const Use& use);
   Moved moved_by(const ExitRecord& record, const Process& process);
   static void report(const Files& files, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,

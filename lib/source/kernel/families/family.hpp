@@ -103,7 +103,7 @@ class KernelFamily {
   virtual const bpf_object& object() const noexcept = 0;
   virtual ProgramSums usage() const { return sums_of_programs(object()); }
   /// What it has lost, by cause: the kernel's counts in its map `losses`, by the names of its row in kFamilies.
-  std::map<std::string, std::uint64_t> losses() const;
+  virtual std::map<std::string, std::uint64_t> losses() const;
 };
 
 /// All there are, in the order in which they are loaded and attached: the constants of the lifecycle depend on whether

@@ -26,7 +26,7 @@ namespace tracer::internal {
 namespace {
 
 /// Of all processes that live.
-constexpr std::size_t kMostSent = 262144;
+constexpr std::size_t kMostSent = 65536;
 constexpr std::size_t kMostNoise = 16384;
 
 void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {
@@ -43,16 +43,6 @@ void take_sums(const tracer_file_sums& sums, FileUseRecord& record) {
   record.writes = sums.writes != 0;
 }
 
-tracer_file_key key_of(const FileUseRecord& record) {
-  tracer_file_key key{};
-  key.start_ns = record.identity.start_ns;
-  key.inode = record.file.inode;
-  key.device = record.file.device;
-  key.generation = record.file.generation;
-  key.pid = record.kernel_pid;
-  return key;
-}
-
 bool take_file_use(std::span<const std::byte> bytes, FileUseRecord& record) {
   tracer_wire_file_use wire;
   if (!take(bytes, wire)) return false;
@@ -61,6 +51,8 @@ bool take_file_use(std::span<const std::byte> bytes, FileUseRecord& record) {
   if (!path || !take_identity(wire.header, wire.identity, record.identity)) return false;
   record.file = {wire.key.inode, wire.key.device, wire.key.generation};
   record.kernel_pid = wire.key.pid;
+  record.place = wire.place;
+  record.more_opens = wire.more_opens;
   record.fresh = wire.fresh != 0;
   record.path_cut = wire.path_cut != 0;
   if (!path->empty() && record.file.inode != 0) record.path = path_of(*path, record.path_cut);
@@ -85,7 +77,7 @@ void FilesFamily::check(const KernelTypes& types, std::vector<CheckItem>& items)
   items.push_back(feature_item("last closes of files",
                                types.frees_files_at_close() || types.has_function("locks_remove_file"),
                                "family files: which files each process used",
-                               "5.5 on x86 and 6.0 on arm64 where functions can be traced, else 6.7"));
+                               "5.5 on x86 and 6.4 on arm64 where functions can be traced, else 6.7"));
 }
 
 std::span<const WireRecord> FilesFamily::records() const noexcept { return kFilesRecords; }
@@ -113,8 +105,8 @@ void FilesFamily::load(const FamilySetup& setup, Way way) {
   }
 }
 
-/// Whether functions can be traced shows only when it is tried: kernels refuse it at different steps. It stays attached,
-/// as before 5.13 a program can't be attached twice; nobody is tracked yet.
+/// Whether functions can be traced shows only when it is tried: kernels refuse it at different steps. It stays
+/// attached, as before 5.13 a program can't be attached twice; nobody is tracked yet.
 void FilesFamily::load(FamilySetup& setup) {
   try {
     load(setup, Way::kFunction);
@@ -144,9 +136,9 @@ void FilesFamily::see_own_close() {
   volatile auto& state = *skeleton_->bss;
   const std::uint64_t before = state.taught;
   state.learning = 1;
-  const bool closed = UniqueFd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)).get() >= 0;
+  UniqueFd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC)).reset();
   state.learning = 0;
-  if (!closed || state.taught != before) return;
+  if (state.taught != before) return;
   detach();
   throw Error({ErrorCode::kProgramRefused,
                0,
@@ -166,12 +158,19 @@ ProgramSums FilesFamily::usage() const {
   return sums;
 }
 
-void FilesFamily::make_noise(const FileUseRecord::File& file) {
-  const tracer_inode_key key{file.inode, file.device, file.generation};
-  const std::uint8_t noise = 1;
-  ::bpf_map_update_elem(::bpf_map__fd(skeleton_->maps.noise_files), &key, &noise, BPF_ANY);
+std::map<std::string, std::uint64_t> FilesFamily::losses() const {
+  auto losses = KernelFamily::losses();
+  if (const std::uint64_t forgotten = forgotten_.value(); forgotten != 0) losses["ring_full_file_use"] += forgotten;
+  return losses;
+}
+
+void FilesFamily::make_noise(const Noise& noise) {
+  const auto& [file, place] = noise;
+  const tracer_noise_key key{file.inode, place, file.device, file.generation};
+  const std::uint8_t yes = 1;
+  ::bpf_map_update_elem(::bpf_map__fd(skeleton_->maps.noise_files), &key, &yes, BPF_ANY);
   if (noise_.size() >= kMostNoise) noise_.clear();
-  noise_.insert(file);
+  noise_.insert(noise);
 }
 
 /// A file that was opened once has nothing to be asked for.
@@ -179,50 +178,60 @@ void FilesFamily::remember(const FileUseRecord& record) {
   if (record.opens < 2) return;
   auto& sent = sent_[{record.identity.pid, record.identity.start_ns}];
   const auto known =
-      std::find_if(sent.begin(), sent.end(), [&record](const auto& each) { return each.file == record.file; });
-  if (known != sent.end() || sent_records_ >= kMostSent) return;
-  sent.push_back(record);
-  sent.back().path.reset();
-  ++sent_records_;
+      std::find_if(sent.begin(), sent.end(), [&record](const Sent& each) { return each.file == record.file; });
+  if (known != sent.end()) return;
+  if (sent_files_ >= kMostSent) return forgotten_.add(1);
+  sent.push_back({record.file, record.kernel_pid});
+  ++sent_files_;
 }
 
 bool FilesFamily::passes(const Record& record, Feed& feed) {
   if (const auto* use = std::get_if<FileUseRecord>(&record)) {
-    if (use->file.inode != 0 && noise_.contains(use->file)) return false;
-    if (use->path && FileRules::builtin().is_noise(*use->path)) {
-      make_noise(use->file);
+    if (use->path ? FileRules::builtin().is_noise(*use->path) : noise_.contains({use->file, use->place})) {
+      if (use->path) make_noise({use->file, use->place});
       return false;
     }
     remember(*use);
   } else if (const auto* exit = std::get_if<ExitRecord>(&record)) {
     const auto sent = sent_.find({exit->identity.pid, exit->identity.start_ns});
     if (sent == sent_.end()) return true;
-    yield_rest(sent->second, feed);
-    sent_records_ -= sent->second.size();
+    yield_rest(exit->identity, sent->second, feed);
+    sent_files_ -= sent->second.size();
     sent_.erase(sent);
   }
   return true;
 }
 
-void FilesFamily::yield_rest(const std::vector<FileUseRecord>& sent, Feed& feed) const {
+void FilesFamily::yield_rest(const RecordIdentity& identity, const std::vector<Sent>& sent, Feed& feed) {
   const int map = ::bpf_map__fd(skeleton_->maps.file_uses);
-  for (const FileUseRecord& each : sent) {
-    const tracer_file_key key = key_of(each);
+  for (const auto& [file, kernel_pid] : sent) {
+    const tracer_file_key key{identity.start_ns, file.inode, file.device, file.generation, kernel_pid, 0};
     tracer_file_sums sums;
-    if (::bpf_map_lookup_elem(map, &key, &sums) != 0) continue;
+    if (::bpf_map_lookup_elem(map, &key, &sums) != 0) {
+      forgotten_.add(1);
+      continue;
+    }
     ::bpf_map_delete_elem(map, &key);
-    Record record(each);
+    Record record(std::in_place_type<FileUseRecord>);
     auto& rest = std::get<FileUseRecord>(record);
-    rest.fresh = false;
+    rest.identity = identity;
+    rest.file = file;
+    rest.kernel_pid = kernel_pid;
     take_sums(sums, rest);
+    rest.more_opens = sums.opens - std::min(sums.opens, sums.sent_opens);
     feed.record(record);
   }
 }
 
 void FilesFamily::flush(Feed& feed) {
-  for (const auto& [process, sent] : sent_) yield_rest(sent, feed);
+  for (const auto& [process, sent] : sent_) {
+    RecordIdentity identity;
+    identity.pid = process.first;
+    identity.start_ns = process.second;
+    yield_rest(identity, sent, feed);
+  }
   sent_.clear();
-  sent_records_ = 0;
+  sent_files_ = 0;
 }
 
 std::unique_ptr<KernelFamily> files_family() { return std::make_unique<FilesFamily>(); }

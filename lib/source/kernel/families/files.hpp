@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/counter.hpp"
 #include "source/kernel/families/family.hpp"
 #include "wire.h"
 
@@ -36,6 +38,7 @@ class FilesFamily final : public KernelFamily {
   void flush(Feed& feed) override;
   const bpf_object& object() const noexcept override;
   ProgramSums usage() const override;
+  std::map<std::string, std::uint64_t> losses() const override;
 
  private:
   enum class Way { kFunction, kFree };
@@ -45,16 +48,24 @@ class FilesFamily final : public KernelFamily {
   void load(const FamilySetup& setup, Way way);
   void attach_program();
   void see_own_close();
-  void make_noise(const FileUseRecord::File& file);
+  /// Of which more may have come than was sent.
+  struct Sent {
+    FileUseRecord::File file;
+    std::uint32_t kernel_pid = 0;
+  };
+  using Noise = std::pair<FileUseRecord::File, std::uint64_t>;  ///< With its place.
+
+  void make_noise(const Noise& noise);
   void remember(const FileUseRecord& record);
-  void yield_rest(const std::vector<FileUseRecord>& sent, Feed& feed) const;
+  void yield_rest(const RecordIdentity& identity, const std::vector<Sent>& sent, Feed& feed);
 
   std::unique_ptr<files_bpf, Closer> skeleton_;
   Way way_ = Way::kFunction;
-  std::set<FileUseRecord::File> noise_;  ///< Of which records may still be on their way.
-  /// By pid and start of the process: as they were last sent; more may have come since.
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<FileUseRecord>> sent_;
-  std::size_t sent_records_ = 0;
+  std::set<Noise> noise_;  ///< Of which records may still be on their way.
+  /// By pid and start of the process.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Sent>> sent_;
+  std::size_t sent_files_ = 0;
+  Counter forgotten_;  ///< Files whose sums the kernel has given up for others.
 };
 
 }  // namespace tracer::internal
