@@ -18,6 +18,10 @@ from stamps import Stamps, digest
 AT_ONCE = 20
 
 
+# What clang does not know, which is of use only for sources that are compiled together.
+GCC_ONLY = re.compile(r" (?:-Wno-subobject-linkage|--param=inline-unit-growth=\d+)")
+
+
 @functools.cache
 def included_by(path):
     return re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', pathlib.Path(path).read_text(errors="replace"), re.M)
@@ -45,8 +49,7 @@ def write_commands(build):
     """For clang-tidy, which looks at each source alone; the folder that it is to be given."""
     folder = build / "alone"
     folder.mkdir(exist_ok=True)
-    # clang doesn't know that warning, which is of use only for sources that are compiled together.
-    entries = [{"directory": str(build), "file": source, "command": command.replace(" -Wno-subobject-linkage", "")}
+    entries = [{"directory": str(build), "file": source, "command": GCC_ONLY.sub("", command)}
                for source, _, command in compilations(build)]
     (folder / "compile_commands.json").write_text(json.dumps(entries, indent=1))
     return folder
