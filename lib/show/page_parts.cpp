@@ -7,6 +7,7 @@
 
 #include "report/identities.hpp"
 #include "show/certificate_text.hpp"
+#include "show/figures.hpp"
 #include "show/page_sections.hpp"
 #include "show/report_text.hpp"
 #include "show/visible.hpp"
