@@ -231,14 +231,10 @@ static __always_inline int send_use(struct tracer_path_buffer *buffer, const str
 	return 0;
 }
 
-/* The sums of a file of this process, begun where there are none; sets `fresh` then. */
-static __always_inline struct tracer_file_sums *sums_of(struct tracer_path_buffer *buffer,
-							const struct tracer_file_key *key, bool *fresh)
+/* Begins the sums of a file of this process; sets `fresh`, unless another CPU has just begun them. */
+static __always_inline struct tracer_file_sums *begin_sums(struct tracer_path_buffer *buffer,
+							   const struct tracer_file_key *key, bool *fresh)
 {
-	struct tracer_file_sums *sums = bpf_map_lookup_elem(&file_uses, key);
-
-	if (sums)
-		return sums;
 	__builtin_memset(&buffer->sums, 0, sizeof(buffer->sums));
 	*fresh = bpf_map_update_elem(&file_uses, key, &buffer->sums, BPF_NOEXIST) == 0;
 	return bpf_map_lookup_elem(&file_uses, key);
@@ -261,10 +257,14 @@ static __always_inline int add_file(struct file *file, struct inode *inode, cons
 	if (is_unlinked(BPF_CORE_READ(file, f_path.dentry), inode)) {
 		key.inode = key.device = 0;
 		key.generation = 1;
-	} else if (!bpf_map_lookup_elem(&file_uses, &key) && !has_room(process)) {
-		key.inode = key.device = key.generation = 0;
 	}
-	struct tracer_file_sums *sums = sums_of(buffer, &key, &fresh);
+	struct tracer_file_sums *sums = bpf_map_lookup_elem(&file_uses, &key);
+	if (!sums && key.inode && !has_room(process)) {
+		key.inode = key.device = key.generation = 0;
+		sums = bpf_map_lookup_elem(&file_uses, &key);
+	}
+	if (!sums)
+		sums = begin_sums(buffer, &key, &fresh);
 	if (!sums) {
 		count_loss(TRACER_LOSS_RING_FILE_USE);
 		return 0;

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <deque>
 #include <string>
 #include <vector>
 
@@ -26,10 +25,10 @@ std::size_t number_of(std::vector<std::string>& boots, const std::string& boot) 
   return boots.size() - 1;
 }
 
-tracer::internal::LineageGraph lineage_of(std::deque<tracer::RecordingReader>& readers) {
+tracer::internal::LineageGraph lineage_of(Recordings& recordings) {
   tracer::internal::LineageBuilder builder;
   std::vector<std::string> boots;
-  for (tracer::RecordingReader& reader : readers) {
+  for (tracer::RecordingReader& reader : recordings.readers) {
     const tracer::HostInfo& host = reader.host();
     const std::size_t boot = number_of(boots, host.boot_id);
     while (const auto event = reader.next()) builder.add(*event, boot, host.wall_offset_ns);
@@ -40,16 +39,14 @@ tracer::internal::LineageGraph lineage_of(std::deque<tracer::RecordingReader>& r
 }  // namespace
 
 int lineage_command(const Options& options) {
-  std::deque<tracer::RecordingReader> readers;
-  for (const std::string& file : options.files) readers.push_back(open_recording(file));
+  Recordings recordings = open_recordings(options.files);
   become_reader();
-  const tracer::internal::LineageGraph lineage = lineage_of(readers);
+  const tracer::internal::LineageGraph lineage = lineage_of(recordings);
   const std::string text = options.as_json                               ? to_json(lineage) + '\n'
                            : options.as_dot                              ? lineage_dot(lineage)
                            : options.command == Options::Command::kFiles ? files_text(lineage)
                                                                          : lineage_text(lineage);
-  for (std::size_t i = 0; i < readers.size(); ++i)
-    report_damage(options.files[i] == "-" ? "standard input" : options.files[i], readers[i].damage());
+  report_damage(recordings);
   write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
   return 0;
 }

@@ -34,4 +34,18 @@ void report_damage(const std::string& name, const tracer::RecordingDamage& damag
     say("tracerd: {}: the recording has no end: it is still being written, or was cut short\n", shown);
 }
 
+Recordings open_recordings(const std::vector<std::string>& files) {
+  Recordings all;
+  for (const std::string& file : files) {
+    all.names.push_back(file == "-" ? "standard input" : file);
+    all.readers.push_back(open_recording(file));
+  }
+  return all;
+}
+
+void report_damage(const Recordings& recordings) {
+  for (std::size_t i = 0; i < recordings.names.size(); ++i)
+    report_damage(recordings.names[i], recordings.readers[i].damage());
+}
+
 }  // namespace tracerd

@@ -44,20 +44,6 @@ std::string title_of(const std::vector<std::string>& names, const std::deque<tra
 
 using tracer::internal::DetailedReport;
 
-struct Recordings {
-  std::vector<std::string> names;
-  std::deque<tracer::RecordingReader> readers;
-};
-
-Recordings open_all(const std::vector<std::string>& files) {
-  Recordings all;
-  for (const std::string& file : files) {
-    all.names.push_back(file == "-" ? "standard input" : file);
-    all.readers.push_back(open_recording(file));
-  }
-  return all;
-}
-
 tracer::Report sum_of(Recordings& recordings) {
   std::vector<tracer::Report> reports;
   std::vector<std::int64_t> offsets;
@@ -87,7 +73,7 @@ std::string page_of_all(Recordings& recordings) {
 }  // namespace
 
 int report_command(const Options& options) {
-  Recordings recordings = open_all(options.files);
+  Recordings recordings = open_recordings(options.files);
   become_reader();
   std::string text;
   if (options.as_page) {
@@ -99,8 +85,7 @@ int report_command(const Options& options) {
                                            terminal_columns(STDOUT_FILENO))
                                  .substr(1);
   }
-  for (std::size_t i = 0; i < recordings.names.size(); ++i)
-    report_damage(recordings.names[i], recordings.readers[i].damage());
+  report_damage(recordings);
   write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
   return 0;
 }

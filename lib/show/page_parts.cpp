@@ -9,6 +9,7 @@
 #include "show/certificate_text.hpp"
 #include "show/figures.hpp"
 #include "show/page_sections.hpp"
+#include "show/process_names.hpp"
 #include "show/report_text.hpp"
 #include "show/visible.hpp"
 
@@ -25,10 +26,7 @@ std::string visible_lines(std::string_view text) {
 }
 
 std::string command_text(const Program& program) {
-  std::string command;
-  if (program.argv)
-    for (const std::string& word : *program.argv) command += (command.empty() ? "" : " ") + word;
-  return visible(command.empty() ? program.exe.value_or(kUnknown) : command, kMostCommandLength);
+  return visible(joined_command(program).value_or(kUnknown), kMostCommandLength);
 }
 
 std::string tool_text(const Program& program) {

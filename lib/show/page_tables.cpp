@@ -8,6 +8,7 @@
 
 #include "context/task_name.hpp"
 #include "report/identities.hpp"
+#include "report/summary_level.hpp"
 #include "report/time_shares.hpp"
 #include "show/page_sections.hpp"
 #include "show/row_texts.hpp"
@@ -27,17 +28,6 @@ std::size_t length_of(std::string_view text) {
 
 PageRow page_row(const ReportRow& row, unsigned depth = 0, SummaryLevel level = SummaryLevel::kTool) {
   return {depth, level, &row, row.name};
-}
-
-const char* name_of(SummaryLevel level) {
-  switch (level) {
-    case SummaryLevel::kRun: return "run";
-    case SummaryLevel::kStep: return "step";
-    case SummaryLevel::kTask: return "task";
-    case SummaryLevel::kEngine: return "engine";
-    case SummaryLevel::kTool: break;
-  }
-  return "tool";
 }
 
 /// Room for most names, and no more.
@@ -166,7 +156,7 @@ void write_table(JsonBuilder& json, const PageTable& table) {
     json.list("failed", rows, [&](const PageRow& each) { json.put_value(each.row->failed.value > 0 ? 1 : 0); });
     if (!tree) return;
     json.list("depth", rows, [&](const PageRow& each) { json.put_value(each.depth); });
-    json.list("level", rows, [&](const PageRow& each) { json.put_value(std::string_view(name_of(each.level))); });
+    json.list("level", rows, [&](const PageRow& each) { json.put_value(std::string_view(to_string(each.level))); });
     json.put("open_depth", open_depth(rows));
   });
 }

@@ -25,4 +25,11 @@ std::vector<std::string> process_names(const std::vector<ReportRow>& rows) {
   return names;
 }
 
+std::optional<std::string> joined_command(const Program& program) {
+  std::string command;
+  if (program.argv)
+    for (const std::string& word : *program.argv) command += (command.empty() ? "" : " ") + word;
+  return command.empty() ? program.exe : command;
+}
+
 }  // namespace tracer::internal

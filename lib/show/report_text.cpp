@@ -12,6 +12,7 @@
 #include "show/figures.hpp"
 #include "show/grid.hpp"
 #include "show/printable.hpp"
+#include "show/process_names.hpp"
 #include "show/report_table.hpp"
 #include "show/screen.hpp"
 
@@ -30,11 +31,7 @@ constexpr std::size_t kMostEngines = 5;
 constexpr double kNotableCost = 0.01;
 
 std::string command_of(const Process& process) {
-  const Program& program = *process.program;
-  std::string command;
-  if (program.argv)
-    for (const std::string& word : *program.argv) command += (command.empty() ? "" : " ") + word;
-  return command.empty() ? program.exe.value_or(program.comm.value_or("?")) : command;
+  return joined_command(*process.program).value_or(process.program->comm.value_or("?"));
 }
 
 std::string tool_of(const Process& process) {

@@ -6,6 +6,7 @@
 #include "report.hpp"
 #include "show/report_text.hpp"
 #include "report/row_figures.hpp"
+#include "report/summary_level.hpp"
 #include "report/time_shares.hpp"
 #include "text.hpp"
 
@@ -30,17 +31,6 @@ const char* name_of(Bound bound) {
     case Bound::kExact: break;
   }
   return "exact";
-}
-
-const char* name_of(SummaryLevel level) {
-  switch (level) {
-    case SummaryLevel::kRun: return "run";
-    case SummaryLevel::kStep: return "step";
-    case SummaryLevel::kTask: return "task";
-    case SummaryLevel::kEngine: return "engine";
-    case SummaryLevel::kTool: break;
-  }
-  return "tool";
 }
 
 /// "memory_at_most_bytes"
@@ -108,7 +98,7 @@ py::list list_of(const std::vector<ReportRow>& rows, ObjectMaker& maker) {
 py::list list_of(const std::vector<ReportNode>& nodes, ObjectMaker& maker) {
   py::list list;
   for (const ReportNode& node : nodes)
-    list.append(py::make_tuple(name_of(node.level), value_of(node.row, maker), list_of(node.below, maker)));
+    list.append(py::make_tuple(internal::to_string(node.level), value_of(node.row, maker), list_of(node.below, maker)));
   return list;
 }
 

@@ -176,12 +176,11 @@ void FilesFamily::make_noise(const Noise& noise) {
 /// A file that was opened once has nothing to be asked for.
 void FilesFamily::remember(const FileUseRecord& record) {
   if (record.opens < 2) return;
-  auto& sent = sent_[{record.identity.pid, record.identity.start_ns}];
-  const auto known =
-      std::find_if(sent.begin(), sent.end(), [&record](const Sent& each) { return each.file == record.file; });
-  if (known != sent.end()) return;
+  Sent& sent = sent_[{record.identity.pid, record.identity.start_ns}];
+  sent.kernel_pid = record.kernel_pid;
+  if (sent.files.contains(record.file)) return;
   if (sent_files_ >= kMostSent) return forgotten_.add(1);
-  sent.push_back({record.file, record.kernel_pid});
+  sent.files.insert(record.file);
   ++sent_files_;
 }
 
@@ -196,16 +195,16 @@ bool FilesFamily::passes(const Record& record, Feed& feed) {
     const auto sent = sent_.find({exit->identity.pid, exit->identity.start_ns});
     if (sent == sent_.end()) return true;
     yield_rest(exit->identity, sent->second, feed);
-    sent_files_ -= sent->second.size();
+    sent_files_ -= sent->second.files.size();
     sent_.erase(sent);
   }
   return true;
 }
 
-void FilesFamily::yield_rest(const RecordIdentity& identity, const std::vector<Sent>& sent, Feed& feed) {
+void FilesFamily::yield_rest(const RecordIdentity& identity, const Sent& sent, Feed& feed) {
   const int map = ::bpf_map__fd(skeleton_->maps.file_uses);
-  for (const auto& [file, kernel_pid] : sent) {
-    const tracer_file_key key{identity.start_ns, file.inode, file.device, file.generation, kernel_pid, 0};
+  for (const FileUseRecord::File& file : sent.files) {
+    const tracer_file_key key{identity.start_ns, file.inode, file.device, file.generation, sent.kernel_pid, 0};
     tracer_file_sums sums;
     if (::bpf_map_lookup_elem(map, &key, &sums) != 0) {
       forgotten_.add(1);
@@ -216,7 +215,7 @@ void FilesFamily::yield_rest(const RecordIdentity& identity, const std::vector<S
     auto& rest = std::get<FileUseRecord>(record);
     rest.identity = identity;
     rest.file = file;
-    rest.kernel_pid = kernel_pid;
+    rest.kernel_pid = sent.kernel_pid;
     take_sums(sums, rest);
     rest.more_opens = sums.opens - std::min(sums.opens, sums.sent_opens);
     feed.record(record);

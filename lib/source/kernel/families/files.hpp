@@ -48,22 +48,22 @@ class FilesFamily final : public KernelFamily {
   void load(const FamilySetup& setup, Way way);
   void attach_program();
   void see_own_close();
-  /// Of which more may have come than was sent.
+  /// The files of a process of which more may have come than was sent.
   struct Sent {
-    FileUseRecord::File file;
     std::uint32_t kernel_pid = 0;
+    std::set<FileUseRecord::File> files;
   };
   using Noise = std::pair<FileUseRecord::File, std::uint64_t>;  ///< With its place.
 
   void make_noise(const Noise& noise);
   void remember(const FileUseRecord& record);
-  void yield_rest(const RecordIdentity& identity, const std::vector<Sent>& sent, Feed& feed);
+  void yield_rest(const RecordIdentity& identity, const Sent& sent, Feed& feed);
 
   std::unique_ptr<files_bpf, Closer> skeleton_;
   Way way_ = Way::kFunction;
   std::set<Noise> noise_;  ///< Of which records may still be on their way.
   /// By pid and start of the process.
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Sent>> sent_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Sent> sent_;
   std::size_t sent_files_ = 0;
   Counter forgotten_;  ///< Files whose sums the kernel has given up for others.
 };
