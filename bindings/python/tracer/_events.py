@@ -1826,10 +1826,10 @@ class FileUse(Event):
     path_at: str | None
     """`close`. None when: `path` is None."""
     path_cut: bool
-    """The beginning of the path is missing."""
+    """The beginning of the path is missing: it is longer, or its mount was taken off meanwhile."""
     folded: str | None
-    """Several files in one event: `unlinked` (removed before their last close) or `others` (beyond 1,024 of a process,
-    or, of a session, beyond 262,144). None when: it is one file."""
+    """Several files in one event: `unlinked` (their names were gone before the last close) or `others` (beyond 1,024 of
+    a process, or 65,536 of all that live; or the record with the path was lost). None when: it is one file."""
     device: int | None
     """Number of the file system, as the kernel has it: major number << 20 | minor number. None when: `folded`. Source:
     `i_sb->s_dev`."""
@@ -1845,9 +1845,10 @@ class FileUse(Event):
     """One of them made the file. Source: `FMODE_CREATED`."""
     read_bytes: int | None
     """Read through these opens, by all processes that shared them: the position at each close. Exact for a program that
-    reads from the start to where it stops; a program that skips parts of a file is counted with them. In bytes. None
-    when: not opened to read; opened to read and write; read at given positions or mapped, so that the position says
-    nothing; all positions together exceed what the process has read; the process lives on. Source: `f_pos`."""
+    reads from the start to where it stops; a program that skips parts of a file is counted with them, and what is read
+    again after going back is counted once. In bytes. None when: not opened to read; opened to read and write; read at
+    given positions or mapped, so that the position says nothing; all positions together exceed what the process and
+    those below it have read; the process lives on. Source: `f_pos`."""
     written_bytes: int | None
     """Likewise. In bytes. None when: likewise, and if it was opened to append. Source: `f_pos`."""
     size_bytes: int | None
