@@ -238,12 +238,25 @@ class Recordings(TempDir):
                 pass
             self.assertEqual(stat.S_IMODE(each.stat().st_mode), mode)
 
-    def test_an_older_file_is_replaced(self):
+    def test_older_files_are_kept_and_numbered(self):
         path = self.folder / "run.tracer"
-        path.write_bytes(b"x" * 1_000_000)
-        with tracer.session(record=path):
+        path.write_bytes(b"first")
+        for _ in range(2):
+            with tracer.session(record=path):
+                pass
+            self.assertFalse(tracer.read(path).damage)
+        kept = [self.folder / f"run.tracer.{number}" for number in (1, 2)]
+        self.assertFalse(tracer.read(kept[0]).damage)
+        self.assertEqual(kept[1].read_bytes(), b"first")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_the_target_of_a_link_is_replaced(self):
+        target, link = self.folder / "target", self.folder / "link"
+        target.write_bytes(b"x" * 1_000_000)
+        link.symlink_to(target)
+        with tracer.session(record=link):
             pass
-        self.assertFalse(tracer.read(path).damage)
+        self.assertFalse(tracer.read(target).damage)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_root_follows_its_own_links_only(self):

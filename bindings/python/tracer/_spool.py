@@ -35,6 +35,7 @@ class Spool:
     def __init__(self, path: str | bytes | os.PathLike[str] | None) -> None:
         self.name = "the session's temporary file" if path is None else os.fsdecode(path)
         self._fd = -1
+        self._path = path
         self._made: str | bytes | os.PathLike[str] | None = None
         try:
             if path is None:
@@ -71,10 +72,29 @@ class Spool:
         return os.path.samestat(os.fstat(self._fd), os.stat(path))
 
     def begin(self) -> None:
-        """What was in the file is replaced from now on."""
-        if stat.S_ISREG(os.fstat(self._fd).st_mode):
-            os.ftruncate(self._fd, 0)
+        """From now on the file is this session's. An older one by this name is kept as FILE.1, but for a link's target."""
+        opened = os.fstat(self._fd)
+        if stat.S_ISREG(opened.st_mode) and opened.st_size:
+            if self._path is None or os.path.islink(self._path):
+                os.ftruncate(self._fd, 0)
+            else:
+                self._keep_older(os.fsdecode(self._path))
         self._made = None
+
+    def _keep_older(self, path: str) -> None:
+        number = 1
+        while os.path.lexists(f"{path}.{number}"):
+            number += 1
+        try:
+            for older in range(number, 1, -1):
+                os.rename(f"{path}.{older - 1}", f"{path}.{older}")
+            os.rename(path, f"{path}.1")
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise RecordingError.of("TRC114", error.errno, f"the older recording can't be kept as {self.name}.1",
+                                    "name another file, or move the older one away") from None
+        os.close(self._fd)
+        self._fd = fd
 
     def give_up(self) -> None:
         """Nothing was written: a file that was not there is gone again."""
