@@ -167,7 +167,8 @@ TEST_CASE("threads that compute at the same time are counted once" * doctest::te
     return;
   }
   const Crew seen = crew("compute_at_once", 300);
-  // 20 ms for both to come, 300 ms together, 300 ms alone; when others want the CPUs, the queue is part of it, and it ends later.
+  // 20 ms for both to come, 300 ms together, 300 ms alone; when others want the CPUs, the queue is part of it, and it
+  // ends later.
   const std::uint64_t life = seen.whole.life_ns;
   CHECK(life >= 600 * kMillisecond);
   CHECK(distance(seen.whole.running_ns + seen.whole.run_queue_ns, life) <= close_to(life));

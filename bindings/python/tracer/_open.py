@@ -62,10 +62,10 @@ def session(
     `run`, `sample`, `step` and `labels` label the processes that are followed by pid or cgroup, including what this
     process starts.
 
-    `record`: a file for the recording, of which an older one is kept as FILE.1; the default is a temporary one, which is
-    deleted with the session and its tables. `source`: "kernel", or a recording to replay. `families`: names of docs/families.md. `sample_interval`:
-    seconds between snapshots (default 1.0). `max_cost_share`: the share of one CPU above which the session disables the
-    most expensive family. The other keywords are those of SessionOptions in C++.
+    `record`: a file for the recording, of which an older one is kept as FILE.1; the default is a temporary one, which
+    is deleted with the session and its tables. `source`: "kernel", or a recording to replay. `families`: names of
+    docs/families.md. `sample_interval`: seconds between snapshots (default 1.0). `max_cost_share`: the share of one CPU
+    above which the session disables the most expensive family. The other keywords are those of SessionOptions in C++.
 
     Raises NotPermittedError (with the capability that is missing), UnsupportedKernelError, InvalidArgumentError,
     RecordingError, RulesError.
