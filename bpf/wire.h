@@ -33,6 +33,8 @@
 #define TRACER_WIRE_FILE 7   /* an open regular file of a tracked process, from iter/task_file */
 #define TRACER_WIRE_OOM_KILL 9
 #define TRACER_WIRE_FILE_USE 10
+#define TRACER_WIRE_CONNECTION 11
+#define TRACER_WIRE_CGROUP_END 12
 
 /* Which hierarchy a cgroup id belongs to. */
 #define TRACER_HIERARCHY_V2 0
@@ -316,6 +318,78 @@ struct tracer_noise_key {
 	__u32 generation;
 };
 
+#define TRACER_PROTOCOL_OTHER 0
+#define TRACER_PROTOCOL_TCP 1
+#define TRACER_PROTOCOL_UDP 2
+#define TRACER_PROTOCOL_UNIX 3
+#define TRACER_ROLE_NONE 0
+#define TRACER_ROLE_CLIENT 1
+#define TRACER_ROLE_SERVER 2
+
+/* Sockets of a program with one peer; IPv4 addresses as IPv6 ones that stand for them. */
+struct tracer_connection_key {
+	__u64 start_ns;
+	__u64 program_start_ns;
+	__u8 remote[16]; /* all 0: none, or not known */
+	__u32 pid;	 /* the kernel's number */
+	__u16 port;	 /* the service's: a server's own, else the peer's */
+	__u8 protocol;	 /* TRACER_PROTOCOL_* */
+	__u8 role;	 /* TRACER_ROLE_* */
+	__u8 same_host;
+	__u8 folded; /* 1: all peers beyond those that are told apart */
+	__u8 reserved[6];
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_connection_key) == 48, "wire layout");
+
+struct tracer_connection_sums {
+	__u64 sent_bytes;
+	__u64 received_bytes;
+	__u64 sends;
+	__u64 receives;
+	__u64 told; /* sends and receives when the record was sent last; it is sent again when they have doubled */
+	__u64 connects;
+	__u64 failed_connects;
+	__u64 retransmits;    /* at least */
+	__u64 last_ns;	      /* boot clock */
+	__u64 socket;	      /* of which the next two were read */
+	__u32 retransmits_of; /* by that socket in all */
+	__u32 round_trip_us;  /* times 8, as the kernel keeps it; 0: not known */
+	__u32 error;	      /* errno of the last connect that failed; 0: none */
+	__u32 reserved;
+	__u8 local[16]; /* of the first socket */
+};
+
+struct tracer_wire_connection {
+	struct tracer_wire_header header;
+	struct tracer_wire_identity identity;
+	struct tracer_connection_key key;
+	struct tracer_connection_sums sums;
+};
+
+/* A cgroup is removed. */
+struct tracer_wire_cgroup_end {
+	struct tracer_wire_header header;
+	__u64 cgroup_id;
+	__u64 peak_pages; /* with has_peak */
+	__u32 hierarchy;
+	__u32 has_peak;
+};
+
+/* What a block device has done, since its family was attached. */
+#define TRACER_LATENCY_SLOTS 32
+struct tracer_device_sums {
+	__u64 requests[2]; /* reads, writes; completed */
+	__u64 bytes[2];
+	__u64 latency_ns[2]; /* summed, from issue to completion */
+	__u64 timed[2];	     /* requests whose issue was seen */
+	__u64 slots[TRACER_LATENCY_SLOTS]; /* of these, by the binary logarithm of the microseconds that they took */
+};
+struct tracer_device_use_key {
+	__u64 start_ns;
+	__u32 pid; /* as the session sees it */
+	__u32 device;
+};
+
 /* Sums of all processes that ended in a context: per CPU in the map `totals`, or one in `more_totals`. */
 struct tracer_context_totals {
 	struct tracer_wire_account account;
@@ -346,6 +420,10 @@ struct tracer_context_totals {
 #define TRACER_LOSS_RING_OOM_KILL 0
 
 #define TRACER_LOSS_RING_FILE_USE 0
+
+#define TRACER_LOSS_RING_CONNECTION 0
+
+#define TRACER_LOSS_RING_CGROUP_END 0
 
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1

@@ -123,6 +123,53 @@ struct OomKill {
   std::optional<std::uint32_t> allocator_pid;  ///< Who asked for more. Absent: the kernel, or it is not shown.
 };
 
+/// What a program sent and received through its sockets with one peer: to the program's end, or the session's. Server
+/// sockets are told apart by their own port and the peer's address, others by the peer's address and port.
+struct Connection {
+  static constexpr EventKind kKind = EventKind::kConnection;
+  std::uint64_t time_ns = 0;               ///< When the program ended; what lives on: the session.
+  std::shared_ptr<const Process> process;  ///< Never null: who sent and received.
+  std::optional<std::string> protocol;     ///< "tcp", "udp" or "unix". Absent: another, or several (`folded`).
+  std::optional<std::string> role;         ///< "client" or "server". Absent: not of TCP.
+  bool same_host = false;                  ///< The other end is on this machine.
+  std::optional<std::string> remote_address;  ///< Absent: of "unix", of UDP without a fixed peer, with `folded`.
+  std::optional<std::uint32_t> remote_port;   ///< Absent likewise, and for servers: peers choose any.
+  std::optional<std::string> local_address;   ///< Of the first of these sockets.
+  std::optional<std::uint32_t> local_port;    ///< Of servers.
+  std::optional<std::string> folded;          ///< "others": peers beyond 1,024 of a program.
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_bytes = 0;
+  std::uint64_t sends = 0;  ///< Calls that sent or received something.
+  std::uint64_t receives = 0;
+  std::optional<std::uint64_t> connects;              ///< Attempts to connect. Of TCP clients.
+  std::optional<std::uint64_t> failed_connects;       ///< The part of them that failed.
+  std::optional<std::int32_t> error;                  ///< The errno of the last that failed.
+  std::optional<std::uint64_t> retransmits_at_least;  ///< Segments sent again. Of TCP.
+  std::optional<std::uint64_t> round_trip_ns;         ///< As the kernel smooths it, lately. Of TCP.
+  std::uint64_t last_ns = 0;                          ///< The last send or receive.
+};
+
+/// The first followed process was seen in a container.
+struct ContainerStart {
+  static constexpr EventKind kKind = EventKind::kContainerStart;
+  std::uint64_t time_ns = 0;
+  std::shared_ptr<const Process> process;  ///< Never null: this process; with the container's id and cgroup.
+  std::optional<std::string> runtime;      ///< "docker", "podman" … by its cgroup's path and rules/containers.toml.
+};
+
+/// A container in which processes were followed is gone: its cgroup was removed.
+struct ContainerFinish {
+  static constexpr EventKind kKind = EventKind::kContainerFinish;
+  std::uint64_t time_ns = 0;
+  std::shared_ptr<const Process> process;      ///< Never null: that of ContainerStart.
+  std::optional<std::string> runtime;          ///< As in ContainerStart.
+  std::uint64_t begin_ns = 0;                  ///< The time of its ContainerStart.
+  std::optional<std::uint64_t> end_ns;         ///< When its last followed process ended. Absent: not seen.
+  std::uint64_t processes = 0;                 ///< Followed ones that ended in it.
+  std::uint64_t oom_kills = 0;                 ///< The part of them that the kernel killed as memory had run out.
+  std::optional<std::uint64_t> peak_bytes;     ///< The most memory charged to its cgroup, by the kernel's mark.
+};
+
 /// How many events of one kind.
 struct KindCount {
   EventKind kind = EventKind::kNone;
@@ -163,7 +210,8 @@ struct TypeList {};
 /// The types of all events, the frequent ones first.
 using EventTypes =
     TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample, SnapshotEnd, Loss,
-             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork, OomKill, FileUse>;
+             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork, OomKill, FileUse,
+             Connection, DeviceSample, ContainerStart, ContainerFinish>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

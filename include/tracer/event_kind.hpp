@@ -9,7 +9,7 @@
 namespace tracer {
 
 /// The kinds of events, in ranges: 1 to 99 the session itself, from 100 processes, runs and tasks; 200 is
-/// files, 300 is reserved for the network, 400 is memory. Part of the stream format: a number is never reused.
+/// files, 300 the network, 400 memory, 500 devices, 600 containers. Part of the stream format: a number is never reused.
 enum class EventKind : std::uint16_t {
   kNone = 0,  ///< An empty handle.
   kLoss = 1,
@@ -28,7 +28,11 @@ enum class EventKind : std::uint16_t {
   kTaskFinish = 113,
   kContextChange = 114,
   kFileUse = 200,
+  kConnection = 300,
   kOomKill = 400,
+  kDeviceSample = 500,
+  kContainerStart = 600,
+  kContainerFinish = 601,
 };
 
 /// "process_start", "process_exec" … as in dumps. Empty for an unknown value.

@@ -21,6 +21,9 @@ enum class Family {
   kSnapshots,  ///< ProcessSample at an interval.
   kMemory,     ///< OomKill, and ProcessExit::oom_killed.
   kFiles,      ///< FileUse.
+  kNetwork,    ///< Connection, and bytes by process.
+  kContainers,  ///< ContainerStart, ContainerFinish.
+  kDisks,      ///< DeviceSample.
 };
 
 /// When a family is loaded.
@@ -76,8 +79,29 @@ inline constexpr std::array kFamilies = {
                .name = "files",
                .use = FamilyUse::kByDefault,
                .brings = "file_use: the files that each process used",
-               .needs = "tracing of functions (fentry; on arm64 from Linux 6.0), or Linux 6.7",
+               .needs = "tracing of functions (fentry; on arm64 from Linux 6.4), or Linux 6.7",
                .losses = "ring_full_file_use",
+               .options = ""},
+    FamilyInfo{.family = Family::kNetwork,
+               .name = "network",
+               .use = FamilyUse::kByDefault,
+               .brings = "connection: the peers of each program; network_sent_bytes and network_received_bytes",
+               .needs = "the tracepoints sock_send_length and sock_recv_length (Linux 6.3)",
+               .losses = "ring_full_connection",
+               .options = ""},
+    FamilyInfo{.family = Family::kContainers,
+               .name = "containers",
+               .use = FamilyUse::kByDefault,
+               .brings = "container_start and container_finish, with the peak of its memory",
+               .needs = "the tracepoint cgroup_rmdir",
+               .losses = "ring_full_cgroup_end",
+               .options = ""},
+    FamilyInfo{.family = Family::kDisks,
+               .name = "disks",
+               .use = FamilyUse::kByDefault,
+               .brings = "device_sample: what block devices did, and who asked for most; with snapshots only",
+               .needs = "the tracepoints block_rq_issue, block_rq_complete and block_bio_queue",
+               .losses = "",
                .options = ""},
 };
 static_assert([] {

@@ -74,6 +74,9 @@ struct Account {
   std::optional<std::uint64_t> storage_read_bytes;       ///< Fetched from storage because of it.
   std::optional<std::uint64_t> storage_written_bytes;    ///< Made dirty for storage.
   std::optional<std::uint64_t> storage_cancelled_bytes;  ///< Made dirty, and dropped before they got there.
+  /// Through sockets that may reach other machines, since it was followed. Absent: "network" is off.
+  std::optional<std::uint64_t> network_sent_bytes;
+  std::optional<std::uint64_t> network_received_bytes;
   std::optional<Ledger> ledger;  ///< Where the time went. Absent: "waits" is off, or a thread could not be followed.
   std::optional<ProcessLedger> process_ledger;  ///< The same, for the process as a whole.
 };

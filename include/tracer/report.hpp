@@ -78,6 +78,8 @@ struct ReportRow {
   std::optional<std::uint64_t> memory_at_most_bytes;  ///< An upper bound, if memory_bytes is a lower one.
   std::optional<Figure> read_bytes;                   ///< By read calls; at least: mapped files, io_uring.
   std::optional<Figure> written_bytes;                ///< By write calls; at least: mapped files, io_uring, splice.
+  std::optional<Figure> network_received_bytes;       ///< From other machines.
+  std::optional<Figure> network_sent_bytes;
   std::vector<TimeShare> time;                        ///< The largest first, none of 0. Empty: not known.
   Requested requested;                                ///< From the announcement of a task.
 };

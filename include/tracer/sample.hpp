@@ -75,7 +75,32 @@ struct CgroupSample {
   std::optional<std::uint64_t> kernel_bytes;        ///< Part of memory_bytes: the kernel's own, such as page tables.
   std::optional<std::uint64_t> held_bytes;          ///< Anonymous memory that the followed processes hold.
   std::optional<std::uint64_t> unexplained_bytes;   ///< memory_bytes minus the last four. Absent with has_below.
+  std::optional<std::uint64_t> memory_limit_bytes;  ///< The smallest of its own limit and those above. Absent: none.
+  std::optional<std::uint64_t> cpu_limit_millicpus;  ///< Likewise; 1000 are one CPU. Absent also for v1.
   std::optional<std::uint64_t> throttled_ns;  ///< How long its limit held back its CPUs since it was created, summed.
+};
+
+/// What a block device did since the last snapshot, for the whole host, and which followed process asked it for most.
+struct DeviceSample {
+  static constexpr EventKind kKind = EventKind::kDeviceSample;
+  std::uint64_t time_ns = 0;
+  std::uint64_t since_ns = 0;             ///< When these sums began.
+  std::uint64_t device = 0;               ///< Its number, as in FileUse::device.
+  std::optional<std::string> device_name;  ///< "vda". Absent: the device is gone.
+  std::uint64_t read_requests = 0;        ///< Completed.
+  std::uint64_t write_requests = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  std::optional<std::uint64_t> read_latency_ns;   ///< The mean, from issue to completion. Absent: no such request.
+  std::optional<std::uint64_t> write_latency_ns;
+  /// 99 of 100 requests took no longer; an upper bound by at most a factor of 2.
+  std::optional<std::uint64_t> latency_p99_at_most_ns;
+  std::optional<std::uint64_t> busy_ns;  ///< With a request in flight. Absent: the kernel does not count it.
+  /// The followed process that asked the device for the most bytes. Absent: none did.
+  std::optional<std::uint32_t> heaviest_pid;
+  std::optional<std::string> heaviest_tool;
+  std::optional<std::uint64_t> heaviest_bytes;
+  std::shared_ptr<const Context> context = Process::no_context();  ///< Of that process; never null.
 };
 
 /// A snapshot is complete: all of its ProcessSample, ToolSample and CgroupSample events came before, with its time.

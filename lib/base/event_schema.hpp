@@ -100,7 +100,9 @@ struct Schema<CgroupSample> {
       field(10, "held_bytes", &CgroupSample::held_bytes, Unit::kBytes),
       field(11, "unexplained_bytes", &CgroupSample::unexplained_bytes, Unit::kBytes),
       field(12, "throttled_ns", &CgroupSample::throttled_ns, Unit::kNs),
-      field(13, "shmem_bytes", &CgroupSample::shmem_bytes, Unit::kBytes));
+      field(13, "shmem_bytes", &CgroupSample::shmem_bytes, Unit::kBytes),
+      field(14, "memory_limit_bytes", &CgroupSample::memory_limit_bytes, Unit::kBytes),
+      field(15, "cpu_limit_millicpus", &CgroupSample::cpu_limit_millicpus, Unit::kCount));
 };
 
 template <>
@@ -160,6 +162,65 @@ struct Schema<FileUse> {
       field(15, "size_bytes", &FileUse::size_bytes, Unit::kBytes),
       field(16, "first_open_ns", &FileUse::first_open_ns, Unit::kNs),
       field(17, "last_close_ns", &FileUse::last_close_ns, Unit::kNs));
+};
+
+template <>
+struct Schema<Connection> {
+  static constexpr std::string_view kName = "connection";
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &Connection::time_ns, Unit::kNs), group(2, "process", &Connection::process, Shape::kFlat),
+      field(3, "protocol", &Connection::protocol), field(4, "role", &Connection::role),
+      field(5, "same_host", &Connection::same_host), field(6, "remote_address", &Connection::remote_address),
+      field(7, "remote_port", &Connection::remote_port), field(8, "local_address", &Connection::local_address),
+      field(9, "local_port", &Connection::local_port), field(10, "folded", &Connection::folded),
+      field(11, "sent_bytes", &Connection::sent_bytes, Unit::kBytes),
+      field(12, "received_bytes", &Connection::received_bytes, Unit::kBytes),
+      field(13, "sends", &Connection::sends, Unit::kCount), field(14, "receives", &Connection::receives, Unit::kCount),
+      field(15, "connects", &Connection::connects, Unit::kCount),
+      field(16, "failed_connects", &Connection::failed_connects, Unit::kCount), field(17, "error", &Connection::error),
+      field(18, "retransmits_at_least", &Connection::retransmits_at_least, Unit::kCount),
+      field(19, "round_trip_ns", &Connection::round_trip_ns, Unit::kNs),
+      field(20, "last_ns", &Connection::last_ns, Unit::kNs));
+};
+
+template <>
+struct Schema<DeviceSample> {
+  static constexpr std::string_view kName = "device_sample";
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &DeviceSample::time_ns, Unit::kNs), field(2, "since_ns", &DeviceSample::since_ns, Unit::kNs),
+      field(3, "device", &DeviceSample::device), field(4, "device_name", &DeviceSample::device_name),
+      field(5, "read_requests", &DeviceSample::read_requests, Unit::kCount),
+      field(6, "write_requests", &DeviceSample::write_requests, Unit::kCount),
+      field(7, "read_bytes", &DeviceSample::read_bytes, Unit::kBytes),
+      field(8, "written_bytes", &DeviceSample::written_bytes, Unit::kBytes),
+      field(9, "read_latency_ns", &DeviceSample::read_latency_ns, Unit::kNs),
+      field(10, "write_latency_ns", &DeviceSample::write_latency_ns, Unit::kNs),
+      field(11, "latency_p99_at_most_ns", &DeviceSample::latency_p99_at_most_ns, Unit::kNs),
+      field(12, "busy_ns", &DeviceSample::busy_ns, Unit::kNs), field(13, "heaviest_pid", &DeviceSample::heaviest_pid),
+      field(14, "heaviest_tool", &DeviceSample::heaviest_tool),
+      field(15, "heaviest_bytes", &DeviceSample::heaviest_bytes, Unit::kBytes),
+      group(16, "context", &DeviceSample::context, Shape::kNested));
+};
+
+template <>
+struct Schema<ContainerStart> {
+  static constexpr std::string_view kName = "container_start";
+  static constexpr auto fields = std::tuple(field(1, "time_ns", &ContainerStart::time_ns, Unit::kNs),
+                                            group(2, "process", &ContainerStart::process, Shape::kFlat),
+                                            field(3, "runtime", &ContainerStart::runtime));
+};
+
+template <>
+struct Schema<ContainerFinish> {
+  static constexpr std::string_view kName = "container_finish";
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &ContainerFinish::time_ns, Unit::kNs),
+      group(2, "process", &ContainerFinish::process, Shape::kFlat), field(3, "runtime", &ContainerFinish::runtime),
+      field(4, "begin_ns", &ContainerFinish::begin_ns, Unit::kNs),
+      field(5, "end_ns", &ContainerFinish::end_ns, Unit::kNs),
+      field(6, "processes", &ContainerFinish::processes, Unit::kCount),
+      field(7, "oom_kills", &ContainerFinish::oom_kills, Unit::kCount),
+      field(8, "peak_bytes", &ContainerFinish::peak_bytes, Unit::kBytes));
 };
 
 template <>

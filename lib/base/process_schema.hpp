@@ -136,7 +136,9 @@ struct Schema<Account> {
                  field(18, "storage_cancelled_bytes", &Account::storage_cancelled_bytes, Unit::kBytes),
                  group(19, "ledger", &Account::ledger, Shape::kNested),
                  group(20, "process_ledger", &Account::process_ledger, Shape::kNested),
-                 field(21, "peak_rss_at_least_bytes", &Account::peak_rss_at_least_bytes, Unit::kBytes));
+                 field(21, "peak_rss_at_least_bytes", &Account::peak_rss_at_least_bytes, Unit::kBytes),
+                 field(22, "network_sent_bytes", &Account::network_sent_bytes, Unit::kBytes),
+                 field(23, "network_received_bytes", &Account::network_received_bytes, Unit::kBytes));
 };
 
 template <>

@@ -54,6 +54,8 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
     sample.shmem_bytes = record.shmem_bytes;
     sample.kernel_bytes = record.kernel_bytes;
     sample.held_bytes = followed.held.anonymous_bytes();
+    sample.memory_limit_bytes = record.memory_limit_bytes;
+    sample.cpu_limit_millicpus = record.cpu_limit_millicpus;
     sample.throttled_ns = record.throttled_ns;
     if (!sample.has_below && sample.memory_bytes && sample.held_bytes && sample.file_bytes && sample.shmem_bytes &&
         sample.kernel_bytes) {

@@ -10,6 +10,7 @@
 
 #include "context/layers.hpp"
 #include "correlate/cgroup_samples.hpp"
+#include "correlate/device_samples.hpp"
 #include "correlate/folding.hpp"
 
 namespace tracer::internal {
@@ -47,7 +48,10 @@ void Correlator::forget_unseen(Account& account) const noexcept {
 
 std::vector<ProcessSample> Correlator::take_samples() {
   std::vector<ProcessSample> samples = samples_.take();
-  for (ProcessSample& sample : samples) forget_unseen(sample.account);
+  for (ProcessSample& sample : samples) {
+    forget_unseen(sample.account);
+    for (const auto& join : joins_) join->at_sample(sample);
+  }
   return samples;
 }
 
@@ -112,6 +116,7 @@ std::vector<Event> Correlator::living() const {
 void Correlator::begin_snapshot() {
   samples_.clear();
   cgroup_memory_.clear();
+  devices_.clear();
 }
 
 void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vector<Event>& events) {
@@ -140,6 +145,10 @@ void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vecto
     std::move(samples.begin(), samples.end(), std::back_inserter(events));
   }
   std::move(cgroups.begin(), cgroups.end(), std::back_inserter(events));
+  for (DeviceSample& device : std::exchange(devices_, {})) {
+    device.time_ns = time_ns;
+    events.emplace_back(std::move(device));
+  }
   events.emplace_back(end);
 }
 
@@ -205,6 +214,7 @@ void Correlator::announce(TrackedProcess& tracked, std::vector<Event>& events) {
   add_changes(tracked.started_ns, events);
   facts_.move(tracked.entered, tracked.place, *tracked.process, tracked.begin_ns, tracked.started_ns, events);
   events.emplace_back(ProcessStart{tracked.started_ns, tracked.process, tracked.attached_ns});
+  for (const auto& join : joins_) join->at_start(tracked.started_ns, tracked.process, events);
 }
 
 void Correlator::on(const StartRecord& record, std::vector<Event>& events) {
@@ -264,6 +274,7 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
   tracked.base_cpu_known = !record.flags.cpu_stale;
   tracked.threads_pending = record.flags.threads_pending;
   if (tracked.selection != Selection::kSelected) return leave_scopes(tracked, event.time_ns, events);
+  for (const auto& join : joins_) join->at_exec(record, was_held ? nullptr : before, event, events);
   facts_.saw(tracked.process);
   if (!was_held) facts_.executed(tracked.entered, *tracked.process, event.ended);
   facts_.move(tracked.entered, tracked.place, *tracked.process, tracked.begin_ns, event.time_ns, events);
@@ -364,6 +375,21 @@ void Correlator::on(const FileUseRecord& record, std::vector<Event>&) {
   const TrackedProcess* const tracked = processes_.find(record.identity.pid, record.identity.start_ns);
   if (!tracked || tracked->selection != Selection::kSelected || tracked->held) return;
   for (const auto& join : joins_) join->add(record);
+}
+
+/// Likewise.
+void Correlator::on(const ConnectionRecord& record, std::vector<Event>&) {
+  const TrackedProcess* const tracked = processes_.find(record.identity.pid, record.identity.start_ns);
+  if (!tracked || tracked->selection != Selection::kSelected || tracked->held) return;
+  for (const auto& join : joins_) join->add(record);
+}
+
+void Correlator::on(const CgroupEndRecord& record, std::vector<Event>& events) {
+  for (const auto& join : joins_) join->add(record, events);
+}
+
+void Correlator::on(const DeviceRecord& record, std::vector<Event>&) {
+  devices_.push_back(device_sample(record, processes_));
 }
 
 void Correlator::on(const EventRecord& record, std::vector<Event>& events) {

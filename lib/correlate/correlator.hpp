@@ -104,6 +104,9 @@ class Correlator {
   void on(const CgroupMemoryRecord& record, std::vector<Event>& events);
   void on(const EventRecord& record, std::vector<Event>& events);
   void on(const FileUseRecord& record, std::vector<Event>& events);
+  void on(const ConnectionRecord& record, std::vector<Event>& events);
+  void on(const CgroupEndRecord& record, std::vector<Event>& events);
+  void on(const DeviceRecord& record, std::vector<Event>& events);
 
   TrackedProcess& process_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
                              std::vector<Event>& events);
@@ -126,6 +129,7 @@ class Correlator {
   ProcessTable processes_;
   SampleTable samples_;
   std::vector<CgroupMemoryRecord> cgroup_memory_;   ///< Of the snapshot that is being taken.
+  std::vector<DeviceSample> devices_;               ///< Likewise.
   std::vector<ContextChange> relabeled_;            ///< Processes, since changes were reported.
   std::vector<std::unique_ptr<FamilyJoin>> joins_;  ///< Of the families that are active.
   bool ledgers_ = true;

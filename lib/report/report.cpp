@@ -60,6 +60,8 @@ ReportRow row_of(const SummaryRow& sums) {
     row.memory_at_most_bytes = sums.task_peak_at_most_bytes;
   row.read_bytes = read_of(sums);
   row.written_bytes = written_of(sums);
+  row.network_received_bytes = at_least(sums.unknown_networks, sums.network_received_bytes);
+  row.network_sent_bytes = at_least(sums.unknown_networks, sums.network_sent_bytes);
   row.time = time_shares(sums.process_ledger, sums.ledger);
   row.requested = sums.requested;
   return row;
@@ -179,7 +181,8 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, bool c
 /// Where the last samples are of some time before the end, what lives has done more by now.
 void mark_living(ReportRow& row) {
   if (row.living == 0) return;
-  for (std::optional<Figure>* figure : {&row.cpu_ns, &row.read_bytes, &row.written_bytes}) {
+  for (std::optional<Figure>* figure : {&row.cpu_ns, &row.read_bytes, &row.written_bytes, &row.network_received_bytes,
+                                        &row.network_sent_bytes}) {
     if (!*figure) continue;
     if ((*figure)->bound == Bound::kAtMost) {
       figure->reset();

@@ -120,6 +120,10 @@ inline constexpr auto kRowFigures = std::tuple{
                "bytes read: by calls, or fetched from storage where that is more"),
     row_figure("written_bytes", &ReportRow::written_bytes, Unit::kBytes, Together::kSum, "written",
                "bytes written: by calls, or made dirty for storage where that is more"),
+    row_figure("network_received_bytes", &ReportRow::network_received_bytes, Unit::kBytes, Together::kSum, nullptr,
+               "bytes received from other machines"),
+    row_figure("network_sent_bytes", &ReportRow::network_sent_bytes, Unit::kBytes, Together::kSum, nullptr,
+               "bytes sent to other machines"),
     row_figure("failed", &ReportRow::failed, Unit::kCount, Together::kSum, "failed", "failures that began in it"),
 };
 

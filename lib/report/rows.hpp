@@ -47,6 +47,9 @@ inline void add_figures_of(SummaryRow& row, const ProgramAccount& program) {
   row.written_bytes += account.written_bytes.value_or(0);
   row.written_at_least_bytes += written_at_least(account);
   if (!account.written_bytes) ++row.unknown_writes;
+  row.network_sent_bytes += account.network_sent_bytes.value_or(0);
+  row.network_received_bytes += account.network_received_bytes.value_or(0);
+  if (!account.network_sent_bytes) ++row.unknown_networks;
   const auto add_ledger = [](auto& sum, const auto& more) {
     if (!more) return;
     if (!sum) sum.emplace();
@@ -103,6 +106,7 @@ inline void add_own_work(RowSums& sums, const OwnWork& work, OwnParts parts) {
     if (!part.account.cpu_ns) part.account.cpu_ns = 0;
     if (!part.account.read_bytes) part.account.read_bytes = 0;
     if (!part.account.written_bytes) part.account.written_bytes = 0;
+    part.account.network_sent_bytes = part.account.network_received_bytes = 0;
   }
   add_figures_of(row, part);
   // What it held before is no task's.
@@ -132,6 +136,9 @@ inline void add_row(SummaryRow& row, const SummaryRow& more) {
   row.written_bytes += more.written_bytes;
   row.written_at_least_bytes += more.written_at_least_bytes;
   row.unknown_writes += more.unknown_writes;
+  row.network_sent_bytes += more.network_sent_bytes;
+  row.network_received_bytes += more.network_received_bytes;
+  row.unknown_networks += more.unknown_networks;
   row.failed += more.failed;
   row.engine_failures += more.engine_failures;
   row.answers += more.answers;

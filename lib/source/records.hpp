@@ -2,6 +2,8 @@
 /// Records that a source yields, in the library's own terms, wherever they were read.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -167,6 +169,64 @@ struct FileUseRecord {
   bool writes = false;
 };
 
+/// What a program has sent and received through sockets with one peer, in all.
+struct ConnectionRecord {
+  struct Peer {
+    std::array<std::uint8_t, 16> address{};  ///< IPv4 addresses as IPv6 ones that stand for them; all 0: not known.
+    std::uint16_t port = 0;                  ///< A server's own, else the peer's.
+    std::uint8_t protocol = 0;               ///< TRACER_PROTOCOL_*.
+    std::uint8_t role = 0;                   ///< TRACER_ROLE_*.
+    bool same_host = false;
+    bool folded = false;  ///< All peers beyond those that are told apart.
+    auto operator<=>(const Peer&) const = default;
+  };
+  RecordIdentity identity;
+  std::uint64_t program_start_ns = 0;
+  std::uint32_t kernel_pid = 0;  ///< By which the source finds the sums again.
+  Peer peer;
+  std::array<std::uint8_t, 16> local_address{};  ///< All 0: not known.
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_bytes = 0;
+  std::uint64_t sends = 0;
+  std::uint64_t receives = 0;
+  std::uint64_t connects = 0;
+  std::uint64_t failed_connects = 0;
+  std::uint64_t retransmits = 0;
+  std::optional<std::uint64_t> round_trip_ns;
+  std::optional<std::int32_t> error;
+  std::uint64_t last_ns = 0;
+};
+
+/// A cgroup was removed.
+struct CgroupEndRecord {
+  std::uint64_t cgroup_id = 0;
+  Hierarchy hierarchy = Hierarchy::kV2;
+  std::uint64_t time_ns = 0;
+  std::optional<std::uint64_t> peak_bytes;
+};
+
+/// What a block device did in a span of time.
+struct DeviceRecord {
+  std::uint64_t time_ns = 0;
+  std::uint64_t since_ns = 0;
+  std::uint32_t device = 0;
+  std::optional<std::string> name;
+  std::uint64_t read_requests = 0;
+  std::uint64_t write_requests = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  std::optional<std::uint64_t> read_latency_ns;
+  std::optional<std::uint64_t> write_latency_ns;
+  std::optional<std::uint64_t> latency_p99_at_most_ns;
+  std::optional<std::uint64_t> busy_ns;
+  struct Use {
+    std::uint32_t pid = 0;
+    std::uint64_t start_ns = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Use> uses;  ///< Of tracked processes, the most bytes first.
+};
+
 /// What the kernel charges to a cgroup.
 struct CgroupMemoryRecord {
   std::uint64_t cgroup_id = 0;
@@ -179,6 +239,8 @@ struct CgroupMemoryRecord {
   std::optional<std::uint64_t> file_bytes;   ///< Without shared memory.
   std::optional<std::uint64_t> shmem_bytes;  ///< With files on tmpfs.
   std::optional<std::uint64_t> kernel_bytes;
+  std::optional<std::uint64_t> memory_limit_bytes;
+  std::optional<std::uint64_t> cpu_limit_millicpus;
   std::optional<std::uint64_t> throttled_ns;
 };
 
@@ -216,6 +278,7 @@ struct EventRecord {
 };
 
 using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
-                            CgroupMemoryRecord, EventRecord, FileUseRecord>;
+                            CgroupMemoryRecord, EventRecord, FileUseRecord, ConnectionRecord, CgroupEndRecord,
+                            DeviceRecord>;
 
 }  // namespace tracer::internal

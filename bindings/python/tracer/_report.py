@@ -91,6 +91,9 @@ class ReportRow:
     written_bytes: Figure | None
     """By write calls; at least the bytes made dirty for storage if write calls don't explain them (mapped files,
     io_uring, splice). Excludes send."""
+    network_received_bytes: Figure | None
+    """From other machines. None: the family "network" was off."""
+    network_sent_bytes: Figure | None
     time: tuple[TimeShare, ...]
     """The largest first, without zeros. Empty: unknown."""
     requested: Requested | None

@@ -19,6 +19,14 @@ class FamilyJoin {
   virtual Family family() const noexcept = 0;
   /// Of a process that is reported.
   virtual void add(const FileUseRecord&) {}
+  virtual void add(const ConnectionRecord&) {}
+  virtual void add(const CgroupEndRecord&, std::vector<Event>&) {}
+  /// The process was just reported. `process`: as it is now; never null.
+  virtual void at_start(std::uint64_t, const std::shared_ptr<const Process>&, std::vector<Event>&) {}
+  /// `exec` is complete, but for what other families say. `before`: the process with the program that ended; null: what
+  /// that did is none of the workload. Its own events come before it.
+  virtual void at_exec(const ExecRecord&, const std::shared_ptr<const Process>&, ProcessExec&, std::vector<Event>&) {}
+  virtual void at_sample(ProcessSample&) {}
   /// `exit` is complete, its process included, but for what other families say. Its own events come before it.
   virtual void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) = 0;
   /// The process lives on as the session ends. `process`: as it is now; never null.

@@ -2,6 +2,7 @@
 #include "source/proc/cgroup_memory.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -46,6 +47,31 @@ void take_files(const std::string& stat, const char* files, const char* shared, 
   if (both && record.shmem_bytes) record.file_bytes = *both - std::min(*both, *record.shmem_bytes);
 }
 
+void lower(std::optional<std::uint64_t>& limit, std::optional<std::uint64_t> other) {
+  if (other && (!limit || *other < *limit)) limit = other;
+}
+
+/// "200000 100000": µs of CPU in each period of so many µs; "max 100000": no limit.
+std::optional<std::uint64_t> millicpus_of(const std::string& file) {
+  const auto text = read_small_file(file);
+  if (!text) return std::nullopt;
+  std::istringstream words(*text);
+  std::uint64_t quota_us = 0;
+  std::uint64_t period_us = 0;
+  if (!(words >> quota_us >> period_us) || period_us == 0) return std::nullopt;
+  return quota_us * 1000 / period_us;
+}
+
+/// A limit of a cgroup above holds for all below it.
+void read_limits(std::string folder, CgroupMemoryRecord& record) {
+  constexpr int kMostLevels = 64;
+  for (int level = 0; level < kMostLevels && ::access((folder + "/cgroup.procs").c_str(), F_OK) == 0; ++level) {
+    lower(record.memory_limit_bytes, number_in(folder + "/memory.max"));
+    lower(record.cpu_limit_millicpus, millicpus_of(folder + "/cpu.max"));
+    folder.resize(folder.rfind('/'));
+  }
+}
+
 void read_v2(const std::string& folder, CgroupMemoryRecord& record) {
   record.memory_bytes = number_in(folder + "/memory.current");
   record.peak_bytes = number_in(folder + "/memory.peak");
@@ -55,14 +81,20 @@ void read_v2(const std::string& folder, CgroupMemoryRecord& record) {
   }
   if (const auto stat = read_small_file(folder + "/cpu.stat"))
     if (const auto throttled_us = field_of(*stat, "throttled_usec")) record.throttled_ns = *throttled_us * 1000;
+  read_limits(folder, record);
 }
 
 void read_v1(const std::string& folder, CgroupMemoryRecord& record) {
   record.memory_bytes = number_in(folder + "/memory.usage_in_bytes");
   record.peak_bytes = number_in(folder + "/memory.max_usage_in_bytes");
   record.kernel_bytes = number_in(folder + "/memory.kmem.usage_in_bytes");
-  if (const auto stat = read_small_file(folder + "/memory.stat"))
+  if (const auto stat = read_small_file(folder + "/memory.stat")) {
     take_files(*stat, "total_cache", "total_shmem", record);
+    // Without a limit it is the most that a signed number holds, in whole pages.
+    constexpr std::uint64_t kNoLimit = 1ULL << 62;
+    record.memory_limit_bytes = field_of(*stat, "hierarchical_memory_limit");
+    if (record.memory_limit_bytes && *record.memory_limit_bytes >= kNoLimit) record.memory_limit_bytes.reset();
+  }
 }
 
 /// Empty: not to be found, or this process has left it.
