@@ -380,8 +380,8 @@ struct tracer_wire_cgroup_end {
 struct tracer_device_sums {
 	__u64 requests[2]; /* reads, writes; completed */
 	__u64 bytes[2];
-	__u64 latency_ns[2]; /* summed, from issue to completion */
-	__u64 timed[2];	     /* requests whose issue was seen */
+	__u64 latency_ns[2];		   /* summed, from issue to completion */
+	__u64 timed[2];			   /* requests whose issue was seen */
 	__u64 slots[TRACER_LATENCY_SLOTS]; /* of these, by the binary logarithm of the microseconds that they took */
 };
 struct tracer_device_use_key {

@@ -127,11 +127,11 @@ struct OomKill {
 /// sockets are told apart by their own port and the peer's address, others by the peer's address and port.
 struct Connection {
   static constexpr EventKind kKind = EventKind::kConnection;
-  std::uint64_t time_ns = 0;               ///< When the program ended; what lives on: the session.
-  std::shared_ptr<const Process> process;  ///< Never null: who sent and received.
-  std::optional<std::string> protocol;     ///< "tcp", "udp" or "unix". Absent: another, or several (`folded`).
-  std::optional<std::string> role;         ///< "client" or "server". Absent: not of TCP.
-  bool same_host = false;                  ///< The other end is on this machine.
+  std::uint64_t time_ns = 0;                  ///< When the program ended; what lives on: the session.
+  std::shared_ptr<const Process> process;     ///< Never null: who sent and received.
+  std::optional<std::string> protocol;        ///< "tcp", "udp" or "unix". Absent: another, or several (`folded`).
+  std::optional<std::string> role;            ///< "client" or "server". Absent: not of TCP.
+  bool same_host = false;                     ///< The other end is on this machine.
   std::optional<std::string> remote_address;  ///< Absent: of "unix", of UDP without a fixed peer, with `folded`.
   std::optional<std::uint32_t> remote_port;   ///< Absent likewise, and for servers: peers choose any.
   std::optional<std::string> local_address;   ///< Of the first of these sockets.
@@ -161,13 +161,13 @@ struct ContainerStart {
 struct ContainerFinish {
   static constexpr EventKind kKind = EventKind::kContainerFinish;
   std::uint64_t time_ns = 0;
-  std::shared_ptr<const Process> process;      ///< Never null: that of ContainerStart.
-  std::optional<std::string> runtime;          ///< As in ContainerStart.
-  std::uint64_t begin_ns = 0;                  ///< The time of its ContainerStart.
-  std::optional<std::uint64_t> end_ns;         ///< When its last followed process ended. Absent: not seen.
-  std::uint64_t processes = 0;                 ///< Followed ones that ended in it.
-  std::uint64_t oom_kills = 0;                 ///< The part of them that the kernel killed as memory had run out.
-  std::optional<std::uint64_t> peak_bytes;     ///< The most memory charged to its cgroup, by the kernel's mark.
+  std::shared_ptr<const Process> process;   ///< Never null: that of ContainerStart.
+  std::optional<std::string> runtime;       ///< As in ContainerStart.
+  std::uint64_t begin_ns = 0;               ///< The time of its ContainerStart.
+  std::optional<std::uint64_t> end_ns;      ///< When its last followed process ended. Absent: not seen.
+  std::uint64_t processes = 0;              ///< Followed ones that ended in it.
+  std::uint64_t oom_kills = 0;              ///< The part of them that the kernel killed as memory had run out.
+  std::optional<std::uint64_t> peak_bytes;  ///< The most memory charged to its cgroup, by the kernel's mark.
 };
 
 /// How many events of one kind.
@@ -208,10 +208,9 @@ namespace internal {
 template <class... E>
 struct TypeList {};
 /// The types of all events, the frequent ones first.
-using EventTypes =
-    TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample, SnapshotEnd, Loss,
-             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork, OomKill, FileUse,
-             Connection, DeviceSample, ContainerStart, ContainerFinish>;
+using EventTypes = TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample,
+                            SnapshotEnd, Loss, SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange,
+                            OwnWork, OomKill, FileUse, Connection, DeviceSample, ContainerStart, ContainerFinish>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

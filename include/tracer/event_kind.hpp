@@ -9,7 +9,8 @@
 namespace tracer {
 
 /// The kinds of events, in ranges: 1 to 99 the session itself, from 100 processes, runs and tasks; 200 is
-/// files, 300 the network, 400 memory, 500 devices, 600 containers. Part of the stream format: a number is never reused.
+/// files, 300 the network, 400 memory, 500 devices, 600 containers. Part of the stream format: a number is never
+/// reused.
 enum class EventKind : std::uint16_t {
   kNone = 0,  ///< An empty handle.
   kLoss = 1,

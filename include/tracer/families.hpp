@@ -16,14 +16,14 @@ namespace tracer {
 
 /// A session loads its BPF programs in families; if a kernel refuses one, the others still work.
 enum class Family {
-  kLifecycle,  ///< Starts, execs, exits and accounts. Always loaded.
-  kWaits,      ///< Ledger.
-  kSnapshots,  ///< ProcessSample at an interval.
-  kMemory,     ///< OomKill, and ProcessExit::oom_killed.
-  kFiles,      ///< FileUse.
-  kNetwork,    ///< Connection, and bytes by process.
+  kLifecycle,   ///< Starts, execs, exits and accounts. Always loaded.
+  kWaits,       ///< Ledger.
+  kSnapshots,   ///< ProcessSample at an interval.
+  kMemory,      ///< OomKill, and ProcessExit::oom_killed.
+  kFiles,       ///< FileUse.
+  kNetwork,     ///< Connection, and bytes by process.
   kContainers,  ///< ContainerStart, ContainerFinish.
-  kDisks,      ///< DeviceSample.
+  kDisks,       ///< DeviceSample.
 };
 
 /// When a family is loaded.

@@ -80,8 +80,8 @@ struct ReportRow {
   std::optional<Figure> written_bytes;                ///< By write calls; at least: mapped files, io_uring, splice.
   std::optional<Figure> network_received_bytes;       ///< From other machines.
   std::optional<Figure> network_sent_bytes;
-  std::vector<TimeShare> time;                        ///< The largest first, none of 0. Empty: not known.
-  Requested requested;                                ///< From the announcement of a task.
+  std::vector<TimeShare> time;  ///< The largest first, none of 0. Empty: not known.
+  Requested requested;          ///< From the announcement of a task.
 };
 
 /// A SummaryNode with the figures of its row.

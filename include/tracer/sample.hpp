@@ -65,17 +65,17 @@ struct CgroupSample {
   static constexpr EventKind kKind = EventKind::kCgroupSample;
   std::uint64_t time_ns = 0;
   std::shared_ptr<const Cgroup> cgroup = Process::unknown_cgroup();  ///< Never null.
-  bool has_below = false;                           ///< There are cgroups below it; their memory is in its own.
-  std::optional<std::uint64_t> processes;           ///< In it, followed or not; without cgroups below it.
-  std::optional<std::uint64_t> followed_processes;  ///< The followed ones of these.
-  std::optional<std::uint64_t> memory_bytes;        ///< Charged to it now, cgroups below it included.
-  std::optional<std::uint64_t> memory_peak_bytes;   ///< Since it was created. Absent for v2 before Linux 5.19.
-  std::optional<std::uint64_t> file_bytes;          ///< Part of memory_bytes: page cache, which can be dropped.
-  std::optional<std::uint64_t> shmem_bytes;         ///< Part of memory_bytes: shared memory and files on tmpfs.
-  std::optional<std::uint64_t> kernel_bytes;        ///< Part of memory_bytes: the kernel's own, such as page tables.
-  std::optional<std::uint64_t> held_bytes;          ///< Anonymous memory that the followed processes hold.
-  std::optional<std::uint64_t> unexplained_bytes;   ///< memory_bytes minus the last four. Absent with has_below.
-  std::optional<std::uint64_t> memory_limit_bytes;  ///< The smallest of its own limit and those above. Absent: none.
+  bool has_below = false;                            ///< There are cgroups below it; their memory is in its own.
+  std::optional<std::uint64_t> processes;            ///< In it, followed or not; without cgroups below it.
+  std::optional<std::uint64_t> followed_processes;   ///< The followed ones of these.
+  std::optional<std::uint64_t> memory_bytes;         ///< Charged to it now, cgroups below it included.
+  std::optional<std::uint64_t> memory_peak_bytes;    ///< Since it was created. Absent for v2 before Linux 5.19.
+  std::optional<std::uint64_t> file_bytes;           ///< Part of memory_bytes: page cache, which can be dropped.
+  std::optional<std::uint64_t> shmem_bytes;          ///< Part of memory_bytes: shared memory and files on tmpfs.
+  std::optional<std::uint64_t> kernel_bytes;         ///< Part of memory_bytes: the kernel's own, such as page tables.
+  std::optional<std::uint64_t> held_bytes;           ///< Anonymous memory that the followed processes hold.
+  std::optional<std::uint64_t> unexplained_bytes;    ///< memory_bytes minus the last four. Absent with has_below.
+  std::optional<std::uint64_t> memory_limit_bytes;   ///< The smallest of its own limit and those above. Absent: none.
   std::optional<std::uint64_t> cpu_limit_millicpus;  ///< Likewise; 1000 are one CPU. Absent also for v1.
   std::optional<std::uint64_t> throttled_ns;  ///< How long its limit held back its CPUs since it was created, summed.
 };
@@ -84,14 +84,14 @@ struct CgroupSample {
 struct DeviceSample {
   static constexpr EventKind kKind = EventKind::kDeviceSample;
   std::uint64_t time_ns = 0;
-  std::uint64_t since_ns = 0;             ///< When these sums began.
-  std::uint64_t device = 0;               ///< Its number, as in FileUse::device.
+  std::uint64_t since_ns = 0;              ///< When these sums began.
+  std::uint64_t device = 0;                ///< Its number, as in FileUse::device.
   std::optional<std::string> device_name;  ///< "vda". Absent: the device is gone.
-  std::uint64_t read_requests = 0;        ///< Completed.
+  std::uint64_t read_requests = 0;         ///< Completed.
   std::uint64_t write_requests = 0;
   std::uint64_t read_bytes = 0;
   std::uint64_t written_bytes = 0;
-  std::optional<std::uint64_t> read_latency_ns;   ///< The mean, from issue to completion. Absent: no such request.
+  std::optional<std::uint64_t> read_latency_ns;  ///< The mean, from issue to completion. Absent: no such request.
   std::optional<std::uint64_t> write_latency_ns;
   /// 99 of 100 requests took no longer; an upper bound by at most a factor of 2.
   std::optional<std::uint64_t> latency_p99_at_most_ns;

@@ -37,11 +37,11 @@ struct SummaryRow {
   /// Like written_bytes, but the bytes made dirty for storage if write calls don't explain them (mapped files,
   /// io_uring, splice).
   std::uint64_t written_at_least_bytes = 0;
-  std::uint64_t unknown_writes = 0;  ///< Programs of unknown writes: written_bytes is too small.
+  std::uint64_t unknown_writes = 0;          ///< Programs of unknown writes: written_bytes is too small.
   std::uint64_t network_sent_bytes = 0;      ///< Sum of the known ones.
   std::uint64_t network_received_bytes = 0;  ///< Likewise.
-  std::uint64_t unknown_networks = 0;  ///< Programs of which neither is known.
-  std::uint64_t failed = 0;          ///< Failures that began here: see Failure.
+  std::uint64_t unknown_networks = 0;        ///< Programs of which neither is known.
+  std::uint64_t failed = 0;                  ///< Failures that began here: see Failure.
   /// Processes that ended by a signal or with a status other than 0, but are not failures of their own, or not yet
   /// known to be: they passed on another's failure, wrote to a reader that had enough, or were ended by a process that
   /// had started them.

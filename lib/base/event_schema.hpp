@@ -213,14 +213,14 @@ struct Schema<ContainerStart> {
 template <>
 struct Schema<ContainerFinish> {
   static constexpr std::string_view kName = "container_finish";
-  static constexpr auto fields = std::tuple(
-      field(1, "time_ns", &ContainerFinish::time_ns, Unit::kNs),
-      group(2, "process", &ContainerFinish::process, Shape::kFlat), field(3, "runtime", &ContainerFinish::runtime),
-      field(4, "begin_ns", &ContainerFinish::begin_ns, Unit::kNs),
-      field(5, "end_ns", &ContainerFinish::end_ns, Unit::kNs),
-      field(6, "processes", &ContainerFinish::processes, Unit::kCount),
-      field(7, "oom_kills", &ContainerFinish::oom_kills, Unit::kCount),
-      field(8, "peak_bytes", &ContainerFinish::peak_bytes, Unit::kBytes));
+  static constexpr auto fields = std::tuple(field(1, "time_ns", &ContainerFinish::time_ns, Unit::kNs),
+                                            group(2, "process", &ContainerFinish::process, Shape::kFlat),
+                                            field(3, "runtime", &ContainerFinish::runtime),
+                                            field(4, "begin_ns", &ContainerFinish::begin_ns, Unit::kNs),
+                                            field(5, "end_ns", &ContainerFinish::end_ns, Unit::kNs),
+                                            field(6, "processes", &ContainerFinish::processes, Unit::kCount),
+                                            field(7, "oom_kills", &ContainerFinish::oom_kills, Unit::kCount),
+                                            field(8, "peak_bytes", &ContainerFinish::peak_bytes, Unit::kBytes));
 };
 
 template <>

@@ -5,7 +5,7 @@
 
 namespace tracer::internal {
 
-DeviceSample device_sample(const DeviceRecord& record, const ProcessTable& processes) {
+DeviceSample device_sample(const DeviceRecord& record, ProcessTable& processes) {
   DeviceSample sample;
   sample.since_ns = record.since_ns;
   sample.device = record.device;

@@ -9,6 +9,6 @@
 namespace tracer::internal {
 
 /// Without a time of its own: that is its snapshot's.
-DeviceSample device_sample(const DeviceRecord& record, const ProcessTable& processes);
+DeviceSample device_sample(const DeviceRecord& record, ProcessTable& processes);
 
 }  // namespace tracer::internal

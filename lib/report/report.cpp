@@ -181,8 +181,8 @@ ReportRow total_of(const Summary& summary, const SessionFigures& session, bool c
 /// Where the last samples are of some time before the end, what lives has done more by now.
 void mark_living(ReportRow& row) {
   if (row.living == 0) return;
-  for (std::optional<Figure>* figure : {&row.cpu_ns, &row.read_bytes, &row.written_bytes, &row.network_received_bytes,
-                                        &row.network_sent_bytes}) {
+  for (std::optional<Figure>* figure :
+       {&row.cpu_ns, &row.read_bytes, &row.written_bytes, &row.network_received_bytes, &row.network_sent_bytes}) {
     if (!*figure) continue;
     if ((*figure)->bound == Bound::kAtMost) {
       figure->reset();
