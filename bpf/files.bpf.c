@@ -13,7 +13,8 @@
 #include "common/emit.h"
 #include "common/kernfs.h"
 #include "common/records.h"
-#include "process_maps.h"
+#include "common/told_apart.h"
+#include "current_process.h"
 #include "shown_pid.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -28,14 +29,6 @@ struct {
 	__type(key, struct tracer_file_key);
 	__type(value, struct tracer_file_sums);
 } file_uses SEC(".maps");
-
-/* How many files of a process are told apart. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, __u64);
-	__type(value, __u64);
-} file_counts SEC(".maps");
 
 /* User space, which knows the rules, adds a file when it has seen its path. */
 struct {
@@ -154,23 +147,6 @@ static __always_inline bool is_unlinked(struct dentry *entry, struct inode *inod
 	return BPF_CORE_READ(entry, d_inode) != inode || !BPF_CORE_READ(entry, d_hash.pprev);
 }
 
-/* Whether another file of this process may be told apart. */
-static __always_inline bool has_room(const struct tracer_process *process)
-{
-	__u64 id = process->start_ns ^ ((__u64)process->pid << 32);
-	__u64 *count = bpf_map_lookup_elem(&file_counts, &id);
-	__u64 one = 1;
-
-	if (!count) {
-		bpf_map_update_elem(&file_counts, &id, &one, BPF_ANY);
-		return true;
-	}
-	if (*count >= most_files)
-		return false;
-	__sync_fetch_and_add(count, 1);
-	return true;
-}
-
 /* The position says how much was read or written only where it began at 0 and nothing else moves it. */
 static __always_inline void add_close(struct tracer_file_sums *sums, struct file *file, struct inode *inode)
 {
@@ -259,7 +235,7 @@ static __always_inline int add_file(struct file *file, struct inode *inode, cons
 		key.generation = 1;
 	}
 	struct tracer_file_sums *sums = bpf_map_lookup_elem(&file_uses, &key);
-	if (!sums && key.inode && !has_room(process)) {
+	if (!sums && key.inode && !has_room(process->start_ns, process->pid, most_files)) {
 		key.inode = key.device = key.generation = 0;
 		sums = bpf_map_lookup_elem(&file_uses, &key);
 	}
@@ -281,15 +257,6 @@ static __always_inline int add_file(struct file *file, struct inode *inode, cons
 	if (!fresh && sums->opens < 2 * sums->sent_opens)
 		return 0;
 	return send_use(buffer, process, &key, sums, file, fresh);
-}
-
-static __always_inline struct tracer_process *current_process(void)
-{
-	struct task_struct *current = (void *)bpf_get_current_task();
-	struct tracer_process *process = process_find(bpf_get_current_pid_tgid() >> 32);
-
-	return process ? known_by(process, process->start_ns, BPF_CORE_READ(current, group_leader, start_boottime))
-		       : NULL;
 }
 
 static __always_inline int file_closed(struct file *file)

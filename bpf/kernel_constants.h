@@ -96,6 +96,14 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define AF_INET 2
 #define AF_INET6 10
 #define AF_NETLINK 16
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+#define MSG_PEEK 2
+/* net/tcp_states.h */
+#define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT 2
+#define TCP_SYN_RECV 3
+#define TCP_CLOSE 7
 #define BE32(number) __builtin_bswap32(number)
 /* linux/stat.h */
 #define S_IFMT 0170000

@@ -127,12 +127,21 @@ struct sock_common {
 	__u16 skc_family;
 	__u32 skc_daddr;
 	__u32 skc_rcv_saddr;
+	__u16 skc_num; /* its own port */
+	__u16 skc_dport;
 	struct in6_addr skc_v6_daddr; /* with CONFIG_IPV6 */
 	struct in6_addr skc_v6_rcv_saddr;
 };
 
 struct sock {
 	struct sock_common __sk_common;
+	__u16 sk_protocol;
+	int sk_err;
+};
+
+struct tcp_sock {
+	__u32 total_retrans;
+	__u32 srtt_us;
 };
 
 struct socket {

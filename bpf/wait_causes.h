@@ -3,6 +3,8 @@
 #ifndef TRACER_WAIT_CAUSES_H
 #define TRACER_WAIT_CAUSES_H
 
+#include "common/addresses.h"
+
 #define CALL_NONE (-1) /* in the kernel for another reason: a page fault */
 #define CALL_FOREIGN (-2)
 #define TRACER_WAIT_RESTARTED TRACER_WAIT_CAUSES
@@ -90,36 +92,6 @@ static __always_inline __u32 inode_type(struct inode *inode)
 	if (type == S_IFREG && BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
 		return 0;
 	return type;
-}
-
-/* Addresses as they are on the wire. */
-static __always_inline bool is_loopback(__u32 address)
-{
-	return *(__u8 *)&address == 127;
-}
-
-struct in6_words {
-	__u32 words[4];
-};
-
-static __always_inline bool is_loopback6(const struct in6_words *address)
-{
-	const __u32 *words = address->words;
-
-	if (words[0] || words[1])
-		return false;
-	return words[2] ? words[2] == BE32(0xffff) && is_loopback(words[3]) : words[3] == BE32(1);
-}
-
-static __always_inline bool is_same6(const struct in6_words *a, const struct in6_words *b)
-{
-	return a->words[0] == b->words[0] && a->words[1] == b->words[1] && a->words[2] == b->words[2] &&
-	       a->words[3] == b->words[3];
-}
-
-static __always_inline bool is_any6(const struct in6_words *address)
-{
-	return !(address->words[0] | address->words[1] | address->words[2] | address->words[3]);
 }
 
 /* The other end is on this machine: by family, or by an address that is a loopback's, or its own. */

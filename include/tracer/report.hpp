@@ -130,6 +130,9 @@ struct Report {
   std::vector<ProcessSample> survivors;
   std::vector<Pipeline> pipelines;
   std::vector<CgroupMemory> cgroups;
+  std::vector<BusyFile> files;  ///< As in Summary, like the next two.
+  std::vector<BusyPeer> peers;
+  std::vector<BusyDevice> devices;
   Completeness completeness;
   ReportCost cost;
 };

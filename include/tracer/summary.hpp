@@ -117,6 +117,41 @@ struct Pipeline {
   std::uint64_t waited_ns = 0;  ///< For pipes, by all stages: at most its life for each process.
 };
 
+/// A file among those that were read or written most, by all processes together.
+struct BusyFile {
+  std::string path;
+  std::string tool;  ///< The tool that moved most of it.
+  std::uint64_t opens = 0;
+  std::uint64_t read_bytes = 0;  ///< Sum of the known ones.
+  std::uint64_t written_bytes = 0;
+  std::uint64_t unknown_uses = 0;  ///< Events of which not all bytes are known: the sums are lower bounds.
+};
+
+/// Another machine that a tool exchanged data with, or failed to.
+struct BusyPeer {
+  std::string tool;
+  std::string protocol;
+  std::optional<std::string> role = {};  ///< As in Connection, like the next three.
+  std::optional<std::string> address = {};
+  std::optional<std::uint32_t> port = {};  ///< The peer's, or a server's own.
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_bytes = 0;
+  std::uint64_t failed_connects = 0;
+  std::optional<std::int32_t> error = {};  ///< errno of the last that failed.
+};
+
+/// A block device, over all snapshots.
+struct BusyDevice {
+  std::string name;
+  std::uint64_t read_bytes = 0;  ///< For the whole host.
+  std::uint64_t written_bytes = 0;
+  std::uint64_t span_ns = 0;  ///< That the snapshots cover.
+  std::optional<std::uint64_t> busy_ns = {};
+  std::string tool;  ///< The tool, with its task, that asked for most at the snapshots' ends. Empty: none did.
+  std::optional<std::string> task = {};
+  std::uint64_t tool_bytes = 0;  ///< That it asked for while it asked for most.
+};
+
 /// The most that was charged to a cgroup, and how much of it its processes explain.
 struct CgroupMemory {
   std::uint64_t peak_bytes = 0;  ///< The kernel's own mark; if it has none, the maximum of all snapshots.
@@ -140,6 +175,7 @@ class TRACER_EXPORT Summary {
   /// For all runs together, including rows for work in a run or step outside of tasks; later ones share a row of their
   /// step.
   static constexpr std::size_t kMostTasks = 20000;
+  static constexpr std::size_t kMostBusy = 20;
 
   Summary();
   ~Summary();
@@ -164,6 +200,9 @@ class TRACER_EXPORT Summary {
   std::vector<ProcessSample> survivors() const;
   std::vector<Pipeline> pipelines() const;    ///< Those that waited longest first.
   std::vector<CgroupMemory> cgroups() const;  ///< Those with the highest peak first.
+  std::vector<BusyFile> files() const;        ///< At most kMostBusy; those with most bytes first, as the next two.
+  std::vector<BusyPeer> peers() const;        ///< Failed ones behind.
+  std::vector<BusyDevice> devices() const;
   std::uint64_t exits() const noexcept;
   const std::map<std::string, std::uint64_t>& losses() const noexcept;  ///< By cause, of Loss events.
   const std::optional<SessionEnd>& end() const noexcept;

@@ -256,6 +256,9 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.excused = summary.excused();
   report.survivors = summary.survivors();
   report.pipelines = summary.pipelines();
+  report.files = summary.files();
+  report.peers = summary.peers();
+  report.devices = summary.devices();
   report.cgroups = summary.cgroups();
   report.cost = cost_of(summary, session);
   return report;

@@ -198,6 +198,45 @@ void put_cgroup(JsonBuilder& json, const CgroupMemory& memory) {
   });
 }
 
+void put_file(JsonBuilder& json, const BusyFile& file) {
+  json.object([&] {
+    const bool exact = file.unknown_uses == 0;
+    json.put("path", file.path);
+    json.put("tool", file.tool);
+    json.put("opens", file.opens);
+    json.put(exact ? "read_bytes" : "read_bytes_at_least", file.read_bytes);
+    json.put(exact ? "written_bytes" : "written_bytes_at_least", file.written_bytes);
+  });
+}
+
+void put_peer(JsonBuilder& json, const BusyPeer& peer) {
+  json.object([&] {
+    json.put("tool", peer.tool);
+    json.put("protocol", peer.protocol);
+    json.put("role", peer.role);
+    json.put("address", peer.address);
+    json.put("port", peer.port);
+    json.put("sent_bytes", peer.sent_bytes);
+    json.put("received_bytes", peer.received_bytes);
+    json.put("failed_connects", peer.failed_connects);
+    json.put("error", peer.error);
+  });
+}
+
+void put_device(JsonBuilder& json, const BusyDevice& device) {
+  json.object([&] {
+    json.put("name", device.name);
+    json.put("read_bytes", device.read_bytes);
+    json.put("written_bytes", device.written_bytes);
+    json.put("span_ns", device.span_ns);
+    json.put("busy_ns", device.busy_ns);
+    if (device.tool.empty()) return;
+    json.put("tool", device.tool);
+    json.put("task", device.task);
+    json.put("tool_bytes", device.tool_bytes);
+  });
+}
+
 }  // namespace
 
 std::string to_json(const Report& report) {
@@ -223,6 +262,9 @@ std::string to_json(const Report& report) {
     json.list("survivors", report.survivors, [&](const ProcessSample& each) { put_survivor(json, each); });
     json.list("pipes", report.pipelines, [&](const Pipeline& each) { put_pipe(json, each); });
     json.list("cgroups", report.cgroups, [&](const CgroupMemory& each) { put_cgroup(json, each); });
+    json.list("files", report.files, [&](const BusyFile& each) { put_file(json, each); });
+    json.list("peers", report.peers, [&](const BusyPeer& each) { put_peer(json, each); });
+    json.list("devices", report.devices, [&](const BusyDevice& each) { put_device(json, each); });
     put_cost(json, report.cost);
   });
   return out;

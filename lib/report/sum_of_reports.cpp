@@ -278,6 +278,9 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     append(all.survivors, more.survivors);
     append(all.pipelines, more.pipelines);
     append(all.cgroups, more.cgroups);
+    append(all.files, more.files);
+    append(all.peers, more.peers);
+    append(all.devices, more.devices);
     add(all.completeness, more.completeness);
     add(all.cost, more.cost);
   }

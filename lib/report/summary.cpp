@@ -11,6 +11,7 @@
 #include "report/failures.hpp"
 #include "report/pipe_graph.hpp"
 #include "report/sums.hpp"
+#include "report/touched.hpp"
 
 namespace tracer {
 namespace {
@@ -32,6 +33,7 @@ class Summary::Impl {
 
   internal::PipeGraph pipes;
   internal::CgroupPeaks cgroups;
+  internal::Touched touched;
   internal::Failures failures;
   Excused excused;
   std::uint64_t exits = 0;
@@ -143,6 +145,12 @@ void Summary::Impl::add(const Event& event) {
     sums_.request(finish->context, finish->requested);
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
     cgroups.add(*cgroup);
+  } else if (const auto* use = event.get_if<FileUse>()) {
+    touched.add(*use);
+  } else if (const auto* connection = event.get_if<Connection>()) {
+    touched.add(*connection);
+  } else if (const auto* device = event.get_if<DeviceSample>()) {
+    touched.add(*device);
   } else if (const auto* snapshot = event.get_if<SnapshotEnd>()) {
     begin_snapshot(snapshot->time_ns);
     end_round();
@@ -227,6 +235,9 @@ const Excused& Summary::excused() const noexcept { return impl_->excused; }
 std::vector<ProcessSample> Summary::survivors() const { return impl_->survivors(); }
 std::vector<Pipeline> Summary::pipelines() const { return impl_->pipes.pipelines(); }
 std::vector<CgroupMemory> Summary::cgroups() const { return impl_->cgroups.largest_first(); }
+std::vector<BusyFile> Summary::files() const { return impl_->touched.files(); }
+std::vector<BusyPeer> Summary::peers() const { return impl_->touched.peers(); }
+std::vector<BusyDevice> Summary::devices() const { return impl_->touched.devices(); }
 std::uint64_t Summary::exits() const noexcept { return impl_->exits; }
 const std::map<std::string, std::uint64_t>& Summary::losses() const noexcept { return impl_->losses; }
 const std::optional<SessionEnd>& Summary::end() const noexcept { return impl_->end; }

@@ -15,6 +15,7 @@
 #include "show/process_names.hpp"
 #include "show/report_table.hpp"
 #include "show/screen.hpp"
+#include "show/touched_text.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -259,12 +260,13 @@ ReportNotes format_notes(const Report& report, std::optional<std::size_t> column
   ReportNotes notes;
   append_pipelines(notes.pipelines, report);
   append_cgroups(notes.cgroups, report);
+  notes.touched = format_touched(report);
   append_engines(notes.engines, report);
   append_failures(notes.failures, report, columns);
   append_excused(notes.excused, report);
   append_survivors(notes.survivors, report, columns);
   append_certificate(notes.certificate, report, columns);
-  for (std::string* each : {&notes.pipelines, &notes.cgroups, &notes.engines, &notes.certificate})
+  for (std::string* each : {&notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines, &notes.certificate})
     *each = wrapped(*each, columns);
   return notes;
 }
@@ -276,8 +278,8 @@ std::string format_report(const std::string& title, const Report& report, std::o
                           std::optional<std::size_t> columns) {
   const ReportNotes notes = format_notes(report, columns);
   return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
-         format_tables(report, by, columns) + notes.pipelines + notes.cgroups + notes.engines + notes.failures +
-         notes.excused + notes.survivors + notes.certificate;
+         format_tables(report, by, columns) + notes.pipelines + notes.cgroups + notes.touched + notes.engines +
+         notes.failures + notes.excused + notes.survivors + notes.certificate;
 }
 
 }  // namespace tracer::internal

@@ -15,6 +15,7 @@ namespace tracer::internal {
 struct ReportNotes {
   std::string pipelines;
   std::string cgroups;
+  std::string touched;  ///< Files, peers and devices.
   std::string engines;
   std::string failures;
   std::string excused;

@@ -5,6 +5,7 @@
 #include "truth_io_uring.hpp"
 #include "truth_rare.hpp"
 #include "truth_files.hpp"
+#include "truth_network.hpp"
 #include "truth_oom.hpp"
 #include "truth_signals.hpp"
 #include "truth_snapshots.hpp"
@@ -405,6 +406,8 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"starve_neighbor", starve_neighbor},
       {"exceed", exceed},
       {"use_files", use_files},
+      {"use_network", use_network},
+      {"many_peers", many_peers},
       {"many_files", many_files},
       {"share_files", share_files},
       {"shell", shell},

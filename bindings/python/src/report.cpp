@@ -200,6 +200,7 @@ py::dict notes(const DetailedReport& native, Columns columns, bool utf8) {
   py::dict parts;
   parts["pipelines"] = text_of(notes.pipelines);
   parts["cgroups"] = text_of(notes.cgroups);
+  parts["touched"] = text_of(notes.touched);
   parts["engines"] = text_of(notes.engines);
   parts["failures"] = text_of(notes.failures);
   parts["excused"] = text_of(notes.excused);

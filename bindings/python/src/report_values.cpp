@@ -128,6 +128,44 @@ py::dict value_of(const Failure& failure, ObjectMaker& maker) {
 
 py::object value_of(const ProcessSample& sample, ObjectMaker& maker) { return maker.event(Event(sample)); }
 
+py::dict value_of(const BusyFile& file) {
+  py::dict fields;
+  fields["path"] = text_of(file.path);
+  fields["tool"] = text_of(file.tool);
+  fields["opens"] = file.opens;
+  fields["read_bytes"] = file.read_bytes;
+  fields["written_bytes"] = file.written_bytes;
+  fields["unknown_uses"] = file.unknown_uses;
+  return fields;
+}
+
+py::dict value_of(const BusyPeer& peer) {
+  py::dict fields;
+  fields["tool"] = text_of(peer.tool);
+  fields["protocol"] = text_of(peer.protocol);
+  fields["role"] = maybe_text(peer.role);
+  fields["address"] = maybe_text(peer.address);
+  fields["port"] = maybe(peer.port);
+  fields["sent_bytes"] = peer.sent_bytes;
+  fields["received_bytes"] = peer.received_bytes;
+  fields["failed_connects"] = peer.failed_connects;
+  fields["error"] = maybe(peer.error);
+  return fields;
+}
+
+py::dict value_of(const BusyDevice& device) {
+  py::dict fields;
+  fields["name"] = text_of(device.name);
+  fields["read_bytes"] = device.read_bytes;
+  fields["written_bytes"] = device.written_bytes;
+  fields["span_ns"] = device.span_ns;
+  fields["busy_ns"] = maybe(device.busy_ns);
+  fields["tool"] = device.tool.empty() ? py::object(py::none()) : py::object(text_of(device.tool));
+  fields["task"] = maybe_text(device.task);
+  fields["tool_bytes"] = device.tool_bytes;
+  return fields;
+}
+
 py::dict value_of(const Pipeline& pipeline) {
   py::list stages;
   for (const std::string& stage : pipeline.stages) stages.append(text_of(stage));
@@ -280,6 +318,9 @@ py::dict values_of(const DetailedReport& native) {
   fields["survivors"] = list_of(report.survivors, maker);
   fields["pipelines"] = list_of(report.pipelines);
   fields["cgroups"] = list_of(report.cgroups);
+  fields["files"] = list_of(report.files);
+  fields["peers"] = list_of(report.peers);
+  fields["devices"] = list_of(report.devices);
   fields["certificate"] = value_of(report.completeness, native.damage);
   fields["cost"] = value_of(report.cost);
   fields["host"] = object_of(native.host);

@@ -152,6 +152,56 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
+class BusyFile:
+    """A file among those that were read or written most, by all processes together."""
+
+    path: str
+    tool: str
+    """The tool that moved most of it."""
+    opens: int
+    read_bytes: int
+    """Sum of the known ones."""
+    written_bytes: int
+    unknown_uses: int
+    """Uses of which not all bytes are known: the sums are lower bounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class BusyPeer:
+    """Another machine that a tool exchanged data with, or failed to."""
+
+    tool: str
+    protocol: str
+    role: str | None
+    """As in the event connection, like the next two."""
+    address: str | None
+    port: int | None
+    """The peer's, or a server's own."""
+    sent_bytes: int
+    received_bytes: int
+    failed_connects: int
+    error: int | None
+    """errno of the last that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BusyDevice:
+    """A block device, over all snapshots."""
+
+    name: str
+    read_bytes: int
+    """For the whole host."""
+    written_bytes: int
+    span_ns: int
+    """That the snapshots cover."""
+    busy_ns: int | None
+    tool: str | None
+    """The tool, with its task, that asked for most at the snapshots' ends."""
+    task: str | None
+    tool_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class CgroupMemory:
     """The most that was charged to a cgroup, and how much of it its processes explain."""
 
@@ -283,6 +333,10 @@ class Report:
     """Last samples of processes that have not ended."""
     pipelines: tuple[Pipeline, ...]
     cgroups: tuple[CgroupMemory, ...]
+    files: tuple[BusyFile, ...]
+    """At most 20; those with most bytes first, as the next two."""
+    peers: tuple[BusyPeer, ...]
+    devices: tuple[BusyDevice, ...]
     certificate: Certificate
     cost: ReportCost
     host: Host
@@ -397,6 +451,9 @@ def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = Tr
         survivors=tuple(parts["survivors"]),
         pipelines=tuple(Pipeline(**each | {"stages": tuple(each["stages"])}) for each in parts["pipelines"]),
         cgroups=tuple(CgroupMemory(**each) for each in parts["cgroups"]),
+        files=tuple(BusyFile(**each) for each in parts["files"]),
+        peers=tuple(BusyPeer(**each) for each in parts["peers"]),
+        devices=tuple(BusyDevice(**each) for each in parts["devices"]),
         certificate=Certificate(**certificate | {
             "missing": tuple(MissingFamily(**each) for each in certificate["missing"]),
             "damage": damage,

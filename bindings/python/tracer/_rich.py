@@ -55,7 +55,7 @@ def parts_of(report: Report, columns: int, utf8: bool) -> Iterator[RenderableTyp
     table, legend = _table(report, columns, utf8)
     yield table
     notes = report._native.notes(columns, utf8)
-    for name, style in (("legend", "dim"), ("pipelines", ""), ("cgroups", ""), ("engines", ""), ("failures", "red"),
+    for name, style in (("legend", "dim"), ("pipelines", ""), ("cgroups", ""), ("touched", ""), ("engines", ""), ("failures", "red"),
                         ("excused", "dim"), ("survivors", "yellow"),
                         ("certificate", "green" if report.certificate.complete else "bold yellow")):
         text = legend if name == "legend" else notes[name]

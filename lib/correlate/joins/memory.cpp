@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/joins/family_join.hpp"
 #include "correlate/joins/files.hpp"
+#include "correlate/joins/network.hpp"
 
 #include <csignal>
 
@@ -24,6 +25,7 @@ std::vector<std::unique_ptr<FamilyJoin>> family_joins() {
   std::vector<std::unique_ptr<FamilyJoin>> joins;
   joins.push_back(std::make_unique<MemoryJoin>());
   joins.push_back(std::make_unique<FilesJoin>());
+  joins.push_back(std::make_unique<NetworkJoin>());
   return joins;
 }
 

@@ -66,7 +66,7 @@ constexpr WireRecord kFilesRecords[] = {{TRACER_WIRE_FILE_USE, decode_as<FileUse
 
 void FilesFamily::Closer::operator()(files_bpf* skeleton) const noexcept { ::files_bpf__destroy(skeleton); }
 
-FilesFamily::FilesFamily() noexcept = default;
+FilesFamily::FilesFamily() noexcept : sent_(kMostSent) {}
 FilesFamily::~FilesFamily() = default;
 
 const char* FilesFamily::mechanism() const noexcept {
@@ -176,12 +176,8 @@ void FilesFamily::make_noise(const Noise& noise) {
 /// A file that was opened once has nothing to be asked for.
 void FilesFamily::remember(const FileUseRecord& record) {
   if (record.opens < 2) return;
-  Sent& sent = sent_[{record.identity.pid, record.identity.start_ns}];
-  sent.kernel_pid = record.kernel_pid;
-  if (sent.files.contains(record.file)) return;
-  if (sent_files_ >= kMostSent) return forgotten_.add(1);
-  sent.files.insert(record.file);
-  ++sent_files_;
+  if (!sent_.remember({record.identity.pid, record.identity.start_ns}, record.kernel_pid, record.file))
+    forgotten_.add(1);
 }
 
 bool FilesFamily::passes(const Record& record, Feed& feed) {
@@ -192,18 +188,14 @@ bool FilesFamily::passes(const Record& record, Feed& feed) {
     }
     remember(*use);
   } else if (const auto* exit = std::get_if<ExitRecord>(&record)) {
-    const auto sent = sent_.find({exit->identity.pid, exit->identity.start_ns});
-    if (sent == sent_.end()) return true;
-    yield_rest(exit->identity, sent->second, feed);
-    sent_files_ -= sent->second.files.size();
-    sent_.erase(sent);
+    yield_rest(exit->identity, sent_.take({exit->identity.pid, exit->identity.start_ns}), feed);
   }
   return true;
 }
 
-void FilesFamily::yield_rest(const RecordIdentity& identity, const Sent& sent, Feed& feed) {
+void FilesFamily::yield_rest(const RecordIdentity& identity, const Sent::Sent& sent, Feed& feed) {
   const int map = ::bpf_map__fd(skeleton_->maps.file_uses);
-  for (const FileUseRecord::File& file : sent.files) {
+  for (const FileUseRecord::File& file : sent.keys) {
     const tracer_file_key key{identity.start_ns, file.inode, file.device, file.generation, sent.kernel_pid, 0};
     tracer_file_sums sums;
     if (::bpf_map_lookup_elem(map, &key, &sums) != 0) {
@@ -223,14 +215,13 @@ void FilesFamily::yield_rest(const RecordIdentity& identity, const Sent& sent, F
 }
 
 void FilesFamily::flush(Feed& feed) {
-  for (const auto& [process, sent] : sent_) {
+  for (const auto& [process, sent] : sent_.all()) {
     RecordIdentity identity;
     identity.pid = process.first;
     identity.start_ns = process.second;
     yield_rest(identity, sent, feed);
   }
   sent_.clear();
-  sent_files_ = 0;
 }
 
 std::unique_ptr<KernelFamily> files_family() { return std::make_unique<FilesFamily>(); }

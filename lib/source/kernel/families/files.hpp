@@ -12,6 +12,7 @@
 
 #include "base/counter.hpp"
 #include "source/kernel/families/family.hpp"
+#include "source/kernel/families/sent_keys.hpp"
 #include "wire.h"
 
 struct files_bpf;
@@ -48,24 +49,18 @@ class FilesFamily final : public KernelFamily {
   void load(const FamilySetup& setup, Way way);
   void attach_program();
   void see_own_close();
-  /// The files of a process of which more may have come than was sent.
-  struct Sent {
-    std::uint32_t kernel_pid = 0;
-    std::set<FileUseRecord::File> files;
-  };
+  using Sent = SentKeys<FileUseRecord::File>;
   using Noise = std::pair<FileUseRecord::File, std::uint64_t>;  ///< With its place.
 
   void make_noise(const Noise& noise);
   void remember(const FileUseRecord& record);
-  void yield_rest(const RecordIdentity& identity, const Sent& sent, Feed& feed);
+  void yield_rest(const RecordIdentity& identity, const Sent::Sent& sent, Feed& feed);
 
   std::unique_ptr<files_bpf, Closer> skeleton_;
   Way way_ = Way::kFunction;
   std::set<Noise> noise_;  ///< Of which records may still be on their way.
-  /// By pid and start of the process.
-  std::map<std::pair<std::uint32_t, std::uint64_t>, Sent> sent_;
-  std::size_t sent_files_ = 0;
-  Counter forgotten_;  ///< Files whose sums the kernel has given up for others.
+  Sent sent_;              ///< Files of processes of which more may have come than was sent.
+  Counter forgotten_;      ///< Files whose sums the kernel has given up for others.
 };
 
 }  // namespace tracer::internal

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What tracked programs send and receive through sockets: in the process that calls, folded by program and peer.
+ */
+#include "kernel_types.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+
+#include "wire.h"
+#include "common/addresses.h"
+#include "common/emit.h"
+#include "common/records.h"
+#include "common/told_apart.h"
+#include "current_process.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct tracer_connection_key);
+	__type(value, struct tracer_connection_sums);
+} connections SEC(".maps");
+
+/* Sockets that try to connect, by their address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, struct tracer_connection_key);
+} connecting SEC(".maps");
+
+/* TRACER_ROLE_* of those that were seen to connect, or to be accepted. The kernel does not keep it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+} roles SEC(".maps");
+
+struct connection_buffer {
+	struct tracer_connection_sums sums;
+	struct tracer_wire_connection record;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct connection_buffer);
+} connection_buffer SEC(".maps");
+
+const volatile __u64 most_peers = 1024; /* of a program */
+
+/* Both ends, IPv4 addresses as IPv6 ones that stand for them. */
+struct ends {
+	struct in6_words remote;
+	struct in6_words local;
+};
+
+static __always_inline bool read_ends(struct ends *ends, struct sock *sock)
+{
+	__u16 family = sock->__sk_common.skc_family;
+
+	if (family == AF_INET) {
+		ends->remote.words[3] = sock->__sk_common.skc_daddr;
+		ends->local.words[3] = sock->__sk_common.skc_rcv_saddr;
+		if (ends->remote.words[3])
+			ends->remote.words[2] = BE32(0xffff);
+		if (ends->local.words[3])
+			ends->local.words[2] = BE32(0xffff);
+		return true;
+	}
+	if (family != AF_INET6 || !bpf_core_field_exists(((struct sock_common *)0)->skc_v6_daddr))
+		return false;
+	bpf_probe_read_kernel(&ends->remote, sizeof(ends->remote), &sock->__sk_common.skc_v6_daddr);
+	bpf_probe_read_kernel(&ends->local, sizeof(ends->local), &sock->__sk_common.skc_v6_rcv_saddr);
+	return true;
+}
+
+static __always_inline bool is_same_host(const struct ends *ends)
+{
+	if (is_any6(&ends->remote))
+		return is_loopback6(&ends->local);
+	return is_loopback6(&ends->remote) || is_same6(&ends->remote, &ends->local);
+}
+
+static __always_inline __u8 role_of(struct sock *sock)
+{
+	__u64 address = (__u64)sock;
+	__u8 *role = bpf_map_lookup_elem(&roles, &address);
+
+	return role ? *role : TRACER_ROLE_NONE;
+}
+
+/* False: it is none of the network, nor between processes of this machine. */
+static __always_inline bool read_key(struct tracer_connection_key *key, struct ends *ends, struct sock *sock,
+				     const struct tracer_process *process)
+{
+	key->start_ns = process->start_ns;
+	key->program_start_ns = process->program_start_ns;
+	key->pid = bpf_get_current_pid_tgid() >> 32;
+	if (!read_ends(ends, sock)) {
+		key->protocol = TRACER_PROTOCOL_UNIX;
+		key->same_host = 1;
+		return sock->__sk_common.skc_family == AF_UNIX;
+	}
+	__u16 protocol = sock->sk_protocol;
+	key->same_host = is_same_host(ends);
+	__builtin_memcpy(key->remote, &ends->remote, sizeof(key->remote));
+	key->port = bpf_ntohs(sock->__sk_common.skc_dport);
+	if (protocol == IPPROTO_TCP) {
+		key->protocol = TRACER_PROTOCOL_TCP;
+		key->role = role_of(sock);
+		if (key->role == TRACER_ROLE_SERVER)
+			key->port = sock->__sk_common.skc_num;
+	} else if (protocol == IPPROTO_UDP) {
+		key->protocol = TRACER_PROTOCOL_UDP;
+	}
+	return true;
+}
+
+static __always_inline void fold(struct tracer_connection_key *key)
+{
+	__builtin_memset(key->remote, 0, sizeof(key->remote));
+	key->port = 0;
+	key->protocol = TRACER_PROTOCOL_OTHER;
+	key->role = TRACER_ROLE_NONE;
+	key->folded = 1;
+}
+
+/* Sums of this peer, or of all beyond those that are told apart. NULL: there is no room. */
+static __always_inline struct tracer_connection_sums *
+sums_of(struct tracer_connection_key *key, const struct ends *ends, struct connection_buffer *buffer, bool *fresh)
+{
+	struct tracer_connection_sums *sums = bpf_map_lookup_elem(&connections, key);
+
+	*fresh = false;
+	if (sums)
+		return sums;
+	if (!has_room(key->program_start_ns, key->pid, most_peers)) {
+		fold(key);
+		sums = bpf_map_lookup_elem(&connections, key);
+		if (sums)
+			return sums;
+	}
+	__builtin_memset(&buffer->sums, 0, sizeof(buffer->sums));
+	if (!key->folded)
+		__builtin_memcpy(buffer->sums.local, &ends->local, sizeof(buffer->sums.local));
+	*fresh = bpf_map_update_elem(&connections, key, &buffer->sums, BPF_NOEXIST) == 0;
+	return bpf_map_lookup_elem(&connections, key);
+}
+
+static __always_inline void tell(struct connection_buffer *buffer, const struct tracer_process *process,
+				 const struct tracer_connection_key *key, struct tracer_connection_sums *sums)
+{
+	struct tracer_wire_connection *record = &buffer->record;
+
+	fill_header(&record->header, TRACER_WIRE_CONNECTION, sizeof(*record), process->pid, process->start_ns,
+		    bpf_ktime_get_boot_ns());
+	fill_identity(&record->identity, process);
+	record->key = *key;
+	record->sums = *sums;
+	if (send_within_share(record, sizeof(*record)) == 0) {
+		sums->told = sums->sends + sums->receives;
+		return;
+	}
+	count_loss(TRACER_LOSS_RING_CONNECTION);
+	/* User space would never ask for what it has not heard of. */
+	if (!sums->told)
+		bpf_map_delete_elem(&connections, key);
+}
+
+/* Often enough, and at a peer's end. What was sent again before the first look is not this socket's alone. */
+static __always_inline void read_health(struct tracer_connection_sums *sums, struct sock *sock)
+{
+	struct tcp_sock *tcp = (void *)sock;
+	__u32 retransmits = BPF_CORE_READ(tcp, total_retrans);
+
+	if (sums->socket == (__u64)sock && retransmits > sums->retransmits_of)
+		__sync_fetch_and_add(&sums->retransmits, retransmits - sums->retransmits_of);
+	sums->socket = (__u64)sock;
+	sums->retransmits_of = retransmits;
+	sums->round_trip_us = BPF_CORE_READ(tcp, srtt_us);
+}
+
+#define HEALTH_MASK 15
+
+static __always_inline int moved(struct sock *sock, int bytes, bool sends)
+{
+	__u32 slot = 0;
+	bool fresh;
+	struct tracer_connection_key key = {};
+	struct ends ends = {};
+	struct tracer_process *process = current_process();
+
+	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
+		return 0;
+	struct connection_buffer *buffer = bpf_map_lookup_elem(&connection_buffer, &slot);
+	if (!buffer || !read_key(&key, &ends, sock, process))
+		return 0;
+	struct tracer_connection_sums *sums = sums_of(&key, &ends, buffer, &fresh);
+	if (!sums) {
+		count_loss(TRACER_LOSS_RING_CONNECTION);
+		return 0;
+	}
+	if (bytes > 0) {
+		__sync_fetch_and_add(sends ? &sums->sent_bytes : &sums->received_bytes, bytes);
+		__sync_fetch_and_add(sends ? &sums->sends : &sums->receives, 1);
+	}
+	sums->last_ns = bpf_ktime_get_boot_ns();
+	__u64 calls = sums->sends + sums->receives;
+	if (key.protocol == TRACER_PROTOCOL_TCP && (fresh || bytes == 0 || (calls & HEALTH_MASK) == 0))
+		read_health(sums, sock);
+	if (fresh || calls >= 2 * sums->told + 2)
+		tell(buffer, process, &key, sums);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(sock_sent, struct sock *sock, int bytes, int flags)
+{
+	return bytes > 0 ? moved(sock, bytes, true) : 0;
+}
+
+/* 0: the peer has ended. A peek takes nothing. */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(sock_received, struct sock *sock, int bytes, int flags)
+{
+	return bytes < 0 || (flags & MSG_PEEK) ? 0 : moved(sock, bytes, false);
+}
+
+static __always_inline void begin_connect(struct sock *sock)
+{
+	__u32 slot = 0;
+	bool fresh;
+	__u64 address = (__u64)sock;
+	struct tracer_connection_key key = {};
+	struct ends ends = {};
+	struct tracer_process *process = current_process();
+
+	if (!process || (process->flags & TRACER_FLAG_EXCLUDED))
+		return;
+	struct connection_buffer *buffer = bpf_map_lookup_elem(&connection_buffer, &slot);
+	if (!buffer || !read_key(&key, &ends, sock, process))
+		return;
+	struct tracer_connection_sums *sums = sums_of(&key, &ends, buffer, &fresh);
+	if (!sums)
+		return;
+	__sync_fetch_and_add(&sums->connects, 1);
+	sums->last_ns = bpf_ktime_get_boot_ns();
+	bpf_map_update_elem(&connecting, &address, &key, BPF_ANY);
+	if (fresh)
+		tell(buffer, process, &key, sums);
+}
+
+/* In whoever is current: an interrupt, often. */
+static __always_inline void end_connect(struct sock *sock, int state)
+{
+	__u64 address = (__u64)sock;
+	struct tracer_connection_key *begun = bpf_map_lookup_elem(&connecting, &address);
+
+	if (!begun)
+		return;
+	int error = BPF_CORE_READ(sock, sk_err);
+	struct tracer_connection_key key = *begun;
+	bpf_map_delete_elem(&connecting, &address);
+	/* Without an error the program has given it up. */
+	if (state != TCP_CLOSE || !error)
+		return;
+	struct tracer_connection_sums *sums = bpf_map_lookup_elem(&connections, &key);
+	if (!sums)
+		return;
+	__sync_fetch_and_add(&sums->failed_connects, 1);
+	sums->error = error;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(sock_state, struct sock *sock, int before, int state)
+{
+	__u64 address = (__u64)sock;
+	__u8 role = state == TCP_SYN_SENT ? TRACER_ROLE_CLIENT : TRACER_ROLE_SERVER;
+
+	if (sock->sk_protocol != IPPROTO_TCP)
+		return 0;
+	if (state == TCP_SYN_SENT || (before == TCP_SYN_RECV && state == TCP_ESTABLISHED))
+		bpf_map_update_elem(&roles, &address, &role, BPF_ANY);
+	else if (state == TCP_CLOSE)
+		bpf_map_delete_elem(&roles, &address);
+	if (state == TCP_SYN_SENT)
+		begin_connect(sock);
+	else if (before == TCP_SYN_SENT)
+		end_connect(sock, state);
+	return 0;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "correlate/joins/family_join.hpp"
+
+namespace tracer::internal {
+
+/// Collects what each program sends and receives, by peer, until it ends: its connections, and the bytes of accounts.
+/// Bounded.
+class NetworkJoin final : public FamilyJoin {
+ public:
+  static constexpr std::size_t kMostPeers = 32768;  ///< Of all programs that live: more than a source keeps.
+
+  Family family() const noexcept override { return Family::kNetwork; }
+  void add(const ConnectionRecord& record) override;
+  void at_exec(const ExecRecord& record, const std::shared_ptr<const Process>& before, ProcessExec& exec,
+               std::vector<Event>& events) override;
+  void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) override;
+  void at_sample(ProcessSample& sample) override;
+  void at_end(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
+              std::vector<Event>& events) override;
+  void forget(std::uint32_t pid, std::uint64_t start_ns) override;
+
+ private:
+  struct Bytes {
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+  };
+  using Peers = std::map<ConnectionRecord::Peer, ConnectionRecord>;
+  struct Sockets {
+    std::uint64_t start_ns = 0;
+    std::uint64_t program_start_ns = 0;
+    Peers peers = {};   ///< Of its program.
+    Bytes before = {};  ///< By programs that it ran before.
+  };
+
+  Sockets* find(std::uint32_t pid, std::uint64_t start_ns);
+  static Bytes bytes_of(const Peers& peers);
+  void report(Peers peers, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
+              std::vector<Event>& events);
+  void erase(std::uint32_t pid);
+
+  std::unordered_map<std::uint32_t, Sockets> processes_;  ///< By pid.
+  std::size_t peers_ = 0;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/touched.hpp"
+
+#include <algorithm>
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostFiles = 8192;
+constexpr std::size_t kMostPeers = 4096;
+constexpr std::size_t kMostDevices = 256;
+constexpr std::size_t kMostHeaviest = 1024;  ///< Tools and tasks of a device.
+
+std::uint64_t bytes_of(const BusyFile& file) { return std::max(file.read_bytes, file.written_bytes); }
+std::uint64_t bytes_of(const BusyPeer& peer) { return peer.sent_bytes + peer.received_bytes; }
+std::uint64_t bytes_of(const BusyDevice& device) { return device.read_bytes + device.written_bytes; }
+
+template <class Busy>
+void keep_busiest(std::vector<Busy>& all) {
+  std::stable_sort(all.begin(), all.end(), [](const Busy& a, const Busy& b) { return bytes_of(a) > bytes_of(b); });
+  if (all.size() > Summary::kMostBusy) all.resize(Summary::kMostBusy);
+}
+
+/// Leaves the larger half.
+template <class Entries, class BytesOf>
+void make_room(Entries& entries, const BytesOf& bytes_of_entry) {
+  std::vector<std::uint64_t> bytes;
+  bytes.reserve(entries.size());
+  for (const auto& entry : entries) bytes.push_back(bytes_of_entry(entry.second));
+  const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2);
+  std::nth_element(bytes.begin(), middle, bytes.end());
+  const std::uint64_t least = *middle;
+  std::size_t left = entries.size() / 2;
+  std::erase_if(entries, [&](const auto& entry) {
+    if (left == 0 || bytes_of_entry(entry.second) > least) return false;
+    --left;
+    return true;
+  });
+}
+
+std::string tool_of(const Process& process) {
+  return process.program->tool.value_or(process.program->comm.value_or("?"));
+}
+
+}  // namespace
+
+void Touched::add(const FileUse& use) {
+  if (!use.path) return;
+  const auto bytes_of_file = [](const File& file) { return bytes_of(file.sums); };
+  if (files_.size() >= kMostFiles && !files_.contains(*use.path)) make_room(files_, bytes_of_file);
+  File& file = files_[*use.path];
+  const std::uint64_t bytes = use.read_bytes.value_or(0) + use.written_bytes.value_or(0);
+  if (file.sums.tool.empty() || bytes > file.most_bytes) {
+    file.sums.tool = tool_of(*use.process);
+    file.most_bytes = bytes;
+  }
+  file.sums.opens += use.opens;
+  file.sums.read_bytes += use.read_bytes.value_or(0);
+  file.sums.written_bytes += use.written_bytes.value_or(0);
+  const bool all_known = (!use.opened_to_read || use.read_bytes) && (!use.opened_to_write || use.written_bytes);
+  if (!all_known) ++file.sums.unknown_uses;
+}
+
+/// What stays on the machine is no peer's.
+void Touched::add(const Connection& connection) {
+  if (connection.same_host && connection.failed_connects.value_or(0) == 0) return;
+  const std::string tool = tool_of(*connection.process);
+  const auto port = connection.local_port ? connection.local_port : connection.remote_port;
+  const PeerKey key{tool, connection.protocol, connection.role, connection.remote_address, port};
+  if (peers_.size() >= kMostPeers && !peers_.contains(key))
+    make_room(peers_, [](const BusyPeer& peer) { return bytes_of(peer); });
+  BusyPeer& peer = peers_[key];
+  peer.tool = tool;
+  peer.protocol = connection.protocol.value_or(connection.folded.value_or("?"));
+  peer.role = connection.role;
+  peer.address = connection.remote_address;
+  peer.port = port;
+  peer.sent_bytes += connection.sent_bytes;
+  peer.received_bytes += connection.received_bytes;
+  peer.failed_connects += connection.failed_connects.value_or(0);
+  if (connection.error) peer.error = connection.error;
+}
+
+void Touched::add(const DeviceSample& sample) {
+  if (devices_.size() >= kMostDevices && !devices_.contains(sample.device)) return;
+  Device& device = devices_[sample.device];
+  BusyDevice& sums = device.sums;
+  if (sample.device_name) sums.name = *sample.device_name;
+  sums.read_bytes += sample.read_bytes;
+  sums.written_bytes += sample.written_bytes;
+  sums.span_ns += sample.time_ns - std::min(sample.time_ns, sample.since_ns);
+  if (sample.busy_ns) sums.busy_ns = sums.busy_ns.value_or(0) + *sample.busy_ns;
+  if (!sample.heaviest_tool) return;
+  const std::pair key(*sample.heaviest_tool, sample.context->task);
+  if (device.heaviest.size() >= kMostHeaviest && !device.heaviest.contains(key)) return;
+  const std::uint64_t bytes = device.heaviest[key] += sample.heaviest_bytes.value_or(0);
+  if (bytes < sums.tool_bytes) return;
+  sums.tool = key.first;
+  sums.task = key.second;
+  sums.tool_bytes = bytes;
+}
+
+std::vector<BusyFile> Touched::files() const {
+  std::vector<BusyFile> all;
+  for (const auto& [path, file] : files_) {
+    if (bytes_of(file.sums) == 0) continue;
+    all.push_back(file.sums);
+    all.back().path = path;
+  }
+  std::sort(all.begin(), all.end(), [](const BusyFile& a, const BusyFile& b) { return a.path < b.path; });
+  keep_busiest(all);
+  return all;
+}
+
+std::vector<BusyPeer> Touched::peers() const {
+  std::vector<BusyPeer> all;
+  for (const auto& [key, peer] : peers_) all.push_back(peer);
+  keep_busiest(all);
+  return all;
+}
+
+std::vector<BusyDevice> Touched::devices() const {
+  std::vector<BusyDevice> all;
+  for (const auto& [number, device] : devices_)
+    if (bytes_of(device.sums) != 0) all.push_back(device.sums);
+  keep_busiest(all);
+  return all;
+}
+
+}  // namespace tracer::internal

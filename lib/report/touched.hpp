@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tracer/event.hpp>
+#include <tracer/summary.hpp>
+
+namespace tracer::internal {
+
+/// The files, peers and devices through which most bytes went. Bounded: what comes when there are too many displaces
+/// the half with the fewest bytes.
+class Touched {
+ public:
+  void add(const FileUse& use);
+  void add(const Connection& connection);
+  void add(const DeviceSample& sample);
+
+  std::vector<BusyFile> files() const;
+  std::vector<BusyPeer> peers() const;
+  std::vector<BusyDevice> devices() const;
+
+ private:
+  struct File {
+    BusyFile sums;
+    std::uint64_t most_bytes = 0;  ///< Of one use.
+  };
+  using PeerKey = std::tuple<std::string, std::optional<std::string>, std::optional<std::string>,
+                             std::optional<std::string>, std::optional<std::uint32_t>>;
+  struct Device {
+    BusyDevice sums;
+    std::map<std::pair<std::string, std::optional<std::string>>, std::uint64_t> heaviest;  ///< Bytes by tool and task.
+  };
+
+  std::unordered_map<std::string, File> files_;  ///< By path.
+  std::map<PeerKey, BusyPeer> peers_;
+  std::map<std::uint64_t, Device> devices_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "show/touched_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "show/figures.hpp"
+#include "show/printable.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostShown = 3;
+constexpr std::size_t kMostPathWidth = 120;
+constexpr std::size_t kMostNameWidth = 40;
+constexpr std::uint64_t kLeastFileBytes = 1u << 20;
+constexpr std::uint64_t kLeastPeerBytes = 64u << 10;
+constexpr double kNotablyBusy = 0.5;
+
+/// The end of a path says most.
+std::string short_path(const std::string& path) {
+  if (path.size() <= kMostPathWidth) return printable(path);
+  return "…" + printable(path.substr(path.size() - kMostPathWidth));
+}
+
+std::string files_line(const Report& report, const char* what, std::uint64_t BusyFile::*bytes) {
+  std::vector<BusyFile> files = report.files;
+  std::stable_sort(files.begin(), files.end(),
+                   [bytes](const BusyFile& a, const BusyFile& b) { return a.*bytes > b.*bytes; });
+  std::string text;
+  std::size_t shown = 0;
+  for (const BusyFile& file : files) {
+    if (file.*bytes < kLeastFileBytes || shown++ == kMostShown) break;
+    text += fmt::format("{}{} ({}{}, {})", text.empty() ? "" : ", ", short_path(file.path),
+                        file.unknown_uses != 0 ? "≥ " : "", format_bytes(file.*bytes),
+                        printable(file.tool, kMostNameWidth));
+  }
+  return text.empty() ? "" : fmt::format("most {}: {}\n", what, text);
+}
+
+std::string address_of(const BusyPeer& peer) {
+  const std::string host = peer.address ? printable(*peer.address) : "others";
+  if (!peer.port) return host;
+  if (peer.role == "server") return fmt::format("{} at the own port {}", host, *peer.port);
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, *peer.port)
+                                             : fmt::format("[{}]:{}", host, *peer.port);
+}
+
+std::string text_of_error(int number) {
+  const char* const text = ::strerrordesc_np(number);
+  return text != nullptr ? text : fmt::format("error {}", number);
+}
+
+std::string peers_lines(const Report& report) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const BusyPeer& peer : report.peers) {
+    if (peer.sent_bytes + peer.received_bytes < kLeastPeerBytes || shown++ == kMostShown) break;
+    text += fmt::format("network: {} with {}: {} received, {} sent\n", printable(peer.tool, kMostNameWidth),
+                        address_of(peer), format_bytes(peer.received_bytes), format_bytes(peer.sent_bytes));
+  }
+  shown = 0;
+  for (const BusyPeer& peer : report.peers) {
+    // A connect that succeeds when it is tried again is no news.
+    if (peer.failed_connects == 0 || peer.sent_bytes + peer.received_bytes != 0 || !peer.error) continue;
+    if (shown++ == kMostShown) break;
+    text += fmt::format("network: {} could not connect to {}: {}{}\n", printable(peer.tool, kMostNameWidth),
+                        address_of(peer), text_of_error(*peer.error),
+                        peer.failed_connects > 1 ? fmt::format(" ({} times)", peer.failed_connects) : "");
+  }
+  return text;
+}
+
+/// Where a device was busy for most of the time.
+std::string devices_lines(const Report& report) {
+  std::string text;
+  for (const BusyDevice& device : report.devices) {
+    if (!device.busy_ns || device.span_ns == 0) continue;
+    const double share = static_cast<double>(*device.busy_ns) / static_cast<double>(device.span_ns);
+    if (share < kNotablyBusy) continue;
+    text += fmt::format("disk {}: busy {} of the time, {} read, {} written on the whole host", printable(device.name),
+                        format_share(std::min(share, 1.0)), format_bytes(device.read_bytes),
+                        format_bytes(device.written_bytes));
+    if (!device.tool.empty())
+      text += fmt::format("; most for {}{}", printable(device.tool, kMostNameWidth),
+                          device.task ? " in " + printable(*device.task, kMostNameWidth) : "");
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string format_touched(const Report& report) {
+  const std::string text = files_line(report, "read", &BusyFile::read_bytes) +
+                           files_line(report, "written", &BusyFile::written_bytes) + peers_lines(report) +
+                           devices_lines(report);
+  return text.empty() ? "" : '\n' + text;
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/counter.hpp"
+#include "source/kernel/families/family.hpp"
+#include "source/kernel/families/sent_keys.hpp"
+
+struct network_bpf;
+
+namespace tracer::internal {
+
+/// The programs that see what goes through sockets. The kernel keeps the sums of each program and peer, which this asks
+/// for at each snapshot and at the program's end.
+class NetworkFamily final : public KernelFamily {
+ public:
+  NetworkFamily() noexcept;
+  ~NetworkFamily() override;
+
+  Family id() const noexcept override { return Family::kNetwork; }
+  const char* mechanism() const noexcept override {
+    return "tp_btf: sock_send_length, sock_recv_length, inet_sock_set_state";
+  }
+  void check(const KernelTypes& types, std::vector<CheckItem>& items) const override;
+  std::span<const WireRecord> records() const noexcept override;
+  void load(FamilySetup& setup) override;
+  void unload(FamilySetup&) noexcept override;
+  void attach() override;
+  void end_events() noexcept override { detach(); }
+  void detach() noexcept override;
+  void read(Decoder&, Feed& feed, const SnapshotHelp& help) override;
+  bool passes(const Record& record, Feed& feed) override;
+  void flush(Feed& feed) override;
+  const bpf_object& object() const noexcept override;
+  std::map<std::string, std::uint64_t> losses() const override;
+
+ private:
+  struct Closer {
+    void operator()(network_bpf* skeleton) const noexcept;
+  };
+  /// A peer of a program of a process that began then.
+  struct Known {
+    std::uint64_t start_ns = 0;
+    ConnectionRecord::Peer peer;
+    auto operator<=>(const Known&) const = default;
+  };
+  using Sent = SentKeys<Known>;
+  enum class Keep { kNo, kYes };
+
+  void yield(const Sent::Owner& program, const Sent::Sent& sent, Keep keep, Feed& feed);
+
+  std::unique_ptr<network_bpf, Closer> skeleton_;
+  Sent sent_;
+  Counter forgotten_;  ///< Peers whose sums the kernel has given up for others, or that were too many.
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace tracer::internal {
+
+/// Which sums that the kernel keeps for a process, or a program, user space has heard of: at its end it asks for the
+/// rest. Bounded.
+template <class Key>
+class SentKeys {
+ public:
+  using Owner = std::pair<std::uint32_t, std::uint64_t>;  ///< Pid, and when the process or program began.
+  struct Sent {
+    std::uint32_t kernel_pid = 0;
+    std::set<Key> keys;
+  };
+
+  explicit SentKeys(std::size_t most) : most_(most) {}
+
+  /// False: there are too many.
+  bool remember(const Owner& owner, std::uint32_t kernel_pid, const Key& key) {
+    Sent& sent = sent_[owner];
+    sent.kernel_pid = kernel_pid;
+    if (sent.keys.contains(key)) return true;
+    if (count_ >= most_) return false;
+    sent.keys.insert(key);
+    ++count_;
+    return true;
+  }
+  /// Empty: none.
+  Sent take(const Owner& owner) {
+    const auto found = sent_.find(owner);
+    if (found == sent_.end()) return {};
+    Sent sent = std::move(found->second);
+    sent_.erase(found);
+    count_ -= sent.keys.size();
+    return sent;
+  }
+  const std::map<Owner, Sent>& all() const noexcept { return sent_; }
+  void clear() noexcept {
+    sent_.clear();
+    count_ = 0;
+  }
+
+ private:
+  std::size_t most_;
+  std::size_t count_ = 0;
+  std::map<Owner, Sent> sent_;
+};
+
+}  // namespace tracer::internal

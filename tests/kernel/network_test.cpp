@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The family network, against programs that exchange known numbers of bytes.
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "capture.hpp"
+#include "ledger_expect.hpp"
+#include "truth.hpp"
+
+namespace {
+
+constexpr std::uint64_t kUp = 100'000;
+constexpr std::uint64_t kDown = 30'000;
+
+bool sees_network(const Capture& capture) {
+  const auto ends = capture.all<tracer::SessionEnd>();
+  REQUIRE(ends.size() == 1);
+  const auto& missing = ends[0].missing_families.value();
+  if (std::find(missing.begin(), missing.end(), "network") == missing.end()) return true;
+  MESSAGE("SKIP: no family network on this kernel");
+  return false;
+}
+
+std::vector<tracer::Connection> connections_of(const Capture& capture, std::uint64_t pid, const std::string& protocol) {
+  std::vector<tracer::Connection> found;
+  for (const auto& each : capture.all<tracer::Connection>())
+    if (each.process->pid == pid && each.protocol == protocol) found.push_back(each);
+  return found;
+}
+
+/// Its only one.
+tracer::Connection connection_of(const Capture& capture, std::uint64_t pid, const std::string& protocol) {
+  const auto found = connections_of(capture, pid, protocol);
+  CAPTURE(pid);
+  REQUIRE(found.size() == 1);
+  return found[0];
+}
+
+}  // namespace
+
+TEST_CASE("bytes are the sender's and the receiver's, with their peers" * doctest::test_suite("essential")) {
+  for (const std::string how : {"tcp4", "tcp6", "bound", "sendfile", "peek"}) {
+    CAPTURE(how);
+    const Capture capture = trace(truth::call("use_network", {how}));
+    if (!sees_network(capture)) return;
+    REQUIRE(capture.status == 0);
+    const auto said = expect::told(capture);
+    REQUIRE(said.size() == 3);
+    const std::string address = how == "tcp6" ? "::1" : "127.0.0.1";
+    const tracer::Connection client = connection_of(capture, said[0], "tcp");
+    CHECK(client.role == "client");
+    CHECK(client.same_host);
+    CHECK(client.remote_address == address);
+    CHECK(client.remote_port == said[1]);
+    CHECK_FALSE(client.local_port.has_value());
+    CHECK(client.sent_bytes == kUp);
+    CHECK(client.received_bytes == kDown);
+    CHECK(client.sends >= 1);
+    CHECK(client.connects == 1u);
+    CHECK(client.failed_connects == 0u);
+    CHECK_FALSE(client.error.has_value());
+    CHECK(client.round_trip_ns.has_value());
+    const tracer::Connection server = connection_of(capture, static_cast<std::uint64_t>(capture.pid), "tcp");
+    CHECK(server.role == "server");
+    CHECK(server.local_port == said[1]);
+    CHECK(server.remote_address == address);
+    CHECK_FALSE(server.remote_port.has_value());
+    CHECK(server.received_bytes == kUp);
+    CHECK(server.sent_bytes == kDown);
+    CHECK_FALSE(server.connects.has_value());
+    // They did not leave this machine.
+    CHECK(capture.exit().account.network_sent_bytes == 0u);
+    CHECK(capture.exit().account.network_received_bytes == 0u);
+  }
+}
+
+TEST_CASE("datagrams and local sockets are told apart from TCP") {
+  for (const std::string how : {"udp4", "udp6", "unix"}) {
+    CAPTURE(how);
+    const Capture capture = trace(truth::call("use_network", {how}));
+    if (!sees_network(capture)) return;
+    REQUIRE(capture.status == 0);
+    const auto said = expect::told(capture);
+    REQUIRE(said.size() == 3);
+    const std::string protocol = how == "unix" ? "unix" : "udp";
+    const tracer::Connection client = connection_of(capture, said[0], protocol);
+    CHECK_FALSE(client.role.has_value());
+    CHECK(client.same_host);
+    CHECK(client.sent_bytes == kUp);
+    CHECK(client.received_bytes == kDown);
+    CHECK(client.sends == kUp / (how == "unix" ? 1000 : 10'000));
+    CHECK_FALSE(client.round_trip_ns.has_value());
+    if (how != "unix") CHECK(client.remote_port == said[1]);
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+    for (const auto& each : connections_of(capture, static_cast<std::uint64_t>(capture.pid), protocol)) {
+      sent += each.sent_bytes;
+      received += each.received_bytes;
+    }
+    CHECK(sent == kDown);
+    CHECK(received == kUp);
+  }
+}
+
+TEST_CASE("each process has what it sent itself, whoever made the socket") {
+  for (const std::string how : {"shared", "passed"}) {
+    CAPTURE(how);
+    const Capture capture = trace(truth::call("use_network", {how}));
+    if (!sees_network(capture)) return;
+    REQUIRE(capture.status == 0);
+    const auto said = expect::told(capture);
+    REQUIRE(said.size() == 3);
+    const tracer::Connection client = connection_of(capture, said[0], "tcp");
+    const tracer::Connection other = connection_of(capture, said[2], "tcp");
+    CHECK(client.sent_bytes == kUp / 2);
+    CHECK(client.received_bytes == kDown);
+    CHECK(other.sent_bytes == kUp / 2);
+    CHECK(other.received_bytes == 0);
+    CHECK(other.remote_port == said[1]);
+    CHECK(other.connects == 0u);
+  }
+}
+
+TEST_CASE("connections that are refused are counted, with the error") {
+  const Capture capture = trace(truth::call("use_network", {"refused"}));
+  if (!sees_network(capture)) return;
+  REQUIRE(capture.status == 0);
+  const auto said = expect::told(capture);
+  REQUIRE(said.size() == 3);
+  const tracer::Connection client = connection_of(capture, said[0], "tcp");
+  CHECK(client.remote_port == said[1]);
+  CHECK(client.connects == 3u);
+  CHECK(client.failed_connects == 3u);
+  CHECK(client.error == ECONNREFUSED);
+  CHECK(client.sent_bytes == 0);
+}
+
+TEST_CASE("beyond 1,024 peers of a program the rest is folded, and no byte is lost") {
+  constexpr std::uint64_t kPeers = 3000;
+  const Capture capture = trace(truth::call("many_peers", {std::to_string(kPeers)}));
+  if (!sees_network(capture)) return;
+  REQUIRE(capture.status == 0);
+  std::uint64_t sent = 0;
+  std::size_t folded = 0;
+  std::size_t events = 0;
+  for (const auto& each : capture.all<tracer::Connection>()) {
+    if (each.process->pid != static_cast<std::uint32_t>(capture.pid)) continue;
+    ++events;
+    sent += each.sent_bytes;
+    folded += each.folded == "others" ? 1 : 0;
+  }
+  CHECK(folded == 1);
+  CHECK(events <= 1025);
+  CHECK(events > 1000);
+  CHECK(sent == kPeers);
+}
