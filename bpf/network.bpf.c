@@ -191,7 +191,7 @@ static __always_inline void read_health(struct tracer_connection_sums *sums, str
 static __always_inline int moved(struct sock *sock, int bytes, bool sends)
 {
 	__u32 slot = 0;
-	bool fresh;
+	bool fresh = false;
 	struct tracer_connection_key key = {};
 	struct ends ends = {};
 	struct tracer_process *process = current_process();
@@ -201,9 +201,12 @@ static __always_inline int moved(struct sock *sock, int bytes, bool sends)
 	struct connection_buffer *buffer = bpf_map_lookup_elem(&connection_buffer, &slot);
 	if (!buffer || !read_key(&key, &ends, sock, process))
 		return 0;
-	struct tracer_connection_sums *sums = sums_of(&key, &ends, buffer, &fresh);
+	/* An end is none of a peer with whom nothing was exchanged. */
+	struct tracer_connection_sums *sums =
+		bytes > 0 ? sums_of(&key, &ends, buffer, &fresh) : bpf_map_lookup_elem(&connections, &key);
 	if (!sums) {
-		count_loss(TRACER_LOSS_RING_CONNECTION);
+		if (bytes > 0)
+			count_loss(TRACER_LOSS_RING_CONNECTION);
 		return 0;
 	}
 	if (bytes > 0) {
@@ -277,6 +280,16 @@ static __always_inline void end_connect(struct sock *sock, int state)
 	sums->error = error;
 }
 
+/* Its address may be another's from now on. Closed it may still be asked for its end. */
+SEC("tp_btf/tcp_destroy_sock")
+int BPF_PROG(sock_destroyed, struct sock *sock)
+{
+	__u64 address = (__u64)sock;
+
+	bpf_map_delete_elem(&roles, &address);
+	return 0;
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(sock_state, struct sock *sock, int before, int state)
 {
@@ -287,8 +300,6 @@ int BPF_PROG(sock_state, struct sock *sock, int before, int state)
 		return 0;
 	if (state == TCP_SYN_SENT || (before == TCP_SYN_RECV && state == TCP_ESTABLISHED))
 		bpf_map_update_elem(&roles, &address, &role, BPF_ANY);
-	else if (state == TCP_CLOSE)
-		bpf_map_delete_elem(&roles, &address);
 	if (state == TCP_SYN_SENT)
 		begin_connect(sock);
 	else if (before == TCP_SYN_SENT)

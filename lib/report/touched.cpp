@@ -38,7 +38,7 @@ void make_room(Entries& entries, const BytesOf& bytes_of_entry) {
   });
 }
 
-std::string tool_of(const Process& process) {
+std::string name_of_tool(const Process& process) {
   return process.program->tool.value_or(process.program->comm.value_or("?"));
 }
 
@@ -51,7 +51,7 @@ void Touched::add(const FileUse& use) {
   File& file = files_[*use.path];
   const std::uint64_t bytes = use.read_bytes.value_or(0) + use.written_bytes.value_or(0);
   if (file.sums.tool.empty() || bytes > file.most_bytes) {
-    file.sums.tool = tool_of(*use.process);
+    file.sums.tool = name_of_tool(*use.process);
     file.most_bytes = bytes;
   }
   file.sums.opens += use.opens;
@@ -64,7 +64,7 @@ void Touched::add(const FileUse& use) {
 /// What stays on the machine is no peer's.
 void Touched::add(const Connection& connection) {
   if (connection.same_host && connection.failed_connects.value_or(0) == 0) return;
-  const std::string tool = tool_of(*connection.process);
+  const std::string tool = name_of_tool(*connection.process);
   const auto port = connection.local_port ? connection.local_port : connection.remote_port;
   const PeerKey key{tool, connection.protocol, connection.role, connection.remote_address, port};
   if (peers_.size() >= kMostPeers && !peers_.contains(key))

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostShown = 3;
 constexpr std::size_t kMostPathWidth = 120;
-constexpr std::size_t kMostNameWidth = 40;
+constexpr std::size_t kMostToolWidth = 40;
 constexpr std::uint64_t kLeastFileBytes = 1u << 20;
 constexpr std::uint64_t kLeastPeerBytes = 64u << 10;
 constexpr double kNotablyBusy = 0.5;
@@ -36,7 +36,7 @@ std::string files_line(const Report& report, const char* what, std::uint64_t Bus
     if (file.*bytes < kLeastFileBytes || shown++ == kMostShown) break;
     text += fmt::format("{}{} ({}{}, {})", text.empty() ? "" : ", ", short_path(file.path),
                         file.unknown_uses != 0 ? "≥ " : "", format_bytes(file.*bytes),
-                        printable(file.tool, kMostNameWidth));
+                        printable(file.tool, kMostToolWidth));
   }
   return text.empty() ? "" : fmt::format("most {}: {}\n", what, text);
 }
@@ -59,7 +59,7 @@ std::string peers_lines(const Report& report) {
   std::size_t shown = 0;
   for (const BusyPeer& peer : report.peers) {
     if (peer.sent_bytes + peer.received_bytes < kLeastPeerBytes || shown++ == kMostShown) break;
-    text += fmt::format("network: {} with {}: {} received, {} sent\n", printable(peer.tool, kMostNameWidth),
+    text += fmt::format("network: {} with {}: {} received, {} sent\n", printable(peer.tool, kMostToolWidth),
                         address_of(peer), format_bytes(peer.received_bytes), format_bytes(peer.sent_bytes));
   }
   shown = 0;
@@ -67,7 +67,7 @@ std::string peers_lines(const Report& report) {
     // A connect that succeeds when it is tried again is no news.
     if (peer.failed_connects == 0 || peer.sent_bytes + peer.received_bytes != 0 || !peer.error) continue;
     if (shown++ == kMostShown) break;
-    text += fmt::format("network: {} could not connect to {}: {}{}\n", printable(peer.tool, kMostNameWidth),
+    text += fmt::format("network: {} could not connect to {}: {}{}\n", printable(peer.tool, kMostToolWidth),
                         address_of(peer), text_of_error(*peer.error),
                         peer.failed_connects > 1 ? fmt::format(" ({} times)", peer.failed_connects) : "");
   }
@@ -85,8 +85,8 @@ std::string devices_lines(const Report& report) {
                         format_share(std::min(share, 1.0)), format_bytes(device.read_bytes),
                         format_bytes(device.written_bytes));
     if (!device.tool.empty())
-      text += fmt::format("; most for {}{}", printable(device.tool, kMostNameWidth),
-                          device.task ? " in " + printable(*device.task, kMostNameWidth) : "");
+      text += fmt::format("; most for {}{}", printable(device.tool, kMostToolWidth),
+                          device.task ? " in " + printable(*device.task, kMostToolWidth) : "");
     text += '\n';
   }
   return text;

@@ -59,7 +59,7 @@ TEST_CASE("a program's account is an object of its own") {
   CHECK(has(json, R"("program":{"start_ns":null,"end_ns":null,"exe":null,"tool":"bwa mem","cpu_ns":7,)"));
   CHECK(has(
       json,
-      R"("ledger":null,"process_ledger":null,"peak_rss_at_least_bytes":null,"engine_own":false},"status_is_answer":false,)"));
+      R"("ledger":null,"process_ledger":null,"peak_rss_at_least_bytes":null,"network_sent_bytes":null,"network_received_bytes":null,"engine_own":false},"status_is_answer":false,)"));
   CHECK(has(
       json,
       R"("exit_signal_sender":null,"exit_signal_sender_pid":null,"broken_pipe_ns":null,"begin_ns":0,"oom_killed":null})"));

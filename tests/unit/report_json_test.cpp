@@ -150,6 +150,7 @@ ReportRow full_row() {
   row.memory_at_most_bytes = 200;
   row.read_bytes = Figure{3, Bound::kAtMost};
   row.written_bytes = Figure{4};
+  row.network_received_bytes = row.network_sent_bytes = Figure{5};
   row.time = {{TimeCause::kCpu, 7, 0.5}, {TimeCause::kLock, 7, 0.5}};
   row.requested = {.millicpus = 1500, .memory_bytes = 9, .time_ns = 8, .container = "image", .tag = "t"};
   return row;
@@ -197,6 +198,15 @@ Report full_report() {
   cgroup.memory_bytes = cgroup.held_bytes = cgroup.file_bytes = cgroup.shmem_bytes = cgroup.kernel_bytes = 1;
   cgroup.unexplained_bytes = 1;
   report.cgroups = {{5, cgroup, true}};
+  report.files = {{.path = "/d/a", .tool = "a", .opens = 1, .read_bytes = 2, .written_bytes = 3}};
+  report.peers = {{.tool = "a",
+                   .protocol = "tcp",
+                   .role = "client",
+                   .address = "10.0.0.1",
+                   .port = 443,
+                   .failed_connects = 1,
+                   .error = 111}};
+  report.devices = {{.name = "vda", .busy_ns = 1, .tool = "a", .task = "t", .tool_bytes = 1}};
   report.completeness.losses = {{"ring_full_exit", 3}};
   report.completeness.missing = {{Family::kWaits, false, "", Problem{ErrorCode::kKernelTooOld, 0, "w", "f", {}}}};
   report.cost.own.kernel_ns = report.cost.own.memory_bytes = report.cost.own.kernel_memory_bytes = 1;

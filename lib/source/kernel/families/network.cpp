@@ -27,7 +27,7 @@ constexpr std::size_t kMostKnown = 16384;
 
 bool can_see_sockets(const KernelTypes& types) {
   return types.has_tracepoint("sock_send_length") && types.has_tracepoint("sock_recv_length") &&
-         types.has_tracepoint("inet_sock_set_state");
+         types.has_tracepoint("inet_sock_set_state") && types.has_tracepoint("tcp_destroy_sock");
 }
 
 void take_sums(const tracer_connection_sums& sums, ConnectionRecord& record) {

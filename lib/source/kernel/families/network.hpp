@@ -23,7 +23,7 @@ class NetworkFamily final : public KernelFamily {
 
   Family id() const noexcept override { return Family::kNetwork; }
   const char* mechanism() const noexcept override {
-    return "tp_btf: sock_send_length, sock_recv_length, inet_sock_set_state";
+    return "tp_btf: sock_send_length, sock_recv_length, inet_sock_set_state, tcp_destroy_sock";
   }
   void check(const KernelTypes& types, std::vector<CheckItem>& items) const override;
   std::span<const WireRecord> records() const noexcept override;

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run exchanged with another machine: a network namespace of its own, behind a pair of virtual devices."""
+
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import support
+
+SERVER = """
+import socket
+listener = socket.create_server(("10.231.7.2", 0))
+print(listener.getsockname()[1], flush=True)
+for _ in range(2):
+    peer, _ = listener.accept()
+    received = 0
+    while data := peer.recv(65536):
+        received += len(data)
+    peer.close()
+"""
+CLIENT = """
+import socket, sys
+peer = socket.create_connection(("10.231.7.2", int(sys.argv[1])))
+for _ in range(300):
+    peer.sendall(b"x" * 10_000)
+peer.shutdown(socket.SHUT_WR)
+peer.recv(1)
+try:
+    socket.create_connection(("10.231.7.2", 1))
+except ConnectionRefusedError:
+    pass
+"""
+SENT_BYTES = 3_000_000
+
+
+@unittest.skipUnless(os.geteuid() == 0 and shutil.which("ip") and shutil.which("unshare"), "needs root, ip and unshare")
+class AnotherMachine(support.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.other = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; read go; exec python3 -c \"$0\"", SERVER],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end)
+        self.other.stdout.readline()
+        near = f"trv{os.getpid() % 100000}"
+        made = subprocess.run(["ip", "link", "add", near, "type", "veth", "peer", "name", "far", "netns",
+                               str(self.other.pid)], capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            self.skipTest(f"no virtual devices here: {made.stderr}")
+        self.addCleanup(subprocess.run, ["ip", "link", "delete", near], check=False, stderr=subprocess.DEVNULL)
+        inside = ["nsenter", "--net", "-t", str(self.other.pid)]
+        for words in (["ip", "address", "add", "10.231.7.1/24", "dev", near], ["ip", "link", "set", near, "up"],
+                      [*inside, "ip", "address", "add", "10.231.7.2/24", "dev", "far"],
+                      [*inside, "ip", "link", "set", "far", "up"]):
+            subprocess.run(words, check=True)
+        self.other.stdin.write("\n")
+        self.other.stdin.flush()
+        self.port = self.other.stdout.readline().strip()
+
+    def end(self):
+        self.other.kill()
+        self.other.communicate()
+
+    def test_bytes_and_peers_of_tools_and_tasks(self):
+        recording, report = self.path("r.tracer"), self.path("r.json")
+        client = self.path("fetch.py")
+        with open(client, "w", encoding="utf-8") as file:
+            file.write(CLIENT)
+        run = self.tracerd("run", "--record", recording, "--report", report, "--", "sh", "-c",
+                           f'"$TRACERD" task --step fetch -- python3 {client} {self.port}; true',
+                           env={**os.environ, "TRACERD": support.TRACERD})
+        self.assertEqual(run.returncode, 0, run.stderr)
+        if "without network" in run.stderr:
+            self.skipTest("no family network on this kernel")
+        self.assertRegex(run.stderr, rf"network: .*fetch.py with 10\.231\.7\.2:{self.port}: 0 B received, 2.9 MiB sent")
+        with open(report, encoding="utf-8") as file:
+            made = json.load(file)
+        peers = {(one["address"], one["port"]): one for one in made["peers"]}
+        peer = peers["10.231.7.2", int(self.port)]
+        self.assertEqual((peer["protocol"], peer["role"], peer["sent_bytes"], peer["received_bytes"], peer["failed_connects"]),
+                         ("tcp", "client", SENT_BYTES, 0, 0))
+        refused = peers["10.231.7.2", 1]
+        self.assertEqual((refused["sent_bytes"], refused["failed_connects"], refused["error"]), (0, 1, 111))
+        (task,) = made["tasks"]
+        self.assertEqual((task["network_sent_bytes"], task["network_received_bytes"]), (SENT_BYTES, 0))
+        self.assertEqual(made["totals"]["network_sent_bytes"], SENT_BYTES)
+        events = [json.loads(line) for line in
+                  self.tracerd("export", "--json", "-", recording).stdout.splitlines()]
+        finishes = [event for event in events if event["kind"] == "task_finish"]
+        self.assertEqual([event["totals"]["network_sent_bytes"] for event in finishes], [SENT_BYTES])
+
+
+if __name__ == "__main__":
+    unittest.main()

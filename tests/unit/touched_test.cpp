@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The files, peers and devices of a report.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include <tracer/report.hpp>
+#include <tracer/summary.hpp>
+
+#include "show/touched_text.hpp"
+
+using namespace tracer;
+
+namespace {
+
+std::shared_ptr<const Process> process_of(const std::string& tool) {
+  auto program = std::make_shared<Program>();
+  program->tool = tool;
+  auto process = std::make_shared<Process>();
+  process->pid = 7;
+  process->program = std::move(program);
+  return process;
+}
+
+FileUse use_of(const std::string& path, const std::string& tool, std::optional<std::uint64_t> read,
+               std::optional<std::uint64_t> written = {}) {
+  FileUse use;
+  use.process = process_of(tool);
+  use.path = path;
+  use.opens = 1;
+  use.opened_to_read = read || !written;
+  use.opened_to_write = written.has_value();
+  use.read_bytes = read;
+  use.written_bytes = written;
+  return use;
+}
+
+Connection connection_of(const std::string& tool, const std::string& address, std::uint64_t received) {
+  Connection connection;
+  connection.process = process_of(tool);
+  connection.protocol = "tcp";
+  connection.role = "client";
+  connection.remote_address = address;
+  connection.remote_port = 443;
+  connection.received_bytes = received;
+  return connection;
+}
+
+constexpr std::uint64_t kMiB = 1u << 20;
+
+}  // namespace
+
+TEST_CASE(
+    "bytes of a file are added up over processes, with the tool that moved most, and bounds where some are unknown") {
+  Summary summary;
+  summary.add(use_of("/d/ref.fa", "bwa mem", 5 * kMiB));
+  summary.add(use_of("/d/ref.fa", "samtools faidx", 1 * kMiB));
+  summary.add(use_of("/d/out.bam", "samtools sort", {}, 8 * kMiB));
+  summary.add(use_of("/d/out.bam", "samtools index", {}));
+  const auto files = summary.files();
+  REQUIRE(files.size() == 2);
+  CHECK(files[0].path == "/d/out.bam");
+  CHECK(files[0].written_bytes == 8 * kMiB);
+  CHECK(files[0].unknown_uses == 1);
+  CHECK(files[1].read_bytes == 6 * kMiB);
+  CHECK(files[1].opens == 2);
+  CHECK(files[1].tool == "bwa mem");
+  CHECK(files[1].unknown_uses == 0);
+  const Report report = make_report(summary);
+  CHECK(internal::format_touched(report) ==
+        "\nmost read: /d/ref.fa (6.0 MiB, bwa mem)\nmost written: /d/out.bam (≥ 8.0 MiB, samtools sort)\n");
+}
+
+TEST_CASE("peers are other machines, by tool; one that could not be reached is named with the reason") {
+  Summary summary;
+  summary.add(connection_of("curl", "10.0.0.1", 3 * kMiB));
+  summary.add(connection_of("curl", "10.0.0.1", 1 * kMiB));
+  Connection local = connection_of("psql", "127.0.0.1", 9 * kMiB);
+  local.same_host = true;
+  summary.add(local);
+  Connection refused = connection_of("wget", "10.0.0.2", 0);
+  refused.connects = refused.failed_connects = 2;
+  refused.error = 111;
+  summary.add(refused);
+  const auto peers = summary.peers();
+  REQUIRE(peers.size() == 2);
+  CHECK(peers[0].received_bytes == 4 * kMiB);
+  CHECK(peers[1].failed_connects == 2);
+  CHECK(internal::format_touched(make_report(summary)) ==
+        "\nnetwork: curl with 10.0.0.1:443: 4.0 MiB received, 0 B sent\n"
+        "network: wget could not connect to 10.0.0.2:443: Connection refused (2 times)\n");
+}
+
+TEST_CASE("a device that was busy for most of the time is named, with who asked for most") {
+  Summary summary;
+  DeviceSample sample;
+  sample.device = 5;
+  sample.device_name = "vda";
+  for (int i = 1; i <= 3; ++i) {
+    sample.since_ns = 1'000'000'000u * static_cast<unsigned>(i);
+    sample.time_ns = sample.since_ns + 1'000'000'000;
+    sample.busy_ns = 900'000'000;
+    sample.written_bytes = 10 * kMiB;
+    sample.heaviest_tool = i == 2 ? "cp" : "dd";
+    sample.heaviest_bytes = i == 2 ? 6 * kMiB : 4 * kMiB;
+    summary.add(sample);
+  }
+  const auto devices = summary.devices();
+  REQUIRE(devices.size() == 1);
+  CHECK(devices[0].busy_ns == 2'700'000'000u);
+  CHECK(devices[0].span_ns == 3'000'000'000u);
+  CHECK(devices[0].tool == "dd");
+  CHECK(devices[0].tool_bytes == 8 * kMiB);
+  CHECK(internal::format_touched(make_report(summary)) ==
+        "\ndisk vda: busy 90 % of the time, 0 B read, 30.0 MiB written on the whole host; most for dd\n");
+}
+
+TEST_CASE("of many files those with most bytes stay, and nothing is said where nothing was moved") {
+  Summary summary;
+  CHECK(internal::format_touched(make_report(summary)).empty());
+  summary.add(use_of("/d/largest", "dd", 1000 * kMiB));
+  for (int i = 0; i < 30'000; ++i) summary.add(use_of("/d/" + std::to_string(i), "touch", 1));
+  const auto files = summary.files();
+  CHECK(files.size() == Summary::kMostBusy);
+  CHECK(files[0].path == "/d/largest");
+}
