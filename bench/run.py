@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures libtracer's overhead beside its peers: paired, interleaved, as ratios.
 
-usage: bench/run.py [--rounds N] [--only storm,dd,pipe,demo,cost,memory,living,million] [--tracers libtracer,psutil]
+usage: bench/run.py [--rounds N] [--only storm,dd,pipe,ping,bulk,opens,demo,cost,memory,living,million] [--tracers libtracer,psutil]
                     [--before TRACERD] [--json FILE]
 
 Needs root and build/release/tracerd. libtracer is measured with its lifecycle family only, beside the peers that see as much
@@ -54,6 +54,9 @@ WORKLOADS = {
     "storm": [str(BUILD / "storm"), "4000", str(BUILD / "noop")],
     "dd": ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1500000", "status=none"],
     "pipe": ["sh", "-c", f"gzip -c {BUILD}/input | md5sum"],
+    "ping": [str(BUILD / "pingpong"), "60000", "100"],
+    "bulk": [str(BUILD / "pingpong"), "30000", "131072", "1"],
+    "opens": [str(BUILD / "opens"), "500000", str(BUILD / "input")],
     "demo": ["bash", str(ROOT / "examples/pipeline/pipeline.sh"), str(BUILD / "demo")],
 }
 DEFAULT = "storm,dd,pipe,cost,memory,living"
@@ -61,7 +64,8 @@ DEFAULT = "storm,dd,pipe,cost,memory,living"
 
 def prepare():
     BUILD.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cc", "-O2", "-o", BUILD / "storm", ROOT / "bench/storm.c"], check=True)
+    for name in ("storm", "pingpong", "opens"):
+        subprocess.run(["cc", "-O2", "-o", BUILD / name, ROOT / f"bench/{name}.c"], check=True)
     subprocess.run(["cc", "-O2", "-static", "-o", BUILD / "noop", ROOT / "bench/noop.c"], check=True)
     if not (BUILD / "input").exists():
         block = bytes(range(256)) * 4096

@@ -63,11 +63,11 @@ class AnotherMachine(support.TestCase):
         self.other.communicate()
 
     def test_bytes_and_peers_of_tools_and_tasks(self):
-        recording, report = self.path("r.tracer"), self.path("r.json")
+        events, report = self.path("events.json"), self.path("r.json")
         client = self.path("fetch.py")
         with open(client, "w", encoding="utf-8") as file:
             file.write(CLIENT)
-        run = self.tracerd("run", "--record", recording, "--report", report, "--", "sh", "-c",
+        run = self.tracerd("run", "--json", events, "--report", report, "--", "sh", "-c",
                            f'"$TRACERD" task --step fetch -- python3 {client} {self.port}; true',
                            env={**os.environ, "TRACERD": support.TRACERD})
         self.assertEqual(run.returncode, 0, run.stderr)
@@ -85,10 +85,9 @@ class AnotherMachine(support.TestCase):
         (task,) = made["tasks"]
         self.assertEqual((task["network_sent_bytes"], task["network_received_bytes"]), (SENT_BYTES, 0))
         self.assertEqual(made["totals"]["network_sent_bytes"], SENT_BYTES)
-        events = [json.loads(line) for line in
-                  self.tracerd("export", "--json", "-", recording).stdout.splitlines()]
-        finishes = [event for event in events if event["kind"] == "task_finish"]
-        self.assertEqual([event["totals"]["network_sent_bytes"] for event in finishes], [SENT_BYTES])
+        with open(events, encoding="utf-8") as file:
+            finishes = [event for event in map(json.loads, file) if event["kind"] == "task_finish"]
+        self.assertEqual([event["network_sent_bytes"] for event in finishes], [SENT_BYTES])
 
 
 if __name__ == "__main__":
