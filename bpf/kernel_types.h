@@ -390,6 +390,59 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+/* Of block devices: what they are asked for, and which disk they are or lie on. */
+struct gendisk {
+	int major;
+	int first_minor;
+	struct request_queue *queue;
+};
+
+struct request_queue {
+	const void *mq_ops; /* null: what comes goes on to other devices, without requests of its own */
+	struct gendisk *disk;
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+};
+
+/* Before f3fa33acca9f ("block: remove the ->rq_disk field in struct request", 5.17). */
+struct request___before_5_17 {
+	struct gendisk *rq_disk;
+};
+
+enum req_op {
+	REQ_OP_READ = 0,
+	REQ_OP_WRITE = 1,
+	REQ_OP_ZONE_APPEND = 7,
+};
+
+/* Before ff07a02e9e8e ("treewide: Rename enum req_opf into enum req_op", 6.0). */
+enum req_opf___before_6_0 {
+	REQ_OP_ZONE_APPEND___before_6_0 = 13,
+};
+
+struct block_device {
+	struct gendisk *bd_disk;
+};
+
+struct bvec_iter {
+	unsigned int bi_size;
+};
+
+struct bio {
+	struct block_device *bi_bdev;
+	unsigned int bi_opf;
+	struct bvec_iter bi_iter;
+};
+
+/* Before 309dca309fc3 ("block: store a block_device pointer in struct bio", 5.12). */
+struct bio___before_5_12 {
+	struct gendisk *bi_disk;
+};
+
 struct linux_binprm;
 
 struct kernel_clone_args {

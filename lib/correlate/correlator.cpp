@@ -10,7 +10,6 @@
 
 #include "context/layers.hpp"
 #include "correlate/cgroup_samples.hpp"
-#include "correlate/device_samples.hpp"
 #include "correlate/folding.hpp"
 
 namespace tracer::internal {
@@ -37,6 +36,7 @@ void Correlator::stop(Family family, std::uint64_t time_ns, std::vector<Event>& 
     if (join->family() == family) end(*join, time_ns, events);
   std::erase_if(joins_, [family](const auto& join) { return join->family() == family; });
   if (family == Family::kWaits) ledgers_ = false;
+  if (family == Family::kDisks) devices_.stop();
 }
 
 /// What no ledger can be made of any more.
@@ -145,10 +145,7 @@ void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vecto
     std::move(samples.begin(), samples.end(), std::back_inserter(events));
   }
   std::move(cgroups.begin(), cgroups.end(), std::back_inserter(events));
-  for (DeviceSample& device : std::exchange(devices_, {})) {
-    device.time_ns = time_ns;
-    events.emplace_back(std::move(device));
-  }
+  devices_.take(time_ns, events);
   events.emplace_back(end);
 }
 
@@ -345,8 +342,10 @@ void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
     // A handle of its own, as what follows may move the events.
     const Event exit = events.emplace_back(std::move(event));
     facts_.leave(tracked.entered, tracked.place, *exit.get_if<ProcessExit>(), events);
+    devices_.ended(record, exit.get_if<ProcessExit>()->process);
   } else {
     leave_scopes(tracked, record.identity.time_ns, events);
+    devices_.ended(record, nullptr);
   }
   resolver_.ended(tracked.place, *tracked.process, record.exit_code, record.exit_signal);
   processes_.erase(record.identity.pid);
@@ -389,7 +388,7 @@ void Correlator::on(const CgroupEndRecord& record, std::vector<Event>& events) {
 }
 
 void Correlator::on(const DeviceRecord& record, std::vector<Event>&) {
-  devices_.push_back(device_sample(record, processes_));
+  devices_.add(record, processes_);
 }
 
 void Correlator::on(const EventRecord& record, std::vector<Event>& events) {

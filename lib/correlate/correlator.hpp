@@ -14,6 +14,7 @@
 #include "context/open_labels.hpp"
 #include "context/task_facts.hpp"
 #include "correlate/account.hpp"
+#include "correlate/device_samples.hpp"
 #include "correlate/joins/family_join.hpp"
 #include "correlate/process_table.hpp"
 #include "correlate/sample_table.hpp"
@@ -129,7 +130,7 @@ class Correlator {
   ProcessTable processes_;
   SampleTable samples_;
   std::vector<CgroupMemoryRecord> cgroup_memory_;   ///< Of the snapshot that is being taken.
-  std::vector<DeviceSample> devices_;               ///< Likewise.
+  DeviceSamples devices_;                           ///< Likewise.
   std::vector<ContextChange> relabeled_;            ///< Processes, since changes were reported.
   std::vector<std::unique_ptr<FamilyJoin>> joins_;  ///< Of the families that are active.
   bool ledgers_ = true;

@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "correlate/device_samples.hpp"
 
-#include <algorithm>
-
 namespace tracer::internal {
 
-DeviceSample device_sample(const DeviceRecord& record, ProcessTable& processes) {
-  DeviceSample sample;
+void DeviceSamples::ended(const ExitRecord& record, std::shared_ptr<const Process> process) {
+  const bool used_storage = record.total.storage_read_bytes != 0 || record.total.storage_written_bytes != 0 ||
+                            record.flags.lost_sums || record.flags.lost_threads;
+  if (!active_ || !used_storage || ended_.size() >= kMostEnded) return;
+  ended_[{record.identity.pid, record.identity.start_ns}] = std::move(process);
+}
+
+std::optional<std::shared_ptr<const Process>> DeviceSamples::find(const DeviceRecord::Use& use,
+                                                                  ProcessTable& processes) const {
+  if (const TrackedProcess* const tracked = processes.find(use.pid, use.start_ns))
+    return tracked->selection == Selection::kSelected && !tracked->held ? tracked->process : nullptr;
+  if (const auto ended = ended_.find({use.pid, use.start_ns}); ended != ended_.end()) return ended->second;
+  return std::nullopt;
+}
+
+void DeviceSamples::add(const DeviceRecord& record, ProcessTable& processes) {
+  DeviceSample& sample = samples_.emplace_back();
   sample.since_ns = record.since_ns;
   sample.device = record.device;
   sample.device_name = record.name;
@@ -18,22 +31,33 @@ DeviceSample device_sample(const DeviceRecord& record, ProcessTable& processes) 
   sample.write_latency_ns = record.write_latency_ns;
   sample.latency_p99_at_most_ns = record.latency_p99_at_most_ns;
   sample.busy_ns = record.busy_ns;
-  const DeviceRecord::Use* heaviest = nullptr;
-  const TrackedProcess* heaviest_process = nullptr;
   for (const DeviceRecord::Use& use : record.uses) {
-    if (heaviest && use.bytes <= heaviest->bytes) continue;
-    const TrackedProcess* const tracked = processes.find(use.pid, use.start_ns);
-    if (!tracked || tracked->selection != Selection::kSelected || tracked->held) continue;
-    heaviest = &use;
-    heaviest_process = tracked;
+    const auto process = find(use, processes);
+    // It may be one that is reported: whoever comes next may not be the heaviest.
+    if (!process) return;
+    if (!*process) continue;
+    const Program& program = *(*process)->program;
+    sample.heaviest_pid = (*process)->pid;
+    sample.heaviest_tool = program.tool ? program.tool : program.comm;
+    sample.heaviest_bytes = use.bytes;
+    sample.context = (*process)->context;
+    return;
   }
-  if (!heaviest) return sample;
-  const Process& process = *heaviest_process->process;
-  sample.heaviest_pid = process.pid;
-  sample.heaviest_tool = process.program->tool ? process.program->tool : process.program->comm;
-  sample.heaviest_bytes = heaviest->bytes;
-  sample.context = process.context;
-  return sample;
+}
+
+void DeviceSamples::take(std::uint64_t time_ns, std::vector<Event>& events) {
+  for (DeviceSample& sample : samples_) {
+    sample.time_ns = time_ns;
+    events.emplace_back(std::move(sample));
+  }
+  samples_.clear();
+  ended_.clear();
+}
+
+void DeviceSamples::stop() noexcept {
+  active_ = false;
+  samples_.clear();
+  ended_.clear();
 }
 
 }  // namespace tracer::internal

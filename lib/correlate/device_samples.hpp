@@ -1,14 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <tracer/sample.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <tracer/event.hpp>
 
 #include "correlate/process_table.hpp"
 #include "source/records.hpp"
 
 namespace tracer::internal {
 
-/// Without a time of its own: that is its snapshot's.
-DeviceSample device_sample(const DeviceRecord& record, ProcessTable& processes);
+/// What block devices did since the last snapshot, and who asked them for most, be it that it has ended since.
+class DeviceSamples {
+ public:
+  /// `process`: null if it is not reported.
+  void ended(const ExitRecord& record, std::shared_ptr<const Process> process);
+  void add(const DeviceRecord& record, ProcessTable& processes);
+  /// Forgets what was added.
+  void clear() noexcept { samples_.clear(); }
+  void take(std::uint64_t time_ns, std::vector<Event>& events);
+  /// Nothing comes any more.
+  void stop() noexcept;
+
+ private:
+  /// Null within: it is known, and not reported. Absent: it is not known.
+  std::optional<std::shared_ptr<const Process>> find(const DeviceRecord::Use& use, ProcessTable& processes) const;
+
+  static constexpr std::size_t kMostEnded = 4096;
+  using Key = std::pair<std::uint32_t, std::uint64_t>;
+
+  std::vector<DeviceSample> samples_;  ///< Of the snapshot that is being taken, without its time.
+  /// Since the last snapshot, with anything read from or written to storage.
+  std::map<Key, std::shared_ptr<const Process>> ended_;
+  bool active_ = true;
+};
 
 }  // namespace tracer::internal

@@ -2,6 +2,7 @@
 #include "truth.hpp"
 
 #include "truth_crew.hpp"
+#include "truth_disks.hpp"
 #include "truth_io_uring.hpp"
 #include "truth_rare.hpp"
 #include "truth_files.hpp"
@@ -410,6 +411,8 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"many_peers", many_peers},
       {"many_files", many_files},
       {"share_files", share_files},
+      {"use_disk", use_disk},
+      {"share_disks", share_disks},
       {"shell", shell},
   };
   return all;

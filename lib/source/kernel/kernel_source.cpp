@@ -158,7 +158,7 @@ class KernelSource final : public Source, public Control {
       yield(thread, feed);
       if (with_cgroups) programs_.saw(thread);
     });
-    programs_.read(decoder_, feed, {[this] { keep_up(); }, [this] { return tracks_shown(); }});
+    programs_.read(decoder_, feed, {[this] { keep_up(); }, [this] { return tracks_shown(); }, with_cgroups});
     feed.snapshot_end(time_ns);
   } catch (const Error&) {
     failed_snapshots_.add(1);

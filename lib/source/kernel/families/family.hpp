@@ -57,6 +57,7 @@ struct SnapshotHelp {
   using Tracks = std::function<bool(std::uint32_t pid)>;
   std::function<void()> between;   ///< To be called every few milliseconds.
   std::function<Tracks()> tracks;  ///< Makes what says whether a pid, as this process sees it, is tracked now.
+  bool regular = true;             ///< What comes of it are events. False: somebody asked, between two of these.
 };
 
 /// Of so many whose ids are random at most these find their place taken, but for one in some millions of times.

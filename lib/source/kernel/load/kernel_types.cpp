@@ -60,6 +60,9 @@ bool KernelTypes::switch_tells_state() const { return arguments_of("sched_switch
 
 bool KernelTypes::victim_is_task() const { return arguments_of("mark_victim") >= 3; }
 
+bool KernelTypes::issue_has_queue() const { return arguments_of("block_rq_issue") >= 3; }
+bool KernelTypes::bio_queue_has_queue() const { return arguments_of("block_bio_queue") >= 3; }
+
 bool KernelTypes::frees_files_at_close() const {
   return arguments_of("kmem_cache_free") >= 4 && !has_member("file", "f_rcuhead");
 }

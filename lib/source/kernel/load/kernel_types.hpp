@@ -48,6 +48,9 @@ class KernelTypes {
   /// Likewise: the tracepoint kmem_cache_free says from which cache, and files are freed at their last close,
   /// since 6.7.
   bool frees_files_at_close() const;
+  /// Likewise: before 5.11 the tracepoints block_rq_issue and block_bio_queue have the queue, too, before the request.
+  bool issue_has_queue() const;
+  bool bio_queue_has_queue() const;
 
  private:
   /// Arguments of a tracepoint's programs, the one that they don't see among them; 0: there is none.

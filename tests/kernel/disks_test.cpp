@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The family disks, against programs of which it is known what they move to and from which device.
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "capture.hpp"
+#include "storage.hpp"
+#include "truth.hpp"
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1u << 20;
+
+bool sees_devices(const Capture& capture) {
+  const auto ends = capture.all<tracer::SessionEnd>();
+  REQUIRE(ends.size() == 1);
+  const auto& missing = ends[0].missing_families.value();
+  if (std::find(missing.begin(), missing.end(), "disks") == missing.end()) return true;
+  MESSAGE("SKIP: no family disks on this kernel");
+  return false;
+}
+
+std::uint64_t number_of(dev_t device) { return std::uint64_t{major(device)} << 20 | minor(device); }
+
+std::uint64_t number_of(const ScratchDisk& disk) {
+  struct stat status {};
+  REQUIRE(::stat(disk.path().c_str(), &status) == 0);
+  return number_of(status.st_rdev);
+}
+
+std::string name_of(const ScratchDisk& disk) { return std::filesystem::path(disk.path()).filename().string(); }
+
+std::optional<ScratchDisk> scratch_disk() {
+  auto disk = ScratchDisk::make(64 * kMiB);
+  if (!disk) MESSAGE("SKIP: no disk for tests here");
+  return disk;
+}
+
+/// Removed at the end.
+class File {
+ public:
+  explicit File(const std::string& folder) {
+    path_ = folder + "/tracer_disks.XXXXXX";
+    const int fd = ::mkstemp(path_.data());
+    REQUIRE(fd >= 0);
+    ::close(fd);
+  }
+  ~File() { ::unlink(path_.c_str()); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+struct Disk {
+  std::uint64_t number;
+  std::string name;
+};
+
+/// The whole disk on which a file lies. Absent: its file system is on none, or on several.
+std::optional<Disk> disk_below(const std::string& path) {
+  struct stat status {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  std::error_code failed;
+  auto folder = std::filesystem::canonical(
+      "/sys/dev/block/" + std::to_string(major(status.st_dev)) + ":" + std::to_string(minor(status.st_dev)), failed);
+  if (failed) return std::nullopt;
+  if (std::filesystem::exists(folder / "partition")) folder = folder.parent_path();
+  // What has none of its own hands its requests on.
+  if (!std::filesystem::exists(folder / "mq")) return std::nullopt;
+  std::ifstream text(folder / "dev");
+  unsigned major_number = 0;
+  unsigned minor_number = 0;
+  char colon = 0;
+  REQUIRE(text >> major_number >> colon >> minor_number);
+  return Disk{number_of(makedev(major_number, minor_number)), folder.filename().string()};
+}
+
+std::vector<tracer::DeviceSample> samples_of(const Capture& capture, std::uint64_t device) {
+  std::vector<tracer::DeviceSample> samples;
+  for (const auto& sample : capture.all<tracer::DeviceSample>())
+    if (sample.device == device) samples.push_back(sample);
+  return samples;
+}
+
+/// One sample of each device, at the end.
+tracer::SessionOptions once() {
+  tracer::SessionOptions options;
+  options.sample_interval = std::chrono::hours(1);
+  return options;
+}
+
+template <class Member>
+std::uint64_t sum(const std::vector<tracer::DeviceSample>& samples, Member member) {
+  std::uint64_t sum = 0;
+  for (const auto& sample : samples) sum += sample.*member;
+  return sum;
+}
+
+/// 8 MiB each way.
+void check_samples(const std::vector<tracer::DeviceSample>& samples, const Capture& capture, const std::string& name) {
+  REQUIRE(!samples.empty());
+  std::uint64_t heaviest_bytes = 0;
+  for (const auto& sample : samples) {
+    CHECK(sample.device_name == name);
+    CHECK(sample.since_ns > 0);
+    CHECK(sample.read_latency_ns.has_value() == (sample.read_requests != 0));
+    CHECK(sample.write_latency_ns.has_value() == (sample.write_requests != 0));
+    for (const auto& mean_ns : {sample.read_latency_ns, sample.write_latency_ns})
+      if (mean_ns) CHECK(*mean_ns > 0);
+    if (sample.read_requests + sample.write_requests != 0) {
+      REQUIRE(sample.latency_p99_at_most_ns.has_value());
+      const std::uint64_t mean_ns =
+          (sample.read_latency_ns.value_or(0) * sample.read_requests +
+           sample.write_latency_ns.value_or(0) * sample.write_requests) /
+          (sample.read_requests + sample.write_requests);
+      CHECK(*sample.latency_p99_at_most_ns >= mean_ns / 2);
+    }
+    CHECK(sample.busy_ns.has_value());
+    if (!sample.heaviest_pid) continue;
+    CHECK(sample.heaviest_pid == static_cast<std::uint32_t>(capture.pid));
+    CHECK(sample.heaviest_tool == capture.exit().process->program->tool);
+    heaviest_bytes += sample.heaviest_bytes.value();
+  }
+  CHECK(heaviest_bytes >= 16 * kMiB);
+  CHECK(heaviest_bytes <= 17 * kMiB);
+  CHECK(sum(samples, &tracer::DeviceSample::read_requests) > 0);
+  CHECK(sum(samples, &tracer::DeviceSample::write_requests) > 0);
+}
+
+}  // namespace
+
+TEST_CASE("what a program moves to and from a device of its own is what the device does" *
+          doctest::test_suite("essential")) {
+  const auto disk = scratch_disk();
+  if (!disk) return;
+  const Capture capture = trace(truth::call("use_disk", {disk->path(), "8", "8"}));
+  REQUIRE(capture.status == 0);
+  if (!sees_devices(capture)) return;
+  const auto samples = samples_of(capture, number_of(*disk));
+  check_samples(samples, capture, name_of(*disk));
+  for (const auto member : {&tracer::DeviceSample::read_bytes, &tracer::DeviceSample::written_bytes}) {
+    CHECK(sum(samples, member) >= 8 * kMiB);
+    CHECK(sum(samples, member) <= 8 * kMiB + kMiB / 2);
+  }
+}
+
+TEST_CASE("the device below a file system is reported, and who used it") {
+  const std::string folder = storage_folder();
+  if (folder.empty()) {
+    MESSAGE("SKIP: no file system with storage here");
+    return;
+  }
+  const File file(folder);
+  const auto disk = disk_below(file.path());
+  if (!disk) {
+    MESSAGE("SKIP: the file system is not on one device");
+    return;
+  }
+  const Capture capture = trace(truth::call("use_disk", {file.path(), "8", "8"}));
+  REQUIRE(capture.status == 0);
+  if (!sees_devices(capture)) return;
+  const auto samples = samples_of(capture, disk->number);
+  check_samples(samples, capture, disk->name);
+  // Others may use it, too.
+  CHECK(sum(samples, &tracer::DeviceSample::read_bytes) >= 8 * kMiB);
+  CHECK(sum(samples, &tracer::DeviceSample::written_bytes) >= 8 * kMiB);
+}
+
+TEST_CASE("of two that use one device at the same time, the heavy one is named, though it has ended") {
+  const auto disk = scratch_disk();
+  if (!disk) return;
+  const int rounds = ::getenv("TRACER_EMULATED") != nullptr ? 3 : 20;
+  for (int round = 0; round < rounds; ++round) {
+    CAPTURE(round);
+    const Capture capture = trace(truth::call("share_disks", {disk->path(), disk->path()}), once());
+    REQUIRE(capture.status == 0);
+    if (!sees_devices(capture)) return;
+    std::istringstream pids(capture.output);
+    std::uint32_t heavy = 0;
+    REQUIRE(pids >> heavy);
+    const auto samples = samples_of(capture, number_of(*disk));
+    REQUIRE(samples.size() == 1);
+    CHECK(samples[0].heaviest_pid == heavy);
+    CHECK(samples[0].heaviest_bytes == 64 * kMiB);
+    CHECK(samples[0].written_bytes == 65 * kMiB);
+  }
+}
+
+TEST_CASE("each of two devices names its own user") {
+  const auto one = scratch_disk();
+  if (!one) return;
+  const auto other = ::getenv("TRACER_EMULATED") != nullptr ? std::nullopt : scratch_disk();
+  if (!other) {
+    MESSAGE("SKIP: needs two disks");
+    return;
+  }
+  const Capture capture = trace(truth::call("share_disks", {one->path(), other->path()}), once());
+  REQUIRE(capture.status == 0);
+  if (!sees_devices(capture)) return;
+  std::istringstream pids(capture.output);
+  std::uint64_t mib = 64;
+  for (const auto* disk : {&*one, &*other}) {
+    std::uint32_t pid = 0;
+    REQUIRE(pids >> pid);
+    const auto samples = samples_of(capture, number_of(*disk));
+    REQUIRE(samples.size() == 1);
+    CHECK(samples[0].device_name == name_of(*disk));
+    CHECK(samples[0].heaviest_pid == pid);
+    CHECK(samples[0].heaviest_bytes == mib * kMiB);
+    CHECK(samples[0].written_bytes == mib * kMiB);
+    mib = 1;
+  }
+}
+
+TEST_CASE("who asks what lives takes nothing from the next sample of a device") {
+  const auto disk = scratch_disk();
+  if (!disk) return;
+  std::vector<tracer::DeviceSample> samples;
+  tracer::Session session(once());
+  const auto subscription = session.on<tracer::DeviceSample>([&](const tracer::DeviceSample& sample) {
+    if (sample.device == number_of(*disk)) samples.push_back(sample);
+  });
+  session.start();
+  const pid_t pid = ::fork();
+  if (pid == 0) truth::execute(truth::call("use_disk", {disk->path(), "8", "0"}));
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  REQUIRE(status == 0);
+  session.living();
+  session.stop();
+  for (const tracer::FamilyState& state : session.families())
+    if (state.family == tracer::Family::kDisks && !state.active) return;
+  REQUIRE(samples.size() == 1);
+  CHECK(samples[0].written_bytes == 8 * kMiB);
+}

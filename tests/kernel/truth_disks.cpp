@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "truth_disks.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "truth_tools.hpp"
+
+namespace truth {
+namespace {
+
+constexpr long kMiB = 1 << 20;
+constexpr long kMiBUsed = 8;
+
+int move_directly(const std::string& path, long write_mib, long read_mib) {
+  const std::unique_ptr<void, decltype(&std::free)> room(std::aligned_alloc(4096, kMiB), &std::free);
+  if (!room) return 1;
+  std::memset(room.get(), 1, kMiB);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);
+  if (fd < 0) return 2;
+  for (long i = 0; i < write_mib; ++i)
+    if (::pwrite(fd, room.get(), kMiB, i % kMiBUsed * kMiB) != kMiB) return 3;
+  for (long i = 0; i < read_mib; ++i)
+    if (::pread(fd, room.get(), kMiB, i % kMiBUsed * kMiB) != kMiB) return 4;
+  return ::close(fd);
+}
+
+}  // namespace
+
+int use_disk(const Arguments& a) { return move_directly(a.at(0), number(a, 1), number(a, 2)); }
+
+int share_disks(const Arguments& a) {
+  const long mib[] = {64, 1};
+  pid_t children[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    children[i] = ::fork();
+    if (children[i] == 0) ::_exit(move_directly(a.at(i), mib[i], 0));
+    report(static_cast<std::uint64_t>(children[i]));
+  }
+  int failed = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    failed |= status;
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace truth

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace truth {
+
+/// PATH WRITE READ: so many MiB each way, past the page cache, within the first 8 MiB of a file or disk.
+int use_disk(const std::vector<std::string>& arguments);
+/// HEAVY LIGHT: two children at the same time; one writes 64 MiB as above, the other 1 MiB. Reports their pids.
+int share_disks(const std::vector<std::string>& arguments);
+
+}  // namespace truth
