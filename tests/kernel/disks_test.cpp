@@ -90,7 +90,8 @@ std::optional<Disk> disk_below(const std::string& path) {
   unsigned major_number = 0;
   unsigned minor_number = 0;
   char colon = 0;
-  REQUIRE(text >> major_number >> colon >> minor_number);
+  text >> major_number >> colon >> minor_number;
+  REQUIRE(!text.fail());
   return Disk{number_of(makedev(major_number, minor_number)), folder.filename().string()};
 }
 
@@ -196,7 +197,7 @@ TEST_CASE("of two that use one device at the same time, the heavy one is named, 
     if (!sees_devices(capture)) return;
     std::istringstream pids(capture.output);
     std::uint32_t heavy = 0;
-    REQUIRE(pids >> heavy);
+    pids >> heavy;
     const auto samples = samples_of(capture, number_of(*disk));
     REQUIRE(samples.size() == 1);
     CHECK(samples[0].heaviest_pid == heavy);
@@ -220,7 +221,7 @@ TEST_CASE("each of two devices names its own user") {
   std::uint64_t mib = 64;
   for (const auto* disk : {&*one, &*other}) {
     std::uint32_t pid = 0;
-    REQUIRE(pids >> pid);
+    pids >> pid;
     const auto samples = samples_of(capture, number_of(*disk));
     REQUIRE(samples.size() == 1);
     CHECK(samples[0].device_name == name_of(*disk));

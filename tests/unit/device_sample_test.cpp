@@ -130,6 +130,8 @@ TEST_CASE("a process that the filter leaves out is not named, whether it lives o
     CAPTURE(ends);
     Stages stages(Filter().exclude_tool("sort"));
     stages.push(wire::start_record(kHeavy));
+    stages.push(
+        wire::exec_record(kHeavy, {.time_ns = 1500, .program_start_ns = 1000, .exe = "/bin/sort", .argv = {"sort"}}));
     stages.push(wire::start_record(kLight));
     if (ends) end(stages, kHeavy, 9000);
     CHECK(sampled(stages, used_by({{kHeavy, 9000}, {kLight, 100}})).heaviest_pid == 43);
