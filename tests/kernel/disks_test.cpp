@@ -186,6 +186,27 @@ TEST_CASE("the device below a file system is reported, and who used it") {
   CHECK(sum(samples, &tracer::DeviceSample::written_bytes) >= 8 * kMiB);
 }
 
+TEST_CASE("each read of a device is a request, and took no longer than the call that asked for it" *
+          doctest::test_suite("essential")) {
+  constexpr std::uint64_t kReads = 2000;
+  const auto disk = scratch_disk();
+  if (!disk) return;
+  const Capture capture = trace(truth::call("read_pages", {disk->path(), std::to_string(kReads)}), once());
+  REQUIRE(capture.status == 0);
+  if (!sees_devices(capture)) return;
+  const auto samples = samples_of(capture, number_of(*disk));
+  REQUIRE(samples.size() == 1);
+  const tracer::DeviceSample& sample = samples[0];
+  CHECK(sample.read_requests == kReads);
+  CHECK(sample.read_bytes == kReads * 4096);
+  CHECK(sample.heaviest_bytes == kReads * 4096);
+  CHECK(sample.write_requests == 0);
+  CHECK_FALSE(sample.write_latency_ns.has_value());
+  REQUIRE(sample.read_latency_ns.has_value());
+  CHECK(*sample.read_latency_ns > 0);
+  CHECK(*sample.read_latency_ns * kReads <= capture.reported());
+}
+
 TEST_CASE("of two that use one device at the same time, the heavy one is named, though it has ended") {
   const auto disk = scratch_disk();
   if (!disk) return;

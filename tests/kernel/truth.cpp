@@ -412,6 +412,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"many_files", many_files},
       {"share_files", share_files},
       {"use_disk", use_disk},
+      {"read_pages", read_pages},
       {"share_disks", share_disks},
       {"shell", shell},
   };

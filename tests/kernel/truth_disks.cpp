@@ -35,6 +35,21 @@ int move_directly(const std::string& path, long write_mib, long read_mib) {
 
 int use_disk(const Arguments& a) { return move_directly(a.at(0), number(a, 1), number(a, 2)); }
 
+int read_pages(const Arguments& a) {
+  constexpr long kPage = 4096;
+  const std::unique_ptr<void, decltype(&std::free)> room(std::aligned_alloc(kPage, kPage), &std::free);
+  const int fd = ::open(a.at(0).c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+  if (!room || fd < 0) return 1;
+  std::uint64_t ns = 0;
+  for (long i = 0; i < number(a, 1); ++i) {
+    const std::uint64_t before_ns = clock_ns(CLOCK_MONOTONIC);
+    if (::pread(fd, room.get(), kPage, i * kPage) != kPage) return 2;
+    ns += clock_ns(CLOCK_MONOTONIC) - before_ns;
+  }
+  report(ns);
+  return ::close(fd);
+}
+
 int share_disks(const Arguments& a) {
   const long mib[] = {64, 1};
   pid_t children[2];
