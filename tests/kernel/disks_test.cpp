@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -95,6 +96,22 @@ std::optional<Disk> disk_below(const std::string& path) {
   return Disk{number_of(makedev(major_number, minor_number)), folder.filename().string()};
 }
 
+/// As the kernel itself counts.
+struct Counted {
+  explicit Counted(const std::string& device) {
+    std::ifstream text("/sys/class/block/" + device + "/stat");
+    for (std::uint64_t& field : fields) text >> field;
+    REQUIRE(!text.fail());
+  }
+  std::uint64_t read_requests() const { return fields[0]; }
+  std::uint64_t read_bytes() const { return fields[2] * 512; }
+  std::uint64_t write_requests() const { return fields[4]; }
+  std::uint64_t written_bytes() const { return fields[6] * 512; }
+  std::uint64_t busy_ns() const { return fields[9] * 1'000'000; }
+
+  std::array<std::uint64_t, 10> fields{};
+};
+
 std::vector<tracer::DeviceSample> samples_of(const Capture& capture, std::uint64_t device) {
   std::vector<tracer::DeviceSample> samples;
   for (const auto& sample : capture.all<tracer::DeviceSample>())
@@ -106,6 +123,7 @@ std::vector<tracer::DeviceSample> samples_of(const Capture& capture, std::uint64
 tracer::SessionOptions once() {
   tracer::SessionOptions options;
   options.sample_interval = std::chrono::hours(1);
+  options.families = {tracer::Family::kDisks};
   return options;
 }
 
@@ -153,7 +171,9 @@ TEST_CASE("what a program moves to and from a device of its own is what the devi
           doctest::test_suite("essential")) {
   const auto disk = scratch_disk();
   if (!disk) return;
+  const Counted before(name_of(*disk));
   const Capture capture = trace(truth::call("use_disk", {disk->path(), "8", "8"}));
+  const Counted after(name_of(*disk));
   REQUIRE(capture.status == 0);
   if (!sees_devices(capture)) return;
   const auto samples = samples_of(capture, number_of(*disk));
@@ -162,6 +182,13 @@ TEST_CASE("what a program moves to and from a device of its own is what the devi
     CHECK(sum(samples, member) >= 8 * kMiB);
     CHECK(sum(samples, member) <= 8 * kMiB + kMiB / 2);
   }
+  CHECK(sum(samples, &tracer::DeviceSample::read_bytes) == after.read_bytes() - before.read_bytes());
+  CHECK(sum(samples, &tracer::DeviceSample::written_bytes) == after.written_bytes() - before.written_bytes());
+  CHECK(sum(samples, &tracer::DeviceSample::read_requests) == after.read_requests() - before.read_requests());
+  CHECK(sum(samples, &tracer::DeviceSample::write_requests) == after.write_requests() - before.write_requests());
+  std::uint64_t busy_ns = 0;
+  for (const auto& sample : samples) busy_ns += sample.busy_ns.value_or(0);
+  CHECK(busy_ns == after.busy_ns() - before.busy_ns());
 }
 
 TEST_CASE("the device below a file system is reported, and who used it") {
