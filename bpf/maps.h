@@ -3,6 +3,7 @@
 #ifndef TRACER_MAPS_H
 #define TRACER_MAPS_H
 
+#include "cgroup_maps.h"
 #include "common/emit.h"
 #include "common/kernfs.h"
 #include "process_maps.h"
@@ -73,14 +74,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tracer_rule);
 } uid_rules SEC(".maps");
-
-/* Cgroups whose path has been sent. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct tracer_cgroup_key);
-	__type(value, __u8);
-} cgroups_sent SEC(".maps");
 
 /*
  * Buffers for what is too large for a program's stack. Each program has its own, as another may run in the middle of
@@ -163,8 +156,6 @@ const volatile __u8 use_uid_rules = 0;
 const volatile __u8 keep_ledgers = 0; /* the waits family is there */
 const volatile __u8 own_uid_only = 0; /* only processes of own_uid, whatever includes them */
 const volatile __u32 own_uid = 0;
-const volatile __u8 memory_is_v1 = 0; /* the memory controller is mounted as a v1 hierarchy */
-const volatile __u8 pids_is_v1 = 0;
 const volatile __u32 cpu_count = 1; /* up to the last that is online, not only possible */
 
 struct tracer_cpu cpus[TRACER_MAX_CPUS] __attribute__((aligned(64)));
