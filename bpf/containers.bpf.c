@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Which cgroups are removed, of those that user space knows, and how much memory was charged to each at most. */
+/*
+ * Which cgroups are removed, and how much memory was charged to each at most. User space knows which of them were
+ * containers: a map of these would forget one that lives longer than it has room.
+ */
 #include "kernel_types.h"
 
 #include <bpf/bpf_helpers.h>
@@ -7,8 +10,8 @@
 #include <bpf/bpf_core_read.h>
 
 #include "wire.h"
-#include "cgroup_maps.h"
 #include "common/emit.h"
+#include "common/hierarchies.h"
 #include "common/memory_cgroups.h"
 #include "common/records.h"
 
@@ -34,7 +37,7 @@ int BPF_PROG(cgroup_ended, struct cgroup *cgroup)
 	struct tracer_cgroup_key key = {};
 	struct tracer_wire_cgroup_end record;
 
-	if (!key_of_cgroup(cgroup, &key) || !bpf_map_lookup_elem(&cgroups_sent, &key))
+	if (!key_of_cgroup(cgroup, &key))
 		return 0;
 	__builtin_memset(&record, 0, sizeof(record));
 	fill_header(&record.header, TRACER_WIRE_CGROUP_END, sizeof(record), 0, 0, bpf_ktime_get_boot_ns());

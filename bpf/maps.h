@@ -3,8 +3,8 @@
 #ifndef TRACER_MAPS_H
 #define TRACER_MAPS_H
 
-#include "cgroup_maps.h"
 #include "common/emit.h"
+#include "common/hierarchies.h"
 #include "common/kernfs.h"
 #include "process_maps.h"
 
@@ -74,6 +74,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tracer_rule);
 } uid_rules SEC(".maps");
+
+/* Cgroups whose path has been sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct tracer_cgroup_key);
+	__type(value, __u8);
+} cgroups_sent SEC(".maps");
 
 /*
  * Buffers for what is too large for a program's stack. Each program has its own, as another may run in the middle of

@@ -114,7 +114,7 @@ TEST_CASE("a container begins with its first process, and is finished with its c
   if (!cgroup) return;
   const Run run = live(*cgroup, 1, "20", kPodman);
   check_lives(run);
-  CHECK(run.capture.all<tracer::ContainerFinish>().at(0).oom_kills == 0);
+  CHECK(run.capture.all<tracer::ContainerFinish>().at(0).oom_kills.value_or(0) == 0);
 }
 
 TEST_CASE("what is in a cgroup below the container's is in the container" * doctest::test_suite("essential")) {
@@ -145,7 +145,7 @@ TEST_CASE("a container's processes that were killed as its memory had run out ar
     const auto finish = finishes.at(truth::container_id(i));
     CHECK(finish.processes == 1);
     // Where the family memory is missing, nobody knows of it.
-    CHECK(finish.oom_kills == (exit->oom_killed.has_value() ? 1 : 0));
+    CHECK(finish.oom_kills == (exit->oom_killed ? std::optional<std::uint64_t>(1) : std::nullopt));
     CHECK(finish.peak_bytes.value_or(0) <= 16 * kMiB);
     CHECK(finish.peak_bytes.value_or(0) >= 15 * kMiB);
   }

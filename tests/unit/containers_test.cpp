@@ -92,6 +92,22 @@ TEST_CASE("a container begins after its first process, and is finished when its 
   CHECK(finish.peak_bytes == 7 * page);
 }
 
+TEST_CASE("where it is not known of one process whether memory had run out, their number is not known") {
+  Machine s;
+  std::vector<Event> ended;
+  SUBCASE("without the family memory") { s.correlator.stop(Family::kMemory, 0, ended); }
+  SUBCASE("nobody saw who killed it") {}
+  const Who killed = in_cgroup_of(9, 50);
+  const Who other = in_cgroup_of(10, 50);
+  s.push(wire::start_record(killed));
+  s.push(wire::start_record(other));
+  s.push(wire::exit_record(killed, {.time_ns = 2000, .program_start_ns = 900, .exit_code = SIGKILL}));
+  end(s, other, 2500);
+  s.push(wire::cgroup_end_record(50, 3000, 1));
+  CHECK(s.last<ContainerFinish>().processes == 2);
+  CHECK_FALSE(s.last<ContainerFinish>().oom_kills.has_value());
+}
+
 TEST_CASE("a process that was moved into a container is in it from its next exec, or at its exit") {
   Machine s;
   Who who = in_cgroup_of(9, 60);

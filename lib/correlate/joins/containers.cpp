@@ -70,6 +70,7 @@ ContainersJoin::Serial ContainersJoin::begin(std::uint64_t time_ns, const std::s
   container.finish.process = process;
   container.finish.runtime = start.runtime;
   container.finish.begin_ns = time_ns;
+  container.finish.oom_kills = 0;
   containers_.emplace(++last_, std::move(container));
   open_.insert_or_assign(*cgroup.container_id, last_);
   events.emplace_back(std::move(start));
@@ -155,7 +156,8 @@ void ContainersJoin::at_exit(const ExitRecord&, ProcessExit& exit, std::vector<E
     ContainerFinish& finish = container->finish;
     finish.end_ns = std::max(finish.end_ns.value_or(0), exit.end_ns);
     ++finish.processes;
-    if (exit.oom_killed == true) ++finish.oom_kills;
+    if (!exit.oom_killed) finish.oom_kills.reset();
+    if (finish.oom_kills) *finish.oom_kills += *exit.oom_killed ? 1 : 0;
     leave(exit.process->pid, exit.process->start_ns);
   }
   finish_removed(exit.time_ns, events);

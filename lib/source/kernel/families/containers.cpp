@@ -17,8 +17,6 @@
 namespace tracer::internal {
 namespace {
 
-constexpr const char* kMapsOfCgroups[] = {"cgroups_sent"};
-
 bool take_cgroup_end(std::span<const std::byte> bytes, CgroupEndRecord& record) {
   tracer_wire_cgroup_end wire;
   if (!take(bytes, wire) || !take_hierarchy(wire.hierarchy, record.hierarchy)) return false;
@@ -54,7 +52,6 @@ class ContainersFamily final : public KernelFamily {
     skeleton->rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
     set_rings(*skeleton->rodata, setup);
     share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsToSend, log);
-    share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsOfCgroups, log);
     if (const int failed = ::containers_bpf__load(skeleton.get()))
       refuse("load the programs of the family containers", -failed, log);
     skeleton_ = std::move(skeleton);

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which cgroups user space knows, and by which hierarchy: made with the lifecycle family, shared with the containers. */
-#ifndef TRACER_CGROUP_MAPS_H
-#define TRACER_CGROUP_MAPS_H
+/* Hierarchies of cgroups in which processes are looked for. */
+#ifndef TRACER_HIERARCHIES_H
+#define TRACER_HIERARCHIES_H
 
-#include "wire.h"
-
-/* Cgroups whose path has been sent. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct tracer_cgroup_key);
-	__type(value, __u8);
-} cgroups_sent SEC(".maps");
+#include "../wire.h"
 
 const volatile __u8 memory_is_v1 = 0; /* the memory controller is mounted as a v1 hierarchy */
 const volatile __u8 pids_is_v1 = 0;
 
-/* False: of a hierarchy in which no process is looked for. */
+/* False: it is in another hierarchy. */
 static __always_inline bool key_of_cgroup(struct cgroup *cgroup, struct tracer_cgroup_key *key)
 {
 	__u32 mask = cgroup->root->subsys_mask;
