@@ -9,18 +9,9 @@ int BPF_PROG(cgroup_created, struct cgroup *cgroup, const char *path)
 {
 	struct tracer_cgroup_key key = {};
 	__u32 slot = PROGRAM_CGROUP;
-	__u32 mask = cgroup->root->subsys_mask;
 
-	key.id = cgroup->kn->id;
-	if (cgroup->root->hierarchy_id == 0)
-		key.hierarchy = TRACER_HIERARCHY_V2;
-	else if (memory_is_v1 && (mask & (1u << bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id))))
-		key.hierarchy = TRACER_HIERARCHY_V1_MEMORY;
-	else if (pids_is_v1 && (mask & (1u << bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id))))
-		key.hierarchy = TRACER_HIERARCHY_V1_PIDS;
-	else
+	if (!key_of_cgroup(cgroup, &key))
 		return 0;
-
 	if (use_cgroup_rules) {
 		struct tracer_cgroup_key above = {.hierarchy = key.hierarchy};
 		above.id = BPF_CORE_READ(kernfs_parent(cgroup->kn), id);

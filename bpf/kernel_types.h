@@ -301,6 +301,7 @@ struct cgroup_subsys_state {
 };
 
 struct cgroup {
+	struct cgroup_subsys_state *subsys[1];
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
 };

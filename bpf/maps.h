@@ -4,6 +4,7 @@
 #define TRACER_MAPS_H
 
 #include "common/emit.h"
+#include "common/hierarchies.h"
 #include "common/kernfs.h"
 #include "process_maps.h"
 
@@ -163,8 +164,6 @@ const volatile __u8 use_uid_rules = 0;
 const volatile __u8 keep_ledgers = 0; /* the waits family is there */
 const volatile __u8 own_uid_only = 0; /* only processes of own_uid, whatever includes them */
 const volatile __u32 own_uid = 0;
-const volatile __u8 memory_is_v1 = 0; /* the memory controller is mounted as a v1 hierarchy */
-const volatile __u8 pids_is_v1 = 0;
 const volatile __u32 cpu_count = 1; /* up to the last that is online, not only possible */
 
 struct tracer_cpu cpus[TRACER_MAX_CPUS] __attribute__((aligned(64)));

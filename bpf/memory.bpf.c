@@ -9,6 +9,7 @@
 #include "wire.h"
 #include "common/emit.h"
 #include "common/kernfs.h"
+#include "common/memory_cgroups.h"
 #include "common/records.h"
 #include "process_maps.h"
 #include "shown_pid.h"
@@ -32,11 +33,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tracer_cgroup_buffer);
 } oom_buffer SEC(".maps");
-
-static __always_inline struct mem_cgroup *mem_cgroup_of(struct cgroup_subsys_state *state)
-{
-	return state ? (void *)state - bpf_core_field_offset(struct mem_cgroup, css) : NULL;
-}
 
 static __always_inline struct mem_cgroup *mem_cgroup_of_task(struct task_struct *task)
 {

@@ -166,7 +166,7 @@ struct ContainerFinish {
   std::uint64_t begin_ns = 0;               ///< The time of its ContainerStart.
   std::optional<std::uint64_t> end_ns;      ///< When its last followed process ended. Absent: not seen.
   std::uint64_t processes = 0;              ///< Followed ones that ended in it.
-  std::uint64_t oom_kills = 0;              ///< The part of them that the kernel killed as memory had run out.
+  std::optional<std::uint64_t> oom_kills;   ///< Those of them with oom_killed. Absent: of one that is not known.
   std::optional<std::uint64_t> peak_bytes;  ///< The most memory charged to its cgroup, by the kernel's mark.
 };
 

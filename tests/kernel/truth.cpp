@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "truth.hpp"
 
+#include "truth_containers.hpp"
 #include "truth_crew.hpp"
 #include "truth_disks.hpp"
 #include "truth_io_uring.hpp"
@@ -406,6 +407,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"end_in_cgroup", end_in_cgroup},
       {"starve_neighbor", starve_neighbor},
       {"exceed", exceed},
+      {"live_in_containers", live_in_containers},
       {"use_files", use_files},
       {"use_network", use_network},
       {"many_peers", many_peers},

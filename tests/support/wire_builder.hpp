@@ -224,6 +224,20 @@ inline Bytes cgroup_record(std::uint64_t id, std::string_view path, bool reverse
   return sized(std::move(bytes));
 }
 
+inline Bytes cgroup_end_record(std::uint64_t id, std::uint64_t time_ns,
+                               std::optional<std::uint64_t> peak_pages = std::nullopt,
+                               std::uint32_t hierarchy = TRACER_HIERARCHY_V2) {
+  tracer_wire_cgroup_end record{};
+  record.header = header_of(TRACER_WIRE_CGROUP_END, {}, time_ns);
+  record.cgroup_id = id;
+  record.hierarchy = hierarchy;
+  record.peak_pages = peak_pages.value_or(0);
+  record.has_peak = peak_pages ? 1 : 0;
+  Bytes bytes;
+  append(bytes, record);
+  return sized(std::move(bytes));
+}
+
 inline Bytes thread_record(const Who& who, const Thread& thread) {
   tracer_wire_thread record{};
   record.header = header_of(TRACER_WIRE_THREAD, who, thread.time_ns);

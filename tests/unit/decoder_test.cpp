@@ -64,7 +64,8 @@ std::vector<Bytes> one_of_each_kind() {
           wire::thread_record(kWho, {.tid = 42}),
           wire::file_record(kFile),
           wire::oom_kill_record(kWho, 2500, "/a/b", 7),
-          wire::file_use_record(kWho, {.path = "/a/b.bam"})};
+          wire::file_use_record(kWho, {.path = "/a/b.bam"}),
+          wire::cgroup_end_record(5, 2500, 7)};
 }
 
 void set_header(Bytes& bytes, std::uint16_t kind, std::uint32_t size) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "correlate/joins/containers.hpp"
 #include "correlate/joins/family_join.hpp"
 #include "correlate/joins/files.hpp"
 #include "correlate/joins/network.hpp"
@@ -26,6 +27,8 @@ std::vector<std::unique_ptr<FamilyJoin>> family_joins() {
   joins.push_back(std::make_unique<MemoryJoin>());
   joins.push_back(std::make_unique<FilesJoin>());
   joins.push_back(std::make_unique<NetworkJoin>());
+  // Asks an exit what the memory's join has said.
+  joins.push_back(std::make_unique<ContainersJoin>());
   return joins;
 }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "correlate/joins/family_join.hpp"
+
+namespace tracer::internal {
+
+/// Follows each container from the first process that is reported in it until its cgroup is removed. Bounded: beyond
+/// the constants the oldest container is forgotten, and its finish is not reported.
+class ContainersJoin final : public FamilyJoin {
+ public:
+  static constexpr std::size_t kMostContainers = 4096;
+  static constexpr std::size_t kMostCgroupsOfContainer = 64;
+  /// So long a container's finish waits for the exits of processes that were in it: they may come after the removal.
+  static constexpr std::uint64_t kMostWaitNs = 1'000'000'000;
+
+  Family family() const noexcept override { return Family::kContainers; }
+  void add(const CgroupEndRecord& record, std::vector<Event>& events) override;
+  void at_start(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
+                std::vector<Event>& events) override;
+  void at_exec(const ExecRecord& record, const std::shared_ptr<const Process>& before, ProcessExec& exec,
+               std::vector<Event>& events) override;
+  void at_exit(const ExitRecord& record, ProcessExit& exit, std::vector<Event>& events) override;
+  void at_end(std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
+              std::vector<Event>& events) override;
+  void forget(std::uint32_t pid, std::uint64_t start_ns) override;
+
+ private:
+  using Serial = std::uint64_t;                             ///< Of a container: each that begins has the next.
+  using CgroupKey = std::pair<std::string, std::uint64_t>;  ///< Hierarchy and id.
+  struct Container {
+    std::string id;
+    std::string cgroup;      ///< Path of the cgroup that is named by its id.
+    ContainerFinish finish;  ///< As far as it is known.
+    /// In which processes were seen, but for those below another of them. Empty: all are removed.
+    std::vector<std::shared_ptr<const Cgroup>> topmost = {};
+    bool lost_one = false;   ///< One of those was removed.
+    std::size_t living = 0;  ///< Processes that were last seen in it.
+  };
+  struct Member {
+    std::uint64_t start_ns = 0;
+    Serial container = 0;
+  };
+
+  static CgroupKey key_of(const Cgroup& cgroup) { return {cgroup.hierarchy.value_or(""), cgroup.id.value_or(0)}; }
+  Container* find(Serial serial);
+  Container* container_of(std::uint32_t pid, std::uint64_t start_ns);
+  Container* enter(std::uint64_t time_ns, const std::shared_ptr<const Process>& process, std::vector<Event>& events);
+  Serial begin(std::uint64_t time_ns, const std::shared_ptr<const Process>& process, std::vector<Event>& events);
+  void leave(std::uint32_t pid, std::uint64_t start_ns);
+  void note_cgroup(Serial serial, const std::shared_ptr<const Cgroup>& cgroup);
+  void forget_container(Serial serial);
+  void finish_removed(std::uint64_t now_ns, std::vector<Event>& events);
+
+  Serial last_ = 0;
+  std::map<Serial, Container> containers_;             ///< The oldest first.
+  std::unordered_map<std::string, Serial> open_;       ///< By id: those that are not removed.
+  std::map<CgroupKey, Serial> cgroups_;                ///< Of all `topmost`.
+  std::unordered_map<std::uint32_t, Member> members_;  ///< By pid: processes that live.
+  std::vector<Serial> removed_;                        ///< Whose finish waits for exits.
+};
+
+}  // namespace tracer::internal

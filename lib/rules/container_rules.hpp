@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tracer::internal {
+
+/// Whose a cgroup is that is named by a container's id.
+struct ContainerPlace {
+  std::string runtime;   ///< "docker", "podman" …
+  bool monitor = false;  ///< The processes in it are the runtime's own.
+};
+
+/// An example that the rules carry, so that they test themselves. `{id}` in its path stands for a container's id.
+struct ContainerExample {
+  std::string path;
+  ContainerPlace place;
+};
+
+/// Which runtime a container's cgroup belongs to, by rules/containers.toml. Immutable after parse(), so any thread may
+/// ask.
+class ContainerRules {
+ public:
+  /// Throws Error(kInvalidRules) that names origin, line and the mistake, for all mistakes at once.
+  static ContainerRules parse(std::string_view toml, std::string_view origin);
+  /// The rules that are built into the library; parsed once.
+  static const ContainerRules& builtin();
+
+  /// By the path of a cgroup and container_id_of() of it. Absent: no rule fits. Linear time on hostile input.
+  std::optional<ContainerPlace> place_of(std::string_view path, std::string_view id) const;
+  const std::vector<ContainerExample>& examples() const noexcept { return examples_; }
+
+ private:
+  friend class ContainerRulesReader;
+
+  struct Rule {
+    std::vector<std::string> components;  ///< Globs; the last with `{id}`.
+    ContainerPlace place;
+  };
+
+  std::vector<Rule> rules_;
+  std::vector<ContainerExample> examples_;
+};
+
+/// The path up to the component that names the container; `id` is container_id_of(path).
+std::string_view container_cgroup(std::string_view path, std::string_view id) noexcept;
+
+}  // namespace tracer::internal

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "wire.h"
+
+#include "containers.skel.h"
+#include "lifecycle.skel.h"
+#include "source/kernel/families/family.hpp"
+#include "source/kernel/load/check_items.hpp"
+#include "source/kernel/load/libbpf_log.hpp"
+#include "source/kernel/load/open_options.hpp"
+#include "source/kernel/load/shared_maps.hpp"
+#include "source/kernel/ring/wire_reading.hpp"
+
+namespace tracer::internal {
+namespace {
+
+bool take_cgroup_end(std::span<const std::byte> bytes, CgroupEndRecord& record) {
+  tracer_wire_cgroup_end wire;
+  if (!take(bytes, wire) || !take_hierarchy(wire.hierarchy, record.hierarchy)) return false;
+  record.cgroup_id = wire.cgroup_id;
+  record.time_ns = wire.header.time_ns;
+  if (wire.has_peak != 0) record.peak_bytes = bytes_of_pages(wire.peak_pages);
+  return true;
+}
+
+constexpr WireRecord kContainersRecords[] = {{TRACER_WIRE_CGROUP_END, decode_as<CgroupEndRecord, take_cgroup_end>}};
+
+/// The program that sees cgroups go, and the peak of their memory.
+class ContainersFamily final : public KernelFamily {
+ public:
+  Family id() const noexcept override { return Family::kContainers; }
+  const char* mechanism() const noexcept override { return "tp_btf: cgroup_rmdir"; }
+
+  void check(const KernelTypes& types, std::vector<CheckItem>& items) const override {
+    items.push_back(tracepoint_item(types, "cgroup_rmdir", false,
+                                    "family containers: when containers end, and the peak of their memory",
+                                    "5.5 with BTF"));
+  }
+
+  std::span<const WireRecord> records() const noexcept override { return kContainersRecords; }
+
+  void load(FamilySetup& setup) override {
+    const LibbpfLog log;
+    const bpf_object_open_opts options = open_options();
+    std::unique_ptr<containers_bpf, Closer> skeleton(::containers_bpf__open_opts(&options));
+    if (!skeleton) refuse("open the programs of the family containers", errno, log);
+    const CgroupLayout layout = cgroup_layout();
+    skeleton->rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
+    skeleton->rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
+    set_rings(*skeleton->rodata, setup);
+    share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsToSend, log);
+    if (const int failed = ::containers_bpf__load(skeleton.get()))
+      refuse("load the programs of the family containers", -failed, log);
+    skeleton_ = std::move(skeleton);
+  }
+  void unload(FamilySetup&) noexcept override { skeleton_.reset(); }
+  void attach() override {
+    const LibbpfLog log;
+    if (const int failed = ::containers_bpf__attach(skeleton_.get()))
+      refuse("attach the programs of the family containers", -failed, log);
+  }
+  void end_events() noexcept override { detach(); }
+  void detach() noexcept override { ::containers_bpf__detach(skeleton_.get()); }
+  const bpf_object& object() const noexcept override { return *skeleton_->obj; }
+
+ private:
+  struct Closer {
+    void operator()(containers_bpf* skeleton) const noexcept { ::containers_bpf__destroy(skeleton); }
+  };
+  std::unique_ptr<containers_bpf, Closer> skeleton_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelFamily> containers_family() { return std::make_unique<ContainersFamily>(); }
+
+}  // namespace tracer::internal
