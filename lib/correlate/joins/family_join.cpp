@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "correlate/joins/family_join.hpp"
+
+#include "correlate/joins/containers.hpp"
+#include "correlate/joins/files.hpp"
+#include "correlate/joins/memory.hpp"
+#include "correlate/joins/network.hpp"
+
+namespace tracer::internal {
+
+std::vector<std::unique_ptr<FamilyJoin>> family_joins() {
+  std::vector<std::unique_ptr<FamilyJoin>> joins;
+  joins.push_back(std::make_unique<MemoryJoin>());
+  joins.push_back(std::make_unique<FilesJoin>());
+  joins.push_back(std::make_unique<NetworkJoin>());
+  // Asks an exit what the memory's join has said.
+  joins.push_back(std::make_unique<ContainersJoin>());
+  return joins;
+}
+
+}  // namespace tracer::internal
