@@ -147,10 +147,9 @@ void check_samples(const std::vector<tracer::DeviceSample>& samples, const Captu
       if (mean_ns) CHECK(*mean_ns > 0);
     if (sample.read_requests + sample.write_requests != 0) {
       REQUIRE(sample.latency_p99_at_most_ns.has_value());
-      const std::uint64_t mean_ns =
-          (sample.read_latency_ns.value_or(0) * sample.read_requests +
-           sample.write_latency_ns.value_or(0) * sample.write_requests) /
-          (sample.read_requests + sample.write_requests);
+      const std::uint64_t mean_ns = (sample.read_latency_ns.value_or(0) * sample.read_requests +
+                                     sample.write_latency_ns.value_or(0) * sample.write_requests) /
+                                    (sample.read_requests + sample.write_requests);
       CHECK(*sample.latency_p99_at_most_ns >= mean_ns / 2);
     }
     CHECK(sample.busy_ns.has_value());
