@@ -145,13 +145,12 @@ void check_samples(const std::vector<tracer::DeviceSample>& samples, const Captu
     CHECK(sample.write_latency_ns.has_value() == (sample.write_requests != 0));
     for (const auto& mean_ns : {sample.read_latency_ns, sample.write_latency_ns})
       if (mean_ns) CHECK(*mean_ns > 0);
-    if (sample.read_requests + sample.write_requests != 0) {
-      REQUIRE(sample.latency_p99_at_most_ns.has_value());
-      const std::uint64_t mean_ns = (sample.read_latency_ns.value_or(0) * sample.read_requests +
-                                     sample.write_latency_ns.value_or(0) * sample.write_requests) /
-                                    (sample.read_requests + sample.write_requests);
-      CHECK(*sample.latency_p99_at_most_ns >= mean_ns / 2);
-    }
+    const std::uint64_t requests = sample.read_requests + sample.write_requests;
+    CHECK(sample.latency_p99_at_most_ns.has_value() == (requests != 0));
+    // Of fewer than 100 it bounds the slowest. Of more, one that is very slow makes the mean larger.
+    if (requests != 0 && requests < 100)
+      for (const auto& mean_ns : {sample.read_latency_ns, sample.write_latency_ns})
+        CHECK(mean_ns.value_or(0) <= sample.latency_p99_at_most_ns.value_or(0));
     CHECK(sample.busy_ns.has_value());
     if (!sample.heaviest_pid) continue;
     CHECK(sample.heaviest_pid == static_cast<std::uint32_t>(capture.pid));
