@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pingpong TURNS BYTES [BACK]: two processes send BYTES there and BACK bytes back over a TCP connection, TURNS times; as many back
- * as there if BACK is not given. */
+/* pingpong TURNS BYTES [BACK]: two processes send BYTES there and BACK bytes back over a TCP connection, TURNS times;
+ * as many back as there if BACK is not given. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -14,7 +14,8 @@ static char room[1 << 20];
 
 static int whole(int fd, size_t bytes, int sends) {
   for (size_t done = 0; done < bytes;) {
-    const ssize_t moved = sends ? send(fd, room + done, bytes - done, MSG_NOSIGNAL) : recv(fd, room + done, bytes - done, 0);
+    const ssize_t moved =
+        sends ? send(fd, room + done, bytes - done, MSG_NOSIGNAL) : recv(fd, room + done, bytes - done, 0);
     if (moved <= 0) return 0;
     done += (size_t)moved;
   }

@@ -48,7 +48,7 @@ int BPF_PROG(cgroup_ended, struct cgroup *cgroup)
 		record.peak_pages = BPF_CORE_READ(group, memory.watermark);
 		record.has_peak = 1;
 	}
-	if (send(&record, sizeof(record)))
+	if (send_within_share(&record, sizeof(record)))
 		count_loss(TRACER_LOSS_RING_CGROUP_END);
 	return 0;
 }

@@ -183,18 +183,24 @@ int BPF_PROG(completed, struct request *request, int error, unsigned int bytes)
 /* In whoever asks. Requests are issued later, often by somebody else. */
 static __always_inline int bio_queued(struct bio *bio)
 {
-	struct tracer_process *process = current_process();
+	struct task_struct *current = (void *)bpf_get_current_task();
+	/* What was cached and is written later is somebody's who is not known here: it counts as nobody's. */
+	bool by_kernel = BPF_CORE_READ(current, flags) & PF_KTHREAD;
+	struct tracer_process *process = by_kernel ? NULL : current_process();
 	__u64 bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
 
-	if (!process || (process->flags & TRACER_FLAG_EXCLUDED) || !bytes ||
+	if ((!by_kernel && (!process || (process->flags & TRACER_FLAG_EXCLUDED))) || !bytes ||
 	    direction_of(BPF_CORE_READ(bio, bi_opf)) == DIRECTION_NONE)
 		return 0;
 	struct gendisk *disk = disk_of_bio(bio);
 	/* What such a device does with it comes here again, for the devices below. */
 	if (!BPF_CORE_READ(disk, queue, mq_ops))
 		return 0;
-	struct tracer_device_use_key key = {
-		.start_ns = process->start_ns, .pid = process->pid, .device = device_of(disk)};
+	struct tracer_device_use_key key = {.device = device_of(disk)};
+	if (process) {
+		key.start_ns = process->start_ns;
+		key.pid = process->pid;
+	}
 	__u64 *sum = bpf_map_lookup_elem(&device_uses, &key);
 	if (sum) {
 		__sync_fetch_and_add(sum, bytes);

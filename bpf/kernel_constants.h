@@ -99,6 +99,8 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
 #define MSG_PEEK 2
+#define MSG_ERRQUEUE 0x2000
+#define SOCK_RAW 3
 /* net/tcp_states.h */
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT 2

@@ -135,8 +135,10 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	__u16 sk_type;
 	__u16 sk_protocol;
 	int sk_err;
+	struct socket *sk_socket;
 };
 
 struct tcp_sock {
@@ -145,6 +147,7 @@ struct tcp_sock {
 };
 
 struct socket {
+	struct file *file; /* NULL: the kernel's own */
 	struct sock *sk;
 };
 

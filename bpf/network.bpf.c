@@ -45,9 +45,13 @@ struct connection_buffer {
 	struct tracer_connection_sums sums;
 	struct tracer_wire_connection record;
 };
+/* One for each program, as another one may run in the middle of it. */
+#define PROGRAM_SENT 0
+#define PROGRAM_RECEIVED 1
+#define PROGRAM_STATE 2
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 3);
 	__type(key, __u32);
 	__type(value, struct connection_buffer);
 } connection_buffer SEC(".maps");
@@ -95,6 +99,14 @@ static __always_inline __u8 role_of(struct sock *sock)
 	return role ? *role : TRACER_ROLE_NONE;
 }
 
+/* None of the kernel's own, for NFS for example, and none that carries raw packets. */
+static __always_inline bool is_of_program(struct sock *sock)
+{
+	struct socket *socket = sock->sk_socket;
+
+	return socket && socket->file && sock->sk_type != SOCK_RAW;
+}
+
 /* False: it is none of the network, nor between processes of this machine. */
 static __always_inline bool read_key(struct tracer_connection_key *key, struct ends *ends, struct sock *sock,
 				     const struct tracer_process *process)
@@ -102,6 +114,8 @@ static __always_inline bool read_key(struct tracer_connection_key *key, struct e
 	key->start_ns = process->start_ns;
 	key->program_start_ns = process->program_start_ns;
 	key->pid = bpf_get_current_pid_tgid() >> 32;
+	if (!is_of_program(sock))
+		return false;
 	if (!read_ends(ends, sock)) {
 		key->protocol = TRACER_PROTOCOL_UNIX;
 		key->same_host = 1;
@@ -164,13 +178,13 @@ static __always_inline void tell(struct connection_buffer *buffer, const struct 
 	record->key = *key;
 	record->sums = *sums;
 	if (send_within_share(record, sizeof(*record)) == 0) {
-		sums->told = sums->sends + sums->receives;
+		/* Not 0, though nothing was moved yet. */
+		sums->told = sums->sends + sums->receives + 1;
 		return;
 	}
-	count_loss(TRACER_LOSS_RING_CONNECTION);
-	/* User space would never ask for what it has not heard of. */
+	/* User space would never ask for what it has not heard of: the next call tells it. */
 	if (!sums->told)
-		bpf_map_delete_elem(&connections, key);
+		count_loss(TRACER_LOSS_RING_CONNECTION);
 }
 
 /* Often enough, and at a peer's end. What was sent again before the first look is not this socket's alone. */
@@ -190,7 +204,7 @@ static __always_inline void read_health(struct tracer_connection_sums *sums, str
 
 static __always_inline int moved(struct sock *sock, int bytes, bool sends)
 {
-	__u32 slot = 0;
+	__u32 slot = sends ? PROGRAM_SENT : PROGRAM_RECEIVED;
 	bool fresh = false;
 	struct tracer_connection_key key = {};
 	struct ends ends = {};
@@ -217,7 +231,7 @@ static __always_inline int moved(struct sock *sock, int bytes, bool sends)
 	__u64 calls = sums->sends + sums->receives;
 	if (key.protocol == TRACER_PROTOCOL_TCP && (fresh || bytes == 0 || (calls & HEALTH_MASK) == 0))
 		read_health(sums, sock);
-	if (fresh || calls >= 2 * sums->told + 2)
+	if (!sums->told || calls >= 2 * sums->told)
 		tell(buffer, process, &key, sums);
 	return 0;
 }
@@ -228,16 +242,16 @@ int BPF_PROG(sock_sent, struct sock *sock, int bytes, int flags)
 	return bytes > 0 ? moved(sock, bytes, true) : 0;
 }
 
-/* 0: the peer has ended. A peek takes nothing. */
+/* 0: the peer has ended. A peek takes nothing; in the queue of errors is what this end has sent. */
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(sock_received, struct sock *sock, int bytes, int flags)
 {
-	return bytes < 0 || (flags & MSG_PEEK) ? 0 : moved(sock, bytes, false);
+	return bytes < 0 || (flags & (MSG_PEEK | MSG_ERRQUEUE)) ? 0 : moved(sock, bytes, false);
 }
 
 static __always_inline void begin_connect(struct sock *sock)
 {
-	__u32 slot = 0;
+	__u32 slot = PROGRAM_STATE;
 	bool fresh;
 	__u64 address = (__u64)sock;
 	struct tracer_connection_key key = {};
@@ -255,7 +269,7 @@ static __always_inline void begin_connect(struct sock *sock)
 	__sync_fetch_and_add(&sums->connects, 1);
 	sums->last_ns = bpf_ktime_get_boot_ns();
 	bpf_map_update_elem(&connecting, &address, &key, BPF_ANY);
-	if (fresh)
+	if (!sums->told)
 		tell(buffer, process, &key, sums);
 }
 

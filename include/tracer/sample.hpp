@@ -96,7 +96,7 @@ struct DeviceSample {
   /// 99 of 100 requests took no longer; an upper bound by at most a factor of 2.
   std::optional<std::uint64_t> latency_p99_at_most_ns;
   std::optional<std::uint64_t> busy_ns;  ///< With a request in flight. Absent: the kernel does not count it.
-  /// The followed process that asked the device for the most bytes. Absent: none did.
+  /// The followed process that asked the device for the most bytes. Absent: none did, or it is not known which.
   std::optional<std::uint32_t> heaviest_pid;
   std::optional<std::string> heaviest_tool;
   std::optional<std::uint64_t> heaviest_bytes;

@@ -387,9 +387,7 @@ void Correlator::on(const CgroupEndRecord& record, std::vector<Event>& events) {
   for (const auto& join : joins_) join->add(record, events);
 }
 
-void Correlator::on(const DeviceRecord& record, std::vector<Event>&) {
-  devices_.add(record, processes_);
-}
+void Correlator::on(const DeviceRecord& record, std::vector<Event>&) { devices_.add(record, processes_); }
 
 void Correlator::on(const EventRecord& record, std::vector<Event>& events) {
   TrackedProcess& tracked = process_of(record.identity, std::nullopt, events);

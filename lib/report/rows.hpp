@@ -106,7 +106,6 @@ inline void add_own_work(RowSums& sums, const OwnWork& work, OwnParts parts) {
     if (!part.account.cpu_ns) part.account.cpu_ns = 0;
     if (!part.account.read_bytes) part.account.read_bytes = 0;
     if (!part.account.written_bytes) part.account.written_bytes = 0;
-    part.account.network_sent_bytes = part.account.network_received_bytes = 0;
   }
   add_figures_of(row, part);
   // What it held before is no task's.

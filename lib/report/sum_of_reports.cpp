@@ -8,6 +8,7 @@
 #include <tracer/report.hpp>
 
 #include "report/report_sums.hpp"
+#include "report/touched.hpp"
 #include "report/row_figures.hpp"
 #include "report/rows.hpp"
 
@@ -278,9 +279,9 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     append(all.survivors, more.survivors);
     append(all.pipelines, more.pipelines);
     append(all.cgroups, more.cgroups);
-    append(all.files, more.files);
-    append(all.peers, more.peers);
-    append(all.devices, more.devices);
+    internal::add_busiest(all.files, more.files);
+    internal::add_busiest(all.peers, more.peers);
+    internal::add_busiest(all.devices, more.devices);
     add(all.completeness, more.completeness);
     add(all.cost, more.cost);
   }

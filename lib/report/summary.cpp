@@ -154,6 +154,7 @@ void Summary::Impl::add(const Event& event) {
   } else if (const auto* snapshot = event.get_if<SnapshotEnd>()) {
     begin_snapshot(snapshot->time_ns);
     end_round();
+    touched.end_snapshot(snapshot->time_ns);
   } else if (const auto* loss = event.get_if<Loss>()) {
     losses[loss->cause] += loss->count;
   } else if (const auto* last = event.get_if<SessionEnd>()) {

@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t kMostFiles = 8192;
 constexpr std::size_t kMostPeers = 4096;
 constexpr std::size_t kMostDevices = 256;
-constexpr std::size_t kMostHeaviest = 1024;  ///< Tools and tasks of a device.
+constexpr std::uint64_t kFailureBytes = 1u << 20;  ///< A connect that failed weighs as much.
+constexpr std::size_t kMostHeaviest = 1024;        ///< Tools and tasks of a device.
 
 std::uint64_t bytes_of(const BusyFile& file) { return std::max(file.read_bytes, file.written_bytes); }
 std::uint64_t bytes_of(const BusyPeer& peer) { return peer.sent_bytes + peer.received_bytes; }
@@ -19,6 +20,19 @@ template <class Busy>
 void keep_busiest(std::vector<Busy>& all) {
   std::stable_sort(all.begin(), all.end(), [](const Busy& a, const Busy& b) { return bytes_of(a) > bytes_of(b); });
   if (all.size() > Summary::kMostBusy) all.resize(Summary::kMostBusy);
+}
+
+/// Those that nothing was exchanged with behind, by how often connects failed.
+void keep_busiest_peers(std::vector<BusyPeer>& all) {
+  const auto failed_only =
+      std::stable_partition(all.begin(), all.end(), [](const BusyPeer& peer) { return bytes_of(peer) != 0; });
+  std::vector<BusyPeer> failed(failed_only, all.end());
+  all.erase(failed_only, all.end());
+  keep_busiest(all);
+  std::stable_sort(failed.begin(), failed.end(),
+                   [](const BusyPeer& a, const BusyPeer& b) { return a.failed_connects > b.failed_connects; });
+  if (failed.size() > Summary::kMostBusy) failed.resize(Summary::kMostBusy);
+  all.insert(all.end(), failed.begin(), failed.end());
 }
 
 /// Leaves the larger half.
@@ -44,11 +58,58 @@ std::string name_of_tool(const Process& process) {
 
 }  // namespace
 
+void add_busiest(std::vector<BusyFile>& all, const std::vector<BusyFile>& more) {
+  for (const BusyFile& file : more) {
+    const auto same =
+        std::find_if(all.begin(), all.end(), [&](const BusyFile& each) { return each.path == file.path; });
+    if (same == all.end()) {
+      all.push_back(file);
+      continue;
+    }
+    if (bytes_of(file) > bytes_of(*same)) same->tool = file.tool;
+    same->opens += file.opens;
+    same->read_bytes += file.read_bytes;
+    same->written_bytes += file.written_bytes;
+    same->unknown_uses += file.unknown_uses;
+  }
+  keep_busiest(all);
+}
+
+void add_busiest(std::vector<BusyPeer>& all, const std::vector<BusyPeer>& more) {
+  const auto key_of = [](const BusyPeer& peer) {
+    return std::tie(peer.tool, peer.protocol, peer.role, peer.address, peer.port);
+  };
+  for (const BusyPeer& peer : more) {
+    const auto same =
+        std::find_if(all.begin(), all.end(), [&](const BusyPeer& each) { return key_of(each) == key_of(peer); });
+    if (same == all.end()) {
+      all.push_back(peer);
+      continue;
+    }
+    same->sent_bytes += peer.sent_bytes;
+    same->received_bytes += peer.received_bytes;
+    same->failed_connects += peer.failed_connects;
+    if (peer.error) same->error = peer.error;
+  }
+  keep_busiest_peers(all);
+}
+
+void add_busiest(std::vector<BusyDevice>& all, const std::vector<BusyDevice>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  keep_busiest(all);
+}
+
 void Touched::add(const FileUse& use) {
   if (!use.path) return;
   const auto bytes_of_file = [](const File& file) { return bytes_of(file.sums); };
-  if (files_.size() >= kMostFiles && !files_.contains(*use.path)) make_room(files_, bytes_of_file);
+  const bool is_new = !files_.contains(*use.path);
+  if (is_new && files_.size() >= kMostFiles) {
+    make_room(files_, bytes_of_file);
+    forgot_files_ = true;
+  }
   File& file = files_[*use.path];
+  // It may be one that was forgotten.
+  if (is_new && forgot_files_) ++file.sums.unknown_uses;
   const std::uint64_t bytes = use.read_bytes.value_or(0) + use.written_bytes.value_or(0);
   if (file.sums.tool.empty() || bytes > file.most_bytes) {
     file.sums.tool = name_of_tool(*use.process);
@@ -68,7 +129,7 @@ void Touched::add(const Connection& connection) {
   const auto port = connection.local_port ? connection.local_port : connection.remote_port;
   const PeerKey key{tool, connection.protocol, connection.role, connection.remote_address, port};
   if (peers_.size() >= kMostPeers && !peers_.contains(key))
-    make_room(peers_, [](const BusyPeer& peer) { return bytes_of(peer); });
+    make_room(peers_, [](const BusyPeer& peer) { return bytes_of(peer) + peer.failed_connects * kFailureBytes; });
   BusyPeer& peer = peers_[key];
   peer.tool = tool;
   peer.protocol = connection.protocol.value_or(connection.folded.value_or("?"));
@@ -88,7 +149,7 @@ void Touched::add(const DeviceSample& sample) {
   if (sample.device_name) sums.name = *sample.device_name;
   sums.read_bytes += sample.read_bytes;
   sums.written_bytes += sample.written_bytes;
-  sums.span_ns += sample.time_ns - std::min(sample.time_ns, sample.since_ns);
+  first_ns_ = std::min(first_ns_.value_or(sample.since_ns), sample.since_ns);
   if (sample.busy_ns) sums.busy_ns = sums.busy_ns.value_or(0) + *sample.busy_ns;
   if (!sample.heaviest_tool) return;
   const std::pair key(*sample.heaviest_tool, sample.context->task);
@@ -98,6 +159,11 @@ void Touched::add(const DeviceSample& sample) {
   sums.tool = key.first;
   sums.task = key.second;
   sums.tool_bytes = bytes;
+}
+
+void Touched::end_snapshot(std::uint64_t time_ns) {
+  first_ns_ = std::min(first_ns_.value_or(time_ns), time_ns);
+  last_ns_ = std::max(last_ns_, time_ns);
 }
 
 std::vector<BusyFile> Touched::files() const {
@@ -115,14 +181,17 @@ std::vector<BusyFile> Touched::files() const {
 std::vector<BusyPeer> Touched::peers() const {
   std::vector<BusyPeer> all;
   for (const auto& [key, peer] : peers_) all.push_back(peer);
-  keep_busiest(all);
+  keep_busiest_peers(all);
   return all;
 }
 
 std::vector<BusyDevice> Touched::devices() const {
   std::vector<BusyDevice> all;
-  for (const auto& [number, device] : devices_)
-    if (bytes_of(device.sums) != 0) all.push_back(device.sums);
+  for (const auto& [number, device] : devices_) {
+    if (bytes_of(device.sums) == 0) continue;
+    all.push_back(device.sums);
+    all.back().span_ns = last_ns_ - std::min(last_ns_, first_ns_.value_or(last_ns_));
+  }
   keep_busiest(all);
   return all;
 }

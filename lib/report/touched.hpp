@@ -16,6 +16,11 @@
 
 namespace tracer::internal {
 
+/// The sums of several machines: the same file or peer is one, devices are each machine's own.
+void add_busiest(std::vector<BusyFile>& all, const std::vector<BusyFile>& more);
+void add_busiest(std::vector<BusyPeer>& all, const std::vector<BusyPeer>& more);
+void add_busiest(std::vector<BusyDevice>& all, const std::vector<BusyDevice>& more);
+
 /// The files, peers and devices through which most bytes went. Bounded: what comes when there are too many displaces
 /// the half with the fewest bytes.
 class Touched {
@@ -23,6 +28,8 @@ class Touched {
   void add(const FileUse& use);
   void add(const Connection& connection);
   void add(const DeviceSample& sample);
+  /// All devices that did anything have been sampled for it.
+  void end_snapshot(std::uint64_t time_ns);
 
   std::vector<BusyFile> files() const;
   std::vector<BusyPeer> peers() const;
@@ -41,8 +48,11 @@ class Touched {
   };
 
   std::unordered_map<std::string, File> files_;  ///< By path.
+  bool forgot_files_ = false;
   std::map<PeerKey, BusyPeer> peers_;
   std::map<std::uint64_t, Device> devices_;
+  std::optional<std::uint64_t> first_ns_;  ///< Since when devices are sampled.
+  std::uint64_t last_ns_ = 0;
 };
 
 }  // namespace tracer::internal

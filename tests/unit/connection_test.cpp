@@ -33,6 +33,7 @@ struct Peer {
   std::uint64_t last_ns = 2000;
   std::uint64_t failed_connects = 0;
   std::uint32_t error = 0;
+  std::uint64_t calls = 1;
 };
 
 wire::Bytes record_of(const Who& who, const Peer& peer) {
@@ -53,7 +54,7 @@ wire::Bytes record_of(const Who& who, const Peer& peer) {
   record.key.folded = peer.folded ? 1 : 0;
   record.sums.sent_bytes = peer.sent;
   record.sums.received_bytes = peer.received;
-  record.sums.sends = record.sums.receives = 1;
+  record.sums.sends = record.sums.receives = peer.calls;
   record.sums.connects = 1;
   record.sums.failed_connects = peer.failed_connects;
   record.sums.error = peer.error;
@@ -134,6 +135,30 @@ TEST_CASE("each program has the bytes that went while it ran, and the process al
   CHECK(exits[0].account.network_received_bytes == 120u);
   CHECK(exits[0].account.network_sent_bytes == 12u);
   CHECK(stages.all<Connection>().size() == 2);
+}
+
+TEST_CASE("sums that the kernel had given up, and began anew, are added to those before") {
+  Stages stages;
+  stages.push(wire::start_record(kFetcher));
+  stages.push(record_of(kFetcher, {.v4 = kServer, .sent = 1000, .received = 50, .last_ns = 2000, .calls = 9}));
+  stages.push(record_of(kFetcher, {.v4 = kServer, .sent = 3, .received = 4, .last_ns = 3000, .calls = 1}));
+  stages.push(record_of(kFetcher, {.v4 = kServer, .sent = 10, .received = 20, .last_ns = 4000, .calls = 2}));
+  stages.push(wire::exit_record(kFetcher, {.time_ns = 9000, .program_start_ns = 1000}));
+  const auto connections = stages.all<Connection>();
+  REQUIRE(connections.size() == 1);
+  CHECK(connections[0].sent_bytes == 1010);
+  CHECK(connections[0].received_bytes == 70);
+  CHECK(connections[0].sends == 11);
+  CHECK(stages.all<ProcessExit>().at(0).account.network_sent_bytes == 1010u);
+}
+
+TEST_CASE("datagrams whose peer is not known are in no account") {
+  Stages stages;
+  stages.push(wire::start_record(kFetcher));
+  stages.push(record_of(kFetcher, {.port = 0, .protocol = TRACER_PROTOCOL_UDP, .role = 0, .sent = 10}));
+  stages.push(wire::exit_record(kFetcher, {.time_ns = 9000, .program_start_ns = 1000}));
+  CHECK(stages.all<Connection>().size() == 1);
+  CHECK(stages.all<ProcessExit>().at(0).account.network_sent_bytes == 0u);
 }
 
 TEST_CASE("a server's peers are named by its own port, a failed connect by its error, folded ones by nothing") {

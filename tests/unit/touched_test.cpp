@@ -95,6 +95,34 @@ TEST_CASE("peers are other machines, by tool; one that could not be reached is n
         "network: wget could not connect to 10.0.0.2:443: Connection refused (2 times)\n");
 }
 
+TEST_CASE("sums of several machines: a file or peer of both is one, and devices are each its own") {
+  Report one;
+  one.files = {{.path = "/d/a", .tool = "x", .opens = 1, .read_bytes = 5}};
+  one.peers = {{.tool = "x", .protocol = "tcp", .address = "10.0.0.1", .port = 1, .sent_bytes = 5}};
+  one.devices.resize(1);
+  one.devices[0].name = "vda";
+  one.devices[0].read_bytes = 7;
+  const Report all = sum_of_reports({one, one}, {0, 0});
+  REQUIRE(all.files.size() == 1);
+  CHECK(all.files[0].read_bytes == 10);
+  CHECK(all.files[0].opens == 2);
+  REQUIRE(all.peers.size() == 1);
+  CHECK(all.peers[0].sent_bytes == 10);
+  CHECK(all.devices.size() == 2);
+}
+
+TEST_CASE("connects that failed are not pushed out by peers with data") {
+  Summary summary;
+  for (int i = 0; i < 40; ++i) summary.add(connection_of("curl", "10.0.1." + std::to_string(i), kMiB));
+  Connection refused = connection_of("wget", "10.0.0.2", 0);
+  refused.connects = refused.failed_connects = 1;
+  refused.error = 111;
+  summary.add(refused);
+  const auto peers = summary.peers();
+  REQUIRE(peers.size() == Summary::kMostBusy + 1);
+  CHECK(peers.back().tool == "wget");
+}
+
 TEST_CASE("a device that was busy for most of the time is named, with who asked for most") {
   Summary summary;
   DeviceSample sample;
@@ -109,6 +137,9 @@ TEST_CASE("a device that was busy for most of the time is named, with who asked 
     sample.heaviest_bytes = i == 2 ? 6 * kMiB : 4 * kMiB;
     summary.add(sample);
   }
+  SnapshotEnd end;
+  end.time_ns = 4'000'000'000;
+  summary.add(end);
   const auto devices = summary.devices();
   REQUIRE(devices.size() == 1);
   CHECK(devices[0].busy_ns == 2'700'000'000u);

@@ -296,7 +296,7 @@ class ProgramAccount(Fact):
         "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes",
         "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
         "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "peak_rss_at_least_bytes",
-        "engine_own",
+        "network_sent_bytes", "network_received_bytes", "engine_own",
     )
     start_ns: int | None
     """Its exec, or the process's start for a copy of the parent. If the process lived before and has executed nothing
@@ -362,6 +362,14 @@ class ProgramAccount(Fact):
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
+    network_sent_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
+    network_received_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
     engine_own: bool
     """It did the engine's own work, including what an engine's copy does before its exec."""
 
@@ -436,7 +444,7 @@ class ContextTotals(Fact):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes",
     )
     context: Context | None
     """Where it belongs; None if it belongs to no run."""
@@ -502,6 +510,14 @@ class ContextTotals(Fact):
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
+    network_sent_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
+    network_received_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
 
 
 class ProcessExit(Event):
@@ -515,8 +531,8 @@ class ProcessExit(Event):
         "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes", "read_bytes",
         "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
         "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "peak_rss_at_least_bytes",
-        "program", "status_is_answer", "exit_signal_sender", "exit_signal_sender_pid", "broken_pipe_ns", "begin_ns",
-        "oom_killed",
+        "network_sent_bytes", "network_received_bytes", "program", "status_is_answer", "exit_signal_sender",
+        "exit_signal_sender_pid", "broken_pipe_ns", "begin_ns", "oom_killed",
     )
     kind: ClassVar[str] = "process_exit"
     time_ns: int
@@ -649,6 +665,14 @@ class ProcessExit(Event):
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
+    network_sent_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
+    network_received_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
     program: ProgramAccount
     """The last program: a program and its account."""
     status_is_answer: bool
@@ -845,7 +869,7 @@ class ProcessSample(Event):
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes",
     )
     kind: ClassVar[str] = "process_sample"
     time_ns: int
@@ -995,6 +1019,14 @@ class ProcessSample(Event):
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
+    network_sent_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
+    network_received_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
 
 
 class ToolSample(Event):
@@ -1006,7 +1038,7 @@ class ToolSample(Event):
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "uid",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "uid",
     )
     kind: ClassVar[str] = "tool_sample"
     time_ns: int
@@ -1084,6 +1116,14 @@ class ToolSample(Event):
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
+    network_sent_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
+    network_received_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
     uid: int | None
     """The user that they have in common."""
 
@@ -1094,7 +1134,7 @@ class CgroupSample(Event):
     __slots__ = (
         "time_ns", "cgroup", "cgroup_id", "cgroup_hierarchy", "container_id", "has_below", "processes",
         "followed_processes", "memory_bytes", "memory_peak_bytes", "file_bytes", "kernel_bytes", "held_bytes",
-        "unexplained_bytes", "throttled_ns", "shmem_bytes",
+        "unexplained_bytes", "throttled_ns", "shmem_bytes", "memory_limit_bytes", "cpu_limit_millicpus",
     )
     kind: ClassVar[str] = "cgroup_sample"
     time_ns: int
@@ -1138,6 +1178,11 @@ class CgroupSample(Event):
     shmem_bytes: int | None
     """Its part that is shared memory and files on tmpfs (such as `/dev/shm`), mapped or not: only swapping or deleting
     frees it. In bytes. Source: `shmem` of `memory.stat`; v1: `total_shmem`."""
+    memory_limit_bytes: int | None
+    """The smallest of its own memory limit and those of the cgroups above it. In bytes. Source: `memory.max`; v1:
+    `hierarchical_memory_limit`."""
+    cpu_limit_millicpus: int | None
+    """Likewise the limit on CPU time: 1000 are one CPU. None also for v1. Source: `cpu.max`."""
 
 
 class SnapshotEnd(Event):
@@ -1245,7 +1290,8 @@ class TaskFinish(Event):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "own_cpu_ns", "peak_at_least_bytes", "peak_at_most_bytes", "requested", "begin_ns",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "own_cpu_ns", "peak_at_least_bytes",
+        "peak_at_most_bytes", "requested", "begin_ns",
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
@@ -1332,6 +1378,14 @@ class TaskFinish(Event):
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
+    network_sent_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
+    network_received_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
     own_cpu_ns: int | None
     """CPU time of the session's own process (`own_work`); `cpu_ns` includes it. Sums include none of its other figures,
     except a peak that grew in the task. In nanoseconds. None when: unknown for a part."""
@@ -1379,8 +1433,8 @@ class RunFinish(Event):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "own_cpu_ns", "peak_at_least_bytes", "peak_at_most_bytes", "tasks", "failed_tasks",
-        "begin_ns",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "own_cpu_ns", "peak_at_least_bytes",
+        "peak_at_most_bytes", "tasks", "failed_tasks", "begin_ns",
     )
     kind: ClassVar[str] = "run_finish"
     time_ns: int
@@ -1467,6 +1521,14 @@ class RunFinish(Event):
     peak_rss_at_least_bytes: int | None
     """A lower bound beside it: the most that it held at a snapshot, each page once; None if no snapshot saw it. In
     bytes."""
+    network_sent_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
+    network_received_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
     own_cpu_ns: int | None
     """CPU time of the session's own process (`own_work`); `cpu_ns` includes it. Sums include none of its other figures,
     except a peak that grew in the task. In nanoseconds. None when: unknown for a part."""
@@ -1524,7 +1586,7 @@ class OwnWork(Event):
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "cpu_at_least_ns",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns",
     )
     kind: ClassVar[str] = "own_work"
     time_ns: int
@@ -1648,6 +1710,14 @@ class OwnWork(Event):
     peak_rss_at_least_bytes: int | None
     """A lower bound, if `peak_rss_bytes` is None: what it held at the beginning or the end. In bytes. None when:
     `peak_rss_bytes` is known. Source: `/proc/self/statm`."""
+    network_sent_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
+    network_received_bytes: int | None
+    """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
+    events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
+    `own_work` and kernel totals. Source: as there."""
     cpu_at_least_ns: int | None
     """A lower bound, if `cpu_ns` is None. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: as
     `cpu_ns`."""
@@ -1859,6 +1929,359 @@ class FileUse(Event):
     """The last of these closes. In nanoseconds. Source: boot clock."""
 
 
+class Connection(Event):
+    """What a program sent and received through its sockets with one peer: up to its end, or the session's."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "protocol", "role", "same_host", "remote_address", "remote_port",
+        "local_address", "local_port", "folded", "sent_bytes", "received_bytes", "sends", "receives", "connects",
+        "failed_connects", "error", "retransmits_at_least", "round_trip_ns", "last_ns",
+    )
+    kind: ClassVar[str] = "connection"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
+    start_ns: int
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None if it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    protocol: str | None
+    """`tcp`, `udp` or `unix`. None when: another, or `folded`. Source: `sk_protocol`."""
+    role: str | None
+    """`client` or `server`. None when: not TCP; connected before the session. Source: seen as the socket connects or is
+    accepted."""
+    same_host: bool
+    """The other end is on this machine: a local socket, a loopback address, or the socket's own address. False also
+    where the peer is not known (UDP whose socket was not connected), and between a container with a network of its own
+    and its host. Source: addresses of `struct sock`."""
+    remote_address: str | None
+    """The peer's address, IPv4 or IPv6. None when: `unix`; `folded`; UDP whose socket was not connected. Source:
+    `skc_daddr`, `skc_v6_daddr`."""
+    remote_port: int | None
+    """The peer's port. None when: likewise, and for a server. Source: `skc_dport`."""
+    local_address: str | None
+    """The own address of the first of these sockets. None when: not known; `folded`. Source: `skc_rcv_saddr`."""
+    local_port: int | None
+    """A server's own port. None when: not a server. Source: `skc_num`."""
+    folded: str | None
+    """Several peers in one event: `others`, beyond 1,024 of a program. None when: it is one peer."""
+    sent_bytes: int
+    """Payload, without headers; a peek takes nothing. In bytes. Source: `sock_send_length`, `sock_recv_length`."""
+    received_bytes: int
+    """Payload, without headers; a peek takes nothing. In bytes. Source: `sock_send_length`, `sock_recv_length`."""
+    sends: int
+    """Calls that moved something. Source: counted."""
+    receives: int
+    """Calls that moved something. Source: counted."""
+    connects: int | None
+    """Attempts to connect. None when: `role` is not `client`. Source: `inet_sock_set_state` to `SYN_SENT`."""
+    failed_connects: int | None
+    """The part of them that the peer refused, or that timed out; what the program gave up itself is none. None when:
+    likewise. Source: `sk_err`."""
+    error: int | None
+    """Errno of the last that failed. None when: none failed. Source: `sk_err`."""
+    retransmits_at_least: int | None
+    """Segments that were sent again, as far as they were seen: the kernel's count is read now and then, and at the end
+    of the peer's data. None when: not TCP. Source: `total_retrans`."""
+    round_trip_ns: int | None
+    """The smoothed round-trip time when it was read last. In nanoseconds. None when: not TCP; not measured yet. Source:
+    `srtt_us`."""
+    last_ns: int
+    """The last send, receive or connect. In nanoseconds. Source: boot clock."""
+
+
+class DeviceSample(Event):
+    """A block device that was used since the last snapshot: what it did for the whole host, and which followed process asked it for most."""
+
+    __slots__ = (
+        "time_ns", "since_ns", "device", "device_name", "read_requests", "write_requests", "read_bytes",
+        "written_bytes", "read_latency_ns", "write_latency_ns", "latency_p99_at_most_ns", "busy_ns", "heaviest_pid",
+        "heaviest_tool", "heaviest_bytes", "context", "provenance",
+    )
+    kind: ClassVar[str] = "device_sample"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
+    since_ns: int
+    """When these sums began: when the last ones were read, which is shortly after the `time_ns` of that snapshot. In
+    nanoseconds. Source: boot clock."""
+    device: int
+    """Number of the device: major number << 20 | minor number. It is the `device` of a `file_use` if the file system
+    lies on the whole disk, and not on a partition, LVM or RAID. Source: `gendisk`: `major`, `first_minor`."""
+    device_name: str | None
+    """Such as `vda` or `nvme0n1`. None when: the device is gone. Source: `/sys/dev/block/`."""
+    read_requests: int
+    """Requests that were completed; neighboring requests that the kernel merged are one. Source:
+    `block_rq_complete`."""
+    write_requests: int
+    """Requests that were completed; neighboring requests that the kernel merged are one. Source:
+    `block_rq_complete`."""
+    read_bytes: int
+    """Bytes of completed requests, and of the completed parts of others. In bytes. Source: `block_rq_complete`."""
+    written_bytes: int
+    """Bytes of completed requests, and of the completed parts of others. In bytes. Source: `block_rq_complete`."""
+    read_latency_ns: int | None
+    """The mean time from the issue of a request to its completion. The time in the kernel's queue before that is not in
+    it; a request that was issued again counts from then. In nanoseconds. None when: no such request was completed whose
+    issue was seen: those issued before the session started are counted without a time. Source: `block_rq_issue`,
+    `block_rq_complete`."""
+    write_latency_ns: int | None
+    """The mean time from the issue of a request to its completion. The time in the kernel's queue before that is not in
+    it; a request that was issued again counts from then. In nanoseconds. None when: no such request was completed whose
+    issue was seen: those issued before the session started are counted without a time. Source: `block_rq_issue`,
+    `block_rq_complete`."""
+    latency_p99_at_most_ns: int | None
+    """99 of 100 of these requests, reads and writes together, took no longer. Too high by at most a factor of 2, and
+    never below 2 µs. In nanoseconds. None when: likewise; it is longer than 35 minutes. Source: classes by the binary
+    logarithm of the time in µs."""
+    busy_ns: int | None
+    """How long at least one request was in flight. The kernel counts it in ticks of its clock (1 to 10 ms), and may be
+    off by that for each time that the device became busy. In nanoseconds. None when: the device is gone or its numbers
+    began anew; `queue/iostats` is 0. Source: `/sys/dev/block/*/stat`, `io_ticks`."""
+    heaviest_pid: int | None
+    """The followed process that asked the device for the most bytes, reads and writes together; it may have ended
+    meanwhile. It asked for them in its own system calls or page faults: read, read ahead, written past the page cache,
+    or written by its own `fsync`. Later the kernel writes cached data to the device itself, and puts off what a limit
+    on I/O of a cgroup (`io.max`) holds back: that names nobody. None when: no followed process asked; a process that
+    asked for more is not known, as its events were lost, or more than 4,096 ended since the last snapshot. Source:
+    `block_bio_queue` in the process."""
+    heaviest_tool: str | None
+    """Its tool, or `comm` if there is none: the last program that it executed. None when: `heaviest_pid` is None, or
+    neither is known."""
+    heaviest_bytes: int | None
+    """What it asked for. Not a part of `read_bytes` and `written_bytes`: some of it may be completed after this sample.
+    In bytes. None when: `heaviest_pid` is None. Source: `bio->bi_iter`."""
+    context: Context | None
+    """The context of that process. None when: `heaviest_pid` is None."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+
+
+class ContainerStart(Event):
+    """The first process was reported in a container."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "runtime",
+    )
+    kind: ClassVar[str] = "container_start"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
+    start_ns: int
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None if it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    runtime: str | None
+    """`podman`, `docker`, `containerd`, `cri-o`, `kubernetes` (the path does not say which runtime the kubelet uses) or
+    `ecs`. None when: no rule fits its path. Source: `cgroup` and `rules/containers.toml`."""
+
+
+class ContainerFinish(Event):
+    """A container is gone: its cgroup was removed."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "runtime", "begin_ns", "end_ns", "processes", "oom_kills",
+        "peak_bytes",
+    )
+    kind: ClassVar[str] = "container_finish"
+    time_ns: int
+    """When the cgroup was removed. In nanoseconds. Source: `cgroup_rmdir`."""
+    pid: int
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
+    start_ns: int
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None if it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    runtime: str | None
+    """As in `container_start`. None when: likewise."""
+    begin_ns: int
+    """`time_ns` of its `container_start`. In nanoseconds."""
+    end_ns: int | None
+    """When its last followed process ended. It may be a little later than `time_ns`: the kernel lets a cgroup go while
+    the last process in it is on its way out. The event waits up to a second for that exit. In nanoseconds. None when:
+    no followed process ended in it. Source: `process_exit`."""
+    processes: int
+    """Followed processes that ended in it. Source: counted."""
+    oom_kills: int | None
+    """The part of them that the kernel killed as memory had run out. None when: it is None for one of them: the family
+    `memory` is off, for example. Source: `oom_killed`."""
+    peak_bytes: int | None
+    """The most memory that was ever charged to its cgroup, with that of all cgroups below it and of processes that are
+    not followed: what `memory.peak` (v1: `memory.max_usage_in_bytes`) says at the end. It has page cache and the
+    kernel's own memory, too. In bytes. None when: the memory controller does not count that cgroup by itself; processes
+    were in several cgroups of the container beside each other, and none above them. Source: `memory.watermark` of the
+    memory controller at `cgroup_rmdir`."""
+
+
 EVENT_TYPES: dict[str, type[Event]] = {
     "process_exit": ProcessExit,
     "process_exec": ProcessExec,
@@ -1877,6 +2300,10 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "own_work": OwnWork,
     "oom_kill": OomKill,
     "file_use": FileUse,
+    "connection": Connection,
+    "device_sample": DeviceSample,
+    "container_start": ContainerStart,
+    "container_finish": ContainerFinish,
 }
 """The class of each kind of events."""
 
@@ -1915,6 +2342,10 @@ __all__ = [
     "OwnWork",
     "OomKill",
     "FileUse",
+    "Connection",
+    "DeviceSample",
+    "ContainerStart",
+    "ContainerFinish",
 ]
 
 for _type in (
@@ -1948,5 +2379,9 @@ for _type in (
     OwnWork,
     OomKill,
     FileUse,
+    Connection,
+    DeviceSample,
+    ContainerStart,
+    ContainerFinish,
 ):
     register(_type)

@@ -75,7 +75,7 @@ class Spool:
         """From now on the file is this session's. An older one by this name is kept as FILE.1, but for a link's target."""
         opened = os.fstat(self._fd)
         if stat.S_ISREG(opened.st_mode) and opened.st_size:
-            if self._path is None or os.path.islink(self._path):
+            if self._path is None or os.path.islink(self._path) or not self.is_file(self._path):
                 os.ftruncate(self._fd, 0)
             else:
                 self._keep_older(os.fsdecode(self._path))

@@ -17,6 +17,11 @@ bool is_within(const Cgroup& cgroup, const Cgroup& above) {
          (path.size() == above.path->size() || path[above.path->size()] == '/');
 }
 
+/// By its cgroup, too: anybody who may make cgroups can name one after another's container.
+std::string key_of_container(const Cgroup& cgroup) {
+  return cgroup.hierarchy.value_or("") + ':' + std::string(container_cgroup(*cgroup.path, *cgroup.container_id));
+}
+
 }  // namespace
 
 ContainersJoin::Container* ContainersJoin::find(Serial serial) {
@@ -39,7 +44,7 @@ void ContainersJoin::leave(std::uint32_t pid, std::uint64_t start_ns) {
 void ContainersJoin::forget_container(Serial serial) {
   const auto container = containers_.find(serial);
   for (const auto& cgroup : container->second.topmost) cgroups_.erase(key_of(*cgroup));
-  const auto open = open_.find(container->second.id);
+  const auto open = open_.find(container->second.key);
   if (open != open_.end() && open->second == serial) open_.erase(open);
   containers_.erase(container);
 }
@@ -66,13 +71,13 @@ ContainersJoin::Serial ContainersJoin::begin(std::uint64_t time_ns, const std::s
   start.time_ns = time_ns;
   start.process = process;
   if (place) start.runtime = place->runtime;
-  Container container{*cgroup.container_id, std::string(container_cgroup(*cgroup.path, *cgroup.container_id)), {}};
+  Container container{key_of_container(cgroup), {}};
   container.finish.process = process;
   container.finish.runtime = start.runtime;
   container.finish.begin_ns = time_ns;
   container.finish.oom_kills = 0;
   containers_.emplace(++last_, std::move(container));
-  open_.insert_or_assign(*cgroup.container_id, last_);
+  open_.insert_or_assign(key_of_container(cgroup), last_);
   events.emplace_back(std::move(start));
   return last_;
 }
@@ -87,10 +92,10 @@ ContainersJoin::Container* ContainersJoin::enter(std::uint64_t time_ns, const st
     return nullptr;
   }
   // What ends after its cgroup was removed has not gone anywhere else.
-  if (before && before->id == *cgroup.container_id && before->topmost.empty()) return before;
-  const auto open = open_.find(*cgroup.container_id);
-  if (open == open_.end() ||
-      container_cgroup(*cgroup.path, *cgroup.container_id) != containers_.at(open->second).cgroup) {
+  const std::string key = key_of_container(cgroup);
+  if (before && before->key == key && before->topmost.empty()) return before;
+  const auto open = open_.find(key);
+  if (open == open_.end()) {
     const auto place = ContainerRules::builtin().place_of(*cgroup.path, *cgroup.container_id);
     if (place && place->monitor) {
       if (before) leave(process->pid, process->start_ns);
@@ -132,7 +137,7 @@ void ContainersJoin::add(const CgroupEndRecord& record, std::vector<Event>& even
     container.finish.peak_bytes = std::exchange(container.lost_one, true) ? std::nullopt : record.peak_bytes;
     if (container.topmost.empty()) {
       container.finish.time_ns = record.time_ns;
-      open_.erase(container.id);
+      open_.erase(container.key);
       removed_.push_back(serial);
     }
   }

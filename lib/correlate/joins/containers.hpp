@@ -39,8 +39,7 @@ class ContainersJoin final : public FamilyJoin {
   using Serial = std::uint64_t;                             ///< Of a container: each that begins has the next.
   using CgroupKey = std::pair<std::string, std::uint64_t>;  ///< Hierarchy and id.
   struct Container {
-    std::string id;
-    std::string cgroup;      ///< Path of the cgroup that is named by its id.
+    std::string key;         ///< Hierarchy and path of the cgroup that is named by its id.
     ContainerFinish finish;  ///< As far as it is known.
     /// In which processes were seen, but for those below another of them. Empty: all are removed.
     std::vector<std::shared_ptr<const Cgroup>> topmost = {};
@@ -64,7 +63,7 @@ class ContainersJoin final : public FamilyJoin {
 
   Serial last_ = 0;
   std::map<Serial, Container> containers_;             ///< The oldest first.
-  std::unordered_map<std::string, Serial> open_;       ///< By id: those that are not removed.
+  std::unordered_map<std::string, Serial> open_;       ///< By key: those that are not removed.
   std::map<CgroupKey, Serial> cgroups_;                ///< Of all `topmost`.
   std::unordered_map<std::uint32_t, Member> members_;  ///< By pid: processes that live.
   std::vector<Serial> removed_;                        ///< Whose finish waits for exits.

@@ -38,6 +38,21 @@ std::optional<std::string> name_of_protocol(std::uint8_t protocol) {
   }
 }
 
+/// `later` is of the same peer.
+ConnectionRecord sum_of(const ConnectionRecord& earlier, const ConnectionRecord& later) {
+  ConnectionRecord sum = later;
+  sum.sent_bytes += earlier.sent_bytes;
+  sum.received_bytes += earlier.received_bytes;
+  sum.sends += earlier.sends;
+  sum.receives += earlier.receives;
+  sum.connects += earlier.connects;
+  sum.failed_connects += earlier.failed_connects;
+  sum.retransmits += earlier.retransmits;
+  if (!sum.error) sum.error = earlier.error;
+  if (!sum.round_trip_ns) sum.round_trip_ns = earlier.round_trip_ns;
+  return sum;
+}
+
 Connection connection_of(const ConnectionRecord& record) {
   const ConnectionRecord::Peer& peer = record.peer;
   const bool is_tcp = peer.protocol == TRACER_PROTOCOL_TCP;
@@ -104,28 +119,35 @@ void NetworkJoin::add(const ConnectionRecord& record) {
   auto peer = sockets.peers.find(record.peer);
   if (peer == sockets.peers.end()) {
     if (peers_ >= kMostPeers) return;
-    sockets.peers.emplace(record.peer, record);
+    sockets.peers[record.peer].now = record;
     ++peers_;
-  } else if (record.last_ns >= peer->second.last_ns) {
-    peer->second = record;
+    return;
   }
+  auto& [before, now] = peer->second;
+  if (record.last_ns < now.last_ns) return;
+  // Sums only grow, unless the kernel had no room for them in between.
+  const bool began_anew = record.sends < now.sends || record.receives < now.receives || record.connects < now.connects;
+  if (began_anew) before = sum_of(before, now);
+  now = record;
 }
 
 /// Between machines.
 NetworkJoin::Bytes NetworkJoin::bytes_of(const Peers& peers) {
   Bytes bytes;
-  for (const auto& [peer, record] : peers) {
-    if (peer.same_host) continue;
-    bytes.sent += record.sent_bytes;
-    bytes.received += record.received_bytes;
+  for (const auto& [peer, sums] : peers) {
+    // Where a datagram went through a socket without a peer is not known.
+    const bool has_peer = peer.folded || peer.address != Address{};
+    if (peer.same_host || !has_peer) continue;
+    bytes.sent += sums.before.sent_bytes + sums.now.sent_bytes;
+    bytes.received += sums.before.received_bytes + sums.now.received_bytes;
   }
   return bytes;
 }
 
 void NetworkJoin::report(Peers peers, std::uint64_t time_ns, const std::shared_ptr<const Process>& process,
                          std::vector<Event>& events) {
-  for (const auto& [peer, record] : peers) {
-    Connection connection = connection_of(record);
+  for (const auto& [peer, sums] : peers) {
+    Connection connection = connection_of(sum_of(sums.before, sums.now));
     connection.time_ns = time_ns;
     connection.process = process;
     events.emplace_back(std::move(connection));

@@ -33,7 +33,11 @@ class NetworkJoin final : public FamilyJoin {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
   };
-  using Peers = std::map<ConnectionRecord::Peer, ConnectionRecord>;
+  struct Sums {
+    ConnectionRecord before = {};  ///< That the kernel had given up for others.
+    ConnectionRecord now = {};
+  };
+  using Peers = std::map<ConnectionRecord::Peer, Sums>;
   struct Sockets {
     std::uint64_t start_ns = 0;
     std::uint64_t program_start_ns = 0;

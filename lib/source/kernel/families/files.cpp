@@ -193,6 +193,10 @@ bool FilesFamily::passes(const Record& record, Feed& feed) {
   return true;
 }
 
+void FilesFamily::read(Decoder&, Feed&, const SnapshotHelp& help) {
+  if (sent_.nearly_full()) sent_.keep(help.tracks());
+}
+
 void FilesFamily::yield_rest(const RecordIdentity& identity, const Sent::Sent& sent, Feed& feed) {
   const int map = ::bpf_map__fd(skeleton_->maps.file_uses);
   for (const FileUseRecord::File& file : sent.keys) {

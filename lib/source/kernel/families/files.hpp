@@ -35,6 +35,7 @@ class FilesFamily final : public KernelFamily {
   void attach() override;
   void end_events() noexcept override { detach(); }
   void detach() noexcept override;
+  void read(Decoder&, Feed&, const SnapshotHelp& help) override;
   bool passes(const Record& record, Feed& feed) override;
   void flush(Feed& feed) override;
   const bpf_object& object() const noexcept override;

@@ -169,8 +169,16 @@ void NetworkFamily::yield(const Sent::Owner& program, const Sent::Sent& sent, Ke
   }
 }
 
-void NetworkFamily::read(Decoder&, Feed& feed, const SnapshotHelp&) {
-  for (const auto& [program, sent] : sent_.all()) yield(program, sent, Keep::kYes, feed);
+void NetworkFamily::read(Decoder&, Feed& feed, const SnapshotHelp& help) {
+  constexpr std::size_t kBetween = 64;
+  if (sent_.nearly_full()) sent_.keep(help.tracks());
+  // What happens in between may add programs, and take some away.
+  const std::map<Sent::Owner, Sent::Sent> now = sent_.all();
+  std::size_t done = 0;
+  for (const auto& [program, sent] : now) {
+    if (++done % kBetween == 0) help.between();
+    yield(program, sent, Keep::kYes, feed);
+  }
 }
 
 void NetworkFamily::flush(Feed& feed) {

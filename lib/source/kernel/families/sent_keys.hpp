@@ -24,14 +24,25 @@ class SentKeys {
 
   /// False: there are too many.
   bool remember(const Owner& owner, std::uint32_t kernel_pid, const Key& key) {
+    const auto found = sent_.find(owner);
+    if (found != sent_.end() && found->second.keys.contains(key)) return true;
+    if (count_ >= most_) return false;
     Sent& sent = sent_[owner];
     sent.kernel_pid = kernel_pid;
-    if (sent.keys.contains(key)) return true;
-    if (count_ >= most_) return false;
     sent.keys.insert(key);
     ++count_;
     return true;
   }
+  /// Those that live on; the ends of others were lost.
+  template <class Lives>
+  void keep(const Lives& lives) {
+    std::erase_if(sent_, [&](const auto& each) {
+      if (lives(each.first.first)) return false;
+      count_ -= each.second.keys.size();
+      return true;
+    });
+  }
+  bool nearly_full() const noexcept { return count_ > most_ / 2; }
   /// Empty: none.
   Sent take(const Owner& owner) {
     const auto found = sent_.find(owner);
