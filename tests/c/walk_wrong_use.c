@@ -247,7 +247,7 @@ static void values(void) {
   options.reader = 7;
   CHECK(made_with(&options) == TRACER_ERROR_INVALID_ARGUMENT);
   options.reader = 0;
-  options.families = 64;
+  options.families = 1u << 20;
   CHECK(made_with(&options) == TRACER_ERROR_INVALID_ARGUMENT);
   options.families = 0;
   options.recording = tracer_string_of("/no/such/file");

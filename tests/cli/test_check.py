@@ -45,7 +45,8 @@ class Check(support.TestCase):
         result = self.tracerd("check", "--json")
         report = self.found(result)
         self.assertEqual((result.returncode, report["works"], report["problems"]), (0, True, []))
-        self.assertEqual([family["name"] for family in report["families"]], ["lifecycle", "waits", "snapshots", "memory", "files"])
+        self.assertEqual([family["name"] for family in report["families"]],
+                         ["lifecycle", "waits", "snapshots", "memory", "files", "network", "containers", "disks"])
         for family in report["families"]:
             self.assertEqual((set(family), family["available"]), ({"name", "available", "mechanism", "problem"}, True))
         self.assertIn("ok      loading and attaching programs", self.tracerd("check").stdout)

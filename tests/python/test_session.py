@@ -89,7 +89,8 @@ class Life(TempDir):
         self.assertGreaterEqual(s.statistics.events, 4)
         self.assertEqual(s.statistics.losses, {})
         self.assertEqual(s.statistics.lost, 0)
-        self.assertEqual({each.family for each in s.families}, {"lifecycle", "waits", "snapshots", "memory", "files"})
+        self.assertEqual({each.family for each in s.families},
+                         {"lifecycle", "waits", "snapshots", "memory", "files", "network", "containers", "disks"})
         self.assertEqual(sum(each.ended for each in s.totals), 1)
         self.assertEqual(s.host.host_name, os.uname().nodename)
         self.assertEqual(s.problems, [])
