@@ -54,8 +54,8 @@ WORKLOADS = {
     "storm": [str(BUILD / "storm"), "4000", str(BUILD / "noop")],
     "dd": ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1500000", "status=none"],
     "pipe": ["sh", "-c", f"gzip -c {BUILD}/input | md5sum"],
-    "ping": [str(BUILD / "pingpong"), "300000", "100"],
-    "bulk": [str(BUILD / "pingpong"), "120000", "131072", "1"],
+    "ping": [str(BUILD / "pingpong"), "60000", "100"],
+    "bulk": [str(BUILD / "pingpong"), "30000", "131072", "1"],
     "opens": [str(BUILD / "opens"), "3000000", str(BUILD / "input")],
     "demo": ["bash", str(ROOT / "examples/pipeline/pipeline.sh"), str(BUILD / "demo")],
 }

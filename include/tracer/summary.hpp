@@ -120,7 +120,8 @@ struct Pipeline {
 /// A file among those that were read or written most, by all processes together.
 struct BusyFile {
   std::string path;
-  std::string tool;  ///< The tool that moved most of it.
+  std::string read_by;     ///< The tool that read most of it. Empty: none is known to have read.
+  std::string written_by;  ///< Likewise.
   std::uint64_t opens = 0;
   std::uint64_t read_bytes = 0;  ///< Sum of the known ones.
   std::uint64_t written_bytes = 0;

@@ -202,7 +202,8 @@ void put_file(JsonBuilder& json, const BusyFile& file) {
   json.object([&] {
     const bool exact = file.unknown_uses == 0;
     json.put("path", file.path);
-    json.put("tool", file.tool);
+    if (!file.read_by.empty()) json.put("read_by", file.read_by);
+    if (!file.written_by.empty()) json.put("written_by", file.written_by);
     json.put("opens", file.opens);
     json.put(exact ? "read_bytes" : "read_bytes_at_least", file.read_bytes);
     json.put(exact ? "written_bytes" : "written_bytes_at_least", file.written_bytes);

@@ -66,7 +66,8 @@ void add_busiest(std::vector<BusyFile>& all, const std::vector<BusyFile>& more) 
       all.push_back(file);
       continue;
     }
-    if (bytes_of(file) > bytes_of(*same)) same->tool = file.tool;
+    if (file.read_bytes > same->read_bytes) same->read_by = file.read_by;
+    if (file.written_bytes > same->written_bytes) same->written_by = file.written_by;
     same->opens += file.opens;
     same->read_bytes += file.read_bytes;
     same->written_bytes += file.written_bytes;
@@ -110,11 +111,13 @@ void Touched::add(const FileUse& use) {
   File& file = files_[*use.path];
   // It may be one that was forgotten.
   if (is_new && forgot_files_) ++file.sums.unknown_uses;
-  const std::uint64_t bytes = use.read_bytes.value_or(0) + use.written_bytes.value_or(0);
-  if (file.sums.tool.empty() || bytes > file.most_bytes) {
-    file.sums.tool = name_of_tool(*use.process);
-    file.most_bytes = bytes;
-  }
+  const auto note = [&use](const std::optional<std::uint64_t>& bytes, std::uint64_t& most, std::string& tool) {
+    if (bytes.value_or(0) <= most) return;
+    most = *bytes;
+    tool = name_of_tool(*use.process);
+  };
+  note(use.read_bytes, file.most_read_bytes, file.sums.read_by);
+  note(use.written_bytes, file.most_written_bytes, file.sums.written_by);
   file.sums.opens += use.opens;
   file.sums.read_bytes += use.read_bytes.value_or(0);
   file.sums.written_bytes += use.written_bytes.value_or(0);

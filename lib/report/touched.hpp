@@ -38,7 +38,8 @@ class Touched {
  private:
   struct File {
     BusyFile sums;
-    std::uint64_t most_bytes = 0;  ///< Of one use.
+    std::uint64_t most_read_bytes = 0;  ///< In one use.
+    std::uint64_t most_written_bytes = 0;
   };
   using PeerKey = std::tuple<std::string, std::optional<std::string>, std::optional<std::string>,
                              std::optional<std::string>, std::optional<std::uint32_t>>;

@@ -26,7 +26,8 @@ std::string short_path(const std::string& path) {
   return "…" + printable(path.substr(path.size() - kMostPathWidth));
 }
 
-std::string files_line(const Report& report, const char* what, std::uint64_t BusyFile::*bytes) {
+std::string files_line(const Report& report, const char* what, std::uint64_t BusyFile::*bytes,
+                       std::string BusyFile::*tool) {
   std::vector<BusyFile> files = report.files;
   std::stable_sort(files.begin(), files.end(),
                    [bytes](const BusyFile& a, const BusyFile& b) { return a.*bytes > b.*bytes; });
@@ -36,7 +37,7 @@ std::string files_line(const Report& report, const char* what, std::uint64_t Bus
     if (file.*bytes < kLeastFileBytes || shown++ == kMostShown) break;
     text += fmt::format("{}{} ({}{}, {})", text.empty() ? "" : ", ", short_path(file.path),
                         file.unknown_uses != 0 ? "≥ " : "", format_bytes(file.*bytes),
-                        printable(file.tool, kMostToolWidth));
+                        printable(file.*tool, kMostToolWidth));
   }
   return text.empty() ? "" : fmt::format("most {}: {}\n", what, text);
 }
@@ -95,9 +96,9 @@ std::string devices_lines(const Report& report) {
 }  // namespace
 
 std::string format_touched(const Report& report) {
-  const std::string text = files_line(report, "read", &BusyFile::read_bytes) +
-                           files_line(report, "written", &BusyFile::written_bytes) + peers_lines(report) +
-                           devices_lines(report);
+  const std::string text = files_line(report, "read", &BusyFile::read_bytes, &BusyFile::read_by) +
+                           files_line(report, "written", &BusyFile::written_bytes, &BusyFile::written_by) +
+                           peers_lines(report) + devices_lines(report);
   return text.empty() ? "" : '\n' + text;
 }
 

@@ -68,7 +68,9 @@ TEST_CASE(
   CHECK(files[0].unknown_uses == 1);
   CHECK(files[1].read_bytes == 6 * kMiB);
   CHECK(files[1].opens == 2);
-  CHECK(files[1].tool == "bwa mem");
+  CHECK(files[1].read_by == "bwa mem");
+  CHECK(files[1].written_by.empty());
+  CHECK(files[0].written_by == "samtools sort");
   CHECK(files[1].unknown_uses == 0);
   const Report report = make_report(summary);
   CHECK(internal::format_touched(report) ==
@@ -97,7 +99,7 @@ TEST_CASE("peers are other machines, by tool; one that could not be reached is n
 
 TEST_CASE("sums of several machines: a file or peer of both is one, and devices are each its own") {
   Report one;
-  one.files = {{.path = "/d/a", .tool = "x", .opens = 1, .read_bytes = 5}};
+  one.files = {{.path = "/d/a", .read_by = "x", .written_by = "", .opens = 1, .read_bytes = 5}};
   one.peers = {{.tool = "x", .protocol = "tcp", .address = "10.0.0.1", .port = 1, .sent_bytes = 5}};
   one.devices.resize(1);
   one.devices[0].name = "vda";

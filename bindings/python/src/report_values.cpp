@@ -131,7 +131,8 @@ py::object value_of(const ProcessSample& sample, ObjectMaker& maker) { return ma
 py::dict value_of(const BusyFile& file) {
   py::dict fields;
   fields["path"] = text_of(file.path);
-  fields["tool"] = text_of(file.tool);
+  fields["read_by"] = file.read_by.empty() ? py::object(py::none()) : py::object(text_of(file.read_by));
+  fields["written_by"] = file.written_by.empty() ? py::object(py::none()) : py::object(text_of(file.written_by));
   fields["opens"] = file.opens;
   fields["read_bytes"] = file.read_bytes;
   fields["written_bytes"] = file.written_bytes;

@@ -156,8 +156,9 @@ class BusyFile:
     """A file among those that were read or written most, by all processes together."""
 
     path: str
-    tool: str
-    """The tool that moved most of it."""
+    read_by: str | None
+    """The tool that read most of it; None: none is known to have."""
+    written_by: str | None
     opens: int
     read_bytes: int
     """Sum of the known ones."""
