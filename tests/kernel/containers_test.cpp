@@ -134,7 +134,7 @@ TEST_CASE("a container's processes that were killed as its memory had run out ar
           doctest::test_suite("essential")) {
   const auto cgroup = place_for_containers();
   if (!cgroup) return;
-  const Run run = live(*cgroup, 3, "64", kPodman, std::to_string(16 * kMiB));
+  const Run run = live(*cgroup, 3, "160", kPodman, std::to_string(48 * kMiB));
   const auto finishes = finishes_by_id(run.capture);
   CHECK(finishes.size() == run.lived.size());
   for (std::size_t i = 0; i < run.lived.size(); ++i) {
@@ -146,7 +146,7 @@ TEST_CASE("a container's processes that were killed as its memory had run out ar
     CHECK(finish.processes == 1);
     // Where the family memory is missing, nobody knows of it.
     CHECK(finish.oom_kills == (exit->oom_killed ? std::optional<std::uint64_t>(1) : std::nullopt));
-    CHECK(finish.peak_bytes.value_or(0) <= 16 * kMiB);
+    CHECK(finish.peak_bytes.value_or(0) <= 48 * kMiB);
     CHECK(finish.peak_bytes.value_or(0) >= 15 * kMiB);
   }
 }
