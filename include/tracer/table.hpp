@@ -20,14 +20,18 @@
 namespace tracer {
 
 enum class Table : std::uint8_t {
-  kProcesses,  ///< Each process that ended, then those that had not when the recording ended.
-  kPrograms,   ///< Each program that ended: by an exec, or with its process.
-  kSamples,    ///< Samples of processes, tools and cgroups.
-  kTasks,      ///< TaskFinish.
-  kRuns,       ///< RunFinish.
-  kEvents,     ///< All events, without ledgers and the accounts of single programs.
-  kLosses,     ///< Loss.
-  kHosts,      ///< One row: HostInfo.
+  kProcesses,    ///< Each process that ended, then those that had not when the recording ended.
+  kPrograms,     ///< Each program that ended: by an exec, or with its process.
+  kSamples,      ///< Samples of processes, tools and cgroups.
+  kTasks,        ///< TaskFinish.
+  kRuns,         ///< RunFinish.
+  kEvents,       ///< All events, without ledgers and the accounts of single programs.
+  kLosses,       ///< Loss.
+  kHosts,        ///< One row: HostInfo.
+  kFiles,        ///< FileUse.
+  kConnections,  ///< Connection.
+  kContainers,   ///< ContainerStart and ContainerFinish.
+  kDevices,      ///< DeviceSample.
 };
 
 /// "processes", "programs" … Empty for an unknown value.

@@ -37,10 +37,10 @@ std::vector<SourceRule> all_kinds() {
   return all;
 }
 
-const std::array<TableRule, 8>& rules() {
+const std::array<TableRule, 12>& rules() {
   using enum EventKind;
   // The last program of a process is the process's own; in samples `threads` are those alive.
-  static const std::array<TableRule, 8> all = {{
+  static const std::array<TableRule, 12> all = {{
       {.table = Table::kProcesses,
        .name = "processes",
        .sources = {{.kind = kProcessExit, .without = {"program.comm", "program.argv", "program.cwd"}},
@@ -69,6 +69,13 @@ const std::array<TableRule, 8>& rules() {
       {.table = Table::kEvents, .name = "events", .sources = all_kinds(), .has_kind = true},
       {.table = Table::kLosses, .name = "losses", .sources = {{.kind = kLoss}}},
       {.table = Table::kHosts, .name = "hosts"},
+      {.table = Table::kFiles, .name = "files", .sources = {{.kind = kFileUse}}},
+      {.table = Table::kConnections, .name = "connections", .sources = {{.kind = kConnection}}},
+      {.table = Table::kContainers,
+       .name = "containers",
+       .sources = {{.kind = kContainerStart}, {.kind = kContainerFinish}},
+       .has_kind = true},
+      {.table = Table::kDevices, .name = "devices", .sources = {{.kind = kDeviceSample}}},
   }};
   return all;
 }

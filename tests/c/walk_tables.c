@@ -38,7 +38,7 @@ static int64_t rows_of(struct ArrowArrayStream* from, const struct ArrowSchema* 
 /* The same rows by the stream of a recording, and by its events one by one. */
 static void every_table(void) {
   tracer_error error = TRACER_ERROR_INIT;
-  for (tracer_table table = TRACER_TABLE_PROCESSES; table <= TRACER_TABLE_HOSTS; ++table) {
+  for (tracer_table table = TRACER_TABLE_PROCESSES; table <= TRACER_TABLE_DEVICES; ++table) {
     tracer_table same = 0;
     CHECK(tracer_table_name(table).length > 3);
     CHECK(tracer_table_find(tracer_table_name(table), &same) == TRACER_OK && same == table);

@@ -16,7 +16,8 @@ from recordings import DEADLINE_SECONDS, TRACERD, TestCase, why_no_tracing
 
 MAKE_EVENTS = os.environ.get(
     "TRACER_MAKE_EVENTS", os.path.join(os.path.dirname(TRACERD), "tests", "python", "make_events"))
-NAMES = ("processes", "programs", "samples", "tasks", "runs", "events", "losses", "hosts")
+NAMES = ("processes", "programs", "samples", "tasks", "runs", "events", "losses", "hosts", "files", "connections",
+         "containers", "devices")
 # The events that are rows, by table. Processes that have not ended, and programs, are looked at on their own.
 KINDS = {
     "processes": {"process_exit"},
@@ -25,6 +26,10 @@ KINDS = {
     "runs": {"run_finish"},
     "losses": {"loss"},
     "hosts": {"host"},
+    "files": {"file_use"},
+    "connections": {"connection"},
+    "containers": {"container_start", "container_finish"},
+    "devices": {"device_sample"},
 }
 
 
@@ -154,7 +159,8 @@ class WithoutPyarrow(TableCase):
         out = self.run_without(["pyarrow"], """
             import tracer
             recording = tracer.read(sys.argv[1])
-            for name in ("processes", "programs", "samples", "tasks", "runs", "events", "losses", "hosts"):
+            from tracer._tables import NAMES
+            for name in NAMES:
                 table = recording.table(name)
                 rows = table.to_dicts()
                 frame = table.to_pandas()

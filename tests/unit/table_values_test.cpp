@@ -22,8 +22,9 @@ using arrow_check::Row;
 
 namespace {
 
-constexpr Table kTables[] = {Table::kProcesses, Table::kPrograms, Table::kSamples, Table::kTasks,
-                             Table::kRuns,      Table::kEvents,   Table::kLosses,  Table::kHosts};
+constexpr Table kTables[] = {Table::kProcesses, Table::kPrograms,    Table::kSamples,    Table::kTasks,
+                             Table::kRuns,      Table::kEvents,      Table::kLosses,     Table::kHosts,
+                             Table::kFiles,     Table::kConnections, Table::kContainers, Table::kDevices};
 
 HostInfo host() {
   HostInfo host;
@@ -87,6 +88,10 @@ TEST_CASE("the rows of tables are the events of dumps") {
       {Table::kTasks, {EventKind::kTaskFinish}},
       {Table::kRuns, {EventKind::kRunFinish}},
       {Table::kLosses, {EventKind::kLoss}},
+      {Table::kFiles, {EventKind::kFileUse}},
+      {Table::kConnections, {EventKind::kConnection}},
+      {Table::kContainers, {EventKind::kContainerStart, EventKind::kContainerFinish}},
+      {Table::kDevices, {EventKind::kDeviceSample}},
       {Table::kEvents, {}}};
   for (const auto& [table, of_table] : kinds) {
     for (const std::size_t rows_per_batch : {std::size_t{1}, std::size_t{3}, std::size_t{65536}}) {
@@ -110,7 +115,11 @@ TEST_CASE("each field of a kind has a column in the table that is about it") {
                                              {EventKind::kCgroupSample, Table::kSamples},
                                              {EventKind::kTaskFinish, Table::kTasks},
                                              {EventKind::kRunFinish, Table::kRuns},
-                                             {EventKind::kLoss, Table::kLosses}};
+                                             {EventKind::kLoss, Table::kLosses},
+                                             {EventKind::kFileUse, Table::kFiles},
+                                             {EventKind::kConnection, Table::kConnections},
+                                             {EventKind::kContainerFinish, Table::kContainers},
+                                             {EventKind::kDeviceSample, Table::kDevices}};
   for (const Event& event : sample_events::all()) {
     const auto table = tables.find(event.kind());
     const plain_json::Fields json(to_json(event));

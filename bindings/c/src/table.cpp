@@ -18,7 +18,7 @@ namespace {
 
 /// Throws Refusal.
 Table table_of(tracer_table table) {
-  if (table < TRACER_TABLE_PROCESSES || table > TRACER_TABLE_HOSTS)
+  if (table < TRACER_TABLE_PROCESSES || table > TRACER_TABLE_DEVICES)
     throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "table is none of TRACER_TABLE_..."};
   return static_cast<Table>(table - 1);
 }
@@ -29,12 +29,16 @@ static_assert(static_cast<int>(Table::kProcesses) + 1 == TRACER_TABLE_PROCESSES 
               static_cast<int>(Table::kRuns) + 1 == TRACER_TABLE_RUNS &&
               static_cast<int>(Table::kEvents) + 1 == TRACER_TABLE_EVENTS &&
               static_cast<int>(Table::kLosses) + 1 == TRACER_TABLE_LOSSES &&
-              static_cast<int>(Table::kHosts) + 1 == TRACER_TABLE_HOSTS);
+              static_cast<int>(Table::kHosts) + 1 == TRACER_TABLE_HOSTS &&
+              static_cast<int>(Table::kFiles) + 1 == TRACER_TABLE_FILES &&
+              static_cast<int>(Table::kConnections) + 1 == TRACER_TABLE_CONNECTIONS &&
+              static_cast<int>(Table::kContainers) + 1 == TRACER_TABLE_CONTAINERS &&
+              static_cast<int>(Table::kDevices) + 1 == TRACER_TABLE_DEVICES);
 
 }  // namespace
 
 tracer_string tracer_table_name(tracer_table table) {
-  if (table < TRACER_TABLE_PROCESSES || table > TRACER_TABLE_HOSTS) return {"", 0};
+  if (table < TRACER_TABLE_PROCESSES || table > TRACER_TABLE_DEVICES) return {"", 0};
   return string_of(to_string(static_cast<Table>(table - 1)));
 }
 

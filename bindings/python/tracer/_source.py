@@ -25,7 +25,8 @@ class Source:
 
     @checked_call
     def table(self, name: str) -> Table:
-        """By its name: processes, programs, samples, tasks, runs, events, losses, hosts."""
+        """By its name: processes, programs, samples, tasks, runs, events, losses, hosts, files, connections, containers,
+        devices."""
         from ._tables import Table
 
         return Table(self.open_reader, name)
@@ -64,6 +65,26 @@ class Source:
     def hosts(self) -> Table:
         """The machine that the events come from."""
         return self.table("hosts")
+
+    @property
+    def files(self) -> Table:
+        """One row for each file that a process used, when the process has ended."""
+        return self.table("files")
+
+    @property
+    def connections(self) -> Table:
+        """One row for each peer of a program, when the program has ended."""
+        return self.table("connections")
+
+    @property
+    def containers(self) -> Table:
+        """One row for each container that began, and one for each that is gone."""
+        return self.table("containers")
+
+    @property
+    def devices(self) -> Table:
+        """One row for each block device that was used, at each snapshot."""
+        return self.table("devices")
 
     @checked_call
     def sql(self, query: str) -> Any:
