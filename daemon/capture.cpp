@@ -2,6 +2,7 @@
 #include "capture.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -130,6 +131,10 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
       by_(options.by) {
   // Before there are other threads, as each has its own. The remaining capabilities suffice to attach what is loaded.
   drop_privileges();
+#ifdef __GLIBC__
+  // What the kernel's type information took while programs were loaded is not needed again.
+  ::malloc_trim(0);
+#endif
   if (command) command_.emplace(*command);
   trace_ = late_file(outputs.trace_fd, options.trace);
   report_ = late_file(outputs.report_fd, options.report);
