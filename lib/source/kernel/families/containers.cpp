@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -9,9 +8,8 @@
 #include "lifecycle.skel.h"
 #include "source/kernel/families/family.hpp"
 #include "source/kernel/load/check_items.hpp"
-#include "source/kernel/load/libbpf_log.hpp"
-#include "source/kernel/load/open_options.hpp"
 #include "source/kernel/load/shared_maps.hpp"
+#include "source/kernel/load/skeleton.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 
 namespace tracer::internal {
@@ -43,34 +41,23 @@ class ContainersFamily final : public KernelFamily {
   std::span<const WireRecord> records() const noexcept override { return kContainersRecords; }
 
   void load(FamilySetup& setup) override {
-    const LibbpfLog log;
-    const bpf_object_open_opts options = open_options();
-    std::unique_ptr<containers_bpf, Closer> skeleton(::containers_bpf__open_opts(&options));
-    if (!skeleton) refuse("open the programs of the family containers", errno, log);
-    const CgroupLayout layout = cgroup_layout();
-    skeleton->rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
-    skeleton->rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
-    set_rings(*skeleton->rodata, setup);
-    share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsToSend, log);
-    if (const int failed = ::containers_bpf__load(skeleton.get()))
-      refuse("load the programs of the family containers", -failed, log);
-    skeleton_ = std::move(skeleton);
+    skeleton_.load(info_of(id()).name, &::containers_bpf__open_opts, &::containers_bpf__destroy,
+                   [&](containers_bpf& bpf, const LibbpfLog& log) {
+                     const CgroupLayout layout = cgroup_layout();
+                     bpf.rodata->memory_is_v1 = layout.memory_is_v1 ? 1 : 0;
+                     bpf.rodata->pids_is_v1 = layout.pids_is_v1 ? 1 : 0;
+                     set_rings(*bpf.rodata, setup);
+                     share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsToSend, log);
+                   });
   }
-  void unload(FamilySetup&) noexcept override { skeleton_.reset(); }
-  void attach() override {
-    const LibbpfLog log;
-    if (const int failed = ::containers_bpf__attach(skeleton_.get()))
-      refuse("attach the programs of the family containers", -failed, log);
-  }
+  void unload(FamilySetup&) noexcept override { skeleton_.unload(); }
+  void attach() override { skeleton_.attach(info_of(id()).name); }
   void end_events() noexcept override { detach(); }
-  void detach() noexcept override { ::containers_bpf__detach(skeleton_.get()); }
-  const bpf_object& object() const noexcept override { return *skeleton_->obj; }
+  void detach() noexcept override { skeleton_.detach(); }
+  const bpf_object& object() const noexcept override { return skeleton_.object(); }
 
  private:
-  struct Closer {
-    void operator()(containers_bpf* skeleton) const noexcept { ::containers_bpf__destroy(skeleton); }
-  };
-  std::unique_ptr<containers_bpf, Closer> skeleton_;
+  Skeleton<containers_bpf> skeleton_;
 };
 
 }  // namespace

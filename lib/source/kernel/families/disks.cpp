@@ -18,8 +18,6 @@
 #include "lifecycle.skel.h"
 #include "source/kernel/device_sums.hpp"
 #include "source/kernel/load/check_items.hpp"
-#include "source/kernel/load/libbpf_log.hpp"
-#include "source/kernel/load/open_options.hpp"
 #include "source/kernel/load/shared_maps.hpp"
 #include "source/proc/block_devices.hpp"
 
@@ -62,8 +60,6 @@ bool is_heavier(const DeviceRecord::Use& a, const DeviceRecord::Use& b) {
 
 }  // namespace
 
-void DisksFamily::Closer::operator()(disks_bpf* skeleton) const noexcept { ::disks_bpf__destroy(skeleton); }
-
 DisksFamily::DisksFamily() noexcept = default;
 DisksFamily::~DisksFamily() = default;
 
@@ -81,34 +77,28 @@ void DisksFamily::load(FamilySetup& setup) {
                    std::string("this kernel has no tracepoint ") + tracepoint,
                    "use a kernel with CONFIG_BLOCK and type information of it",
                    {}});
-  const LibbpfLog log;
-  const bpf_object_open_opts options = open_options();
-  std::unique_ptr<disks_bpf, Closer> skeleton(::disks_bpf__open_opts(&options));
-  if (!skeleton) refuse("open the programs of the family disks", errno, log);
-  skeleton->rodata->slot_mask = setup.places - 1;
-  ::bpf_program__set_autoload(skeleton->progs.issued, !setup.types.issue_has_queue());
-  ::bpf_program__set_autoload(skeleton->progs.issued_in_queue, setup.types.issue_has_queue());
-  ::bpf_program__set_autoload(skeleton->progs.queued, !setup.types.bio_queue_has_queue());
-  ::bpf_program__set_autoload(skeleton->progs.queued_in_queue, setup.types.bio_queue_has_queue());
-  share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsOfProcesses, log);
-  if (const int failed = ::disks_bpf__load(skeleton.get()))
-    refuse("load the programs of the family disks", -failed, log);
-  skeleton_ = std::move(skeleton);
+  skeleton_.load(info_of(id()).name, &::disks_bpf__open_opts, &::disks_bpf__destroy,
+                 [&](disks_bpf& bpf, const LibbpfLog& log) {
+                   bpf.rodata->slot_mask = setup.places - 1;
+                   ::bpf_program__set_autoload(bpf.progs.issued, !setup.types.issue_has_queue());
+                   ::bpf_program__set_autoload(bpf.progs.issued_in_queue, setup.types.issue_has_queue());
+                   ::bpf_program__set_autoload(bpf.progs.queued, !setup.types.bio_queue_has_queue());
+                   ::bpf_program__set_autoload(bpf.progs.queued_in_queue, setup.types.bio_queue_has_queue());
+                   share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
+                 });
 }
 
-void DisksFamily::unload(FamilySetup&) noexcept { skeleton_.reset(); }
+void DisksFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 
 void DisksFamily::attach() {
   busy_ns_ = busy_ns_of_devices();
   read_ns_ = boot_time_ns();
-  const LibbpfLog log;
-  if (const int failed = ::disks_bpf__attach(skeleton_.get()))
-    refuse("attach the programs of the family disks", -failed, log);
+  skeleton_.attach(info_of(id()).name);
 }
 
-void DisksFamily::detach() noexcept { ::disks_bpf__detach(skeleton_.get()); }
+void DisksFamily::detach() noexcept { skeleton_.detach(); }
 
-const bpf_object& DisksFamily::object() const noexcept { return *skeleton_->obj; }
+const bpf_object& DisksFamily::object() const noexcept { return skeleton_.object(); }
 
 DisksFamily::UsesByDevice DisksFamily::take_uses() {
   const bpf_map& map = *skeleton_->maps.device_uses;

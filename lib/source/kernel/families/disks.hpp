@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "source/kernel/families/family.hpp"
+#include "source/kernel/load/skeleton.hpp"
 #include "wire.h"
 
 struct disks_bpf;
@@ -35,9 +35,6 @@ class DisksFamily final : public KernelFamily {
   const bpf_object& object() const noexcept override;
 
  private:
-  struct Closer {
-    void operator()(disks_bpf* skeleton) const noexcept;
-  };
   using UsesByDevice = std::map<std::uint32_t, std::vector<DeviceRecord::Use>>;
 
   UsesByDevice take_uses();
@@ -45,7 +42,7 @@ class DisksFamily final : public KernelFamily {
   std::optional<std::uint64_t> more_busy_ns(std::uint32_t device);
   void forget(std::uint32_t device);
 
-  std::unique_ptr<disks_bpf, Closer> skeleton_;
+  Skeleton<disks_bpf> skeleton_;
   std::map<std::uint32_t, tracer_device_sums> sums_;  ///< As of the last read.
   std::map<std::uint32_t, std::uint64_t> busy_ns_;    ///< Likewise.
   std::uint64_t read_ns_ = 0;                         ///< When that was.

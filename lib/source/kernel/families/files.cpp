@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -16,8 +15,6 @@
 #include "lifecycle.skel.h"
 #include "rules/file_rules.hpp"
 #include "source/kernel/load/check_items.hpp"
-#include "source/kernel/load/libbpf_log.hpp"
-#include "source/kernel/load/open_options.hpp"
 #include "source/kernel/load/shared_maps.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 #include "source/proc/pid_namespace.hpp"
@@ -64,8 +61,6 @@ constexpr WireRecord kFilesRecords[] = {{TRACER_WIRE_FILE_USE, decode_as<FileUse
 
 }  // namespace
 
-void FilesFamily::Closer::operator()(files_bpf* skeleton) const noexcept { ::files_bpf__destroy(skeleton); }
-
 FilesFamily::FilesFamily() noexcept : sent_(kMostSent) {}
 FilesFamily::~FilesFamily() = default;
 
@@ -83,21 +78,17 @@ void FilesFamily::check(const KernelTypes& types, std::vector<CheckItem>& items)
 std::span<const WireRecord> FilesFamily::records() const noexcept { return kFilesRecords; }
 
 void FilesFamily::load(const FamilySetup& setup, Way way) {
-  const LibbpfLog log;
-  const bpf_object_open_opts options = open_options();
-  std::unique_ptr<files_bpf, Closer> skeleton(::files_bpf__open_opts(&options));
-  if (!skeleton) refuse("open the programs of the family files", errno, log);
-  skeleton->rodata->slot_mask = setup.places - 1;
-  skeleton->rodata->own_pid_namespace = own_pid_namespace();
-  skeleton->rodata->teacher = static_cast<std::uint32_t>(::getpid());
-  set_rings(*skeleton->rodata, setup);
-  ::bpf_program__set_autoload(skeleton->progs.file_released, way == Way::kFunction);
-  ::bpf_program__set_autoload(skeleton->progs.file_freed, way == Way::kFree);
-  share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsToSend, log);
-  share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsOfProcesses, log);
-  if (const int failed = ::files_bpf__load(skeleton.get()))
-    refuse("load the programs of the family files", -failed, log);
-  skeleton_ = std::move(skeleton);
+  skeleton_.load(info_of(id()).name, &::files_bpf__open_opts, &::files_bpf__destroy,
+                 [&](files_bpf& bpf, const LibbpfLog& log) {
+                   bpf.rodata->slot_mask = setup.places - 1;
+                   bpf.rodata->own_pid_namespace = own_pid_namespace();
+                   bpf.rodata->teacher = static_cast<std::uint32_t>(::getpid());
+                   set_rings(*bpf.rodata, setup);
+                   ::bpf_program__set_autoload(bpf.progs.file_released, way == Way::kFunction);
+                   ::bpf_program__set_autoload(bpf.progs.file_freed, way == Way::kFree);
+                   share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsToSend, log);
+                   share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
+                 });
   way_ = way;
   for (const std::uint32_t magic : FileRules::builtin().noise_filesystems()) {
     const std::uint8_t noise = 1;
@@ -112,18 +103,16 @@ void FilesFamily::load(FamilySetup& setup) {
     load(setup, Way::kFunction);
     attach_program();
   } catch (const Error&) {
-    skeleton_.reset();
+    skeleton_.unload();
     if (!setup.types.frees_files_at_close()) throw;
     load(setup, Way::kFree);
   }
 }
 
-void FilesFamily::unload(FamilySetup&) noexcept { skeleton_.reset(); }
+void FilesFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 
 void FilesFamily::attach_program() {
-  const LibbpfLog log;
-  if (const int failed = ::files_bpf__attach(skeleton_.get()))
-    refuse("attach the programs of the family files", -failed, log);
+  skeleton_.attach(info_of(id()).name);
   see_own_close();
 }
 
@@ -147,9 +136,9 @@ void FilesFamily::see_own_close() {
                {}});
 }
 
-void FilesFamily::detach() noexcept { ::files_bpf__detach(skeleton_.get()); }
+void FilesFamily::detach() noexcept { skeleton_.detach(); }
 
-const bpf_object& FilesFamily::object() const noexcept { return *skeleton_->obj; }
+const bpf_object& FilesFamily::object() const noexcept { return skeleton_.object(); }
 
 /// Another object that is freed in an interrupt, while a file is, is none of this program's business.
 ProgramSums FilesFamily::usage() const {

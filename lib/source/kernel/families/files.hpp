@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "base/counter.hpp"
 #include "source/kernel/families/family.hpp"
 #include "source/kernel/families/sent_keys.hpp"
+#include "source/kernel/load/skeleton.hpp"
 #include "wire.h"
 
 struct files_bpf;
@@ -44,9 +44,6 @@ class FilesFamily final : public KernelFamily {
 
  private:
   enum class Way { kFunction, kFree };
-  struct Closer {
-    void operator()(files_bpf* skeleton) const noexcept;
-  };
   void load(const FamilySetup& setup, Way way);
   void attach_program();
   void see_own_close();
@@ -57,7 +54,7 @@ class FilesFamily final : public KernelFamily {
   void remember(const FileUseRecord& record);
   void yield_rest(const RecordIdentity& identity, const Sent::Sent& sent, Feed& feed);
 
-  std::unique_ptr<files_bpf, Closer> skeleton_;
+  Skeleton<files_bpf> skeleton_;
   Way way_ = Way::kFunction;
   std::set<Noise> noise_;  ///< Of which records may still be on their way.
   Sent sent_;              ///< Files of processes of which more may have come than was sent.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -9,10 +8,9 @@
 #include "memory.skel.h"
 #include "source/kernel/load/check_items.hpp"
 #include "source/kernel/families/family.hpp"
-#include "source/kernel/load/libbpf_log.hpp"
-#include "source/kernel/load/open_options.hpp"
 #include "source/proc/pid_namespace.hpp"
 #include "source/kernel/load/shared_maps.hpp"
+#include "source/kernel/load/skeleton.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 
 namespace tracer::internal {
@@ -62,34 +60,23 @@ class MemoryFamily final : public KernelFamily {
                    "this kernel does not report which task it kills as memory has run out",
                    "it came with Linux 6.10, and with later stable releases of older ones",
                    {}});
-    const LibbpfLog log;
-    const bpf_object_open_opts options = open_options();
-    std::unique_ptr<memory_bpf, Closer> skeleton(::memory_bpf__open_opts(&options));
-    if (!skeleton) refuse("open the programs of the family memory", errno, log);
-    skeleton->rodata->slot_mask = setup.places - 1;
-    skeleton->rodata->own_pid_namespace = own_pid_namespace();
-    set_rings(*skeleton->rodata, setup);
-    share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsToSend, log);
-    share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsOfProcesses, log);
-    if (const int failed = ::memory_bpf__load(skeleton.get()))
-      refuse("load the programs of the family memory", -failed, log);
-    skeleton_ = std::move(skeleton);
+    skeleton_.load(info_of(id()).name, &::memory_bpf__open_opts, &::memory_bpf__destroy,
+                   [&](memory_bpf& bpf, const LibbpfLog& log) {
+                     bpf.rodata->slot_mask = setup.places - 1;
+                     bpf.rodata->own_pid_namespace = own_pid_namespace();
+                     set_rings(*bpf.rodata, setup);
+                     share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsToSend, log);
+                     share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
+                   });
   }
-  void unload(FamilySetup&) noexcept override { skeleton_.reset(); }
-  void attach() override {
-    const LibbpfLog log;
-    if (const int failed = ::memory_bpf__attach(skeleton_.get()))
-      refuse("attach the programs of the family memory", -failed, log);
-  }
+  void unload(FamilySetup&) noexcept override { skeleton_.unload(); }
+  void attach() override { skeleton_.attach(info_of(id()).name); }
   void end_events() noexcept override { detach(); }
-  void detach() noexcept override { ::memory_bpf__detach(skeleton_.get()); }
-  const bpf_object& object() const noexcept override { return *skeleton_->obj; }
+  void detach() noexcept override { skeleton_.detach(); }
+  const bpf_object& object() const noexcept override { return skeleton_.object(); }
 
  private:
-  struct Closer {
-    void operator()(memory_bpf* skeleton) const noexcept { ::memory_bpf__destroy(skeleton); }
-  };
-  std::unique_ptr<memory_bpf, Closer> skeleton_;
+  Skeleton<memory_bpf> skeleton_;
 };
 
 }  // namespace

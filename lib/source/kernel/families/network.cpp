@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -12,8 +11,6 @@
 #include "lifecycle.skel.h"
 #include "network.skel.h"
 #include "source/kernel/load/check_items.hpp"
-#include "source/kernel/load/libbpf_log.hpp"
-#include "source/kernel/load/open_options.hpp"
 #include "source/kernel/load/shared_maps.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 #include "source/proc/pid_namespace.hpp"
@@ -81,8 +78,6 @@ tracer_connection_key key_of(std::uint64_t start_ns, std::uint64_t program_start
 
 }  // namespace
 
-void NetworkFamily::Closer::operator()(network_bpf* skeleton) const noexcept { ::network_bpf__destroy(skeleton); }
-
 NetworkFamily::NetworkFamily() noexcept : sent_(kMostKnown) {}
 NetworkFamily::~NetworkFamily() = default;
 
@@ -100,30 +95,22 @@ void NetworkFamily::load(FamilySetup& setup) {
                  "this kernel does not report what is sent and received through sockets",
                  "it came with Linux 6.3",
                  {}});
-  const LibbpfLog log;
-  const bpf_object_open_opts options = open_options();
-  std::unique_ptr<network_bpf, Closer> skeleton(::network_bpf__open_opts(&options));
-  if (!skeleton) refuse("open the programs of the family network", errno, log);
-  skeleton->rodata->slot_mask = setup.places - 1;
-  set_rings(*skeleton->rodata, setup);
-  share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsToSend, log);
-  share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsOfProcesses, log);
-  if (const int failed = ::network_bpf__load(skeleton.get()))
-    refuse("load the programs of the family network", -failed, log);
-  skeleton_ = std::move(skeleton);
+  skeleton_.load(info_of(id()).name, &::network_bpf__open_opts, &::network_bpf__destroy,
+                 [&](network_bpf& bpf, const LibbpfLog& log) {
+                   bpf.rodata->slot_mask = setup.places - 1;
+                   set_rings(*bpf.rodata, setup);
+                   share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsToSend, log);
+                   share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
+                 });
 }
 
-void NetworkFamily::unload(FamilySetup&) noexcept { skeleton_.reset(); }
+void NetworkFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 
-void NetworkFamily::attach() {
-  const LibbpfLog log;
-  if (const int failed = ::network_bpf__attach(skeleton_.get()))
-    refuse("attach the programs of the family network", -failed, log);
-}
+void NetworkFamily::attach() { skeleton_.attach(info_of(id()).name); }
 
-void NetworkFamily::detach() noexcept { ::network_bpf__detach(skeleton_.get()); }
+void NetworkFamily::detach() noexcept { skeleton_.detach(); }
 
-const bpf_object& NetworkFamily::object() const noexcept { return *skeleton_->obj; }
+const bpf_object& NetworkFamily::object() const noexcept { return skeleton_.object(); }
 
 std::map<std::string, std::uint64_t> NetworkFamily::losses() const {
   auto losses = KernelFamily::losses();

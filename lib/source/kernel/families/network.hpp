@@ -2,13 +2,13 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/counter.hpp"
 #include "source/kernel/families/family.hpp"
 #include "source/kernel/families/sent_keys.hpp"
+#include "source/kernel/load/skeleton.hpp"
 
 struct network_bpf;
 
@@ -39,9 +39,6 @@ class NetworkFamily final : public KernelFamily {
   std::map<std::string, std::uint64_t> losses() const override;
 
  private:
-  struct Closer {
-    void operator()(network_bpf* skeleton) const noexcept;
-  };
   /// A peer of a program of a process that began then.
   struct Known {
     std::uint64_t start_ns = 0;
@@ -53,7 +50,7 @@ class NetworkFamily final : public KernelFamily {
 
   void yield(const Sent::Owner& program, const Sent::Sent& sent, Keep keep, Feed& feed);
 
-  std::unique_ptr<network_bpf, Closer> skeleton_;
+  Skeleton<network_bpf> skeleton_;
   Sent sent_;
   Counter forgotten_;  ///< Peers whose sums the kernel has given up for others, or that were too many.
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/kernel/families/snapshots.hpp"
 
-#include <cerrno>
 #include <span>
 #include <vector>
 
@@ -11,8 +10,6 @@
 #include "snapshots.skel.h"
 #include "source/kernel/load/check_items.hpp"
 #include "source/kernel/visit/iterator.hpp"
-#include "source/kernel/load/libbpf_log.hpp"
-#include "source/kernel/load/open_options.hpp"
 #include "source/kernel/load/shared_maps.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 
@@ -41,8 +38,6 @@ constexpr WireRecord kSnapshotRecords[] = {{TRACER_WIRE_FILE, decode_as<FileReco
 
 }  // namespace
 
-void SnapshotsFamily::Closer::operator()(snapshots_bpf* skeleton) const noexcept { ::snapshots_bpf__destroy(skeleton); }
-
 SnapshotsFamily::SnapshotsFamily() noexcept = default;
 SnapshotsFamily::~SnapshotsFamily() = default;
 
@@ -57,28 +52,20 @@ void SnapshotsFamily::check(const KernelTypes& types, std::vector<CheckItem>& it
 std::span<const WireRecord> SnapshotsFamily::records() const noexcept { return kSnapshotRecords; }
 
 void SnapshotsFamily::load(FamilySetup& setup) {
-  const LibbpfLog log;
-  const bpf_object_open_opts options = open_options();
-  std::unique_ptr<snapshots_bpf, Closer> skeleton(::snapshots_bpf__open_opts(&options));
-  if (!skeleton) refuse("open the programs of the family snapshots", errno, log);
-  skeleton->rodata->slot_mask = setup.places - 1;
-  skeleton->rodata->least_bytes = kLeastFileBytes;
-  share_maps(*setup.lifecycle->obj, *skeleton->obj, kMapsOfProcesses, log);
-  if (const int failed = ::snapshots_bpf__load(skeleton.get()))
-    refuse("load the programs of the family snapshots", -failed, log);
-  skeleton_ = std::move(skeleton);
+  skeleton_.load(info_of(id()).name, &::snapshots_bpf__open_opts, &::snapshots_bpf__destroy,
+                 [&](snapshots_bpf& bpf, const LibbpfLog& log) {
+                   bpf.rodata->slot_mask = setup.places - 1;
+                   bpf.rodata->least_bytes = kLeastFileBytes;
+                   share_maps(*setup.lifecycle->obj, *bpf.obj, kMapsOfProcesses, log);
+                 });
   living_tasks_ = setup.lifecycle->progs.living_tasks;
 }
 
-void SnapshotsFamily::unload(FamilySetup&) noexcept { skeleton_.reset(); }
+void SnapshotsFamily::unload(FamilySetup&) noexcept { skeleton_.unload(); }
 
-void SnapshotsFamily::attach() {
-  const LibbpfLog log;
-  if (const int failed = ::snapshots_bpf__attach(skeleton_.get()))
-    refuse("attach the programs of the family snapshots", -failed, log);
-}
+void SnapshotsFamily::attach() { skeleton_.attach(info_of(id()).name); }
 
-void SnapshotsFamily::detach() noexcept { ::snapshots_bpf__detach(skeleton_.get()); }
+void SnapshotsFamily::detach() noexcept { skeleton_.detach(); }
 
 void SnapshotsFamily::saw(const tracer_wire_thread& thread) {
   cgroup_memory_.saw(thread.header.pid, static_cast<Hierarchy>(thread.identity.hierarchy), thread.identity.cgroup_id);
@@ -92,7 +79,7 @@ void SnapshotsFamily::read(Decoder& decoder, Feed& feed, const SnapshotHelp& hel
   cgroup_memory_.read(feed, help.tracks, help.between);
 }
 
-const bpf_object& SnapshotsFamily::object() const noexcept { return *skeleton_->obj; }
+const bpf_object& SnapshotsFamily::object() const noexcept { return skeleton_.object(); }
 
 ProgramSums SnapshotsFamily::usage() const {
   ProgramSums sums = sums_of_programs(object());

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-
 #include "source/proc/cgroup_memory.hpp"
 #include "source/kernel/families/family.hpp"
+#include "source/kernel/load/skeleton.hpp"
 
 struct snapshots_bpf;
 
@@ -33,10 +32,7 @@ class SnapshotsFamily final : public KernelFamily {
   ProgramSums usage() const override;
 
  private:
-  struct Closer {
-    void operator()(snapshots_bpf* skeleton) const noexcept;
-  };
-  std::unique_ptr<snapshots_bpf, Closer> skeleton_;
+  Skeleton<snapshots_bpf> skeleton_;
   const bpf_program* living_tasks_ = nullptr;
   CgroupMemoryReader cgroup_memory_;
 };

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/kernel/families/waits.hpp"
 
-#include <cerrno>
 #include <span>
 
 #include "wire.h"
 
 #include "source/kernel/call_causes.hpp"
 #include "source/kernel/load/check_items.hpp"
-#include "source/kernel/load/libbpf_log.hpp"
-#include "source/kernel/load/open_options.hpp"
 #include "source/proc/pid_namespace.hpp"
 #include "waits.skel.h"
 
 namespace tracer::internal {
-
-void WaitsFamily::Closer::operator()(waits_bpf* skeleton) const noexcept { ::waits_bpf__destroy(skeleton); }
 
 WaitsFamily::WaitsFamily() noexcept = default;
 WaitsFamily::~WaitsFamily() = default;
@@ -32,51 +27,42 @@ void WaitsFamily::check(const KernelTypes& types, std::vector<CheckItem>& items)
 }
 
 void WaitsFamily::load(FamilySetup& setup) {
-  const LibbpfLog log;
-  const bpf_object_open_opts options = open_options();
-  std::unique_ptr<waits_bpf, Closer> skeleton(::waits_bpf__open_opts(&options));
-  if (!skeleton) refuse("open the programs of the family waits", errno, log);
-  skeleton->rodata->own_pid_namespace = own_pid_namespace();
-  skeleton->rodata->thread_mask = setup.thread_places - 1;
-  skeleton->rodata->switch_tells_state = setup.types.switch_tells_state() ? 1 : 0;
-  fill_call_causes(std::span(skeleton->rodata->call_causes));
-  ::bpf_map__set_max_entries(skeleton->maps.threads, setup.thread_places);
-  ::bpf_map__set_max_entries(skeleton->maps.displaced_threads, most_displaced(setup.thread_places));
-  const std::uint32_t process_ledgers = places_of_process_ledgers(setup.places);
-  skeleton->rodata->process_ledger_mask = process_ledgers - 1;
-  ::bpf_map__set_max_entries(skeleton->maps.process_ledgers, process_ledgers);
-  ::bpf_map__set_max_entries(skeleton->maps.displaced_process_ledgers, process_ledgers);
-  const auto only_if = [&setup](const char* tracepoint, bpf_program* program) {
-    ::bpf_program__set_autoload(program, setup.types.has_tracepoint(tracepoint));
-  };
-  const bool fetches = setup.types.has_fetching_atomics();
-  ::bpf_program__set_autoload(fetches ? skeleton->progs.waits_switch_without_fetch : skeleton->progs.waits_switch,
-                              false);
-  only_if("sched_waking", skeleton->progs.waits_waking);
-  only_if("mm_vmscan_direct_reclaim_begin", skeleton->progs.waits_reclaim_begin);
-  only_if("mm_vmscan_direct_reclaim_end", skeleton->progs.waits_reclaim_end);
-  only_if("mm_vmscan_memcg_reclaim_begin", skeleton->progs.waits_cgroup_reclaim_begin);
-  only_if("mm_vmscan_memcg_reclaim_end", skeleton->progs.waits_cgroup_reclaim_end);
-  if (const int failed = ::waits_bpf__load(skeleton.get()))
-    refuse("load the programs of the family waits", -failed, log);
-  skeleton_ = std::move(skeleton);
+  skeleton_.load(
+      info_of(id()).name, &::waits_bpf__open_opts, &::waits_bpf__destroy, [&](waits_bpf& bpf, const LibbpfLog&) {
+        bpf.rodata->own_pid_namespace = own_pid_namespace();
+        bpf.rodata->thread_mask = setup.thread_places - 1;
+        bpf.rodata->switch_tells_state = setup.types.switch_tells_state() ? 1 : 0;
+        fill_call_causes(std::span(bpf.rodata->call_causes));
+        ::bpf_map__set_max_entries(bpf.maps.threads, setup.thread_places);
+        ::bpf_map__set_max_entries(bpf.maps.displaced_threads, most_displaced(setup.thread_places));
+        const std::uint32_t process_ledgers = places_of_process_ledgers(setup.places);
+        bpf.rodata->process_ledger_mask = process_ledgers - 1;
+        ::bpf_map__set_max_entries(bpf.maps.process_ledgers, process_ledgers);
+        ::bpf_map__set_max_entries(bpf.maps.displaced_process_ledgers, process_ledgers);
+        const auto only_if = [&setup](const char* tracepoint, bpf_program* program) {
+          ::bpf_program__set_autoload(program, setup.types.has_tracepoint(tracepoint));
+        };
+        const bool fetches = setup.types.has_fetching_atomics();
+        ::bpf_program__set_autoload(fetches ? bpf.progs.waits_switch_without_fetch : bpf.progs.waits_switch, false);
+        only_if("sched_waking", bpf.progs.waits_waking);
+        only_if("mm_vmscan_direct_reclaim_begin", bpf.progs.waits_reclaim_begin);
+        only_if("mm_vmscan_direct_reclaim_end", bpf.progs.waits_reclaim_end);
+        only_if("mm_vmscan_memcg_reclaim_begin", bpf.progs.waits_cgroup_reclaim_begin);
+        only_if("mm_vmscan_memcg_reclaim_end", bpf.progs.waits_cgroup_reclaim_end);
+      });
   setup.waits = skeleton_->obj;
 }
 
 void WaitsFamily::unload(FamilySetup& setup) noexcept {
   setup.waits = nullptr;
-  skeleton_.reset();
+  skeleton_.unload();
 }
 
-void WaitsFamily::attach() {
-  const LibbpfLog log;
-  if (const int failed = ::waits_bpf__attach(skeleton_.get()))
-    refuse("attach the programs of the family waits", -failed, log);
-}
+void WaitsFamily::attach() { skeleton_.attach(info_of(id()).name); }
 
-void WaitsFamily::detach() noexcept { ::waits_bpf__detach(skeleton_.get()); }
+void WaitsFamily::detach() noexcept { skeleton_.detach(); }
 
-const bpf_object& WaitsFamily::object() const noexcept { return *skeleton_->obj; }
+const bpf_object& WaitsFamily::object() const noexcept { return skeleton_.object(); }
 
 std::unique_ptr<KernelFamily> waits_family() { return std::make_unique<WaitsFamily>(); }
 

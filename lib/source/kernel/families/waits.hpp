@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-
 #include "source/kernel/families/family.hpp"
+#include "source/kernel/load/skeleton.hpp"
 
 struct waits_bpf;
 
@@ -28,10 +27,7 @@ class WaitsFamily final : public KernelFamily {
   const bpf_object& object() const noexcept override;
 
  private:
-  struct Closer {
-    void operator()(waits_bpf* skeleton) const noexcept;
-  };
-  std::unique_ptr<waits_bpf, Closer> skeleton_;
+  Skeleton<waits_bpf> skeleton_;
 };
 
 }  // namespace tracer::internal
