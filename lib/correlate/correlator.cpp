@@ -369,19 +369,22 @@ void Correlator::on(const CgroupMemoryRecord& record, std::vector<Event>&) { cgr
 
 void Correlator::on(const TextRecord& record, std::vector<Event>&) { processes_.keep_text(record); }
 
+namespace {
+
 /// What its labels and cgroup were is said by other records: these may be late.
-void Correlator::on(const FileUseRecord& record, std::vector<Event>&) {
-  const TrackedProcess* const tracked = processes_.find(record.identity.pid, record.identity.start_ns);
+template <class SumsRecord>
+void add_to_joins(const std::vector<std::unique_ptr<FamilyJoin>>& joins, ProcessTable& processes,
+                  const SumsRecord& record) {
+  const TrackedProcess* const tracked = processes.find(record.identity.pid, record.identity.start_ns);
   if (!tracked || tracked->selection != Selection::kSelected || tracked->held) return;
-  for (const auto& join : joins_) join->add(record);
+  for (const auto& join : joins) join->add(record);
 }
 
-/// Likewise.
-void Correlator::on(const ConnectionRecord& record, std::vector<Event>&) {
-  const TrackedProcess* const tracked = processes_.find(record.identity.pid, record.identity.start_ns);
-  if (!tracked || tracked->selection != Selection::kSelected || tracked->held) return;
-  for (const auto& join : joins_) join->add(record);
-}
+}  // namespace
+
+void Correlator::on(const FileUseRecord& record, std::vector<Event>&) { add_to_joins(joins_, processes_, record); }
+
+void Correlator::on(const ConnectionRecord& record, std::vector<Event>&) { add_to_joins(joins_, processes_, record); }
 
 void Correlator::on(const CgroupEndRecord& record, std::vector<Event>& events) {
   for (const auto& join : joins_) join->add(record, events);

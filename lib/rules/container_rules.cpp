@@ -92,10 +92,8 @@ class ContainerRulesReader {
   }
 
   void read_examples(const toml::table& table, const std::string& name) {
-    const toml::node* node = table.get("test");
-    const toml::table* test = node == nullptr ? nullptr : node->as_table();
-    if (test == nullptr) return mistakes_.add(line_of(table), "a rule needs a test");
-    check_keys(*test, "test", {"containers", "monitors"}, mistakes_);
+    const toml::table* test = read_test(table, {"containers", "monitors"}, mistakes_);
+    if (test == nullptr) return;
     for (std::string& path : read_strings(*test, "containers", false, mistakes_))
       rules_.examples_.push_back({std::move(path), {name, false}});
     for (std::string& path : read_strings(*test, "monitors", false, mistakes_))

@@ -56,10 +56,8 @@ class FileRulesReader {
   }
 
   void read_examples(const toml::table& table) {
-    const toml::node* node = table.get("test");
-    const toml::table* test = node == nullptr ? nullptr : node->as_table();
-    if (test == nullptr) return mistakes_.add(line_of(table), "a rule needs a test");
-    check_keys(*test, "test", {"noise", "data"}, mistakes_);
+    const toml::table* test = read_test(table, {"noise", "data"}, mistakes_);
+    if (test == nullptr) return;
     for (std::string& path : read_strings(*test, "noise", false, mistakes_))
       rules_.examples_.push_back({std::move(path), true});
     for (std::string& path : read_strings(*test, "data", false, mistakes_))

@@ -116,6 +116,18 @@ std::string read_string(const toml::table& table, std::string_view key, bool req
   return text;
 }
 
+const toml::table* read_test(const toml::table& rule, std::initializer_list<std::string_view> keys,
+                             RuleMistakes& mistakes) {
+  const toml::node* node = rule.get("test");
+  const toml::table* test = node == nullptr ? nullptr : node->as_table();
+  if (test == nullptr) {
+    mistakes.add(line_of(rule), "a rule needs a test");
+  } else {
+    check_keys(*test, "test", keys, mistakes);
+  }
+  return test;
+}
+
 std::vector<std::string> read_strings(const toml::table& table, std::string_view key, bool may_hold_empty,
                                       RuleMistakes& mistakes) {
   std::vector<std::string> texts;

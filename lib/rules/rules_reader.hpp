@@ -57,6 +57,10 @@ std::vector<std::string> read_strings(const toml::table& table, std::string_view
 std::vector<std::int64_t> read_integers(const toml::table& table, std::string_view key, std::int64_t least,
                                         std::int64_t most, RuleMistakes& mistakes);
 
+/// The examples of a rule: its table "test", of which these are all keys. Null where it has none, which is a mistake.
+const toml::table* read_test(const toml::table& rule, std::initializer_list<std::string_view> keys,
+                             RuleMistakes& mistakes);
+
 /// Calls `visit` with each table of an array of tables; nothing where the key is absent.
 void for_each_table(const toml::table& table, std::string_view key, RuleMistakes& mistakes,
                     const std::function<void(const toml::table&)>& visit);

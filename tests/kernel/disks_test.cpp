@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -21,21 +20,13 @@
 #include <doctest/doctest.h>
 
 #include "capture.hpp"
+#include "has_family.hpp"
 #include "storage.hpp"
 #include "truth.hpp"
 
 namespace {
 
 constexpr std::uint64_t kMiB = 1u << 20;
-
-bool sees_devices(const Capture& capture) {
-  const auto ends = capture.all<tracer::SessionEnd>();
-  REQUIRE(ends.size() == 1);
-  const auto& missing = ends[0].missing_families.value();
-  if (std::find(missing.begin(), missing.end(), "disks") == missing.end()) return true;
-  MESSAGE("SKIP: no family disks on this kernel");
-  return false;
-}
 
 std::uint64_t number_of(dev_t device) { return std::uint64_t{major(device)} << 20 | minor(device); }
 
@@ -173,7 +164,7 @@ TEST_CASE("what a program moves to and from a device of its own is what the devi
   const Capture capture = trace(truth::call("use_disk", {disk->path(), "8", "8"}));
   const Counted after(name_of(*disk));
   REQUIRE(capture.status == 0);
-  if (!sees_devices(capture)) return;
+  if (!has_family(capture, "disks")) return;
   const auto samples = samples_of(capture, number_of(*disk));
   check_samples(samples, capture, name_of(*disk));
   for (const auto member : {&tracer::DeviceSample::read_bytes, &tracer::DeviceSample::written_bytes}) {
@@ -203,7 +194,7 @@ TEST_CASE("the device below a file system is reported, and who used it") {
   }
   const Capture capture = trace(truth::call("use_disk", {file.path(), "8", "8"}));
   REQUIRE(capture.status == 0);
-  if (!sees_devices(capture)) return;
+  if (!has_family(capture, "disks")) return;
   const auto samples = samples_of(capture, disk->number);
   check_samples(samples, capture, disk->name);
   // Others may use it, too.
@@ -218,7 +209,7 @@ TEST_CASE("each read of a device is a request, and took no longer than the call 
   if (!disk) return;
   const Capture capture = trace(truth::call("read_pages", {disk->path(), std::to_string(kReads)}), once());
   REQUIRE(capture.status == 0);
-  if (!sees_devices(capture)) return;
+  if (!has_family(capture, "disks")) return;
   const auto samples = samples_of(capture, number_of(*disk));
   REQUIRE(samples.size() == 1);
   const tracer::DeviceSample& sample = samples[0];
@@ -240,7 +231,7 @@ TEST_CASE("of two that use one device at the same time, the heavy one is named, 
     CAPTURE(round);
     const Capture capture = trace(truth::call("share_disks", {disk->path(), disk->path()}), once());
     REQUIRE(capture.status == 0);
-    if (!sees_devices(capture)) return;
+    if (!has_family(capture, "disks")) return;
     std::istringstream pids(capture.output);
     std::uint32_t heavy = 0;
     pids >> heavy;
@@ -262,7 +253,7 @@ TEST_CASE("each of two devices names its own user") {
   }
   const Capture capture = trace(truth::call("share_disks", {one->path(), other->path()}), once());
   REQUIRE(capture.status == 0);
-  if (!sees_devices(capture)) return;
+  if (!has_family(capture, "disks")) return;
   std::istringstream pids(capture.output);
   std::uint64_t mib = 64;
   for (const auto* disk : {&*one, &*other}) {

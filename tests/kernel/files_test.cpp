@@ -2,7 +2,6 @@
 /// The family files, against a program whose uses of files are known.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -13,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "capture.hpp"
+#include "has_family.hpp"
 #include "truth.hpp"
 
 namespace {
@@ -36,15 +36,6 @@ class Folder {
  private:
   std::string path_;
 };
-
-bool sees_files(const Capture& capture) {
-  const auto ends = capture.all<tracer::SessionEnd>();
-  REQUIRE(ends.size() == 1);
-  const auto& missing = ends[0].missing_families.value();
-  if (std::find(missing.begin(), missing.end(), "files") == missing.end()) return true;
-  MESSAGE("SKIP: no family files on this kernel");
-  return false;
-}
 
 std::map<std::string, tracer::FileUse> uses_below(const Capture& capture, std::uint32_t pid,
                                                   const std::string& folder) {
@@ -92,7 +83,7 @@ TEST_CASE("each file that a program used is named as it was at its last close, w
           doctest::test_suite("essential")) {
   const Folder folder;
   const Capture capture = trace(truth::call("use_files", {folder.path()}));
-  if (!sees_files(capture)) return;
+  if (!has_family(capture, "files")) return;
   REQUIRE(capture.status == 0);
   std::string deep;
   for (int i = 0; i < 40; ++i) deep += std::string(18, static_cast<char>('a' + i % 26)) + '/';
@@ -120,7 +111,7 @@ TEST_CASE("each file that a program used is named as it was at its last close, w
 TEST_CASE("files that are closed by several threads, and by a child, are counted once each") {
   const Folder folder;
   const Capture capture = trace(truth::call("share_files", {folder.path()}));
-  if (!sees_files(capture)) return;
+  if (!has_family(capture, "files")) return;
   REQUIRE(capture.status == 0);
   const auto own = uses_below(capture, static_cast<std::uint32_t>(capture.pid), folder.path());
   REQUIRE(own.size() == 1);
@@ -138,7 +129,7 @@ TEST_CASE("beyond 1,024 files of a process the rest is folded, and no open is lo
   const Folder folder;
   const Capture capture =
       trace(truth::call("many_files", {folder.path(), std::to_string(kFiles), std::to_string(kOpens)}));
-  if (!sees_files(capture)) return;
+  if (!has_family(capture, "files")) return;
   REQUIRE(capture.status == 0);
   const auto uses = uses_below(capture, static_cast<std::uint32_t>(capture.pid), folder.path());
   REQUIRE(uses.contains("(others)"));

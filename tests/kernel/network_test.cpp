@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The family network, against programs that exchange known numbers of bytes.
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "capture.hpp"
+#include "has_family.hpp"
 #include "ledger_expect.hpp"
 #include "truth.hpp"
 
@@ -17,15 +17,6 @@ namespace {
 
 constexpr std::uint64_t kUp = 100'000;
 constexpr std::uint64_t kDown = 30'000;
-
-bool sees_network(const Capture& capture) {
-  const auto ends = capture.all<tracer::SessionEnd>();
-  REQUIRE(ends.size() == 1);
-  const auto& missing = ends[0].missing_families.value();
-  if (std::find(missing.begin(), missing.end(), "network") == missing.end()) return true;
-  MESSAGE("SKIP: no family network on this kernel");
-  return false;
-}
 
 std::vector<tracer::Connection> connections_of(const Capture& capture, std::uint64_t pid, const std::string& protocol) {
   std::vector<tracer::Connection> found;
@@ -48,7 +39,7 @@ TEST_CASE("bytes are the sender's and the receiver's, with their peers" * doctes
   for (const std::string how : {"tcp4", "tcp6", "bound", "sendfile", "peek"}) {
     CAPTURE(how);
     const Capture capture = trace(truth::call("use_network", {how}));
-    if (!sees_network(capture)) return;
+    if (!has_family(capture, "network")) return;
     REQUIRE(capture.status == 0);
     const auto said = expect::told(capture);
     REQUIRE(said.size() == 3);
@@ -84,7 +75,7 @@ TEST_CASE("datagrams and local sockets are told apart from TCP") {
   for (const std::string how : {"udp4", "udp6", "unix"}) {
     CAPTURE(how);
     const Capture capture = trace(truth::call("use_network", {how}));
-    if (!sees_network(capture)) return;
+    if (!has_family(capture, "network")) return;
     REQUIRE(capture.status == 0);
     const auto said = expect::told(capture);
     REQUIRE(said.size() == 3);
@@ -112,7 +103,7 @@ TEST_CASE("each process has what it sent itself, whoever made the socket") {
   for (const std::string how : {"shared", "passed"}) {
     CAPTURE(how);
     const Capture capture = trace(truth::call("use_network", {how}));
-    if (!sees_network(capture)) return;
+    if (!has_family(capture, "network")) return;
     REQUIRE(capture.status == 0);
     const auto said = expect::told(capture);
     REQUIRE(said.size() == 3);
@@ -129,7 +120,7 @@ TEST_CASE("each process has what it sent itself, whoever made the socket") {
 
 TEST_CASE("connections that are refused are counted, with the error") {
   const Capture capture = trace(truth::call("use_network", {"refused"}));
-  if (!sees_network(capture)) return;
+  if (!has_family(capture, "network")) return;
   REQUIRE(capture.status == 0);
   const auto said = expect::told(capture);
   REQUIRE(said.size() == 3);
@@ -144,7 +135,7 @@ TEST_CASE("connections that are refused are counted, with the error") {
 TEST_CASE("beyond 1,024 peers of a program the rest is folded, and no byte is lost") {
   constexpr std::uint64_t kPeers = 3000;
   const Capture capture = trace(truth::call("many_peers", {std::to_string(kPeers)}));
-  if (!sees_network(capture)) return;
+  if (!has_family(capture, "network")) return;
   REQUIRE(capture.status == 0);
   std::uint64_t sent = 0;
   std::size_t folded = 0;

@@ -2,7 +2,6 @@
 /// The family memory, against processes that are known to have been killed as memory ran out, or not.
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -18,6 +17,7 @@
 #include <tracer/summary.hpp>
 
 #include "capture.hpp"
+#include "has_family.hpp"
 #include "storage.hpp"
 #include "truth.hpp"
 
@@ -50,15 +50,6 @@ std::map<std::uint32_t, tracer::ProcessExit> exits_by_pid(const Capture& capture
   return exits;
 }
 
-bool sees_memory(const Capture& capture) {
-  const auto ends = capture.all<tracer::SessionEnd>();
-  REQUIRE(ends.size() == 1);
-  const auto& missing = ends[0].missing_families.value();
-  if (std::find(missing.begin(), missing.end(), "memory") == missing.end()) return true;
-  MESSAGE("SKIP: no family memory on this kernel");
-  return false;
-}
-
 void check_kill(const tracer::OomKill& kill, const LimitedCgroup& cgroup) {
   CHECK(kill.scope == "cgroup");
   CHECK(kill.limit_bytes == kLimitBytes);
@@ -76,7 +67,7 @@ TEST_CASE("whom the kernel kills as a cgroup's memory has run out is named, belo
   const auto cgroup = limited_memory();
   if (!cgroup) return;
   const Capture capture = trace(truth::call("end_in_cgroup", {"100", cgroup->procs(), "exceed"}));
-  if (!sees_memory(capture)) return;
+  if (!has_family(capture, "memory")) return;
   CHECK(capture.status == 0);
   CHECK(capture.exit().oom_killed == false);
   const auto victims = pids_in(capture.output);
@@ -105,7 +96,7 @@ TEST_CASE("below a shell that goes on, too, and the failure says so" * doctest::
   if (!cgroup) return;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const Capture capture = trace(truth::call("shell", {self + " truth exceed " + cgroup->procs() + "; exit 0"}));
-  if (!sees_memory(capture)) return;
+  if (!has_family(capture, "memory")) return;
   if (WIFEXITED(capture.status) && WEXITSTATUS(capture.status) == 127) {
     MESSAGE("SKIP: no shell here");
     return;
@@ -127,7 +118,7 @@ TEST_CASE("whom a process kills at the limit of its cgroup was killed by that pr
   const auto cgroup = limited_memory();
   if (!cgroup) return;
   const Capture capture = trace(truth::call("end_in_cgroup", {"100", cgroup->procs(), "killed"}));
-  if (!sees_memory(capture)) return;
+  if (!has_family(capture, "memory")) return;
   CHECK(capture.status == 0);
   CHECK(capture.all<tracer::OomKill>().empty());
   const auto exits = exits_by_pid(capture);
@@ -145,7 +136,7 @@ TEST_CASE("the victim is another than who asked for memory" * doctest::test_suit
   const auto cgroup = limited_memory();
   if (!cgroup) return;
   const Capture capture = trace(truth::call("starve_neighbor", {cgroup->procs()}));
-  if (!sees_memory(capture)) return;
+  if (!has_family(capture, "memory")) return;
   REQUIRE(capture.status == 0);
   const auto pids = pids_in(capture.output);
   REQUIRE(pids.size() == 2);
@@ -163,7 +154,7 @@ TEST_CASE("the limit may be that of a cgroup above" * doctest::test_suite("waits
   const auto below = cgroup->make_below("memory");
   REQUIRE(below.has_value());
   const Capture capture = trace(truth::call("end_in_cgroup", {"3", below->procs(), "exceed"}));
-  if (!sees_memory(capture)) return;
+  if (!has_family(capture, "memory")) return;
   const auto kills = capture.all<tracer::OomKill>();
   REQUIRE(kills.size() == 3);
   for (const auto& kill : kills) check_kill(kill, *cgroup);
