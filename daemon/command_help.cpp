@@ -122,10 +122,10 @@ With --rules, it checks a file of rules for engines instead: it reports all mist
 file's examples. Exit status: 0: the file is correct; 1: it is not.)";
 
 std::string families_help() {
-  std::string defaults;
-  for (const tracer::Family family : tracer::default_families())
-    defaults += (defaults.empty() ? "" : ",") + std::string(to_string(family));
-  return fmt::format("Some of {}, or none (default: {})", tracer::names_of_families(), defaults);
+  std::string others;
+  for (const tracer::FamilyInfo& info : tracer::kFamilies)
+    if (info.use == tracer::FamilyUse::kOnRequest) others += (others.empty() ? "" : ", ") + std::string(info.name);
+  return fmt::format("Some of {}, or none (default: all but {})", tracer::names_of_families(), others);
 }
 
 CLI::Option* add(CLI::App& app, const std::string& name, const char* value, const std::string& description) {

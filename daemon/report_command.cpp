@@ -15,6 +15,7 @@
 #include "commands.hpp"
 #include "privileges.hpp"
 #include "recordings.hpp"
+#include "insight/recorded_events.hpp"
 #include "report/detailed_report.hpp"
 #include "show/page.hpp"
 #include "show/report_text.hpp"
@@ -30,7 +31,8 @@ constexpr std::size_t kMostListedProcesses = 20000;
 
 tracer::Report report_of(tracer::RecordingReader& reader) {
   tracer::Summary summary;
-  while (const auto event = reader.next()) summary.add(*event);
+  tracer::internal::RecordedEvents events(reader);
+  while (const auto event = events.next()) summary.add(*event);
   return tracer::make_report(summary);
 }
 
@@ -60,7 +62,8 @@ std::string page_of_all(Recordings& recordings) {
   std::vector<DetailedReport> reports;
   for (tracer::RecordingReader& reader : recordings.readers) {
     tracer::internal::DetailedSummary summary(std::nullopt, kMostListedProcesses);
-    while (const auto event = reader.next()) summary.add(*event);
+    tracer::internal::RecordedEvents events(reader);
+    while (const auto event = events.next()) summary.add(*event);
     reports.push_back(summary.report({}));
     reports.back().host = reader.host();
     reports.back().damage = reader.damage();

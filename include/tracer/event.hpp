@@ -16,6 +16,7 @@
 
 #include <tracer/event_kind.hpp>
 #include <tracer/export.hpp>
+#include <tracer/finding.hpp>
 #include <tracer/process.hpp>
 #include <tracer/sample.hpp>
 #include <tracer/task.hpp>
@@ -170,6 +171,19 @@ struct ContainerFinish {
   std::optional<std::uint64_t> peak_bytes;  ///< The most memory charged to its cgroup, by the kernel's mark.
 };
 
+/// The calls of one system call by one process: to its end, or the session's.
+struct SyscallUse {
+  static constexpr EventKind kKind = EventKind::kSyscallUse;
+  std::uint64_t time_ns = 0;               ///< When the process ended; what lives on: the session.
+  std::shared_ptr<const Process> process;  ///< Never null: who called.
+  std::uint32_t number = 0;                ///< Of the call, on this machine's architecture.
+  std::optional<std::string> name;         ///< "openat". Absent: a number that this version does not know.
+  std::uint64_t calls = 0;                 ///< Calls that returned.
+  std::uint64_t failed = 0;                ///< The part of them that returned an error.
+  std::uint64_t duration_ns = 0;           ///< From entry to return, waits included; summed over threads.
+  std::optional<std::int32_t> error;       ///< The errno of the last that failed.
+};
+
 /// How many events of one kind.
 struct KindCount {
   EventKind kind = EventKind::kNone;
@@ -208,9 +222,10 @@ namespace internal {
 template <class... E>
 struct TypeList {};
 /// The types of all events, the frequent ones first.
-using EventTypes = TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample,
-                            SnapshotEnd, Loss, SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange,
-                            OwnWork, OomKill, FileUse, Connection, DeviceSample, ContainerStart, ContainerFinish>;
+using EventTypes =
+    TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample, SnapshotEnd, Loss,
+             SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork, OomKill, FileUse,
+             Connection, DeviceSample, ContainerStart, ContainerFinish, Finding, SyscallUse>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

@@ -9,8 +9,8 @@
 namespace tracer {
 
 /// The kinds of events, in ranges: 1 to 99 the session itself, from 100 processes, runs and tasks; 200 is
-/// files, 300 the network, 400 memory, 500 devices, 600 containers. Part of the stream format: a number is never
-/// reused.
+/// files, 300 the network, 400 memory, 500 devices, 600 containers, 800 findings, 900 system calls. Part of the stream
+/// format: a number is never reused.
 enum class EventKind : std::uint16_t {
   kNone = 0,  ///< An empty handle.
   kLoss = 1,
@@ -34,6 +34,8 @@ enum class EventKind : std::uint16_t {
   kDeviceSample = 500,
   kContainerStart = 600,
   kContainerFinish = 601,
+  kFinding = 800,
+  kSyscallUse = 900,
 };
 
 /// "process_start", "process_exec" … as in dumps. Empty for an unknown value.

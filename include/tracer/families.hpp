@@ -24,6 +24,7 @@ enum class Family {
   kNetwork,     ///< Connection, and bytes by process.
   kContainers,  ///< ContainerStart, ContainerFinish.
   kDisks,       ///< DeviceSample.
+  kSyscalls,    ///< SyscallUse.
 };
 
 /// When a family is loaded.
@@ -102,6 +103,13 @@ inline constexpr std::array kFamilies = {
                .brings = "device_sample: what block devices did, and who asked for most; with snapshots only",
                .needs = "the tracepoints block_rq_issue, block_rq_complete and block_bio_queue",
                .losses = "",
+               .options = ""},
+    FamilyInfo{.family = Family::kSyscalls,
+               .name = "syscalls",
+               .use = FamilyUse::kOnRequest,
+               .brings = "syscall_use: the system calls of each process, with their time; slows each call of the host",
+               .needs = "the tracepoints sys_enter and sys_exit",
+               .losses = "ring_full_syscall_use syscall_table_full",
                .options = ""},
 };
 static_assert([] {

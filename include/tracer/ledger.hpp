@@ -61,4 +61,27 @@ struct ProcessLedger {
   std::uint64_t pipe_write_ns = 0;
 };
 
+/// The wall time of a task or run as a whole by cause. At each moment it was computing, if a thread of it was on a CPU;
+/// else queued, if one could have run; else it waited for what kept its processes back. Waits of its processes for each
+/// other, such as for a child or through a pipe, explain nothing and count for what the other did. Made of the ledgers
+/// of its processes: computing_ns is a lower bound, computing_at_most_ns an upper one, and the other causes share the
+/// rest. computing_ns and all causes behind it sum to wall_ns.
+struct TaskLedger {
+  std::uint64_t computing_ns = 0;  ///< At least.
+  std::uint64_t queued_ns = 0;     ///< Ready to run, but no CPU was free.
+  std::uint64_t throttled_ns = 0;  ///< Ready, but held back by its cgroup's CPU limit.
+  std::uint64_t disk_ns = 0;       ///< Storage and file systems.
+  std::uint64_t network_ns = 0;
+  std::uint64_t pipe_ns = 0;          ///< Through a pipe, for a process that is not in it.
+  std::uint64_t local_socket_ns = 0;  ///< Between processes of this machine.
+  std::uint64_t lock_ns = 0;          ///< Futexes, file locks, semaphores.
+  std::uint64_t sleep_ns = 0;
+  std::uint64_t poll_ns = 0;     ///< For any of several descriptors, or for an event.
+  std::uint64_t memory_ns = 0;   ///< While the kernel freed memory for it, or read pages back.
+  std::uint64_t stopped_ns = 0;  ///< By a signal, a debugger or the freezer.
+  std::uint64_t other_ns = 0;    ///< The rest, and the time in which no process of it lived.
+  std::uint64_t wall_ns = 0;
+  std::uint64_t computing_at_most_ns = 0;
+};
+
 }  // namespace tracer

@@ -80,8 +80,15 @@ struct ReportRow {
   std::optional<Figure> written_bytes;                ///< By write calls; at least: mapped files, io_uring, splice.
   std::optional<Figure> network_received_bytes;       ///< From other machines.
   std::optional<Figure> network_sent_bytes;
-  std::vector<TimeShare> time;  ///< The largest first, none of 0. Empty: not known.
-  Requested requested;          ///< From the announcement of a task.
+  /// The largest first, none of 0. Of runs, steps and tasks with a task_ledger: by that, as shares of their wall time.
+  /// Empty: not known.
+  std::vector<TimeShare> time;
+  std::optional<TaskLedger> task_ledger;  ///< Of runs, steps and tasks that finished: as in SummaryRow.
+  /// "compute", "memory", "disk", "network", "pipe", "lock", "cpu_limit", "oversubscribed", "idle" or "mixed", by the
+  /// rules in docs/findings.md. Empty: not known.
+  std::string bound_by;
+  std::optional<double> bound_share;  ///< The share of `time` that shows it, 0 to 1. Absent: of "mixed", and unknown.
+  Requested requested;                ///< From the announcement of a task.
 };
 
 /// A SummaryNode with the figures of its row.
@@ -123,7 +130,8 @@ struct Report {
   std::vector<ReportNode> tree;      ///< Runs, steps, tasks and tools; empty: no process belongs to any.
   std::vector<ReportRow> processes;  ///< The ones that consumed most CPU.
   ReportRow total;
-  std::uint64_t answers = 0;  ///< Statuses other than 0 that are answers, not failures.
+  std::uint64_t answers = 0;      ///< Statuses other than 0 that are answers, not failures.
+  std::vector<Finding> findings;  ///< As in Summary.
   std::vector<Failure> failures;
   std::uint64_t failures_seen = 0;  ///< The number of all failures, in events.
   Excused excused;

@@ -71,6 +71,9 @@ struct SessionOptions {
   /// Rules for engines may read names from files that an engine has written for others, such as the first lines of
   /// Nextflow's .command.run. False: no such file is read.
   bool read_engine_notes = true;
+  /// Findings are made of the events, and delivered as such; see docs/findings.md. False: none are, and tasks have no
+  /// task_ledger.
+  bool findings = true;
   /// A process that the filter takes in, such as that of a Command. Its program is a run, with the tool's name as
   /// inferred `run`, unless labels or engine rules give its run. 0: none.
   pid_t command_pid = 0;

@@ -62,6 +62,8 @@ struct SummaryRow {
   Requested requested;                  ///< From the announcement of a task.
   std::optional<Ledger> ledger;  ///< Summed over those of which it is known; without peers. Absent: none is known.
   std::optional<ProcessLedger> process_ledger;  ///< Summed in the same way.
+  /// Of tasks and runs that finished: summed over those of which it is known. Absent: none is.
+  std::optional<TaskLedger> task_ledger;
 };
 
 /// The tree of runs, steps, tasks and tools.
@@ -177,6 +179,7 @@ class TRACER_EXPORT Summary {
   /// step.
   static constexpr std::size_t kMostTasks = 20000;
   static constexpr std::size_t kMostBusy = 20;
+  static constexpr std::size_t kMostFindings = 1000;  ///< Different ones.
 
   Summary();
   ~Summary();
@@ -197,6 +200,8 @@ class TRACER_EXPORT Summary {
   const std::vector<Failure>& failures() const noexcept;  ///< In order of their first; at most kMaxFailures.
   std::uint64_t failed() const noexcept;                  ///< All of them.
   const Excused& excused() const noexcept;
+  /// As they were reported last: errors first, then warnings, then notes; the earliest first among these.
+  std::vector<Finding> findings() const;
   /// The last samples of processes that have not ended.
   std::vector<ProcessSample> survivors() const;
   std::vector<Pipeline> pipelines() const;    ///< Those that waited longest first.

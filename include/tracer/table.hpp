@@ -32,6 +32,8 @@ enum class Table : std::uint8_t {
   kConnections,  ///< Connection.
   kContainers,   ///< ContainerStart and ContainerFinish.
   kDevices,      ///< DeviceSample.
+  kFindings,     ///< Finding: the last one with its finding_key counts.
+  kSyscalls,     ///< SyscallUse.
 };
 
 /// "processes", "programs" … Empty for an unknown value.

@@ -80,6 +80,8 @@ struct TaskFinish {
   std::optional<std::int32_t> exit_signal;
   Requested requested;  ///< From its announcement, to compare with the totals.
   TaskTotals totals;
+  /// Where its wall time went. Absent: "waits" is off, part of it was not followed, or another run was in it.
+  std::optional<TaskLedger> task_ledger = {};
 };
 
 struct RunFinish {
@@ -95,6 +97,9 @@ struct RunFinish {
   std::uint64_t tasks = 0;         ///< Tasks that finished in it.
   std::uint64_t failed_tasks = 0;  ///< The ones whose leader failed.
   TaskTotals totals;
+  std::optional<TaskLedger> task_ledger = {};  ///< As in TaskFinish, for the run as a whole.
+  std::optional<std::uint64_t> without_task_ns =
+      {};  ///< No task ran. Absent: the run has no tasks, or with task_ledger.
 };
 
 /// The context of a run or task became more complete, or it changed, such as by an announcement: its processes have the

@@ -224,6 +224,37 @@ struct Schema<ContainerFinish> {
 };
 
 template <>
+struct Schema<Evidence> {
+  static constexpr auto fields = std::tuple(field(1, "name", &Evidence::name), field(2, "value", &Evidence::value),
+                                            field(3, "unit", &Evidence::unit), field(4, "text", &Evidence::text));
+};
+
+template <>
+struct Schema<Finding> {
+  static constexpr std::string_view kName = "finding";
+  static constexpr auto fields =
+      std::tuple(field(1, "time_ns", &Finding::time_ns, Unit::kNs), field(2, "finding_key", &Finding::finding_key),
+                 field(3, "code", &Finding::code), field(4, "severity", &Finding::severity),
+                 field(5, "confidence", &Finding::confidence), field(6, "subject", &Finding::subject),
+                 field(7, "state", &Finding::state), group(8, "context", &Finding::context, Shape::kNested),
+                 field(9, "pid", &Finding::pid), field(10, "start_ns", &Finding::start_ns, Unit::kNs),
+                 field(11, "tool", &Finding::tool), field(12, "first_ns", &Finding::first_ns, Unit::kNs),
+                 field(13, "last_ns", &Finding::last_ns, Unit::kNs), field(14, "count", &Finding::count, Unit::kCount),
+                 field(15, "text", &Finding::text), field(16, "advice", &Finding::advice),
+                 group(17, "evidence", &Finding::evidence, Shape::kNested));
+};
+
+template <>
+struct Schema<SyscallUse> {
+  static constexpr std::string_view kName = "syscall_use";
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &SyscallUse::time_ns, Unit::kNs), group(2, "process", &SyscallUse::process, Shape::kFlat),
+      field(3, "number", &SyscallUse::number), field(4, "name", &SyscallUse::name),
+      field(5, "calls", &SyscallUse::calls, Unit::kCount), field(6, "failed", &SyscallUse::failed, Unit::kCount),
+      field(7, "duration_ns", &SyscallUse::duration_ns, Unit::kNs), field(8, "error", &SyscallUse::error));
+};
+
+template <>
 struct Schema<SessionEnd> {
   static constexpr std::string_view kName = "session_end";
   static constexpr auto fields =
@@ -246,7 +277,7 @@ consteval bool all_have_sound_numbers(TypeList<T...>) {
 static_assert(all_have_sound_numbers(EventTypes()) &&
               all_have_sound_numbers(TypeList<FailedProcess, TaskTotals, Requested, Label, Overruled, ContextProvenance,
                                               Context, Program, Cgroup, Process, Ledger, ProcessLedger, Account,
-                                              ProgramAccount, Progress, KindCount, HostInfo>()));
+                                              ProgramAccount, Progress, KindCount, Evidence, TaskLedger, HostInfo>()));
 
 /// True for the events that are about one process.
 template <class E>

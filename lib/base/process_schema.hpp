@@ -115,6 +115,22 @@ struct Schema<ProcessLedger> {
 };
 
 template <>
+struct Schema<TaskLedger> {
+  static constexpr auto fields = std::tuple(
+      field(1, "computing_ns", &TaskLedger::computing_ns, Unit::kNs),
+      field(2, "queued_ns", &TaskLedger::queued_ns, Unit::kNs),
+      field(3, "throttled_ns", &TaskLedger::throttled_ns, Unit::kNs),
+      field(4, "disk_ns", &TaskLedger::disk_ns, Unit::kNs), field(5, "network_ns", &TaskLedger::network_ns, Unit::kNs),
+      field(6, "pipe_ns", &TaskLedger::pipe_ns, Unit::kNs),
+      field(7, "local_socket_ns", &TaskLedger::local_socket_ns, Unit::kNs),
+      field(8, "lock_ns", &TaskLedger::lock_ns, Unit::kNs), field(9, "sleep_ns", &TaskLedger::sleep_ns, Unit::kNs),
+      field(10, "poll_ns", &TaskLedger::poll_ns, Unit::kNs), field(11, "memory_ns", &TaskLedger::memory_ns, Unit::kNs),
+      field(12, "stopped_ns", &TaskLedger::stopped_ns, Unit::kNs),
+      field(13, "other_ns", &TaskLedger::other_ns, Unit::kNs), field(14, "wall_ns", &TaskLedger::wall_ns, Unit::kNs),
+      field(15, "computing_at_most_ns", &TaskLedger::computing_at_most_ns, Unit::kNs));
+};
+
+template <>
 struct Schema<Account> {
   static constexpr auto fields =
       std::tuple(field(1, "cpu_ns", &Account::cpu_ns, Unit::kNs), field(2, "user_ns", &Account::user_ns, Unit::kNs),

@@ -57,7 +57,9 @@ struct Schema<RunFinish> {
       field(7, "exit_signal", &RunFinish::exit_signal), group(8, "totals", &RunFinish::totals, Shape::kFlat),
       field(9, "tasks", &RunFinish::tasks, Unit::kCount),
       field(10, "failed_tasks", &RunFinish::failed_tasks, Unit::kCount),
-      field(11, "begin_ns", &RunFinish::begin_ns, Unit::kNs));
+      field(11, "begin_ns", &RunFinish::begin_ns, Unit::kNs),
+      group(12, "task_ledger", &RunFinish::task_ledger, Shape::kNested),
+      field(13, "without_task_ns", &RunFinish::without_task_ns, Unit::kNs));
 };
 
 template <>
@@ -78,7 +80,8 @@ struct Schema<TaskFinish> {
       field(5, "end_ns", &TaskFinish::end_ns, Unit::kNs), field(6, "exit_code", &TaskFinish::exit_code),
       field(7, "exit_signal", &TaskFinish::exit_signal), group(8, "totals", &TaskFinish::totals, Shape::kFlat),
       group(9, "requested", &TaskFinish::requested, Shape::kNested),
-      field(10, "begin_ns", &TaskFinish::begin_ns, Unit::kNs));
+      field(10, "begin_ns", &TaskFinish::begin_ns, Unit::kNs),
+      group(11, "task_ledger", &TaskFinish::task_ledger, Shape::kNested));
 };
 
 template <>

@@ -61,6 +61,8 @@ class FailureChains {
   void forget(std::uint32_t pid, std::uint64_t start_ns);
   /// Nothing more comes: what still waits for a parent that lives is decided.
   void finish(std::uint64_t time_ns);
+  /// One that lives, or has ended lately; null: neither is known.
+  std::shared_ptr<const Process> known_process(std::uint32_t pid) const;
 
  private:
   static constexpr std::size_t kMostLiving = 262144;
@@ -95,7 +97,6 @@ class FailureChains {
   };
 
   Known* living(std::uint32_t pid, std::uint64_t start_ns);
-  std::shared_ptr<const Process> known_process(std::uint32_t pid) const;
   bool starter_sent(const ProcessExit& exit) const;
   Nature nature_of(const ProcessExit& exit) const;
   Origin origin_of(const ProcessExit& exit, const std::shared_ptr<void>& tag) const;

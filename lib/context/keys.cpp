@@ -5,40 +5,11 @@
 #include <optional>
 #include <string_view>
 
+#include "base/key_hash.hpp"
 #include "context/layers.hpp"
 
 namespace tracer::internal {
 namespace {
-
-/// FNV-1a over texts, each with a 0 behind it, and the finisher of MurmurHash3, as FNV's upper bits are weak.
-class Hash {
- public:
-  Hash& add(std::string_view text) {
-    for (const char byte : text) take(static_cast<unsigned char>(byte));
-    take(0);
-    return *this;
-  }
-  Hash& add_known(const std::optional<std::string>& text) {
-    return add(text ? std::string_view(*text) : std::string_view());
-  }
-  Key key() const {
-    std::uint64_t mixed = state_;
-    mixed ^= mixed >> 33;
-    mixed *= 0xff51afd7ed558ccdu;
-    mixed ^= mixed >> 33;
-    mixed *= 0xc4ceb9fe1a85ec53u;
-    mixed ^= mixed >> 33;
-    return Key{mixed == 0 ? 1 : mixed};
-  }
-
- private:
-  void take(unsigned char byte) {
-    state_ ^= byte;
-    state_ *= 0x100000001b3u;
-  }
-
-  std::uint64_t state_ = 0xcbf29ce484222325u;
-};
 
 /// An id of a process is made up where nobody has said another: two hosts may make up the same.
 bool is_made_up(const std::optional<Provenance>& provenance) {
@@ -50,7 +21,7 @@ bool is_made_up(const std::optional<Provenance>& provenance) {
 void set_run_key(Context& context, const KeyOrigin& origin) {
   context.run_key.reset();
   if (!is_run(context)) return;
-  Hash hash;
+  KeyHash hash;
   hash.add("run");
   if (!context.run_id) {
     hash.add(origin.session_id).add_known(context.pipeline).add_known(context.run);
@@ -65,7 +36,7 @@ void set_run_key(Context& context, const KeyOrigin& origin) {
 void set_task_key(Context& context, const KeyOrigin& origin) {
   context.task_key.reset();
   if (!is_task(context)) return;
-  Hash hash;
+  KeyHash hash;
   hash.add("task");
   if (context.run_key) hash.add(to_string(*context.run_key));
   if (!context.task_id) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "context/layers.hpp"
+#include "report/bound_by.hpp"
 #include "report/moved_bytes.hpp"
 #include "report/report_sums.hpp"
 #include "report/time_shares.hpp"
@@ -62,7 +63,9 @@ ReportRow row_of(const SummaryRow& sums) {
   row.written_bytes = written_of(sums);
   row.network_received_bytes = at_least(sums.unknown_networks, sums.network_received_bytes);
   row.network_sent_bytes = at_least(sums.unknown_networks, sums.network_sent_bytes);
-  row.time = time_shares(sums.process_ledger, sums.ledger);
+  row.task_ledger = sums.task_ledger;
+  row.time = sums.task_ledger ? time_shares(*sums.task_ledger) : time_shares(sums.process_ledger, sums.ledger);
+  internal::set_bound(row);
   row.requested = sums.requested;
   return row;
 }
@@ -251,6 +254,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
     mark_living(report.total);
   }
   report.answers = summary.total().answers;
+  report.findings = summary.findings();
   report.failures = summary.failures();
   report.failures_seen = summary.failed();
   report.excused = summary.excused();

@@ -118,6 +118,12 @@ inline void add_own_work(RowSums& sums, const OwnWork& work, OwnParts parts) {
   row.own_cpu_ns += cpu_ns;
 }
 
+inline void add_task_ledger(SummaryRow& row, const std::optional<TaskLedger>& more) {
+  if (!more) return;
+  if (!row.task_ledger) row.task_ledger.emplace();
+  add_figures(*row.task_ledger, *more, Unknown::kIsPassed);
+}
+
 /// All that is added up in `more`, too.
 inline void add_row(SummaryRow& row, const SummaryRow& more) {
   row.processes += more.processes;
@@ -151,6 +157,7 @@ inline void add_row(SummaryRow& row, const SummaryRow& more) {
   if (more.ledger) add_figures(*row.ledger, *more.ledger, Unknown::kIsPassed);
   if (more.process_ledger && !row.process_ledger) row.process_ledger.emplace();
   if (more.process_ledger) add_figures(*row.process_ledger, *more.process_ledger, Unknown::kIsPassed);
+  add_task_ledger(row, more.task_ledger);
 }
 
 /// Likewise, with what they held.

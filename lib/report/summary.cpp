@@ -9,6 +9,7 @@
 #include "context/failure_chains.hpp"
 #include "report/cgroup_peaks.hpp"
 #include "report/failures.hpp"
+#include "report/finding_list.hpp"
 #include "report/pipe_graph.hpp"
 #include "report/sums.hpp"
 #include "report/touched.hpp"
@@ -30,8 +31,10 @@ class Summary::Impl {
   /// Nothing is missing of what has happened, so that upper bounds hold.
   bool whole() const { return end && losses.empty(); }
   std::vector<ProcessSample> survivors() const;
+  SummaryRow total() const;
 
   internal::PipeGraph pipes;
+  internal::FindingList findings;
   internal::CgroupPeaks cgroups;
   internal::Touched touched;
   internal::Failures failures;
@@ -51,6 +54,7 @@ class Summary::Impl {
 
   void add_exec(const ProcessExec& exec);
   void add_exit(const ProcessExit& exit);
+  void run_finished(const RunFinish& finish);
   void decide(const internal::FailureOrigin& failure, internal::Verdict verdict);
   void add_own_work(const OwnWork& work);
   void begin_snapshot(std::uint64_t time_ns);
@@ -66,6 +70,7 @@ class Summary::Impl {
   std::set<Identity> own_processes_;               ///< Whose work was reported.
   std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
   std::vector<ToolSample> living_folded_;          ///< Likewise.
+  std::optional<RunFinish> last_run_;              ///< Of which the ledger is known.
   std::uint64_t snapshot_ns_ = 0;
   std::vector<internal::GroupMemory*> in_snapshot_;  ///< In sums_.
 };
@@ -110,6 +115,21 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
   }
 }
 
+void Summary::Impl::run_finished(const RunFinish& finish) {
+  sums_.run_finished(*finish.context);
+  if (!finish.task_ledger) return;
+  sums_.spent(finish.context, SummaryLevel::kRun, *finish.task_ledger);
+  last_run_ = finish;
+}
+
+/// A run that everything belongs to is all of the session.
+SummaryRow Summary::Impl::total() const {
+  SummaryRow row = now().total(whole());
+  if (last_run_ && last_run_->totals.processes == row.processes && row.living == 0)
+    row.task_ledger = last_run_->task_ledger;
+  return row;
+}
+
 void Summary::Impl::add_own_work(const OwnWork& work) {
   if (own_processes_.insert({work.process->pid, work.process->start_ns}).second) sums_.counts_apart(*work.process);
   sums_.worked(work);
@@ -135,7 +155,7 @@ void Summary::Impl::add(const Event& event) {
   } else if (const auto* run = event.get_if<RunStart>()) {
     chains_.leads(run->pid, run->start_ns);
   } else if (const auto* over = event.get_if<RunFinish>()) {
-    sums_.run_finished(*over->context);
+    run_finished(*over);
   } else if (const auto* work = event.get_if<OwnWork>()) {
     add_own_work(*work);
   } else if (const auto* task = event.get_if<TaskStart>()) {
@@ -143,6 +163,7 @@ void Summary::Impl::add(const Event& event) {
     sums_.request(task->context, task->requested);
   } else if (const auto* finish = event.get_if<TaskFinish>()) {
     sums_.request(finish->context, finish->requested);
+    if (finish->task_ledger) sums_.spent(finish->context, SummaryLevel::kTask, *finish->task_ledger);
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
     cgroups.add(*cgroup);
   } else if (const auto* use = event.get_if<FileUse>()) {
@@ -151,6 +172,8 @@ void Summary::Impl::add(const Event& event) {
     touched.add(*connection);
   } else if (const auto* device = event.get_if<DeviceSample>()) {
     touched.add(*device);
+  } else if (const auto* finding = event.get_if<Finding>()) {
+    findings.add(*finding);
   } else if (const auto* snapshot = event.get_if<SnapshotEnd>()) {
     begin_snapshot(snapshot->time_ns);
     end_round();
@@ -229,7 +252,8 @@ std::vector<SummaryRow> Summary::by_task() const { return impl_->now().by_task(i
 std::vector<SummaryRow> Summary::by_sample() const { return impl_->now().by_sample(impl_->whole()); }
 std::vector<SummaryNode> Summary::tree() const { return impl_->now().tree(impl_->whole()); }
 std::vector<SummaryRow> Summary::largest_processes() const { return impl_->now().largest_processes(); }
-SummaryRow Summary::total() const { return impl_->now().total(impl_->whole()); }
+SummaryRow Summary::total() const { return impl_->total(); }
+std::vector<Finding> Summary::findings() const { return impl_->findings.ranked(); }
 const std::vector<Failure>& Summary::failures() const noexcept { return impl_->failures.different(); }
 std::uint64_t Summary::failed() const noexcept { return impl_->failures.count(); }
 const Excused& Summary::excused() const noexcept { return impl_->excused; }

@@ -178,6 +178,13 @@ void Sums::request(const std::shared_ptr<const Context>& task, const Requested& 
   tree_.request(identities_.of(task), task, requested);
 }
 
+void Sums::spent(const std::shared_ptr<const Context>& context, SummaryLevel level, const TaskLedger& ledger) {
+  const Context& identity = identities_.of(context);
+  tree_.spend(identity, context, level, ledger);
+  if (level != SummaryLevel::kTask) return;
+  if (const auto task = tasks_.find(identity); task != tasks_.end()) task->second.row.task_ledger = ledger;
+}
+
 void Sums::run_finished(const Context& run) {
   const std::string key = run_key(run);
   if (const auto before = finished_at_.find(key); before != finished_at_.end()) finished_.erase(before->second);
@@ -233,8 +240,10 @@ std::vector<SummaryRow> Sums::by_tool(bool whole) const {
 /// The memory of a step is that of its largest task.
 std::vector<SummaryRow> Sums::by_step(bool whole) const {
   std::map<std::string, PeakBounds> peaks;
+  std::map<std::string, SummaryRow> ledgers;
   for (const auto& [task, sums] : tasks_) {
     if (!task.step) continue;
+    add_task_ledger(ledgers[*task.step], sums.row.task_ledger);
     const PeakBounds peak = peak_of(shown(sums, whole));
     const auto [at, fresh] = peaks.try_emplace(*task.step, peak);
     if (!fresh) at->second = larger_of(at->second, peak);
@@ -244,6 +253,7 @@ std::vector<SummaryRow> Sums::by_step(bool whole) const {
     rows.push_back(shown(sums, whole));
     rows.back().name = step;
     set_peak(rows.back(), peaks[step]);
+    rows.back().task_ledger = ledgers[step].task_ledger;
   }
   sort_by_start(rows);
   return rows;

@@ -152,6 +152,13 @@ void TaskTree::request(const Context& identity, const std::shared_ptr<const Cont
   if (!path.empty() && path.back()->level == SummaryLevel::kTask) path.back()->requested = requested;
 }
 
+void TaskTree::spend(const Context& identity, const std::shared_ptr<const Context>& context, SummaryLevel level,
+                     const TaskLedger& ledger) {
+  if (level == SummaryLevel::kTask && identity.task == kOtherTasks) return;
+  for (Node* node : path_of(identity, context))
+    if (node->level == level) node->sums.row.task_ledger = ledger;
+}
+
 /// All tools in a run, straight below another.
 void TaskTree::move_tools(const Node& from, Node& to) {
   for (const auto& [key, each] : from.below) {
@@ -191,7 +198,10 @@ SummaryNode TaskTree::shown_node(const Node& node, bool whole) {
   made.row.requested = node.requested;
   made.row.task = node.identity;
   for (const auto& [key, each] : node.below) made.below.push_back(shown_node(each, whole));
-  if (node.level == SummaryLevel::kStep) take_largest_peak(made, node.identity != Context{});
+  if (node.level == SummaryLevel::kStep) {
+    take_largest_peak(made, node.identity != Context{});
+    for (const SummaryNode& task : made.below) add_task_ledger(made.row, task.row.task_ledger);
+  }
   std::stable_sort(made.below.begin(), made.below.end(), comes_before);
   return made;
 }

@@ -51,6 +51,26 @@ std::uint64_t time_ns(const L& ledger, TimeCause cause) {
   return ledger.other_ns;
 }
 
+std::uint64_t time_ns(const TaskLedger& ledger, TimeCause cause) {
+  switch (cause) {
+    case TimeCause::kCpu: return ledger.computing_ns;
+    case TimeCause::kRunQueue: return ledger.queued_ns;
+    case TimeCause::kThrottled: return ledger.throttled_ns;
+    case TimeCause::kDisk: return ledger.disk_ns;
+    case TimeCause::kPipe: return ledger.pipe_ns;
+    case TimeCause::kNetwork: return ledger.network_ns;
+    case TimeCause::kLocalSocket: return ledger.local_socket_ns;
+    case TimeCause::kLock: return ledger.lock_ns;
+    case TimeCause::kChild: return 0;
+    case TimeCause::kSleep: return ledger.sleep_ns;
+    case TimeCause::kEvents: return ledger.poll_ns;
+    case TimeCause::kMemory: return ledger.memory_ns;
+    case TimeCause::kStopped: return ledger.stopped_ns;
+    case TimeCause::kOther: break;
+  }
+  return ledger.other_ns;
+}
+
 template <class L>
 std::vector<TimeShare> shares_of(const L& ledger) {
   std::vector<TimeShare> shares;
@@ -81,6 +101,8 @@ std::vector<TimeShare> time_shares(const std::optional<ProcessLedger>& processes
   if (threads) return shares_of(*threads);
   return {};
 }
+
+std::vector<TimeShare> time_shares(const TaskLedger& ledger) { return shares_of(ledger); }
 
 }  // namespace internal
 }  // namespace tracer

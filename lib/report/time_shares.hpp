@@ -11,4 +11,7 @@ namespace tracer::internal {
 /// that of their threads; empty where neither is.
 std::vector<TimeShare> time_shares(const std::optional<ProcessLedger>& processes, const std::optional<Ledger>& threads);
 
+/// Likewise, of a task or run as a whole.
+std::vector<TimeShare> time_shares(const TaskLedger& ledger);
+
 }  // namespace tracer::internal

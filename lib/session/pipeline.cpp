@@ -137,7 +137,17 @@ void Pipeline::snapshot_end(std::uint64_t time_ns) {
 
 std::vector<Event> Pipeline::take_batch(std::vector<Event> room) {
   room.clear();
-  return std::exchange(batch_, std::move(room));
+  if (!insight_) return std::exchange(batch_, std::move(room));
+  for (Event& event : batch_) {
+    try {
+      insight_->add(std::move(event), room);
+    } catch (...) {
+      out_of_memory();
+    }
+  }
+  batch_.clear();
+  findings_unsaid_.set(insight_->unsaid());
+  return room;
 }
 
 void Pipeline::count_losses(std::map<std::string, std::uint64_t>& losses) const {
@@ -147,6 +157,7 @@ void Pipeline::count_losses(std::map<std::string, std::uint64_t>& losses) const 
   note("process_forgotten", correlator_.forgotten() + replay_filter_.forgotten());
   note("cgroup_forgotten", correlator_.cgroups_forgotten());
   note("out_of_memory", out_of_memory_.value());
+  note("findings_full", findings_unsaid_.value());
 }
 
 }  // namespace tracer::internal

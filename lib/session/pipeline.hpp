@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "base/counter.hpp"
 #include "correlate/correlator.hpp"
 #include "correlate/replay_filter.hpp"
+#include "insight/insight.hpp"
 #include "source/feed.hpp"
 
 namespace tracer::internal {
@@ -23,11 +25,13 @@ namespace tracer::internal {
 class Pipeline final : public Feed {
  public:
   /// `kernel_helps`: a part of the filter is decided before records come. `max_processes` are remembered at one time.
+  /// `insight`: null: nothing is concluded from the events.
   Pipeline(Correlator::Rules rules, const Filter& filter, bool kernel_helps, std::size_t max_processes,
-           SampleTable::ReadPss read_pss, CgroupTable::FindPath find_path)
+           SampleTable::ReadPss read_pss, CgroupTable::FindPath find_path, std::unique_ptr<Insight> insight)
       : correlator_(std::move(rules), FilterEvaluator(filter, kernel_helps), max_processes, std::move(read_pss),
                     std::move(find_path)),
-        replay_filter_(FilterEvaluator(filter, false), max_processes) {}
+        replay_filter_(FilterEvaluator(filter, false), max_processes),
+        insight_(std::move(insight)) {}
 
   void record(const Record& record) override;
   void event(Event event) override;
@@ -105,12 +109,14 @@ class Pipeline final : public Feed {
   std::size_t labels_open_ = 0;
   Counter announcements_refused_;
   ReplayFilter replay_filter_;
+  std::unique_ptr<Insight> insight_;
   std::vector<Event> batch_;
   Snapshot snapshot_ = Snapshot::kNone;
   Correlator::Folding folding_ = Correlator::Folding::kNone;
   bool begun_ = false;
   Counter exits_;
   Counter out_of_memory_;
+  Counter findings_unsaid_;
 };
 
 }  // namespace tracer::internal

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "base/own_usage.hpp"
@@ -37,6 +38,12 @@ CgroupTable::FindPath path_finder(Control* control) {
   return [control](Hierarchy hierarchy, std::uint64_t id) { return control->cgroup_path(hierarchy, id); };
 }
 
+/// A recording that has findings keeps its own.
+std::unique_ptr<Insight> insight_of(const SessionOptions& options, const Source& source) {
+  if (!options.findings || !source.wants_findings()) return nullptr;
+  return std::make_unique<Insight>(source.host().cpu_count);
+}
+
 }  // namespace
 
 Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shared_ptr<ContextTable> contexts,
@@ -48,7 +55,7 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       outlets_(options_.on_error),
       pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, from_kernel,
                 most_remembered(options_), from_kernel ? pss_reader(control_) : SampleTable::ReadPss(),
-                path_finder(control_)),
+                path_finder(control_), insight_of(options_, *source_)),
       housekeeper_(options_, *source_, pipeline_, *this),
       label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
   // Whoever polls may be the one who reads the queue.

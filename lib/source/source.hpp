@@ -108,6 +108,8 @@ class Source {
   virtual bool finished() const noexcept = 0;
   /// True: what it yields has a SessionEnd and losses of its own, to which a session adds none.
   virtual bool ends_itself() const noexcept { return false; }
+  /// What it yields has no findings of its own, and they can be made of it.
+  virtual bool wants_findings() const noexcept { return false; }
   /// Null: it can't be asked for anything.
   virtual Control* control() noexcept { return nullptr; }
   /// From any thread.

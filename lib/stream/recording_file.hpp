@@ -41,6 +41,8 @@ class RecordingFile {
 
   const HostInfo& host() const noexcept { return reader_.header().host; }
   std::uint64_t part() const noexcept { return reader_.header().part; }
+  /// False: it was made before there were findings.
+  bool knows_findings() const noexcept { return reader_.header().knows_findings; }
   const RecordingDamage& damage() const noexcept { return damage_; }
   /// Readable when there are bytes; -1 for a file that always has.
   int pipe_fd() const noexcept;

@@ -89,6 +89,15 @@ bool read_map(const msgpack::object& object, Take take) {
   return true;
 }
 
+bool has_kind(const msgpack::object& fields, EventKind kind) {
+  if (fields.type != msgpack::type::MAP) return false;
+  for (std::uint32_t i = 0; i < fields.via.map.size; ++i) {
+    std::uint64_t number = 0;
+    if (get(fields.via.map.ptr[i].key, number) && number == static_cast<std::uint64_t>(kind)) return true;
+  }
+  return false;
+}
+
 std::optional<StreamHeader> header_of(const msgpack::object& object) {
   StreamHeader header;
   header.schema = 0;
@@ -102,6 +111,7 @@ std::optional<StreamHeader> header_of(const msgpack::object& object) {
   const auto take = [&](const std::string& name, const msgpack::object& value) {
     if (name == "schema") return get(value, header.schema);
     if (name == "part") return get(value, header.part);
+    if (name == "fields") header.knows_findings = has_kind(value, EventKind::kFinding);
     return name != "host" || read_map(value, take_host);
   };
   if (!read_map(object, take) || header.schema == 0) return std::nullopt;

@@ -20,6 +20,7 @@ struct StreamHeader {
   std::uint64_t schema = kStreamSchema;
   std::uint64_t part = 1;  ///< Which of the streams that a writer has written one after another.
   HostInfo host;
+  bool knows_findings = false;  ///< The writer could have written findings.
 };
 
 void put_header(Bytes& out, const StreamHeader& header);

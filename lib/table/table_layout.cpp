@@ -37,10 +37,10 @@ std::vector<SourceRule> all_kinds() {
   return all;
 }
 
-const std::array<TableRule, 12>& rules() {
+const std::array<TableRule, 14>& rules() {
   using enum EventKind;
   // The last program of a process is the process's own; in samples `threads` are those alive.
-  static const std::array<TableRule, 12> all = {{
+  static const std::array<TableRule, 14> all = {{
       {.table = Table::kProcesses,
        .name = "processes",
        .sources = {{.kind = kProcessExit, .without = {"program.comm", "program.argv", "program.cwd"}},
@@ -76,6 +76,8 @@ const std::array<TableRule, 12>& rules() {
        .sources = {{.kind = kContainerStart}, {.kind = kContainerFinish}},
        .has_kind = true},
       {.table = Table::kDevices, .name = "devices", .sources = {{.kind = kDeviceSample}}},
+      {.table = Table::kFindings, .name = "findings", .sources = {{.kind = kFinding}}},
+      {.table = Table::kSyscalls, .name = "syscalls", .sources = {{.kind = kSyscallUse}}},
   }};
   return all;
 }

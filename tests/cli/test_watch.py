@@ -134,7 +134,7 @@ class Trees(Watch):
         watch = self.start_watch("--pid", str(shell.pid), "--step", "align")
         self.tell(shell, "/bin/echo x", "x\n")
         self.end_watch(watch)
-        self.assertEqual({event["context"]["step"] for event in self.events() if "context" in event}, {"align"})
+        self.assertEqual({event["context"]["step"] for event in self.events() if event.get("context")}, {"align"})
 
     def test_two_watches_of_one_tree_both_see_everything(self):
         shell = self.start_shell()

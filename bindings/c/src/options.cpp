@@ -176,6 +176,8 @@ SessionOptions session_options(const tracer_session_options& given) {
   if (given.max_cost_share != 0) options.max_cost_share = given.max_cost_share;
   options.mask_secrets = !flag(given.keep_secrets, "options->keep_secrets");
   options.read_engine_notes = !flag(given.skip_engine_notes, "options->skip_engine_notes");
+  options.findings = !flag(given.skip_findings, "options->skip_findings");
+  check_reserved(given.reserved, "options");
   if (given.command_pid < 0 || given.command_pid > INT32_MAX) refuse("options->command_pid is not a process");
   options.command_pid = static_cast<pid_t>(given.command_pid);
   options.tool_rules = text_or_empty(given.tool_rules, "options->tool_rules");

@@ -8,6 +8,7 @@
 #include <tracer/report.hpp>
 
 #include "base/clock.hpp"
+#include "insight/recorded_events.hpp"
 #include "report/meet_living.hpp"
 #include "event_handle.hpp"
 #include "recording_handle.hpp"
@@ -97,7 +98,8 @@ tracer_status tracer_summary_read(tracer_summary* summary, tracer_recording* rec
     Adding& adding = given_by_hand(summary);
     RecordingReader& reader = need(recording, "recording").reader;
     const std::lock_guard lock(adding.mutex);
-    while (const auto event = reader.next()) adding.summary.add(*event);
+    internal::RecordedEvents events(reader);
+    while (const auto event = events.next()) adding.summary.add(*event);
   });
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "binders.hpp"
+#include "insight/recorded_events.hpp"
 #include "report/meet_living.hpp"
 #include "show/certificate_text.hpp"
 #include "show/figures.hpp"
@@ -58,11 +59,12 @@ void meet_part(SessionFigures& session, std::uint64_t exits) {
 
 /// Without the GIL; signals are looked for in between. Needs the GIL.
 void add_all(RecordingReader& reader, internal::DetailedSummary& summary) {
+  internal::RecordedEvents events(reader);
   for (bool more = true; more;) {
     {
       const ReleasedGil released;
       for (std::size_t i = 0; more && i < kEventsAtOnce; ++i) {
-        const std::optional<Event> event = reader.next();
+        const std::optional<Event> event = events.next();
         more = event.has_value();
         if (more) summary.add(*event);
       }

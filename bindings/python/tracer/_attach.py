@@ -53,6 +53,7 @@ def attach(
     max_announcements: int | None = None,
     mask_secrets: bool = True,
     read_engine_notes: bool = True,
+    findings: bool = True,
     tool_rules: Path | None = None,
     secret_rules: Path | None = None,
     engine_rules: Path | None = None,

@@ -51,6 +51,7 @@ def session(
     max_announcements: int | None = None,
     mask_secrets: bool = True,
     read_engine_notes: bool = True,
+    findings: bool = True,
     tool_rules: Path | None = None,
     secret_rules: Path | None = None,
     engine_rules: Path | None = None,
@@ -92,7 +93,8 @@ def session(
         "ring_bytes": ring_bytes, "max_processes": max_processes, "max_threads": max_threads,
         "max_cgroups": max_cgroups, "max_contexts": max_contexts,
         "max_labeled_threads": max_labeled_threads, "max_announcements": max_announcements,
-        "mask_secrets": mask_secrets, "read_engine_notes": read_engine_notes, "tool_rules": tool_rules,
+        "mask_secrets": mask_secrets, "read_engine_notes": read_engine_notes, "findings": findings,
+        "tool_rules": tool_rules,
         "secret_rules": secret_rules, "engine_rules": engine_rules,
     })
     return Session({"rules": filter_rules(context, subjects), **options}, context, record, recording, follows)

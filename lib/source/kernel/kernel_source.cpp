@@ -58,6 +58,7 @@ class KernelSource final : public Source, public Control {
   /// In between the kernel wakes the reader only when the ring fills.
   std::chrono::milliseconds poll_period() const noexcept override { return std::chrono::milliseconds(100); }
   bool finished() const noexcept override { return stopped_; }
+  bool wants_findings() const noexcept override { return true; }
   Control* control() noexcept override { return this; }
 
   void start(Feed& feed) override {

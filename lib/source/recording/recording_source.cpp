@@ -38,6 +38,7 @@ class RecordingSource final : public Source {
   }
   bool finished() const noexcept override { return finished_; }
   bool ends_itself() const noexcept override { return true; }
+  bool wants_findings() const noexcept override { return !file_.knows_findings(); }
 
   Counters counters() const override {
     Counters counters;

@@ -57,12 +57,14 @@ typedef struct tracer_session_options {
                            lost. 0: by the machine. */
   int64_t command_pid;  /* A process that the rules take in, such as that of a command: its program is a run, with the
                            tool's name as inferred run, unless labels or engine rules give its run. 0: none. */
+  uint32_t skip_findings; /* 1: no findings are made, and tasks have no task_ledger. */
+  uint32_t reserved;      /* 0. */
 } tracer_session_options;
 
 #define TRACER_SESSION_OPTIONS_INIT                                                                              \
   {                                                                                                              \
     sizeof(tracer_session_options), 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0, {NULL, 0}, {NULL, 0}, {NULL, 0}, \
-        {NULL, 0}, NULL, NULL, NULL, 0, 0, 0                                                                     \
+        {NULL, 0}, NULL, NULL, NULL, 0, 0, 0, 0, 0                                                               \
   }
 
 /* @since 0.1. Loads and checks everything; delivers nothing before tracer_session_start(). NULL options: defaults.

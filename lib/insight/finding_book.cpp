@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "insight/finding_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/key_hash.hpp"
+#include "base/quantities.hpp"
+#include "context/task_name.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// One that is open is said again so often at most, unless it became worse.
+constexpr std::uint64_t kLeastBetween_ns = 10'000'000'000;
+
+std::string text_of(const Evidence& evidence) {
+  if (evidence.text) return *evidence.text;
+  const std::uint64_t value = evidence.value.value_or(0);
+  if (evidence.unit == "ns") return format_duration(value);
+  if (evidence.unit == "bytes") return format_bytes(value);
+  if (evidence.unit == "bytes/s") return format_bytes(value) + "/s";
+  if (evidence.unit == "percent") return fmt::format("{} %", value);
+  return std::to_string(value);
+}
+
+/// What a task or run is called, for a sentence.
+std::string subject_name(const Finding& finding) {
+  const Context& context = *finding.context;
+  if (finding.subject == "run") {
+    const auto name = context.run ? context.run : context.run_id ? context.run_id : context.engine;
+    return name ? "run " + *name : "this run";
+  }
+  const std::string task = task_name(context);
+  if (!task.empty()) return "task " + task;
+  return context.run ? "run " + *context.run : "no task";
+}
+
+std::optional<std::string> named(std::string_view name, const Finding& finding) {
+  const auto known = std::find_if(finding.evidence.begin(), finding.evidence.end(),
+                                  [&](const auto& each) { return each.name == name; });
+  if (known != finding.evidence.end()) return text_of(*known);
+  if (name == "tool") return finding.tool.value_or("a process");
+  if (name == "pid" && finding.pid) return std::to_string(*finding.pid);
+  if (name == "task") return subject_name(finding);
+  if (name == "count") return std::to_string(finding.count);
+  if (name == "duration") return format_duration(finding.last_ns - std::min(finding.first_ns, finding.last_ns));
+  return std::nullopt;
+}
+
+bool is_worse(const Finding& now, const Finding& before) {
+  return now.severity != before.severity || now.confidence != before.confidence || now.count != before.count;
+}
+
+}  // namespace
+
+Evidence figure(std::string_view name, std::uint64_t value, std::string_view unit) {
+  Evidence evidence{std::string(name), value};
+  if (!unit.empty()) evidence.unit = std::string(unit);
+  return evidence;
+}
+
+Evidence words(std::string_view name, std::string text) {
+  Evidence evidence{std::string(name)};
+  evidence.text = std::move(text);
+  return evidence;
+}
+
+/// A part in brackets with a name that is not known is left out: "[, sent by {sender}]".
+std::string filled_in(std::string_view text, const Finding& finding) {
+  std::string out;
+  std::string part;
+  bool in_part = false;
+  bool all_known = true;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::string& to = in_part ? part : out;
+    const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string_view::npos;
+    if (end != std::string_view::npos) {
+      const auto value = named(text.substr(at + 1, end - at - 1), finding);
+      to += value.value_or(in_part ? "" : "?");
+      all_known = all_known && value.has_value();
+      at = end;
+    } else if (text[at] == '[' && !in_part) {
+      in_part = true;
+      all_known = true;
+      part.clear();
+    } else if (text[at] == ']' && in_part) {
+      in_part = false;
+      if (all_known) out += part;
+    } else {
+      to += text[at];
+    }
+  }
+  return out;
+}
+
+Key finding_key(std::string_view code, std::string_view subject, const Context& context, const Process* process) {
+  KeyHash hash;
+  hash.add(code).add(subject);
+  hash.add(context.run_key ? to_string(*context.run_key) : std::string());
+  hash.add(context.task_key ? to_string(*context.task_key) : std::string());
+  if (process != nullptr && subject == "process")
+    hash.add(std::to_string(process->pid)).add(std::to_string(process->start_ns));
+  return hash.key();
+}
+
+void FindingBook::report(const FindingDraft& draft, std::uint64_t time_ns, std::vector<Event>& events) {
+  const FindingRule* rule = rules_.rule_of(draft.code);
+  if (rule == nullptr) return;
+  const Key key = finding_key(draft.code, draft.subject, *draft.context, draft.process.get());
+  const auto known = open_.find(static_cast<std::uint64_t>(key));
+  if (known == open_.end() && open_.size() >= kMost) {
+    ++unsaid_;
+    return;
+  }
+  Finding finding;
+  finding.finding_key = key;
+  finding.code = draft.code;
+  finding.severity = draft.severity.empty() ? rule->severity : draft.severity;
+  finding.confidence = draft.confidence;
+  finding.subject = draft.subject;
+  finding.state = draft.closed ? "closed" : "open";
+  finding.context = draft.context;
+  if (draft.process) {
+    finding.pid = draft.process->pid;
+    finding.start_ns = draft.process->start_ns;
+    finding.tool = draft.process->program->tool ? draft.process->program->tool : draft.process->program->comm;
+  }
+  finding.first_ns = known == open_.end() ? draft.first_ns : std::min(known->second.finding.first_ns, draft.first_ns);
+  finding.last_ns = draft.last_ns;
+  finding.count = draft.count;
+  finding.evidence = draft.evidence;
+  finding.text = filled_in(rule->text, finding);
+  finding.advice = filled_in(rule->advice, finding);
+  if (draft.closed) {
+    finding.time_ns = time_ns;
+    if (known != open_.end()) open_.erase(known);
+    events.emplace_back(std::move(finding));
+    return;
+  }
+  Entry& entry = known == open_.end() ? open_[static_cast<std::uint64_t>(key)] : known->second;
+  const bool must_say =
+      entry.said_ns == 0 || is_worse(finding, entry.finding) || time_ns >= entry.said_ns + kLeastBetween_ns;
+  entry.finding = std::move(finding);
+  if (must_say) say(entry, time_ns, events);
+}
+
+void FindingBook::say(Entry& entry, std::uint64_t time_ns, std::vector<Event>& events) {
+  entry.said_ns = std::max<std::uint64_t>(time_ns, 1);
+  entry.finding.time_ns = time_ns;
+  events.emplace_back(entry.finding);
+}
+
+void FindingBook::close(std::string_view code, std::string_view subject, const Context& context, const Process* process,
+                        std::uint64_t time_ns, std::vector<Event>& events) {
+  const auto known = open_.find(static_cast<std::uint64_t>(finding_key(code, subject, context, process)));
+  if (known == open_.end()) return;
+  known->second.finding.state = "closed";
+  say(known->second, time_ns, events);
+  open_.erase(known);
+}
+
+void FindingBook::close_task(const Context& context, bool is_run, std::uint64_t time_ns, std::vector<Event>& events) {
+  for (auto each = open_.begin(); each != open_.end();) {
+    Entry& entry = each->second;
+    const Context& other = *entry.finding.context;
+    const bool is_in = is_run ? context.run_key && other.run_key == context.run_key
+                              : context.task_key && other.task_key == context.task_key;
+    if (!is_in) {
+      ++each;
+      continue;
+    }
+    entry.finding.state = "closed";
+    say(entry, time_ns, events);
+    each = open_.erase(each);
+  }
+}
+
+void FindingBook::close_all(std::uint64_t time_ns, std::vector<Event>& events) {
+  for (auto& [key, entry] : open_) {
+    entry.finding.state = "closed";
+    say(entry, time_ns, events);
+  }
+  open_.clear();
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "insight/recorded_events.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "stream/recording_file.hpp"
+
+namespace tracer::internal {
+
+RecordedEvents::RecordedEvents(RecordingReader& reader) : reader_(reader) {
+  const RecordingFile* file = RecordingAccess::file(reader);
+  if (file != nullptr && !file->knows_findings()) insight_ = std::make_unique<Insight>(reader.host().cpu_count);
+}
+
+std::optional<Event> RecordedEvents::next() {
+  if (!insight_) return reader_.next();
+  while (next_ == ready_.size()) {
+    ready_.clear();
+    next_ = 0;
+    auto event = reader_.next();
+    if (!event) return std::nullopt;
+    insight_->add(std::move(*event), ready_);
+  }
+  return std::move(ready_[next_++]);
+}
+
+}  // namespace tracer::internal

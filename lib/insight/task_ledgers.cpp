@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "insight/task_ledgers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/sums.hpp"
+
+namespace tracer::internal {
+
+std::shared_ptr<TaskLedgers::Scope> TaskLedgers::scope(const std::optional<Key>& key, bool is_run,
+                                                       std::uint64_t begin_ns) {
+  if (!key) return nullptr;
+  const auto number = static_cast<std::uint64_t>(*key);
+  const auto known = scopes_.find(number);
+  if (known != scopes_.end()) return known->second;
+  if (scopes_.size() >= kMost) return nullptr;
+  auto made = std::make_shared<Scope>(begin_ns, cpus_);
+  made->is_run = is_run;
+  scopes_.emplace(number, made);
+  return made;
+}
+
+void TaskLedgers::move(std::shared_ptr<Scope>& from, const std::shared_ptr<Scope>& to, const Member& member,
+                       std::uint32_t pid) {
+  if (from == to) return;
+  const bool has_past = member.last_ns != member.begin_ns;
+  if (from) {
+    --from->living;
+    // What it did there before is known in part only, or not at all.
+    if (has_past) from->whole = false;
+  }
+  if (to) {
+    ++to->living;
+    if (has_past && member.begin_ns < to->wall.closed_ns()) to->whole = false;
+    if (to->pids.size() < kMostMembers) to->pids.insert(pid);
+  }
+  from = to;
+}
+
+void TaskLedgers::place(Member& member, const Process& process) {
+  const Context& context = *process.context;
+  move(member.task, scope(context.task_key, false, member.begin_ns), member, process.pid);
+  move(member.run, scope(context.run_key, true, member.begin_ns), member, process.pid);
+}
+
+TaskLedgers::Member& TaskLedgers::member(const Process& process, std::uint64_t begin_ns) {
+  Member& known = members_[process.pid];
+  if (known.start_ns != process.start_ns) {
+    // The end of the one before was lost.
+    for (const auto& old : {known.task, known.run})
+      if (old) --old->living, old->whole = false;
+    known = Member{process.start_ns, begin_ns, begin_ns};
+  }
+  return known;
+}
+
+void TaskLedgers::saw(const ProcessStart& start) {
+  const std::uint64_t begin_ns = start.attached_ns.value_or(start.process->start_ns);
+  place(member(*start.process, begin_ns), *start.process);
+}
+
+void TaskLedgers::saw(const ProcessExec& exec) {
+  const Process& process = *exec.process;
+  Member& known = member(process, exec.attached_ns.value_or(process.start_ns));
+  // A command that was held until now: nothing before counts.
+  if (!exec.ended.start_ns && known.last_ns == known.begin_ns) known.begin_ns = known.last_ns = exec.time_ns;
+  place(known, process);
+}
+
+void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& account) {
+  if (!account.process_ledger) {
+    for (const auto& each : {member.task, member.run})
+      if (each) each->whole = false;
+    member.last_ns = to_ns;
+    return;
+  }
+  LifeSpan span{member.last_ns, to_ns, *account.process_ledger};
+  take_off_figures(span.ledger, member.last);
+  const auto peer_is_in = [&](const Scope& scope, const std::optional<std::uint32_t>& peer, std::uint64_t waited_ns) {
+    return waited_ns == 0 || (peer && scope.pids.contains(*peer));
+  };
+  for (const auto& each : {member.task, member.run}) {
+    if (!each) continue;
+    span.pipes_inside = account.ledger &&
+                        peer_is_in(*each, account.ledger->pipe_read_peer_pid, span.ledger.pipe_read_ns) &&
+                        peer_is_in(*each, account.ledger->pipe_write_peer_pid, span.ledger.pipe_write_ns);
+    each->wall.add(span);
+  }
+  member.last_ns = to_ns;
+  member.last = *account.process_ledger;
+}
+
+void TaskLedgers::saw(const ProcessExit& exit) {
+  const Process& process = *exit.process;
+  Member& known = member(process, exit.begin_ns);
+  place(known, process);
+  add_span(known, exit.end_ns, exit.account);
+  for (const auto& each : {known.task, known.run}) {
+    if (!each) continue;
+    --each->living;
+    ++each->ended;
+    each->cpu_ns += exit.account.cpu_ns.value_or(0);
+  }
+  members_.erase(process.pid);
+}
+
+void TaskLedgers::saw(const ProcessSample& sample) {
+  const Process& process = *sample.process;
+  Member& known = member(process, sample.attached_ns.value_or(process.start_ns));
+  place(known, process);
+  add_span(known, sample.time_ns, sample.account);
+  for (const auto& each : {known.task, known.run}) {
+    if (!each) continue;
+    ++each->sampled;
+    each->snapshot_cpu_ns += sample.account.cpu_ns.value_or(0);
+    each->most_threads = std::max(each->most_threads, sample.threads.value_or(1));
+  }
+}
+
+/// A window ends where all that lives in it was sampled; else it goes on.
+void TaskLedgers::saw(const SnapshotEnd& snapshot) {
+  for (const auto& [key, each] : scopes_) {
+    if (each->finished) continue;
+    if (each->living != 0 && each->sampled == each->living) each->wall.close(snapshot.time_ns);
+    if (each->sampled != 0) each->living_cpu_ns = each->snapshot_cpu_ns;
+    each->sampled = 0;
+    each->snapshot_cpu_ns = 0;
+  }
+}
+
+void TaskLedgers::saw(const OwnWork& work) {
+  const auto task = scope(work.process->context->task_key, false, work.begin_ns);
+  if (!task || work.time_ns <= work.begin_ns) return;
+  LifeSpan span{work.begin_ns, work.time_ns};
+  const std::uint64_t length_ns = work.time_ns - work.begin_ns;
+  span.ledger.running_ns = std::min(work.account.cpu_ns.value_or(work.cpu_at_least_ns.value_or(0)), length_ns);
+  span.ledger.other_ns = length_ns - span.ledger.running_ns;
+  task->wall.add(span);
+  task->cpu_ns += span.ledger.running_ns;
+}
+
+void TaskLedgers::saw(const RunStart& start) {
+  const auto run = scope(start.context->run_key, true, start.start_ns);
+  if (!run) return;
+  run->context = start.context;
+  run->started = true;
+  run->pid = start.pid;
+  run->start_ns = start.start_ns;
+}
+
+void TaskLedgers::task_began(const Context& context, std::uint64_t start_ns) {
+  const auto run = scope(context.run_key, true, start_ns);
+  if (!run) return;
+  if (run->first_task_ns == 0) {
+    run->first_task_ns = start_ns;
+  } else if (run->tasks_running == 0 && start_ns > run->no_task_since_ns) {
+    run->without_task_ns += start_ns - run->no_task_since_ns;
+  }
+  ++run->tasks_running;
+}
+
+void TaskLedgers::task_ended(const Context& context, std::uint64_t end_ns) {
+  const auto run = scope(context.run_key, true, end_ns);
+  if (!run || run->tasks_running == 0) return;
+  --run->tasks_running;
+  run->no_task_since_ns = std::max(run->no_task_since_ns, end_ns);
+}
+
+void TaskLedgers::saw(const TaskStart& start) {
+  const auto task = scope(start.context->task_key, false, start.start_ns);
+  if (!task) return;
+  // One that was over, and is joined again.
+  if (task->started && !task->finished) return;
+  task->context = start.context;
+  task->started = true;
+  task->finished = false;
+  task->pid = start.pid;
+  task->start_ns = start.start_ns;
+  task->requested = start.requested;
+  task_began(*start.context, start.start_ns);
+}
+
+void TaskLedgers::saw(const ContextChange& change) {
+  const auto rename = [this](const std::optional<Key>& from, const std::optional<Key>& to) {
+    if (!from || !to) return;
+    auto node = scopes_.extract(static_cast<std::uint64_t>(*from));
+    if (node.empty()) return;
+    node.key() = static_cast<std::uint64_t>(*to);
+    const auto result = scopes_.insert(std::move(node));
+    // Two that turn out to be one.
+    if (!result.inserted) result.position->second->whole = false;
+  };
+  if (!change.pid) {
+    rename(change.old_run_key, change.after->run_key);
+    rename(change.old_task_key, change.after->task_key);
+  }
+  for (const auto& [key, is_run] : {std::pair(change.after->task_key, false), {change.after->run_key, true}}) {
+    if (!key) continue;
+    const auto known = scopes_.find(static_cast<std::uint64_t>(*key));
+    if (known != scopes_.end() && known->second->started && (!is_run || !change.after->task_key))
+      known->second->context = change.after;
+  }
+}
+
+ScopeFigures TaskLedgers::figures_of(const Scope& scope) const {
+  ScopeFigures figures;
+  figures.context = scope.context;
+  figures.is_run = scope.is_run;
+  figures.pid = scope.pid;
+  figures.start_ns = scope.start_ns;
+  figures.begin_ns = scope.begin_ns;
+  figures.now_ns = scope.wall.closed_ns();
+  figures.ledger = scope.wall.ledger();
+  figures.cpu_ns = scope.cpu_ns + scope.living_cpu_ns;
+  figures.processes = scope.ended;
+  figures.living = scope.living;
+  figures.most_threads = scope.most_threads;
+  figures.requested = scope.requested;
+  return figures;
+}
+
+template <class Finish>
+std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std::optional<Key>& key) {
+  if (!key) return std::nullopt;
+  const auto known = scopes_.find(static_cast<std::uint64_t>(*key));
+  if (known == scopes_.end()) return std::nullopt;
+  Scope& scope = *known->second;
+  ScopeFigures figures = figures_of(scope);
+  figures.context = finish.context;
+  figures.finished = true;
+  figures.begin_ns = finish.begin_ns;
+  figures.now_ns = finish.end_ns;
+  figures.cpu_ns = scope.cpu_ns;
+  // Others may have been in it, such as those of a run inside a task.
+  const bool all_seen = scope.ended == finish.totals.processes && scope.whole;
+  if (all_seen) {
+    finish.task_ledger = scope.wall.until(finish.begin_ns, finish.end_ns);
+    figures.ledger = *finish.task_ledger;
+  }
+  if (!scope.finished) finished_.push_back(static_cast<std::uint64_t>(*key));
+  scope.finished = true;
+  if (finished_.size() > kMostFinished) {
+    const auto oldest = scopes_.find(finished_.front());
+    if (oldest != scopes_.end() && oldest->second->finished) scopes_.erase(oldest);
+    finished_.pop_front();
+  }
+  return all_seen ? std::optional(figures) : std::nullopt;
+}
+
+std::optional<ScopeFigures> TaskLedgers::finish(TaskFinish& finish) {
+  const auto known =
+      finish.context->task_key ? scopes_.find(static_cast<std::uint64_t>(*finish.context->task_key)) : scopes_.end();
+  if (known != scopes_.end() && !known->second->finished) task_ended(*finish.context, finish.end_ns);
+  auto figures = finish_scope(finish, finish.context->task_key);
+  if (figures) figures->requested = finish.requested;
+  return figures;
+}
+
+std::optional<ScopeFigures> TaskLedgers::finish(RunFinish& finish) {
+  auto figures = finish_scope(finish, finish.context->run_key);
+  const auto known =
+      finish.context->run_key ? scopes_.find(static_cast<std::uint64_t>(*finish.context->run_key)) : scopes_.end();
+  if (known == scopes_.end()) return figures;
+  const Scope& run = *known->second;
+  if (run.first_task_ns != 0 && run.tasks_running == 0)
+    finish.without_task_ns = run.without_task_ns + run.first_task_ns - std::min(run.first_task_ns, finish.begin_ns) +
+                             finish.end_ns - std::min(finish.end_ns, run.no_task_since_ns);
+  return figures;
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <tracer/event.hpp>
+
+#include "insight/wall_ledger.hpp"
+
+namespace tracer::internal {
+
+/// A run or task while it lives: what findings look at.
+struct ScopeFigures {
+  std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
+  bool is_run = false;
+  std::uint32_t pid = 0;       ///< The leader's.
+  std::uint64_t start_ns = 0;  ///< Likewise.
+  std::uint64_t begin_ns = 0;
+  std::uint64_t now_ns = 0;  ///< Up to where the figures are known; at its end, the end.
+  bool finished = false;
+  TaskLedger ledger = {};
+  std::uint64_t cpu_ns = 0;     ///< Of what ended, and of what lives by its last sample.
+  std::uint64_t processes = 0;  ///< That ended.
+  std::uint64_t living = 0;
+  std::uint64_t most_threads = 0;  ///< Of one process, at a snapshot.
+  Requested requested = {};
+};
+
+/// Finds the TaskLedger of each run and task from the ledgers of its processes. Bounded: by what lives, and by kMost.
+class TaskLedgers {
+ public:
+  /// On this many CPUs.
+  explicit TaskLedgers(std::uint32_t cpus) : cpus_(cpus) {}
+
+  void saw(const ProcessStart& start);
+  void saw(const ProcessExec& exec);
+  void saw(const ProcessExit& exit);
+  void saw(const ProcessSample& sample);
+  void saw(const SnapshotEnd& snapshot);
+  void saw(const OwnWork& work);
+  void saw(const RunStart& run);
+  void saw(const TaskStart& task);
+  void saw(const ContextChange& change);
+  /// Fills in its ledger, unless part of it is not known, and gives its figures; absent: nothing is known of it.
+  std::optional<ScopeFigures> finish(TaskFinish& finish);
+  std::optional<ScopeFigures> finish(RunFinish& finish);
+
+  /// Of each run and task that has processes, or had, and has not finished.
+  template <class Visit>
+  void each_living(const Visit& visit) const {
+    for (const auto& [key, scope] : scopes_)
+      if (!scope->finished && scope->started) visit(figures_of(*scope));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 32768;
+  static constexpr std::size_t kMostFinished = 4096;  ///< That may still be joined.
+  static constexpr std::size_t kMostMembers = 16384;  ///< Of one scope that are told from strangers.
+
+  struct Scope {
+    explicit Scope(std::uint64_t begin, std::uint32_t cpus) : begin_ns(begin), wall(begin, cpus) {}
+    std::shared_ptr<const Context> context = Process::no_context();
+    bool is_run = false;
+    bool started = false;
+    bool finished = false;
+    bool whole = true;  ///< Nothing of it is unknown.
+    std::uint32_t pid = 0;
+    std::uint64_t start_ns = 0;
+    std::uint64_t begin_ns;
+    std::uint64_t living = 0;
+    std::uint64_t sampled = 0;
+    std::uint64_t ended = 0;
+    std::uint64_t cpu_ns = 0;         ///< Of what ended.
+    std::uint64_t living_cpu_ns = 0;  ///< Of what lived at the last snapshot.
+    std::uint64_t snapshot_cpu_ns = 0;
+    std::uint64_t most_threads = 0;
+    Requested requested = {};
+    WallLedger wall;
+    std::unordered_set<std::uint32_t> pids = {};
+    std::uint64_t tasks_running = 0;  ///< Of a run.
+    std::uint64_t first_task_ns = 0;  ///< 0: there was none.
+    std::uint64_t no_task_since_ns = 0;
+    std::uint64_t without_task_ns = 0;
+  };
+  struct Member {
+    std::uint64_t start_ns = 0;
+    std::uint64_t begin_ns = 0;  ///< Since when it counts.
+    std::uint64_t last_ns = 0;   ///< Up to where what it did is known.
+    ProcessLedger last = {};
+    std::shared_ptr<Scope> task = {};  ///< Null: in none.
+    std::shared_ptr<Scope> run = {};
+  };
+
+  std::shared_ptr<Scope> scope(const std::optional<Key>& key, bool is_run, std::uint64_t begin_ns);
+  Member& member(const Process& process, std::uint64_t begin_ns);
+  void place(Member& member, const Process& process);
+  void move(std::shared_ptr<Scope>& from, const std::shared_ptr<Scope>& to, const Member& member, std::uint32_t pid);
+  void add_span(Member& member, std::uint64_t to_ns, const Account& account);
+  void task_began(const Context& context, std::uint64_t start_ns);
+  void task_ended(const Context& context, std::uint64_t end_ns);
+  template <class Finish>
+  std::optional<ScopeFigures> finish_scope(Finish& finish, const std::optional<Key>& key);
+  ScopeFigures figures_of(const Scope& scope) const;
+
+  std::uint32_t cpus_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Scope>> scopes_;  ///< By key.
+  std::unordered_map<std::uint32_t, Member> members_;                 ///< By pid.
+  std::deque<std::uint64_t> finished_;                                ///< Keys, the oldest first.
+};
+
+}  // namespace tracer::internal

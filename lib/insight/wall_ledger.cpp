@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "insight/wall_ledger.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::array<std::uint64_t TaskLedger::*, 12> kMembers = {
+    &TaskLedger::queued_ns, &TaskLedger::throttled_ns, &TaskLedger::disk_ns, &TaskLedger::network_ns,
+    &TaskLedger::pipe_ns, &TaskLedger::sleep_ns, &TaskLedger::poll_ns, &TaskLedger::memory_ns, &TaskLedger::stopped_ns,
+    &TaskLedger::other_ns,
+    // From here on: mostly for others of the task, so that it explains what nothing else does.
+    &TaskLedger::local_socket_ns, &TaskLedger::lock_ns};
+constexpr std::size_t kOutside = 10;
+/// Of a process that did not run: it may be what the others wait for.
+constexpr double kLeastWeight = 0.01;
+
+std::array<std::uint64_t, 12> causes_of(const ProcessLedger& ledger, bool pipes_inside) {
+  return {ledger.run_queue_ns,
+          ledger.throttled_ns.value_or(0),
+          ledger.disk_ns,
+          ledger.network_ns,
+          pipes_inside ? 0 : ledger.pipe_ns,
+          ledger.sleep_ns,
+          ledger.poll_ns,
+          ledger.reclaim_ns + ledger.swap_ns,
+          ledger.stopped_ns,
+          ledger.other_ns,
+          ledger.local_socket_ns,
+          ledger.lock_ns};
+}
+
+/// Of `rest` to causes `first` to `last`, by their weights, and to none more than was waited for it.
+double share_by_weight(double rest, std::size_t first, std::size_t last, std::array<double, 12>& room,
+                       const std::array<double, 12>& weights, std::array<double, 12>& shares) {
+  for (std::size_t round = 0; round < last - first && rest > 0; ++round) {
+    double sum = 0;
+    for (std::size_t i = first; i < last; ++i) sum += room[i] > 0 ? weights[i] : 0;
+    if (sum <= 0) break;
+    double given = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      if (room[i] <= 0) continue;
+      const double part = std::min(room[i], rest * weights[i] / sum);
+      room[i] -= part;
+      shares[i] += part;
+      given += part;
+    }
+    if (given <= 0) break;
+    rest -= given;
+  }
+  return rest;
+}
+
+}  // namespace
+
+void WallLedger::add(const LifeSpan& span) {
+  const std::uint64_t from_ns = std::max(span.from_ns, from_ns_);
+  if (span.to_ns <= from_ns) return;
+  const std::uint64_t length_ns = span.to_ns - from_ns;
+  const std::uint64_t ran_ns = std::min(span.ledger.running_ns, length_ns);
+  running_ns_ += ran_ns;
+  one_after_another_.add(from_ns, span.to_ns, ran_ns);
+  lived_.add(from_ns, span.to_ns, length_ns);
+  const double weight = static_cast<double>(ran_ns) / static_cast<double>(length_ns) + kLeastWeight;
+  const auto causes = causes_of(span.ledger, span.pipes_inside);
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    const auto waited = static_cast<double>(std::min(causes[i], length_ns));
+    waited_[i] += waited;
+    weights_[i] += weight * waited;
+  }
+}
+
+/// While nothing computes, one of them is in the queue, or waits for what is no other of them.
+void WallLedger::close(std::uint64_t to_ns) {
+  if (to_ns <= from_ns_) return;
+  const std::uint64_t wall_ns = to_ns - from_ns_;
+  const double waited = std::accumulate(waited_.begin(), waited_.end(), 0.0);
+  const auto lived = static_cast<double>(std::min(lived_.best(), wall_ns));
+  std::uint64_t least_ns = std::max(one_after_another_.best(), running_ns_ / std::max(cpus_, 1U));
+  if (lived > waited) least_ns = std::max(least_ns, static_cast<std::uint64_t>(lived - waited));
+  const std::uint64_t most_ns = std::min(running_ns_, wall_ns);
+  least_ns = std::min(least_ns, most_ns);
+  sums_.computing_ns += least_ns;
+  sums_.computing_at_most_ns += most_ns;
+  sums_.wall_ns += wall_ns;
+  share_out(wall_ns - least_ns);
+  from_ns_ = to_ns;
+  running_ns_ = 0;
+  one_after_another_.clear();
+  lived_.clear();
+  waited_.fill(0);
+  weights_.fill(0);
+}
+
+void WallLedger::share_out(std::uint64_t rest_ns) {
+  Causes room = waited_;
+  Causes shares{};
+  double rest = static_cast<double>(rest_ns);
+  rest = share_by_weight(rest, 0, kOutside, room, weights_, shares);
+  share_by_weight(rest, kOutside, kCauses, room, weights_, shares);
+  std::uint64_t given_ns = 0;
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    const std::uint64_t part_ns = std::min(static_cast<std::uint64_t>(shares[i]), rest_ns - given_ns);
+    sums_.*kMembers[i] += part_ns;
+    given_ns += part_ns;
+  }
+  sums_.other_ns += rest_ns - given_ns;
+}
+
+TaskLedger WallLedger::until(std::uint64_t begin_ns, std::uint64_t end_ns) const {
+  WallLedger whole = *this;
+  whole.close(end_ns);
+  TaskLedger ledger = whole.sums_;
+  const std::uint64_t wall_ns = end_ns - std::min(begin_ns, end_ns);
+  if (ledger.wall_ns < wall_ns) ledger.other_ns += wall_ns - ledger.wall_ns;
+  std::uint64_t over_ns = ledger.wall_ns - std::min(ledger.wall_ns, wall_ns);
+  for (auto member : {&TaskLedger::other_ns, &TaskLedger::poll_ns, &TaskLedger::sleep_ns, &TaskLedger::pipe_ns,
+                      &TaskLedger::queued_ns, &TaskLedger::computing_ns}) {
+    const std::uint64_t part_ns = std::min(ledger.*member, over_ns);
+    ledger.*member -= part_ns;
+    over_ns -= part_ns;
+  }
+  ledger.wall_ns = wall_ns;
+  ledger.computing_at_most_ns =
+      std::clamp(ledger.computing_at_most_ns, ledger.computing_ns, std::max(wall_ns, ledger.computing_ns));
+  return ledger;
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <tracer/ledger.hpp>
+
+#include "insight/chain.hpp"
+
+namespace tracer::internal {
+
+/// What one process did in a span of time.
+struct LifeSpan {
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = 0;
+  ProcessLedger ledger = {};  ///< Of this span.
+  bool pipes_inside = false;  ///< The other ends of the pipes that it waited for are in the same task.
+};
+
+/// Where the wall time of several processes together went, found from what each of them did in spans of time. Spans are
+/// gathered in windows that none of them crosses; the shorter a window, the closer the bounds.
+class WallLedger {
+ public:
+  WallLedger(std::uint64_t begin_ns, std::uint32_t cpus) : begin_ns_(begin_ns), from_ns_(begin_ns), cpus_(cpus) {}
+
+  /// In the order of their ends, as far as possible.
+  void add(const LifeSpan& span);
+  /// All that lives has told what it did up to here.
+  void close(std::uint64_t to_ns);
+  /// Up to the last close().
+  const TaskLedger& ledger() const noexcept { return sums_; }
+  std::uint64_t closed_ns() const noexcept { return from_ns_; }
+  /// It began at `begin_ns`, and ends at `end_ns`: what does not fit to that is made to.
+  TaskLedger until(std::uint64_t begin_ns, std::uint64_t end_ns) const;
+
+ private:
+  /// What a process may wait for besides others of its task, the queue included.
+  static constexpr std::size_t kCauses = 12;
+  using Causes = std::array<double, kCauses>;
+
+  void share_out(std::uint64_t rest_ns);
+
+  TaskLedger sums_;
+  std::uint64_t begin_ns_;
+  std::uint64_t from_ns_;  ///< Of the window.
+  std::uint32_t cpus_;
+  std::uint64_t running_ns_ = 0;  ///< Of the window, as all below.
+  Chain one_after_another_;
+  Chain lived_;
+  Causes waited_{};
+  Causes weights_{};
+};
+
+}  // namespace tracer::internal
