@@ -74,6 +74,9 @@ struct SessionOptions {
   /// Findings are made of the events, and delivered as such; see docs/findings.md. False: none are, and tasks have no
   /// task_ledger.
   bool findings = true;
+  /// A database of earlier runs, made if it is not there: what is usual is learned from it, and this session's tasks
+  /// and runs are added; see docs/history.md. A folder for it must exist. Empty: none.
+  std::filesystem::path history = {};
   /// A process that the filter takes in, such as that of a Command. Its program is a run, with the tool's name as
   /// inferred `run`, unless labels or engine rules give its run. 0: none.
   pid_t command_pid = 0;

@@ -178,6 +178,7 @@ SessionOptions session_options(const tracer_session_options& given) {
   options.read_engine_notes = !flag(given.skip_engine_notes, "options->skip_engine_notes");
   options.findings = !flag(given.skip_findings, "options->skip_findings");
   check_reserved(given.reserved, "options");
+  options.history = text_or_empty(given.history, "options->history");
   if (given.command_pid < 0 || given.command_pid > INT32_MAX) refuse("options->command_pid is not a process");
   options.command_pid = static_cast<pid_t>(given.command_pid);
   options.tool_rules = text_or_empty(given.tool_rules, "options->tool_rules");

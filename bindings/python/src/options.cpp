@@ -147,6 +147,8 @@ SessionOptions options_of(const py::dict& keywords) {
       options.read_engine_notes = bool_of(value, name);
     } else if (name == "findings") {
       options.findings = bool_of(value, name);
+    } else if (name == "history") {
+      options.history = bytes_of(value);
     } else if (name == "tool_rules") {
       options.tool_rules = bytes_of(value);
     } else if (name == "secret_rules") {

@@ -54,6 +54,7 @@ def attach(
     mask_secrets: bool = True,
     read_engine_notes: bool = True,
     findings: bool = True,
+    history: Path | None = None,
     tool_rules: Path | None = None,
     secret_rules: Path | None = None,
     engine_rules: Path | None = None,

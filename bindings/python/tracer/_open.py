@@ -52,6 +52,7 @@ def session(
     mask_secrets: bool = True,
     read_engine_notes: bool = True,
     findings: bool = True,
+    history: Path | None = None,
     tool_rules: Path | None = None,
     secret_rules: Path | None = None,
     engine_rules: Path | None = None,
@@ -93,7 +94,7 @@ def session(
         "ring_bytes": ring_bytes, "max_processes": max_processes, "max_threads": max_threads,
         "max_cgroups": max_cgroups, "max_contexts": max_contexts,
         "max_labeled_threads": max_labeled_threads, "max_announcements": max_announcements,
-        "mask_secrets": mask_secrets, "read_engine_notes": read_engine_notes, "findings": findings,
+        "mask_secrets": mask_secrets, "read_engine_notes": read_engine_notes, "findings": findings, "history": history,
         "tool_rules": tool_rules,
         "secret_rules": secret_rules, "engine_rules": engine_rules,
     })

@@ -59,12 +59,15 @@ typedef struct tracer_session_options {
                            tool's name as inferred run, unless labels or engine rules give its run. 0: none. */
   uint32_t skip_findings; /* 1: no findings are made, and tasks have no task_ledger. */
   uint32_t reserved;      /* 0. */
+  tracer_string history;  /* A database of earlier runs, made if it is not there. Absent: none. */
 } tracer_session_options;
 
 #define TRACER_SESSION_OPTIONS_INIT                                                                              \
   {                                                                                                              \
     sizeof(tracer_session_options), 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0, {NULL, 0}, {NULL, 0}, {NULL, 0}, \
-        {NULL, 0}, NULL, NULL, NULL, 0, 0, 0, 0, 0                                                               \
+        {NULL, 0}, NULL, NULL, NULL, 0, 0, 0, 0, 0, {                                                            \
+      NULL, 0                                                                                                    \
+    }                                                                                                            \
   }
 
 /* @since 0.1. Loads and checks everything; delivers nothing before tracer_session_start(). NULL options: defaults.
