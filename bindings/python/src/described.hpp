@@ -65,8 +65,12 @@ std::string class_name() {
     return "ProgramAccount";
   else if constexpr (std::is_same_v<T, Progress>)
     return "Progress";
+  else if constexpr (std::is_same_v<T, TaskLedger>)
+    return "TaskLedger";
   else if constexpr (std::is_same_v<T, KindCount>)
     return "KindCount";
+  else if constexpr (std::is_same_v<T, Evidence>)
+    return "Evidence";
   else if constexpr (std::is_same_v<T, HostInfo>)
     return "Host";
   else if constexpr (std::is_same_v<T, ContextTotals>)

@@ -15,7 +15,10 @@ bool ProcessTree::holds(const Process& process) {
   const bool root = is_root(process);
   const bool is_child = process.parent_pid && process.parent_start_ns &&
                         living_.contains({*process.parent_pid, *process.parent_start_ns});
-  if (root || is_child) living_.insert(identity);
+  if (root || is_child) {
+    living_.insert(identity);
+    if (process.context->run_key) runs_.insert(*process.context->run_key);
+  }
   return root || is_child;
 }
 
@@ -25,6 +28,9 @@ bool ProcessTree::takes(const Event& event) {
       [&](const auto& body) {
         if constexpr (requires { body.process->pid; }) {
           taken = holds(*body.process) || whole_;
+        } else if constexpr (std::is_same_v<std::remove_cvref_t<decltype(body)>, Finding>) {
+          // About a process that has ended perhaps, or a task: by the run that it belongs to.
+          taken = taken || (body.context->run_key && runs_.contains(*body.context->run_key));
         } else if constexpr (requires {
                                body.context;
                                body.start_ns;

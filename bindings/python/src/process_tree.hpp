@@ -36,6 +36,7 @@ class ProcessTree {
   bool whole_;
   bool executed_ = false;
   std::set<Identity> living_;
+  std::set<Key> runs_;  ///< That its processes began in.
 };
 
 }  // namespace tracer::python

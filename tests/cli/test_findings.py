@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings about planted failures: in scripts that hide them, a finding names the right process."""
+
+import os
+import subprocess
+import threading
+import time
+
+import support
+from support import PYTHON, of_kind
+
+FAIL = r'''
+import ctypes, os, resource, signal, sys, time
+kind, place = sys.argv[1], sys.argv[2]
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+print("some output", flush=True)
+with open(place + ".new", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(place + ".new", place)
+if kind == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+elif kind == "segv":
+    ctypes.string_at(0)
+elif kind == "abort":
+    os.abort()
+elif kind == "trap":
+    os.kill(os.getpid(), signal.SIGTRAP)
+elif kind == "status":
+    os._exit(3)
+elif kind == "exception":
+    raise ValueError("wrong input")
+elif kind == "full":
+    with open("/dev/full", "w") as file:
+        file.write("x" * 100000)
+elif kind == "missing":
+    os.execvp("no-such-program-anywhere", ["x"])
+elif kind == "forbidden":
+    open("/proc/self/mem/x")
+elif kind == "oom":
+    held = []
+    while True:
+        held.append(bytearray(1 << 20))
+elif kind in ("stranger", "timeout"):
+    time.sleep(60)
+'''
+
+VARIANTS = {
+    "or true": "{} || true",
+    "pipe": "{} | cat > /dev/null",
+    "subshell": "({}; true); echo done",
+    "background": "{} & wait; true",
+}
+KINDS = ("killed", "segv", "abort", "trap", "status", "exception", "full", "missing", "forbidden", "oom", "stranger",
+         "timeout")
+# What the kernel or a stranger did; the rest are statuses.
+ERRORS = ("segv", "oom", "stranger", "timeout")
+
+
+class PlantedFailures(support.TestCase):
+    """Twelve kinds in four scripts that hide them, each in a task of its own that ends with status 0."""
+
+    def setUp(self):
+        super().setUp()
+        with open(self.path("fail.py"), "w", encoding="utf-8") as file:
+            file.write(FAIL)
+        self.group = None
+        for memory in ("/sys/fs/cgroup/memory", "/sys/fs/cgroup"):
+            limit = "memory.limit_in_bytes" if memory.endswith("memory") else "memory.max"
+            folder = os.path.join(memory, os.path.basename(self.folder))
+            try:
+                os.mkdir(folder)
+                self.addCleanup(os.rmdir, folder)
+                with open(os.path.join(folder, limit), "w", encoding="ascii") as file:
+                    file.write(str(64 << 20))
+            except OSError:
+                continue
+            self.group = folder
+            break
+
+    def place(self, kind, variant):
+        return self.path(f"{kind}-{variant.replace(' ', '-')}")
+
+    def command(self, kind, variant):
+        command = f"{PYTHON} {self.path('fail.py')} {kind} {self.place(kind, variant)} 2> /dev/null"
+        if kind == "oom":
+            command = f"sh -c 'echo $$ > {self.group}/cgroup.procs; exec {command}'"
+        if kind == "timeout":
+            command = f"timeout 0.5 {command}"
+        return VARIANTS[variant].format(command)
+
+    def kill_strangers(self, places, over):
+        left = list(places)
+        while left and not over.is_set():
+            for place in list(left):
+                pid = support.text_of(place)
+                if pid:
+                    subprocess.run(["kill", "-TERM", pid], check=False)
+                    left.remove(place)
+            time.sleep(0.02)
+
+    def test_each_is_found_on_the_right_process(self):
+        cases = [(kind, variant) for kind in KINDS for variant in VARIANTS if kind != "oom" or self.group]
+        for kind, variant in cases:
+            with open(self.place(kind, variant) + ".sh", "w", encoding="utf-8") as file:
+                file.write(self.command(kind, variant) + "\n")
+        lines = [f"{support.TRACERD} task --step {kind} --sample {variant.replace(' ', '-')} -- "
+                 f"bash {self.place(kind, variant)}.sh" for kind, variant in cases]
+        with open(self.path("all.sh"), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        over = threading.Event()
+        killer = threading.Thread(target=self.kill_strangers,
+                                  args=([self.place("stranger", each) for each in VARIANTS], over))
+        killer.start()
+        result, events = self.trace("bash", self.path("all.sh"))
+        over.set()
+        killer.join()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        tasks = of_kind(events, "task_finish")
+        self.assertEqual({task["exit_code"] for task in tasks}, {0})
+        findings = of_kind(events, "finding")
+        not_found = []
+        for kind, variant in cases:
+            pid = int(support.text_of(self.place(kind, variant)))
+            of_process = [each for each in findings if each["pid"] == pid and each["severity"] != "note"
+                          and each["context"]["step"] == kind]
+            if not of_process:
+                not_found.append((kind, variant))
+            if kind in ERRORS and of_process:
+                self.assertIn("error", {each["severity"] for each in of_process}, (kind, variant))
+        self.assertLessEqual(len(not_found), 2, not_found)
+        # Nothing else has failed.
+        planted = {int(support.text_of(self.place(kind, variant))) for kind, variant in cases}
+        others = [each for each in findings if each["severity"] == "error" and each["pid"] not in planted]
+        self.assertEqual(others, [])
+        codes = {kind: {each["code"] for each in findings if each["context"]["step"] == kind} for kind in KINDS}
+        self.assertIn("core_dumped", codes["segv"])
+        self.assertIn("killed_by_timeout", codes["timeout"])
+        self.assertIn("killed_by_user", codes["stranger"])
+        if self.group:
+            self.assertIn("oom_kill", codes["oom"])
+        self.assertIn("partial_output_used", codes["status"])
+
+    def test_clean_work_has_no_findings(self):
+        script = self.path("clean.sh")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("""
+grep -q nothing /etc/passwd || true
+yes | head -n 1 > /dev/null
+seq 100000 | sort -n | tail -n 1
+test -e /nowhere || true
+diff /etc/passwd /etc/group > /dev/null || true
+sleep 30 & kill $!; wait
+timeout 5 true
+""")
+        result, events = self.trace(support.TRACERD, "task", "--step", "clean", "--", "bash", script)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([each for each in of_kind(events, "finding") if each["severity"] != "note"], [])
+
+
+class TaskLedgers(support.TestCase):
+    """Where the wall time of a task went, of tasks with a known truth."""
+
+    def ledger(self, script):
+        path = self.path("task.sh")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script)
+        result, events = self.trace("bash", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        run = of_kind(events, "run_finish")[-1]
+        ledger = run["task_ledger"]
+        self.assertIsNotNone(ledger)
+        causes = sum(value for name, value in ledger.items() if name not in ("wall_ns", "computing_at_most_ns"))
+        self.assertEqual(ledger["wall_ns"], run["end_ns"] - run["begin_ns"])
+        self.assertLessEqual(abs(causes - ledger["wall_ns"]), ledger["wall_ns"] // 100)
+        return ledger
+
+    def test_a_sleeping_producer(self):
+        ledger = self.ledger("(for i in 1 2 3 4; do sleep 0.5; echo $i; done) | sort | cat > /dev/null\n")
+        self.assertGreater(ledger["sleep_ns"], 1_800_000_000)
+        self.assertLess(ledger["pipe_ns"], 50_000_000)
+
+    def test_a_pipe_of_three_stages(self):
+        # Each waits for the next: the task computes all the time.
+        ledger = self.ledger("head -c 400M /dev/zero | gzip -1 | md5sum > /dev/null\n")
+        self.assertLess(ledger["pipe_ns"], ledger["wall_ns"] // 50)
+        ready = ledger["computing_ns"] + ledger["queued_ns"]
+        self.assertGreater(ready, ledger["wall_ns"] * 9 // 10)
+
+    def test_fork_and_join_with_a_straggler(self):
+        busy = f"{PYTHON} -c 'import time\\nwhile time.process_time() < {{}}: pass' &\n"
+        ledger = self.ledger("".join(busy.format(seconds) for seconds in (0.3, 0.3, 1.5)) + "wait\n")
+        ready = ledger["computing_ns"] + ledger["queued_ns"]
+        self.assertGreater(ready, ledger["wall_ns"] * 9 // 10)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Where the time of several processes together went: bounds that hold the truth.
+#include "insight/wall_ledger.hpp"
+
+#include <cstdint>
+
+#include <doctest/doctest.h>
+
+using namespace tracer;
+using tracer::internal::Chain;
+using tracer::internal::LifeSpan;
+using tracer::internal::WallLedger;
+
+namespace {
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+/// Times in milliseconds.
+struct Did {
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  std::uint64_t ran = 0;
+  std::uint64_t pipe = 0;
+  std::uint64_t disk = 0;
+  std::uint64_t sleep = 0;
+  std::uint64_t child = 0;
+  std::uint64_t queue = 0;
+  std::uint64_t lock = 0;
+  bool inside = true;
+};
+
+LifeSpan span(const Did& did) {
+  LifeSpan span{did.from * kMs, did.to * kMs};
+  span.ledger.running_ns = did.ran * kMs;
+  span.ledger.pipe_ns = did.pipe * kMs;
+  span.ledger.disk_ns = did.disk * kMs;
+  span.ledger.sleep_ns = did.sleep * kMs;
+  span.ledger.child_ns = did.child * kMs;
+  span.ledger.run_queue_ns = did.queue * kMs;
+  span.ledger.lock_ns = did.lock * kMs;
+  span.pipes_inside = did.inside;
+  return span;
+}
+
+TaskLedger ledger_of(std::initializer_list<Did> all, std::uint64_t end_ms, std::uint32_t cpus = 2) {
+  WallLedger wall(0, cpus);
+  for (const Did& each : all) wall.add(span(each));
+  return wall.until(0, end_ms * kMs);
+}
+
+std::uint64_t sum_of(const TaskLedger& ledger) {
+  return ledger.computing_ns + ledger.queued_ns + ledger.throttled_ns + ledger.disk_ns + ledger.network_ns +
+         ledger.pipe_ns + ledger.local_socket_ns + ledger.lock_ns + ledger.sleep_ns + ledger.poll_ns +
+         ledger.memory_ns + ledger.stopped_ns + ledger.other_ns;
+}
+
+/// To a millisecond: shares are rounded.
+void check_ms(std::uint64_t ns, std::uint64_t expected_ms) {
+  CHECK(ns + kMs > expected_ms * kMs);
+  CHECK(ns < (expected_ms + 1) * kMs);
+}
+
+}  // namespace
+
+TEST_CASE("a shell that waits for its child computes while the child does") {
+  const TaskLedger ledger =
+      ledger_of({{.from = 100, .to = 9900, .ran = 9800}, {.to = 10000, .ran = 20, .child = 9980}}, 10000, 1);
+  check_ms(ledger.computing_at_most_ns, 9820);
+  CHECK(ledger.computing_ns >= 9800 * kMs);
+  CHECK(sum_of(ledger) == ledger.wall_ns);
+}
+
+TEST_CASE("the stages of a pipe wait for each other: the task computes all the time") {
+  const TaskLedger ledger = ledger_of({{.to = 10000, .ran = 7000, .pipe = 3000},
+                                       {.to = 10000, .ran = 5000, .pipe = 5000},
+                                       {.to = 10000, .child = 10000}},
+                                      10000);
+  check_ms(ledger.computing_ns, 10000);
+  check_ms(ledger.computing_at_most_ns, 10000);
+  CHECK(ledger.pipe_ns == 0);
+}
+
+TEST_CASE("a pipe to another task is a cause") {
+  const TaskLedger ledger = ledger_of({{.to = 10000, .ran = 4000, .pipe = 6000, .inside = false}}, 10000);
+  check_ms(ledger.computing_ns, 4000);
+  check_ms(ledger.pipe_ns, 6000);
+}
+
+TEST_CASE("a producer that sleeps is what its pipe waits for") {
+  const TaskLedger ledger =
+      ledger_of({{.to = 10000, .ran = 1000, .sleep = 9000}, {.to = 10000, .ran = 1000, .pipe = 9000}}, 10000);
+  check_ms(ledger.computing_ns, 1000);
+  check_ms(ledger.computing_at_most_ns, 2000);
+  check_ms(ledger.sleep_ns, 9000);
+  CHECK(sum_of(ledger) == ledger.wall_ns);
+}
+
+TEST_CASE("what came one after another adds up; what came at once does not") {
+  const TaskLedger one_by_one = ledger_of({{.to = 4000, .ran = 4000}, {.from = 4000, .to = 8000, .ran = 4000}}, 8000);
+  check_ms(one_by_one.computing_ns, 8000);
+  const TaskLedger at_once =
+      ledger_of({{.to = 8000, .ran = 4000, .lock = 4000}, {.to = 8000, .ran = 4000, .lock = 4000}}, 8000);
+  check_ms(at_once.computing_ns, 4000);
+  check_ms(at_once.computing_at_most_ns, 8000);
+}
+
+TEST_CASE("four that compute on two CPUs compute all the time") {
+  Did worker{.to = 10000, .ran = 5000, .queue = 5000};
+  const TaskLedger ledger = ledger_of({worker, worker, worker, worker}, 10000);
+  check_ms(ledger.computing_ns, 10000);
+  CHECK(ledger.queued_ns == 0);
+}
+
+TEST_CASE("a straggler") {
+  const TaskLedger ledger =
+      ledger_of({{.to = 2000, .ran = 2000}, {.to = 10000, .ran = 10000}, {.to = 10000, .child = 10000}}, 10000);
+  check_ms(ledger.computing_ns, 10000);
+  check_ms(ledger.computing_at_most_ns, 10000);
+}
+
+TEST_CASE("a helper that sleeps all the time says little of what the others wait for") {
+  const TaskLedger ledger = ledger_of({{.to = 10000, .ran = 5000, .disk = 5000}, {.to = 10000, .sleep = 10000}}, 10000);
+  check_ms(ledger.computing_ns, 5000);
+  CHECK(ledger.disk_ns > 4500 * kMs);
+  CHECK(ledger.sleep_ns < 500 * kMs);
+  CHECK(sum_of(ledger) == ledger.wall_ns);
+}
+
+TEST_CASE("locks explain what nothing else does") {
+  const TaskLedger convoy = ledger_of({{.to = 10000, .ran = 6000, .lock = 4000}}, 10000);
+  check_ms(convoy.lock_ns, 4000);
+  const TaskLedger beside =
+      ledger_of({{.to = 10000, .ran = 6000, .lock = 4000}, {.to = 10000, .ran = 100, .disk = 9900}}, 10000);
+  CHECK(beside.lock_ns == 0);
+  CHECK(beside.disk_ns >= 3800 * kMs);
+}
+
+TEST_CASE("time in which nothing lived is nobody's") {
+  const TaskLedger ledger = ledger_of({{.to = 2000, .ran = 2000}, {.from = 6000, .to = 8000, .ran = 2000}}, 8000);
+  check_ms(ledger.computing_ns, 4000);
+  check_ms(ledger.other_ns, 4000);
+}
+
+TEST_CASE("windows: bounds of each are those of its own time") {
+  WallLedger wall(0, 2);
+  // One computes in the first half, the other in the second.
+  wall.add(span({.to = 5000, .ran = 5000}));
+  wall.add(span({.to = 5000, .pipe = 5000}));
+  wall.close(5000 * kMs);
+  CHECK(wall.ledger().wall_ns == 5000 * kMs);
+  wall.add(span({.from = 5000, .to = 10000, .pipe = 5000}));
+  wall.add(span({.from = 5000, .to = 10000, .ran = 5000}));
+  const TaskLedger ledger = wall.until(0, 10000 * kMs);
+  check_ms(ledger.computing_ns, 10000);
+  check_ms(ledger.computing_at_most_ns, 10000);
+}
+
+TEST_CASE("a task that began later than its first process was seen") {
+  WallLedger wall(0, 2);
+  wall.add(span({.from = 3000, .to = 10000, .ran = 7000}));
+  const TaskLedger ledger = wall.until(3000 * kMs, 10000 * kMs);
+  CHECK(ledger.wall_ns == 7000 * kMs);
+  check_ms(ledger.computing_ns, 7000);
+  CHECK(sum_of(ledger) == ledger.wall_ns);
+}
+
+TEST_CASE("a chain of spans finds the most that do not overlap, and forgets within bounds") {
+  Chain chain;
+  chain.add(0, 10, 5);
+  chain.add(0, 20, 12);
+  chain.add(10, 20, 9);
+  CHECK(chain.best() == 14);
+  Chain many;
+  for (std::uint64_t i = 0; i < 100000; ++i) many.add(i * 10, i * 10 + 10, 10);
+  CHECK(many.best() == 1000000);
+}
