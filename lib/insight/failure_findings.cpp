@@ -4,20 +4,31 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <string.h>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+
 namespace tracer::internal {
 namespace {
 
 constexpr int kMostAbove = 64;
+/// Its pipe is closed a moment before a process is gone.
+constexpr std::uint64_t kMostBehindNs = 100'000'000;
 constexpr std::int32_t kNotFound = 127;
 constexpr std::int32_t kNotExecutable = 126;
 
 std::string tool_of(const Process& process) {
   return process.program->tool.value_or(process.program->comm.value_or("?"));
+}
+
+/// Without what it runs: "timeout", not "timeout sort".
+std::string program_of(const Process& process) {
+  if (process.program->exe) return std::string(base_name(*process.program->exe));
+  return tool_of(process);
 }
 
 template <class Ended>
@@ -54,7 +65,8 @@ std::uint64_t key_number(const std::optional<Key>& key) { return key ? static_ca
 /// A task that an engine or its author speaks of, and not only the command of a recipe.
 bool is_declared(const Context& context) {
   const auto& engine = context.engine;
-  return context.task_key && !(engine && (*engine == "make" || *engine == "parallel" || *engine == "xargs"));
+  constexpr std::array<std::string_view, 4> kInferring = {"make", "parallel", "xargs", "shell"};
+  return context.task_key && !(engine && std::find(kInferring.begin(), kInferring.end(), *engine) != kInferring.end());
 }
 
 }  // namespace
@@ -111,13 +123,7 @@ void FailureFindings::failed(const FailureOrigin& origin) {
   report_end(failed);
   const std::uint64_t key = key_number(context.task_key ? context.task_key : context.run_key);
   if (key == 0) return;
-  auto [scope, fresh] = by_scope_.try_emplace(key);
-  if (fresh) scopes_.push_back(key);
-  if (scope->second.size() < kMostOfScope) scope->second.push_back(std::move(failed));
-  if (scopes_.size() > kMostScopes) {
-    by_scope_.erase(scopes_.front());
-    scopes_.pop_front();
-  }
+  remember(key, std::move(failed));
 }
 
 /// What is known at once, whatever its task makes of it.
@@ -152,7 +158,7 @@ void FailureFindings::report_end(const Failed& failed) {
     }
     if (!in_work && draft.severity.empty()) draft.severity = "warning";
   } else if (failed.by_stranger) {
-    const std::string sender = origin.sender_process ? tool_of(*origin.sender_process) : std::string();
+    const std::string sender = origin.sender_process ? program_of(*origin.sender_process) : std::string();
     const bool by_engine = origin.sender_process && origin.sender_process->context->engine_own;
     draft.code = sender == "timeout"    ? "killed_by_timeout"
                  : is_scheduler(sender) ? "killed_by_scheduler"
@@ -178,17 +184,17 @@ void FailureFindings::report_end(const Failed& failed) {
 std::shared_ptr<const Process> FailureFindings::reader_of(const Failed& failed) const {
   const auto reader = readers_.find(failed.origin.process->pid);
   const bool fits = reader != readers_.end() && reader->second.begin_ns <= failed.end_ns &&
-                    reader->second.end_ns >= failed.end_ns &&
-                    reader->second.process->context->task_key == failed.origin.process->context->task_key;
+                    reader->second.end_ns + kMostBehindNs >= failed.end_ns;
   return fits ? reader->second.process : nullptr;
 }
 
-void FailureFindings::report_silent(const Failed& failed, std::uint64_t time_ns, std::vector<Event>& events) {
+void FailureFindings::report_silent(const Failed& failed, const std::shared_ptr<const Context>& context,
+                                    std::uint64_t time_ns, std::vector<Event>& events) {
   const FailureOrigin& origin = failed.origin;
   const auto reader = reader_of(failed);
   FindingDraft draft;
   draft.code = reader ? "partial_output_used" : "silent_failure";
-  draft.context = origin.process->context;
+  draft.context = context;
   draft.process = origin.process;
   draft.first_ns = draft.last_ns = failed.end_ns;
   draft.closed = true;
@@ -216,7 +222,7 @@ void FailureFindings::scope_ended(const Finish& finish, const std::optional<Key>
   by_scope_.erase(scope);
   std::erase(scopes_, key_number(key));
   if (finish.exit_code == 0) {
-    for (const Failed& each : all) report_silent(each, finish.time_ns, events);
+    for (const Failed& each : all) report_silent(each, finish.context, finish.time_ns, events);
     return;
   }
   if (all.empty() || (!finish.exit_code && !finish.exit_signal)) return;
@@ -236,8 +242,30 @@ void FailureFindings::scope_ended(const Finish& finish, const std::optional<Key>
     passed_on_by += (passed_on_by.empty() ? "" : ", ") + tool_of(*process);
   if (!passed_on_by.empty()) draft.evidence.push_back(words("passed_on_by", passed_on_by));
   if (all.size() > 1) draft.evidence.push_back(figure("failures", all.size(), "count"));
-  if (first.trying) draft.severity = "note";
+  if (first.trying || (!is_run && !is_declared(*finish.context))) draft.severity = "note";
   book_.report(draft, finish.time_ns, events);
+  hand_out(finish.pid, key_number(key), all);
+}
+
+/// A task that failed inside of another, or of a run: what becomes of it there?
+void FailureFindings::hand_out(std::uint32_t leader_pid, std::uint64_t from_key, const std::vector<Failed>& all) {
+  const auto leader = chains_.known_process(leader_pid);
+  const auto parent = leader && leader->parent_pid ? chains_.known_process(*leader->parent_pid) : nullptr;
+  if (parent == nullptr) return;
+  const Context& outer = *parent->context;
+  const std::uint64_t key = key_number(outer.task_key ? outer.task_key : outer.run_key);
+  if (key == 0 || key == from_key) return;
+  for (const Failed& each : all) remember(key, each);
+}
+
+void FailureFindings::remember(std::uint64_t key, Failed failed) {
+  auto [scope, fresh] = by_scope_.try_emplace(key);
+  if (fresh) scopes_.push_back(key);
+  if (scope->second.size() < kMostOfScope) scope->second.push_back(std::move(failed));
+  if (scopes_.size() > kMostScopes) {
+    by_scope_.erase(scopes_.front());
+    scopes_.pop_front();
+  }
 }
 
 void FailureFindings::note_attempt(const TaskFinish& finish, std::vector<Event>& events) {

@@ -63,7 +63,10 @@ class FailureFindings {
   bool is_below_trying(const Process& process) const;
   std::shared_ptr<const Process> reader_of(const Failed& failed) const;
   void report_end(const Failed& failed);
-  void report_silent(const Failed& failed, std::uint64_t time_ns, std::vector<Event>& events);
+  void remember(std::uint64_t key, Failed failed);
+  void hand_out(std::uint32_t leader_pid, std::uint64_t from_key, const std::vector<Failed>& all);
+  void report_silent(const Failed& failed, const std::shared_ptr<const Context>& context, std::uint64_t time_ns,
+                     std::vector<Event>& events);
   template <class Finish>
   void scope_ended(const Finish& finish, const std::optional<Key>& key, bool is_run, std::vector<Event>& events);
   void note_attempt(const TaskFinish& finish, std::vector<Event>& events);

@@ -64,8 +64,14 @@ void TaskLedgers::saw(const ProcessExec& exec) {
   const Process& process = *exec.process;
   Member& known = member(process, exec.attached_ns.value_or(process.start_ns));
   // A command that was held until now: nothing before counts.
-  if (!exec.ended.start_ns && known.last_ns == known.begin_ns) known.begin_ns = known.last_ns = exec.time_ns;
+  const bool was_held = !exec.ended.start_ns && known.last_ns == known.begin_ns;
+  if (was_held) known.begin_ns = known.last_ns = exec.time_ns;
   place(known, process);
+  for (const auto& each : {known.task, known.run}) {
+    if (!was_held || !each || each->ended != 0 || each->living != 1) continue;
+    each->begin_ns = exec.time_ns;
+    each->wall = WallLedger(exec.time_ns, cpus_);
+  }
 }
 
 void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& account) {
@@ -77,14 +83,20 @@ void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& a
   }
   LifeSpan span{member.last_ns, to_ns, *account.process_ledger};
   take_off_figures(span.ledger, member.last);
-  const auto peer_is_in = [&](const Scope& scope, const std::optional<std::uint32_t>& peer, std::uint64_t waited_ns) {
-    return waited_ns == 0 || (peer && scope.pids.contains(*peer));
+  const auto peers_of = [&](const Scope& scope, const std::optional<std::uint32_t>& peer, std::uint64_t waited_ns) {
+    if (waited_ns == 0) return PipePeers::kInside;
+    if (!peer) return PipePeers::kUnknown;
+    return scope.pids.contains(*peer) ? PipePeers::kInside : PipePeers::kOutside;
   };
   for (const auto& each : {member.task, member.run}) {
     if (!each) continue;
-    span.pipes_inside = account.ledger &&
-                        peer_is_in(*each, account.ledger->pipe_read_peer_pid, span.ledger.pipe_read_ns) &&
-                        peer_is_in(*each, account.ledger->pipe_write_peer_pid, span.ledger.pipe_write_ns);
+    span.pipe_peers = PipePeers::kUnknown;
+    if (account.ledger) {
+      const PipePeers read = peers_of(*each, account.ledger->pipe_read_peer_pid, span.ledger.pipe_read_ns);
+      const PipePeers write = peers_of(*each, account.ledger->pipe_write_peer_pid, span.ledger.pipe_write_ns);
+      const bool outside = read == PipePeers::kOutside || write == PipePeers::kOutside;
+      span.pipe_peers = outside ? PipePeers::kOutside : read == PipePeers::kInside ? write : read;
+    }
     each->wall.add(span);
   }
   member.last_ns = to_ns;

@@ -7,34 +7,37 @@
 namespace tracer::internal {
 namespace {
 
-constexpr std::array<std::uint64_t TaskLedger::*, 12> kMembers = {
+constexpr std::array<std::uint64_t TaskLedger::*, 13> kMembers = {
     &TaskLedger::queued_ns, &TaskLedger::throttled_ns, &TaskLedger::disk_ns, &TaskLedger::network_ns,
     &TaskLedger::pipe_ns, &TaskLedger::sleep_ns, &TaskLedger::poll_ns, &TaskLedger::memory_ns, &TaskLedger::stopped_ns,
     &TaskLedger::other_ns,
     // From here on: mostly for others of the task, so that it explains what nothing else does.
-    &TaskLedger::local_socket_ns, &TaskLedger::lock_ns};
+    &TaskLedger::local_socket_ns, &TaskLedger::lock_ns, &TaskLedger::pipe_ns};
 constexpr std::size_t kOutside = 10;
+/// Most pipes lead to others of the task: what nobody has used yet is taken for one of them.
+constexpr std::size_t kCertain = 12;
 /// Of a process that did not run: it may be what the others wait for.
 constexpr double kLeastWeight = 0.01;
 
-std::array<std::uint64_t, 12> causes_of(const ProcessLedger& ledger, bool pipes_inside) {
+std::array<std::uint64_t, 13> causes_of(const ProcessLedger& ledger, PipePeers peers) {
   return {ledger.run_queue_ns,
           ledger.throttled_ns.value_or(0),
           ledger.disk_ns,
           ledger.network_ns,
-          pipes_inside ? 0 : ledger.pipe_ns,
+          peers == PipePeers::kOutside ? ledger.pipe_ns : 0,
           ledger.sleep_ns,
           ledger.poll_ns,
           ledger.reclaim_ns + ledger.swap_ns,
           ledger.stopped_ns,
           ledger.other_ns,
           ledger.local_socket_ns,
-          ledger.lock_ns};
+          ledger.lock_ns,
+          peers == PipePeers::kUnknown ? ledger.pipe_ns : 0};
 }
 
 /// Of `rest` to causes `first` to `last`, by their weights, and to none more than was waited for it.
-double share_by_weight(double rest, std::size_t first, std::size_t last, std::array<double, 12>& room,
-                       const std::array<double, 12>& weights, std::array<double, 12>& shares) {
+double share_by_weight(double rest, std::size_t first, std::size_t last, std::array<double, 13>& room,
+                       const std::array<double, 13>& weights, std::array<double, 13>& shares) {
   for (std::size_t round = 0; round < last - first && rest > 0; ++round) {
     double sum = 0;
     for (std::size_t i = first; i < last; ++i) sum += room[i] > 0 ? weights[i] : 0;
@@ -64,7 +67,7 @@ void WallLedger::add(const LifeSpan& span) {
   one_after_another_.add(from_ns, span.to_ns, ran_ns);
   lived_.add(from_ns, span.to_ns, length_ns);
   const double weight = static_cast<double>(ran_ns) / static_cast<double>(length_ns) + kLeastWeight;
-  const auto causes = causes_of(span.ledger, span.pipes_inside);
+  const auto causes = causes_of(span.ledger, span.pipe_peers);
   for (std::size_t i = 0; i < causes.size(); ++i) {
     const auto waited = static_cast<double>(std::min(causes[i], length_ns));
     waited_[i] += waited;
@@ -76,7 +79,7 @@ void WallLedger::add(const LifeSpan& span) {
 void WallLedger::close(std::uint64_t to_ns) {
   if (to_ns <= from_ns_) return;
   const std::uint64_t wall_ns = to_ns - from_ns_;
-  const double waited = std::accumulate(waited_.begin(), waited_.end(), 0.0);
+  const double waited = std::accumulate(waited_.begin(), waited_.begin() + kCertain, 0.0);
   const auto lived = static_cast<double>(std::min(lived_.best(), wall_ns));
   std::uint64_t least_ns = std::max(one_after_another_.best(), running_ns_ / std::max(cpus_, 1U));
   if (lived > waited) least_ns = std::max(least_ns, static_cast<std::uint64_t>(lived - waited));

@@ -11,12 +11,19 @@
 
 namespace tracer::internal {
 
+/// Where the other ends are of the pipes that a process waited for.
+enum class PipePeers : std::uint8_t {
+  kInside,   ///< In the same task.
+  kOutside,  ///< In part, at least.
+  kUnknown,  ///< Nobody has written or read yet.
+};
+
 /// What one process did in a span of time.
 struct LifeSpan {
   std::uint64_t from_ns = 0;
   std::uint64_t to_ns = 0;
   ProcessLedger ledger = {};  ///< Of this span.
-  bool pipes_inside = false;  ///< The other ends of the pipes that it waited for are in the same task.
+  PipePeers pipe_peers = PipePeers::kUnknown;
 };
 
 /// Where the wall time of several processes together went, found from what each of them did in spans of time. Spans are
@@ -37,7 +44,7 @@ class WallLedger {
 
  private:
   /// What a process may wait for besides others of its task, the queue included.
-  static constexpr std::size_t kCauses = 12;
+  static constexpr std::size_t kCauses = 13;
   using Causes = std::array<double, kCauses>;
 
   void share_out(std::uint64_t rest_ns);

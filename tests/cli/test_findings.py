@@ -56,6 +56,15 @@ KINDS = ("killed", "segv", "abort", "trap", "status", "exception", "full", "miss
 ERRORS = ("segv", "oom", "stranger", "timeout")
 
 
+def removed(folder):
+    """True once the cgroup is gone: its last process may be on its way out."""
+    try:
+        os.rmdir(folder)
+    except OSError:
+        pass
+    return not os.path.exists(folder)
+
+
 class PlantedFailures(support.TestCase):
     """Twelve kinds in four scripts that hide them, each in a task of its own that ends with status 0."""
 
@@ -69,7 +78,7 @@ class PlantedFailures(support.TestCase):
             folder = os.path.join(memory, os.path.basename(self.folder))
             try:
                 os.mkdir(folder)
-                self.addCleanup(os.rmdir, folder)
+                self.addCleanup(lambda folder=folder: support.wait_until(lambda: removed(folder), "the cgroup can be removed"))
                 with open(os.path.join(folder, limit), "w", encoding="ascii") as file:
                     file.write(str(64 << 20))
             except OSError:

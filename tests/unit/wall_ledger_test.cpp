@@ -9,6 +9,7 @@
 using namespace tracer;
 using tracer::internal::Chain;
 using tracer::internal::LifeSpan;
+using tracer::internal::PipePeers;
 using tracer::internal::WallLedger;
 
 namespace {
@@ -26,7 +27,7 @@ struct Did {
   std::uint64_t child = 0;
   std::uint64_t queue = 0;
   std::uint64_t lock = 0;
-  bool inside = true;
+  PipePeers peers = PipePeers::kInside;
 };
 
 LifeSpan span(const Did& did) {
@@ -38,7 +39,7 @@ LifeSpan span(const Did& did) {
   span.ledger.child_ns = did.child * kMs;
   span.ledger.run_queue_ns = did.queue * kMs;
   span.ledger.lock_ns = did.lock * kMs;
-  span.pipes_inside = did.inside;
+  span.pipe_peers = did.peers;
   return span;
 }
 
@@ -81,7 +82,7 @@ TEST_CASE("the stages of a pipe wait for each other: the task computes all the t
 }
 
 TEST_CASE("a pipe to another task is a cause") {
-  const TaskLedger ledger = ledger_of({{.to = 10000, .ran = 4000, .pipe = 6000, .inside = false}}, 10000);
+  const TaskLedger ledger = ledger_of({{.to = 10000, .ran = 4000, .pipe = 6000, .peers = PipePeers::kOutside}}, 10000);
   check_ms(ledger.computing_ns, 4000);
   check_ms(ledger.pipe_ns, 6000);
 }
@@ -93,6 +94,16 @@ TEST_CASE("a producer that sleeps is what its pipe waits for") {
   check_ms(ledger.computing_at_most_ns, 2000);
   check_ms(ledger.sleep_ns, 9000);
   CHECK(sum_of(ledger) == ledger.wall_ns);
+}
+
+TEST_CASE("a pipe that nobody has used yet explains what nothing else does") {
+  const Did waits{.to = 10000, .pipe = 10000, .peers = PipePeers::kUnknown};
+  const TaskLedger beside = ledger_of({{.to = 10000, .ran = 6000, .sleep = 4000}, waits}, 10000);
+  check_ms(beside.computing_ns, 6000);
+  check_ms(beside.sleep_ns, 4000);
+  CHECK(beside.pipe_ns == 0);
+  const TaskLedger alone = ledger_of({waits}, 10000);
+  check_ms(alone.pipe_ns, 10000);
 }
 
 TEST_CASE("what came one after another adds up; what came at once does not") {
