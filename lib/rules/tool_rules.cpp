@@ -188,7 +188,8 @@ std::string ToolRules::resolve(Kind kind, std::string_view what, Arguments rest,
         if (!found) found = programs_.find(part);
       }
       // "python -m test" is not test(1), nor are its statuses answers.
-      if (found && rules_[*found].as_called) return bounded(fmt::format("{} -m {}", launcher, key));
+      if (found && rules_[*found].as_called && !rules_[*found].answers.empty())
+        return bounded(fmt::format("{} -m {}", launcher, key));
       break;
   }
   if (!found) return bounded(key);
