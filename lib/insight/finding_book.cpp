@@ -101,6 +101,7 @@ Key finding_key(std::string_view code, std::string_view subject, const Context& 
   hash.add(code).add(subject);
   hash.add(context.run_key ? to_string(*context.run_key) : std::string());
   hash.add(context.task_key ? to_string(*context.task_key) : std::string());
+  if (subject == "step") hash.add(context.step.value_or(""));
   if (process != nullptr && subject == "process")
     hash.add(std::to_string(process->pid)).add(std::to_string(process->start_ns));
   return hash.key();

@@ -10,6 +10,7 @@ void Insight::add_task(const TaskFinish& given, std::vector<Event>& events) {
   ledgers_.finish(finish);
   events.emplace_back(finish);
   failures_.finished(finish, events);
+  if (not_normal_) not_normal_->finished(finish, events);
   book_.close_task(*finish.context, false, finish.time_ns, events);
 }
 
@@ -18,7 +19,17 @@ void Insight::add_run(const RunFinish& given, std::vector<Event>& events) {
   ledgers_.finish(finish);
   events.emplace_back(finish);
   failures_.finished(finish, events);
+  if (not_normal_) not_normal_->finished(finish, events);
   book_.close_task(*finish.context, true, finish.time_ns, events);
+}
+
+void Insight::compare(const Event& event, std::vector<Event>& events) {
+  if (const auto* snapshot = event.get_if<SnapshotEnd>()) return not_normal_->saw(*snapshot, events);
+  if (const auto* exit = event.get_if<ProcessExit>()) return not_normal_->saw(*exit);
+  if (const auto* run = event.get_if<RunStart>()) return not_normal_->saw(*run);
+  if (const auto* task = event.get_if<TaskStart>()) return not_normal_->saw(*task);
+  if (const auto* change = event.get_if<ContextChange>()) return not_normal_->saw(*change);
+  if (const auto* kill = event.get_if<OomKill>()) return not_normal_->saw(*kill);
 }
 
 void Insight::add(Event event, std::vector<Event>& events) {
@@ -26,11 +37,13 @@ void Insight::add(Event event, std::vector<Event>& events) {
   if (const auto* run = event.get_if<RunFinish>()) return add_run(*run, events);
   if (const auto* end = event.get_if<SessionEnd>()) {
     failures_.finish(end->time_ns, events);
+    if (not_normal_) not_normal_->finish(end->time_ns, events);
     book_.close_all(end->time_ns, events);
     events.push_back(std::move(event));
     return;
   }
   events.push_back(event);
+  if (not_normal_) compare(event, events);
   if (const auto* start = event.get_if<ProcessStart>()) {
     ledgers_.saw(*start);
     failures_.saw(start->process);

@@ -41,7 +41,11 @@ CgroupTable::FindPath path_finder(Control* control) {
 /// A recording that has findings keeps its own.
 std::unique_ptr<Insight> insight_of(const SessionOptions& options, const Source& source) {
   if (!options.findings || !source.wants_findings()) return nullptr;
-  return std::make_unique<Insight>(source.host().cpu_count);
+  const HostInfo& host = source.host();
+  auto insight = std::make_unique<Insight>(host.cpu_count);
+  if (!options.history.empty())
+    insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
+  return insight;
 }
 
 }  // namespace

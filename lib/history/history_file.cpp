@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "history/history_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+#include <tracer/run.hpp>
+
+#include "base/unique_fd.hpp"
+
+namespace tracer::internal {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::int64_t kApplicationId = 0x54724873;
+constexpr std::int64_t kSchema = 1;
+constexpr milliseconds kOpenPatience{2000};
+
+constexpr const char* kTables = R"(
+CREATE TABLE kind (id INTEGER PRIMARY KEY, pipeline TEXT NOT NULL, step TEXT NOT NULL, engine TEXT NOT NULL,
+                   UNIQUE (pipeline, step, engine));
+CREATE TABLE task (id INTEGER PRIMARY KEY, kind_id INTEGER NOT NULL REFERENCES kind, run_key TEXT NOT NULL,
+                   task_key TEXT NOT NULL, end_time_s INTEGER NOT NULL, outcome INTEGER NOT NULL, attempt INTEGER NOT NULL,
+                   cpus INTEGER NOT NULL, tool TEXT NOT NULL, wall_ns INTEGER, cpu_ns INTEGER, peak_bytes INTEGER,
+                   read_bytes INTEGER, written_bytes INTEGER, requested_millicpus INTEGER, requested_memory_bytes INTEGER,
+                   requested_time_ns INTEGER, UNIQUE (run_key, task_key));
+CREATE INDEX task_end ON task (end_time_s);
+CREATE TABLE run (run_key TEXT PRIMARY KEY, pipeline TEXT NOT NULL, end_time_s INTEGER NOT NULL, wall_ns INTEGER NOT NULL,
+                  tasks INTEGER NOT NULL, outcome TEXT NOT NULL);
+CREATE INDEX run_end ON run (end_time_s);
+)";
+
+std::uint64_t now_s() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+[[noreturn]] void refuse(ErrorCode code, const std::filesystem::path& path, const std::string& what, std::string fix,
+                         int error_number = 0) {
+  throw Error({code, error_number, fmt::format("the history {} {}", path.string(), what), std::move(fix), {}});
+}
+
+[[noreturn]] void refuse_reading(const std::filesystem::path& path, const SqlError& error) {
+  refuse(ErrorCode::kFileUnreadable, path, fmt::format("can't be read: {}", error.what()),
+         "delete the file; it is made anew");
+}
+
+[[noreturn]] void refuse_writing(const std::filesystem::path& path, const SqlError& error) {
+  refuse(ErrorCode::kFileUnwritable, path, fmt::format("can't be written: {}", error.what()),
+         "see whether its folder can be written and has room");
+}
+
+/// Machines that share a file system don't share memory, which a write-ahead log needs.
+bool is_shared_by_machines(const std::filesystem::path& path) noexcept {
+  constexpr std::array<std::uint32_t, 11> kTypes = {
+      0x6969u /* NFS */,      0x517bu /* SMB */,      0xff534d42u /* CIFS */, 0xfe534d42u /* SMB2 */,
+      0x0bd00bd0u /* Lustre */, 0x47504653u /* GPFS */, 0x65735546u /* FUSE */, 0x00c36400u /* Ceph */,
+      0x19830326u /* BeeGFS */, 0x01021997u /* 9P */,   0x5346414fu /* AFS */};
+  struct statfs system {};
+  return ::statfs(path.c_str(), &system) != 0 ||
+         std::find(kTypes.begin(), kTypes.end(), static_cast<std::uint32_t>(system.f_type)) != kTypes.end();
+}
+
+}  // namespace
+
+HistoryFile::HistoryFile(const std::filesystem::path& path, Access access) : path_(path) {
+  const auto end = end_of_links(path);
+  if (!end)
+    refuse(ErrorCode::kFileUnreadable, path, "is a link of another user, or leads nowhere", "name the file itself",
+           errno);
+  path_ = end->path;
+  struct stat file {};
+  if (::lstat(path_.c_str(), &file) != 0) {
+    if (errno != ENOENT || access == Access::kRead)
+      refuse(ErrorCode::kFileUnreadable, path, "can't be read", "see whether it exists, and may be read", errno);
+    new_ = make();
+  } else if (!S_ISREG(file.st_mode) && !(end->follow && S_ISLNK(file.st_mode))) {
+    refuse(ErrorCode::kFileUnreadable, path, "is no regular file", "name another file");
+  }
+  try {
+    open(access);
+    check_schema();
+    if (!read_only_) set_up_writing();
+  } catch (const SqlError& error) {
+    refuse_reading(path_, error);
+  }
+}
+
+/// Closing a file frees all locks that this process has on it: only what was made here is closed.
+bool HistoryFile::make() {
+  const UniqueFd made(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!made && errno != EEXIST)
+    refuse(ErrorCode::kFileUnwritable, path_, "can't be made", "see whether its folder exists and can be written",
+           errno);
+  return static_cast<bool>(made);
+}
+
+/// A child must not touch the locks of its parent.
+HistoryFile::~HistoryFile() {
+  if (::getpid() != pid_) static_cast<void>(database_.release());
+}
+
+void HistoryFile::open(Access access) {
+  read_only_ = access == Access::kRead;
+  try {
+    database_ = std::make_unique<Database>(path_, read_only_ ? Database::Access::kRead : Database::Access::kWrite);
+    database_->wait_at_most(kOpenPatience);
+    if (!read_only_) {
+      // Asks for the right to write before anything depends on it.
+      const Transaction transaction(*database_);
+    } else {
+      database_->number("SELECT count(*) FROM sqlite_schema");
+    }
+  } catch (const SqlError& error) {
+    if (!error.is_read_only()) throw;
+    read_only_ = true;
+    database_ = std::make_unique<Database>(path_, Database::Access::kReadUnlocked);
+  }
+}
+
+void HistoryFile::check_schema() {
+  const auto is_empty = [this] {
+    return database_->number("PRAGMA application_id") == 0 && database_->number("PRAGMA user_version") == 0 &&
+           database_->number("SELECT count(*) FROM sqlite_schema") == 0;
+  };
+  if (!read_only_ && is_empty()) {
+    Transaction transaction(*database_);
+    // Another one may have been first.
+    if (is_empty()) {
+      database_->execute(kTables);
+      database_->execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
+      database_->execute(fmt::format("PRAGMA user_version = {}", kSchema).c_str());
+    }
+    transaction.commit();
+  }
+  if (database_->number("PRAGMA application_id") != kApplicationId)
+    refuse(ErrorCode::kFileUnreadable, path_, "is not a history", "name another file");
+  const std::int64_t schema = database_->number("PRAGMA user_version");
+  if (schema > kSchema)
+    refuse(ErrorCode::kNewerSchema, path_, fmt::format("was written by a newer libtracer (schema {})", schema),
+           "use that version, or name another file");
+}
+
+void HistoryFile::set_up_writing() {
+  if (is_shared_by_machines(path_)) {
+    database_->execute("PRAGMA journal_mode = DELETE");
+  } else {
+    // Its files are open from the next transaction on: rights that are given up later are not missed.
+    database_->execute("PRAGMA journal_mode = WAL");
+  }
+  // What a crash of the machine may lose is the last run, not the file.
+  database_->execute("PRAGMA synchronous = NORMAL");
+  const std::uint64_t now = now_s();
+  remove_old(now - std::min(now, kMostAge_s), kMostTasks);
+}
+
+std::uint64_t HistoryFile::remove_old(std::uint64_t before_s, std::uint64_t most) {
+  Transaction transaction(*database_);
+  Statement(*database_, "DELETE FROM task WHERE end_time_s < ?").bind(before_s).run();
+  auto removed = static_cast<std::uint64_t>(database_->changes());
+  Statement(*database_,
+            "DELETE FROM task WHERE id IN (SELECT id FROM task ORDER BY end_time_s DESC, id DESC LIMIT -1 OFFSET ?)")
+      .bind(most)
+      .run();
+  removed += static_cast<std::uint64_t>(database_->changes());
+  Statement(*database_, "DELETE FROM run WHERE end_time_s < ?").bind(before_s).run();
+  Statement(*database_,
+            "DELETE FROM run WHERE run_key IN (SELECT run_key FROM run ORDER BY end_time_s DESC LIMIT -1 OFFSET ?)")
+      .bind(most)
+      .run();
+  if (removed != 0) database_->execute("DELETE FROM kind WHERE id NOT IN (SELECT kind_id FROM task)");
+  transaction.commit();
+  return removed;
+}
+
+std::uint64_t HistoryFile::prune(std::uint64_t before_s, std::uint64_t most) {
+  if (read_only_)
+    refuse(ErrorCode::kFileUnwritable, path_, "can't be written", "see whether its folder can be written");
+  try {
+    const std::uint64_t removed = remove_old(before_s, most);
+    database_->execute("VACUUM");
+    return removed;
+  } catch (const SqlError& error) {
+    refuse_writing(path_, error);
+  }
+}
+
+std::vector<PastTask> HistoryFile::tasks() {
+  try {
+    Statement rows(*database_, R"(
+      SELECT kind.pipeline, kind.step, kind.engine, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, wall_ns,
+             cpu_ns, peak_bytes, read_bytes, written_bytes, requested_millicpus, requested_memory_bytes, requested_time_ns
+      FROM task JOIN kind ON kind.id = kind_id ORDER BY end_time_s DESC, task.id DESC LIMIT ?)");
+    rows.bind(kMostTasks);
+    std::vector<PastTask> tasks;
+    while (rows.step()) {
+      PastTask task;
+      task.kind = {rows.text(0), rows.text(1), rows.text(2)};
+      task.tool = rows.text(3);
+      task.run_key = rows.text(4);
+      task.task_key = rows.text(5);
+      task.end_time_s = rows.number(6);
+      const std::uint64_t outcome = rows.number(7);
+      task.outcome = outcome <= 4 ? static_cast<Outcome>(outcome) : Outcome::kUnknown;
+      task.attempt = rows.number(8);
+      task.cpus = rows.number(9);
+      int column = 10;
+      for (auto figure :
+           {&PastTask::wall_ns, &PastTask::cpu_ns, &PastTask::peak_bytes, &PastTask::read_bytes,
+            &PastTask::written_bytes, &PastTask::requested_millicpus, &PastTask::requested_memory_bytes,
+            &PastTask::requested_time_ns})
+        task.*figure = rows.optional_number(column++);
+      tasks.push_back(std::move(task));
+    }
+    return tasks;
+  } catch (const SqlError& error) {
+    refuse_reading(path_, error);
+  }
+}
+
+std::vector<HistoryRun> HistoryFile::runs() {
+  try {
+    Statement rows(*database_, R"(
+      SELECT run_key, pipeline, end_time_s, wall_ns, tasks, outcome FROM run ORDER BY end_time_s DESC LIMIT ?)");
+    rows.bind(kMostTasks);
+    std::vector<HistoryRun> runs;
+    while (rows.step())
+      runs.push_back({rows.text(0), rows.text(1), rows.number(2), rows.number(3), rows.number(4), rows.text(5)});
+    return runs;
+  } catch (const SqlError& error) {
+    refuse_reading(path_, error);
+  }
+}
+
+std::uint64_t HistoryFile::kind_id(const TaskKind& kind) {
+  Statement(*database_, "INSERT OR IGNORE INTO kind (pipeline, step, engine) VALUES (?, ?, ?)")
+      .bind(kind.pipeline)
+      .bind(kind.step)
+      .bind(kind.engine)
+      .run();
+  Statement known(*database_, "SELECT id FROM kind WHERE pipeline = ? AND step = ? AND engine = ?");
+  known.bind(kind.pipeline).bind(kind.step).bind(kind.engine);
+  return known.step() ? known.number(0) : 0;
+}
+
+bool HistoryFile::add(const std::vector<PastTask>& tasks, const std::vector<HistoryRun>& runs, milliseconds patience) {
+  try {
+    database_->wait_at_most(patience);
+    Transaction transaction(*database_);
+    Statement add_task(*database_, R"(
+      INSERT OR REPLACE INTO task (kind_id, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, wall_ns, cpu_ns,
+        peak_bytes, read_bytes, written_bytes, requested_millicpus, requested_memory_bytes, requested_time_ns)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))");
+    for (const PastTask& task : tasks)
+      add_task.bind(kind_id(task.kind))
+          .bind(task.tool)
+          .bind(task.run_key)
+          .bind(task.task_key)
+          .bind(task.end_time_s)
+          .bind(static_cast<std::uint64_t>(task.outcome))
+          .bind(task.attempt)
+          .bind(task.cpus)
+          .bind(task.wall_ns)
+          .bind(task.cpu_ns)
+          .bind(task.peak_bytes)
+          .bind(task.read_bytes)
+          .bind(task.written_bytes)
+          .bind(task.requested_millicpus)
+          .bind(task.requested_memory_bytes)
+          .bind(task.requested_time_ns)
+          .run();
+    Statement add_run(*database_, R"(
+      INSERT OR REPLACE INTO run (run_key, pipeline, end_time_s, wall_ns, tasks, outcome) VALUES (?, ?, ?, ?, ?, ?))");
+    for (const HistoryRun& run : runs)
+      add_run.bind(run.run_key)
+          .bind(run.pipeline)
+          .bind(run.end_time_s)
+          .bind(run.wall_ns)
+          .bind(run.tasks)
+          .bind(run.outcome)
+          .run();
+    transaction.commit();
+    return true;
+  } catch (const SqlError& error) {
+    if (error.is_busy()) return false;
+    refuse_writing(path_, error);
+  }
+}
+
+}  // namespace tracer::internal

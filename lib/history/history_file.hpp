@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include <tracer/history.hpp>
+
+#include "history/rows.hpp"
+#include "history/sqlite.hpp"
+
+namespace tracer::internal {
+
+/// The database of a history. Several processes may have it open, and write to it. One thread at a time.
+class HistoryFile {
+ public:
+  static constexpr std::uint64_t kMostAge_s = 400ull * 24 * 3600;
+  static constexpr std::uint64_t kMostTasks = 200'000;
+
+  enum class Access {
+    kWrite,  ///< Made if it is not there. Where it can't be written, but read: is_read_only().
+    kRead,
+  };
+  /// What is older than kMostAge_s, or beyond kMostTasks, is removed. Throws Error: kFileUnreadable (missing, damaged,
+  /// or something else), kFileUnwritable, kNewerSchema.
+  HistoryFile(const std::filesystem::path& path, Access access);
+  ~HistoryFile();
+  HistoryFile(const HistoryFile&) = delete;
+  HistoryFile& operator=(const HistoryFile&) = delete;
+
+  bool is_read_only() const noexcept { return read_only_; }
+  /// It was not there before.
+  bool is_new() const noexcept { return new_; }
+
+  /// The newest first, at most kMostTasks. Throws Error(kFileUnreadable).
+  std::vector<PastTask> tasks();
+  std::vector<HistoryRun> runs();
+  /// In one transaction. False: another process writes for longer than `patience`. Throws Error(kFileUnwritable).
+  bool add(const std::vector<PastTask>& tasks, const std::vector<HistoryRun>& runs, std::chrono::milliseconds patience);
+  /// What ended before that Unix time, and the oldest tasks beyond `most`; the number of tasks. Throws
+  /// Error(kFileUnwritable).
+  std::uint64_t prune(std::uint64_t before_s, std::uint64_t most);
+
+ private:
+  void open(Access access);
+  bool make();
+  void check_schema();
+  void set_up_writing();
+  std::uint64_t remove_old(std::uint64_t before_s, std::uint64_t most);
+  std::uint64_t kind_id(const TaskKind& kind);
+
+  std::filesystem::path path_;
+  std::unique_ptr<Database> database_;
+  bool read_only_ = false;
+  bool new_ = false;
+  pid_t pid_ = ::getpid();
+};
+
+}  // namespace tracer::internal

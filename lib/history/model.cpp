@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "history/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "base/order_statistics.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// Lines are fitted to the newest ones: each pair of them is looked at, and this for each that is left out.
+constexpr std::size_t kMostFitted = 48;
+/// A more elaborate choice must be better by this, as the simpler one deceives less.
+constexpr double kMustBeat = 0.97;
+constexpr double kMostSlope = 1.5;
+/// How far beyond the inputs seen it extrapolates.
+constexpr double kBeyond = 2.0;
+
+struct Point {
+  double input_log = 0;
+  double value_log = 0;
+};
+
+/// Theil and Sen: the median of the slopes of all pairs. `left_out`: an index that does not count.
+std::optional<std::pair<double, double>> line_of(const std::vector<Point>& points, std::size_t left_out) {
+  constexpr double kSameInput = 1e-3;
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    for (std::size_t j = 0; j < i && i != left_out; ++j) {
+      const double run = points[i].input_log - points[j].input_log;
+      if (j != left_out && std::abs(run) > kSameInput)
+        slopes.push_back((points[i].value_log - points[j].value_log) / run);
+    }
+  }
+  if (slopes.size() < History::kLeast) return std::nullopt;
+  const double slope = std::clamp(median_of(std::move(slopes)), 0.0, kMostSlope);
+  std::vector<double> offsets;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (i != left_out) offsets.push_back(points[i].value_log - slope * points[i].input_log);
+  return std::pair(median_of(std::move(offsets)), slope);
+}
+
+int size_class(double bytes) { return std::ilogb(std::max(bytes, 1.0)); }
+
+/// The median error when each is predicted from the others; absent: one of them can't be.
+template <class Predict>
+std::optional<double> error_without_each(const std::vector<Point>& points, const Predict& predict) {
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::optional<double> predicted = predict(i);
+    if (!predicted) return std::nullopt;
+    errors.push_back(std::abs(*predicted - points[i].value_log));
+  }
+  return median_of(std::move(errors));
+}
+
+std::optional<double> median_without(const std::vector<Point>& points, std::size_t left_out, bool same_size_only) {
+  const auto size_of = [](const Point& point) { return size_class(std::exp(point.input_log)); };
+  std::vector<double> values;
+  std::vector<double> same_size;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (i == left_out) continue;
+    values.push_back(points[i].value_log);
+    if (size_of(points[i]) == size_of(points[left_out])) same_size.push_back(points[i].value_log);
+  }
+  if (values.empty()) return std::nullopt;
+  return median_of(same_size_only && same_size.size() >= History::kLeast ? std::move(same_size) : std::move(values));
+}
+
+}  // namespace
+
+UsualFigure::Choice UsualFigure::choose() const {
+  Choice choice;
+  choice.made = true;
+  std::vector<Point> points;
+  for (const Past& past : past_)
+    if (past.input_bytes && *past.input_bytes > 0 && past.value > 0 && points.size() < kMostFitted)
+      points.push_back({std::log(*past.input_bytes), std::log(past.value)});
+  if (points.size() < History::kLeast) return choice;
+  const auto [least, most] = std::minmax_element(
+      points.begin(), points.end(), [](const Point& a, const Point& b) { return a.input_log < b.input_log; });
+  choice.least_input = std::exp(least->input_log) / kBeyond;
+  choice.most_input = std::exp(most->input_log) * kBeyond;
+  double best =
+      error_without_each(points, [&](std::size_t i) { return median_without(points, i, false); }).value_or(0);
+  const auto by_class = error_without_each(points, [&](std::size_t i) { return median_without(points, i, true); });
+  if (by_class && *by_class < kMustBeat * best) {
+    choice.basis = Basis::kSameSize;
+    best = *by_class;
+  }
+  const auto by_line = error_without_each(points, [&](std::size_t i) -> std::optional<double> {
+    const auto line = line_of(points, i);
+    return line ? std::optional(line->first + line->second * points[i].input_log) : std::nullopt;
+  });
+  const auto line = line_of(points, points.size());
+  if (line && by_line && *by_line < kMustBeat * best) {
+    choice.basis = Basis::kScaled;
+    choice.line = {line->first, line->second};
+  }
+  return choice;
+}
+
+std::vector<double> UsualFigure::values_for(std::optional<std::uint64_t> input_bytes, Basis& basis) const {
+  basis = Basis::kAll;
+  std::vector<double> values;
+  if (input_bytes && *input_bytes > 0) {
+    std::call_once(once_, [this] { choice_ = choose(); });
+    const auto input = static_cast<double>(*input_bytes);
+    if (choice_.basis == Basis::kSameSize) {
+      for (const Past& past : past_)
+        if (past.input_bytes && size_class(*past.input_bytes) == size_class(input)) values.push_back(past.value);
+    } else if (choice_.basis == Basis::kScaled) {
+      const double to_log = std::log(std::clamp(input, choice_.least_input, choice_.most_input));
+      for (const Past& past : past_)
+        if (past.input_bytes && *past.input_bytes > 0)
+          values.push_back(past.value * std::exp(choice_.line.slope * (to_log - std::log(*past.input_bytes))));
+    }
+    if (values.size() >= History::kLeast) {
+      basis = choice_.basis;
+      return values;
+    }
+    values.clear();
+  }
+  for (const Past& past : past_) values.push_back(past.value);
+  return values;
+}
+
+std::optional<Usual> UsualFigure::usual(std::optional<std::uint64_t> input_bytes) const {
+  if (past_.size() < History::kLeast) return std::nullopt;
+  Usual usual;
+  const std::vector<double> values = values_for(input_bytes, usual.basis);
+  const auto whole = [](double value) { return static_cast<std::uint64_t>(std::llround(std::max(value, 0.0))); };
+  const double median = median_of(values);
+  usual.median = whole(median);
+  usual.p90 = whole(quantile_of(values, 0.9));
+  usual.spread = whole(spread_of(values, median));
+  usual.most = whole(*std::max_element(values.begin(), values.end()));
+  usual.n = values.size();
+  return usual;
+}
+
+namespace {
+
+using Figure = std::optional<std::uint64_t> PastTask::*;
+
+std::vector<UsualFigure::Past> past_of(const std::vector<const PastTask*>& tasks, Figure figure, bool by_input) {
+  std::vector<UsualFigure::Past> past;
+  for (const PastTask* task : tasks) {
+    if (!(task->*figure)) continue;
+    past.push_back({static_cast<double>(*(task->*figure)), {}});
+    if (by_input && task->read_bytes) past.back().input_bytes = static_cast<double>(*task->read_bytes);
+  }
+  return past;
+}
+
+std::vector<UsualFigure::Past> millicpus_of(const std::vector<const PastTask*>& tasks) {
+  std::vector<UsualFigure::Past> past;
+  for (const PastTask* task : tasks)
+    if (task->cpu_ns && task->wall_ns && *task->wall_ns != 0)
+      past.push_back({1000.0 * static_cast<double>(*task->cpu_ns) / static_cast<double>(*task->wall_ns), {}});
+  return past;
+}
+
+}  // namespace
+
+UsualModel::OfKind::OfKind(const std::vector<const PastTask*>& tasks)
+    : wall_ns(past_of(tasks, &PastTask::wall_ns, true)),
+      cpu_ns(past_of(tasks, &PastTask::cpu_ns, true)),
+      peak_bytes(past_of(tasks, &PastTask::peak_bytes, true)),
+      read_bytes(past_of(tasks, &PastTask::read_bytes, false)),
+      written_bytes(past_of(tasks, &PastTask::written_bytes, true)),
+      millicpus(millicpus_of(tasks)) {}
+
+void UsualModel::learn(const std::vector<PastTask>& tasks) {
+  std::map<TaskKind, std::vector<const PastTask*>> by_kind;
+  for (const PastTask& task : tasks) {
+    if (task.outcome != Outcome::kSucceeded) continue;
+    auto& of_kind = by_kind[task.kind];
+    if (of_kind.size() < kMostOfKind) of_kind.push_back(&task);
+  }
+  for (const auto& [kind, of_kind] : by_kind) kinds_.try_emplace(kind, of_kind);
+}
+
+Expectation UsualModel::expect(const TaskKind& kind, std::optional<std::uint64_t> input_bytes) const {
+  const auto known = kinds_.find(kind);
+  if (known == kinds_.end()) return {};
+  const OfKind& of_kind = known->second;
+  return {of_kind.wall_ns.usual(input_bytes), of_kind.cpu_ns.usual(input_bytes), of_kind.peak_bytes.usual(input_bytes),
+          of_kind.read_bytes.usual({}), of_kind.written_bytes.usual(input_bytes)};
+}
+
+std::optional<std::uint64_t> UsualModel::time_left_ns(const TaskKind& kind, std::uint64_t elapsed_ns,
+                                                      std::optional<std::uint64_t> input_bytes) const {
+  constexpr std::size_t kLeastLonger = 3;
+  const auto known = kinds_.find(kind);
+  if (known == kinds_.end()) return std::nullopt;
+  Basis basis = Basis::kAll;
+  std::vector<double> walls = known->second.wall_ns.values_for(input_bytes, basis);
+  if (walls.size() < History::kLeast) return std::nullopt;
+  const auto elapsed = static_cast<double>(elapsed_ns);
+  std::erase_if(walls, [elapsed](double wall) { return wall <= elapsed; });
+  if (walls.size() < kLeastLonger) return std::nullopt;
+  return static_cast<std::uint64_t>(std::llround(median_of(std::move(walls)) - elapsed));
+}
+
+std::optional<Usual> UsualModel::used_millicpus(const TaskKind& kind) const {
+  const auto known = kinds_.find(kind);
+  return known == kinds_.end() ? std::nullopt : known->second.millicpus.usual({});
+}
+
+}  // namespace tracer::internal
