@@ -20,6 +20,7 @@
 #include <tracer/report.hpp>
 
 #include "commands.hpp"
+#include "history/owner.hpp"
 #include "messages.hpp"
 #include "show/page.hpp"
 #include "show/printable.hpp"
@@ -40,7 +41,8 @@ constexpr std::chrono::milliseconds kLastSwitchWait{2000};
 /// As long as sinks have.
 constexpr std::chrono::milliseconds kLongestLateWait{2000};
 
-tracer::SessionOptions session_options(tracer::Filter filter, const Options& given, std::optional<pid_t> command) {
+tracer::SessionOptions session_options(tracer::Filter filter, const Options& given, const Outputs& outputs,
+                                       std::optional<pid_t> command) {
   tracer::SessionOptions options;
   options.filter = std::move(filter);
   options.reader = tracer::Reader::kPoll;
@@ -55,7 +57,14 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   options.engine_rules = given.engine_rules.value_or("");
   options.read_engine_notes = given.read_engine_notes;
   options.command_pid = command.value_or(0);
+  options.history = outputs.history;
   return options;
+}
+
+tracer::Session make_session(tracer::Filter filter, const Options& options, const Outputs& outputs,
+                             std::optional<pid_t> command) {
+  const tracer::internal::HistoriesOf user(outputs.history_user);
+  return tracer::Session(session_options(std::move(filter), options, outputs, command));
 }
 
 }  // namespace
@@ -126,7 +135,7 @@ Outputs open_outputs(const Options& options, const std::optional<tracer::User>& 
 
 Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs, std::optional<pid_t> command)
     : rotation_(outputs.rotation),
-      session_(session_options(std::move(filter), options, command)),
+      session_(make_session(std::move(filter), options, outputs, command)),
       live_(options.live),
       by_(options.by) {
   // Before there are other threads, as each has its own. The remaining capabilities suffice to attach what is loaded.
@@ -189,6 +198,8 @@ void Capture::on_event(const tracer::Event& event) {
     summary_.add(event);
   }
   if (trace_) tasks_.add(event);
+  if (const auto* finding = event.get_if<tracer::Finding>(); finding != nullptr && finding->code == "history_unusable")
+    say("tracerd: {}\n", printable_lines(finding->text));
   if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
   if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -31,6 +32,8 @@ struct Outputs {
   std::optional<int> report_fd;
   std::shared_ptr<Rotation> keeper;         ///< Of an older recording by that name, which is not to be lost.
   std::shared_ptr<Rotation> report_keeper;  ///< Of an older report by that name, likewise.
+  std::filesystem::path history = {};               ///< Empty: none.
+  std::optional<tracer::User> history_user = {};    ///< Whose it is; absent: the caller's.
   std::shared_ptr<Rotation> rotation;       ///< Of the record and the JSON, in this order; those that are there.
 };
 /// Throws tracer::Error(kFileUnwritable). With the rights of `user`, if there is one.

@@ -28,6 +28,8 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "explain" ? "PID"
                         : name == "check"   ? "[--json] [--rules FILE]"
                         : name == "report"  ? "[--by ROWS | --json | --html] FILE ..."
+                        : name == "compare" ? "[--json] A B"
+                        : name == "history" ? "[--json] [--pipeline NAME] [--prune AGE | --delete]"
                         : name == "files"   ? "[--json] FILE ..."
                         : name == "lineage" ? "[--json | --dot] FILE ..."
                         : name == "task"    ? "[--sample NAME] [--step NAME] [--name NAME] [--] COMMAND [ARGUMENT ...]"
@@ -82,6 +84,18 @@ constexpr const char* kReportDescription = R"(Print the table of one or several 
 
 Prints the table that 'tracerd run' printed at its end, on standard output. With several recordings, such as those of
 the machines that a run used, it prints their sums.)";
+
+constexpr const char* kCompareDescription = R"(Compare two recordings.
+
+Prints what changed from A to B, by step and by tool: wall time, CPU time, peak memory, bytes read and written. A
+difference is called a change only if chance does not explain it: with at least 3 tasks on both sides by a test of ranks,
+else above 25 %, with a note. docs/history.md explains the test.)";
+
+constexpr const char* kHistoryDescription = R"(Print or delete the history of runs.
+
+'tracerd run' keeps what each task and run took, but no path, no argument and no name of a sample, in
+~/.local/state/tracer/history.db. From it comes what is usual. Prints the kinds of tasks in it with their usual time,
+memory and bytes. docs/history.md describes the file.)";
 
 constexpr const char* kFilesDescription = R"(Print the files that a recording's tasks used.
 
@@ -180,6 +194,8 @@ std::unique_ptr<CLI::App> make_app() {
   add(run, "--user", "NAME|UID",
       "Run the command as this user (default: yourself, also with sudo); it can't inject terminal input");
   run.footer(kRunFooter);
+  add(run, "--history", "FILE", "Another history of runs than your own (see tracerd history)");
+  add_flag(run, "--no-history", "Keep no history of this run, and compare it with none");
   CLI::App& watch = *app->add_subcommand("watch", kWatchDescription);
   add(watch, "--pid", "N", "This process and its descendants");
   add(watch, "--cgroup", "PATH", "A cgroup and everything below it, as in /proc/PID/cgroup or as a folder");
@@ -196,6 +212,17 @@ std::unique_ptr<CLI::App> make_app() {
   add_flag(report, "--html", "Print one HTML page, which needs no network and no other file");
   add_flag(report, "--text", "Print text, the default");
   add(report, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::App& compare = *app->add_subcommand("compare", kCompareDescription);
+  add_flag(compare, "--json", "Print one JSON object: docs/history.md describes it");
+  add(compare, "FILE", "", "The two recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::App& history = *app->add_subcommand("history", kHistoryDescription);
+  add_flag(history, "--json", "Print one JSON object: docs/history.md describes it");
+  add(history, "--pipeline", "NAME", "Only kinds and runs of this pipeline");
+  add(history, "--step", "NAME", "Only kinds of this step");
+  add(history, "--input-bytes", "N", "What is usual for tasks that read so many bytes");
+  add(history, "--prune", "AGE", "Remove what ended longer ago than this, such as 90d, 12w or 1y");
+  add_flag(history, "--delete", "Delete the history");
+  add(history, "--history", "FILE", "Another history than your own");
   CLI::App& files = *app->add_subcommand("files", kFilesDescription);
   add_flag(files, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
   add(files, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -189,6 +189,26 @@ std::optional<std::string> report_of(const CLI::App& app) {
   return file;
 }
 
+std::optional<std::chrono::seconds> prune_of(const CLI::App& app) {
+  constexpr std::pair<char, long> kUnits[] = {{'h', 3600}, {'d', 86400}, {'w', 7 * 86400L}, {'y', 365 * 86400L}};
+  constexpr long kMost = 100000;
+  const auto text = value_of(app, "--prune");
+  if (!text) return std::nullopt;
+  for (const auto& [unit, seconds] : kUnits) {
+    if (text->back() != unit) continue;
+    if (const auto number = number_of<long>(std::string_view(*text).substr(0, text->size() - 1), 0, kMost))
+      return std::chrono::seconds(*number * seconds);
+  }
+  wrong(fmt::format("--prune {}: not an age, such as 90d, 12w, 1y or 0d", *text), app.get_name());
+}
+
+std::optional<std::uint64_t> input_bytes_of(const CLI::App& app) {
+  const auto text = value_of(app, "--input-bytes");
+  if (!text) return std::nullopt;
+  if (const auto bytes = number_of<std::uint64_t>(*text, 0, 1ull << 60)) return bytes;
+  wrong(fmt::format("--input-bytes {}: not a number of bytes", *text), app.get_name());
+}
+
 bool has_flag(const CLI::App& app, const char* name) {
   const CLI::Option* option = app.get_option_no_throw(name);
   return option != nullptr && option->count() != 0;
@@ -239,6 +259,15 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.report = report_of(app);
   options.as_page = has_flag(app, "--html");
   options.as_dot = has_flag(app, "--dot");
+  options.history = value_of(app, "--history");
+  options.use_history = !has_flag(app, "--no-history");
+  if (options.history && !options.use_history)
+    wrong("--history and --no-history exclude each other", app.get_name(), ErrorCode::kContradiction);
+  options.prune = prune_of(app);
+  options.delete_history = has_flag(app, "--delete");
+  if (options.prune && options.delete_history)
+    wrong("--prune and --delete exclude each other", app.get_name(), ErrorCode::kContradiction);
+  options.input_bytes = input_bytes_of(app);
   if (options.as_json && options.as_dot)
     wrong("--json and --dot exclude each other", app.get_name(), ErrorCode::kContradiction);
   if ((options.as_json || options.as_page) && options.by)
@@ -263,12 +292,14 @@ Options::Command command_of(const std::string& name) {
   if (name == "files") return Options::Command::kFiles;
   if (name == "lineage") return Options::Command::kLineage;
   if (name == "task") return Options::Command::kTask;
+  if (name == "history") return Options::Command::kHistory;
+  if (name == "compare") return Options::Command::kCompare;
   if (name == "explain") return Options::Command::kExplain;
   return Options::Command::kCheck;
 }
 
 constexpr const char* kNoCommand =
-    "a command is missing: run, watch, task, report, files, lineage, dump, export, explain "
+    "a command is missing: run, watch, task, report, compare, history, files, lineage, dump, export, explain "
     "or check";
 
 /// What CLI11 found wrong, in words of ours.
@@ -345,6 +376,10 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
       options.command == Options::Command::kLineage) {
     options.files = sub->get_option("FILE")->results();
     if (options.files.empty()) wrong("name one or several recordings", sub->get_name());
+  }
+  if (options.command == Options::Command::kCompare) {
+    options.files = sub->get_option("FILE")->results();
+    if (options.files.size() != 2) wrong("name two recordings", "compare");
   }
   return options;
 }

@@ -31,7 +31,9 @@ struct Options {
     kReport,
     kFiles,
     kLineage,
-    kTask
+    kTask,
+    kHistory,
+    kCompare
   };
   Command command = Command::kHelp;
   std::string help;  ///< The text that was asked for.
@@ -60,12 +62,17 @@ struct Options {
   std::optional<std::string> benchmark;  ///< A folder.
   std::optional<std::string> report;     ///< A file, written at the end: JSON or a page.
   std::optional<std::string> rules;      ///< Of check: a file of rules for engines.
-  bool as_json = false;                  ///< Of check, report, files and lineage.
+  bool as_json = false;                  ///< Of check, report, files, lineage, history and compare.
   bool as_page = false;                  ///< Of report.
   bool as_dot = false;                   ///< Of lineage.
   std::optional<std::string> task;       ///< Of task: its name.
+  bool use_history = true;
+  std::optional<std::string> history;  ///< A file; absent: the user's own.
+  std::optional<std::chrono::seconds> prune;
+  bool delete_history = false;
+  std::optional<std::uint64_t> input_bytes;
   std::string file;
-  std::vector<std::string> files;  ///< Of report, files and lineage.
+  std::vector<std::string> files;  ///< Of report, files, lineage and compare.
   std::vector<std::string> given;  ///< Of task: all words but the first.
   std::vector<std::string> words;  ///< The command to run.
 };

@@ -23,6 +23,8 @@ int check_command(const Options& options);
 int report_command(const Options& options);
 /// Of `files` and of `lineage`.
 int lineage_command(const Options& options);
+int history_command(const Options& options);
+int compare_command(const Options& options);
 /// Becomes the command: does not return, but throws.
 int task_command(const Options& options);
 

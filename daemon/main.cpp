@@ -33,6 +33,8 @@ int run(const tracerd::Options& options) {
     case Command::kReport: return tracerd::report_command(options);
     case Command::kFiles:
     case Command::kLineage: return tracerd::lineage_command(options);
+    case Command::kHistory: return tracerd::history_command(options);
+    case Command::kCompare: return tracerd::compare_command(options);
     case Command::kTask: return tracerd::task_command(options);
   }
   return kUsageError;

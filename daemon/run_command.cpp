@@ -7,6 +7,7 @@
 
 #include "capture.hpp"
 #include "commands.hpp"
+#include "history_place.hpp"
 #include "messages.hpp"
 #include "show/printable.hpp"
 #include "privileges.hpp"
@@ -57,7 +58,9 @@ std::optional<int> follow(Capture& capture, tracer::Command& command, Signals& s
 
 int run_command(const Options& options) {
   const std::optional<tracer::User> user = user_to_run_as(options.user);
-  const Outputs outputs = open_outputs(options, user);
+  Outputs outputs = open_outputs(options, user);
+  outputs.history = history_of_run(options, user);
+  outputs.history_user = user;
   Signals signals;
   tracer::Command command({.argv = options.words,
                            .user = user,

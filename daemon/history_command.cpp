@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+#include <tracer/history.hpp>
+
+#include "commands.hpp"
+#include "history_place.hpp"
+#include "privileges.hpp"
+#include "report/json_builder.hpp"
+#include "show/figures.hpp"
+#include "show/grid.hpp"
+#include "show/printable.hpp"
+#include "show/visible.hpp"
+
+namespace tracerd {
+using namespace tracer::internal;
+namespace {
+
+constexpr std::size_t kMostName = 40;
+constexpr std::size_t kMostRuns = 1000;
+
+bool is_wanted(const Options& options, const std::string& pipeline) {
+  return !options.context.pipeline || *options.context.pipeline == pipeline;
+}
+
+std::vector<tracer::HistoryKind> kinds_of(const tracer::History& history, const Options& options) {
+  std::vector<tracer::HistoryKind> kinds;
+  for (const tracer::HistoryKind& kind : history.kinds())
+    if (is_wanted(options, kind.kind.pipeline) && (!options.context.step || *options.context.step == kind.kind.step))
+      kinds.push_back(kind);
+  return kinds;
+}
+
+std::string text_of(const std::optional<tracer::Usual>& usual, std::string (*format)(std::uint64_t)) {
+  return usual ? format(usual->median) : kUnknown;
+}
+
+std::string day_of(std::uint64_t time_s) {
+  return fmt::format("{:%Y-%m-%d}", fmt::localtime(static_cast<std::time_t>(time_s)));
+}
+
+std::string table_of(const tracer::History& history, const Options& options, const std::filesystem::path& file) {
+  const auto kinds = kinds_of(history, options);
+  Grid grid({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
+             Align::kRight, Align::kRight, Align::kRight});
+  grid.add({"pipeline", "step or tool", "tasks", "failed", "usual time", "p90", "cpu", "memory", "read", "last"});
+  std::uint64_t tasks = 0;
+  for (const tracer::HistoryKind& kind : kinds) {
+    const tracer::Expectation usual = history.expect(kind.kind, options.input_bytes);
+    tasks += kind.tasks;
+    grid.add({kind.kind.pipeline.empty() ? kUnknown : visible(kind.kind.pipeline, kMostName),
+              visible(kind.kind.step, kMostName), std::to_string(kind.tasks),
+              std::to_string(kind.tasks - kind.succeeded), text_of(usual.wall_ns, format_duration),
+              usual.wall_ns ? format_duration(usual.wall_ns->p90) : kUnknown, text_of(usual.cpu_ns, format_duration),
+              text_of(usual.peak_bytes, format_bytes), text_of(usual.read_bytes, format_bytes),
+              day_of(kind.last_time_s)});
+  }
+  std::size_t runs = 0;
+  for (const tracer::HistoryRun& run : history.runs()) runs += is_wanted(options, run.pipeline) ? 1 : 0;
+  std::string text = kinds.empty() ? "" : grid.text() + '\n';
+  text += fmt::format("{} of {} in {}\n", format_count(tasks, "task", "tasks"), format_count(runs, "run", "runs"),
+                      printable(file.string()));
+  return text + fmt::format("Usual: the median of at least {} tasks that succeeded; - is not known. To delete all: "
+                            "tracerd history --delete\n",
+                            tracer::History::kLeast);
+}
+
+void put_usual(JsonBuilder& json, const char* name, const std::optional<tracer::Usual>& usual) {
+  if (!usual) return;
+  json.object(name, [&] {
+    json.put("median", usual->median);
+    json.put("p90", usual->p90);
+    json.put("spread", usual->spread);
+    json.put("most", usual->most);
+    json.put("n", usual->n);
+    json.put("basis", std::string(to_string(usual->basis)));
+  });
+}
+
+std::string json_of(const tracer::History& history, const Options& options, const std::filesystem::path& file) {
+  std::string text;
+  JsonBuilder json(text);
+  json.object([&] {
+    json.put("file", file.string());
+    json.list("kinds", kinds_of(history, options), [&](const tracer::HistoryKind& kind) {
+      json.object([&] {
+        json.put("pipeline", kind.kind.pipeline);
+        json.put("step", kind.kind.step);
+        json.put("engine", kind.kind.engine);
+        json.put("tasks", kind.tasks);
+        json.put("succeeded", kind.succeeded);
+        json.put("last_time_s", kind.last_time_s);
+        const tracer::Expectation usual = history.expect(kind.kind, options.input_bytes);
+        put_usual(json, "wall_ns", usual.wall_ns);
+        put_usual(json, "cpu_ns", usual.cpu_ns);
+        put_usual(json, "peak_bytes", usual.peak_bytes);
+        put_usual(json, "read_bytes", usual.read_bytes);
+        put_usual(json, "written_bytes", usual.written_bytes);
+      });
+    });
+    std::vector<tracer::HistoryRun> runs;
+    for (const tracer::HistoryRun& run : history.runs())
+      if (is_wanted(options, run.pipeline) && runs.size() < kMostRuns) runs.push_back(run);
+    json.list("runs", runs, [&](const tracer::HistoryRun& run) {
+      json.object([&] {
+        json.put("run_key", run.run_key);
+        json.put("pipeline", run.pipeline);
+        json.put("end_time_s", run.end_time_s);
+        json.put("wall_ns", run.wall_ns);
+        json.put("tasks", run.tasks);
+        json.put("outcome", run.outcome);
+      });
+    });
+  });
+  return text + '\n';
+}
+
+}  // namespace
+
+int history_command(const Options& options) {
+  const auto user = user_to_run_as(std::nullopt);
+  const std::filesystem::path file = options.history ? std::filesystem::path(*options.history) : place_of_history(user);
+  act_for_caller();
+  if (file.empty())
+    throw tracer::Error({tracer::ErrorCode::kFileUnreadable, 0, "there is no home folder, and so no history",
+                         "name the file with --history", {}});
+  std::string text;
+  std::error_code ignored;
+  if (options.delete_history) {
+    text = tracer::delete_history(file) ? fmt::format("deleted {}\n", printable(file.string()))
+                                        : fmt::format("there was no history {}\n", printable(file.string()));
+  } else if (!options.history && !std::filesystem::exists(file, ignored)) {
+    text = options.as_json ? fmt::format("{{\"kinds\":[],\"runs\":[]}}\n")
+                           : "There is no history yet: 'tracerd run' begins one.\n";
+  } else if (options.prune) {
+    const std::uint64_t removed = tracer::prune_history(file, *options.prune);
+    text = fmt::format("removed {}\n", format_count(removed, "task", "tasks"));
+  } else {
+    const tracer::History history(file);
+    text = options.as_json ? json_of(history, options, file) : table_of(history, options, file);
+  }
+  write_text(STDOUT_FILENO, text, "standard output", [] { return true; });
+  return 0;
+}
+
+}  // namespace tracerd

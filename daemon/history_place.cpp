@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "history_place.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+#include <tracer/error.hpp>
+
+#include "history/owner.hpp"
+#include "say.hpp"
+#include "show/printable.hpp"
+
+namespace tracerd {
+using tracer::internal::printable;
+namespace {
+
+std::filesystem::path absolute_of_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value == '/' ? std::filesystem::path(value) : std::filesystem::path();
+}
+
+/// Each of them for its owner only. False: see errno.
+bool make_folders(const std::filesystem::path& folder) {
+  std::filesystem::path made;
+  for (const auto& part : folder) {
+    made /= part;
+    if (::mkdir(made.c_str(), 0700) == 0 || errno == EEXIST) continue;
+    // A folder that is there may be on a file system that can't be written.
+    const int error_number = errno;
+    struct stat there {};
+    if (::stat(made.c_str(), &there) == 0) continue;
+    errno = error_number;
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::filesystem::path place_of_history(const std::optional<tracer::User>& user) {
+  const bool is_other = user && user->uid != ::geteuid();
+  std::filesystem::path state;
+  if (is_other) {
+    if (user->home) state = std::filesystem::path(*user->home) / ".local/state";
+  } else {
+    state = absolute_of_environment("XDG_STATE_HOME");
+    const std::filesystem::path home = absolute_of_environment("HOME");
+    if (state.empty() && !home.empty()) state = home / ".local/state";
+  }
+  return state.is_absolute() ? state / "tracer" / "history.db" : std::filesystem::path();
+}
+
+std::filesystem::path history_of_run(const Options& options, const std::optional<tracer::User>& user) {
+  if (!options.use_history) return {};
+  std::filesystem::path file = options.history ? std::filesystem::path(*options.history) : place_of_history(user);
+  if (file.empty()) return {};
+  try {
+    const tracer::internal::FilesOf rights(user);
+    if (!options.history && !make_folders(file.parent_path())) {
+      say("tracerd: no history of runs is kept: {}: {}\n", printable(file.parent_path().string()), std::strerror(errno));
+      return {};
+    }
+    struct stat there {};
+    if (::lstat(file.c_str(), &there) != 0 && errno == ENOENT && ::access(file.parent_path().c_str(), W_OK) == 0)
+      say("tracerd: a history of runs is kept from now on, in {}; to delete it: tracerd history --delete{}\n",
+          printable(file.string()), options.history ? " --history " + printable(file.string()) : "");
+  } catch (const tracer::Error& error) {
+    say("tracerd: no history of runs is kept: {}\n", tracer::internal::printable_lines(error.what()));
+    return {};
+  }
+  return file;
+}
+
+}  // namespace tracerd
