@@ -109,7 +109,18 @@ bool HistoryFile::make() {
 
 /// A child must not touch the locks of its parent.
 HistoryFile::~HistoryFile() {
-  if (::getpid() != pid_) static_cast<void>(database_.release());
+  if (::getpid() != pid_) {
+    static_cast<void>(database_.release());
+    return;
+  }
+  if (!database_ || read_only_) return;
+  try {
+    // The log may have to stay, where its folder can't be written any more: then it is empty.
+    database_->wait_at_most(milliseconds(0));
+    database_->execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch (const SqlError&) {
+    return;
+  }
 }
 
 void HistoryFile::open(Access access) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all tests of the tracerd binary share. TRACERD in the environment names the binary."""
 
+import atexit
 import contextlib
 import fcntl
 import json
@@ -23,6 +24,13 @@ signal.signal(signal.SIGHUP, lambda *_: None)
 
 # The signs of the table are those of the locale.
 os.environ["LC_ALL"] = "C.UTF-8"
+
+# A history of its own for each program of tests: begun already, so that no test reads that it begins.
+STATE = tempfile.mkdtemp(prefix="tracerd-state-", dir="/tmp")
+atexit.register(shutil.rmtree, STATE, True)
+os.environ["XDG_STATE_HOME"] = STATE
+os.makedirs(os.path.join(STATE, "tracer"))
+os.close(os.open(os.path.join(STATE, "tracer", "history.db"), os.O_CREAT | os.O_WRONLY, 0o600))
 
 TRACERD = os.path.abspath(os.environ.get("TRACERD", "build/tracerd"))
 NOBODY = 65534

@@ -114,7 +114,7 @@ class Wheel(unittest.TestCase):
     def test_whatever_is_linked_has_its_license_there(self):
         licenses = [name.split("/licenses/")[1] for name in self.files if ".dist-info/licenses/" in name]
         for name in ("LICENSE", "LGPL-3", "GPL-2", "GPL-3", "LGPL-2.1", *(f"{package}/copyright" for package in (
-                "libbpf-dev", "libelf-dev", "zlib1g-dev", "libzstd-dev", "libfmt-dev", "libmsgpack-cxx-dev",
+                "libbpf-dev", "libelf-dev", "zlib1g-dev", "libzstd-dev", "libsqlite3-dev", "libfmt-dev", "libmsgpack-cxx-dev",
                 "libtomlplusplus-dev", "libcli11-dev", "libc6-dev"))):
             self.assertIn(name, licenses)
         self.assertTrue(any(name.startswith("libstdc++-") for name in licenses), licenses)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tracerd compare: what changed between two recordings."""
+
+import json
+import unittest
+
+import support
+
+
+class Compares(support.TestCase):
+    def record(self, name, seconds, tasks=5):
+        path = self.path(name)
+        command = f"for i in $(seq {tasks}); do {support.TRACERD} task --step nap --name n$i -- sleep {seconds}; done; seq 10"
+        result = self.tracerd("run", "--no-history", "--record", path, "--", "bash", "-c", command)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return path
+
+    def compare(self, a, b):
+        result = self.tracerd("compare", "--json", a, b)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return {kind: {row["name"]: row for row in rows} for kind, rows in json.loads(result.stdout).items()}
+
+    def test_a_change_and_what_is_the_same(self):
+        a, b = self.record("a", 0.2), self.record("b", 0.6)
+        found = self.compare(a, b)
+        step = found["steps"]["nap"]["wall_ns"]
+        self.assertEqual((step["n_a"], step["n_b"], step["verdict"]), (5, 5, "more"))
+        self.assertAlmostEqual(step["change"], 2, delta=0.5)
+        self.assertEqual(found["tools"]["sleep"]["wall_ns"]["verdict"], "more")
+        self.assertTrue(found["tools"]["seq"]["wall_ns"]["may_be_noise"])
+        table = self.tracerd("compare", a, b).stdout
+        self.assertRegex(table, r"nap +5, 5 .* slower")
+        self.assertRegex(self.tracerd("compare", b, a).stdout, r"nap +5, 5 .* faster")
+        self.assertEqual(self.compare(a, a)["steps"]["nap"]["wall_ns"]["verdict"], "same")
+
+    def test_what_is_wrong_is_refused(self):
+        a = self.record("a", 0.1, tasks=1)
+        self.assertEqual(self.tracerd("compare", a).returncode, 2)
+        self.assertEqual(self.tracerd("compare", a, self.path("missing")).returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

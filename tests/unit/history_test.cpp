@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The history: what is usual by tasks whose truth is known, and files that are damaged, foreign, full or shared.
+#include <sqlite3.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tracer/error.hpp>
+#include <tracer/history.hpp>
+
+#include "history/history_file.hpp"
+#include "history/model.hpp"
+#include "history/session_history.hpp"
+#include "temp_file.hpp"
+
+using namespace tracer;
+using namespace tracer::internal;
+
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+const TaskKind kAlign = {"demo", "ALIGN", "nextflow"};
+
+std::uint64_t now_s() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+PastTask past(std::uint64_t number, std::uint64_t wall_ns, std::optional<std::uint64_t> read_bytes = {}) {
+  PastTask task;
+  task.kind = kAlign;
+  task.tool = "bwa";
+  task.run_key = "run";
+  task.task_key = std::to_string(number);
+  task.end_time_s = now_s() - 1000 + number;
+  task.outcome = Outcome::kSucceeded;
+  task.wall_ns = wall_ns;
+  task.read_bytes = read_bytes;
+  return task;
+}
+
+ErrorCode code_of_opening(const std::filesystem::path& path, HistoryFile::Access access) {
+  try {
+    HistoryFile file(path, access);
+    file.tasks();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::kInternal;
+}
+
+void execute(const std::filesystem::path& path, const char* sql) {
+  sqlite3* connection = nullptr;
+  REQUIRE(::sqlite3_open(path.c_str(), &connection) == SQLITE_OK);
+  CHECK(::sqlite3_exec(connection, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
+  ::sqlite3_close(connection);
+}
+
+/// A small file system, gone with this object. Not mounted: this machine does not allow it.
+class SmallFileSystem {
+ public:
+  explicit SmallFileSystem(const std::filesystem::path& folder) : folder_(folder) {
+    std::filesystem::create_directory(folder);
+    mounted_ = ::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=96k") == 0;
+  }
+  ~SmallFileSystem() {
+    if (mounted_) ::umount2(folder_.c_str(), MNT_DETACH);
+  }
+  SmallFileSystem(const SmallFileSystem&) = delete;
+  SmallFileSystem& operator=(const SmallFileSystem&) = delete;
+  bool mounted() const { return mounted_; }
+  bool make_read_only() const {
+    return ::mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=96k") == 0;
+  }
+
+ private:
+  std::filesystem::path folder_;
+  bool mounted_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("what is usual is silent below five past tasks, and then says median, p90 and number") {
+  std::vector<PastTask> tasks;
+  for (std::uint64_t i = 1; i <= 4; ++i) tasks.push_back(past(i, i * 10 * kSecond));
+  CHECK(!UsualModel(tasks).expect(kAlign, {}).wall_ns);
+  tasks.push_back(past(5, 50 * kSecond));
+  const auto usual = UsualModel(tasks).expect(kAlign, {}).wall_ns;
+  REQUIRE(usual);
+  CHECK(usual->median == 30 * kSecond);
+  CHECK(usual->p90 == 46 * kSecond);
+  CHECK(usual->most == 50 * kSecond);
+  CHECK(usual->n == 5);
+  CHECK(usual->spread == 14'826'000'000);
+  CHECK(!UsualModel(tasks).expect({"demo", "SORT", "nextflow"}, {}).wall_ns);
+}
+
+TEST_CASE("tasks that failed or were killed do not count for what is usual") {
+  std::vector<PastTask> tasks;
+  for (std::uint64_t i = 1; i <= 5; ++i) tasks.push_back(past(i, 10 * kSecond));
+  for (std::uint64_t i = 6; i <= 20; ++i) {
+    tasks.push_back(past(i, kSecond));
+    tasks.back().outcome = i % 2 == 0 ? Outcome::kFailed : Outcome::kOutOfMemory;
+  }
+  const auto usual = UsualModel(tasks).expect(kAlign, {}).wall_ns;
+  REQUIRE(usual);
+  CHECK(usual->median == 10 * kSecond);
+  CHECK(usual->n == 5);
+}
+
+TEST_CASE("where time follows the input it is scaled, and where it does not it is not") {
+  std::vector<PastTask> follows;
+  std::vector<PastTask> alike;
+  for (std::uint64_t i = 1; i <= 12; ++i) {
+    const std::uint64_t input = i * 100'000'000;
+    follows.push_back(past(i, i * 7 * kSecond, input));
+    alike.push_back(past(i, (20 + (i * 5) % 3) * kSecond, input));
+  }
+  const auto scaled = UsualModel(follows).expect(kAlign, 2'000'000'000).wall_ns;
+  REQUIRE(scaled);
+  CHECK(scaled->basis == Basis::kScaled);
+  CHECK(static_cast<double>(scaled->median) == doctest::Approx(140e9).epsilon(0.01));
+  // Far beyond what was seen, it is held at twice the largest input.
+  const auto beyond = UsualModel(follows).expect(kAlign, 1'000'000'000'000).wall_ns;
+  CHECK(static_cast<double>(beyond->median) == doctest::Approx(168e9).epsilon(0.01));
+  const auto flat = UsualModel(alike).expect(kAlign, 2'000'000'000).wall_ns;
+  REQUIRE(flat);
+  CHECK(flat->basis == Basis::kAll);
+  CHECK(flat->median == 21 * kSecond);
+}
+
+TEST_CASE("the time left is that of the past tasks which took longer") {
+  std::vector<PastTask> tasks;
+  for (std::uint64_t i = 1; i <= 9; ++i) tasks.push_back(past(i, i * 10 * kSecond));
+  const UsualModel model(tasks);
+  CHECK(model.time_left_ns(kAlign, 0, {}) == 50 * kSecond);
+  CHECK(model.time_left_ns(kAlign, 40 * kSecond, {}) == 30 * kSecond);
+  CHECK(!model.time_left_ns(kAlign, 75 * kSecond, {}));
+}
+
+TEST_CASE("a history keeps what is added, for its owner only, once for each task") {
+  const TempFile temp;
+  {
+    HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+    CHECK(file.is_new());
+    CHECK(file.add({past(1, 10), past(2, 20)}, {{"run", "demo", now_s(), 30, 2, "succeeded"}}, std::chrono::seconds(1)));
+    CHECK(file.add({past(2, 25, 7)}, {}, std::chrono::seconds(1)));
+  }
+  struct stat made {};
+  REQUIRE(::stat(temp.path().c_str(), &made) == 0);
+  CHECK((made.st_mode & 0777) == 0600);
+  HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+  CHECK(!file.is_new());
+  const auto tasks = file.tasks();
+  REQUIRE(tasks.size() == 2);
+  CHECK(tasks[0].task_key == "2");
+  CHECK(tasks[0].wall_ns == 25);
+  CHECK(tasks[0].read_bytes == 7);
+  CHECK(!tasks[1].read_bytes);
+  CHECK(tasks[1].kind == kAlign);
+  REQUIRE(file.runs().size() == 1);
+  CHECK(file.runs()[0].wall_ns == 30);
+}
+
+TEST_CASE("what is too old is removed when a history is opened, and the oldest beyond a number") {
+  const TempFile temp;
+  {
+    HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+    PastTask old = past(1, 10);
+    old.end_time_s = now_s() - HistoryFile::kMostAge_s - 10;
+    file.add({old, past(2, 20), past(3, 30), past(4, 40)}, {}, std::chrono::seconds(1));
+    CHECK(file.tasks().size() == 4);
+  }
+  HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+  CHECK(file.tasks().size() == 3);
+  CHECK(file.prune(0, 2) == 1);
+  REQUIRE(file.tasks().size() == 2);
+  CHECK(file.tasks()[1].task_key == "3");
+}
+
+TEST_CASE("damaged, foreign and newer files are refused, and stay as they are") {
+  const TempFile temp;
+  {
+    std::ofstream(temp.path()) << "this is not a database, but it is long enough to look like a file of one";
+    const std::string before = temp.text();
+    CHECK(code_of_opening(temp.path(), HistoryFile::Access::kWrite) == ErrorCode::kFileUnreadable);
+    CHECK(temp.text() == before);
+  }
+  std::filesystem::remove(temp.path());
+  execute(temp.path(), "CREATE TABLE other (x); INSERT INTO other VALUES (1)");
+  CHECK(code_of_opening(temp.path(), HistoryFile::Access::kWrite) == ErrorCode::kFileUnreadable);
+  std::filesystem::remove(temp.path());
+  { HistoryFile file(temp.path(), HistoryFile::Access::kWrite); }
+  execute(temp.path(), "PRAGMA user_version = 99");
+  CHECK(code_of_opening(temp.path(), HistoryFile::Access::kWrite) == ErrorCode::kNewerSchema);
+  CHECK(code_of_opening(temp.folder() / "missing", HistoryFile::Access::kRead) == ErrorCode::kFileUnreadable);
+}
+
+TEST_CASE("a history with damage inside harms no session, which says so once") {
+  const TempFile temp;
+  {
+    HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+    std::vector<PastTask> tasks;
+    for (std::uint64_t i = 0; i < 2000; ++i) tasks.push_back(past(i, 10));
+    file.add(tasks, {}, std::chrono::seconds(1));
+  }
+  const auto size = std::filesystem::file_size(temp.path());
+  for (std::size_t at = 4096; at < size; at += 64) temp.write_byte(at, std::byte{0xff});
+  SessionHistory history(temp.path());
+  const auto problem = history.take_problem();
+  REQUIRE(problem);
+  CHECK(problem->find("can't be read") != std::string::npos);
+  history.add(past(1, 10));
+  history.write_all();
+  CHECK(!history.take_problem());
+}
+
+TEST_CASE("several processes write to one history, and nothing is lost") {
+  constexpr int kWriters = 3;
+  constexpr std::uint64_t kRounds = 20;
+  const TempFile temp;
+  std::vector<pid_t> children;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      bool all = true;
+      try {
+        HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+        for (std::uint64_t i = 0; i < kRounds; ++i) {
+          PastTask task = past(i, 10);
+          task.run_key = std::to_string(writer);
+          all = file.add({task}, {}, std::chrono::seconds(20)) && all;
+        }
+      } catch (const std::exception&) {
+        all = false;
+      }
+      ::_exit(all ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  HistoryFile file(temp.path(), HistoryFile::Access::kRead);
+  CHECK(file.tasks().size() == kWriters * kRounds);
+}
+
+TEST_CASE("a full disk costs a session its place in the history, and one message") {
+  const TempFile temp;
+  const SmallFileSystem small(temp.folder() / "small");
+  if (!small.mounted()) return;
+  SessionHistory history(temp.folder() / "small/history.db");
+  CHECK(!history.take_problem());
+  for (std::uint64_t i = 0; i < 5000; ++i) history.add(past(i, 10));
+  history.write_all();
+  const auto problem = history.take_problem();
+  REQUIRE(problem);
+  CHECK(problem->find("can't be written") != std::string::npos);
+  CHECK(!history.take_problem());
+}
+
+TEST_CASE("a history that can only be read is learned from, and one message says that it is not added to") {
+  const TempFile temp;
+  const SmallFileSystem small(temp.folder() / "small");
+  if (!small.mounted()) return;
+  const auto path = temp.folder() / "small/history.db";
+  {
+    HistoryFile file(path, HistoryFile::Access::kWrite);
+    std::vector<PastTask> tasks;
+    for (std::uint64_t i = 0; i < 5; ++i) tasks.push_back(past(i, 10 * kSecond));
+    file.add(tasks, {}, std::chrono::seconds(1));
+  }
+  REQUIRE(small.make_read_only());
+  SessionHistory history(path);
+  const auto problem = history.take_problem();
+  REQUIRE(problem);
+  CHECK(problem->find("can only be read") != std::string::npos);
+  CHECK(history.usual().expect(kAlign, {}).wall_ns->median == 10 * kSecond);
+  history.add(past(9, 10));
+  history.write_all();
+  CHECK(!history.take_problem());
+  SessionHistory missing(temp.folder() / "small/other.db");
+  CHECK(missing.take_problem());
+}
+
+TEST_CASE("a history is deleted with all of its files") {
+  const TempFile temp;
+  CHECK(!delete_history(temp.path()));
+  { HistoryFile file(temp.path(), HistoryFile::Access::kWrite); }
+  CHECK(delete_history(temp.path()));
+  CHECK(std::filesystem::is_empty(temp.folder()));
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What is said of tasks by earlier ones, and what is said of two traces that are compared.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "collect.hpp"
+#include "history/session_history.hpp"
+#include "insight/insight.hpp"
+#include "report/compare.hpp"
+#include "temp_file.hpp"
+
+using namespace tracer;
+using namespace tracer::internal;
+
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kGiB = 1ull << 30;
+constexpr std::uint64_t kBegin = 1000 * kSecond;
+
+std::shared_ptr<const Context> task_context(std::uint64_t key) {
+  Context context{.pipeline = "demo", .step = "ALIGN", .task = "ALIGN (S1)"};
+  context.run_key = Key{1};
+  context.task_key = static_cast<Key>(key);
+  return std::make_shared<const Context>(context);
+}
+
+TaskFinish finish(std::uint64_t key, std::uint64_t wall_ns, std::uint64_t peak_bytes = kGiB) {
+  TaskFinish finish;
+  finish.context = task_context(key);
+  finish.start_ns = finish.begin_ns = kBegin;
+  finish.time_ns = finish.end_ns = kBegin + wall_ns;
+  finish.exit_code = 0;
+  finish.totals.peak_bytes = peak_bytes;
+  finish.totals.account.cpu_ns = wall_ns;
+  return finish;
+}
+
+/// Sessions over one history.
+class Sessions {
+ public:
+  /// The findings of a session in which `feed` happens.
+  template <class Feed>
+  std::vector<Finding> run(const Feed& feed) {
+    Insight insight(2);
+    // Now, by the clock of a boot at the epoch.
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    insight.use(std::make_unique<SessionHistory>(file_.path()),
+                static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) - kBegin);
+    std::vector<Event> events;
+    feed([&](const Event& event) { insight.add(event, events); });
+    SessionEnd end;
+    end.time_ns = kBegin + 10000 * kSecond;
+    insight.add(Event(end), events);
+    return collect::all_of<Finding>(events);
+  }
+  void past(std::uint64_t tasks, std::uint64_t wall_ns = 40 * kSecond) {
+    run([&](const auto& add) {
+      for (std::uint64_t i = 0; i < tasks; ++i) add(Event(finish(100 + i, wall_ns + i * kSecond / 10)));
+    });
+  }
+
+ private:
+  TempFile file_;
+};
+
+std::vector<double> around(double middle, std::size_t count) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(middle * (1 + 0.01 * static_cast<double>((i * 7) % 5)));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("a task that takes far longer than earlier ones is slow, while it runs and when it is over") {
+  Sessions sessions;
+  sessions.past(20);
+  const auto findings = sessions.run([](const auto& add) {
+    TaskStart start;
+    start.context = task_context(7);
+    start.time_ns = start.start_ns = kBegin;
+    add(Event(start));
+    for (const std::uint64_t after : {50ull, 540ull}) {
+      SnapshotEnd snapshot;
+      snapshot.time_ns = kBegin + after * kSecond;
+      add(Event(snapshot));
+    }
+    add(Event(finish(7, 600 * kSecond)));
+  });
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].code == "slower_than_usual");
+  CHECK(findings[0].state == "open");
+  CHECK(findings[0].text == "task ALIGN (S1) has run for 9.0 min; it usually takes 41.0 s (20 earlier)");
+  CHECK(findings[1].state == "closed");
+  CHECK(findings[1].finding_key == findings[0].finding_key);
+  CHECK(findings[1].text == "task ALIGN (S1) ran for 10.0 min; it usually takes 41.0 s (20 earlier)");
+}
+
+TEST_CASE("nothing is slow below five earlier ones, nor by less than ten seconds, nor within the noise") {
+  const auto findings_of = [](std::uint64_t past, std::uint64_t usual_ns, std::uint64_t wall_ns) {
+    Sessions sessions;
+    sessions.past(past, usual_ns);
+    return sessions.run([&](const auto& add) { add(Event(finish(7, wall_ns))); }).size();
+  };
+  CHECK(findings_of(4, 40 * kSecond, 600 * kSecond) == 0);
+  CHECK(findings_of(5, 40 * kSecond, 600 * kSecond) == 1);
+  CHECK(findings_of(20, 2 * kSecond, 11 * kSecond) == 0);
+  CHECK(findings_of(20, 40 * kSecond, 61 * kSecond) == 0);
+}
+
+TEST_CASE("a task that failed is not compared, and does not become usual") {
+  Sessions sessions;
+  sessions.run([](const auto& add) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      TaskFinish failed = finish(100 + i, kSecond);
+      failed.exit_code = 1;
+      add(Event(failed));
+    }
+  });
+  CHECK(sessions.run([](const auto& add) { add(Event(finish(7, 600 * kSecond))); }).empty());
+}
+
+TEST_CASE("memory far above the usual, and requests that do not fit") {
+  Sessions sessions;
+  sessions.past(10);
+  const auto more = sessions.run([](const auto& add) { add(Event(finish(7, 40 * kSecond, 4 * kGiB))); });
+  REQUIRE(more.size() == 1);
+  CHECK(more[0].code == "memory_above_usual");
+  CHECK(more[0].text == "task ALIGN (S1) held 4.0 GiB of memory at its peak; it usually holds 1.0 GiB (10 earlier)");
+  const auto request = [&](std::uint64_t bytes) {
+    return sessions.run([&](const auto& add) {
+      TaskFinish task = finish(8, 40 * kSecond);
+      task.requested.memory_bytes = bytes;
+      add(Event(task));
+      RunFinish run;
+      Context context;
+      context.run_key = Key{1};
+      run.context = std::make_shared<const Context>(context);
+      run.tasks = 1;
+      run.end_ns = kBegin + 50 * kSecond;
+      add(Event(run));
+    });
+  };
+  const auto high = request(20 * kGiB);
+  REQUIRE(high.size() == 1);
+  CHECK(high[0].code == "request_too_high");
+  CHECK(high[0].subject == "step");
+  CHECK(high[0].text == "step ALIGN requests 20.0 GiB of memory, and its tasks used 4.0 GiB at most (11 earlier)");
+  CHECK(request(8 * kGiB).empty());
+  const auto low = request(kGiB + kGiB / 50);
+  REQUIRE(low.size() == 1);
+  CHECK(low[0].code == "request_too_low");
+}
+
+TEST_CASE("a test of ranks tells noise from change") {
+  // All of one side above all of the other: 2 of 252 ways.
+  CHECK(rank_test({1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}) == doctest::Approx(2.0 / 252));
+  CHECK(rank_test({1, 1, 1}, {1, 1, 1}) == doctest::Approx(1.0));
+  CHECK(rank_test({1, 3, 5, 7, 9}, {2, 4, 6, 8, 10}) > 0.5);
+  CHECK(change_of(around(100, 30), around(100, 30)).verdict == ChangeVerdict::kSame);
+  CHECK(change_of(around(100, 30), around(120, 30)).verdict == ChangeVerdict::kMore);
+  CHECK(change_of(around(120, 30), around(100, 30)).verdict == ChangeVerdict::kLess);
+  // Certain, but too small to matter.
+  CHECK(change_of(around(100, 60), around(104.5, 60)).verdict == ChangeVerdict::kSame);
+  CHECK(change_of({100, 101, 102}, {103, 104, 105}).verdict == ChangeVerdict::kSame);
+  CHECK(change_of({100, 101, 102}, {140, 141, 142}).verdict == ChangeVerdict::kMore);
+  const MeasureChange once = change_of({100}, {140});
+  CHECK(once.verdict == ChangeVerdict::kMore);
+  CHECK(once.may_be_noise);
+  CHECK(change_of({100}, {120}).verdict == ChangeVerdict::kSame);
+  CHECK(change_of({}, {120}).verdict == ChangeVerdict::kNotKnown);
+}
