@@ -148,6 +148,11 @@ void FindingBook::report(const FindingDraft& draft, std::uint64_t time_ns, std::
   if (must_say) say(entry, time_ns, events);
 }
 
+bool FindingBook::is_open(const FindingDraft& draft) const {
+  const Key key = finding_key(draft.code, draft.subject, *draft.context, draft.process.get());
+  return open_.contains(static_cast<std::uint64_t>(key));
+}
+
 void FindingBook::say(Entry& entry, std::uint64_t time_ns, std::vector<Event>& events) {
   entry.said_ns = std::max<std::uint64_t>(time_ns, 1);
   entry.finding.time_ns = time_ns;

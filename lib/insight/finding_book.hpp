@@ -44,6 +44,7 @@ class FindingBook {
 
   /// One by its code and subject: a process, task or run, or the host. Opens it, or says what has changed.
   void report(const FindingDraft& draft, std::uint64_t time_ns, std::vector<Event>& events);
+  bool is_open(const FindingDraft& draft) const;
   /// It holds no more. Nothing, where it is not open.
   void close(std::string_view code, std::string_view subject, const Context& context, const Process* process,
              std::uint64_t time_ns, std::vector<Event>& events);

@@ -3,14 +3,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
 
+#include "insight/disk_findings.hpp"
 #include "insight/failure_findings.hpp"
 #include "insight/finding_book.hpp"
 #include "insight/not_normal.hpp"
+#include "insight/pipe_findings.hpp"
+#include "insight/process_slowness.hpp"
+#include "insight/process_spans.hpp"
+#include "insight/slowness_findings.hpp"
+#include "insight/stall_findings.hpp"
 #include "insight/task_ledgers.hpp"
 
 namespace tracer::internal {
@@ -21,7 +28,15 @@ class Insight {
  public:
   /// Of a host with so many CPUs.
   explicit Insight(std::uint32_t cpus, const FindingRules& rules = FindingRules::builtin())
-      : cpus_(cpus), book_(rules), ledgers_(cpus), failures_(book_) {}
+      : cpus_(cpus),
+        book_(rules),
+        ledgers_(cpus),
+        failures_(book_),
+        slowness_(book_, cpus),
+        process_slowness_(book_),
+        disks_(book_),
+        pipes_(book_),
+        stalls_(book_) {}
   Insight(const Insight&) = delete;
   Insight& operator=(const Insight&) = delete;
 
@@ -37,6 +52,13 @@ class Insight {
  private:
   void add_task(const TaskFinish& given, std::vector<Event>& events);
   void add_run(const RunFinish& given, std::vector<Event>& events);
+  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
+                std::vector<Event>& events);
+  void began(const std::shared_ptr<const Process>& process, std::uint64_t time_ns);
+  void lived(const ProcessSpan& span, std::vector<Event>& events);
+  void ended(const ProcessExit& exit, std::vector<Event>& events);
+  void snapshot(const SnapshotEnd& end, std::vector<Event>& events);
+  void changed(const ContextChange& change, std::vector<Event>& events);
 
   void compare(const Event& event, std::vector<Event>& events);
 
@@ -44,6 +66,12 @@ class Insight {
   FindingBook book_;
   TaskLedgers ledgers_;
   FailureFindings failures_;
+  ProcessSpans spans_;
+  SlownessFindings slowness_;
+  ProcessSlowness process_slowness_;
+  DiskFindings disks_;
+  PipeFindings pipes_;
+  StallFindings stalls_;
   std::unique_ptr<NotNormal> not_normal_;  ///< Null: without a history.
 };
 

@@ -215,14 +215,29 @@ void TaskLedgers::saw(const ContextChange& change) {
   }
 }
 
-ScopeFigures TaskLedgers::figures_of(const Scope& scope) const {
+/// Its time without tasks, where it has some.
+static std::uint64_t without_tasks_ns(std::uint64_t first_task_ns, std::uint64_t between_ns, bool none_runs,
+                                      std::uint64_t no_task_since_ns, std::uint64_t begin_ns, std::uint64_t now_ns) {
+  return between_ns + first_task_ns - std::min(first_task_ns, begin_ns) +
+         (none_runs ? now_ns - std::min(now_ns, no_task_since_ns) : 0);
+}
+
+ScopeFigures TaskLedgers::figures_of(const Scope& scope, std::uint64_t now_ns) const {
   ScopeFigures figures;
   figures.context = scope.context;
   figures.is_run = scope.is_run;
+  figures.whole = scope.whole;
   figures.pid = scope.pid;
   figures.start_ns = scope.start_ns;
   figures.begin_ns = scope.begin_ns;
-  figures.now_ns = scope.wall.closed_ns();
+  figures.now_ns = now_ns;
+  if (scope.first_task_ns != 0 && now_ns > scope.begin_ns) {
+    const std::uint64_t wall_ns = now_ns - scope.begin_ns;
+    const std::uint64_t without_ns =
+        without_tasks_ns(scope.first_task_ns, scope.without_task_ns, scope.tasks_running == 0, scope.no_task_since_ns,
+                         scope.begin_ns, now_ns);
+    figures.by_tasks = without_ns <= wall_ns - wall_ns / 5;
+  }
   figures.ledger = scope.wall.ledger();
   figures.cpu_ns = scope.cpu_ns + scope.living_cpu_ns;
   figures.processes = scope.ended;
@@ -238,11 +253,10 @@ std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std:
   const auto known = scopes_.find(static_cast<std::uint64_t>(*key));
   if (known == scopes_.end()) return std::nullopt;
   Scope& scope = *known->second;
-  ScopeFigures figures = figures_of(scope);
+  ScopeFigures figures = figures_of(scope, finish.end_ns);
   figures.context = finish.context;
   figures.finished = true;
   figures.begin_ns = finish.begin_ns;
-  figures.now_ns = finish.end_ns;
   figures.cpu_ns = scope.cpu_ns;
   // Others may have been in it, such as those of a run inside a task.
   const bool all_seen = scope.ended == finish.totals.processes && scope.whole;
@@ -276,8 +290,8 @@ std::optional<ScopeFigures> TaskLedgers::finish(RunFinish& finish) {
   if (known == scopes_.end()) return figures;
   const Scope& run = *known->second;
   if (run.first_task_ns != 0 && run.tasks_running == 0)
-    finish.without_task_ns = run.without_task_ns + run.first_task_ns - std::min(run.first_task_ns, finish.begin_ns) +
-                             finish.end_ns - std::min(finish.end_ns, run.no_task_since_ns);
+    finish.without_task_ns = without_tasks_ns(run.first_task_ns, run.without_task_ns, true, run.no_task_since_ns,
+                                              finish.begin_ns, finish.end_ns);
   return figures;
 }
 

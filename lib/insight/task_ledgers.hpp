@@ -24,6 +24,8 @@ struct ScopeFigures {
   std::uint64_t begin_ns = 0;
   std::uint64_t now_ns = 0;  ///< Up to where the figures are known; at its end, the end.
   bool finished = false;
+  bool whole = false;     ///< Nothing of it is unknown.
+  bool by_tasks = false;  ///< Of a run: tasks ran for a fifth of its time or more, and speak for it.
   TaskLedger ledger = {};
   std::uint64_t cpu_ns = 0;     ///< Of what ended, and of what lives by its last sample.
   std::uint64_t processes = 0;  ///< That ended.
@@ -55,7 +57,7 @@ class TaskLedgers {
   template <class Visit>
   void each_living(const Visit& visit) const {
     for (const auto& [key, scope] : scopes_)
-      if (!scope->finished && scope->started) visit(figures_of(*scope));
+      if (!scope->finished && scope->started) visit(figures_of(*scope, scope->wall.closed_ns()));
   }
 
  private:
@@ -106,7 +108,7 @@ class TaskLedgers {
   void task_ended(const Context& context, std::uint64_t end_ns);
   template <class Finish>
   std::optional<ScopeFigures> finish_scope(Finish& finish, const std::optional<Key>& key);
-  ScopeFigures figures_of(const Scope& scope) const;
+  ScopeFigures figures_of(const Scope& scope, std::uint64_t now_ns) const;
 
   std::uint32_t cpus_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Scope>> scopes_;  ///< By key.

@@ -7,10 +7,10 @@
 
 #include "base/sums.hpp"
 #include "context/failure_chains.hpp"
+#include "insight/pipe_graph.hpp"
 #include "report/cgroup_peaks.hpp"
 #include "report/failures.hpp"
 #include "report/finding_list.hpp"
-#include "report/pipe_graph.hpp"
 #include "report/sums.hpp"
 #include "report/touched.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/pipe_graph.hpp"
+#include "insight/pipe_graph.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "insight/finding_book.hpp"
+#include "insight/process_spans.hpp"
+#include "insight/task_ledgers.hpp"
+
+namespace tracer::internal {
+
+/// Findings about storage that others keep busy, and about files that a task reads again and again. Bounded: by
+/// kMostWorks, and kMostFiles of each.
+class DiskFindings {
+ public:
+  explicit DiskFindings(FindingBook& book);
+
+  void saw(const ProcessSpan& span);
+  void saw(const DeviceSample& sample);
+  void saw(const FileUse& use);
+  /// At the end of a snapshot, before living().
+  void snapshot(std::uint64_t time_ns);
+  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+    look_at_contention(figures, time_ns, events);
+  }
+  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
+                std::vector<Event>& events);
+
+ private:
+  static constexpr std::size_t kMostWorks = 16384;
+  static constexpr std::size_t kMostFiles = 1024;
+  static constexpr std::size_t kMostNeighbors = 64;
+
+  struct File {
+    std::string path;
+    std::uint64_t size_bytes = 0;
+    std::uint64_t read_bytes = 0;
+    std::uint64_t opens = 0;
+    std::shared_ptr<const Process> process;  ///< The last that read it.
+  };
+  /// Who kept the device busy meanwhile.
+  struct Neighbor {
+    std::string tool;
+    std::shared_ptr<const Context> context;
+    std::uint64_t contended_ns = 0;
+  };
+  struct Work {
+    std::uint64_t window_disk_ns = 0;  ///< Waited since the last device_sample.
+    std::uint64_t contended_ns = 0;    ///< While another kept the only busy device busy.
+    std::map<std::uint64_t, Neighbor> neighbors = {};  ///< By work_key() of theirs.
+    std::map<std::pair<std::uint64_t, std::uint64_t>, File> files = {};  ///< By device and inode.
+    std::shared_ptr<const Process> waiter = {};  ///< The process that waited longest.
+    std::uint64_t waiter_ns = 0;
+  };
+
+  void look_at_contention(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
+  void look_at_files(const ScopeFigures& figures, const Work& work, std::uint64_t time_ns, std::vector<Event>& events);
+
+  FindingBook& book_;
+  std::vector<DeviceSample> devices_;              ///< Of this snapshot.
+  std::unordered_map<std::uint64_t, Work> works_;  ///< By work_key().
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "insight/pipe_findings.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "insight/process_spans.hpp"
+#include "insight/shares.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::string_view kCode = "pipe_bottleneck";
+/// Of one that lives.
+constexpr std::uint64_t kBetweenLooks_ns = 10'000'000'000;
+
+std::uint64_t whole_percent(double share) { return static_cast<std::uint64_t>(share * 100); }
+
+}  // namespace
+
+PipeFindings::PipeFindings(FindingBook& book)
+    : book_(book),
+      least_wall_ns_(book.rules().limit(kCode, "least_wall_ns")),
+      least_waited_ns_(book.rules().limit(kCode, "least_waited_ns")),
+      least_percent_(book.rules().limit(kCode, "least_percent")) {}
+
+PipeFindings::Work* PipeFindings::work_of(const Process& process) {
+  const std::uint64_t key = work_key(*process.context);
+  if (key == 0 || (works_.size() >= kMostWorks && !works_.contains(key))) return nullptr;
+  return &works_[key];
+}
+
+void PipeFindings::saw(const std::shared_ptr<const Process>& process) {
+  if (Work* work = work_of(*process)) work->ended.saw(*process);
+}
+
+void PipeFindings::saw(const ProcessSample& sample) {
+  Work* work = work_of(*sample.process);
+  if (work == nullptr) return;
+  const auto known = work->living.find(sample.process->pid);
+  if (known == work->living.end()) {
+    if (living_ >= kMostLiving) return;
+    ++living_;
+  }
+  ProcessExit exit;
+  exit.process = sample.process;
+  exit.attached_ns = sample.attached_ns;
+  exit.end_ns = sample.time_ns;
+  exit.program.start_ns = sample.process->start_ns;
+  exit.program.end_ns = sample.time_ns;
+  exit.program.account = sample.account;
+  work->living.insert_or_assign(sample.process->pid, std::move(exit));
+}
+
+void PipeFindings::saw(const ProcessExit& exit) {
+  Work* work = work_of(*exit.process);
+  if (work == nullptr) return;
+  work->ended.ended(exit);
+  living_ -= work->living.erase(exit.process->pid);
+}
+
+void PipeFindings::look(const ScopeFigures& figures, const PipeGraph& graph, std::uint64_t time_ns,
+                        std::vector<Event>& events) {
+  const std::uint64_t wall_ns = figures.now_ns - std::min(figures.begin_ns, figures.now_ns);
+  FindingDraft draft;
+  draft.code = kCode;
+  draft.subject = figures.is_run ? "run" : "task";
+  draft.context = figures.context;
+  draft.first_ns = figures.begin_ns;
+  draft.last_ns = figures.now_ns;
+  // Those that waited longest come first.
+  for (const Pipeline& pipe : graph.pipelines()) {
+    const std::uint64_t share = whole_percent(pipe.others_share);
+    if (pipe.bottleneck.empty() || share < least_percent_ || wall_ns < least_wall_ns_ ||
+        pipe.waited_ns < std::max(least_waited_ns_, wall_ns / 100 * least_percent_))
+      continue;
+    std::string stages;
+    for (const std::string& stage : pipe.stages) stages += (stages.empty() ? "" : " | ") + stage;
+    draft.evidence = {words("bottleneck", pipe.bottleneck),
+                      words("stages", stages),
+                      figure("percent", share, "percent"),
+                      figure("bottleneck_percent", whole_percent(pipe.bottleneck_share), "percent"),
+                      figure("waited_ns", pipe.waited_ns, "ns"),
+                      figure("wall_ns", wall_ns, "ns")};
+    draft.closed = figures.finished;
+    if (!draft.closed) draft.confidence = "medium";
+    book_.report(draft, time_ns, events);
+    return;
+  }
+  book_.close(kCode, draft.subject, *draft.context, nullptr, time_ns, events);
+}
+
+void PipeFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+  if (figures.is_run && figures.by_tasks) return;
+  const auto& key = figures.is_run ? figures.context->run_key : figures.context->task_key;
+  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
+  if (known == works_.end() || figures.now_ns < figures.begin_ns + least_wall_ns_) return;
+  Work& work = known->second;
+  if (figures.now_ns < work.looked_ns + kBetweenLooks_ns) return;
+  work.looked_ns = figures.now_ns;
+  const bool any_waits = std::any_of(work.living.begin(), work.living.end(), [this](const auto& each) {
+    const auto& ledger = each.second.program.account.ledger;
+    return ledger && ledger->pipe_ns >= least_waited_ns_;
+  });
+  if (!any_waits) return;
+  PipeGraph graph = work.ended;
+  for (const auto& [pid, exit] : work.living) graph.ended(exit);
+  look(figures, graph, time_ns, events);
+}
+
+void PipeFindings::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
+                            std::uint64_t time_ns, std::vector<Event>& events) {
+  const auto& key = is_run ? context.run_key : context.task_key;
+  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
+  if (known == works_.end()) return;
+  if (figures && !(is_run && figures->by_tasks)) look(*figures, known->second.ended, time_ns, events);
+  living_ -= known->second.living.size();
+  works_.erase(known);
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "insight/finding_book.hpp"
+#include "insight/pipe_graph.hpp"
+#include "insight/task_ledgers.hpp"
+
+namespace tracer::internal {
+
+/// Findings about the stage of a pipe that the others wait for, in a task, or a run without tasks. Bounded: by kMostWorks
+/// and kMostLiving.
+class PipeFindings {
+ public:
+  explicit PipeFindings(FindingBook& book);
+
+  void saw(const std::shared_ptr<const Process>& process);
+  void saw(const ProcessSample& sample);
+  void saw(const ProcessExit& exit);
+  /// At a snapshot, of one that lives.
+  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
+  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
+                std::vector<Event>& events);
+
+ private:
+  static constexpr std::size_t kMostWorks = 16384;
+  static constexpr std::size_t kMostLiving = 8192;
+
+  struct Work {
+    PipeGraph ended;
+    std::unordered_map<std::uint32_t, ProcessExit> living = {};  ///< By pid: as if they ended at their last samples.
+    std::uint64_t looked_ns = 0;
+  };
+
+  Work* work_of(const Process& process);
+  void look(const ScopeFigures& figures, const PipeGraph& graph, std::uint64_t time_ns, std::vector<Event>& events);
+
+  FindingBook& book_;
+  std::uint64_t least_wall_ns_;
+  std::uint64_t least_waited_ns_;
+  std::uint64_t least_percent_;
+  std::unordered_map<std::uint64_t, Work> works_;  ///< By work_key().
+  std::size_t living_ = 0;
+};
+
+}  // namespace tracer::internal

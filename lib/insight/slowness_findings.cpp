@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "insight/slowness_findings.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "insight/shares.hpp"
+
+namespace tracer::internal {
+namespace {
+
+enum : std::size_t { kDisk, kThrottled, kNetwork, kMemory };
+
+/// A CPU that is wanted a little more often than it is there costs little.
+constexpr std::uint64_t kMoreThanThere_percent = 125;
+/// One that is open stays so until its share is this part of its threshold.
+constexpr std::uint64_t kStays_percent = 80;
+constexpr std::uint64_t kWindow_ns = 5'000'000'000;
+/// Where so little is computed, or so much, it is not by one thread.
+constexpr std::uint64_t kSerialFrom_millicpus = 500;
+constexpr std::uint64_t kSerialTo_millicpus = 1250;
+
+std::uint64_t millicpus(std::uint64_t cpu_ns, std::uint64_t wall_ns) {
+  return wall_ns == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(cpu_ns) * 1000 / static_cast<double>(wall_ns));
+}
+
+std::string cpus_text(std::uint64_t millicpus) {
+  return millicpus % 1000 == 0 ? std::to_string(millicpus / 1000)
+                               : fmt::format("{:.1f}", static_cast<double>(millicpus) / 1000);
+}
+
+}  // namespace
+
+SlownessFindings::SlownessFindings(FindingBook& book, std::uint32_t cpus)
+    : book_(book), cpus_(std::max(cpus, 1U)), most_short_life_ns_(limit("many_short_processes", "most_life_ns")) {
+  constexpr std::array<std::string_view, kCauses> kCodes = {"disk_wait", "cpu_limited", "network_wait",
+                                                            "memory_pressure"};
+  for (std::size_t i = 0; i < kCauses; ++i)
+    causes_[i] = {kCodes[i], limit(kCodes[i], "least_wall_ns"), limit(kCodes[i], "least_wait_ns"),
+                  limit(kCodes[i], "least_percent"), limit(kCodes[i], "least_percent_beside")};
+}
+
+void SlownessFindings::saw(const ProcessSpan& span) {
+  all_.cpu_ns += span.change.cpu_ns;
+  all_.queued_ns += span.change.queued_ns;
+  const std::uint64_t key = work_key(*span.process->context);
+  if (key == 0 || (works_.size() >= kMostWorks && !works_.contains(key))) return;
+  const auto [known, fresh] = works_.try_emplace(key);
+  Work& work = known->second;
+  if (fresh) {
+    work.all_since_ns = work.usage.from_ns = span.from_ns;
+    work.all_before = {all_.cpu_ns - span.change.cpu_ns, all_.queued_ns - span.change.queued_ns};
+  }
+  work.sums.cpu_ns += span.change.cpu_ns;
+  work.sums.queued_ns += span.change.queued_ns;
+  work.reclaim_ns += span.change.ledger.reclaim_ns;
+  work.swap_ns += span.change.ledger.swap_ns;
+  work.usage.cpu_ns += span.change.cpu_ns;
+  // A part of that was before this window.
+  if (span.to_ns - span.from_ns > kWindow_ns && span.change.cpu_ns > kWindow_ns / 10) work.usage.known = false;
+  const auto take = [&](Most& most, std::uint64_t wait_ns) {
+    if (wait_ns > most.wait_ns) most = {span.process, wait_ns};
+  };
+  const ProcessLedger& total = span.total.ledger;
+  take(work.most[kDisk], total.disk_ns + total.swap_ns);
+  take(work.most[kThrottled], total.throttled_ns.value_or(0));
+  take(work.most[kNetwork], total.network_ns);
+  take(work.most[kMemory], total.reclaim_ns + total.swap_ns);
+  take(work.most_threads, span.threads);
+  take(work.usage.busiest, span.change.cpu_ns);
+}
+
+void SlownessFindings::saw(const ProcessExit& exit) {
+  const std::uint64_t life_ns = exit.end_ns - std::min(exit.begin_ns, exit.end_ns);
+  if (life_ns > most_short_life_ns_ || exit.attached_ns) return;
+  const auto known = works_.find(work_key(*exit.process->context));
+  if (known == works_.end()) return;
+  Work& work = known->second;
+  ++work.short_lives;
+  work.short_ns += life_ns;
+  const std::string tool = exit.tool();
+  if (work.short_tools.size() < kMostShortTools || work.short_tools.contains(tool)) ++work.short_tools[tool];
+}
+
+void SlownessFindings::saw(const CgroupSample& sample) {
+  if (!sample.cgroup->id) return;
+  if (!sample.cpu_limit_millicpus) {
+    limit_millicpus_.erase(*sample.cgroup->id);
+  } else if (limit_millicpus_.size() < kMostCgroups || limit_millicpus_.contains(*sample.cgroup->id)) {
+    limit_millicpus_[*sample.cgroup->id] = *sample.cpu_limit_millicpus;
+  }
+}
+
+void SlownessFindings::saw(const ContextChange& change) {
+  if (change.pid) return;
+  for (const auto& [from, to] : {std::pair(change.old_task_key, change.after->task_key),
+                                 std::pair(change.old_run_key, change.after->run_key)}) {
+    if (!from || !to) continue;
+    auto node = works_.extract(static_cast<std::uint64_t>(*from));
+    if (node.empty()) continue;
+    node.key() = static_cast<std::uint64_t>(*to);
+    works_.insert(std::move(node));
+  }
+}
+
+FindingDraft SlownessFindings::draft_of(std::string_view code, const Scope& scope, const Most& most) const {
+  FindingDraft draft;
+  draft.code = code;
+  draft.subject = scope.figures.is_run ? "run" : "task";
+  draft.context = scope.figures.context;
+  draft.process = most.process;
+  draft.first_ns = scope.figures.begin_ns;
+  draft.last_ns = scope.figures.now_ns;
+  return draft;
+}
+
+void SlownessFindings::decide(FindingDraft draft, bool holds, bool holds_no_more, const Scope& scope) {
+  const bool is_open = book_.is_open(draft);
+  if (!holds && !is_open) return;
+  draft.closed = scope.figures.finished || (!holds && holds_no_more);
+  // It was so for a while; now that is a small part of its time.
+  if (!holds && draft.closed) draft.severity = "note";
+  book_.report(draft, scope.time_ns, scope.events);
+}
+
+void SlownessFindings::look_at_waits(const Scope& scope) {
+  if (!scope.figures.whole) return;
+  const TaskLedger& ledger = scope.figures.ledger;
+  std::array<std::uint64_t, kCauses> waits = {ledger.disk_ns, ledger.throttled_ns, ledger.network_ns, ledger.memory_ns};
+  // Where the kernel had to free no memory for it, it waited for files that it had mapped: for storage, too.
+  const std::uint64_t freeing_ns = scope.work.reclaim_ns;
+  const bool pages_are_files = freeing_ns < scope.work.swap_ns / 4;
+  const std::uint64_t pages_ns = pages_are_files ? std::exchange(waits[kMemory], 0) : 0;
+  waits[kDisk] += pages_ns;
+  const std::size_t largest = static_cast<std::size_t>(std::max_element(waits.begin(), waits.end()) - waits.begin());
+  // That others of it did not compute meanwhile is certain for so much less.
+  const std::uint64_t unsure_ns = ledger.computing_at_most_ns - std::min(ledger.computing_ns, ledger.computing_at_most_ns);
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    const Cause& cause = causes_[i];
+    const Most& most = scope.work.most[i];
+    const std::uint64_t share = percent(waits[i], scope.wall_ns);
+    const std::uint64_t least = i == largest ? cause.least_percent : cause.least_percent_beside;
+    const bool is_normal = most.process && most.process->program->tool &&
+                           book_.rules().is_normal(cause.code, *most.process->program->tool);
+    FindingDraft draft = draft_of(cause.code, scope, most);
+    const std::uint64_t sure_ns = waits[i] - std::min(waits[i], unsure_ns + pages_ns);
+    draft.confidence = percent(sure_ns, scope.wall_ns) >= cause.least_percent ? "high" : "medium";
+    draft.evidence = {figure("wait_ns", waits[i], "ns"), figure("wall_ns", scope.wall_ns, "ns"),
+                      figure("percent", share, "percent")};
+    if (most.process && most.wait_ns >= waits[i] / 2)
+      draft.evidence.push_back(words("program", most.process->program->tool.value_or("?")));
+    if (i == kDisk && pages_ns > 0) draft.evidence.push_back(figure("mapped_files_ns", pages_ns, "ns"));
+    if (i == kThrottled && most.process && most.process->cgroup->id) {
+      const auto known = limit_millicpus_.find(*most.process->cgroup->id);
+      if (known != limit_millicpus_.end()) draft.evidence.push_back(words("limit_cpus", cpus_text(known->second)));
+    }
+    const bool holds = !is_normal && scope.wall_ns >= cause.least_wall_ns && waits[i] >= cause.least_wait_ns &&
+                       share >= least;
+    decide(std::move(draft), holds, share * 100 < cause.least_percent * kStays_percent, scope);
+  }
+}
+
+/// By threads: a process of many threads hardly ever waits as a whole.
+void SlownessFindings::look_at_queue(const Scope& scope) {
+  const Work& work = scope.work;
+  const std::uint64_t ready_ns = work.sums.cpu_ns + work.sums.queued_ns;
+  const std::uint64_t share = percent(work.sums.queued_ns, ready_ns);
+  const std::uint64_t there = std::uint64_t{cpus_} * 1000;
+  const std::uint64_t wanted = millicpus(ready_ns, scope.wall_ns);
+  const std::uint64_t got = millicpus(work.sums.cpu_ns, scope.wall_ns);
+  const auto& requested = scope.figures.requested.millicpus;
+  const auto more_than = [](std::uint64_t left, std::uint64_t right) {
+    return left * 100 > right * kMoreThanThere_percent;
+  };
+  // Fewer than there are were its own: it used no more than these.
+  const bool by_request = requested && *requested > 0 && *requested < there && more_than(wanted, *requested) &&
+                          !more_than(got, *requested);
+  const bool by_itself = more_than(wanted, there) || by_request;
+  const Sums all{all_.cpu_ns - work.all_before.cpu_ns, all_.queued_ns - work.all_before.queued_ns};
+  const std::uint64_t all_wanted =
+      millicpus(all.cpu_ns + all.queued_ns, scope.figures.now_ns - std::min(work.all_since_ns, scope.figures.now_ns));
+  for (const std::string_view code : {"oversubscribed", "cpu_contention"}) {
+    const bool itself = code == "oversubscribed";
+    FindingDraft draft = draft_of(code, scope, work.most_threads);
+    draft.evidence = {figure("queued_ns", work.sums.queued_ns, "ns"), figure("cpu_ns", work.sums.cpu_ns, "ns"),
+                      figure("wall_ns", scope.wall_ns, "ns"), figure("percent", share, "percent"),
+                      words("cpus", cpus_text(by_request ? *requested : there)),
+                      words("wanted_cpus", cpus_text((itself ? wanted : all_wanted) / 100 * 100))};
+    if (!itself) draft.confidence = "medium";
+    if (itself && work.most_threads.process && work.most_threads.wait_ns > 1) {
+      draft.evidence.push_back(words("program", work.most_threads.process->program->tool.value_or("?")));
+      draft.evidence.push_back(figure("threads", work.most_threads.wait_ns, "count"));
+    }
+    const bool is_so = itself ? by_itself : !by_itself && more_than(all_wanted, there);
+    const bool holds = is_so && scope.wall_ns >= limit(code, "least_wall_ns") &&
+                       work.sums.queued_ns >= limit(code, "least_queued_ns") && share >= limit(code, "least_percent");
+    decide(std::move(draft), holds, !is_so || share * 100 < limit(code, "least_percent") * kStays_percent, scope);
+  }
+}
+
+/// Used several CPUs before, and now for a long time no more than one.
+void SlownessFindings::look_at_usage(const Scope& scope) {
+  Usage& usage = scope.work.usage;
+  const std::uint64_t now_ns = scope.figures.now_ns;
+  const std::uint64_t length_ns = now_ns - std::min(usage.from_ns, now_ns);
+  if (length_ns < kWindow_ns && !scope.figures.finished) return;
+  const Most busiest = usage.busiest;
+  if (length_ns >= kWindow_ns || !usage.known) {
+    const std::uint64_t used = millicpus(usage.cpu_ns, length_ns);
+    const bool serial = usage.known && used >= kSerialFrom_millicpus && used <= kSerialTo_millicpus;
+    if (usage.known) usage.best_millicpus = std::max(usage.best_millicpus, used);
+    usage.serial_since_ns = !serial ? 0 : usage.serial_since_ns != 0 ? usage.serial_since_ns : usage.from_ns;
+    usage = {now_ns, 0, true, usage.best_millicpus, usage.serial_since_ns, {}};
+  }
+  const std::uint64_t tail_ns = usage.serial_since_ns == 0 ? 0 : now_ns - std::min(usage.serial_since_ns, now_ns);
+  const std::uint64_t share = percent(tail_ns, scope.wall_ns);
+  FindingDraft draft = draft_of("serial_tail", scope, busiest);
+  draft.first_ns = usage.serial_since_ns == 0 ? scope.figures.now_ns : usage.serial_since_ns;
+  draft.confidence = "medium";
+  draft.evidence = {figure("tail_ns", tail_ns, "ns"), figure("wall_ns", scope.wall_ns, "ns"),
+                    figure("percent", share, "percent"), words("best_cpus", cpus_text(usage.best_millicpus / 100 * 100))};
+  if (busiest.process) draft.evidence.push_back(words("program", busiest.process->program->tool.value_or("?")));
+  if (scope.figures.requested.millicpus)
+    draft.evidence.push_back(words("requested_cpus", cpus_text(*scope.figures.requested.millicpus)));
+  const bool holds = usage.best_millicpus >= limit(draft.code, "least_millicpus") &&
+                     tail_ns >= limit(draft.code, "least_tail_ns") && share >= limit(draft.code, "least_percent");
+  decide(std::move(draft), holds, usage.serial_since_ns == 0, scope);
+}
+
+void SlownessFindings::look_at_short_lives(const Scope& scope) {
+  const Work& work = scope.work;
+  FindingDraft draft = draft_of("many_short_processes", scope, {});
+  const bool holds = scope.wall_ns >= limit(draft.code, "least_wall_ns") &&
+                     work.short_lives >= limit(draft.code, "least_processes") &&
+                     percent(work.short_ns, scope.wall_ns) >= limit(draft.code, "least_percent");
+  if (!holds && !book_.is_open(draft)) return;
+  draft.evidence = {figure("processes", work.short_lives, "count"),
+                    figure("mean_life_ns", work.short_ns / std::max<std::uint64_t>(work.short_lives, 1), "ns"),
+                    figure("short_lives_ns", work.short_ns, "ns"), figure("wall_ns", scope.wall_ns, "ns"),
+                    figure("percent", std::min<std::uint64_t>(percent(work.short_ns, scope.wall_ns), 100), "percent")};
+  const auto most = std::max_element(work.short_tools.begin(), work.short_tools.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != work.short_tools.end() && most->second * 2 >= work.short_lives) {
+    draft.evidence.push_back(words("program", most->first));
+    if (book_.rules().tries(most->first)) draft.severity = "note";
+  }
+  decide(std::move(draft), holds, false, scope);
+}
+
+void SlownessFindings::look(const ScopeFigures& figures, Work& work, std::uint64_t time_ns,
+                            std::vector<Event>& events) {
+  if (figures.now_ns <= figures.begin_ns) return;
+  const Scope scope{figures, work, time_ns, events, figures.now_ns - figures.begin_ns};
+  look_at_waits(scope);
+  look_at_queue(scope);
+  look_at_usage(scope);
+  look_at_short_lives(scope);
+}
+
+void SlownessFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+  // Its tasks speak for it.
+  if (figures.is_run && figures.by_tasks) return;
+  const auto& key = figures.is_run ? figures.context->run_key : figures.context->task_key;
+  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
+  if (known != works_.end()) look(figures, known->second, time_ns, events);
+}
+
+void SlownessFindings::finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures,
+                                std::uint64_t time_ns, std::vector<Event>& events) {
+  const auto& key = is_run ? context.run_key : context.task_key;
+  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
+  if (known == works_.end()) return;
+  if (figures && !(is_run && figures->by_tasks)) look(*figures, known->second, time_ns, events);
+  works_.erase(known);
+}
+
+}  // namespace tracer::internal

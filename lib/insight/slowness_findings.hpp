@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <tracer/event.hpp>
+
+#include "insight/finding_book.hpp"
+#include "insight/process_spans.hpp"
+#include "insight/task_ledgers.hpp"
+
+namespace tracer::internal {
+
+/// Findings about what kept a task, or a run without tasks, from being faster, as a whole: its waits, CPUs that it did
+/// not get or did not use, processes too short to be worth their start. Bounded: by kMostWorks, and by tasks and runs
+/// that live.
+class SlownessFindings {
+ public:
+  /// On this many CPUs.
+  SlownessFindings(FindingBook& book, std::uint32_t cpus);
+
+  void saw(const ProcessSpan& span);
+  void saw(const ProcessExit& exit);
+  void saw(const CgroupSample& sample);
+  void saw(const ContextChange& change);
+  /// At a snapshot, of one that lives.
+  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
+  /// At its end. Without figures: part of it is not known.
+  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
+                std::vector<Event>& events);
+
+ private:
+  static constexpr std::size_t kMostWorks = 32768;
+  static constexpr std::size_t kMostShortTools = 64;  ///< Of one task or run.
+  static constexpr std::size_t kMostCgroups = 4096;
+  static constexpr std::size_t kCauses = 4;
+
+  /// Of the time that a task waited for one thing.
+  struct Cause {
+    std::string_view code;
+    std::uint64_t least_wall_ns = 0;
+    std::uint64_t least_wait_ns = 0;
+    std::uint64_t least_percent = 0;
+    std::uint64_t least_percent_beside = 0;  ///< Where another took more.
+  };
+  /// The process that waited longest for it.
+  struct Most {
+    std::shared_ptr<const Process> process = {};
+    std::uint64_t wait_ns = 0;
+  };
+  struct Sums {
+    std::uint64_t cpu_ns = 0;
+    std::uint64_t queued_ns = 0;
+  };
+  /// How many CPUs it used, in windows of some seconds.
+  struct Usage {
+    std::uint64_t from_ns = 0;
+    std::uint64_t cpu_ns = 0;
+    bool known = true;
+    std::uint64_t best_millicpus = 0;
+    std::uint64_t serial_since_ns = 0;  ///< 0: it is not.
+    Most busiest = {};                  ///< Of the window.
+  };
+  struct Work {
+    Sums sums = {};
+    Sums all_before = {};  ///< Of all that is followed, when it was seen first.
+    std::uint64_t all_since_ns = 0;
+    std::array<Most, kCauses> most = {};
+    std::uint64_t reclaim_ns = 0;
+    std::uint64_t swap_ns = 0;
+    Most most_threads = {};  ///< As wait_ns: their number.
+    Usage usage = {};
+    std::uint64_t short_lives = 0;
+    std::uint64_t short_ns = 0;
+    std::map<std::string, std::uint64_t> short_tools = {};
+  };
+  struct Scope {
+    const ScopeFigures& figures;
+    Work& work;
+    std::uint64_t time_ns;
+    std::vector<Event>& events;
+    std::uint64_t wall_ns;
+  };
+
+  void look(const ScopeFigures& figures, Work& work, std::uint64_t time_ns, std::vector<Event>& events);
+  void look_at_waits(const Scope& scope);
+  void look_at_queue(const Scope& scope);
+  void look_at_usage(const Scope& scope);
+  void look_at_short_lives(const Scope& scope);
+  FindingDraft draft_of(std::string_view code, const Scope& scope, const Most& most) const;
+  /// Reports it if `holds`, and if it is open and `holds_no_more`, for the last time.
+  void decide(FindingDraft draft, bool holds, bool holds_no_more, const Scope& scope);
+  std::uint64_t limit(std::string_view code, std::string_view name) const { return book_.rules().limit(code, name); }
+
+  FindingBook& book_;
+  std::uint32_t cpus_;
+  std::array<Cause, kCauses> causes_;
+  std::uint64_t most_short_life_ns_;
+  Sums all_ = {};
+  std::unordered_map<std::uint64_t, Work> works_;        ///< By work_key().
+  std::map<std::uint64_t, std::uint64_t> limit_millicpus_;  ///< By the id of the cgroup.
+};
+
+}  // namespace tracer::internal

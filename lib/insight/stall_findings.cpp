@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "insight/stall_findings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "insight/shares.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::string_view kStalled = "stalled";
+constexpr std::string_view kCircle = "deadlocked_pipe";
+/// A wait fills a span where nothing else takes more than a tenth of it.
+constexpr std::uint64_t kFills_percent = 90;
+
+struct Wait {
+  std::string_view name;
+  std::uint64_t ProcessLedger::*member;
+  std::string_view words;       ///< What it waits for.
+  std::string_view confidence;  ///< That it stands still.
+};
+
+constexpr std::array<Wait, 12> kWaits = {{
+    {"pipe_read", &ProcessLedger::pipe_read_ns, "data from a pipe", "high"},
+    {"pipe_write", &ProcessLedger::pipe_write_ns, "another program to read from a pipe", "high"},
+    {"lock", &ProcessLedger::lock_ns, "a lock", "medium"},
+    {"disk", &ProcessLedger::disk_ns, "storage", "high"},
+    {"network", &ProcessLedger::network_ns, "an answer from the network", "medium"},
+    {"local_socket", &ProcessLedger::local_socket_ns, "an answer from another program", "medium"},
+    {"poll", &ProcessLedger::poll_ns, "input, or an event", "medium"},
+    {"swap", &ProcessLedger::swap_ns, "memory to be read back", "high"},
+    {"stopped", &ProcessLedger::stopped_ns, "somebody to continue it: it was stopped", "high"},
+    {"child", &ProcessLedger::child_ns, "a child", "medium"},
+    {"sleep", &ProcessLedger::sleep_ns, "time to pass: it sleeps", "medium"},
+    {"other", &ProcessLedger::other_ns, "something that the kernel does not name", "medium"},
+}};
+
+const Wait* wait_that_fills(const ProcessLedger& ledger) {
+  for (const Wait& wait : kWaits)
+    if (ledger.life_ns > 0 && percent(ledger.*wait.member, ledger.life_ns) >= kFills_percent) return &wait;
+  return nullptr;
+}
+
+const Wait& wait_named(std::string_view name) {
+  return *std::find_if(kWaits.begin(), kWaits.end(), [name](const Wait& wait) { return wait.name == name; });
+}
+
+}  // namespace
+
+StallFindings::StallFindings(FindingBook& book)
+    : book_(book),
+      least_ns_(book.rules().limit(kStalled, "least_ns")),
+      least_sleep_ns_(book.rules().limit(kStalled, "least_sleep_ns")),
+      most_cpu_percent_(book.rules().limit(kStalled, "most_cpu_percent")),
+      least_circle_ns_(book.rules().limit(kCircle, "least_ns")) {}
+
+StallFindings::Work* StallFindings::work_of(const Process& process) {
+  const std::uint64_t key = work_key(*process.context);
+  if (key == 0 || (works_.size() >= kMost && !works_.contains(key))) return nullptr;
+  return &works_[key];
+}
+
+void StallFindings::moved(const Process& process, std::uint64_t time_ns) {
+  if (Work* work = work_of(process)) work->moved_ns = std::max(work->moved_ns, time_ns);
+}
+
+void StallFindings::saw(const ProcessSpan& span) {
+  const Process& process = *span.process;
+  if (span.ended) {
+    members_.erase(process.pid);
+    moved(process, span.to_ns);
+    return;
+  }
+  Work* work = work_of(process);
+  if (work == nullptr || (members_.size() >= kMost && !members_.contains(process.pid))) return;
+  if (work->snapshot != snapshot_) {
+    work->snapshot = snapshot_;
+    work->sampled.clear();
+  }
+  work->sampled.push_back(process.pid);
+  Member& member = members_[process.pid];
+  const bool is_new = member.start_ns != process.start_ns;
+  const ProcessFigures& change = span.change;
+  const Wait* wait = wait_that_fills(change.ledger);
+  // What comes in pieces ends a wait for each, and takes little time of a CPU.
+  const bool pieces = change.switches > 0 && (wait == nullptr || wait->name == "network" || wait->name == "disk" ||
+                                              wait->name == "local_socket" || wait->name == "pipe_read" ||
+                                              wait->name == "pipe_write");
+  const bool moves = is_new || !span.total.known || wait == nullptr || pieces || change.read_bytes > 0 ||
+                     change.written_bytes > 0 || change.network_bytes > 0 ||
+                     percent(change.cpu_ns, span.to_ns - span.from_ns) >= most_cpu_percent_ ||
+                     member.work != work_key(*process.context);
+  if (moves) member.quiet_since_ns = span.to_ns;
+  member.start_ns = process.start_ns;
+  member.work = work_key(*process.context);
+  member.snapshot = snapshot_;
+  member.waits_for = wait == nullptr ? std::string_view() : wait->name;
+  member.peer_pid = member.waits_for == "pipe_read"    ? span.pipe_read_peer_pid.value_or(0)
+                    : member.waits_for == "pipe_write" ? span.pipe_write_peer_pid.value_or(0)
+                                                       : 0;
+  member.process = span.process;
+}
+
+/// From one to the process that it waits for, until one comes again.
+bool StallFindings::waits_in_circle(const std::vector<const Member*>& members) const {
+  for (const Member* first : members) {
+    std::set<std::uint32_t> met;
+    std::uint32_t next = first->process->pid;
+    while (next != 0 && met.insert(next).second) {
+      const auto at = std::find_if(members.begin(), members.end(),
+                                   [next](const Member* each) { return each->process->pid == next; });
+      next = at == members.end() ? 0 : (*at)->peer_pid;
+    }
+    if (next == first->process->pid && met.size() >= 2) return true;
+  }
+  return false;
+}
+
+void StallFindings::report(const ScopeFigures& figures, const std::vector<const Member*>& members,
+                           std::uint64_t since_ns, std::uint64_t time_ns, std::vector<Event>& events) {
+  const std::uint64_t still_ns = time_ns - std::min(since_ns, time_ns);
+  FindingDraft draft;
+  draft.subject = figures.is_run ? "run" : "task";
+  draft.context = figures.context;
+  draft.first_ns = since_ns;
+  draft.last_ns = time_ns;
+  draft.evidence = {figure("still_ns", still_ns, "ns"), figure("processes", members.size(), "count")};
+  const bool in_pipes = std::all_of(members.begin(), members.end(), [](const Member* each) {
+    return each->waits_for == "pipe_read" || each->waits_for == "pipe_write" || each->waits_for == "child";
+  });
+  if (still_ns >= least_circle_ns_ && in_pipes && waits_in_circle(members)) {
+    draft.code = kCircle;
+    draft.confidence = "medium";
+    std::string tools;
+    for (const Member* each : members)
+      if (each->peer_pid != 0)
+        tools += (tools.empty() ? "" : ", ") + each->process->program->tool.value_or("?");
+    draft.evidence.push_back(words("programs", tools));
+    return book_.report(draft, time_ns, events);
+  }
+  // Those that wait for others of the task explain nothing: for a child, and for a pipe where there is anything else.
+  const Member* culprit = nullptr;
+  const auto rank = [](const Member& each) {
+    return each.waits_for == "pipe_read" || each.waits_for == "pipe_write" ? 0 : 1;
+  };
+  bool any_sleeps = false;
+  for (const Member* each : members) {
+    if (each->waits_for == "child") continue;
+    // One that waits by nature may be what the task is about.
+    if (book_.rules().is_normal(kStalled, each->process->program->tool.value_or(""))) return;
+    any_sleeps = any_sleeps || each->waits_for == "sleep";
+    if (culprit == nullptr || rank(*each) > rank(*culprit) ||
+        (rank(*each) == rank(*culprit) && each->quiet_since_ns < culprit->quiet_since_ns))
+      culprit = each;
+  }
+  // Who sleeps wakes up by itself.
+  if (culprit == nullptr || still_ns < (any_sleeps ? least_sleep_ns_ : least_ns_)) return;
+  const Wait& wait = wait_named(culprit->waits_for);
+  draft.code = kStalled;
+  draft.process = culprit->process;
+  draft.confidence = wait.confidence;
+  draft.evidence.push_back(words("waits_for", std::string(wait.words)));
+  if (any_sleeps) draft.severity = "note";
+  book_.report(draft, time_ns, events);
+}
+
+void StallFindings::living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+  if (figures.is_run && figures.by_tasks) return;
+  const auto& key = figures.is_run ? figures.context->run_key : figures.context->task_key;
+  const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
+  // Processes that were folded may move.
+  if (known == works_.end() || known->second.snapshot != snapshot_ || known->second.sampled.empty() ||
+      known->second.sampled.size() != figures.living)
+    return;
+  std::uint64_t since_ns = known->second.moved_ns;
+  std::vector<const Member*> members;
+  for (const std::uint32_t pid : known->second.sampled) {
+    const auto member = members_.find(pid);
+    if (member == members_.end()) return;
+    since_ns = std::max(since_ns, member->second.quiet_since_ns);
+    members.push_back(&member->second);
+  }
+  if (since_ns < time_ns) return report(figures, members, since_ns, time_ns, events);
+  for (const std::string_view code : {kStalled, kCircle})
+    book_.close(code, figures.is_run ? "run" : "task", *figures.context, nullptr, time_ns, events);
+}
+
+void StallFindings::finished(const Context& context, bool is_run) {
+  const auto& key = is_run ? context.run_key : context.task_key;
+  if (key) works_.erase(static_cast<std::uint64_t>(*key));
+}
+
+}  // namespace tracer::internal

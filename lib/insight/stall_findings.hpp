@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "insight/finding_book.hpp"
+#include "insight/process_spans.hpp"
+#include "insight/task_ledgers.hpp"
+
+namespace tracer::internal {
+
+/// Findings about tasks, and runs without tasks, in which nothing moves: none of their processes computes, reads or
+/// writes, and none begins or ends. Bounded: by what lives, and by kMost.
+class StallFindings {
+ public:
+  explicit StallFindings(FindingBook& book);
+
+  /// A process began, ended, or began another program.
+  void moved(const Process& process, std::uint64_t time_ns);
+  void saw(const ProcessSpan& span);
+  /// At the end of a snapshot, of one that lives.
+  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
+  /// At the end of a snapshot, behind all that live.
+  void snapshot() noexcept { ++snapshot_; }
+  void finished(const Context& context, bool is_run);
+
+ private:
+  static constexpr std::size_t kMost = 32768;
+
+  /// A process that lives, by its last sample.
+  struct Member {
+    std::uint64_t start_ns = 0;
+    std::uint64_t work = 0;  ///< By work_key().
+    std::uint64_t quiet_since_ns = 0;
+    std::uint64_t snapshot = 0;
+    std::string_view waits_for;  ///< The name of a member of ProcessLedger. Empty: several things.
+    std::uint32_t peer_pid = 0;  ///< That ended its earlier waits for this pipe. 0: not known.
+    std::shared_ptr<const Process> process;
+  };
+  struct Work {
+    std::uint64_t moved_ns = 0;
+    std::vector<std::uint32_t> sampled = {};  ///< Pids, in the snapshot of this number.
+    std::uint64_t snapshot = 0;
+  };
+
+  Work* work_of(const Process& process);
+  bool waits_in_circle(const std::vector<const Member*>& members) const;
+  void report(const ScopeFigures& figures, const std::vector<const Member*>& members, std::uint64_t since_ns,
+              std::uint64_t time_ns, std::vector<Event>& events);
+
+  FindingBook& book_;
+  std::uint64_t least_ns_;
+  std::uint64_t least_sleep_ns_;
+  std::uint64_t most_cpu_percent_;
+  std::uint64_t least_circle_ns_;
+  std::uint64_t snapshot_ = 1;
+  std::unordered_map<std::uint32_t, Member> members_;  ///< By pid.
+  std::unordered_map<std::uint64_t, Work> works_;      ///< By work_key().
+};
+
+}  // namespace tracer::internal
