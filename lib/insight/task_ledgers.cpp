@@ -7,6 +7,16 @@
 #include "base/sums.hpp"
 
 namespace tracer::internal {
+namespace {
+
+/// The time of a run without tasks, where it has some.
+std::uint64_t without_tasks_ns(std::uint64_t first_task_ns, std::uint64_t between_ns, bool none_runs,
+                               std::uint64_t no_task_since_ns, std::uint64_t begin_ns, std::uint64_t now_ns) {
+  return between_ns + first_task_ns - std::min(first_task_ns, begin_ns) +
+         (none_runs ? now_ns - std::min(now_ns, no_task_since_ns) : 0);
+}
+
+}  // namespace
 
 std::shared_ptr<TaskLedgers::Scope> TaskLedgers::scope(const std::optional<Key>& key, bool is_run,
                                                        std::uint64_t begin_ns) {
@@ -213,13 +223,6 @@ void TaskLedgers::saw(const ContextChange& change) {
     if (known != scopes_.end() && known->second->started && (!is_run || !change.after->task_key))
       known->second->context = change.after;
   }
-}
-
-/// Its time without tasks, where it has some.
-static std::uint64_t without_tasks_ns(std::uint64_t first_task_ns, std::uint64_t between_ns, bool none_runs,
-                                      std::uint64_t no_task_since_ns, std::uint64_t begin_ns, std::uint64_t now_ns) {
-  return between_ns + first_task_ns - std::min(first_task_ns, begin_ns) +
-         (none_runs ? now_ns - std::min(now_ns, no_task_since_ns) : 0);
 }
 
 ScopeFigures TaskLedgers::figures_of(const Scope& scope, std::uint64_t now_ns) const {

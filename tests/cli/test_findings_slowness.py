@@ -98,14 +98,14 @@ class Slowness(support.TestCase):
         self.assertEqual(found, {})
 
     def limited_group(self):
-        """A cgroup with half a CPU, for v1 or v2."""
+        """A cgroup with a tenth of a CPU, for v1 or v2: so little it gets on a busy machine, too."""
         v1 = os.path.isdir("/sys/fs/cgroup/cpu")
         group = ("/sys/fs/cgroup/cpu" if v1 else "/sys/fs/cgroup") + f"/tracer-slow-{os.getpid()}"
         try:
             os.mkdir(group)
             self.addCleanup(os.rmdir, group)
-            for name, text in ((("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000")) if v1
-                               else (("cpu.max", "50000 100000"),)):
+            for name, text in ((("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "10000")) if v1
+                               else (("cpu.max", "10000 100000"),)):
                 with open(os.path.join(group, name), "w", encoding="ascii") as file:
                     file.write(text)
         except OSError as error:
@@ -119,7 +119,7 @@ class Slowness(support.TestCase):
         self.assertEqual(list(found), ["cpu_limited"])
         figures = self.evidence(found["cpu_limited"])
         self.assertGreaterEqual(figures["percent"], 30)
-        self.assertLessEqual(figures["percent"], 70)
+        self.assertLessEqual(figures["percent"], 91)
 
     def test_slow_stage_of_a_pipe(self):
         stage = self.write("stage.py", SLOW_STAGE)
