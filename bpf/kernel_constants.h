@@ -33,7 +33,14 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 
 /* asm-generic/errno-base.h */
 #define ENOENT 2
+#define EINTR 4
 #define EEXIST 17
+#define MAX_ERRNO 4095
+/* linux/errno.h: a signal has interrupted a call, which the program may never notice */
+#define ERESTARTSYS 512
+#define ERESTARTNOINTR 513
+#define ERESTARTNOHAND 514
+#define ERESTART_RESTARTBLOCK 516
 /* linux/sched.h, linux/sched/signal.h */
 #define TASK_INTERRUPTIBLE 0x1
 #define TASK_UNINTERRUPTIBLE 0x2
@@ -43,7 +50,6 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define TASK_WAKING 0x200
 #define TASK_RTLOCK_WAIT 0x1000 /* since 5f220be21418 (5.15), with PREEMPT_RT: for a lock that spins elsewhere */
 #define TASK_FROZEN 0x8000	/* since f5d39b020809 (6.1) */
-#define TS_COMPAT 0x2
 #define PF_IDLE 0x00000002
 #define PF_MEMALLOC 0x00000800
 #define PF_KTHREAD 0x00200000
@@ -68,6 +74,9 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define SIGTTOU 22
 #define SIGURG 23
 #define SIGWINCH 28
+/* asm-generic/signal-defs.h */
+#define SIG_IGN 1
+#define SA_RESTART 0x10000000
 /* trace/events/signal.h */
 #define TRACE_SIGNAL_DELIVERED 0
 #define TRACE_SIGNAL_LOSE_INFO 4
@@ -78,8 +87,14 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 #define ANON_INODE_FS_MAGIC 0x09041934
 /* linux/sched/sysctl.h, kernel/sched/sched.h: no limit on CPU time */
 #define RUNTIME_INF (~0ULL)
-/* arch/arm64/include/asm/thread_info.h */
-#define TIF_32BIT_MASK (1u << 22)
+/* asm/thread_info.h, of x86 and arm64: the member that says whether a system call is a 32-bit one, and its bit there */
+#if defined(__TARGET_ARCH_x86)
+#define COMPAT_WORD thread_info.status
+#define COMPAT_MASK 0x2
+#elif defined(__TARGET_ARCH_arm64)
+#define COMPAT_WORD thread_info.flags
+#define COMPAT_MASK (1u << 22)
+#endif
 /* linux/fs.h */
 #define FMODE_READ 0x1
 #define FMODE_WRITE 0x2

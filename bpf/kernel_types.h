@@ -260,6 +260,16 @@ struct kernel_siginfo {
 	int si_code;
 };
 
+/* How a program handles a signal. */
+struct sigaction {
+	void *sa_handler;
+	unsigned long sa_flags;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
 struct sigpending {
 	struct {
 		unsigned long sig[1];

@@ -37,13 +37,8 @@ static __always_inline long number_of(struct pt_regs *registers)
 static __always_inline long call_number(struct task_struct *task, struct pt_regs *registers)
 {
 	/* Numbers of 32-bit programs are others. */
-#if defined(__TARGET_ARCH_x86)
-	if (task->thread_info.status & TS_COMPAT)
+	if (task->COMPAT_WORD & COMPAT_MASK)
 		return CALL_FOREIGN;
-#elif defined(__TARGET_ARCH_arm64)
-	if (task->thread_info.flags & TIF_32BIT_MASK)
-		return CALL_FOREIGN;
-#endif
 	return number_of(registers);
 }
 

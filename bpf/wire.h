@@ -35,6 +35,7 @@
 #define TRACER_WIRE_FILE_USE 10
 #define TRACER_WIRE_CONNECTION 11
 #define TRACER_WIRE_CGROUP_END 12
+#define TRACER_WIRE_SYSCALL_USE 13
 
 /* Which hierarchy a cgroup id belongs to. */
 #define TRACER_HIERARCHY_V2 0
@@ -375,6 +376,34 @@ struct tracer_wire_cgroup_end {
 	__u32 has_peak;
 };
 
+/* The calls of a process, by number: rows of successive numbers, as each process uses few of all. */
+#define TRACER_SYSCALLS_OF_ROW 8
+#define TRACER_SYSCALL_ROWS (TRACER_CALLS / TRACER_SYSCALLS_OF_ROW)
+struct tracer_syscall_key {
+	__u64 start_ns;
+	__u32 pid; /* as records say it */
+	__u32 row;
+};
+struct tracer_syscall_sums {
+	__u64 calls; /* that returned */
+	__u64 failed;
+	__u64 duration_ns;
+	__u32 error; /* errno of the last that failed; 0: none */
+	__u32 reserved;
+};
+struct tracer_syscall_row {
+	struct tracer_syscall_sums calls[TRACER_SYSCALLS_OF_ROW];
+};
+
+struct tracer_wire_syscall_use {
+	struct tracer_wire_header header;
+	struct tracer_wire_identity identity;
+	__u32 row;
+	__u32 reserved;
+	struct tracer_syscall_row sums;
+};
+TRACER_STATIC_ASSERT(sizeof(struct tracer_wire_syscall_use) == 352, "wire layout");
+
 /* What a block device has done, since its family was attached. */
 #define TRACER_LATENCY_SLOTS 32
 struct tracer_device_sums {
@@ -424,6 +453,9 @@ struct tracer_context_totals {
 #define TRACER_LOSS_RING_CONNECTION 0
 
 #define TRACER_LOSS_RING_CGROUP_END 0
+
+#define TRACER_LOSS_RING_SYSCALL_USE 0
+#define TRACER_LOSS_SYSCALL_TABLE 1 /* a call that could not be counted */
 
 /* Actions of the filter maps. */
 #define TRACER_RULE_INCLUDE 1

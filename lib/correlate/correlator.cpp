@@ -386,6 +386,8 @@ void Correlator::on(const FileUseRecord& record, std::vector<Event>&) { add_to_j
 
 void Correlator::on(const ConnectionRecord& record, std::vector<Event>&) { add_to_joins(joins_, processes_, record); }
 
+void Correlator::on(const SyscallUseRecord& record, std::vector<Event>&) { add_to_joins(joins_, processes_, record); }
+
 void Correlator::on(const CgroupEndRecord& record, std::vector<Event>& events) {
   for (const auto& join : joins_) join->add(record, events);
 }

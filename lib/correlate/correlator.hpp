@@ -106,6 +106,7 @@ class Correlator {
   void on(const EventRecord& record, std::vector<Event>& events);
   void on(const FileUseRecord& record, std::vector<Event>& events);
   void on(const ConnectionRecord& record, std::vector<Event>& events);
+  void on(const SyscallUseRecord& record, std::vector<Event>& events);
   void on(const CgroupEndRecord& record, std::vector<Event>& events);
   void on(const DeviceRecord& record, std::vector<Event>& events);
 

@@ -197,6 +197,20 @@ struct ConnectionRecord {
   std::uint64_t last_ns = 0;
 };
 
+/// What a process has done with some successive system calls.
+struct SyscallUseRecord {
+  static constexpr std::size_t kCalls = 8;
+  struct Sums {
+    std::uint64_t calls = 0;  ///< That returned.
+    std::uint64_t failed = 0;
+    std::uint64_t duration_ns = 0;
+    std::optional<std::int32_t> error;  ///< Of the last that failed.
+  };
+  RecordIdentity identity;
+  std::uint32_t first = 0;  ///< The number of the first of them.
+  std::array<Sums, kCalls> calls{};
+};
+
 /// A cgroup was removed.
 struct CgroupEndRecord {
   std::uint64_t cgroup_id = 0;
@@ -279,6 +293,7 @@ struct EventRecord {
 
 using Record =
     std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
-                 CgroupMemoryRecord, EventRecord, FileUseRecord, ConnectionRecord, CgroupEndRecord, DeviceRecord>;
+                 CgroupMemoryRecord, EventRecord, FileUseRecord, ConnectionRecord, SyscallUseRecord, CgroupEndRecord,
+                 DeviceRecord>;
 
 }  // namespace tracer::internal

@@ -5,6 +5,7 @@
 #include "correlate/joins/files.hpp"
 #include "correlate/joins/memory.hpp"
 #include "correlate/joins/network.hpp"
+#include "correlate/joins/syscalls.hpp"
 
 namespace tracer::internal {
 
@@ -13,6 +14,7 @@ std::vector<std::unique_ptr<FamilyJoin>> family_joins() {
   joins.push_back(std::make_unique<MemoryJoin>());
   joins.push_back(std::make_unique<FilesJoin>());
   joins.push_back(std::make_unique<NetworkJoin>());
+  joins.push_back(std::make_unique<SyscallsJoin>());
   // Asks an exit what the memory's join has said.
   joins.push_back(std::make_unique<ContainersJoin>());
   return joins;

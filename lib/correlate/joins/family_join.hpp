@@ -20,6 +20,7 @@ class FamilyJoin {
   /// Of a process that is reported.
   virtual void add(const FileUseRecord&) {}
   virtual void add(const ConnectionRecord&) {}
+  virtual void add(const SyscallUseRecord&) {}
   virtual void add(const CgroupEndRecord&, std::vector<Event>&) {}
   /// The process was just reported. `process`: as it is now; never null.
   virtual void at_start(std::uint64_t, const std::shared_ptr<const Process>&, std::vector<Event>&) {}
