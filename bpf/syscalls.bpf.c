@@ -18,11 +18,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* The call that a thread is in, or was in last. Only the thread itself uses its own. */
 struct tracer_call {
-	__u64 start_ns;	   /* of its process */
-	__u64 entry_ns;	   /* 0: it is in none that is counted */
-	__u64 before_ns;   /* what it has spent in this call before a signal interrupted it */
+	__u64 start_ns; /* of its process */
+	__u64 entry_ns; /* 0: it is in none that is counted */
+	__u64 begun_ns; /* its entry, with `interrupted` */
 	__u32 number;
-	__u32 interrupted; /* ERESTART...; 0: it was not */
+	__u32 interrupted; /* ERESTART...: by a signal, and what becomes of it is not decided yet; 0: it was not */
 };
 
 /* By thread id. */
@@ -92,12 +92,14 @@ int BPF_PROG(call_begins, struct pt_regs *registers, long number)
 	struct tracer_call *call = call_of_thread(process, ids);
 	if (!call)
 		return 0;
-	/* The call that was interrupted goes on, if no handler has come in between. */
-	if (call->interrupted && number == restart_call)
-		number = call->number;
-	if (!call->interrupted || number != call->number)
-		call->before_ns = 0;
-	call->interrupted = 0;
+	if (call->interrupted) {
+		call->interrupted = 0;
+		/* It goes on, as no handler has come in between. */
+		if (number == restart_call || number == call->number) {
+			call->entry_ns = call->begun_ns;
+			return 0;
+		}
+	}
 	call->number = number;
 	call->entry_ns = is_counted(number) ? bpf_ktime_get_boot_ns() : 0;
 	return 0;
@@ -151,18 +153,18 @@ int BPF_PROG(call_ends, struct pt_regs *registers, long result)
 	/* One that it was in before it was followed, or a new thread that leaves the call that made it. */
 	if (!call || !call->entry_ns)
 		return 0;
-	__u64 duration_ns = call->before_ns + (bpf_ktime_get_boot_ns() - call->entry_ns);
+	__u64 entry_ns = call->entry_ns;
 	call->entry_ns = 0;
-	call->before_ns = 0;
 	if (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND ||
 	    result == -ERESTART_RESTARTBLOCK) {
-		call->before_ns = duration_ns;
+		call->begun_ns = entry_ns;
 		call->interrupted = -result;
 		return 0;
 	}
 	struct tracer_syscall_sums *sums = sums_of(process, call->number);
 	if (sums)
-		add_return(sums, duration_ns, result < 0 && result >= -MAX_ERRNO ? -result : 0);
+		add_return(sums, bpf_ktime_get_boot_ns() - entry_ns,
+			   result < 0 && result >= -MAX_ERRNO ? -result : 0);
 	return 0;
 }
 
@@ -179,13 +181,13 @@ int BPF_PROG(call_interrupted, int signal, struct kernel_siginfo *info, struct k
 		return 0;
 	bool goes_on = call->interrupted == ERESTARTNOINTR ||
 		       (call->interrupted == ERESTARTSYS && (action->sa.sa_flags & SA_RESTART));
+	__u64 duration_ns = bpf_ktime_get_boot_ns() - call->begun_ns;
 	struct tracer_syscall_sums *sums = sums_of(process, call->number);
-	if (sums && goes_on)
-		__sync_fetch_and_add(&sums->duration_ns, call->before_ns);
-	else if (sums)
-		add_return(sums, call->before_ns, EINTR);
 	call->interrupted = 0;
-	call->before_ns = 0;
+	if (sums && goes_on)
+		__sync_fetch_and_add(&sums->duration_ns, duration_ns);
+	else if (sums)
+		add_return(sums, duration_ns, EINTR);
 	return 0;
 }
 

@@ -127,7 +127,8 @@ condition of that rule. It does not know labels and announcements of a session: 
 constexpr const char* kCheckDescription = R"(Report what this machine allows.
 
 Lists what tracing needs and what is missing, each problem with its error code and its fix. Loads and attaches the
-programs for a moment to test that. Exit status: 0: tracing works; 1: something required is missing.
+programs for a moment to test that, and measures by how much the family syscalls slows each system call of the host. Exit
+status: 0: tracing works; 1: something required is missing.
 
 --json prints one object: "works"; "problems", each with "code", "message" and "fix"; "families", each with "name",
 "available", "mechanism" and "problem".

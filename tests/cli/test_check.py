@@ -46,10 +46,13 @@ class Check(support.TestCase):
         report = self.found(result)
         self.assertEqual((result.returncode, report["works"], report["problems"]), (0, True, []))
         self.assertEqual([family["name"] for family in report["families"]],
-                         ["lifecycle", "waits", "snapshots", "memory", "files", "network", "containers", "disks"])
+                         ["lifecycle", "waits", "snapshots", "memory", "files", "network", "containers", "disks",
+                          "syscalls"])
         for family in report["families"]:
             self.assertEqual((set(family), family["available"]), ({"name", "available", "mechanism", "problem"}, True))
-        self.assertIn("ok      loading and attaching programs", self.tracerd("check").stdout)
+        text = self.tracerd("check").stdout
+        self.assertIn("ok      loading and attaching programs", text)
+        self.assertRegex(text, r"ok      cost of the family syscalls: slows each call of the host by [1-9][0-9]* ns")
 
     def test_where_bpf_is_refused(self):
         run = self.tracerd("run", "--", "true", preexec_fn=refuse_bpf)

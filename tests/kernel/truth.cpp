@@ -10,6 +10,7 @@
 #include "truth_network.hpp"
 #include "truth_oom.hpp"
 #include "truth_signals.hpp"
+#include "truth_syscalls.hpp"
 #include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
 #include "truth_waits.hpp"
@@ -412,6 +413,8 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"use_network", use_network},
       {"many_peers", many_peers},
       {"many_files", many_files},
+      {"make_calls", make_calls},
+      {"call_when_told", call_when_told},
       {"share_files", share_files},
       {"use_disk", use_disk},
       {"read_pages", read_pages},
