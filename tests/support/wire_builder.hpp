@@ -238,6 +238,26 @@ inline Bytes cgroup_end_record(std::uint64_t id, std::uint64_t time_ns,
   return sized(std::move(bytes));
 }
 
+struct Calls {
+  std::uint64_t calls = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint32_t error = 0;
+};
+
+/// `number`: of the call that has these sums; those beside it have none.
+inline Bytes syscall_use_record(const Who& who, std::uint32_t number, const Calls& sums,
+                                std::uint64_t time_ns = 2000) {
+  tracer_wire_syscall_use record{};
+  record.header = header_of(TRACER_WIRE_SYSCALL_USE, who, time_ns);
+  record.identity = identity_of(who);
+  record.row = number / TRACER_SYSCALLS_OF_ROW;
+  record.sums.calls[number % TRACER_SYSCALLS_OF_ROW] = {sums.calls, sums.failed, sums.duration_ns, sums.error, 0};
+  Bytes bytes;
+  append(bytes, record);
+  return sized(std::move(bytes));
+}
+
 inline Bytes thread_record(const Who& who, const Thread& thread) {
   tracer_wire_thread record{};
   record.header = header_of(TRACER_WIRE_THREAD, who, thread.time_ns);

@@ -65,7 +65,8 @@ std::vector<Bytes> one_of_each_kind() {
           wire::file_record(kFile),
           wire::oom_kill_record(kWho, 2500, "/a/b", 7),
           wire::file_use_record(kWho, {.path = "/a/b.bam"}),
-          wire::cgroup_end_record(5, 2500, 7)};
+          wire::cgroup_end_record(5, 2500, 7),
+          wire::syscall_use_record(kWho, 257, {.calls = 3, .failed = 1, .duration_ns = 900, .error = 2})};
 }
 
 void set_header(Bytes& bytes, std::uint16_t kind, std::uint32_t size) {
