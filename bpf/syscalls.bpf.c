@@ -163,8 +163,7 @@ int BPF_PROG(call_ends, struct pt_regs *registers, long result)
 	}
 	struct tracer_syscall_sums *sums = sums_of(process, call->number);
 	if (sums)
-		add_return(sums, bpf_ktime_get_boot_ns() - entry_ns,
-			   result < 0 && result >= -MAX_ERRNO ? -result : 0);
+		add_return(sums, bpf_ktime_get_boot_ns() - entry_ns, result < 0 && result >= -MAX_ERRNO ? -result : 0);
 	return 0;
 }
 

@@ -41,8 +41,8 @@ class SyscallNamesReader {
     std::vector<std::string>& names = names_.names_[architecture];
     names.resize(std::max(names.size(), number + 1));
     if (!names[number].empty())
-      mistakes_.add(line, fmt::format("the call {} of {} has two names: {} and {}", number, architecture, names[number],
-                                      name));
+      mistakes_.add(
+          line, fmt::format("the call {} of {} has two names: {} and {}", number, architecture, names[number], name));
     names[number] = name;
   }
 

@@ -291,9 +291,8 @@ struct EventRecord {
   std::shared_ptr<const UnjoinedEvent> event;  ///< Never null.
 };
 
-using Record =
-    std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
-                 CgroupMemoryRecord, EventRecord, FileUseRecord, ConnectionRecord, SyscallUseRecord, CgroupEndRecord,
-                 DeviceRecord>;
+using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
+                            CgroupMemoryRecord, EventRecord, FileUseRecord, ConnectionRecord, SyscallUseRecord,
+                            CgroupEndRecord, DeviceRecord>;
 
 }  // namespace tracer::internal

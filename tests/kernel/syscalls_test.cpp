@@ -89,7 +89,11 @@ TEST_CASE("syscalls are counted, with failures, the last errno and their time" *
 TEST_CASE("syscalls of all threads of a process are summed, and none is lost between them") {
   const Capture capture = trace_calls("threads");
   if (!has_family(capture, "syscalls")) return;
-  CHECK(use_of(capture, SYS_getppid).calls == 10'000);
+  const std::uint64_t calls = use_of(capture, SYS_getppid).calls;
+  CHECK(calls <= 10'000);
+  // Where the kernel skips a program that it has preempted, it counts that: nothing is lost unsaid.
+  const auto skipped = capture.statistics.losses.find("kernel_recursion");
+  CHECK(calls + (skipped == capture.statistics.losses.end() ? 0 : skipped->second) >= 10'000);
   CHECK_FALSE(use_by(capture.all<tracer::SyscallUse>(), capture.pid, SYS_exit).has_value());
 }
 
@@ -125,7 +129,7 @@ TEST_CASE("the syscall with which another thread than the first executes a progr
   CHECK(use_of(capture, SYS_getppid).calls == 7);
 }
 
-TEST_CASE("syscalls before a process is followed, and of others, are not counted; those of what lives on are reported") {
+TEST_CASE("syscalls before a process is followed, and of others, are not counted; what lives on is reported") {
   const Held followed = hold(truth::call("call_when_told"));
   const Held other = hold(truth::call("call_when_told"));
   std::vector<tracer::SyscallUse> uses;

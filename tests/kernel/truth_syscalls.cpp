@@ -128,9 +128,8 @@ int few() {
 
 int make_calls(const Arguments& a) {
   static const std::map<std::string, std::function<int()>> kinds = {
-      {"plain", plain},     {"threads", threads},         {"few", few},
-      {"stopped", stopped}, {"interrupted", interrupted}, {"restarted", restarted},
-      {"executed", executed}};
+      {"plain", plain},         {"threads", threads},  {"few", few}, {"stopped", stopped}, {"interrupted", interrupted},
+      {"restarted", restarted}, {"executed", executed}};
   return kinds.at(a.at(0))();
 }
 

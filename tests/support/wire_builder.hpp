@@ -246,8 +246,7 @@ struct Calls {
 };
 
 /// `number`: of the call that has these sums; those beside it have none.
-inline Bytes syscall_use_record(const Who& who, std::uint32_t number, const Calls& sums,
-                                std::uint64_t time_ns = 2000) {
+inline Bytes syscall_use_record(const Who& who, std::uint32_t number, const Calls& sums, std::uint64_t time_ns = 2000) {
   tracer_wire_syscall_use record{};
   record.header = header_of(TRACER_WIRE_SYSCALL_USE, who, time_ns);
   record.identity = identity_of(who);
