@@ -36,6 +36,8 @@ class _Version(argparse.Action):
 
 
 def _parser() -> argparse.ArgumentParser:
+    from .cost._command import add_commands
+
     parser = _Parser(prog="tracer", description="Shows recordings of libtracer.")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -53,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--by", choices=("run", "step", "task", "sample", "tool", "process", "tree"), default=None,
                         help="with --text: the rows of the table. Default: those that fit the recording; tree: all")
     report.add_argument("--title", default=None, help="the page title. Default: the file's name")
+    add_commands(commands)
     return parser
 
 
@@ -182,11 +185,25 @@ def _text_of(report: Report, output: str, by: str | None) -> bytes:
     return f"{text_of(report)}\n".encode(encoding, "backslashreplace")
 
 
+def _costs(options: argparse.Namespace) -> int:
+    from ._errors import InvalidArgumentError, TracerError
+    from .cost._command import run
+
+    try:
+        text, status = run(options)
+        _to_stdout(text.encode("utf-8", "backslashreplace"))
+        return status
+    except TracerError as error:
+        text = str(error).encode(errors="backslashreplace").decode()
+        print(f"tracer: {text}", file=sys.stderr)
+        return 2 if isinstance(error, InvalidArgumentError) else 1
+
+
 def main(arguments: list[str] | None = None) -> int:
     """What the console script runs. 0: all went well, 1: an error, 2: the command line is wrong, 130: interrupted."""
     try:
         options = _parser().parse_args(arguments)
-        return _report(options)
+        return _report(options) if options.command == "report" else _costs(options)
     except KeyboardInterrupt:
         return 130
 

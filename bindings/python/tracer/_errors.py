@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
     "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError",
-    "InvalidTypeError", "MissingPackageError", "Problem",
+    "InvalidTypeError", "MissingPackageError", "BillError", "Problem",
 ]
 
 
@@ -111,6 +111,10 @@ class RulesError(TracerError, ValueError):
 
 class CallbackError(TracerError):
     """A callback called a method that waits for callbacks (TRC116)."""
+
+
+class BillError(TracerError, ValueError):
+    """A bill, a table of tasks or a price list that can't be used as it is (TRC130 to TRC132)."""
 
 
 class CommandError(TracerError):

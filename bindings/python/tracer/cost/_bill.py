@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads bills into the table `lines`: one row a line, money as exact decimals, all times in UTC."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._errors import BillError, Problem
+from ._database import PLACES, columns_of, problem, quoted, read_error, source_of
+from ._formats import FORMATS, detect
+
+__all__ = ["Bill", "read_bills"]
+
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_MONEY = ("billed", "effective", "list", "split_used", "split_unused", "list_split_used", "list_split_unused", "unused")
+_TIMES = ("start", "end")
+_REPEATED = ("error", "once", "all", "newest")
+
+
+@dataclass
+class Bill:
+    """What was read."""
+
+    files: list[str] = field(default_factory=list)
+    formats: list[str] = field(default_factory=list)
+    lines: int = 0
+    scale: int = 0
+    """Decimal places of the finest amount."""
+    notes: list[str] = field(default_factory=list)
+
+
+def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str) -> Bill:
+    """Raises BillError with all that is wrong, by file and row."""
+    bill = Bill()
+    _refuse_twice(paths)
+    selects = []
+    problems: list[Problem] = []
+    for number, path in enumerate(paths):
+        columns = columns_of(connection, path)
+        found = detect(columns)
+        if found is None:
+            names = ", ".join(each.title for each in FORMATS)
+            problems.append(Problem("TRC130", None, f"{path} is no bill that is known by its columns: {names}",
+                                    "name an export of one of these", ""))
+            continue
+        missing = [each for each in found.required if not columns.has(each)]
+        if basis == "list" and not any(columns.has(each) for each in found.bases["list"]):
+            missing.append(found.bases["list"][0])
+        if missing:
+            problems.append(Problem("TRC130", None, f"{path}, row 0 ({found.title}): columns are missing: {', '.join(missing)}",
+                                    "export it with these columns; names are compared without case and separators", ""))
+            continue
+        selects.append((number, path, found.select(columns)))
+        bill.files.append(path)
+        bill.formats.append(found.name)
+        if path.lower().endswith(".csv") and not _ends_with_line(path):
+            bill.notes.append(f"{path} does not end with the end of a line: it may be cut")
+    if problems:
+        raise BillError(problems)
+    for at, (number, path, select) in enumerate(selects):
+        parts = ", ".join(f'{value} AS "{name}"' for name, value in select.items())
+        make = "CREATE TABLE read AS" if at == 0 else "INSERT INTO read"
+        try:
+            connection.execute(f"{make} SELECT {number}::INTEGER AS file, row_number() OVER () AS row, {parts} "
+                               f"FROM {source_of(path)}")
+        except Exception as error:
+            raise read_error(path, error) from None
+    _check(connection, paths)
+    _check_repeated(connection, paths, repeated, bill)
+    bill.scale = _scale(connection, bill)
+    _make_lines(connection)
+    bill.lines = connection.execute("SELECT count(*) FROM lines").fetchone()[0]
+    if not bill.lines:
+        raise problem("TRC130", f"{', '.join(paths)}: no rows", "name a bill with rows")
+    _notes(connection, bill)
+    return bill
+
+
+def _refuse_twice(paths: Sequence[str]) -> None:
+    by_content: dict[tuple[int, bytes], str] = {}
+    for path in paths:
+        if not os.path.isfile(path):
+            continue
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").digest()
+        key = os.path.getsize(path), digest
+        if key in by_content:
+            raise problem("TRC131", f"{path} is {by_content[key]} once more: it would be counted twice", "name it once")
+        by_content[key] = path
+
+
+def _ends_with_line(path: str) -> bool:
+    with open(path, "rb") as file:
+        if file.seek(0, os.SEEK_END) == 0:
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def _check(connection: Any, paths: Sequence[str]) -> None:
+    """Numbers and times that are none. All files, the first rows of each."""
+    problems = []
+    for name in (*_MONEY, "hours"):
+        bad = connection.execute(f"SELECT file, row, {name} FROM read WHERE {name} IS NOT NULL AND "
+                                 f"NOT regexp_matches({name}, '{_NUMBER}') ORDER BY file, row LIMIT 3").fetchall()
+        problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no number: {value!r}", "export it again", "")
+                     for file, row, value in bad]
+    for name in _TIMES:
+        bad = connection.execute(f'SELECT file, row, "{name}" FROM read WHERE "{name}" IS NOT NULL AND '
+                                 f'try_cast("{name}" AS TIMESTAMP) IS NULL ORDER BY file, row LIMIT 3').fetchall()
+        problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no time: {value!r}", "export it again", "")
+                     for file, row, value in bad]
+    bad = connection.execute("SELECT file, row FROM read WHERE billed IS NULL AND split_used IS NULL "
+                             "ORDER BY file, row LIMIT 3").fetchall()
+    problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: it has no cost, neither its own nor a split one",
+                         "the file is cut, or another program has changed it: export it again", "") for file, row in bad]
+    if problems:
+        raise BillError(problems)
+
+
+def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, bill: Bill) -> None:
+    """A line is the same if all that is read of it is the same; with an id of the line, if id and time are."""
+    if repeated not in _REPEATED:
+        raise problem("TRC101", f"repeated is {repeated!r}", f"one of {', '.join(_REPEATED)}")
+    names = [row[0] for row in connection.execute("DESCRIBE read").fetchall() if row[0] not in ("file", "row")]
+    if repeated == "newest" and len(paths) > 1:
+        dropped = connection.execute(
+            """DELETE FROM read USING (SELECT payer, period, max(file) AS newest FROM read GROUP BY ALL) AS n
+            WHERE read.payer IS NOT DISTINCT FROM n.payer AND read.period IS NOT DISTINCT FROM n.period AND
+            read.file < n.newest""").fetchone()[0]
+        if dropped:
+            bill.notes.append(f"{dropped} lines of older files were replaced: of a billing period, the file named last counts")
+    key = f"hash({', '.join(chr(34) + name + chr(34) for name in names)})"
+    by_id = "hash(identity, \"start\", \"end\")"
+    connection.execute(f"""CREATE TEMP TABLE repeats AS SELECT file, row, first_file, first_row FROM (
+        SELECT file, row, identity, first_value(file) OVER same AS first_file, first_value(row) OVER same AS first_row
+        FROM read WINDOW same AS (PARTITION BY CASE WHEN identity IS NULL THEN {key} ELSE {by_id} END ORDER BY file, row))
+        WHERE (file <> first_file OR (identity IS NOT NULL AND row <> first_row))""")
+    count = connection.execute("SELECT count(*) FROM repeats").fetchone()[0]
+    if count and repeated != "all":
+        file, row, first_file, first_row = connection.execute("SELECT * FROM repeats ORDER BY file, row LIMIT 1").fetchone()
+        if repeated != "once":
+            raise problem("TRC131", f"{paths[file]}, row {row} is {paths[first_file]}, row {first_row} once more; {count} such "
+                          "rows: they would be counted twice",
+                          "name one delivery of each billing period; or choose: --repeated once, all, newest")
+        connection.execute("DELETE FROM read USING repeats WHERE read.file = repeats.file AND read.row = repeats.row")
+    if count:
+        bill.notes.append(f"{count} lines came twice and were counted {'twice' if repeated == 'all' else 'once'}")
+
+
+def _scale(connection: Any, bill: Bill) -> int:
+    """Digits after the point, without zeros at the end."""
+    scales = []
+    for name in _MONEY:
+        mantissa = f"regexp_extract({name}, '^[+-]?[0-9]*\\.?([0-9]*)', 1)"
+        exponent = f"coalesce(try_cast(nullif(regexp_extract({name}, '[eE]([+-]?[0-9]+)$', 1), '') AS INTEGER), 0)"
+        scales.append(f"max(greatest(length(rtrim({mantissa}, '0')) - {exponent}, 0)) FILTER ({name} IS NOT NULL)")
+    scale = max((value or 0 for value in connection.execute(f"SELECT {', '.join(scales)} FROM read").fetchone()), default=0)
+    if scale > PLACES:
+        bill.notes.append(f"amounts have up to {scale} decimal places: those after the {PLACES}th were rounded in each")
+    return int(min(scale, PLACES))
+
+
+def _make_lines(connection: Any) -> None:
+    money = ", ".join(f"try_cast({name} AS DECIMAL(38, {PLACES})) AS {name}" for name in _MONEY)
+    others = ("account", "payer", "period", "invoice", "service", "usage_type", "line_type", "resource", "parent",
+              "instance_type", "currency", "tags", "term", "bucket", "shape")
+    connection.execute(f"""CREATE TABLE lines AS SELECT (row_number() OVER (ORDER BY file, row))::BIGINT AS line, file, row,
+        epoch_us(try_cast("start" AS TIMESTAMP)) AS t0, epoch_us(try_cast("end" AS TIMESTAMP)) AS t1,
+        nullif(instance, '') AS instance, nullif(regexp_extract(resource, ':task/.*([0-9a-f]{{32}})$', 1), '') AS ecs,
+        nullif(regexp_extract(resource, '(vol-[0-9a-f]+)$', 1), '') AS volume,
+        try_cast(regexp_extract(vcpus, '[0-9.]+') AS DOUBLE) AS vcpus,
+        try_cast(regexp_extract(memory, '[0-9.]+') AS DOUBLE) AS memory_gib,
+        try_cast(hours AS DOUBLE) AS hours, {money}, {', '.join(others)} FROM read""")
+    connection.execute("DROP TABLE read")
+
+
+def _notes(connection: Any, bill: Bill) -> None:
+    count, total = connection.execute("SELECT count(*), sum(billed) FROM lines WHERE billed < 0").fetchone()
+    if count:
+        bill.notes.append(f"{count} lines are negative, {total.normalize():f} together")
+    count = connection.execute("SELECT count(*) FROM lines WHERE currency IS NULL").fetchone()[0]
+    if count:
+        bill.notes.append(f"{count} lines name no currency")
+    currencies = [row[0] for row in connection.execute(
+        "SELECT DISTINCT currency FROM lines WHERE currency IS NOT NULL ORDER BY 1").fetchall()]
+    if len(currencies) > 1:
+        bill.notes.append(f"currencies are not added: {', '.join(currencies)}")
+    if connection.execute("SELECT count(invoice) = 0 FROM lines").fetchone()[0]:
+        bill.notes.append("no line has the id of an invoice: the bill may still change")

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database in memory that bills and tasks are read into, and errors that name file and row."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from typing import Any
+
+from .._errors import BillError, MissingPackageError, Problem, RecordingError
+from ._formats import Columns
+
+__all__ = ["PLACES", "connect", "columns_of", "insert", "problem", "quoted", "source_of", "table_of"]
+
+PLACES = 24
+"""Decimal places that are kept; 14 digits are left before the point."""
+
+
+def connect() -> Any:
+    """A database of its own, in UTC, that reads no network and no setting of the user."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingPackageError([Problem("TRC101", None, f"this needs the package duckdb, which can't be imported: {error}",
+                                           "pip install 'libtracer[cost]'", "")]) from error
+    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
+    folder = tempfile.gettempdir()
+    connection.execute(f"SET temp_directory = {quoted(os.path.join(folder, f'tracer-cost-{os.getpid()}'))}")
+    return connection
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def problem(code: str, what: str, fix: str) -> BillError:
+    return BillError([Problem(code, None, what, fix, "")])
+
+
+def source_of(path: str) -> str:
+    """The SQL that reads a file as it is: of CSV all as text."""
+    name = path.lower()
+    if name.endswith((".parquet", ".parq", ".pq")):
+        return f"read_parquet({quoted(path)})"
+    if name.endswith((".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz")):
+        return f"read_json({quoted(path)}, maximum_depth=4)"
+    # Lines before the header that only say where the file is from.
+    skipped = 0
+    with _opened(path) as file:
+        for line in file:
+            if not line.startswith("#"):
+                break
+            skipped += 1
+    return (f"read_csv({quoted(path)}, all_varchar=true, header=true, delim=',', quote='\"', escape='\"', skip={skipped}, "
+            "auto_detect=false, " + _columns_argument(path, skipped) + ")")
+
+
+def _columns_argument(path: str, skipped: int) -> str:
+    with _opened(path) as file:
+        for _ in range(skipped):
+            file.readline()
+        header = next(csv.reader(file), [])
+    if not header:
+        raise problem("TRC130", f"{path} is empty", "name a file with a header and rows")
+    seen: set[str] = set()
+    for name in header:
+        if name.lower() in seen:
+            raise problem("TRC130", f"{path} has two columns {name!r}", "export it again")
+        seen.add(name.lower())
+    return "columns={" + ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in header) + "}"
+
+
+def _opened(path: str) -> Any:
+    try:
+        if path.lower().endswith(".gz"):
+            return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
+        return open(path, encoding="utf-8-sig", errors="replace", newline="")
+    except OSError as error:
+        raise RecordingError.of("TRC110", error.errno, f"can't read {path}: {os.strerror(error.errno or 0)}",
+                                "name a file that exists and that you may read") from None
+
+
+def columns_of(connection: Any, path: str) -> Columns:
+    try:
+        if not os.path.isfile(path):
+            _opened(path).close()
+        found = connection.execute(f"DESCRIBE SELECT * FROM {source_of(path)}").fetchall()
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise problem("TRC130", f"{path} is cut or damaged: {error}", "get the file again") from None
+    except Exception as error:
+        raise read_error(path, error) from None
+    return Columns({row[0]: row[1] for row in found})
+
+
+def read_error(path: str, error: Exception) -> Exception:
+    """With the row, where the reader says it."""
+    if isinstance(error, (BillError, RecordingError)):
+        return error
+    text = str(error)
+    row = re.search(r"(?:CSV Error on Line|Line|row): (\d+)", text)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    where = f"{path}, row {max(int(row[1]) - 1, 1)}" if row else path
+    detail = " ".join(line.strip() for line in text.splitlines()[1:3])
+    return problem("TRC130", f"{where}: {first} {detail}".strip(), "the file is cut or damaged: get it again")
+
+
+def insert(connection: Any, table: str, rows: Iterable[Iterable[object]]) -> int:
+    """Many rows at once: by a file, which is faster than statements. None is written as an empty field."""
+    descriptor, path = tempfile.mkstemp(prefix="tracer-cost-", suffix=".csv")
+    count = 0
+    try:
+        with open(descriptor, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            for row in rows:
+                writer.writerow(row)
+                count += 1
+        if count:
+            connection.execute(f"COPY {table} FROM {quoted(path)} (FORMAT csv, HEADER false, DELIMITER ',', QUOTE '\"', "
+                               "ESCAPE '\"', NULLSTR '')")
+    finally:
+        os.unlink(path)
+    return count
+
+
+def table_of(connection: Any, query: str) -> list[dict[str, Any]]:
+    cursor = connection.execute(query)
+    names = [each[0] for each in cursor.description]
+    return [dict(zip(names, row)) for row in cursor.fetchall()]

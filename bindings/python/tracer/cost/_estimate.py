@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tasks cost by list prices, where no bill says it. An estimate, never a price."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+from ._database import insert
+from ._machines import Weights
+from ._prices import OLD_DAYS, Price
+
+__all__ = ["Estimates", "estimate"]
+
+_PLACES = Decimal(1).scaleb(-12)
+
+
+class Estimates:
+    """Of what, by which prices."""
+
+    def __init__(self) -> None:
+        self.dates: set[str] = set()
+        self.bases: set[str] = set()
+        self.without_price: dict[str, int] = {}
+        self.tasks = 0
+
+
+def _region_of(zone: str | None, region: str | None) -> str | None:
+    """eu-west-1a -> eu-west-1, us-central1-a -> us-central1."""
+    if region:
+        return region
+    if not zone:
+        return None
+    return zone[:-2] if zone[-2:-1] == "-" else zone[:-1] if zone[-1:].isalpha() else zone
+
+
+def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[str]) -> Estimates:
+    """Appends pieces without a line: a task's share of its machine's price while its container ran. The share is that of
+    _machines: 9 × CPUs + GiB, the larger of reserved and used in each, of the machine's."""
+    known = {(price.region, price.instance_type): price for price in prices}
+    result = Estimates()
+    rows = connection.execute(f"""SELECT task, instance_type, zone, region, lower(coalesce(price_model, '')),
+        greatest(coalesce(cpus, 0), coalesce(used_cpus, 0)), greatest(coalesce(memory_gib, 0), coalesce(used_gib, 0)), t1 - t0
+        FROM tasks WHERE status IS DISTINCT FROM 'CACHED' AND {where} ORDER BY task""").fetchall()
+
+    def refuse(why: str) -> None:
+        result.without_price[why] = result.without_price.get(why, 0) + 1
+
+    def pieces() -> Iterator[tuple[object, ...]]:
+        for task, kind, zone, region, model, cpus, memory, microseconds in rows:
+            region = _region_of(zone, region)
+            if not kind or not region:
+                refuse("the machine's type is not known" if not kind else "its region is not known")
+                continue
+            price = known.get((region, kind))
+            hourly = "" if price is None else price.spot if model in ("spot", "preemptible") else price.on_demand
+            if price is None or not hourly or not price.vcpus or not price.memory_gib:
+                refuse(f"no price of {kind} in {region}")
+                continue
+            if microseconds is None:
+                refuse("its times are not known")
+                continue
+            size = Weights.of(float(price.vcpus), float(price.memory_gib))
+            own = Weights.of(cpus, memory)
+            share = Decimal(min(own.cpu + own.memory, size.cpu + size.memory)) / Decimal(size.cpu + size.memory)
+            amount = (Decimal(hourly) * share * Decimal(microseconds) / Decimal(3_600_000_000)).quantize(_PLACES, ROUND_HALF_EVEN)
+            result.tasks += 1
+            result.dates.add(price.date)
+            result.bases.add(price.basis)
+            yield None, task, None, "allocated", "task", f"{amount:f}", None
+
+    insert(connection, "pieces", pieces())
+    for why, count in sorted(result.without_price.items()):
+        notes.append(f"{count} tasks have no estimate: {why}")
+    if result.dates:
+        oldest = min(result.dates)
+        age = (datetime.date.today() - datetime.date.fromisoformat(oldest)).days
+        if age > OLD_DAYS:
+            notes.append(f"prices of {oldest} are {age} days old: import newer ones")
+        unlisted = sorted(result.bases - {"listed"})
+        if unlisted:
+            notes.append(f"some prices are no list prices themselves: {', '.join(unlisted)}")
+    return result

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares the lines of a machine among its tasks: by reserved or used CPU and memory in each slice of time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ._shares import shares_of
+
+__all__ = ["Line", "Machine", "Piece", "Task", "Weights", "share"]
+
+Piece = tuple[int | None, str, str, int]
+"""Task, term, kind, units."""
+
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A vCPU weighs as much as 9 GiB, as in AWS's split cost allocation."""
+
+    cpu: int
+    memory: int
+
+    @classmethod
+    def of(cls, cpus: float, memory_gib: float) -> Weights:
+        return cls(round(9 * cpus * _MILLION), round(memory_gib * _MILLION))
+
+    def for_shape(self, shape: str) -> int:
+        return {"cpu": self.cpu, "memory": self.memory}.get(shape, self.cpu + self.memory)
+
+
+@dataclass(slots=True)
+class Task:
+    task: int
+    run: str | None
+    t0: int
+    t1: int
+    weights: Weights
+    sent_bytes: float | None
+
+
+@dataclass(slots=True)
+class Line:
+    line: int
+    t0: int
+    t1: int
+    billed_us: int | None
+    shape: str
+    units: int
+
+
+@dataclass(slots=True)
+class Machine:
+    """Its tasks in the order of their beginnings, and when a daemon watched it."""
+
+    size: Weights | None
+    tasks: list[Task]
+    watched: list[tuple[int, int]]
+    system: Weights
+    lines: set[tuple[int, int]] = field(default_factory=set)
+    """Windows of the lines of the machine itself: whether it ran before and after one."""
+
+    def active(self, t0: int, t1: int) -> Iterator[Task]:
+        for task in self.tasks:
+            if task.t0 >= t1:
+                break
+            if task.t1 > t0:
+                yield task
+
+
+def _billed_interval(line: Line, machine: Machine, tasks: Sequence[Task]) -> tuple[int, int]:
+    """Where in its window the machine ran: it joins the neighboring hour that is billed, else it ends with its tasks."""
+    length = line.t1 - line.t0
+    if line.billed_us is None or not 0 < line.billed_us < length:
+        return line.t0, line.t1
+    if any(t1 == line.t0 for _, t1 in machine.lines):
+        return line.t0, line.t0 + line.billed_us
+    if any(t0 == line.t1 for t0, _ in machine.lines):
+        return line.t1 - line.billed_us, line.t1
+    edges = [*((task.t0, task.t1) for task in tasks), *((a, b) for a, b in machine.watched if a < line.t1 and b > line.t0)]
+    if not edges:
+        return line.t0, line.t0 + line.billed_us
+    first, last = max(min(a for a, _ in edges), line.t0), min(max(b for _, b in edges), line.t1)
+    begin = max(line.t0, min(first, last - line.billed_us))
+    return begin, min(begin + line.billed_us, line.t1)
+
+
+def _is_watched(machine: Machine, t0: int, t1: int) -> bool:
+    return any(a <= t0 and t1 <= b for a, b in machine.watched)
+
+
+def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
+    """Pieces that sum to the line, exactly."""
+    tasks = list(machine.active(line.t0, line.t1))
+    if line.shape == "network":
+        return _by_bytes(line, tasks)
+    if machine.size is None:
+        return [(None, "unobserved", "size of the machine not known", line.units)]
+    begin, end = _billed_interval(line, machine, tasks)
+    tasks = [task for task in tasks if task.t1 > begin and task.t0 < end]
+    edges = {begin, end}
+    for a, b in ((task.t0, task.t1) for task in tasks):
+        edges |= {min(max(a, begin), end), min(max(b, begin), end)}
+    for a, b in machine.watched:
+        edges |= {min(max(a, begin), end), min(max(b, begin), end)}
+    times = sorted(edges)
+    slices = list(zip(times, times[1:]))
+    if not slices:
+        return [(None, "unobserved", "no time", line.units)]
+    sums: dict[tuple[int | None, str, str], int] = {}
+    size = machine.size.for_shape(line.shape)
+    starts = [task.t0 for task in tasks]
+    for (a, b), units in zip(slices, shares_of(line.units, [b - a for a, b in slices])):
+        watched = _is_watched(machine, a, b)
+        active = [task for task in tasks[:bisect_left(starts, b)] if task.t1 >= b]
+        keys: list[tuple[int | None, str, str]] = [(task.task, "allocated", "task") for task in active]
+        weights = [task.weights.for_shape(line.shape) for task in active]
+        if watched and (system := machine.system.for_shape(line.shape)):
+            keys.append((None, "system", "system"))
+            weights.append(system)
+        rest = max(size - sum(weights), 0)
+        if rest or not sum(weights):
+            keys.append((None, "idle", "idle") if watched else (None, "unobserved", "time that nobody watched"))
+            weights.append(rest or 1)
+        for key, part in zip(keys, shares_of(units, weights)):
+            sums[key] = sums.get(key, 0) + part
+    return _with_idle([(*key, units) for key, units in sums.items()], idle)
+
+
+def _with_idle(pieces: list[Piece], idle: str) -> list[Piece]:
+    """Idle stays, or goes to the tasks of the line: by their shares, or evenly. Without a task, it stays."""
+    tasks = [piece for piece in pieces if piece[1] == "allocated"]
+    rest = sum(piece[3] for piece in pieces if piece[1] == "idle")
+    weights = [abs(piece[3]) if idle == "spread" else 1 for piece in tasks]
+    if idle == "keep" or not rest or not sum(weights):
+        return pieces
+    others = [piece for piece in pieces if piece[1] != "idle"]
+    return others + [(task[0], "allocated", "idle", part) for task, part in zip(tasks, shares_of(rest, weights)) if part]
+
+
+def _by_bytes(line: Line, tasks: Sequence[Task]) -> list[Piece]:
+    """Transfer is used, never idle: by bytes sent where all tasks know theirs, else by time."""
+    if not tasks:
+        return [(None, "not_attributable", "transfer of no task", line.units)]
+    sent = [task.sent_bytes for task in tasks]
+    if all(value is not None for value in sent) and any(sent):
+        weights, kind = [int(value or 0) for value in sent], "transfer by bytes"
+    else:
+        weights, kind = [min(task.t1, line.t1) - max(task.t0, line.t0) for task in tasks], "transfer by time"
+    return [(task.task, "allocated", kind, part) for task, part in zip(tasks, shares_of(line.units, weights)) if part]

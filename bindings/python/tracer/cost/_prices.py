@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""List prices of machines, imported from files: each with its date and its basis."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from .._errors import RecordingError
+from ._database import problem
+
+__all__ = ["OLD_DAYS", "Price", "import_prices", "read_prices", "store_path"]
+
+OLD_DAYS = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Of one machine, for an hour, in USD."""
+
+    cloud: str
+    region: str
+    instance_type: str
+    vcpus: str
+    memory_gib: str
+    on_demand: str
+    spot: str
+    basis: str
+    """How the price is known, as its file says: listed, estimated …"""
+    date: str
+    """Of the list, as YYYY-MM-DD."""
+
+
+def store_path() -> Path:
+    """Where imported prices are kept: a CSV file of the user."""
+    home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return Path(home) / "libtracer" / "prices.csv"
+
+
+def import_prices(path: str, date: str | None = None) -> tuple[int, str]:
+    """The number of prices, and their date. They replace earlier ones of the same cloud, region and type."""
+    found = list(_read_file(path, date))
+    if not found:
+        raise problem("TRC132", f"{path} has no prices of machines", "docs/cost.md lists the files that are read")
+    kept = {(p.cloud, p.region, p.instance_type): p for p in (read_prices(store_path()) if store_path().exists() else [])}
+    for price in found:
+        key = price.cloud, price.region, price.instance_type
+        if key in kept and kept[key].date > price.date:
+            continue
+        kept[key] = price
+    target = store_path()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_suffix(".new")
+    with open(temporary, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(Price.__dataclass_fields__))
+        writer.writeheader()
+        writer.writerows(asdict(price) for price in kept.values())
+    os.replace(temporary, target)
+    return len(found), max(price.date for price in found)
+
+
+def read_prices(path: str | Path) -> list[Price]:
+    """From the store, or from any file that can be imported."""
+    path = Path(path)
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            if rows.fieldnames and set(rows.fieldnames) == set(Price.__dataclass_fields__):
+                return [Price(**row) for row in rows]
+    except OSError as error:
+        raise RecordingError.of("TRC110", error.errno, f"can't read {path}: {error.strerror}",
+                                "import a list: tracer prices import FILE") from None
+    except UnicodeDecodeError:
+        pass
+    return list(_read_file(str(path), None))
+
+
+def _read_file(path: str, date: str | None) -> Iterator[Price]:
+    try:
+        modified = datetime.datetime.fromtimestamp(os.path.getmtime(path), datetime.timezone.utc).date().isoformat()
+        if date is not None:
+            datetime.date.fromisoformat(date)
+        with open(path, newline="", encoding="utf-8") as file:
+            start = file.read(1)
+            file.seek(0)
+            if start == "{":
+                yield from _of_json(path, json.load(file), date)
+                return
+            yield from _of_csv(path, file, date or modified)
+    except OSError as error:
+        raise RecordingError.of("TRC110", error.errno, f"can't read {path}: {error.strerror}", "name a price list") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise problem("TRC132", f"{path} is cut or damaged: {error}", "get the file again") from None
+    except ValueError as error:
+        if hasattr(error, "problems"):
+            raise
+        raise problem("TRC132", f"{path}: {error}", "give the date as YYYY-MM-DD") from None
+
+
+def _number(path: str, row: int, name: str, text: str | None) -> str:
+    text = (text or "").strip()
+    if not text:
+        return ""
+    try:
+        if (value := Decimal(text)).is_finite() and value >= 0:
+            return text
+    except InvalidOperation:
+        pass
+    raise problem("TRC132", f"{path}, row {row}: {name} is no price or size: {text!r}", "correct the file")
+
+
+def _of_csv(path: str, file: object, date: str) -> Iterator[Price]:
+    rows = csv.DictReader(line for line in file if not line.startswith("#"))  # type: ignore[attr-defined]
+    names = set(rows.fieldnames or [])
+    if {"cloud", "region", "instance_type", "on_demand_usd_h"} <= names:
+        keys = ("region", "instance_type", "vcpus", "memory_gib", "on_demand_usd_h", "spot_usd_h")
+    elif {"InstanceType", "Price", "Region"} <= names:
+        keys = ("Region", "InstanceType", "vCPUs", "MemoryGiB", "Price", "SpotPrice")
+    else:
+        missing = sorted({"cloud", "region", "instance_type", "on_demand_usd_h"} - names)
+        raise problem("TRC132", f"{path}, row 0: columns are missing: {', '.join(missing)}",
+                      "docs/cost.md lists the files that are read")
+    for number, row in enumerate(rows, 1):
+        region, kind, *figures = (row.get(key) for key in keys)
+        if not region or not kind:
+            raise problem("TRC132", f"{path}, row {number}: region or instance type is missing", "correct the file")
+        vcpus, memory, demand, spot = (_number(path, number, key, value) for key, value in zip(keys[2:], figures))
+        yield Price(row.get("cloud") or "aws", region, kind, vcpus, memory, demand, spot,
+                    row.get("price_basis") or "listed", date)
+
+
+def _of_json(path: str, content: dict[str, object], date: str | None) -> Iterator[Price]:
+    """A file of the AWS price list for EC2: one region or all."""
+    products, terms = content.get("products"), content.get("terms")
+    if not isinstance(products, dict) or not isinstance(terms, dict):
+        raise problem("TRC132", f"{path} is no AWS price list: products and terms are missing",
+                      "docs/cost.md lists the files that are read")
+    published = date or str(content.get("publicationDate", ""))[:10]
+    datetime.date.fromisoformat(published)
+    wanted = {"operatingSystem": "Linux", "tenancy": "Shared", "capacitystatus": "Used", "preInstalledSw": "NA"}
+    for sku, product in products.items():
+        facts = product.get("attributes", {})
+        if any(facts.get(key) != value for key, value in wanted.items()) or "instanceType" not in facts:
+            continue
+        for offer in terms.get("OnDemand", {}).get(sku, {}).values():
+            for dimension in offer.get("priceDimensions", {}).values():
+                price = dimension.get("pricePerUnit", {}).get("USD")
+                if dimension.get("unit") == "Hrs" and price:
+                    yield Price("aws", facts.get("regionCode", ""), facts["instanceType"], facts.get("vcpu", ""),
+                                facts.get("memory", "").replace(" GiB", "").replace(",", ""), price, "", "listed", published)

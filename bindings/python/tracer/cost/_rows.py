@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums pieces to rows, by what is asked for, and shows them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Context, Decimal
+from typing import Any
+
+from .._format import visible
+from ._centers import NONE, Centers
+from ._database import PLACES, insert, table_of
+from ._shares import amount_of, shares_of, units_of
+from ._terms import TERMS
+
+__all__ = ["BY", "FIELDS", "decimal_text", "rows_of", "split_tools", "text_of", "to_csv"]
+
+BY = ("pipeline", "run", "step", "tool", "sample", "instance", "user", "cost_center", "kind")
+PARTS = ("staging", "hidden_attempts", "lost_attempts")
+FIELDS = (*BY, *TERMS, "billed", *PARTS, "currency", "basis", "price_date", "state")
+_EXACT = Context(prec=60)
+
+
+def decimal_text(value: Decimal | None, scale: int) -> str | None:
+    return None if value is None else amount_of(units_of(value, scale), scale)
+
+
+def split_tools(connection: Any, scale: int) -> None:
+    """Inside a task: the CPU's part of its cost by CPU time, the memory's by byte-seconds."""
+    tools: dict[int, list[tuple[str, int, int]]] = {}
+    for task, tool, cpu, memory in connection.execute("SELECT task, tool, cpu, memory FROM tools ORDER BY task, tool").fetchall():
+        tools.setdefault(task, []).append((tool, int(cpu or 0), int(memory or 0)))
+    if not tools:
+        return
+    parts = {task: (round(9000 * max(cpus or 0, used or 0)), round(1000 * max(gib or 0, peak or 0)))
+             for task, cpus, used, gib, peak in connection.execute(
+                 "SELECT task, cpus, used_cpus, memory_gib, used_gib FROM tasks WHERE task IN (SELECT task FROM tools)").fetchall()}
+    rows = connection.execute("SELECT line, task, run, term, kind, amount FROM pieces WHERE task IN (SELECT task FROM tools)"
+                              ).fetchall()
+
+    def split() -> Iterator[tuple[object, ...]]:
+        for line, task, run, term, kind, amount in rows:
+            cpu, memory = sum(t[1] for t in tools[task]), sum(t[2] for t in tools[task])
+            of_cpu, of_memory = parts[task]
+            weights = [of_cpu * t[1] * max(memory, 1) + of_memory * t[2] * max(cpu, 1) for t in tools[task]]
+            if not sum(weights):
+                weights = [t[1] for t in tools[task]] if cpu else [1] * len(weights)
+            for (tool, _, _), units in zip(tools[task], shares_of(units_of(amount, scale), weights)):
+                if units:
+                    yield line, task, run, term, kind, amount_of(units, scale), tool
+
+    connection.execute("DELETE FROM pieces WHERE task IN (SELECT task FROM tools)")
+    insert(connection, "pieces", split())
+
+
+def _centers_table(connection: Any, centers: Centers | None) -> None:
+    """The center of each (task, line) that differs in what rules ask for."""
+    connection.execute("CREATE TEMP TABLE centers (place BIGINT, center VARCHAR)")
+    tags = "w.tags" if centers is not None and centers.with_tags else "NULL::VARCHAR"
+    connection.execute(f"""CREATE TEMP TABLE placed AS SELECT p.*, dense_rank() OVER (ORDER BY coalesce(t.pipeline, r.pipeline,
+        w.tag_pipeline), coalesce(t."user", r."user", w.tag_user), t.folder, w.account, {tags}) AS place,
+        coalesce(t.pipeline, r.pipeline, w.tag_pipeline) AS of_pipeline, coalesce(t."user", r."user", w.tag_user) AS of_user,
+        t.folder AS of_folder, w.account AS of_account, {tags} AS of_tags, coalesce(t.run, p.run) AS of_run,
+        coalesce(t.step, CASE WHEN w.known_run THEN w.tag_step END) AS of_step,
+        coalesce(t.sample, CASE WHEN w.known_run THEN w.tag_sample END) AS of_sample, coalesce(p.tool, t.tool) AS of_tool,
+        coalesce(w.instance, t.instance) AS of_instance, w.currency AS of_currency, w.invoice AS of_invoice,
+        CASE WHEN p.term = 'allocated' AND p.kind IN ('task', 'lost attempt') AND t.t1 > t.t0 AND t.command_us > 0
+        THEN greatest(t.t1 - t.t0 - t.command_us, 0) ELSE 0 END AS gap_us, t.t1 - t.t0 AS life_us
+        FROM pieces AS p LEFT JOIN tasks AS t USING (task) LEFT JOIN work AS w ON w.line = p.line
+        LEFT JOIN (SELECT run, any_value(pipeline) AS pipeline, any_value("user") AS "user" FROM tasks GROUP BY run) AS r
+        ON r.run = coalesce(t.run, p.run)""")
+    if centers is None:
+        return
+    found = connection.execute("""SELECT place, any_value(of_pipeline), any_value(of_user), any_value(of_folder),
+        any_value(of_account), any_value(of_tags) FROM placed GROUP BY place""").fetchall()
+    insert(connection, "centers", ((place, centers.center_of({
+        "pipeline": pipeline, "user": user, "folder": folder, "account": account,
+        "tags": json.loads(tags) if tags else {}})) for place, pipeline, user, folder, account, tags in found))
+
+
+def rows_of(connection: Any, by: Sequence[str], basis: str, price_date: str | None, centers: Centers | None,
+            scale: int) -> list[dict[str, Any]]:
+    """The largest first. A field that is not asked for is None, and so is a term that nothing is known of."""
+    _centers_table(connection, centers)
+    columns = {name: f"of_{name}" for name in BY[:7]} | {
+        "cost_center": f"coalesce(center, '{NONE}')" if centers is not None else "NULL", "kind": "kind"}
+    chosen = ", ".join(f"{columns[name]} AS {name}" for name in by) + ", " if by else ""
+    sums = ", ".join(f"coalesce(sum(amount) FILTER (term = '{term}'), 0) AS {term}" for term in TERMS)
+    # At twelve places: of an amount that is exact, the part by time is none.
+    staging = """sum(CASE WHEN gap_us > 0 THEN CAST(replace(CAST(amount AS DECIMAL(38, 12))::VARCHAR, '.', '') AS HUGEINT)
+        * gap_us // life_us ELSE 0 END)"""
+    found = table_of(connection, f"""SELECT {chosen}of_currency AS currency, CASE WHEN line IS NULL THEN 'estimate' WHEN
+        count(*) > count(of_invoice) THEN 'open' ELSE 'final' END AS state, {sums}, sum(amount) AS billed,
+        {staging} AS staging, coalesce(sum(amount) FILTER (kind = 'hidden attempt'), 0) AS hidden_attempts,
+        coalesce(sum(amount) FILTER (kind = 'lost attempt'), 0) AS lost_attempts
+        FROM placed LEFT JOIN centers USING (place) GROUP BY {'ALL' if not by else ', '.join(
+            str(i + 1) for i in range(len(by) + 1)) + ', line IS NULL'} ORDER BY billed DESC""") if by else table_of(
+        connection, f"""SELECT of_currency AS currency, CASE WHEN line IS NULL THEN 'estimate' WHEN count(*) > count(of_invoice)
+        THEN 'open' ELSE 'final' END AS state, {sums}, sum(amount) AS billed, {staging} AS staging,
+        coalesce(sum(amount) FILTER (kind = 'hidden attempt'), 0) AS hidden_attempts,
+        coalesce(sum(amount) FILTER (kind = 'lost attempt'), 0) AS lost_attempts FROM placed GROUP BY 1, line IS NULL
+        ORDER BY billed DESC""")
+    rows = []
+    for each in found:
+        row: dict[str, Any] = {name: each.get(name) for name in BY}
+        is_estimate = each["state"] == "estimate"
+        for name in (*TERMS, "billed", "hidden_attempts", "lost_attempts"):
+            unknown = is_estimate and name != "allocated"
+            row[name] = None if unknown else decimal_text(each[name], scale)
+        row["staging"] = amount_of(int(each["staging"] or 0), 12)
+        row["currency"] = "USD" if is_estimate else each["currency"]
+        row["basis"] = "list price" if is_estimate else basis
+        row["price_date"] = price_date if is_estimate else None
+        row["state"] = each["state"]
+        rows.append({name: row[name] for name in FIELDS})
+    return rows
+
+
+def to_csv(rows: Sequence[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+_TITLES = {"unused_commitment": "unused commitment", "not_attributable": "not attributable", "staging": "of it staging",
+           "hidden_attempts": "hidden attempts", "lost_attempts": "lost attempts"}
+
+
+def _money(text: str | None) -> str:
+    return "" if text is None else f"{Decimal(text):,.2f}"
+
+
+def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int) -> str:
+    """A table for people: cents, the largest rows, and what the rest is together. Columns of zeros are left out."""
+    figures = [name for name in ("allocated", *PARTS, *TERMS[1:], "billed")
+               if name in ("allocated", "billed") or any(row[name] is not None and Decimal(row[name]) for row in rows)]
+    shown = list(rows[:most])
+    lines = [[*(name.replace("_", " ") for name in by), *(_TITLES.get(name, name) for name in figures), "currency", "state"]]
+
+    def line(names: list[str], values: Sequence[dict[str, Any]], currency: str, state: str) -> list[str]:
+        cells = []
+        for name in figures:
+            known = [Decimal(row[name]) for row in values if row[name] is not None]
+            cells.append(_money(str(sum(known, Decimal(0)))) if known else "")
+        return [*names, *cells, currency, state]
+
+    for row in shown:
+        lines.append(line([visible(str(row[name]), 48) if row[name] is not None else "-" for name in by], [row],
+                          row["currency"] or "?", row["state"]))
+    for currency, state in sorted({(row["currency"] or "?", row["state"]) for row in rows}):
+        values = [row for row in rows if (row["currency"] or "?", row["state"]) == (currency, state)]
+        rest = [row for row in rows[most:] if (row["currency"] or "?", row["state"]) == (currency, state)]
+        if rest and by:
+            lines.append(line([f"({len(rest)} more)", *[""] * (len(by) - 1)], rest, currency, state))
+        if by:
+            lines.append(line(["total", *[""] * (len(by) - 1)], values, currency, state))
+    widths = [max(len(each[i]) for each in lines) for i in range(len(lines[0]))]
+    last = len(by) + len(figures)
+    return "\n".join("  ".join(cell.rjust(width) if len(by) <= i < last else cell.ljust(width)
+                               for i, (cell, width) in enumerate(zip(each, widths))).rstrip() for each in lines)

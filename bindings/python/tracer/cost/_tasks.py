@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads tasks into the table `tasks`, from recordings, folders of recordings, or tables in CSV and Parquet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ._database import columns_of, problem, quoted, read_error, source_of, table_of
+from ._formats import Columns
+
+__all__ = ["create", "read_hosts", "read_tasks"]
+
+_ECS = "nullif(regexp_extract(cgroup, '(?:/ecs/(?:[^/]+/)?|ecstasks-)([0-9a-f]{32})', 1), '')"
+# Canonical column -> names that tables give it, the first that is there counts. Compared without case and separators.
+_ALIASES = {
+    "pipeline": ("pipeline", "pipelinename", "projectname"),
+    "run": ("runid", "uniquerunid", "workflowid", "run"),
+    "step": ("step", "process", "rule"),
+    "sample": ("sample", "samplename", "tag"),
+    "tool": ("tool",),
+    "name": ("name", "task"),
+    "hash": ("hash", "taskhash", "taskid"),
+    "ecs": ("ecsid", "ecstask", "taskarn"),
+    "user": ("user", "username", "owner", "owneruid"),
+    "folder": ("workdir", "folder"),
+    "instance": ("instance", "instanceid"),
+    "instance_type": ("instancetype", "machinetype"),
+    "zone": ("zone", "cloudzone", "availabilityzone"),
+    "region": ("region",),
+    "price_model": ("pricemodel", "lifecycle"),
+    "status": ("status", "state"),
+}
+
+
+def create(connection: Any) -> None:
+    connection.execute("""CREATE TABLE tasks (task BIGINT, source VARCHAR, pipeline VARCHAR, run VARCHAR, step VARCHAR,
+        sample VARCHAR, tool VARCHAR, name VARCHAR, hash VARCHAR, ecs VARCHAR, "user" VARCHAR, folder VARCHAR,
+        instance VARCHAR, instance_type VARCHAR, zone VARCHAR, region VARCHAR, price_model VARCHAR, status VARCHAR,
+        t0 BIGINT, t1 BIGINT, command_us BIGINT, cpus DOUBLE, memory_gib DOUBLE, used_cpus DOUBLE, used_gib DOUBLE,
+        sent_bytes DOUBLE, attempt INTEGER)""")
+    connection.execute("CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE)")
+    connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
+        memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR)""")
+
+
+def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
+    """The number of tasks. A folder stands for the recordings in it."""
+    for path in paths:
+        if os.path.isdir(path):
+            files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
+                           if name.endswith(".tracer"))
+            if not files:
+                raise problem("TRC130", f"no recording (*.tracer) is in {path}", "name a folder that has some, or files")
+            for file in files:
+                _read_recording(connection, file)
+        elif path.lower().endswith((".csv", ".csv.gz", ".parquet", ".parq", ".pq")):
+            _read_table(connection, path, notes)
+        else:
+            _read_recording(connection, path)
+    count: int = connection.execute("SELECT count(*) FROM tasks").fetchone()[0]
+    return count
+
+
+def _next(connection: Any) -> int:
+    first: int = connection.execute("SELECT coalesce(max(task), 0) FROM tasks").fetchone()[0]
+    return first
+
+
+def _time(c: Columns, *keys: str) -> str:
+    """ISO 8601, or milliseconds or seconds of Unix time."""
+    text = c.time(*keys)
+    number = f"try_cast({text} AS DOUBLE)"
+    return f"""CASE WHEN {number} IS NULL THEN epoch_us(try_cast({text} AS TIMESTAMP))
+        WHEN {number} > 1e11 THEN ({number} * 1000)::BIGINT ELSE ({number} * 1000000)::BIGINT END"""
+
+
+def _read_table(connection: Any, path: str, notes: list[str]) -> None:
+    c = columns_of(connection, path)
+    if not any(c.has(key) for key in (*_ALIASES["hash"], *_ALIASES["ecs"])):
+        raise problem("TRC130", f"{path}, row 0: columns are missing: hash (or task_id, ecs_id)",
+                      "name a recording, or a table with a row for each task: docs/cost.md lists its columns")
+
+    def number(*keys: str) -> str:
+        return f"try_cast({c.text(*keys)} AS DOUBLE)"
+
+    values = {name: c.text(*keys) for name, keys in _ALIASES.items()}
+    values["hash"] = f"left(lower(replace({values['hash']}, '/', '')), 8)"
+    values["ecs"] = f"nullif(regexp_extract({values['ecs']}, '([0-9a-f]{{32}})$', 1), '')"
+    values["t0"] = _time(c, "start", "containerstart", "begin")
+    values["t1"] = _time(c, "complete", "containerend", "end")
+    values["command_us"] = f"({number('realtime')} * 1000)::BIGINT"
+    values["cpus"] = number("cpus", "requestedcpus")
+    values["memory_gib"] = f"{number('memory', 'requestedmemorybytes')} / 1073741824"
+    # A percentage while the command ran: what the container used is less.
+    ran = f"({values['command_us']} / nullif({values['t1']} - ({values['t0']}), 0))"
+    values["used_cpus"] = f"{number('pcpu')} / 100 * least(coalesce({ran}, 1), 1)"
+    values["used_gib"] = f"{number('peakrss')} / 1073741824"
+    values["sent_bytes"] = number("networksentbytes")
+    values["attempt"] = f"try_cast({c.text('attempt')} AS INTEGER)"
+    names = list(values)
+    columns = ", ".join(f'"{name}"' for name in names)
+    try:
+        connection.execute(f"INSERT INTO tasks (task, source, {columns}) SELECT {_next(connection)} + row_number() OVER (), "
+                           f"{quoted(path)}, {', '.join(values[name] for name in names)} FROM {source_of(path)}")
+    except Exception as error:
+        raise read_error(path, error) from None
+    row = connection.execute("""SELECT count(*) FILTER (t0 IS NULL OR t1 IS NULL), count(*) FILTER (t1 < t0) FROM tasks
+        WHERE source = ?""", [path]).fetchone()
+    if row[0]:
+        notes.append(f"{path}: {row[0]} tasks have no times")
+    if row[1]:
+        notes.append(f"{path}: {row[1]} tasks end before they begin: their times are not used")
+        connection.execute("UPDATE tasks SET t0 = NULL, t1 = NULL WHERE t1 < t0")
+
+
+def _read_recording(connection: Any, path: str) -> None:
+    from .._recording import read
+
+    recording = read(path)
+    host = table_of_recording(connection, recording, "hosts")
+    if not host:
+        return
+    offset = int(host[0]["wall_offset_ns"])
+    for name in ("tasks", "programs", "processes", "containers", "events"):
+        connection.register(f"recorded_{name}", recording.table(name))
+    first = _next(connection)
+    try:
+        connection.execute(f"""CREATE TEMP TABLE places AS SELECT task_key, any_value(ecs) AS ecs, any_value(cwd) AS cwd FROM (
+            SELECT task_key::VARCHAR AS task_key, {_ECS.replace('cgroup', 'cgroup::VARCHAR')} AS ecs, cwd::VARCHAR AS cwd
+            FROM recorded_processes WHERE task_key IS NOT NULL) GROUP BY task_key""")
+        connection.execute(f"""CREATE TEMP TABLE lives AS SELECT ecs, min(begin_ns) AS begin_ns, max(end_ns) AS end_ns FROM (
+            SELECT {_ECS.replace('cgroup', 'cgroup::VARCHAR')} AS ecs, begin_ns, end_ns FROM recorded_containers
+            WHERE kind = 'container_finish') WHERE ecs IS NOT NULL GROUP BY ecs""")
+        connection.execute(f"""INSERT INTO tasks (task, source, pipeline, run, step, sample, name, hash, ecs, "user", folder,
+            status, t0, t1, command_us, cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, instance)
+            SELECT {first} + row_number() OVER (), {quoted(path)}, pipeline, coalesce(run_id, run), step, sample, task,
+            left(lower(replace(task_id, '/', '')), 8), places.ecs, owner_uid::VARCHAR, places.cwd,
+            CASE WHEN exit_code = 0 THEN 'COMPLETED' WHEN exit_code IS NOT NULL OR exit_signal IS NOT NULL THEN 'FAILED' END,
+            (coalesce(lives.begin_ns, t.begin_ns)::HUGEINT + {offset}) // 1000,
+            (coalesce(lives.end_ns, t.end_ns)::HUGEINT + {offset}) // 1000, (t.end_ns - t.begin_ns) // 1000,
+            requested_millicpus / 1000, requested_memory_bytes / 1073741824,
+            cpu_ns / nullif(coalesce(lives.end_ns, t.end_ns) - coalesce(lives.begin_ns, t.begin_ns), 0),
+            coalesce(peak_bytes, peak_at_least_bytes) / 1073741824, network_sent_bytes, attempt,
+            (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))})
+            FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
+            LEFT JOIN places ON places.task_key = t.task_key::VARCHAR LEFT JOIN lives ON lives.ecs = places.ecs
+            WHERE newest = 1 OR t.task_key IS NULL""")
+        connection.execute(f"""INSERT INTO tools SELECT task, tool, sum(cpu), sum(memory) FROM (
+            SELECT tasks.task, p.tool::VARCHAR AS tool,
+            p.cpu_ns::DOUBLE AS cpu, p.peak_rss_bytes::DOUBLE * p.wall_ns::DOUBLE AS memory FROM recorded_programs AS p
+            JOIN tasks ON tasks.source = {quoted(path)} AND left(lower(replace(p.task_id, '/', '')), 8) = tasks.hash
+            AND coalesce(p.attempt, 0) = coalesce(tasks.attempt, 0)) WHERE tool IS NOT NULL GROUP BY task, tool""")
+        connection.execute(f"""INSERT INTO hosts (instance, host_name, vcpus, memory_gib, t0, t1, system_cpus, system_gib)
+            SELECT (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))}),
+            {quoted(str(host[0]['host_name']))}, {int(host[0]['cpu_count'])}, {int(host[0]['memory_bytes'])} / 1073741824,
+            (min(time_ns)::HUGEINT + {offset}) // 1000, (max(time_ns)::HUGEINT + {offset}) // 1000,
+            (SELECT sum(cpu_ns)::DOUBLE FROM recorded_processes WHERE task_key IS NULL AND run_key IS NULL)
+            / nullif(max(time_ns) - min(time_ns), 0), NULL FROM recorded_events""")
+    finally:
+        connection.execute("DROP TABLE IF EXISTS places; DROP TABLE IF EXISTS lives")
+        for name in ("tasks", "programs", "processes", "containers", "events"):
+            connection.unregister(f"recorded_{name}")
+
+
+def table_of_recording(connection: Any, recording: Any, name: str) -> list[dict[str, Any]]:
+    connection.register("recorded", recording.table(name))
+    try:
+        return table_of(connection, "SELECT * FROM recorded")
+    finally:
+        connection.unregister("recorded")
+
+
+def read_hosts(connection: Any, path: str) -> None:
+    """Machines, and when a daemon watched them: a table with the columns that docs/cost.md lists."""
+    c = columns_of(connection, path)
+    missing = [name for name in ("instance",) if not c.has(name)]
+    if missing:
+        raise problem("TRC130", f"{path}, row 0: columns are missing: {', '.join(missing)}", "docs/cost.md lists its columns")
+
+    def number(key: str) -> str:
+        return f"try_cast({c.text(key)} AS DOUBLE)"
+
+    try:
+        connection.execute(f"""INSERT INTO hosts SELECT {c.text('instance')}, {c.text('hostname')}, {c.text('instancetype')},
+            {number('vcpus')}, {number('memorygib')}, {_time(c, 'observedfrom')}, {_time(c, 'observedto')},
+            {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')} FROM {source_of(path)}""")
+    except Exception as error:
+        raise read_error(path, error) from None

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the six terms of each line: the table `pieces`, whose amounts sum to each line exactly."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from ._database import PLACES, insert
+from ._machines import Line, Machine, Task, Weights, share
+from ._shares import amount_of, shares_of, units_of
+
+__all__ = ["MIN_SCALE", "TERMS", "make_pieces"]
+
+TERMS = ("allocated", "idle", "system", "unobserved", "unused_commitment", "not_attributable")
+MIN_SCALE = 12
+_CLOCKS_APART_US = 5_000_000
+_KNOWN_RUN = """(tagged.tag_run IS NOT NULL AND (NOT EXISTS (FROM tasks) OR tagged.tag_run IN (SELECT run FROM tasks
+    WHERE run IS NOT NULL)))"""
+
+
+def make_pieces(connection: Any, basis: str, idle: str, scale: int, notes: list[str]) -> None:
+    cost = {"billed": "billed", "effective": "coalesce(effective, billed)", "list": "coalesce(list, billed)"}[basis]
+    used, unused = (("coalesce(list_split_used, split_used)", "coalesce(list_split_unused, split_unused)") if basis == "list"
+                    else ("split_used", "split_unused"))
+    if basis == "list":
+        count = connection.execute(
+            "SELECT count(*) FROM tagged WHERE coalesce(list, list_split_used) IS NULL AND coalesce(billed, 0) <> 0").fetchone()[0]
+        if count:
+            notes.append(f"{count} lines have no list price: their billed cost stands for it")
+    connection.execute(f"""CREATE TABLE pieces (line BIGINT, task BIGINT, run VARCHAR, term VARCHAR, kind VARCHAR,
+        amount DECIMAL(38, {PLACES}), tool VARCHAR)""")
+    connection.execute(f"""CREATE TABLE work AS SELECT tagged.*, {cost} AS cost, {used} AS used_cost, {unused} AS unused_cost,
+        coalesce(a.task, d.task) AS task, coalesce(a.hidden, false) AS hidden, coalesce(a.lost, d.lost, false) AS lost,
+        {_KNOWN_RUN} AS known_run, false AS of_parent FROM tagged LEFT JOIN attempts AS a ON a.resource = tagged.resource
+        AND a.tag_run IS NOT DISTINCT FROM tagged.tag_run AND a.tag_hash IS NOT DISTINCT FROM tagged.tag_hash
+        LEFT JOIN (SELECT run, hash, min(task) AS task, bool_or(coalesce(status IN ('FAILED', 'ABORTED'), false)) AS lost
+        FROM tasks WHERE status IS DISTINCT FROM 'CACHED' GROUP BY run, hash) AS d
+        ON a.task IS NULL AND d.run = tagged.tag_run AND d.hash = tagged.tag_hash""")
+    connection.execute("DROP TABLE tagged")
+    _share_parents(connection, scale)
+    _share_splits(connection, idle, scale)
+    _share_machines(connection, idle, scale, notes)
+    _share_others(connection, basis)
+    connection.execute("DELETE FROM pieces WHERE amount = 0 AND task IS NULL")
+
+
+_KIND = "CASE WHEN hidden THEN 'hidden attempt' WHEN lost THEN 'lost attempt' WHEN task IS NULL THEN 'run' ELSE 'task' END"
+_RUN = "CASE WHEN known_run THEN tag_run END"
+_BELONGS = "(task IS NOT NULL OR known_run)"
+_STRANGE = """CASE WHEN tag_run IS NOT NULL THEN 'run not among the tasks' ELSE 'container of no task' END"""
+
+
+def _share_parents(connection: Any, scale: int) -> None:
+    """Where the machine's own lines are in the bill beside the split ones, only they are billed; the split ones weigh."""
+    connection.execute("""UPDATE work SET of_parent = true WHERE used_cost IS NOT NULL AND parent IS NOT NULL AND EXISTS (
+        SELECT 1 FROM work AS p WHERE p.used_cost IS NULL AND p.shape = 'machine' AND p.term = 'usage' AND
+        p.resource = work.parent AND p.t0 < work.t1 AND p.t1 > work.t0)""")
+    if not connection.execute("SELECT count(*) FROM work WHERE of_parent").fetchone()[0]:
+        return
+    rows = connection.execute(f"""SELECT parent AS machine, t0, t1, line, used_cost, unused_cost, NULL, task, {_RUN},
+        {_KIND}, {_BELONGS}, {_STRANGE} FROM work WHERE of_parent UNION ALL
+        SELECT resource, t0, t1, line, NULL, NULL, cost, NULL, NULL, NULL, NULL, NULL FROM work WHERE used_cost IS NULL
+        AND shape = 'machine' AND term = 'usage' AND resource IN (SELECT parent FROM work WHERE of_parent)
+        ORDER BY 1, 2, 4""").fetchall()
+
+    def pieces() -> Iterator[tuple[object, ...]]:
+        group: list[Any] = []
+        until = None
+        for row in rows:
+            if group and (row[0] != group[0][0] or row[1] >= until):
+                yield from _of_group(group, scale)
+                group, until = [], None
+            group.append(row)
+            until = row[2] if until is None else max(until, row[2])
+        if group:
+            yield from _of_group(group, scale)
+
+    insert(connection, "pieces", pieces())
+
+
+def _of_group(group: list[Any], scale: int) -> Iterator[tuple[object, ...]]:
+    lines = [row for row in group if row[6] is not None]
+    splits = [row for row in group if row[6] is None]
+    keys: list[tuple[object, ...]] = []
+    weights: list[int] = []
+    for row in splits:
+        for term, amount in (("allocated", row[4]), ("idle", row[5])):
+            keys.append((row[7], row[8], term, row[9]) if row[10] else (None, None, "not_attributable", row[11]))
+            weights.append(max(units_of(amount, scale), 0) if amount is not None else 0)
+    rest = sum(units_of(row[6], scale) for row in lines) - sum(weights)
+    keys.append((None, None, "idle", "not split by the provider"))
+    weights.append(max(rest, 0 if sum(weights) else 1))
+    for row in lines:
+        for key, units in zip(keys, shares_of(units_of(row[6], scale), weights)):
+            if units:
+                yield (row[3], *key, amount_of(units, scale), None)
+
+
+def _share_splits(connection: Any, idle: str, scale: int) -> None:
+    where = "used_cost IS NOT NULL AND NOT of_parent"
+    connection.execute(f"""INSERT INTO pieces SELECT line, task, {_RUN}, CASE WHEN {_BELONGS} THEN 'allocated' ELSE
+        'not_attributable' END, CASE WHEN {_BELONGS} THEN {_KIND} ELSE {_STRANGE} END, used_cost, NULL FROM work WHERE {where}""")
+    term = "'allocated'" if idle == "spread" else "'idle'"
+    kept = f"{where} AND {_BELONGS}" if idle == "even" else where
+    other = "" if idle != "even" else f"; INSERT INTO pieces SELECT line, NULL, NULL, 'not_attributable', {_STRANGE}, " \
+        f"unused_cost, NULL FROM work WHERE {where} AND NOT {_BELONGS}"
+    if idle != "even":
+        connection.execute(f"""INSERT INTO pieces SELECT line, task, {_RUN}, CASE WHEN {_BELONGS} THEN {term} ELSE
+            'not_attributable' END, CASE WHEN {_BELONGS} THEN 'idle' ELSE {_STRANGE} END, unused_cost, NULL FROM work
+            WHERE {kept}""")
+        return
+    connection.execute(other.removeprefix("; "))
+    groups: dict[object, list[Any]] = defaultdict(list)
+    for row in connection.execute(f"""SELECT coalesce(parent, {_RUN}, ''), line, task, {_RUN}, unused_cost, resource FROM work
+            WHERE {kept} ORDER BY line""").fetchall():
+        groups[row[0]].append(row)
+    insert(connection, "pieces", (piece for group in groups.values() for piece in _evenly(group, scale)))
+
+
+def _evenly(group: list[Any], scale: int) -> Iterator[tuple[object, ...]]:
+    """Each container of a machine gets the same. Lines are handed out in order, so that each is whole."""
+    holders = list({row[5]: (row[2], row[3]) for row in group}.values())
+    wanted = shares_of(sum(units_of(row[4], scale) for row in group), [1] * len(holders))
+    at = 0
+    for row in group:
+        left = units_of(row[4], scale)
+        while left:
+            if at < len(holders) - 1 and wanted[at] == 0:
+                at += 1
+                continue
+            part = left if at == len(holders) - 1 else min(left, wanted[at])
+            wanted[at] -= part
+            left -= part
+            yield (row[1], *holders[at], "allocated", "idle", amount_of(part, scale), None)
+
+
+def _machines(connection: Any) -> dict[str, Machine]:
+    sizes: dict[str, Weights] = {}
+    for instance, vcpus, memory in connection.execute("""SELECT instance, max(vcpus), max(memory_gib) FROM (
+            SELECT instance, vcpus, memory_gib FROM work UNION ALL SELECT instance, vcpus, memory_gib FROM hosts
+            UNION ALL SELECT w.instance, s.vcpus, s.memory_gib FROM work AS w JOIN sizes AS s USING (instance_type)
+            UNION ALL SELECT h.instance, s.vcpus, s.memory_gib FROM hosts AS h JOIN sizes AS s USING (instance_type))
+            WHERE instance IS NOT NULL GROUP BY instance""").fetchall():
+        if vcpus and memory:
+            sizes[instance] = Weights.of(vcpus, memory)
+    machines: dict[str, Machine] = {}
+
+    def machine(instance: str) -> Machine:
+        if instance not in machines:
+            machines[instance] = Machine(sizes.get(instance), [], [], Weights(0, 0))
+        return machines[instance]
+
+    cursor = connection.execute("""SELECT instance, task, run, t0, t1, greatest(coalesce(cpus, 0), coalesce(used_cpus, 0)),
+        greatest(coalesce(memory_gib, 0), coalesce(used_gib, 0)), sent_bytes FROM tasks
+        WHERE instance IS NOT NULL AND t0 IS NOT NULL AND status IS DISTINCT FROM 'CACHED' ORDER BY instance, t0, task""")
+    while rows := cursor.fetchmany(50000):
+        for instance, task, run, t0, t1, cpus, memory, sent in rows:
+            machine(instance).tasks.append(Task(task, run, t0, t1, Weights.of(cpus, memory), sent))
+    for instance, t0, t1, cpus, memory in connection.execute("""SELECT instance, t0, t1, coalesce(system_cpus, 0),
+            coalesce(system_gib, 0) FROM hosts WHERE instance IS NOT NULL""").fetchall():
+        here = machine(instance)
+        if t0 is not None and t1 is not None:
+            here.watched.append((t0, t1))
+        here.system = Weights.of(cpus, memory)
+    return machines
+
+
+def _share_machines(connection: Any, idle: str, scale: int, notes: list[str]) -> None:
+    machines = _machines(connection)
+    connection.execute("CREATE TEMP TABLE watched_machines (instance VARCHAR)")
+    insert(connection, "watched_machines", ([name] for name in machines))
+    connection.execute("""CREATE TEMP TABLE volumes AS SELECT DISTINCT unnest(string_split(volumes, ' ')) AS volume, instance
+        FROM hosts WHERE volumes IS NOT NULL""")
+    connection.execute(f"""UPDATE work SET instance = v.instance FROM volumes AS v
+        WHERE work.shape = 'volume' AND work.volume = v.volume""")
+    mine = """term = 'usage' AND used_cost IS NULL AND task IS NULL AND instance IN (FROM watched_machines)
+        AND t0 IS NOT NULL AND t1 > t0 AND line NOT IN (SELECT line FROM pieces)"""
+    for instance, t0, t1 in connection.execute(f"SELECT DISTINCT instance, t0, t1 FROM work WHERE {mine} AND "
+                                               "shape IN ('machine', 'cpu', 'memory')").fetchall():
+        machines[instance].lines.add((t0, t1))
+    cursor = connection.execute(f"""SELECT instance, line, t0, t1, (hours * 3600000000)::BIGINT, shape, cost FROM work
+        WHERE {mine} ORDER BY instance, t0, line""")
+    rows = cursor.fetchall()
+
+    def pieces() -> Iterator[tuple[object, ...]]:
+        for instance, line, t0, t1, billed, shape, cost in rows:
+            machine = machines[instance]
+            found = share(Line(line, t0, t1, billed, shape, units_of(cost, scale)), machine, idle)
+            runs = {task.run for task in machine.active(t0, t1)}
+            only = next(iter(runs)) if len(runs) == 1 else None
+            for task, term, kind, units in found:
+                yield line, task, only if task is None else None, term, kind, amount_of(units, scale), None
+
+    insert(connection, "pieces", pieces())
+    late, far = _outside(machines)
+    if late:
+        notes.append(f"{late} tasks begin or end up to {_CLOCKS_APART_US // 1_000_000} s outside the machine's billed hours: they "
+                     "were clipped")
+    if far:
+        notes.append(f"{far} tasks are outside the machine's billed hours by more: that time costs nothing here")
+
+
+def _outside(machines: dict[str, Machine]) -> tuple[int, int]:
+    late = far = 0
+    for machine in machines.values():
+        if not machine.lines:
+            continue
+        first, last = min(t0 for t0, _ in machine.lines), max(t1 for _, t1 in machine.lines)
+        for task in machine.tasks:
+            outside = max(first - task.t0, task.t1 - last, 0)
+            late += 0 < outside <= _CLOCKS_APART_US
+            far += outside > _CLOCKS_APART_US
+    return late, far
+
+
+def _share_others(connection: Any, basis: str) -> None:
+    rest = "used_cost IS NULL AND line NOT IN (SELECT line FROM pieces)"
+    connection.execute(f"""CREATE TEMP TABLE rest AS SELECT * FROM work WHERE {rest}""")
+    connection.execute(f"""INSERT INTO pieces
+        SELECT line, task, {_RUN}, 'allocated', {_KIND}, cost, NULL FROM rest WHERE term = 'usage' AND {_BELONGS}
+        UNION ALL SELECT line, NULL, NULL, 'unobserved', 'machine that nobody watched', cost, NULL FROM rest
+        WHERE term = 'usage' AND NOT {_BELONGS} AND tag_run IS NULL AND instance IS NOT NULL AND shape <> 'network'
+        UNION ALL SELECT line, NULL, NULL, 'not_attributable', CASE WHEN tag_run IS NOT NULL THEN {_STRANGE}
+        WHEN shape = 'volume' THEN 'volume of no known machine' WHEN shape = 'network' THEN 'transfer of no task'
+        ELSE bucket END, cost, NULL FROM rest
+        WHERE term = 'usage' AND NOT {_BELONGS} AND NOT (tag_run IS NULL AND instance IS NOT NULL AND shape <> 'network')
+        UNION ALL SELECT line, NULL, NULL, 'unused_commitment', 'unused commitment', cost, NULL FROM rest WHERE term = 'unused'
+        UNION ALL SELECT line, NULL, NULL, 'not_attributable', bucket, cost, NULL FROM rest WHERE term = 'other'""")
+    # What a commitment's fee has paid for, but nobody used; not more than the fee itself.
+    part = "cost" if basis == "effective" else "CASE WHEN cost >= 0 AND unused > 0 THEN least(unused, cost) ELSE 0 END"
+    connection.execute(f"""INSERT INTO pieces SELECT line, NULL, NULL, 'unused_commitment', 'unused commitment', {part}, NULL
+        FROM rest WHERE term = 'commitment' UNION ALL SELECT line, NULL, NULL, 'not_attributable', bucket, cost - ({part}), NULL
+        FROM rest WHERE term = 'commitment'""")
+
+
+# What a line is worth by the basis. A split line of a machine that is in the bill itself is worth nothing more.
+_WORTH = """CASE WHEN of_parent THEN 0 WHEN used_cost IS NOT NULL THEN used_cost + unused_cost ELSE cost END"""
+
+
+def create_empty(connection: Any) -> None:
+    """As make_pieces() leaves it, without a bill."""
+    connection.execute(f"""CREATE TABLE pieces (line BIGINT, task BIGINT, run VARCHAR, term VARCHAR, kind VARCHAR,
+        amount DECIMAL(38, {PLACES}), tool VARCHAR)""")
+    connection.execute("""CREATE TABLE work (line BIGINT, tag_pipeline VARCHAR, tag_user VARCHAR, tag_step VARCHAR,
+        tag_sample VARCHAR, account VARCHAR, tags VARCHAR, known_run BOOLEAN, instance VARCHAR, currency VARCHAR,
+        invoice VARCHAR, of_parent BOOLEAN, used_cost DECIMAL(38, 24), unused_cost DECIMAL(38, 24), cost DECIMAL(38, 24))""")
+
+
+def state_currency(connection: Any, currency: str, notes: list[str]) -> None:
+    """For lines that name none."""
+    count = connection.execute("UPDATE lines SET currency = ? WHERE currency IS NULL", [currency]).fetchone()[0]
+    if count:
+        notes.append(f"{count} lines name no currency: {currency}, as given")
+
+
+def check(connection: Any) -> tuple[Any, int]:
+    """All pieces minus all lines, and the number of lines whose pieces differ from them."""
+    row = connection.execute(f"""SELECT coalesce(sum(coalesce(found, 0) - worth), 0), count(*) FILTER (coalesce(found, 0) <> worth)
+        FROM (SELECT line, {_WORTH} AS worth FROM work) LEFT JOIN
+        (SELECT line, sum(amount) AS found FROM pieces GROUP BY line) USING (line)""").fetchone()
+    return row[0], row[1]
+
+
+def totals_of(connection: Any, scale: int) -> dict[str, dict[str, str]]:
+    """Of the bill by currency and basis."""
+    worth = {"billed": "CASE WHEN of_parent THEN 0 ELSE coalesce(billed, split_used + split_unused) END",
+             "effective": "CASE WHEN of_parent THEN 0 ELSE coalesce(effective, billed, split_used + split_unused) END",
+             "list": "CASE WHEN of_parent THEN 0 ELSE coalesce(list, list_split_used + list_split_unused) END"}
+    sums = ", ".join(f"sum({value})" for value in worth.values())
+    return {currency or "": {name: amount_of(units_of(value, scale), scale) for name, value in zip(worth, values)
+                             if value is not None}
+            for currency, *values in connection.execute(f"SELECT currency, {sums} FROM work GROUP BY 1 ORDER BY 1").fetchall()}
+
+
+def without_line(connection: Any, notes: list[str]) -> str:
+    """Which tasks are after the bill's end, as SQL: only those are estimated. Others without a line cost nothing, or their
+    machine's cost is not known: a note says how many."""
+    end = connection.execute("SELECT max(t1) FROM work").fetchone()[0]
+    later = f"t1 > {end}" if end is not None else "false"
+    count = connection.execute(f"""SELECT count(*) FROM tasks WHERE task NOT IN (SELECT task FROM pieces WHERE task IS NOT NULL)
+        AND status IS DISTINCT FROM 'CACHED' AND NOT coalesce({later}, false)""").fetchone()[0]
+    if count:
+        notes.append(f"{count} tasks have no line: they were free, or another bill has them")
+    cached = connection.execute("SELECT count(*) FROM tasks WHERE status = 'CACHED'").fetchone()[0]
+    if cached:
+        notes.append(f"{cached} tasks are from the engine's cache: they cost nothing now")
+    return f"coalesce({later}, false) AND task NOT IN (SELECT task FROM pieces WHERE task IS NOT NULL)"
