@@ -15,6 +15,8 @@ from ._prices import OLD_DAYS, Price
 __all__ = ["Estimates", "estimate"]
 
 _PLACES = Decimal(1).scaleb(-12)
+# Below, quartiles say nothing.
+_ENOUGH = 8
 
 
 class Estimates:
@@ -41,15 +43,25 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
     _machines: 9 × CPUs + GiB, the larger of reserved and used in each, of the machine's."""
     known = {(price.region, price.instance_type): price for price in prices}
     result = Estimates()
+    # A gap far outside of its run's is another attempt that the engine did not see, not staging: Tukey's outer fence.
+    connection.execute(f"""CREATE TEMP TABLE lives AS SELECT task, CASE WHEN count(gap) OVER run >= {_ENOUGH} THEN
+        least(life, command_us + (quantile_cont(gap, 0.75) OVER run * 4 - quantile_cont(gap, 0.25) OVER run * 3)::BIGINT)
+        ELSE life END AS life FROM (SELECT task, run, command_us, t1 - t0 AS life,
+        CASE WHEN command_us > 0 THEN greatest(t1 - t0 - command_us, 0) END AS gap FROM tasks
+        WHERE status IS DISTINCT FROM 'CACHED' AND t1 >= t0) WINDOW run AS (PARTITION BY run)""")
+    connection.execute("""UPDATE lives SET life = t.t1 - t.t0 FROM tasks AS t WHERE t.task = lives.task AND
+        (t.command_us IS NULL OR t.command_us = 0 OR lives.life IS NULL)""")
     rows = connection.execute(f"""SELECT task, instance_type, zone, region, lower(coalesce(price_model, '')),
-        greatest(coalesce(cpus, 0), coalesce(used_cpus, 0)), greatest(coalesce(memory_gib, 0), coalesce(used_gib, 0)), t1 - t0
-        FROM tasks WHERE status IS DISTINCT FROM 'CACHED' AND {where} ORDER BY task""").fetchall()
+        greatest(coalesce(cpus, 0), coalesce(used_cpus * (t1 - t0) / nullif(life, 0), 0)),
+        greatest(coalesce(memory_gib, 0), coalesce(used_gib, 0)), life, t1 - t0 > life
+        FROM tasks LEFT JOIN lives USING (task) WHERE status IS DISTINCT FROM 'CACHED' AND {where} ORDER BY task""").fetchall()
+    cut = sum(bool(row[-1]) for row in rows)
 
     def refuse(why: str) -> None:
         result.without_price[why] = result.without_price.get(why, 0) + 1
 
     def pieces() -> Iterator[tuple[object, ...]]:
-        for task, kind, zone, region, model, cpus, memory, microseconds in rows:
+        for task, kind, zone, region, model, cpus, memory, microseconds, _ in rows:
             region = _region_of(zone, region)
             if not kind or not region:
                 refuse("the machine's type is not known" if not kind else "its region is not known")
@@ -72,6 +84,9 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
             yield None, task, None, "allocated", "task", f"{amount:f}", None
 
     insert(connection, "pieces", pieces())
+    if cut:
+        notes.append(f"{cut} tasks took far longer than their command, compared with their run: attempts that the engine did not "
+                     "see are likely, and that time is left out of the estimate")
     for why, count in sorted(result.without_price.items()):
         notes.append(f"{count} tasks have no estimate: {why}")
     if result.dates:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from ._shares import shares_of
 
@@ -60,15 +61,19 @@ class Machine:
     tasks: list[Task]
     watched: list[tuple[int, int]]
     system: Weights
-    lines: set[tuple[int, int]] = field(default_factory=set)
-    """Windows of the lines of the machine itself: whether it ran before and after one."""
+    begins: set[int] = field(default_factory=set)
+    """Of the windows of its own lines, and their ends: whether it ran before and after one."""
+    ends: set[int] = field(default_factory=set)
+    _starts: list[int] = field(default_factory=list)
+    _latest: list[int] = field(default_factory=list)
+    """The latest end of the tasks up to each: it never falls, so that those before a time are skipped at once."""
 
-    def active(self, t0: int, t1: int) -> Iterator[Task]:
-        for task in self.tasks:
-            if task.t0 >= t1:
-                break
-            if task.t1 > t0:
-                yield task
+    def active(self, t0: int, t1: int) -> list[Task]:
+        if len(self._starts) != len(self.tasks):
+            self._starts = [task.t0 for task in self.tasks]
+            self._latest = list(accumulate((task.t1 for task in self.tasks), max))
+        first, last = bisect_right(self._latest, t0), bisect_left(self._starts, t1)
+        return [task for task in self.tasks[first:last] if task.t1 > t0]
 
 
 def _billed_interval(line: Line, machine: Machine, tasks: Sequence[Task]) -> tuple[int, int]:
@@ -76,9 +81,9 @@ def _billed_interval(line: Line, machine: Machine, tasks: Sequence[Task]) -> tup
     length = line.t1 - line.t0
     if line.billed_us is None or not 0 < line.billed_us < length:
         return line.t0, line.t1
-    if any(t1 == line.t0 for _, t1 in machine.lines):
+    if line.t0 in machine.ends:
         return line.t0, line.t0 + line.billed_us
-    if any(t0 == line.t1 for t0, _ in machine.lines):
+    if line.t1 in machine.begins:
         return line.t1 - line.billed_us, line.t1
     edges = [*((task.t0, task.t1) for task in tasks), *((a, b) for a, b in machine.watched if a < line.t1 and b > line.t0)]
     if not edges:
@@ -94,7 +99,7 @@ def _is_watched(machine: Machine, t0: int, t1: int) -> bool:
 
 def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
     """Pieces that sum to the line, exactly."""
-    tasks = list(machine.active(line.t0, line.t1))
+    tasks = machine.active(line.t0, line.t1)
     if line.shape == "network":
         return _by_bytes(line, tasks)
     if machine.size is None:
@@ -112,10 +117,15 @@ def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
         return [(None, "unobserved", "no time", line.units)]
     sums: dict[tuple[int | None, str, str], int] = {}
     size = machine.size.for_shape(line.shape)
-    starts = [task.t0 for task in tasks]
+    waiting = 0
+    active: list[Task] = []
     for (a, b), units in zip(slices, shares_of(line.units, [b - a for a, b in slices])):
         watched = _is_watched(machine, a, b)
-        active = [task for task in tasks[:bisect_left(starts, b)] if task.t1 >= b]
+        active = [task for task in active if task.t1 > a]
+        while waiting < len(tasks) and tasks[waiting].t0 <= a:
+            if tasks[waiting].t1 > a:
+                active.append(tasks[waiting])
+            waiting += 1
         keys: list[tuple[int | None, str, str]] = [(task.task, "allocated", "task") for task in active]
         weights = [task.weights.for_shape(line.shape) for task in active]
         if watched and (system := machine.system.for_shape(line.shape)):

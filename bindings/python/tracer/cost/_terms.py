@@ -179,7 +179,8 @@ def _share_machines(connection: Any, idle: str, scale: int, notes: list[str]) ->
         AND t0 IS NOT NULL AND t1 > t0 AND line NOT IN (SELECT line FROM pieces)"""
     for instance, t0, t1 in connection.execute(f"SELECT DISTINCT instance, t0, t1 FROM work WHERE {mine} AND "
                                                "shape IN ('machine', 'cpu', 'memory')").fetchall():
-        machines[instance].lines.add((t0, t1))
+        machines[instance].begins.add(t0)
+        machines[instance].ends.add(t1)
     cursor = connection.execute(f"""SELECT instance, line, t0, t1, (hours * 3600000000)::BIGINT, shape, cost FROM work
         WHERE {mine} ORDER BY instance, t0, line""")
     rows = cursor.fetchall()
@@ -205,9 +206,9 @@ def _share_machines(connection: Any, idle: str, scale: int, notes: list[str]) ->
 def _outside(machines: dict[str, Machine]) -> tuple[int, int]:
     late = far = 0
     for machine in machines.values():
-        if not machine.lines:
+        if not machine.begins:
             continue
-        first, last = min(t0 for t0, _ in machine.lines), max(t1 for _, t1 in machine.lines)
+        first, last = min(machine.begins), max(machine.ends)
         for task in machine.tasks:
             outside = max(first - task.t0, task.t1 - last, 0)
             late += 0 < outside <= _CLOCKS_APART_US
@@ -267,8 +268,10 @@ def totals_of(connection: Any, scale: int) -> dict[str, dict[str, str]]:
     """Of the bill by currency and basis."""
     worth = {"billed": "CASE WHEN of_parent THEN 0 ELSE coalesce(billed, split_used + split_unused) END",
              "effective": "CASE WHEN of_parent THEN 0 ELSE coalesce(effective, billed, split_used + split_unused) END",
-             "list": "CASE WHEN of_parent THEN 0 ELSE coalesce(list, list_split_used + list_split_unused) END"}
+             "list": "CASE WHEN of_parent THEN 0 ELSE coalesce(list, list_split_used + list_split_unused, billed, "
+             "split_used + split_unused) END"}
     sums = ", ".join(f"sum({value})" for value in worth.values())
+    sums += " FILTER (EXISTS (FROM work WHERE list IS NOT NULL OR list_split_used IS NOT NULL))"
     return {currency or "": {name: amount_of(units_of(value, scale), scale) for name, value in zip(worth, values)
                              if value is not None}
             for currency, *values in connection.execute(f"SELECT currency, {sums} FROM work GROUP BY 1 ORDER BY 1").fetchall()}

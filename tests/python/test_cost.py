@@ -1,0 +1,626 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Costs by bills whose answers are known, and by list prices: tracer.cost, tracer prices."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import subprocess
+import sys
+import unittest
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from support import ROOT, TempDir, run_python
+
+try:
+    import duckdb
+except ImportError:
+    duckdb = None  # type: ignore[assignment]
+
+from tracer import BillError, InvalidArgumentError, RulesError
+from tracer.cost import Costs, costs
+from tracer.cost._shares import amount_of, shares_of, units_of
+from tracer.cost._terms import TERMS
+
+ARN = "arn:aws:ecs:eu-west-1:111122223333:task/cluster/"
+ECS = [f"{n:032x}" for n in range(16)]
+HOUR = "2026-03-01T{:02}:00:00Z"
+
+
+def split_line(ecs: str, used: str, unused: str, run: str | None = "r1", task: str = "ab12cd34ffff", **more: str) -> dict[str, str]:
+    tags = {} if run is None else {"user_unique_run_id": run, "user_task_hash": task}
+    return {"line_item_line_item_type": "Usage", "line_item_product_code": "AmazonECS", "line_item_resource_id": ARN + ecs,
+            "line_item_usage_start_date": HOUR.format(10), "line_item_usage_end_date": HOUR.format(11),
+            "line_item_unblended_cost": "0.0", "split_line_item_split_cost": used, "split_line_item_unused_cost": unused,
+            "line_item_currency_code": "USD", "bill_invoice_id": "INV1", "resource_tags": json.dumps(tags)} | more
+
+
+def machine_line(cost: str, hour: int = 10, instance: str = "i-0abc", **more: str) -> dict[str, str]:
+    return {"line_item_line_item_type": "Usage", "line_item_product_code": "AmazonEC2", "line_item_resource_id": instance,
+            "line_item_usage_start_date": HOUR.format(hour), "line_item_usage_end_date": HOUR.format(hour + 1),
+            "line_item_usage_type": "EU-BoxUsage:m6i.xlarge", "line_item_usage_amount": "1", "product_vcpu": "4",
+            "product_memory": "16 GiB", "line_item_unblended_cost": cost, "line_item_currency_code": "USD",
+            "bill_invoice_id": "INV1"} | more
+
+
+def task(start: str, complete: str, hash: str = "ab/12cd34", run: str = "r1", **more: str) -> dict[str, str]:
+    return {"run_id": run, "hash": hash, "process": "ALIGN", "tag": "S1", "pipeline": "rnaseq", "status": "COMPLETED", "cpus": "2",
+            "memory": str(8 << 30), "start": f"2026-03-01T{start}Z", "complete": f"2026-03-01T{complete}Z",
+            "instance": "i-0abc", "user": "ann"} | more
+
+
+HOST = {"instance": "i-0abc", "vcpus": "4", "memory_gib": "16", "observed_from": "2026-03-01T10:00:00Z",
+        "observed_to": "2026-03-01T12:00:00Z"}
+
+
+@unittest.skipIf(duckdb is None, "needs duckdb")
+class CostCase(TempDir):
+    def table(self, name: str, rows: Sequence[dict[str, str]]) -> str:
+        names = list(dict.fromkeys(key for row in rows for key in row))
+        path = self.folder / name
+        with open(path, "w", newline="") as file:
+            writer = csv.DictWriter(file, names, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        return str(path)
+
+    def costs(self, bill: Sequence[dict[str, str]], tasks: Sequence[dict[str, str]] = (), hosts: Sequence[dict[str, str]] = (),
+              **options: Any) -> Costs:
+        result = costs([self.table("bill.csv", bill)], [self.table("tasks.csv", tasks)] if tasks else [],
+                       hosts=self.table("hosts.csv", hosts) if hosts else None, **options)
+        self.exact(result)
+        return result
+
+    def exact(self, result: Costs) -> None:
+        """In each row, and for each line of the bill."""
+        self.assertEqual(result.lines_off, 0)
+        self.assertEqual(Decimal(result.difference), 0)
+        for row in result.rows:
+            if row["state"] != "estimate":
+                self.assertEqual(sum(Decimal(row[term]) for term in TERMS), Decimal(row["billed"]))
+        for currency, sums in result.totals.items():
+            billed = sum((Decimal(row["billed"]) for row in result.rows
+                          if (row["currency"] or "") == currency and row["state"] != "estimate"), Decimal(0))
+            self.assertEqual(billed, Decimal(sums[result.basis]))
+
+    def sums(self, result: Costs) -> dict[str, Decimal]:
+        found = {term: sum((Decimal(row[term]) for row in result.rows), Decimal(0)) for term in TERMS}
+        return {term: value for term, value in found.items() if value}
+
+    def refused(self, code: str, *words: str, **options: Any) -> BillError:
+        with self.assertRaises(BillError) as caught:
+            costs(**options)
+        self.assertEqual(caught.exception.code, code)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+        return caught.exception
+
+
+class Shares(unittest.TestCase):
+    def test_nothing_is_lost(self) -> None:
+        self.assertEqual(shares_of(100, [1, 1, 1]), [34, 33, 33])
+        self.assertEqual(shares_of(-100, [1, 1, 1]), [-34, -33, -33])
+        self.assertEqual(shares_of(1, [1, 2, 2]), [0, 1, 0])
+        for units in (0, 1, 7, 10**30 + 1):
+            for weights in ([1], [3, 0, 5], [10**18, 1, 7]):
+                parts = shares_of(units, weights)
+                self.assertEqual(sum(parts), units)
+                for part, weight in zip(parts, weights):
+                    self.assertLess(abs(part * sum(weights) - units * weight), sum(weights))
+
+    def test_decimal_strings(self) -> None:
+        for text in ("0.000000000000001", "-12.500000000000000", "99999999999999.999999999999999"):
+            self.assertEqual(amount_of(units_of(Decimal(text), 15), 15), text)
+
+
+class Splits(CostCase):
+    def test_used_and_unused_of_a_task(self) -> None:
+        result = self.costs([split_line(ECS[1], "0.100000000000001", "0.2"), split_line(ECS[1], "0.05", "0.1")],
+                            [task("10:05:00", "10:50:00", realtime="1350000")])
+        [row] = result.rows
+        self.assertEqual((row["run"], row["allocated"], row["idle"], row["billed"]),
+                         ("r1", "0.150000000000001", "0.300000000000000", "0.450000000000001"))
+        self.assertEqual((row["state"], row["currency"], row["basis"]), ("final", "USD", "billed"))
+        # Half of the container's time.
+        self.assertEqual(row["staging"], "0.075000000000")
+
+    def test_two_runs_two_users(self) -> None:
+        result = self.costs([split_line(ECS[1], "0.1", "0"), split_line(ECS[2], "0.3", "0", run="r2", task="cc00cc00aa")],
+                            [task("10:00:00", "10:30:00"), task("10:00:00", "10:30:00", "cc/00cc00", "r2", user="bob")], by=["user"])
+        self.assertEqual({row["user"]: Decimal(row["billed"]) for row in result.rows}, {"ann": Decimal("0.1"), "bob": Decimal("0.3")})
+
+    def test_hidden_attempts(self) -> None:
+        """The one whose window ends last is the one that the engine saw."""
+        lines = [split_line(ECS[1], "0.1", "0"),
+                 split_line(ECS[2], "0.2", "0", line_item_usage_start_date=HOUR.format(11), line_item_usage_end_date=HOUR.format(12))]
+        result = self.costs(lines, [task("10:05:00", "11:50:00")])
+        [row] = result.rows
+        self.assertEqual((row["allocated"], row["hidden_attempts"]), ("0.300000000000", "0.100000000000"))
+        self.assertEqual((result.hidden_attempts, result.tasks_joined), (1, 1))
+
+    def test_lost_attempt_and_its_retry(self) -> None:
+        result = self.costs([split_line(ECS[1], "0.1", "0"), split_line(ECS[2], "0.2", "0", task="ee00ee00")],
+                            [task("10:00:00", "10:10:00", status="FAILED", attempt="1"),
+                             task("10:10:00", "10:40:00", "ee/00ee00", attempt="2")])
+        [row] = result.rows
+        self.assertEqual((row["allocated"], row["lost_attempts"]), ("0.300000000000", "0.100000000000"))
+
+    def test_free_in_its_first_hour(self) -> None:
+        result = self.costs([split_line(ECS[1], "0.0", "0.0")], [task("10:00:00", "10:20:00"), task("10:00:00", "10:20:00", "ff/00ff00")])
+        self.assertEqual(result.free_attempts, 1)
+        self.assertTrue(any("1 tasks have no line" in note for note in result.notes), result.notes)
+        self.assertEqual(Decimal(result.rows[0]["billed"]), 0)
+
+    def test_by_ecs_id_without_tags(self) -> None:
+        result = self.costs([split_line(ECS[3], "0.1", "0.1", run=None)], [task("10:00:00", "10:30:00", ecs_id=ARN + ECS[3])])
+        self.assertEqual((result.tasks_joined, result.rows[0]["run"]), (1, "r1"))
+
+    def test_a_run_that_nobody_had(self) -> None:
+        result = self.costs([split_line(ECS[1], "0.1", "0"), split_line(ECS[2], "0.2", "0.3", run="made-up")],
+                            [task("10:00:00", "10:30:00")])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.1"), "not_attributable": Decimal("0.5")})
+        self.assertEqual({row["run"] for row in result.rows}, {"r1", None})
+
+    def test_cached_tasks_cost_nothing(self) -> None:
+        result = self.costs([split_line(ECS[1], "0.1", "0")], [task("10:00:00", "10:30:00", status="CACHED")])
+        self.assertEqual(result.tasks_joined, 0)
+
+    def test_several_hours_and_midnight(self) -> None:
+        result = self.costs([split_line(ECS[1], "1.5", "0.5", line_item_usage_start_date="2026-02-28T20:00:00Z",
+                                        line_item_usage_end_date="2026-03-01T05:00:00Z")],
+                            [task("00:00:00", "04:00:00") | {"start": "2026-02-28T20:10:00Z"}])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("1.5"), "idle": Decimal("0.5")})
+
+    def test_spread_and_even(self) -> None:
+        lines = [split_line(ECS[1], "0.1", "0.3"), split_line(ECS[2], "0.3", "0.8", task="ee00ee00")]
+        tasks = [task("10:00:00", "10:30:00"), task("10:00:00", "10:30:00", "ee/00ee00", process="SORT")]
+        for idle, expected in (("keep", ("0.1", "0.3")), ("spread", ("0.4", "1.1")), ("even", ("0.65", "0.85"))):
+            result = self.costs(lines, tasks, idle=idle, by=["step"])
+            found = {row["step"]: Decimal(row["allocated"]) for row in result.rows}
+            self.assertEqual((found["ALIGN"], found["SORT"]), tuple(map(Decimal, expected)), idle)
+
+    def test_machine_in_the_bill_beside_its_split_lines(self) -> None:
+        """Counted once; what the provider did not split is idle."""
+        lines = [machine_line("1.00"), split_line(ECS[1], "0.5", "0.2", split_line_item_parent_resource_id="i-0abc")]
+        result = self.costs(lines, [task("10:00:00", "10:30:00")])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.5"), "idle": Decimal("0.5")})
+        result = self.costs([machine_line("0.35"), lines[1]], [task("10:00:00", "10:30:00")])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.1")})
+
+    def test_fargate(self) -> None:
+        line = split_line(ECS[1], "", "", line_item_unblended_cost="0.25", line_item_usage_type="EU-Fargate-vCPU-Hours:perCPU")
+        self.assertEqual(self.sums(self.costs([line], [task("10:00:00", "10:30:00")])), {"allocated": Decimal("0.25")})
+
+
+class Machines(CostCase):
+    """A machine of 4 CPUs and 16 GiB: weight 52. A task of 2 CPUs and 8 GiB is half of it."""
+
+    def test_before_between_after_are_idle(self) -> None:
+        result = self.costs([machine_line("1.00")], [task("10:15:00", "10:45:00")], [HOST])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.75")})
+        self.assertEqual({row["run"] for row in result.rows}, {"r1"})
+
+    def test_shared_by_two_runs(self) -> None:
+        result = self.costs([machine_line("1.00")], [task("10:00:00", "11:00:00"), task("10:00:00", "10:30:00", "cc/00cc00", "r2")],
+                            [HOST])
+        found = {row["run"]: row for row in result.rows}
+        self.assertEqual([Decimal(found[run]["allocated"]) for run in ("r1", "r2")], [Decimal("0.5"), Decimal("0.25")])
+        self.assertEqual(Decimal(found[None]["idle"]), Decimal("0.25"))
+
+    def test_used_more_than_reserved(self) -> None:
+        result = self.costs([machine_line("1.04")], [task("10:00:00", "11:00:00", cpus="1", pcpu="200", realtime="3600000")], [HOST])
+        self.assertEqual(self.sums(result)["allocated"], Decimal("0.52"))
+
+    def test_overcommitted(self) -> None:
+        tasks = [task("10:00:00", "11:00:00", f"{n}a/00cc00", cpus="4") for n in range(3)]
+        self.assertEqual(self.sums(self.costs([machine_line("1.00")], tasks, [HOST])), {"allocated": Decimal("1")})
+
+    def test_daemon_late(self) -> None:
+        result = self.costs([machine_line("1.00")], [task("10:30:00", "11:00:00")], [HOST | {"observed_from": "2026-03-01T10:30:00Z"}])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.25"), "unobserved": Decimal("0.5")})
+
+    def test_daemon_died(self) -> None:
+        result = self.costs([machine_line("1.00")], [task("10:00:00", "10:15:00")], [HOST | {"observed_to": "2026-03-01T10:15:00Z"}])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.125"), "idle": Decimal("0.125"), "unobserved": Decimal("0.75")})
+
+    def test_no_daemon_is_never_idle(self) -> None:
+        result = self.costs([machine_line("1.00", instance="i-0def")], [task("10:00:00", "10:15:00")], [HOST])
+        self.assertEqual(self.sums(result), {"unobserved": Decimal("1")})
+        result = self.costs([machine_line("1.00")], [task("10:00:00", "10:30:00")])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "unobserved": Decimal("0.75")})
+
+    def test_system(self) -> None:
+        result = self.costs([machine_line("0.52")], [task("10:00:00", "11:00:00")],
+                            [HOST | {"system_cpus": "1", "system_memory_gib": "1"}])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.26"), "idle": Decimal("0.16"), "system": Decimal("0.10")})
+
+    def test_started_before_the_run_and_killed_in_it(self) -> None:
+        """Half an hour billed in the second hour: it is the first half, as the machine ran in the hour before."""
+        lines = [machine_line("1.00"), machine_line("0.50", 11, line_item_usage_amount="0.5")]
+        result = self.costs(lines, [task("10:30:00", "11:30:00")], [HOST])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.5"), "idle": Decimal("1")})
+
+    def test_less_than_a_minute(self) -> None:
+        """60 s are billed for 12 s: start and minimum belong to the line."""
+        result = self.costs([machine_line("0.60", line_item_usage_amount="0.016666666666666666")],
+                            [task("10:20:00", "10:20:12")], [HOST | {"observed_from": "2026-03-01T10:20:00Z",
+                                                                     "observed_to": "2026-03-01T10:20:12Z"}])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.06"), "idle": Decimal("0.06"), "unobserved": Decimal("0.48")})
+
+    def test_over_an_hour(self) -> None:
+        result = self.costs([machine_line("1.00"), machine_line("3.00", 11)], [task("10:30:00", "11:30:00")], [HOST])
+        self.assertEqual(self.sums(result)["allocated"], Decimal("0.25") + Decimal("0.75"))
+
+    def test_clock_is_apart(self) -> None:
+        result = self.costs([machine_line("1.00")], [task("09:59:57", "10:30:00")], [HOST])
+        self.assertEqual(self.sums(result)["allocated"], Decimal("0.25"))
+        self.assertTrue(any("clipped" in note for note in result.notes), result.notes)
+
+    def test_size_not_known(self) -> None:
+        result = self.costs([machine_line("1.00", product_vcpu="", product_memory="")], [task("10:00:00", "10:30:00")])
+        self.assertEqual(self.sums(result), {"unobserved": Decimal("1")})
+
+    def test_negative_line(self) -> None:
+        result = self.costs([machine_line("1.00"), machine_line("-0.10")], [task("10:00:00", "11:00:00")], [HOST])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.45"), "idle": Decimal("0.45")})
+        self.assertTrue(any("negative" in note for note in result.notes), result.notes)
+
+    def test_volumes(self) -> None:
+        volume = machine_line("0.40", instance="vol-0123", line_item_usage_type="EU-EBS:VolumeUsage.gp3")
+        result = self.costs([volume], [task("10:00:00", "11:00:00")], [HOST | {"volumes": "vol-0123 vol-4567"}])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.2"), "idle": Decimal("0.2")})
+        result = self.costs([volume], [task("10:00:00", "11:00:00")], [HOST], by=["kind"])
+        self.assertEqual((self.sums(result), result.rows[0]["kind"]),
+                         ({"not_attributable": Decimal("0.4")}, "volume of no known machine"))
+
+    def test_transfer(self) -> None:
+        line = machine_line("0.40", line_item_usage_type="EU-DataTransfer-Out-Bytes", line_item_usage_amount="12")
+        tasks = [task("10:00:00", "11:00:00", network_sent_bytes="300"),
+                 task("10:00:00", "10:20:00", "cc/00cc00", "r2", network_sent_bytes="100")]
+        found = {row["run"]: Decimal(row["allocated"]) for row in self.costs([line], tasks, [HOST]).rows}
+        self.assertEqual(found, {"r1": Decimal("0.3"), "r2": Decimal("0.1")})
+        tasks[1]["network_sent_bytes"] = ""
+        result = self.costs([line], tasks, [HOST], by=["run", "kind"])
+        self.assertEqual({(row["run"], row["kind"]): Decimal(row["allocated"]) for row in result.rows},
+                         {("r1", "transfer by time"): Decimal("0.3"), ("r2", "transfer by time"): Decimal("0.1")})
+
+    def test_idle_to_tasks(self) -> None:
+        tasks = [task("10:00:00", "11:00:00", cpus="1", memory=str(4 << 30)), task("10:00:00", "10:30:00", "cc/00cc00", "r2")]
+        for idle, expected in (("spread", ("0.5", "0.5")), ("even", ("0.5", "0.5"))):
+            found = {row["run"]: Decimal(row["allocated"]) for row in self.costs([machine_line("1.00")], tasks, [HOST], idle=idle).rows}
+            self.assertEqual((found["r1"], found["r2"]), tuple(map(Decimal, expected)), idle)
+
+
+class OtherLines(CostCase):
+    def kinds(self, lines: Sequence[dict[str, str]], **options: Any) -> dict[str, tuple[str, Decimal]]:
+        result = self.costs(lines, by=["kind"], **options)
+        return {row["kind"]: next((term, Decimal(row[term])) for term in TERMS if Decimal(row[term])) for row in result.rows}
+
+    def line(self, kind: str, cost: str, **more: str) -> dict[str, str]:
+        return machine_line(cost, instance="", line_item_line_item_type=kind, line_item_usage_type="x") | more
+
+    def test_tax_credit_refund_and_what_is_new(self) -> None:
+        found = self.kinds([self.line("Tax", "1.5"), self.line("Credit", "-3"), self.line("Refund", "-0.5"), self.line("EdpDiscount", "-1"),
+                            self.line("Whatever", "0.25")])
+        self.assertEqual(found, {kind: ("not_attributable", Decimal(cost)) for kind, cost in (
+            ("tax", "1.5"), ("credit", "-3"), ("refund", "-0.5"), ("discount", "-1"), ("unclassified: Whatever", "0.25"))})
+
+    def test_savings_plan(self) -> None:
+        lines = [machine_line("10", line_item_line_item_type="SavingsPlanCoveredUsage", savings_plan_savings_plan_effective_cost="7"),
+                 self.line("SavingsPlanNegation", "-10"),
+                 self.line("SavingsPlanRecurringFee", "8", savings_plan_total_commitment_to_date="8", savings_plan_used_commitment="7")]
+        billed = self.costs(lines)
+        self.assertEqual(self.sums(billed), {"unobserved": Decimal(10), "unused_commitment": Decimal(1), "not_attributable": Decimal(-3)})
+        effective = self.costs(lines, basis="effective")
+        self.assertEqual(self.sums(effective), {"unobserved": Decimal(7), "unused_commitment": Decimal(1)})
+        self.assertEqual(effective.totals["USD"]["billed"], effective.totals["USD"]["effective"])
+
+    def test_reservation(self) -> None:
+        lines = [machine_line("0", line_item_line_item_type="DiscountedUsage", reservation_effective_cost="0.6"),
+                 self.line("RIFee", "1.0", reservation_unused_recurring_fee="0.4",
+                           reservation_unused_amortized_upfront_fee_for_billing_period="0")]
+        self.assertEqual(self.sums(self.costs(lines)), {"unused_commitment": Decimal("0.4"), "not_attributable": Decimal("0.6")})
+        self.assertEqual(self.sums(self.costs(lines, basis="effective")),
+                         {"unobserved": Decimal("0.6"), "unused_commitment": Decimal("0.4")})
+
+    def test_list_prices(self) -> None:
+        lines = [machine_line("1", pricing_public_on_demand_cost="2"), self.line("Tax", "0.1")]
+        result = self.costs(lines, basis="list")
+        self.assertEqual(sum(self.sums(result).values()), Decimal("2.1"))
+        self.assertTrue(any("no list price" in note for note in result.notes), result.notes)
+
+    def test_currencies_are_not_added(self) -> None:
+        result = self.costs([machine_line("1"), machine_line("2", line_item_currency_code="EUR")])
+        self.assertEqual({row["currency"]: Decimal(row["billed"]) for row in result.rows}, {"USD": Decimal(1), "EUR": Decimal(2)})
+        self.assertEqual(result.text().count("total"), 2)
+
+    def test_open_and_final(self) -> None:
+        result = self.costs([machine_line("1"), machine_line("2", instance="i-0def", bill_invoice_id="")], by=["instance"])
+        self.assertEqual({row["instance"]: row["state"] for row in result.rows}, {"i-0abc": "final", "i-0def": "open"})
+
+
+class Formats(CostCase):
+    def test_legacy_cur_and_its_tags(self) -> None:
+        line = {"lineItem/LineItemType": "Usage", "lineItem/UsageStartDate": "2026-03-01 10:00:00+00:00",
+                "lineItem/UsageEndDate": "2026-03-01 11:00:00+00:00", "lineItem/UnblendedCost": "1.25e-05", "lineItem/ProductCode": "EC2",
+                "lineItem/ResourceId": "arn:thing", "resourceTags/user:uniqueRunId": "r1", "resourceTags/user:taskHash": "ab12cd34",
+                "reservation/EffectiveCost": "None"}
+        result = self.costs([line], [task("10:00:00", "10:30:00")])
+        self.assertEqual((result.rows[0]["run"], result.rows[0]["allocated"]), ("r1", "0.000012500000"))
+
+    def test_parquet_with_a_list_of_pairs_and_doubles(self) -> None:
+        path = str(self.folder / "cur.parquet")
+        duckdb.sql(f"""COPY (SELECT 'Usage' AS line_item_line_item_type, 'AmazonECS' AS line_item_product_code,
+            '{ARN + ECS[1]}' AS line_item_resource_id, TIMESTAMP '2026-03-01 10:00:00' AS line_item_usage_start_date,
+            TIMESTAMP '2026-03-01 11:00:00' AS line_item_usage_end_date, 0.0::DOUBLE AS line_item_unblended_cost,
+            0.1::DOUBLE + 0.2::DOUBLE AS split_line_item_split_cost, 'nan'::DOUBLE AS split_line_item_unused_cost, NULL AS nothing,
+            [['user_unique_run_id', 'r1'], ['user_task_hash', 'ab12cd34']] AS resource_tags) TO '{path}' (FORMAT parquet)""")
+        result = costs([path], [self.table("tasks.csv", [task("10:00:00", "10:30:00")])])
+        self.exact(result)
+        self.assertEqual((result.rows[0]["run"], result.rows[0]["allocated"]), ("r1", "0.30000000000000004"))
+
+    def test_gzip(self) -> None:
+        path = Path(self.table("bill.csv", [machine_line("1.5")]))
+        (self.folder / "bill.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+        self.assertEqual(costs([self.folder / "bill.csv.gz"]).totals["USD"]["billed"], "1.500000000000")
+
+    def focus(self, cost: str, **more: str) -> dict[str, str]:
+        return {"BilledCost": cost, "EffectiveCost": cost, "ListCost": cost, "BillingCurrency": "USD", "ChargeCategory": "Usage",
+                "ChargeClass": "NULL", "ChargePeriodStart": "2026-03-01 10:00:00", "ChargePeriodEnd": "2026-03-01 11:00:00",
+                "ServiceCategory": "Compute", "ServiceName": "EC2", "ResourceId": "NULL", "PricingQuantity": "3", "ListUnitPrice": "7",
+                "CommitmentDiscountStatus": "NULL", "Tags": "NULL", "x_More": "1"} | more
+
+    def test_focus(self) -> None:
+        lines = [self.focus("1", ResourceId="arn:aws:ec2:eu-west-1:1:instance/i-0abc", InvoiceId="I",
+                            SkuPriceDetails='{"CoreCount": 4, "MemorySize": 16}'),
+                 self.focus("0", EffectiveCost="0.7", CommitmentDiscountStatus="Unused"), self.focus("2", ChargeCategory="Tax"),
+                 self.focus("-4", ChargeClass="Correction"),
+                 self.focus("3", ChargeCategory="Purchase", EffectiveCost="0"), self.focus("-0.5", Tags='{"unique_run_id": "r1"}')]
+        result = self.costs(lines, [task("10:00:00", "11:00:00")], [HOST])
+        self.assertEqual(self.sums(result), {"idle": Decimal("0.5"), "not_attributable": Decimal("1")})
+        effective = self.costs(lines, [task("10:00:00", "11:00:00")], [HOST], basis="effective")
+        self.assertEqual(self.sums(effective)["unused_commitment"], Decimal("0.7"))
+
+    def test_no_cost_is_made_of_quantity_and_price(self) -> None:
+        self.assertEqual(sum(self.sums(self.costs([self.focus("0.00000080000")])).values()), Decimal("0.0000008"))
+
+    def test_google_cloud(self) -> None:
+        def row(sku: str, unit: str, cost: float, credits: list[float], kind: str = "regular") -> str:
+            name = "//compute.googleapis.com/projects/p/zones/z/instances/vm-1"
+            return json.dumps({
+                "billing_account_id": "A", "cost_type": kind, "invoice": {"month": "202603"},
+                "usage_start_time": "2026-03-01 10:00:00 UTC", "usage_end_time": "2026-03-01 11:00:00 UTC",
+                "service": {"id": "6F81", "description": "Compute Engine"}, "sku": {"id": "s", "description": sku},
+                "project": {"id": "p"}, "resource": {"name": "vm-1", "global_name": name if sku else None},
+                "cost": cost, "currency": "USD", "usage": {"unit": "seconds", "pricing_unit": unit},
+                "credits": [{"name": "n", "amount": each} for each in credits], "labels": [{"key": "team", "value": "x"}],
+                "system_labels": [{"key": "compute.googleapis.com/cores", "value": "4"},
+                                  {"key": "compute.googleapis.com/memory", "value": "16384"}], "cost_at_list": cost})
+
+        path = self.folder / "gcp.jsonl"
+        path.write_text("\n".join([row("N2 Instance Core running", "hour", 1.0, [-0.1, -0.1]),
+                                   row("N2 Instance Ram running", "gibibyte hour", 0.4, []),
+                                   row("", "hour", 0.000001, [], "rounding_error")]) + "\n")
+        tasks = [task("10:00:00", "11:00:00", instance="vm-1", cpus="1", memory=str(8 << 30))]
+        result = costs([path], [self.table("tasks.csv", tasks)], hosts=self.table("hosts.csv", [HOST | {"instance": "vm-1"}]))
+        self.exact(result)
+        # A quarter of the cores, half of the memory.
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.4"), "idle": Decimal("0.8"), "not_attributable": Decimal("0.000001")})
+
+
+class BadBills(CostCase):
+    def test_missing_columns(self) -> None:
+        line = machine_line("1")
+        del line["line_item_unblended_cost"]
+        self.refused("TRC130", "bill.csv, row 0", "lineitemunblendedcost", bills=[self.table("bill.csv", [line])])
+        self.refused("TRC130", "is no bill", bills=[self.table("other.csv", [{"a": "1", "b": "2"}])])
+
+    def test_all_problems_at_once(self) -> None:
+        error = self.refused("TRC130", bills=[self.table("a.csv", [{"a": "1"}]), self.table("b.csv", [{"b": "1"}])])
+        self.assertEqual(len(error.problems), 2)
+
+    def test_not_a_number_not_a_time(self) -> None:
+        bill = self.table("bill.csv", [machine_line("1"), machine_line("12,5")])
+        self.refused("TRC130", "bill.csv, row 2", "12,5", bills=[bill])
+        self.refused("TRC130", "row 1", "no cost", bills=[self.table("bill.csv", [machine_line("")])])
+        self.refused("TRC130", "row 1", "no time", bills=[self.table("bill.csv", [machine_line("1", line_item_usage_start_date="soon")])])
+
+    def test_the_same_file_twice(self) -> None:
+        bill = self.table("bill.csv", [machine_line("1")])
+        self.refused("TRC131", "once more", bills=[bill, bill])
+        copy = self.table("copy.csv", [machine_line("1")])
+        self.refused("TRC131", "copy.csv", "bill.csv", bills=[bill, copy])
+
+    def test_the_same_line_in_two_files(self) -> None:
+        bills = [self.table("a.csv", [machine_line("1"), machine_line("2", 11)]), self.table("b.csv", [machine_line("2", 11)])]
+        self.refused("TRC131", "b.csv, row 1", "a.csv, row 2", bills=bills)
+        for repeated, total in (("once", "3"), ("all", "5")):
+            self.assertEqual(Decimal(costs(bills, repeated=repeated).totals["USD"]["billed"]), Decimal(total))
+
+    def test_an_older_delivery(self) -> None:
+        """The same id of a line, at another cost."""
+        period = {"bill_billing_period_start_date": "2026-03-01T00:00:00Z", "bill_payer_account_id": "1", "identity_line_item_id": "x"}
+        bills = [self.table("old.csv", [machine_line("1", **period)]), self.table("new.csv", [machine_line("2", **period)])]
+        self.refused("TRC131", "new.csv, row 1", bills=bills)
+        result = costs(bills, repeated="newest")
+        self.assertEqual(Decimal(result.totals["USD"]["billed"]), 2)
+        self.assertTrue(any("replaced" in note for note in result.notes))
+
+    def test_half_of_it(self) -> None:
+        path = Path(self.table("bill.csv", [machine_line("1.25", hour) for hour in range(20)]))
+        whole = path.read_bytes()
+        path.write_bytes(whole[:len(whole) // 2])
+        self.refused("TRC130", "bill.csv, row", bills=[path])
+        packed = gzip.compress(os.urandom(20000).hex().encode() + whole)
+        (self.folder / "cut.csv.gz").write_bytes(packed[:len(packed) // 2])
+        self.refused("TRC130", "cut.csv.gz", bills=[self.folder / "cut.csv.gz"])
+        (self.folder / "cut.parquet").write_bytes(b"PAR1" + bytes(100))
+        self.refused("TRC130", "cut.parquet", bills=[self.folder / "cut.parquet"])
+
+    def test_other_input(self) -> None:
+        with self.assertRaises(InvalidArgumentError):
+            costs()
+        with self.assertRaises(InvalidArgumentError):
+            costs([self.table("bill.csv", [machine_line("1")])], by=["moon"])
+        self.refused("TRC130", "hash", bills=[self.table("bill.csv", [machine_line("1")])],
+                     tasks=[self.table("tasks.csv", [{"name": "x"}])])
+
+
+class CostCenters(CostCase):
+    def rules(self, text: str) -> str:
+        path = self.folder / "centers.toml"
+        path.write_text(text)
+        return str(path)
+
+    GOOD = """schema = 1
+[[center]]
+name = "genomics"
+pipelines = ["rna*"]
+users = ["ann"]
+test = { match = [{ pipeline = "rnaseq", user = "ann" }], other = [{ pipeline = "rnaseq", user = "bob" }] }
+[[center]]
+name = "tagged"
+tags = { team = "x*" }
+"""
+
+    def test_first_that_fits(self) -> None:
+        lines = [split_line(ECS[1], "0.1", "0"), split_line(ECS[2], "0.2", "0", run="r2", task="cc00cc00"),
+                 machine_line("1", instance="z", line_item_usage_type="S3", resource_tags='{"team": "xy"}')]
+        tasks = [task("10:00:00", "10:30:00"), task("10:00:00", "10:30:00", "cc/00cc00", "r2", user="bob")]
+        result = self.costs(lines, tasks, by=["cost_center"], centers=self.rules(self.GOOD))
+        self.assertEqual({row["cost_center"]: Decimal(row["billed"]) for row in result.rows},
+                         {"genomics": Decimal("0.1"), "none": Decimal("0.2"), "tagged": Decimal("1")})
+
+    def test_mistakes(self) -> None:
+        bill = self.table("bill.csv", [machine_line("1")])
+        for text, word in (("schema = 2", "schema"), ("schema = 1\n[[center]]\nnam = 'x'", "nam"), ("schema = 1\n[[center]]\nname = 'x'", "no condition"),
+                           (self.GOOD.replace('other = [{ pipeline = "rnaseq", user = "bob" }]', 'other = [{ pipeline = "rna", user = "ann" }]'), "example"),
+                           ("schema = ", "centers.toml")):
+            with self.assertRaises(RulesError) as caught:
+                costs([bill], by=["cost_center"], centers=self.rules(text))
+            self.assertIn(word, str(caught.exception))
+
+
+class CommandCase(CostCase):
+    def tracer(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run([sys.executable, "-m", "tracer", *words], capture_output=True, text=True, timeout=120,
+                                env=os.environ | {"XDG_DATA_HOME": str(self.folder / "data")})
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result
+
+
+class Prices(CommandCase):
+    LIST = [{"cloud": "aws", "region": "eu-west-1", "instance_type": "m6i.xlarge", "vcpus": "4", "memory_gib": "16",
+             "on_demand_usd_h": "1.04", "spot_usd_h": "0.52", "price_basis": "listed"}]
+
+    def estimated(self, *tasks: dict[str, str], **options: Any) -> Costs:
+        return costs([], [self.table("tasks.csv", tasks)], prices=self.table("prices.csv", self.LIST), **options)
+
+    def test_an_estimate_is_no_price(self) -> None:
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a", "priceModel": "spot"}
+        result = self.estimated(task("10:00:00", "11:00:00", **machine))
+        [row] = result.rows
+        self.assertEqual((row["allocated"], row["state"], row["basis"]), ("0.260000000000", "estimate", "list price"))
+        self.assertIsNone(row["billed"])
+        self.assertIsNone(row["idle"])
+        self.assertRegex(row["price_date"], r"^\d{4}-\d\d-\d\d$")
+        self.assertIn("estimate", result.text())
+
+    def test_no_price_no_region(self) -> None:
+        result = self.estimated(task("10:00:00", "11:00:00", machineType="m6i.xlarge"), task("10:00:00", "11:00:00", "cc/00cc00"))
+        self.assertEqual(result.rows, [])
+        self.assertTrue(any("region is not known" in note for note in result.notes), result.notes)
+
+    def test_time_that_no_command_used(self) -> None:
+        """Seven tasks whose staging takes 1 to 7 s, and one that was repeated for an hour."""
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a"}
+        tasks = [task("10:00:00", f"10:10:{n:02}", f"{n}a/00cc00", realtime="600000", **machine) for n in range(1, 9)]
+        tasks.append(task("10:00:00", "11:10:00", "aa/00aa00", realtime="600000", process="LONG", **machine))
+        result = self.estimated(*tasks, by=["step"])
+        long = next(Decimal(row["allocated"]) for row in result.rows if row["step"] == "LONG")
+        self.assertLess(long, Decimal("0.52") * 660 / 3600)
+        self.assertTrue(any("1 tasks took far longer" in note for note in result.notes), result.notes)
+
+    def test_after_the_bill(self) -> None:
+        """Two states, never one sum."""
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a", "instance": ""}
+        tasks = [task("10:00:00", "10:30:00"), task("14:00:00", "15:00:00", "cc/00cc00", **machine)]
+        result = costs([self.table("bill.csv", [split_line(ECS[1], "0.1", "0")])], [self.table("tasks.csv", tasks)],
+                       prices=self.table("prices.csv", self.LIST))
+        self.exact(result)
+        self.assertEqual({row["state"]: Decimal(row["allocated"]) for row in result.rows},
+                         {"final": Decimal("0.1"), "estimate": Decimal("0.52")})
+
+    def test_import_show_age(self) -> None:
+        path = self.table("prices.csv", self.LIST)
+        self.tracer("prices", "show", "m6i.xlarge", status=1)
+        self.assertIn("1 prices of 2020-01-02", self.tracer("prices", "import", path, "--date", "2020-01-02").stdout)
+        self.assertIn("import newer ones", self.tracer("prices", "age").stdout)
+        self.assertIn("2020-01-02, listed", self.tracer("prices", "show", "m6i.xlarge", "--region", "eu-west-1").stdout)
+        tasks = self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])
+        shown = self.tracer("cost", tasks).stdout
+        self.assertIn("they are no prices", shown)
+        self.assertIn("days old", shown)
+
+    def test_aws_price_list(self) -> None:
+        def product(system: str) -> dict[str, Any]:
+            return {"attributes": {"instanceType": "c7g.large", "regionCode": "eu-west-1", "operatingSystem": system, "tenancy": "Shared",
+                                   "capacitystatus": "Used", "preInstalledSw": "NA", "vcpu": "2", "memory": "4 GiB"}}
+
+        path = self.folder / "offer.json"
+        path.write_text(json.dumps({"publicationDate": "2026-10-01T00:00:00Z", "products": {"A": product("Linux"), "B": product("Windows")},
+                                    "terms": {"OnDemand": {"A": {"A.x": {"priceDimensions": {"y": {
+                                        "unit": "Hrs", "pricePerUnit": {"USD": "0.0773"}}}}}}}}))
+        self.assertIn("1 prices of 2026-10-01", self.tracer("prices", "import", str(path)).stdout)
+        self.assertIn("0.0773", self.tracer("prices", "show", "c7g.large").stdout)
+
+    def test_bad_lists(self) -> None:
+        for name, text, word in (("a.csv", "x,y\n1,2\n", "columns are missing"),
+                                 ("b.csv", "cloud,region,instance_type,on_demand_usd_h\naws,eu,m,cheap\n", "row 1"),
+                                 ("c.json", "{", "cut")):
+            (self.folder / name).write_text(text)
+            self.assertIn(word, self.tracer("prices", "import", str(self.folder / name), status=1).stderr)
+
+
+class Commands(CommandCase):
+    def test_table_json_csv(self) -> None:
+        bill = self.table("bill.csv", [split_line(ECS[1], "0.100000000000001", "0.2")])
+        tasks = self.table("tasks.csv", [task("10:00:00", "10:30:00")])
+        table = self.tracer("cost", "--bill", bill, tasks, "--by", "run,step").stdout
+        self.assertLessEqual(table.count("\n"), 25)
+        self.assertIn("difference to the bill: 0.000000000000000 over 1 lines", table)
+        content = json.loads(self.tracer("cost", "--bill", bill, tasks, "--json").stdout)
+        [row] = content["rows"]
+        self.assertEqual((row["allocated"], row["idle"], row["billed"]), ("0.100000000000001", "0.200000000000000", "0.300000000000001"))
+        [line] = csv.DictReader(self.tracer("cost", "--bill", bill, tasks, "--csv").stdout.splitlines())
+        self.assertEqual(line["billed"], "0.300000000000001")
+
+    def test_another_total(self) -> None:
+        bill = self.table("bill.csv", [machine_line("1.5")])
+        self.tracer("cost", "--bill", bill, "--total", "1.50")
+        self.assertIn("not to 1.51", self.tracer("cost", "--bill", bill, "--total", "1.51", status=1).stderr)
+
+    def test_errors(self) -> None:
+        self.assertIn("TRC130", self.tracer("cost", "--bill", self.table("x.csv", [{"a": "1"}]), status=1).stderr)
+        self.assertIn("TRC110", self.tracer("cost", "--bill", str(self.folder / "none.csv"), status=1).stderr)
+        self.assertIn("TRC101", self.tracer("cost", status=2).stderr)
+        self.assertIn("TRC101", self.tracer("cost", "--by", "moon", self.table("x.csv", [{"a": "1"}]), status=2).stderr)
+
+    def test_many_rows_stay_short(self) -> None:
+        bill = self.table("bill.csv", [machine_line("1", instance=f"i-{n:04x}") for n in range(100)])
+        shown = self.tracer("cost", "--bill", bill, "--by", "instance").stdout
+        self.assertLessEqual(shown.count("\n"), 25)
+        self.assertIn("(88 more)", shown)
+
+    def test_nothing_heavy_at_import(self) -> None:
+        code = "import sys, tracer, tracer.cost; print('duckdb' in sys.modules)"
+        self.assertEqual(run_python(code).stdout.strip(), "False")
+
+
+if __name__ == "__main__":
+    unittest.main()
