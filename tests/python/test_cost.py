@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from support import ROOT, TempDir, run_python
+from support import TRACERD, TempDir, needs_tracing, run_python
 
 try:
     import duckdb
@@ -585,6 +585,57 @@ class Prices(CommandCase):
                                  ("c.json", "{", "cut")):
             (self.folder / name).write_text(text)
             self.assertIn(word, self.tracer("prices", "import", str(self.folder / name), status=1).stderr)
+
+
+_IN_CGROUPS = """
+root=$1; shift
+for path in "$@"; do
+  mkdir -p "$root/$path"
+  sh -c 'echo $$ > "$1/cgroup.procs"; exec sh -c "sleep 0.2; sort /etc/passwd | md5sum"' - "$root/$path" &
+done
+wait
+"""
+
+
+@unittest.skipUnless(os.path.exists(TRACERD), "needs tracerd")
+@needs_tracing
+class Recordings(CostCase):
+    """Real programs in cgroups as the agent of ECS makes them."""
+
+    def recorded(self, ids: Sequence[str]) -> str:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+        points = [each[1] for each in mounts if each[2] == "cgroup" and "memory" in each[3].split(",")]
+        points += [each[1] for each in mounts if each[2] == "cgroup2"]
+        if not points or not os.access(points[0], os.W_OK):
+            self.skipTest("no cgroup can be made")
+        path = str(self.folder / "ecs.tracer")
+        places = [f"ecs/{each}/{each}{each}" for each in ids]
+
+        def clean() -> None:
+            for place in places:
+                os.rmdir(f"{points[0]}/{place}")
+                os.rmdir(os.path.dirname(f"{points[0]}/{place}"))
+            if not any(each.is_dir() for each in Path(points[0], "ecs").iterdir()):
+                os.rmdir(f"{points[0]}/ecs")
+
+        self.addCleanup(clean)
+        done = subprocess.run([TRACERD, "run", "--record", path, "--", "sh", "-c", _IN_CGROUPS, "sh", points[0], *places],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return path
+
+    def test_by_cgroup_and_arn(self) -> None:
+        recording = self.recorded(ECS[10:13])
+        day = {"line_item_usage_start_date": "2020-01-01T00:00:00Z", "line_item_usage_end_date": "2099-01-01T00:00:00Z"}
+        bill = self.table("bill.csv", [split_line(ECS[n], f"0.{n}", "0.01", run=None, **day) for n in range(10, 14)])
+        result = costs([bill], [recording], by=["run"])
+        self.exact(result)
+        self.assertEqual((result.tasks, result.tasks_joined), (3, 3))
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.33"), "idle": Decimal("0.03"), "not_attributable": Decimal("0.14")})
+        result = costs([bill], [str(self.folder)], by=["tool"])
+        self.exact(result)
+        self.assertLessEqual({"sort", "md5sum", "sleep"}, {row["tool"] for row in result.rows})
+        self.assertEqual(self.sums(result)["allocated"], Decimal("0.33"))
 
 
 class Commands(CommandCase):

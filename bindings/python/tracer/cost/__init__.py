@@ -144,7 +144,7 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
             if currency is not None:
                 _terms.state_currency(connection, currency, notes)
             facts = join(connection, tags or {}, notes)
-            _terms.make_pieces(connection, basis, idle, scale, notes)
+            _terms.make_pieces(connection, basis, idle, scale, bool(tasks), notes)
             totals = _terms.totals_of(connection, scale)
         else:
             _terms.create_empty(connection)

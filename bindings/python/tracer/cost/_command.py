@@ -8,7 +8,7 @@ import datetime
 import json
 import sys
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import Costs
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["add_commands", "run"]
 
 
-def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     cost = commands.add_parser(
         "cost", help="show what runs, steps, tools, users cost, by a bill or by list prices",
         description="Shows what pipelines, runs, steps, tools, samples, users and cost centers cost. With a bill, its six terms sum "

@@ -31,7 +31,7 @@ def _tag_keys(connection: Any, given: Mapping[str, str]) -> dict[str, str]:
     found = [row[0] for row in connection.execute(
         "SELECT DISTINCT unnest(json_keys(tags)) FROM (SELECT DISTINCT tags FROM lines WHERE tags IS NOT NULL) ORDER BY 1"
     ).fetchall()]
-    by_key = {}
+    by_key: dict[str, str] = {}
     for name in found:
         by_key.setdefault(re.sub("^user", "", key_of(name)) or key_of(name), name)
     keys = {}

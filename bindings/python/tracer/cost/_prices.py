@@ -65,7 +65,7 @@ def import_prices(path: str, date: str | None = None) -> tuple[int, str]:
     return len(found), max(price.date for price in found)
 
 
-def read_prices(path: str | Path) -> list[Price]:
+def read_prices(path: str | os.PathLike[str]) -> list[Price]:
     """From the store, or from any file that can be imported."""
     path = Path(path)
     try:

@@ -12,7 +12,7 @@ from ._formats import Columns
 
 __all__ = ["create", "read_hosts", "read_tasks"]
 
-_ECS = "nullif(regexp_extract(cgroup, '(?:/ecs/(?:[^/]+/)?|ecstasks-)([0-9a-f]{32})', 1), '')"
+_ECS = "nullif(regexp_extract(cgroup, '(?:/ecs/(?:[^/]+/)?|ecstasks-)([0-9a-f]{32})(?:/|$|\\.slice)', 1), '')"
 # Canonical column -> names that tables give it, the first that is there counts. Compared without case and separators.
 _ALIASES = {
     "pipeline": ("pipeline", "pipelinename", "projectname"),
@@ -39,7 +39,7 @@ def create(connection: Any) -> None:
         sample VARCHAR, tool VARCHAR, name VARCHAR, hash VARCHAR, ecs VARCHAR, "user" VARCHAR, folder VARCHAR,
         instance VARCHAR, instance_type VARCHAR, zone VARCHAR, region VARCHAR, price_model VARCHAR, status VARCHAR,
         t0 BIGINT, t1 BIGINT, command_us BIGINT, cpus DOUBLE, memory_gib DOUBLE, used_cpus DOUBLE, used_gib DOUBLE,
-        sent_bytes DOUBLE, attempt INTEGER)""")
+        sent_bytes DOUBLE, attempt INTEGER, key VARCHAR)""")
     connection.execute("CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE)")
     connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
         memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR)""")
@@ -134,7 +134,7 @@ def _read_recording(connection: Any, path: str) -> None:
             SELECT {_ECS.replace('cgroup', 'cgroup::VARCHAR')} AS ecs, begin_ns, end_ns FROM recorded_containers
             WHERE kind = 'container_finish') WHERE ecs IS NOT NULL GROUP BY ecs""")
         connection.execute(f"""INSERT INTO tasks (task, source, pipeline, run, step, sample, name, hash, ecs, "user", folder,
-            status, t0, t1, command_us, cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, instance)
+            status, t0, t1, command_us, cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, key, instance)
             SELECT {first} + row_number() OVER (), {quoted(path)}, pipeline, coalesce(run_id, run), step, sample, task,
             left(lower(replace(task_id, '/', '')), 8), places.ecs, owner_uid::VARCHAR, places.cwd,
             CASE WHEN exit_code = 0 THEN 'COMPLETED' WHEN exit_code IS NOT NULL OR exit_signal IS NOT NULL THEN 'FAILED' END,
@@ -142,7 +142,7 @@ def _read_recording(connection: Any, path: str) -> None:
             (coalesce(lives.end_ns, t.end_ns)::HUGEINT + {offset}) // 1000, (t.end_ns - t.begin_ns) // 1000,
             requested_millicpus / 1000, requested_memory_bytes / 1073741824,
             cpu_ns / nullif(coalesce(lives.end_ns, t.end_ns) - coalesce(lives.begin_ns, t.begin_ns), 0),
-            coalesce(peak_bytes, peak_at_least_bytes) / 1073741824, network_sent_bytes, attempt,
+            coalesce(peak_bytes, peak_at_least_bytes) / 1073741824, network_sent_bytes, attempt, t.task_key::VARCHAR,
             (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))})
             FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
             LEFT JOIN places ON places.task_key = t.task_key::VARCHAR LEFT JOIN lives ON lives.ecs = places.ecs
@@ -150,8 +150,7 @@ def _read_recording(connection: Any, path: str) -> None:
         connection.execute(f"""INSERT INTO tools SELECT task, tool, sum(cpu), sum(memory) FROM (
             SELECT tasks.task, p.tool::VARCHAR AS tool,
             p.cpu_ns::DOUBLE AS cpu, p.peak_rss_bytes::DOUBLE * p.wall_ns::DOUBLE AS memory FROM recorded_programs AS p
-            JOIN tasks ON tasks.source = {quoted(path)} AND left(lower(replace(p.task_id, '/', '')), 8) = tasks.hash
-            AND coalesce(p.attempt, 0) = coalesce(tasks.attempt, 0)) WHERE tool IS NOT NULL GROUP BY task, tool""")
+            JOIN tasks ON tasks.source = {quoted(path)} AND p.task_key::VARCHAR = tasks.key) WHERE tool IS NOT NULL GROUP BY task, tool""")
         connection.execute(f"""INSERT INTO hosts (instance, host_name, vcpus, memory_gib, t0, t1, system_cpus, system_gib)
             SELECT (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))}),
             {quoted(str(host[0]['host_name']))}, {int(host[0]['cpu_count'])}, {int(host[0]['memory_bytes'])} / 1073741824,

@@ -16,11 +16,12 @@ __all__ = ["MIN_SCALE", "TERMS", "make_pieces"]
 TERMS = ("allocated", "idle", "system", "unobserved", "unused_commitment", "not_attributable")
 MIN_SCALE = 12
 _CLOCKS_APART_US = 5_000_000
-_KNOWN_RUN = """(tagged.tag_run IS NOT NULL AND (NOT EXISTS (FROM tasks) OR tagged.tag_run IN (SELECT run FROM tasks
+_KNOWN_RUN = """(tagged.tag_run IS NOT NULL AND ({any_run} OR tagged.tag_run IN (SELECT run FROM tasks
     WHERE run IS NOT NULL)))"""
 
 
-def make_pieces(connection: Any, basis: str, idle: str, scale: int, notes: list[str]) -> None:
+def make_pieces(connection: Any, basis: str, idle: str, scale: int, with_tasks: bool, notes: list[str]) -> None:
+    """Without tasks, every run that a tag names counts."""
     cost = {"billed": "billed", "effective": "coalesce(effective, billed)", "list": "coalesce(list, billed)"}[basis]
     used, unused = (("coalesce(list_split_used, split_used)", "coalesce(list_split_unused, split_unused)") if basis == "list"
                     else ("split_used", "split_unused"))
@@ -33,7 +34,7 @@ def make_pieces(connection: Any, basis: str, idle: str, scale: int, notes: list[
         amount DECIMAL(38, {PLACES}), tool VARCHAR)""")
     connection.execute(f"""CREATE TABLE work AS SELECT tagged.*, {cost} AS cost, {used} AS used_cost, {unused} AS unused_cost,
         coalesce(a.task, d.task) AS task, coalesce(a.hidden, false) AS hidden, coalesce(a.lost, d.lost, false) AS lost,
-        {_KNOWN_RUN} AS known_run, false AS of_parent FROM tagged LEFT JOIN attempts AS a ON a.resource = tagged.resource
+        {_KNOWN_RUN.format(any_run=not with_tasks)} AS known_run, false AS of_parent FROM tagged LEFT JOIN attempts AS a ON a.resource = tagged.resource
         AND a.tag_run IS NOT DISTINCT FROM tagged.tag_run AND a.tag_hash IS NOT DISTINCT FROM tagged.tag_hash
         LEFT JOIN (SELECT run, hash, min(task) AS task, bool_or(coalesce(status IN ('FAILED', 'ABORTED'), false)) AS lost
         FROM tasks WHERE status IS DISTINCT FROM 'CACHED' GROUP BY run, hash) AS d
