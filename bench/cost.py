@@ -64,10 +64,14 @@ def main() -> int:
     begun = time.monotonic()
     result = costs(options.bills, options.tasks, by=options.by.split(","), hosts=options.hosts, repeated=options.repeated)
     took = time.monotonic() - begun
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    peak = usage.ru_maxrss / (1 << 20)
     exact = result.lines_off == 0 and Decimal(result.difference) == 0
-    print(f"{result.lines:,} lines, {result.tasks:,} tasks, {len(result.rows):,} rows: {took:.1f} s, {peak:.2f} GiB; "
+    print(f"{result.lines:,} lines, {result.tasks:,} tasks, {len(result.rows):,} rows: {took:.1f} s, CPU "
+          f"{usage.ru_utime + usage.ru_stime:.1f} s, {peak:.2f} GiB; "
           f"difference {result.difference}, {result.lines_off} lines off")
+    for currency, sums in result.totals.items():
+        print(f"{currency or 'no currency'}: {sums[result.basis]}")
     for note in result.notes:
         print(f"note: {note}")
     return 0 if exact and took <= options.seconds else 1

@@ -169,7 +169,7 @@ def _make_lines(connection: Any) -> None:
     money = ", ".join(f"try_cast({name} AS DECIMAL(38, {PLACES})) AS {name}" for name in _MONEY)
     others = ("account", "payer", "period", "invoice", "service", "usage_type", "line_type", "resource", "parent",
               "instance_type", "currency", "tags", "term", "bucket", "shape")
-    connection.execute(f"""CREATE TABLE lines AS SELECT (row_number() OVER (ORDER BY file, row))::BIGINT AS line, file, row,
+    connection.execute(f"""CREATE TABLE lines AS SELECT (row_number() OVER ())::BIGINT AS line, file, row,
         epoch_us(try_cast("start" AS TIMESTAMP)) AS t0, epoch_us(try_cast("end" AS TIMESTAMP)) AS t1,
         nullif(instance, '') AS instance, nullif(regexp_extract(resource, ':task/.*([0-9a-f]{{32}})$', 1), '') AS ecs,
         nullif(regexp_extract(resource, '(vol-[0-9a-f]+)$', 1), '') AS volume,
