@@ -427,6 +427,7 @@ class BadBills(CostCase):
     def test_not_a_number_not_a_time(self) -> None:
         bill = self.table("bill.csv", [machine_line("1"), machine_line("12,5")])
         self.refused("TRC130", "bill.csv, row 2", "12,5", bills=[bill])
+        self.refused("TRC130", "row 1", "1e20", bills=[self.table("bill.csv", [machine_line("1e20")])])
         self.refused("TRC130", "row 1", "no cost", bills=[self.table("bill.csv", [machine_line("")])])
         self.refused("TRC130", "row 1", "no time", bills=[self.table("bill.csv", [machine_line("1", line_item_usage_start_date="soon")])])
 

@@ -106,8 +106,8 @@ def _check(connection: Any, paths: Sequence[str]) -> None:
     problems = []
     for name in (*_MONEY, "hours"):
         bad = connection.execute(f"SELECT file, row, {name} FROM read WHERE {name} IS NOT NULL AND "
-                                 f"NOT regexp_matches({name}, '{_NUMBER}') ORDER BY file, row LIMIT 3").fetchall()
-        problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no number: {value!r}", "export it again", "")
+                                 f"(NOT regexp_matches({name}, '{_NUMBER}') OR try_cast({name} AS DECIMAL(38, {PLACES})) IS NULL) ORDER BY file, row LIMIT 3").fetchall()
+        problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no number of up to 14 digits: {value!r}", "export it again", "")
                      for file, row, value in bad]
     for name in _TIMES:
         bad = connection.execute(f'SELECT file, row, "{name}" FROM read WHERE "{name}" IS NOT NULL AND '
