@@ -201,6 +201,7 @@ void Capture::on_event(const tracer::Event& event) {
   if (const auto* finding = event.get_if<tracer::Finding>(); finding != nullptr && finding->code == "history_unusable")
     say("tracerd: {}\n", printable_lines(finding->text));
   if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
+  if (const auto* finding = event.get_if<tracer::Finding>()) live_.saw(*finding);
   if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);
 }
 

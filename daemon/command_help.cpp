@@ -30,6 +30,7 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "report"  ? "[--by ROWS | --json | --html] FILE ..."
                         : name == "compare" ? "[--json] A B"
                         : name == "history" ? "[--json] [--pipeline NAME] [--prune AGE | --delete]"
+                        : name == "why"     ? "[--json] FILE [TASK|PID]"
                         : name == "files"   ? "[--json] FILE ..."
                         : name == "lineage" ? "[--json | --dot] FILE ..."
                         : name == "task"    ? "[--sample NAME] [--step NAME] [--name NAME] [--] COMMAND [ARGUMENT ...]"
@@ -96,6 +97,15 @@ constexpr const char* kHistoryDescription = R"(Print or delete the history of ru
 'tracerd run' keeps what each task and run took, but no path, no argument and no name of a sample, in
 ~/.local/state/tracer/history.db. From it comes what is usual. Prints the kinds of tasks in it with their usual time,
 memory and bytes. docs/history.md describes the file.)";
+constexpr const char* kWhyDescription = R"(Explain what was found wrong, or one task or process.
+
+With a recording alone, prints all findings: what failed, is slow or stands still, the evidence, and what to try. With a
+task or run (its name, sample, id, key, or a part of its name) or a pid, prints when it ran, where its time went, its
+processes, the findings about it, and what ran at the same time. If a number is a pid and a task's id, pid:N is the
+process.
+
+--json prints one JSON object, which docs/findings.md describes; for a pid, one for each process that had it.
+Exit status: 0; 1: there is no such task or process; 2: several are called so.)";
 
 constexpr const char* kFilesDescription = R"(Print the files that a recording's tasks used.
 
@@ -224,6 +234,10 @@ std::unique_ptr<CLI::App> make_app() {
   add(history, "--prune", "AGE", "Remove what ended longer ago than this, such as 90d, 12w or 1y");
   add_flag(history, "--delete", "Delete the history");
   add(history, "--history", "FILE", "Another history than your own");
+  CLI::App& why = *app->add_subcommand("why", kWhyDescription);
+  add_flag(why, "--json", "Print one JSON object: docs/findings.md describes it");
+  add(why, "FILE", "", "The recording; - is standard input");
+  add(why, "TASK", "", "A task, run or pid (default: all findings)");
   CLI::App& files = *app->add_subcommand("files", kFilesDescription);
   add_flag(files, "--json", "Tasks, files and edges as one JSON object: docs/lineage.md describes it");
   add(files, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

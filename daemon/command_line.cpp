@@ -289,6 +289,7 @@ Options::Command command_of(const std::string& name) {
   if (name == "dump") return Options::Command::kDump;
   if (name == "export") return Options::Command::kExport;
   if (name == "report") return Options::Command::kReport;
+  if (name == "why") return Options::Command::kWhy;
   if (name == "files") return Options::Command::kFiles;
   if (name == "lineage") return Options::Command::kLineage;
   if (name == "task") return Options::Command::kTask;
@@ -299,7 +300,7 @@ Options::Command command_of(const std::string& name) {
 }
 
 constexpr const char* kNoCommand =
-    "a command is missing: run, watch, task, report, compare, history, files, lineage, dump, export, explain "
+    "a command is missing: run, watch, task, report, why, compare, history, files, lineage, dump, export, explain "
     "or check";
 
 /// What CLI11 found wrong, in words of ours.
@@ -371,6 +372,12 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
     const auto file = value_of(*sub, "FILE");
     if (!file) wrong("name one recording", sub->get_name());
     options.file = *file;
+  }
+  if (options.command == Options::Command::kWhy) {
+    const auto file = value_of(*sub, "FILE");
+    if (!file) wrong("name one recording", sub->get_name());
+    options.file = *file;
+    options.asked = value_of(*sub, "TASK");
   }
   if (options.command == Options::Command::kReport || options.command == Options::Command::kFiles ||
       options.command == Options::Command::kLineage) {

@@ -29,6 +29,7 @@ struct Options {
     kExplain,
     kCheck,
     kReport,
+    kWhy,
     kFiles,
     kLineage,
     kTask,
@@ -62,7 +63,7 @@ struct Options {
   std::optional<std::string> benchmark;  ///< A folder.
   std::optional<std::string> report;     ///< A file, written at the end: JSON or a page.
   std::optional<std::string> rules;      ///< Of check: a file of rules for engines.
-  bool as_json = false;                  ///< Of check, report, files, lineage, history and compare.
+  bool as_json = false;                  ///< Of check, report, why, files, lineage, history and compare.
   bool as_page = false;                  ///< Of report.
   bool as_dot = false;                   ///< Of lineage.
   std::optional<std::string> task;       ///< Of task: its name.
@@ -71,6 +72,7 @@ struct Options {
   std::optional<std::chrono::seconds> prune;
   bool delete_history = false;
   std::optional<std::uint64_t> input_bytes;
+  std::optional<std::string> asked;      ///< Of why: a task, run or pid.
   std::string file;
   std::vector<std::string> files;  ///< Of report, files, lineage and compare.
   std::vector<std::string> given;  ///< Of task: all words but the first.

@@ -21,6 +21,7 @@ int export_command(const Options& options);
 void write_text(int fd, std::string_view text, const std::string& name, const std::function<bool()>& go_on);
 int check_command(const Options& options);
 int report_command(const Options& options);
+int why_command(const Options& options);
 /// Of `files` and of `lineage`.
 int lineage_command(const Options& options);
 int history_command(const Options& options);

@@ -28,6 +28,8 @@ using tracer::internal::symbols;
 namespace {
 
 constexpr auto kFirst = std::chrono::seconds(2);
+constexpr auto kFindingShown = std::chrono::seconds(10);
+constexpr std::string_view kStalled = "stalled";
 constexpr std::size_t kMostShown = 4;
 constexpr std::size_t kLineNameWidth = 24;
 
@@ -103,6 +105,28 @@ void LiveLine::saw(const tracer::ToolSample& sample) {
        task_of(*sample.context), sample.account.cpu_ns.value_or(0), false});
 }
 
+void LiveLine::saw(const tracer::Finding& finding) {
+  if (!on_terminal_) return;
+  const bool open = finding.state == "open";
+  const bool is_shown = !finding_.text.empty() && finding_.finding_key == finding.finding_key;
+  if (is_shown && finding_.open && !open) {
+    // It goes on again, or is over.
+    finding_ = {};
+    fresh_ = true;
+    return;
+  }
+  if (finding.severity != "error" && !(finding.code == kStalled && open)) return;
+  finding_ = {finding.finding_key, finding.text, finding.code == kStalled && open, std::chrono::steady_clock::now()};
+  fresh_ = true;
+}
+
+void LiveLine::drop_old_finding() {
+  if (finding_.text.empty() || finding_.open || std::chrono::steady_clock::now() - finding_.since < kFindingShown)
+    return;
+  finding_ = {};
+  fresh_ = true;
+}
+
 void LiveLine::add(std::uint64_t snapshot_ns, std::uint64_t processes, Running running) {
   if (!on_terminal_) return;
   if (snapshot_ns != snapshot_ns_) {
@@ -125,9 +149,10 @@ std::string LiveLine::line(std::size_t columns) const {
   std::erase_if(all, [&](const Running& one) {
     return one.text.empty() || (!one.task.empty() && !tasks.insert(one.task).second);
   });
-  std::string text = tasks.empty() ? fmt::format("[{} running", processes_)
-                                   : fmt::format("[{}, {}", format_count(tasks.size(), "task", "tasks"),
-                                                 format_count(processes_, "process", "processes"));
+  std::string text = finding_.text.empty() ? "[" : "[" + finding_.text + " | ";
+  text += tasks.empty() ? fmt::format("{} running", processes_)
+                        : fmt::format("{}, {}", format_count(tasks.size(), "task", "tasks"),
+                                      format_count(processes_, "process", "processes"));
   for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i)
     text += (i == 0 ? ": " : "; ") + (all[i].task.empty() ? "" : all[i].task + ": ") + all[i].text;
   if (all.size() > kMostShown) text += fmt::format("; {}", symbols().ellipsis);
@@ -141,7 +166,9 @@ void LiveLine::update() {
     give_rows_back("");
     return;
   }
-  if (!fresh_ || !messages_flow() || std::chrono::steady_clock::now() - begin_ < kFirst) return;
+  drop_old_finding();
+  const bool too_early = finding_.text.empty() && std::chrono::steady_clock::now() - begin_ < kFirst;
+  if (!fresh_ || !messages_flow() || too_early) return;
   const winsize size = terminal_size();
   if (size.ws_row < kLeastRows || size.ws_col < kLeastColumns) return;
   fresh_ = false;

@@ -10,8 +10,9 @@
 
 namespace tracerd {
 
-/// The terminal's last row shows which tasks and tools are running, their progress and the time left; what the command
-/// prints scrolls above it. Only on a terminal on which lines are printed, and not in the first seconds.
+/// The terminal's last row shows what fails or stands still, which tasks and tools are running, their progress and the
+/// time left; what the command prints scrolls above it. Only on a terminal on which lines are printed, and not in the
+/// first seconds.
 class LiveLine {
  public:
   explicit LiveLine(bool wanted);
@@ -21,6 +22,8 @@ class LiveLine {
 
   void saw(const tracer::ProcessSample& sample);
   void saw(const tracer::ToolSample& sample);
+  /// An error is shown at once, in front, for some seconds; what stands still, as long as it does.
+  void saw(const tracer::Finding& finding);
   /// Shows the last whole snapshot, if there is a newer one than what is shown.
   void update();
   void clear();
@@ -33,7 +36,15 @@ class LiveLine {
     bool has_progress = false;
   };
   void add(std::uint64_t snapshot_ns, std::uint64_t processes, Running running);
+  /// What is shown of a finding; empty: nothing.
+  struct Shown {
+    tracer::Key finding_key = {};
+    std::string text;
+    bool open = false;  ///< Else it goes after kFindingShown.
+    std::chrono::steady_clock::time_point since = {};
+  };
   std::string line(std::size_t columns) const;
+  void drop_old_finding();
   void give_rows_back(const std::string& last_row);
 
   bool on_terminal_;
@@ -42,6 +53,7 @@ class LiveLine {
   std::uint64_t snapshot_ns_ = 0;
   std::uint64_t processes_ = 0;  ///< In that snapshot.
   std::vector<Running> running_;
+  Shown finding_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 

@@ -31,6 +31,7 @@ int run(const tracerd::Options& options) {
     case Command::kExplain: return tracerd::explain_command(options);
     case Command::kCheck: return tracerd::check_command(options);
     case Command::kReport: return tracerd::report_command(options);
+    case Command::kWhy: return tracerd::why_command(options);
     case Command::kFiles:
     case Command::kLineage: return tracerd::lineage_command(options);
     case Command::kHistory: return tracerd::history_command(options);

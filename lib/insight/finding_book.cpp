@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "base/evidence_text.hpp"
 #include "base/key_hash.hpp"
 #include "base/quantities.hpp"
 #include "context/task_name.hpp"
@@ -15,16 +14,6 @@ namespace {
 
 /// One that is open is said again so often at most, unless it became worse.
 constexpr std::uint64_t kLeastBetween_ns = 10'000'000'000;
-
-std::string text_of(const Evidence& evidence) {
-  if (evidence.text) return *evidence.text;
-  const std::uint64_t value = evidence.value.value_or(0);
-  if (evidence.unit == "ns") return format_duration(value);
-  if (evidence.unit == "bytes") return format_bytes(value);
-  if (evidence.unit == "bytes/s") return format_bytes(value) + "/s";
-  if (evidence.unit == "percent") return fmt::format("{} %", value);
-  return std::to_string(value);
-}
 
 /// What a task or run is called, for a sentence.
 std::string subject_name(const Finding& finding) {
@@ -41,7 +30,7 @@ std::string subject_name(const Finding& finding) {
 std::optional<std::string> named(std::string_view name, const Finding& finding) {
   const auto known = std::find_if(finding.evidence.begin(), finding.evidence.end(),
                                   [&](const auto& each) { return each.name == name; });
-  if (known != finding.evidence.end()) return text_of(*known);
+  if (known != finding.evidence.end()) return format_evidence(*known);
   if (name == "tool") return finding.tool.value_or("a process");
   if (name == "pid" && finding.pid) return std::to_string(*finding.pid);
   if (name == "task") return subject_name(finding);

@@ -15,6 +15,13 @@ inline int rank_of(const Finding& finding) noexcept {
   return finding.severity == "error" ? 0 : finding.severity == "warning" ? 1 : 2;
 }
 
+/// The worst first, and of equals the earlier one.
+inline void rank(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    return rank_of(a) != rank_of(b) ? rank_of(a) < rank_of(b) : a.first_ns < b.first_ns;
+  });
+}
+
 /// Findings as they were reported last. Bounded: of those beyond kMostFindings only errors and warnings find a place,
 /// that of a note.
 class FindingList {
@@ -39,9 +46,7 @@ class FindingList {
   }
   std::vector<Finding> ranked() const {
     std::vector<Finding> ranked = all_;
-    std::stable_sort(ranked.begin(), ranked.end(), [](const Finding& a, const Finding& b) {
-      return rank_of(a) != rank_of(b) ? rank_of(a) < rank_of(b) : a.first_ns < b.first_ns;
-    });
+    rank(ranked);
     return ranked;
   }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/json_builder.hpp"
-#include "context/layers.hpp"
+#include "report/json_parts.hpp"
 #include "report/row_figures.hpp"
 
 namespace tracer {
@@ -15,43 +15,9 @@ namespace {
 
 using internal::JsonBuilder;
 
-void put_labels(JsonBuilder& json, const Context& context) {
-  json.put("run_key", context.run_key);
-  json.put("task_key", context.task_key);
-  json.put("pipeline", context.pipeline);
-  json.put("run", context.run);
-  json.put("run_id", context.run_id);
-  json.put("step", context.step);
-  json.put("sample", context.sample);
-  json.put("task", context.task);
-  json.put("task_id", context.task_id);
-  json.put("attempt", context.attempt);
-  json.put("engine", context.engine);
-  if (!context.labels.empty())
-    json.object("labels", [&] {
-      for (const Label& label : context.labels) json.put(label.name, label.value);
-    });
-}
-
-void put_process(JsonBuilder& json, const Process& process) {
-  const Program& program = *process.program;
-  json.put("tool", program.tool ? program.tool : program.comm);
-  json.put("pid", process.pid);
-  json.put("start_ns", process.start_ns);
-  json.put("exe", program.exe);
-  if (program.argv) json.texts("argv", *program.argv);
-}
-
-void put_requested(JsonBuilder& json, const Requested& requested) {
-  if (requested == Requested{}) return;
-  json.object("requested", [&] {
-    json.put("millicpus", requested.millicpus);
-    json.put("memory_bytes", requested.memory_bytes);
-    json.put("time_ns", requested.time_ns);
-    json.put("container", requested.container);
-    json.put("tag", requested.tag);
-  });
-}
+using internal::put_finding;
+using internal::put_labels;
+using internal::put_process;
 
 void put_row(JsonBuilder& json, const ReportRow& row, const Context& labels) {
   json.object([&] {
@@ -59,15 +25,8 @@ void put_row(JsonBuilder& json, const ReportRow& row, const Context& labels) {
     put_labels(json, labels);
     if (row.process) put_process(json, *row.process);
     internal::each_row_figure([&](const auto& figure) { json.put(figure.name, internal::known(row, figure)); });
-    if (!row.time.empty())
-      json.list("time", row.time, [&](const TimeShare& each) {
-        json.object([&] {
-          json.put("cause", to_string(each.cause));
-          json.put("time_ns", each.time_ns);
-          json.put("share", each.share);
-        });
-      });
-    put_requested(json, row.requested);
+    internal::put_bound(json, row);
+    internal::put_requested(json, row.requested);
   });
 }
 
@@ -246,6 +205,7 @@ std::string to_json(const Report& report) {
   json.object([&] {
     json.put("schema", 1);
     put_certificate(json, report.completeness);
+    json.list("findings", report.findings, [&](const Finding& each) { put_finding(json, each); });
     json.put("totals", [&] { put_row(json, report.total, {}); });
     put_level(json, "runs", report, SummaryLevel::kRun);
     put_level(json, "steps", report, SummaryLevel::kStep);

@@ -7,6 +7,9 @@
 
 #include <tracer/report.hpp>
 
+#include "base/sums.hpp"
+#include "report/bound_by.hpp"
+#include "report/finding_list.hpp"
 #include "report/report_sums.hpp"
 #include "report/touched.hpp"
 #include "report/row_figures.hpp"
@@ -192,6 +195,11 @@ void move_times(ReportRow& row, std::int64_t by_ns) {
   row.last_end_ns = static_cast<std::uint64_t>(static_cast<std::int64_t>(row.last_end_ns) + by_ns);
 }
 
+void move_times(Finding& finding, std::int64_t by_ns) {
+  for (std::uint64_t* time : {&finding.time_ns, &finding.first_ns, &finding.last_ns})
+    if (*time != 0) *time = static_cast<std::uint64_t>(static_cast<std::int64_t>(*time) + by_ns);
+}
+
 void move_times(std::vector<ReportNode>& nodes, std::int64_t by_ns) {
   for (ReportNode& node : nodes) {
     move_times(node.row, by_ns);
@@ -223,6 +231,12 @@ void add_row(ReportRow& row, const ReportRow& more) {
   });
   add_peak(row, more);
   row.time = sum(std::move(row.time), more.time);
+  if (row.task_ledger && more.task_ledger) {
+    add_figures(*row.task_ledger, *more.task_ledger, Unknown::kSpreads);
+  } else {
+    row.task_ledger.reset();
+  }
+  set_bound(row);
   if (row.requested == Requested{}) row.requested = more.requested;
   if (more.first_start_ns != 0)
     row.first_start_ns =
@@ -274,6 +288,8 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     all.answers += more.answers;
     all.excused.reader_had_enough += more.excused.reader_had_enough;
     all.excused.ended_by_starter += more.excused.ended_by_starter;
+    for (Finding& finding : more.findings) move_times(finding, by_ns);
+    append(all.findings, more.findings);
     append(all.failures, more.failures);
     all.failures_seen += more.failures_seen;
     append(all.survivors, more.survivors);
@@ -285,6 +301,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     add(all.completeness, more.completeness);
     add(all.cost, more.cost);
   }
+  internal::rank(all.findings);
   std::stable_sort(all.processes.begin(), all.processes.end(), has_more_cpu);
   return all;
 }

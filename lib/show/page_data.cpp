@@ -101,6 +101,7 @@ std::string page_data(const DetailedReport& detailed, const std::string& title) 
     json.put("title", visible(title, kMostNameLength));
     json.texts("facts", facts_of(detailed));
     write_verdict(json, report.completeness);
+    write_findings(json, report);
     write_tiles(json, report.total);
     write_time(json, report.total.time);
     const std::vector<PageTable> tables = tables_of(report);

@@ -32,6 +32,8 @@ struct PageTable {
 std::vector<PageTable> tables_of(const Report& report);
 void write_table(JsonBuilder& json, const PageTable& table);
 
+/// The worst first; those that are alike are one entry.
+void write_findings(JsonBuilder& json, const Report& report);
 void write_processes(JsonBuilder& json, const DetailedReport& detailed);
 void write_timeline(JsonBuilder& json, const DetailedReport& detailed);
 /// Lists and texts below the tables: failures, what still runs, pipes, cgroups, engines.

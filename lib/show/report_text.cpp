@@ -10,12 +10,14 @@
 
 #include "show/character_width.hpp"
 #include "show/figures.hpp"
+#include "show/findings_text.hpp"
 #include "show/grid.hpp"
 #include "show/printable.hpp"
 #include "show/process_names.hpp"
 #include "show/report_table.hpp"
 #include "show/screen.hpp"
 #include "show/touched_text.hpp"
+#include "show/wrapped.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -79,33 +81,6 @@ void append_with_command(std::string& out, const std::string& head, const Proces
   const std::size_t used = width_of(head) + 1;
   const std::size_t room = columns ? *columns - std::min(*columns, used) : kMostCommandWidth;
   out += head + printable(command_of(process), std::min(room, kMostCommandWidth)) + '\n';
-}
-
-/// Lines that are too long go on in the next, between two words.
-std::string wrapped(const std::string& text, std::optional<std::size_t> columns) {
-  if (!columns) return text;
-  constexpr const char* kIndent = "    ";
-  std::string out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line;
-    for (std::size_t at = begin; at < end;) {
-      const std::size_t word = std::min(text.find_first_not_of(' ', at), end);
-      const std::size_t next = std::min(text.find(' ', word), end);
-      const std::string piece = text.substr(at, next - at);
-      if (!line.empty() && width_of(line) + width_of(piece) >= *columns) {
-        out += line + '\n';
-        line = kIndent + text.substr(word, next - word);
-      } else {
-        line += piece;
-      }
-      at = next;
-    }
-    out += line;
-    if (end < text.size()) out += '\n';
-    begin = end + 1;
-  }
-  return out;
 }
 
 /// Where no stage stands out there is nothing to do about it.
@@ -258,6 +233,7 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
 
 ReportNotes format_notes(const Report& report, std::optional<std::size_t> columns) {
   ReportNotes notes;
+  notes.findings = format_findings(report.findings, columns);
   append_pipelines(notes.pipelines, report);
   append_cgroups(notes.cgroups, report);
   notes.touched = format_touched(report);
@@ -278,8 +254,9 @@ std::string format_report(const std::string& title, const Report& report, std::o
                           std::optional<std::size_t> columns) {
   const ReportNotes notes = format_notes(report, columns);
   return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
-         format_tables(report, by, columns) + notes.pipelines + notes.cgroups + notes.touched + notes.engines +
-         notes.failures + notes.excused + notes.survivors + notes.certificate;
+         (notes.findings.empty() ? "" : notes.findings + '\n') + format_tables(report, by, columns) + notes.pipelines +
+         notes.cgroups + notes.touched + notes.engines + notes.failures + notes.excused + notes.survivors +
+         notes.certificate;
 }
 
 }  // namespace tracer::internal

@@ -11,8 +11,9 @@
 
 namespace tracer::internal {
 
-/// What stands below the table: each part is some lines, an empty one first; "" if there is nothing to say.
+/// What stands around the table: each part is some lines, "" if there is nothing to say.
 struct ReportNotes {
+  std::string findings;  ///< Above the table. The others are below it, and begin with an empty line.
   std::string pipelines;
   std::string cgroups;
   std::string touched;  ///< Files, peers and devices.

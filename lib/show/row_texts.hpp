@@ -43,4 +43,10 @@ std::string cell_text(const ReportRow& row, const RowFigure<T>& figure, bool wit
   return text;
 }
 
+/// "disk 71 %", "mixed"; empty: not known.
+inline std::string bound_text(const ReportRow& row) {
+  if (!row.bound_share) return row.bound_by;
+  return row.bound_by + " " + format_share(*row.bound_share);
+}
+
 }  // namespace tracer::internal

@@ -45,7 +45,7 @@ class Equal(TestCase):
     def check_python(self, row, python):
         for field in dataclasses.fields(_report.ReportRow):
             name, value = field.name, getattr(python, field.name)
-            if name in ("name", "context", "pid", "argv", "time", "requested", "memory_at_most_bytes"):
+            if name in ("name", "context", "pid", "argv", "time", "task_ledger", "requested", "memory_at_most_bytes"):
                 continue
             with self.subTest(row=row["name"], figure=name):
                 bounds = {"exact": "", "at least": "_at_least", "at most": "_at_most"}
@@ -59,6 +59,25 @@ class Equal(TestCase):
                 else:
                     self.assertEqual(list(known.values()), [value])
         self.assertEqual(row.get("time", []), [dataclasses.asdict(each) for each in python.time])
+        ledger = python.task_ledger
+        self.assertEqual(row.get("task_ledger"), ledger and {name: getattr(ledger, name) for name in ledger.__slots__})
+
+    def check_findings(self, made, report, text, page):
+        """JSON, Python, table and page have the same ones, in the same order."""
+        names = ("code", "severity", "confidence", "subject", "state", "pid", "tool", "first_ns", "last_ns", "count", "text")
+        self.assertEqual([{name: one.get(name) for name in names} for one in made["findings"]],
+                         [{name: getattr(one, name) for name in names} for one in report.findings])
+        self.assertEqual([one.get("advice", "") for one in made["findings"]], [one.advice for one in report.findings])
+        for one, python in zip(made["findings"], report.findings):
+            self.assertEqual([tuple(each.get(name) for name in ("name", "value", "unit", "text")) for each in one["evidence"]],
+                             [(each.name, each.value, each.unit, each.text) for each in python.evidence])
+        ranks = [("error", "warning", "note").index(one["severity"]) for one in made["findings"]]
+        self.assertEqual(ranks, sorted(ranks))
+        for each in page["list"]:
+            self.assertIn((each["severity"], each["text"]), [(one["severity"], one["text"]) for one in made["findings"]])
+        self.assertEqual(bool(page["list"]), bool(made["findings"]))
+        if made["findings"]:
+            self.assertIn(f"\n{made['findings'][0]['severity']}: {made['findings'][0]['text']}\n", text)
 
     def check_cells(self, row, cells):
         """cells: by the heads of columns."""
@@ -117,6 +136,7 @@ class Equal(TestCase):
                 titles = [column["title"] for column in table["columns"]]
                 for row, cells in zip(made["tools"], zip(*columns)):
                     self.check_cells(row, dict(zip(titles, cells)))
+        self.check_findings(made, report, output_of(TRACERD, "report", path), data["findings"])
         tiles = dict(data["tiles"])
         for tile, name in (("wall", "wall_ns"), ("CPU", "cpu_ns"), ("read", "read_bytes"), ("memory", "memory_bytes")):
             self.assertEqual(tiles[tile], text_of(made["totals"], name))
@@ -138,6 +158,8 @@ class Equal(TestCase):
         self.assertEqual(len({row["run_key"] for name in ("runs", "steps", "tasks") for row in made[name]}), 1)
         self.assertTrue(any("memory_bytes_at_least" in row for row in made["tools"]))
         self.assertEqual(sum(one["count"] for one in made["failures"]), 2)
+        self.assertIn("first_failure", {one["code"] for one in made["findings"]})
+        self.assertTrue(all("task_ledger" in row and row["bound_by"] for row in made["tasks"]))
 
 
 if __name__ == "__main__":

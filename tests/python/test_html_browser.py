@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a browser without a network: it complains of nothing, shows what it should, and stays fluid."""
 
+import subprocess
 import unittest
 
 import recordings
@@ -67,6 +68,58 @@ class InBrowser(TestCase):
         # The run, its 5 steps: the tasks would not fit.
         self.assertEqual([text.strip() for text in self.texts(".row .name")][0], "▾runpipeline run")
         self.assertEqual(len(self.texts(".row")), 6)
+
+    def show_with_findings(self):
+        """A recording with a failure whose text is hostile, and one more than are shown at once."""
+        path = self.path("found.tracer")
+        text = "echo error\n"
+        for i in range(7):
+            text += f"cp /bin/false '{self.folder}/tool{i}<img src=x onerror=evil=1>'; '{self.folder}/tool{i}<img src=x onerror=evil=1>'\n"
+        subprocess.run([recordings.TRACERD, "run", "--no-live", "--record", path, "--run", "r", "--", "bash", "-c", text + "exit 0"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, timeout=recordings.DEADLINE_SECONDS)
+        report = tracer.read(path).report
+        page = self.path("page.html")
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(report.html())
+        self.browser.scheme("light")
+        self.browser.open(page)
+        return report
+
+    @unittest.skipIf(recordings.why_no_tracing(), recordings.why_no_tracing())
+    def test_findings_are_the_first_section(self):
+        report = self.show_with_findings()
+        self.assert_quiet()
+        self.assertGreater(len(report.findings), 5)
+        self.assertEqual(self.texts("h2")[0], f"Findings: {len(report.findings)} notes")
+        first = self.texts("#findings > ul > li")
+        self.assertEqual(len(first), 5)
+        self.assertTrue(first[0].startswith(f"note {report.findings[0].text}"), first[0])
+        self.assertIn(f"Try: {report.findings[0].advice}", first[0])
+        self.assertEqual(self.texts("#findings summary"), [f"{len(report.findings) - 5} more"])
+        self.assertEqual(self.browser.run("document.querySelectorAll('img').length"), 0)
+        # Words stand out from what is behind them, by day and night.
+        contrast = """(() => {
+          const parse = (text) => text.match(/[0-9.]+/g).map(Number);
+          const light = ([r, g, b]) => { const f = [r, g, b].map((v) => { v /= 255;
+            return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+            return 0.2126 * f[0] + 0.7152 * f[1] + 0.0722 * f[2]; };
+          const back = light(parse(getComputedStyle(document.documentElement).backgroundColor));
+          const list = document.querySelector('#findings ul');
+          return ['error', 'warning', 'note'].flatMap((kind) => {
+            const item = document.createElement('li');
+            item.className = kind;
+            const strong = document.createElement('strong'), besides = document.createElement('p');
+            besides.className = 'besides';
+            item.append(strong, besides);
+            list.append(item);
+            const found = [strong, besides].map((node) => light(parse(getComputedStyle(node).color)));
+            item.remove();
+            return found.map((one) => (Math.max(one, back) + 0.05) / (Math.min(one, back) + 0.05));
+          });
+        })()"""
+        for scheme in ("light", "dark"):
+            self.browser.scheme(scheme)
+            self.assertGreaterEqual(min(self.browser.run(contrast)), 4.5, scheme)
 
     def test_bars_are_as_long_as_the_shares(self):
         report = self.show(1000)

@@ -152,6 +152,9 @@ ReportRow full_row() {
   row.written_bytes = Figure{4};
   row.network_received_bytes = row.network_sent_bytes = Figure{5};
   row.time = {{TimeCause::kCpu, 7, 0.5}, {TimeCause::kLock, 7, 0.5}};
+  row.task_ledger = TaskLedger{.computing_ns = 4, .disk_ns = 1, .wall_ns = 5, .computing_at_most_ns = 5};
+  row.bound_by = "disk";
+  row.bound_share = 0.75;
   row.requested = {.millicpus = 1500, .memory_bytes = 9, .time_ns = 8, .container = "image", .tag = "t"};
   return row;
 }
@@ -188,6 +191,22 @@ Report full_report() {
   failure.sent_by = failure.ignored_by = process;
   failure.passed_on_by = {process};
   report.failures = {failure};
+  report.findings = {{.time_ns = 9,
+                      .finding_key = Key{0x1f},
+                      .code = "oom_kill",
+                      .severity = "error",
+                      .confidence = "high",
+                      .subject = "process",
+                      .state = "closed",
+                      .context = process->context,
+                      .pid = 7,
+                      .start_ns = 3,
+                      .tool = "a",
+                      .first_ns = 8,
+                      .last_ns = 9,
+                      .text = "a \x1b was killed",
+                      .advice = "more memory",
+                      .evidence = {{"limit_bytes", 512, "bytes", {}}, {"how", {}, {}, "was ended"}}}};
   ProcessSample sample;
   sample.process = process;
   sample.account.cpu_ns = sample.account.read_bytes = sample.account.written_bytes = 1;
@@ -260,6 +279,7 @@ TEST_CASE("what is not known is absent from a report's JSON, and a bound is call
   for (const char* part :
        {R"("name":"ALIGN \"x\"\u000a")", R"("tasks_at_least":2)", R"("cpu_ns_at_least":7)",
         R"("cpu_utilization_at_least":1.5)", R"("memory_bytes_at_least":100,"memory_bytes_at_most":200)",
+        R"("bound_by":"disk","bound_share":0.75)", R"("task_ledger":{"computing_ns":4,"queued_ns":0)",
         R"("read_bytes_at_most":3)", R"("written_bytes":4)", R"("cause":"CPU","time_ns":7,"share":0.5)"}) {
     CAPTURE(part);
     CHECK(json.find(part) != std::string::npos);
@@ -290,4 +310,39 @@ TEST_CASE("rows of runs, steps and tasks have keys, and runs and steps the numbe
   CHECK(step.find("task_key") == std::string::npos);
   CHECK(step.find(R"("tasks":2)") != std::string::npos);
   CHECK(json.find(R"("task_key":"0000000000000002")") != std::string::npos);
+}
+
+TEST_CASE("a finding in a report's JSON has all fields; in a sum, the worst come first and times are of one clock") {
+  const Report report = full_report();
+  const std::string json = to_json(report);
+  CHECK(json.find(R"("findings":[{"finding_key":"000000000000001f","code":"oom_kill","severity":"error")") !=
+        std::string::npos);
+  CHECK(json.find(R"("text":"a \u001b was killed","advice":"more memory","evidence":[{"name":"limit_bytes",)"
+                  R"("value":512,"unit":"bytes"},{"name":"how","text":"was ended"}])") != std::string::npos);
+  Report note = report;
+  note.findings[0].severity = "note";
+  const Report sum = sum_of_reports({note, report}, {0, 5});
+  REQUIRE(sum.findings.size() == 2);
+  CHECK(sum.findings[0].severity == "error");
+  CHECK(sum.findings[0].first_ns == 13);
+  CHECK(sum.findings[1].first_ns == 8);
+}
+
+TEST_CASE("rows that are added have the task ledger of both, or none, and what bounds them by both") {
+  Report report;
+  report.total.name = "total";
+  report.total.task_ledger = TaskLedger{.computing_ns = 90, .disk_ns = 10, .wall_ns = 100, .computing_at_most_ns = 90};
+  report.total.time = {{TimeCause::kCpu, 90, 0.9}, {TimeCause::kDisk, 10, 0.1}};
+  report.total.bound_by = "compute";
+  Report other = report;
+  other.total.task_ledger = TaskLedger{.disk_ns = 300, .wall_ns = 300};
+  other.total.time = {{TimeCause::kDisk, 300, 1.0}};
+  const Report both = sum_of_reports({report, other}, {0, 0});
+  REQUIRE(both.total.task_ledger.has_value());
+  CHECK(both.total.task_ledger->disk_ns == 310);
+  CHECK(both.total.task_ledger->wall_ns == 400);
+  CHECK(both.total.bound_by == "disk");
+  CHECK(*both.total.bound_share == doctest::Approx(0.775));
+  other.total.task_ledger.reset();
+  CHECK_FALSE(sum_of_reports({report, other}, {0, 0}).total.task_ledger.has_value());
 }

@@ -31,8 +31,9 @@ using internal::Shape;
 using internal::TypeList;
 
 /// All structs that are objects of their own, parts before what they are in.
-using PartTypes = TypeList<Label, Overruled, ContextProvenance, Context, Requested, FailedProcess, Ledger,
-                           ProcessLedger, ProgramAccount, Progress, KindCount, HostInfo, ContextTotals>;
+using PartTypes =
+    TypeList<Label, Overruled, ContextProvenance, Context, Requested, FailedProcess, Ledger, ProcessLedger, TaskLedger,
+             ProgramAccount, Progress, KindCount, Evidence, HostInfo, ContextTotals>;
 
 /// An object of its own; the fields of others stand among those around them.
 template <class T, class List>
@@ -61,6 +62,10 @@ std::string class_name() {
     return "Ledger";
   else if constexpr (std::is_same_v<T, ProcessLedger>)
     return "ProcessLedger";
+  else if constexpr (std::is_same_v<T, TaskLedger>)
+    return "TaskLedger";
+  else if constexpr (std::is_same_v<T, Evidence>)
+    return "Evidence";
   else if constexpr (std::is_same_v<T, ProgramAccount>)
     return "ProgramAccount";
   else if constexpr (std::is_same_v<T, Progress>)

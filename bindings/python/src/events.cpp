@@ -241,6 +241,7 @@ py::list objects_of(std::span<const Event> events) {
 py::object object_of(const ContextTotals& totals) { return new_object(totals, nullptr); }
 py::object object_of(const Context& context) { return new_object(context, nullptr); }
 py::object object_of(const HostInfo& host) { return new_object(host, nullptr); }
+py::object object_of(const TaskLedger& ledger) { return new_object(ledger, nullptr); }
 
 void bind_events(py::module_& module) {
   module.def(

@@ -22,11 +22,13 @@ pybind11::list objects_of(std::span<const Event> events);
 pybind11::object object_of(const ContextTotals& totals);
 pybind11::object object_of(const Context& context);
 pybind11::object object_of(const HostInfo& host);
+pybind11::object object_of(const TaskLedger& ledger);
 
 /// The same, for templates that take what makes objects.
 struct ObjectMaker {
   pybind11::object event(const Event& event) const { return object_of(event); }
   pybind11::object context(const Context& context) const { return object_of(context); }
+  pybind11::object task_ledger(const TaskLedger& ledger) const { return object_of(ledger); }
 };
 
 }  // namespace tracer::python

@@ -200,6 +200,7 @@ py::dict notes(const DetailedReport& native, Columns columns, bool utf8) {
   const tracer::internal::Utf8Scope scope(utf8);
   const tracer::internal::ReportNotes notes = tracer::internal::format_notes(native.report, columns);
   py::dict parts;
+  parts["findings"] = text_of(notes.findings);
   parts["pipelines"] = text_of(notes.pipelines);
   parts["cgroups"] = text_of(notes.cgroups);
   parts["touched"] = text_of(notes.touched);
@@ -232,6 +233,7 @@ DetailedReport read_report(RecordingReader& reader, const ReportOptions& options
 void bind_report(py::module_& module) {
   py::class_<DetailedReport>(module, "NativeReport")
       .def("values", &values_of)
+      .def("findings", &findings_of)
       .def("json", [](const DetailedReport& native) { return text_of(to_json(native.report)); })
       .def("format", &format, py::arg("title"), py::arg("by"), py::arg("columns"), py::arg("utf8"))
       .def("page", &page, py::arg("title"), py::arg("text"))

@@ -40,5 +40,7 @@ DetailedReport read_report(RecordingReader& reader, const ReportOptions& options
 
 /// A dict with all that Python's classes hold, by the names of their fields. Needs the GIL.
 pybind11::dict values_of(const DetailedReport& native);
+/// Its findings alone, as events. Needs the GIL.
+pybind11::list findings_of(const DetailedReport& native);
 
 }  // namespace tracer::python

@@ -84,6 +84,9 @@ py::dict value_of(const ReportRow& row, ObjectMaker& maker) {
     if (figure.at_most != nullptr) fields[(at_most_name(figure.name)).c_str()] = maybe(row.*figure.at_most);
   });
   fields["time"] = list_of(row.time);
+  fields["task_ledger"] = row.task_ledger ? maker.task_ledger(*row.task_ledger) : py::object(py::none());
+  fields["bound_by"] = row.bound_by.empty() ? py::object(py::none()) : py::object(text_of(row.bound_by));
+  fields["bound_share"] = maybe(row.bound_share);
   fields["requested"] = value_of(row.requested);
   return fields;
 }
@@ -127,6 +130,8 @@ py::dict value_of(const Failure& failure, ObjectMaker& maker) {
 }
 
 py::object value_of(const ProcessSample& sample, ObjectMaker& maker) { return maker.event(Event(sample)); }
+
+py::object value_of(const Finding& finding, ObjectMaker& maker) { return maker.event(Event(finding)); }
 
 py::dict value_of(const BusyFile& file) {
   py::dict fields;
@@ -294,6 +299,11 @@ py::dict columns_of(const std::vector<internal::ListedProcess>& processes) {
 
 }  // namespace
 
+py::list findings_of(const DetailedReport& native) {
+  ObjectMaker maker;
+  return list_of(native.report.findings, maker);
+}
+
 py::dict values_of(const DetailedReport& native) {
   const Report& report = native.report;
   py::dict timeline;
@@ -312,6 +322,7 @@ py::dict values_of(const DetailedReport& native) {
   fields["processes"] = list_of(report.processes, maker);
   fields["total"] = value_of(report.total, maker);
   fields["answers"] = report.answers;
+  fields["findings"] = findings_of(native);
   fields["failures"] = list_of(report.failures, maker);
   fields["failures_seen"] = report.failures_seen;
   fields["reader_had_enough"] = report.excused.reader_had_enough;

@@ -31,13 +31,14 @@ if TYPE_CHECKING:
         CgroupSample as CgroupSample, Connection as Connection, ContainerFinish as ContainerFinish,
         ContainerStart as ContainerStart, Context as Context, ContextChange as ContextChange,
         ContextTotals as ContextTotals, DeviceSample as DeviceSample, EVENT_KINDS as EVENT_KINDS, Event as Event,
-        FailedProcess as FailedProcess, FileUse as FileUse, Host as Host, KindCount as KindCount, Label as Label,
-        Ledger as Ledger, Loss as Loss, OomKill as OomKill, Overruled as Overruled, OwnWork as OwnWork,
-        ProcessExec as ProcessExec, ProcessExit as ProcessExit, ProcessLedger as ProcessLedger,
-        ProcessSample as ProcessSample, ProcessStart as ProcessStart, ProgramAccount as ProgramAccount,
-        Progress as Progress, Provenance as Provenance, Requested as Requested, RunFinish as RunFinish,
-        RunStart as RunStart, SessionEnd as SessionEnd, SnapshotEnd as SnapshotEnd, TaskFinish as TaskFinish,
-        TaskStart as TaskStart, ToolSample as ToolSample,
+        Evidence as Evidence, FailedProcess as FailedProcess, FileUse as FileUse, Finding as Finding, Host as Host,
+        KindCount as KindCount, Label as Label, Ledger as Ledger, Loss as Loss, OomKill as OomKill,
+        Overruled as Overruled, OwnWork as OwnWork, ProcessExec as ProcessExec, ProcessExit as ProcessExit,
+        ProcessLedger as ProcessLedger, ProcessSample as ProcessSample, ProcessStart as ProcessStart,
+        ProgramAccount as ProgramAccount, Progress as Progress, Provenance as Provenance, Requested as Requested,
+        RunFinish as RunFinish, RunStart as RunStart, SessionEnd as SessionEnd, SnapshotEnd as SnapshotEnd,
+        SyscallUse as SyscallUse, TaskFinish as TaskFinish, TaskLedger as TaskLedger, TaskStart as TaskStart,
+        ToolSample as ToolSample,
     )
     from ._open import session as session
     from ._recording import Recording as Recording, read as read
@@ -61,9 +62,9 @@ _NAMES_IN = {
     "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
     "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
     "_events": "CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals DeviceSample "
-    "EVENT_KINDS Event FailedProcess FileUse Host KindCount Label Ledger Loss OomKill Overruled OwnWork ProcessExec "
-    "ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount Progress Provenance Requested RunFinish "
-    "RunStart SessionEnd SnapshotEnd TaskFinish TaskStart ToolSample",
+    "EVENT_KINDS Event Evidence FailedProcess FileUse Finding Host KindCount Label Ledger Loss OomKill Overruled "
+    "OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount Progress Provenance "
+    "Requested RunFinish RunStart SessionEnd SnapshotEnd SyscallUse TaskFinish TaskLedger TaskStart ToolSample",
     "_open": "session",
     "_recording": "Recording read",
     "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "

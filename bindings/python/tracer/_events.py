@@ -288,6 +288,50 @@ class ProcessLedger(Fact):
     nanoseconds."""
 
 
+class TaskLedger(Fact):
+    """Where the wall time of a task or run as a whole went."""
+
+    __slots__ = (
+        "computing_ns", "queued_ns", "throttled_ns", "disk_ns", "network_ns", "pipe_ns", "local_socket_ns", "lock_ns",
+        "sleep_ns", "poll_ns", "memory_ns", "stopped_ns", "other_ns", "wall_ns", "computing_at_most_ns",
+    )
+    computing_ns: int
+    """The bounds of the time in which something of it ran. In nanoseconds."""
+    queued_ns: int
+    """Ready to run, but no CPU was free; or held back by a CPU limit. In nanoseconds."""
+    throttled_ns: int
+    """Ready to run, but no CPU was free; or held back by a CPU limit. In nanoseconds."""
+    disk_ns: int
+    """Storage and file systems; sockets of other machines; the kernel freed memory for it, or read pages back. In
+    nanoseconds."""
+    network_ns: int
+    """Storage and file systems; sockets of other machines; the kernel freed memory for it, or read pages back. In
+    nanoseconds."""
+    pipe_ns: int
+    """A pipe to or from a process that is not in the task. In nanoseconds."""
+    local_socket_ns: int
+    """As in the ledger. Part of them may be waits inside the task, so they count only for time that nothing else
+    explains. In nanoseconds."""
+    lock_ns: int
+    """As in the ledger. Part of them may be waits inside the task, so they count only for time that nothing else
+    explains. In nanoseconds."""
+    sleep_ns: int
+    """As in the ledger. In nanoseconds."""
+    poll_ns: int
+    """As in the ledger. In nanoseconds."""
+    memory_ns: int
+    """Storage and file systems; sockets of other machines; the kernel freed memory for it, or read pages back. In
+    nanoseconds."""
+    stopped_ns: int
+    """As in the ledger. In nanoseconds."""
+    other_ns: int
+    """The rest, and time in which no process of it lived. In nanoseconds."""
+    wall_ns: int
+    """From `begin_ns` to `end_ns`. `computing_ns` and all causes sum to it. In nanoseconds."""
+    computing_at_most_ns: int
+    """The bounds of the time in which something of it ran. In nanoseconds."""
+
+
 class ProgramAccount(Fact):
     """One of the programs that a process ran."""
 
@@ -404,6 +448,22 @@ class KindCount(Fact):
     """A kind of event, and how many were dropped."""
     count: int
     """A kind of event, and how many were dropped."""
+
+
+class Evidence(Fact):
+    """A figure or a text that a finding rests on."""
+
+    __slots__ = (
+        "name", "value", "unit", "text",
+    )
+    name: str
+    """`limit_bytes`, `disk_ns`, `allocator` …"""
+    value: int | None
+    """The figure; None if it is a text."""
+    unit: str | None
+    """`ns`, `bytes`, `count`, `percent` or `bytes/s`; None: a plain number or a text."""
+    text: str | None
+    """The text; None if it is a figure."""
 
 
 class Host(Fact):
@@ -1291,7 +1351,7 @@ class TaskFinish(Event):
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
         "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "own_cpu_ns", "peak_at_least_bytes",
-        "peak_at_most_bytes", "requested", "begin_ns",
+        "peak_at_most_bytes", "requested", "begin_ns", "task_ledger",
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
@@ -1401,6 +1461,8 @@ class TaskFinish(Event):
     begin_ns: int
     """When it began: the leader's start; for a command that waited to be followed (`tracerd run`, `tracer::Command`),
     its exec. In nanoseconds."""
+    task_ledger: TaskLedger | None
+    """Where the wall time went, taken as a whole; None: unknown, see `Task ledger` in docs/fields.md."""
 
 
 class RunStart(Event):
@@ -1434,7 +1496,7 @@ class RunFinish(Event):
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
         "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "own_cpu_ns", "peak_at_least_bytes",
-        "peak_at_most_bytes", "tasks", "failed_tasks", "begin_ns",
+        "peak_at_most_bytes", "tasks", "failed_tasks", "begin_ns", "task_ledger", "without_task_ns",
     )
     kind: ClassVar[str] = "run_finish"
     time_ns: int
@@ -1545,6 +1607,11 @@ class RunFinish(Event):
     begin_ns: int
     """When it began: the leader's start; for a command that waited to be followed (`tracerd run`, `tracer::Command`),
     its exec. In nanoseconds."""
+    task_ledger: TaskLedger | None
+    """Where the wall time went, taken as a whole; None: unknown, see `Task ledger` in docs/fields.md."""
+    without_task_ns: int | None
+    """The part of a run's wall time in which no task of it ran. In nanoseconds. None when: the run has no tasks, or
+    `task_ledger` is None."""
 
 
 class ContextChange(Event):
@@ -2282,6 +2349,140 @@ class ContainerFinish(Event):
     memory controller at `cgroup_rmdir`."""
 
 
+class Finding(Event):
+    """Something failed, is slow, stands still or is not normal: a conclusion from other events."""
+
+    __slots__ = (
+        "time_ns", "finding_key", "code", "severity", "confidence", "subject", "state", "context", "provenance", "pid",
+        "start_ns", "tool", "first_ns", "last_ns", "count", "text", "advice", "evidence",
+    )
+    kind: ClassVar[str] = "finding"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
+    finding_key: str
+    """The same in all reports of a finding; made of its code and subject."""
+    code: str
+    """`silent_failure`, `oom_kill` …"""
+    severity: str
+    """`error`, `warning` or `note`."""
+    confidence: str
+    """`high`, `medium` or `low`."""
+    subject: str
+    """What it is about: `process`, `task`, `step`, `run` or `host`."""
+    state: str
+    """`open`, or `closed`: it is over, or will not change anymore."""
+    context: Context | None
+    """Where the subject belongs."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    pid: int | None
+    """The process that it is about, or that shows it best. None when: no process stands for it."""
+    start_ns: int | None
+    """The process that it is about, or that shows it best. In nanoseconds. None when: no process stands for it."""
+    tool: str | None
+    """The process that it is about, or that shows it best. None when: no process stands for it."""
+    first_ns: int
+    """Since when it holds, and until when it was seen. In nanoseconds."""
+    last_ns: int
+    """Since when it holds, and until when it was seen. In nanoseconds."""
+    count: int
+    """How often it happened."""
+    text: str
+    """One sentence: the subject, and what happened."""
+    advice: str
+    """What to try; empty if there is nothing sensible."""
+    evidence: tuple[Evidence, ...]
+    """A list of `name` with `value` and `unit`, or `text`: the figures and names that the finding rests on. Units are
+    `ns`, `bytes`, `count`, `percent` and `bytes/s`."""
+
+
+class SyscallUse(Event):
+    """The calls of one system call by one process."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "number", "name", "calls", "failed", "duration_ns", "error",
+    )
+    kind: ClassVar[str] = "syscall_use"
+    time_ns: int
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
+    it was reported. In nanoseconds."""
+    pid: int
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
+    start_ns: int
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None if it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    number: int
+    """The number of the call, on this machine's architecture. Source: `sys_enter`."""
+    name: str | None
+    """`openat`, `read` … None when: this version does not know the number. Source: a table by architecture."""
+    calls: int
+    """Calls that returned. Those that don't return, such as `exit_group`, are not counted. Source: `sys_exit`."""
+    failed: int
+    """The part of them that returned an error. Source: the value that `sys_exit` reports: -4095 to -1."""
+    duration_ns: int
+    """From entry to return, with all waits, summed over threads. In nanoseconds. Source: the clock at both
+    tracepoints."""
+    error: int | None
+    """The errno of the last that failed. None when: none failed. Source: `sys_exit`."""
+
+
 EVENT_TYPES: dict[str, type[Event]] = {
     "process_exit": ProcessExit,
     "process_exec": ProcessExec,
@@ -2304,6 +2505,8 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "device_sample": DeviceSample,
     "container_start": ContainerStart,
     "container_finish": ContainerFinish,
+    "finding": Finding,
+    "syscall_use": SyscallUse,
 }
 """The class of each kind of events."""
 
@@ -2320,9 +2523,11 @@ __all__ = [
     "FailedProcess",
     "Ledger",
     "ProcessLedger",
+    "TaskLedger",
     "ProgramAccount",
     "Progress",
     "KindCount",
+    "Evidence",
     "Host",
     "ContextTotals",
     "ProcessExit",
@@ -2346,6 +2551,8 @@ __all__ = [
     "DeviceSample",
     "ContainerStart",
     "ContainerFinish",
+    "Finding",
+    "SyscallUse",
 ]
 
 for _type in (
@@ -2357,9 +2564,11 @@ for _type in (
     FailedProcess,
     Ledger,
     ProcessLedger,
+    TaskLedger,
     ProgramAccount,
     Progress,
     KindCount,
+    Evidence,
     Host,
     ContextTotals,
     ProcessExit,
@@ -2383,5 +2592,7 @@ for _type in (
     DeviceSample,
     ContainerStart,
     ContainerFinish,
+    Finding,
+    SyscallUse,
 ):
     register(_type)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._arguments import checked_call, text_of, whole_number_of
-from ._events import Context, Host, ProcessSample, Requested
+from ._events import Context, Finding, Host, ProcessSample, Requested, TaskLedger
 from ._facts import rebuilt
 from ._format import bounded
 from ._state import Damage
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CgroupMemory", "Certificate", "Failure", "Figure", "MissingFamily", "Pipeline", "Report", "ReportCost", "ReportNode",
-    "ReportRow", "Series", "TimeShare", "Timeline", "report_of", "report_of_descriptor", "report_of_path", "report_of_paths",
+    "ReportRow", "Series", "TimeShare", "Timeline", "findings_of", "report_of", "report_of_descriptor", "report_of_path", "report_of_paths",
 ]
 
 MOST_PROCESSES = 2000
@@ -95,7 +95,14 @@ class ReportRow:
     """From other machines. None: the family "network" was off."""
     network_sent_bytes: Figure | None
     time: tuple[TimeShare, ...]
-    """The largest first, without zeros. Empty: unknown."""
+    """The largest first, without zeros. With task_ledger: shares of the wall time as a whole. Empty: unknown."""
+    task_ledger: TaskLedger | None
+    """Where the wall time of a run, step or task went. None: unknown, and in other rows."""
+    bound_by: str | None
+    """"compute", "memory", "disk", "network", "pipe", "lock", "cpu_limit", "oversubscribed", "idle" or "mixed", as
+    docs/findings.md explains. None: unknown."""
+    bound_share: float | None
+    """The share of its time that shows it, 0 to 1. None: of "mixed", and unknown."""
     requested: Requested | None
 
 
@@ -323,6 +330,8 @@ class Report:
     total: ReportRow
     answers: int
     """Statuses other than 0 that are answers, not failures (grep: 1, nothing found)."""
+    findings: tuple[Finding, ...]
+    """What failed, is slow, stands still or is not normal, as it was reported last: errors first, then warnings."""
     failures: tuple[Failure, ...]
     failures_seen: int
     """The number of all failures."""
@@ -445,6 +454,7 @@ def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = Tr
         processes=tuple(map(_row, parts["processes"])),
         total=total,
         answers=parts["answers"],
+        findings=tuple(parts["findings"]),
         failures=tuple(map(_failure, parts["failures"])),
         failures_seen=parts["failures_seen"],
         reader_had_enough=parts["reader_had_enough"],
@@ -484,22 +494,31 @@ def _title_of(source: Source) -> str | None:
     return " / ".join(labels) or None
 
 
-def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
-    """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
+def _native_of(source: Source, most_processes: int) -> tuple[_core.NativeReport, bool]:
+    """Of all events so far, and whether these have an end."""
     from ._run_result import RunResult
 
     run = source if isinstance(source, RunResult) else None
     session: _core.Session | None = run._session._core if run is not None else getattr(source, "_core", None)
     if session is None or not session.from_kernel:
-        native = _core.report_of_reader(source.open_reader(), None, None, False, None, most_processes)
-        return _report(native, _title_of(source))
+        return _core.report_of_reader(source.open_reader(), None, None, False, None, most_processes), True
     # Of before, as more ends while it is read.
     figures = _core.session_figures(session, run is None)
     if run is None and most_processes == MOST_PROCESSES:
-        return _report(source._on_from_before().report(session, figures), _title_of(source), has_end=False)  # type: ignore[attr-defined]
+        return source._on_from_before().report(session, figures), False  # type: ignore[attr-defined]
     part, pid = (run.figures is None, run.pid) if run is not None else (False, None)
-    native = _core.report_of_reader(source.open_reader(), session, figures, part, pid, most_processes)
-    return _report(native, _title_of(source), has_end=False)
+    return _core.report_of_reader(source.open_reader(), session, figures, part, pid, most_processes), False
+
+
+def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
+    """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
+    native, has_end = _native_of(source, most_processes)
+    return _report(native, _title_of(source), has_end=has_end)
+
+
+def findings_of(source: Source) -> tuple[Finding, ...]:
+    """Those of the report, without the rest of it. Raises as report_of()."""
+    return tuple(_native_of(source, MOST_PROCESSES)[0].findings())
 
 
 def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = None,

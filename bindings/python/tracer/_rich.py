@@ -52,9 +52,12 @@ def _table(report: Report, columns: int, utf8: bool) -> tuple[Table, str]:
 def parts_of(report: Report, columns: int, utf8: bool) -> Iterator[RenderableType]:
     """One below the other."""
     yield Text(visible(report.title), style="bold")
+    notes = report._native.notes(columns, utf8)
+    if notes["findings"]:
+        severity = report.findings[0].severity
+        yield Text(notes["findings"].strip("\n"), style="red" if severity == "error" else "yellow" if severity == "warning" else "")
     table, legend = _table(report, columns, utf8)
     yield table
-    notes = report._native.notes(columns, utf8)
     for name, style in (("legend", "dim"), ("pipelines", ""), ("cgroups", ""), ("touched", ""), ("engines", ""), ("failures", "red"),
                         ("excused", "dim"), ("survivors", "yellow"),
                         ("certificate", "green" if report.certificate.complete else "bold yellow")):

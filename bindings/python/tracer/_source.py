@@ -10,6 +10,7 @@ from ._arguments import checked_call
 
 if TYPE_CHECKING:
     from . import _core
+    from ._events import Finding
     from ._report import Report
     from ._tables import Table
 
@@ -92,6 +93,14 @@ class Source:
         from ._tables import sql
 
         return sql(self, query)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What failed, is slow, stands still or is not normal so far: each finding as it was reported last, errors first,
+        then warnings. At most 1000."""
+        from ._report import findings_of
+
+        return findings_of(self)
 
     @property
     def report(self) -> Report:

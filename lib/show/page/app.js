@@ -331,6 +331,35 @@
     root.append(tiles, minor);
   };
 
+  const SHOWN_FINDINGS = 5;
+  const findingItem = (finding) => {
+    const item = make("li", ["error", "warning"].includes(finding.severity) ? finding.severity : "note");
+    const words = make("p");
+    words.append(make("strong", "", finding.severity), document.createTextNode(` ${finding.text}`));
+    item.append(words);
+    if (finding.evidence) item.append(make("p", "besides", finding.evidence));
+    if (finding.advice) item.append(make("p", "besides", `Try: ${finding.advice}`));
+    return item;
+  };
+  const findings = () => {
+    const { title, list, note } = data.findings;
+    if (!list.length) return;
+    const place = section(`Findings: ${title}`);
+    place.id = "findings";
+    const listOf = (entries) => {
+      const node = make("ul", "findings");
+      node.append(...entries.map(findingItem));
+      return node;
+    };
+    place.append(listOf(list.slice(0, SHOWN_FINDINGS)));
+    const rest = list.slice(SHOWN_FINDINGS);
+    if (!rest.length) return;
+    const more = make("details");
+    more.append(make("summary", "", `${rest.length} more`), listOf(rest));
+    if (note) more.append(make("p", "facts", note));
+    place.append(more);
+  };
+
   const where = () => {
     if (!data.time.length) return;
     const place = section("Where the time of all processes went, but for waiting for children");
@@ -524,6 +553,7 @@
 
   root.replaceChildren();
   head();
+  findings();
   where();
   tables();
   timeline();

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Parts that several JSON documents have: the report, and what is known of one task or process.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <tracer/report.hpp>
+
+#include "report/json_builder.hpp"
+
+namespace tracer::internal {
+
+/// Keys of the object that is open.
+void put_labels(JsonBuilder& json, const Context& context);
+void put_process(JsonBuilder& json, const Process& process);
+void put_requested(JsonBuilder& json, const Requested& requested);
+void put_time(JsonBuilder& json, const std::vector<TimeShare>& time);
+/// `time`, `task_ledger`, `bound_by` and `bound_share`.
+void put_bound(JsonBuilder& json, const ReportRow& row);
+
+/// A whole object.
+void put_finding(JsonBuilder& json, const Finding& finding);
+
+}  // namespace tracer::internal

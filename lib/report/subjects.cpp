@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/subjects.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "context/task_name.hpp"
+#include "report/bound_by.hpp"
+#include "report/time_shares.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::string_view kPidPrefix = "pid:";
+
+std::uint64_t number_of(const std::optional<Key>& key) { return key ? static_cast<std::uint64_t>(*key) : 0; }
+
+std::optional<std::uint32_t> pid_in(std::string_view text) {
+  if (text.starts_with(kPidPrefix)) text.remove_prefix(kPidPrefix.size());
+  std::uint32_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  return error == std::errc() && end == text.data() + text.size() && pid != 0 ? std::optional(pid) : std::nullopt;
+}
+
+SubjectProcess process_of(const ProcessExit& exit) {
+  SubjectProcess process{exit.process, exit.begin_ns, exit.end_ns};
+  process.exit_code = exit.exit_code;
+  process.exit_signal = exit.exit_signal;
+  // In which of them a failure began, the end of the task or run reports.
+  process.failed = exit.failed();
+  process.cpu_ns = exit.account.cpu_ns;
+  process.peak_bytes = exit.account.peak_rss_bytes;
+  process.read_bytes = bytes_read(exit.account);
+  process.written_bytes = bytes_written(exit.account);
+  process.ledger = exit.account.process_ledger;
+  return process;
+}
+
+SubjectProcess process_of(const ProcessSample& sample) {
+  SubjectProcess process{sample.process, sample.process->start_ns, sample.time_ns, true};
+  process.cpu_ns = sample.account.cpu_ns;
+  process.peak_bytes = sample.account.peak_rss_bytes;
+  process.read_bytes = bytes_read(sample.account);
+  process.written_bytes = bytes_written(sample.account);
+  process.ledger = sample.account.process_ledger;
+  return process;
+}
+
+bool has_more_cpu_time(const SubjectProcess& a, const SubjectProcess& b) {
+  return a.cpu_ns.value_or(0) > b.cpu_ns.value_or(0);
+}
+
+std::uint64_t overlap_ns(std::uint64_t a_begin, std::uint64_t a_end, std::uint64_t b_begin, std::uint64_t b_end) {
+  const std::uint64_t begin = std::max(a_begin, b_begin);
+  const std::uint64_t end = std::min(a_end, b_end);
+  return end > begin ? end - begin : 0;
+}
+
+std::pair<std::uint64_t, std::uint64_t> span_of(const Subject& subject) {
+  return subject.scope != nullptr ? std::pair(subject.scope->begin_ns, subject.scope->end_ns)
+                                  : std::pair(subject.process->begin_ns, subject.process->end_ns);
+}
+
+/// While both ran, if it did as much at all times.
+double cpu_together(const Neighbor& neighbor) {
+  const std::uint64_t wall_ns = neighbor.scope->end_ns - std::min(neighbor.scope->begin_ns, neighbor.scope->end_ns);
+  if (wall_ns == 0) return 0;
+  return static_cast<double>(neighbor.scope->cpu_ns.value_or(0)) * static_cast<double>(neighbor.together_ns) /
+         static_cast<double>(wall_ns);
+}
+
+std::vector<std::string> names_of(const SubjectScope& scope) {
+  const Context& context = *scope.context;
+  std::vector<std::string> names = {name_of_scope(scope)};
+  const auto add = [&names](const std::optional<std::string>& name) {
+    if (name && !name->empty()) names.push_back(*name);
+  };
+  if (scope.is_run) {
+    add(context.run), add(context.run_id), add(context.pipeline);
+    if (context.run_key) names.push_back(to_string(*context.run_key));
+  } else {
+    names.push_back(own_task_name(context));
+    if (context.step && context.sample) names.push_back(*context.step + " " + *context.sample);
+    add(context.task), add(context.task_id), add(context.sample), add(context.step);
+    if (context.task_key) names.push_back(to_string(*context.task_key));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string name_of_scope(const SubjectScope& scope) {
+  const Context& context = *scope.context;
+  if (!scope.is_run) {
+    const std::string name = task_name(context);
+    return name.empty() ? "?" : name;
+  }
+  if (context.run) return context.pipeline ? *context.pipeline + " " + *context.run : *context.run;
+  return context.pipeline.value_or(context.run_id.value_or(context.engine.value_or("?")));
+}
+
+Subjects::Subjects(std::string_view asked) : pid_(pid_in(asked)) {}
+
+SubjectScope* Subjects::scope(const std::shared_ptr<const Context>& context, bool is_run, std::uint64_t time_ns) {
+  const std::uint64_t key = number_of(is_run ? context->run_key : context->task_key);
+  if (key == 0) return nullptr;
+  const auto known = scopes_.find(key);
+  if (known != scopes_.end()) {
+    known->second.end_ns = std::max(known->second.end_ns, time_ns);
+    return &known->second;
+  }
+  if (scopes_.size() >= kMostScopes) {
+    ++left_out_;
+    return nullptr;
+  }
+  SubjectScope& made = scopes_[key];
+  made.context = context;
+  made.is_run = is_run;
+  made.begin_ns = made.end_ns = time_ns;
+  return &made;
+}
+
+void Subjects::add_process(const SubjectProcess& process) {
+  if (process.process->pid == pid_ && of_pid_.size() < kMostOfPid) of_pid_.push_back(process);
+  for (const bool is_run : {false, true}) {
+    SubjectScope* const in = scope(process.process->context, is_run, process.end_ns);
+    if (in == nullptr) continue;
+    if (process.failed && in->failures.size() < SubjectScope::kMostFailed) in->failures.push_back(process);
+    if (process.process->context->engine_own) continue;
+    auto& largest = in->largest;
+    largest.insert(std::upper_bound(largest.begin(), largest.end(), process, has_more_cpu_time), process);
+    if (largest.size() > SubjectScope::kMostLargest) largest.pop_back();
+  }
+}
+
+void Subjects::saw(const ProcessExit& exit) {
+  living_.erase(exit.process->pid);
+  add_process(process_of(exit));
+}
+
+void Subjects::saw(const ContextChange& change) {
+  if (change.pid) return;
+  const auto rename = [this](const std::optional<Key>& before, const std::optional<Key>& after) {
+    if (!before || !after || before == after) return;
+    auto moved = scopes_.extract(number_of(before));
+    if (!moved) return;
+    moved.key() = number_of(after);
+    scopes_.insert(std::move(moved));
+  };
+  rename(change.old_task_key, change.after->task_key);
+  rename(change.old_run_key, change.after->run_key);
+  for (const auto& [key, is_run] : {std::pair(change.after->task_key, false), std::pair(change.after->run_key, true)})
+    if (const auto known = scopes_.find(number_of(key)); known != scopes_.end() && known->second.is_run == is_run)
+      known->second.context = change.after;
+}
+
+template <class Finish>
+void Subjects::add_finish(const Finish& finish, bool is_run) {
+  SubjectScope* const in = scope(finish.context, is_run, finish.end_ns);
+  if (in == nullptr) return;
+  const TaskTotals& totals = finish.totals;
+  in->context = finish.context;
+  in->begin_ns = finish.begin_ns;
+  in->end_ns = finish.end_ns;
+  in->finished = true;
+  in->exit_code = finish.exit_code;
+  in->exit_signal = finish.exit_signal;
+  in->processes = totals.processes;
+  in->failed = totals.failed;
+  in->cpu_ns = totals.account.cpu_ns;
+  in->read_bytes = bytes_read(totals.account);
+  in->written_bytes = bytes_written(totals.account);
+  in->ledger = finish.task_ledger;
+  if (totals.peak_bytes) {
+    in->memory_bytes = Figure{*totals.peak_bytes, Bound::kExact};
+  } else if (totals.peak_at_least_bytes) {
+    in->memory_bytes = Figure{*totals.peak_at_least_bytes, Bound::kAtLeast};
+  }
+  if constexpr (std::is_same_v<Finish, TaskFinish>) in->requested = finish.requested;
+  failures_[number_of(is_run ? finish.context->run_key : finish.context->task_key)] = totals.failures;
+}
+
+void Subjects::add(const Event& event) {
+  if (const std::uint64_t time_ns = event.time_ns(); time_ns != 0) {
+    if (first_ns_ == 0) first_ns_ = time_ns;
+    last_ns_ = std::max(last_ns_, time_ns);
+  }
+  if (const auto* finding = event.get_if<Finding>()) return findings_.add(*finding);
+  if (const auto* exit = event.get_if<ProcessExit>()) return saw(*exit);
+  if (const auto* sample = event.get_if<ProcessSample>()) {
+    living_.insert_or_assign(sample->process->pid, process_of(*sample));
+  } else if (const auto* run = event.get_if<RunStart>()) {
+    scope(run->context, true, run->start_ns);
+  } else if (const auto* task = event.get_if<TaskStart>()) {
+    if (SubjectScope* const made = scope(task->context, false, task->start_ns)) made->requested = task->requested;
+  } else if (const auto* done = event.get_if<TaskFinish>()) {
+    add_finish(*done, false);
+  } else if (const auto* over = event.get_if<RunFinish>()) {
+    add_finish(*over, true);
+  } else if (const auto* change = event.get_if<ContextChange>()) {
+    saw(*change);
+  } else if (const auto* device = event.get_if<DeviceSample>()) {
+    if (devices_.size() < kMostDeviceSamples)
+      devices_.push_back({device->since_ns, device->time_ns, device->device_name.value_or("?"), device->busy_ns,
+                          number_of(device->context->task_key), device->heaviest_bytes.value_or(0)});
+  }
+}
+
+/// Of the processes that ended badly, the failures are those in which one began.
+void Subjects::settle(SubjectScope& scope) const {
+  const auto known = failures_.find(number_of(scope.is_run ? scope.context->run_key : scope.context->task_key));
+  const auto began_in = [&](const SubjectProcess& process) {
+    return known == failures_.end() ||
+           std::any_of(known->second.begin(), known->second.end(),
+                       [&](const FailedProcess& failed) { return failed.pid == process.process->pid; });
+  };
+  std::erase_if(scope.failures, [&](const SubjectProcess& each) { return !began_in(each); });
+  for (SubjectProcess& each : scope.largest) each.failed = each.failed && began_in(each);
+}
+
+void Subjects::finish() {
+  for (const auto& [pid, process] : living_) add_process(process);
+  living_.clear();
+  for (auto& [key, each] : scopes_) settle(each);
+}
+
+const SubjectScope* Subjects::scope_by(const std::optional<Key>& key) const {
+  const auto known = scopes_.find(number_of(key));
+  return key && known != scopes_.end() ? &known->second : nullptr;
+}
+const SubjectScope* Subjects::task_of(const Context& context) const { return scope_by(context.task_key); }
+const SubjectScope* Subjects::run_of(const Context& context) const { return scope_by(context.run_key); }
+
+std::vector<Subject> Subjects::find(std::string_view asked) const {
+  std::vector<Subject> found;
+  const auto add_scopes = [&](const auto& fits) {
+    for (const auto& [key, each] : scopes_) {
+      const auto names = names_of(each);
+      if (std::any_of(names.begin(), names.end(), fits)) found.push_back({&each, nullptr});
+    }
+  };
+  if (!asked.starts_with(kPidPrefix)) {
+    add_scopes([asked](const std::string& name) { return name == asked; });
+    if (found.empty() && of_pid_.empty())
+      add_scopes([asked](const std::string& name) { return name.find(asked) != std::string::npos; });
+  }
+  std::sort(found.begin(), found.end(), [](const Subject& a, const Subject& b) {
+    return a.scope->is_run != b.scope->is_run ? a.scope->is_run : a.scope->begin_ns < b.scope->begin_ns;
+  });
+  for (const SubjectProcess& each : of_pid_) found.push_back({nullptr, &each});
+  return found;
+}
+
+std::vector<const SubjectScope*> Subjects::tasks() const {
+  std::vector<const SubjectScope*> all;
+  for (const auto& [key, each] : scopes_)
+    if (!each.is_run) all.push_back(&each);
+  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
+    return a->end_ns - a->begin_ns != b->end_ns - b->begin_ns ? a->end_ns - a->begin_ns > b->end_ns - b->begin_ns
+                                                              : a->begin_ns < b->begin_ns;
+  });
+  return all;
+}
+
+std::vector<const SubjectScope*> Subjects::runs() const {
+  std::vector<const SubjectScope*> all;
+  for (const auto& [key, each] : scopes_)
+    if (each.is_run) all.push_back(&each);
+  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->begin_ns < b->begin_ns; });
+  return all;
+}
+
+std::vector<Finding> Subjects::findings_of(const Subject& subject) const {
+  std::vector<Finding> all = findings();
+  std::erase_if(all, [&](const Finding& finding) {
+    if (subject.process != nullptr)
+      return finding.pid != subject.process->process->pid || finding.start_ns != subject.process->process->start_ns;
+    const Context& context = *subject.scope->context;
+    return subject.scope->is_run ? finding.context->run_key != context.run_key
+                                 : finding.context->task_key != context.task_key;
+  });
+  return all;
+}
+
+std::vector<Neighbor> Subjects::neighbors_of(const Subject& subject) const {
+  const auto [begin_ns, end_ns] = span_of(subject);
+  const bool of_run = subject.scope != nullptr && subject.scope->is_run;
+  const SubjectScope* const own =
+      subject.scope != nullptr ? subject.scope : task_of(*subject.process->process->context);
+  std::vector<Neighbor> all;
+  for (const auto& [key, each] : scopes_) {
+    if (&each == own || each.is_run != of_run) continue;
+    const std::uint64_t together_ns = overlap_ns(begin_ns, end_ns, each.begin_ns, each.end_ns);
+    if (together_ns != 0) all.push_back({&each, together_ns});
+  }
+  std::sort(all.begin(), all.end(), [](const Neighbor& a, const Neighbor& b) {
+    const double left = cpu_together(a);
+    const double right = cpu_together(b);
+    return left != right ? left > right : a.scope->begin_ns < b.scope->begin_ns;
+  });
+  return all;
+}
+
+std::vector<BusyWhile> Subjects::devices_of(const Subject& subject) const {
+  const auto [begin_ns, end_ns] = span_of(subject);
+  const std::optional<Key> own =
+      subject.scope != nullptr ? subject.scope->context->task_key : subject.process->process->context->task_key;
+  std::map<std::string, BusyWhile> by_name;
+  std::map<std::string, std::map<std::uint64_t, std::uint64_t>> asked_by;
+  for (const DeviceUse& use : devices_) {
+    const std::uint64_t span_ns = overlap_ns(begin_ns, end_ns, use.since_ns, use.time_ns);
+    if (span_ns == 0) continue;
+    BusyWhile& device = by_name[use.name];
+    device.name = use.name;
+    device.span_ns += span_ns;
+    // A sample that the subject shares with the time around it counts by its part.
+    if (use.busy_ns)
+      device.busy_ns = device.busy_ns.value_or(0) +
+                       static_cast<std::uint64_t>(static_cast<double>(*use.busy_ns) * static_cast<double>(span_ns) /
+                                                  static_cast<double>(use.time_ns - use.since_ns));
+    const bool of_own_run = subject.scope != nullptr && subject.scope->is_run;
+    if (use.task_key != 0 && use.task_key != number_of(own) && !of_own_run)
+      asked_by[use.name][use.task_key] += use.bytes;
+  }
+  std::vector<BusyWhile> all;
+  for (auto& [name, device] : by_name) {
+    const auto& others = asked_by[name];
+    const auto most = std::max_element(others.begin(), others.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != others.end()) {
+      device.other = scope_by(Key{most->first});
+      device.other_bytes = most->second;
+    }
+    all.push_back(device);
+  }
+  return all;
+}
+
+ReportRow row_of_subject(const Subject& subject) {
+  ReportRow row;
+  if (subject.scope != nullptr) {
+    row.task_ledger = subject.scope->ledger;
+    if (row.task_ledger) row.time = time_shares(*row.task_ledger);
+  } else {
+    row.time = time_shares(subject.process->ledger, std::nullopt);
+  }
+  set_bound(row);
+  return row;
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a recording knows of each run and task, and of processes by their pid: for questions about one of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tracer/event.hpp>
+#include <tracer/report.hpp>
+
+#include "report/finding_list.hpp"
+
+namespace tracer::internal {
+
+struct SubjectProcess {
+  std::shared_ptr<const Process> process;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;  ///< Of one that lives: its last sample.
+  bool living = false;
+  bool failed = false;  ///< Its failure began in it.
+  std::optional<std::int32_t> exit_code = {};
+  std::optional<std::int32_t> exit_signal = {};
+  std::optional<std::uint64_t> cpu_ns = {};
+  std::optional<std::uint64_t> peak_bytes = {};
+  std::optional<Figure> read_bytes = {};
+  std::optional<Figure> written_bytes = {};
+  std::optional<ProcessLedger> ledger = {};
+};
+
+/// A run or task.
+struct SubjectScope {
+  static constexpr std::size_t kMostLargest = 8;
+  static constexpr std::size_t kMostFailed = 64;
+
+  std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
+  bool is_run = false;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;  ///< Of one that has not finished: when it was seen last.
+  bool finished = false;
+  std::optional<std::int32_t> exit_code = {};
+  std::optional<std::int32_t> exit_signal = {};
+  std::uint64_t processes = 0;  ///< That ended.
+  std::uint64_t failed = 0;     ///< Failures that began in it.
+  std::optional<std::uint64_t> cpu_ns = {};
+  std::optional<Figure> memory_bytes = {};
+  std::optional<Figure> read_bytes = {};
+  std::optional<Figure> written_bytes = {};
+  std::optional<TaskLedger> ledger = {};
+  Requested requested = {};
+  std::vector<SubjectProcess> largest = {};   ///< Most CPU first, without the engine's own.
+  std::vector<SubjectProcess> failures = {};  ///< The first of them.
+};
+
+/// Another task or run that ran at the same time.
+struct Neighbor {
+  const SubjectScope* scope = nullptr;
+  std::uint64_t together_ns = 0;
+};
+
+/// A block device while a subject ran, for the whole host.
+struct BusyWhile {
+  std::string name;
+  std::uint64_t span_ns = 0;  ///< Which its samples cover.
+  std::optional<std::uint64_t> busy_ns = {};
+  const SubjectScope* other = nullptr;  ///< The other task that asked for most of it; null: none is known to.
+  std::uint64_t other_bytes = 0;
+};
+
+/// What a name may mean: one of the two.
+struct Subject {
+  const SubjectScope* scope = nullptr;
+  const SubjectProcess* process = nullptr;
+};
+
+/// Bounded: by kMostScopes, and of each by the constants above.
+class Subjects {
+ public:
+  static constexpr std::size_t kMostScopes = 100'000;
+  static constexpr std::size_t kMostDeviceSamples = 200'000;
+  static constexpr std::size_t kMostOfPid = 64;
+
+  /// `asked`: what the question is about, by which processes are kept.
+  explicit Subjects(std::string_view asked);
+
+  void add(const Event& event);
+  /// No event follows.
+  void finish();
+
+  /// All that a name, id, key or pid may mean; several: it does not say enough. A part of a name counts where nothing
+  /// is called so.
+  std::vector<Subject> find(std::string_view asked) const;
+  /// What there is to ask for, the slowest first.
+  std::vector<const SubjectScope*> tasks() const;
+  std::vector<const SubjectScope*> runs() const;
+  const SubjectScope* task_of(const Context& context) const;
+  const SubjectScope* run_of(const Context& context) const;
+
+  /// The worst first.
+  std::vector<Finding> findings() const { return findings_.ranked(); }
+  std::vector<Finding> findings_of(const Subject& subject) const;
+  /// Those with most CPU time while both ran come first.
+  std::vector<Neighbor> neighbors_of(const Subject& subject) const;
+  std::vector<BusyWhile> devices_of(const Subject& subject) const;
+
+  std::uint64_t first_ns() const noexcept { return first_ns_; }
+  std::uint64_t last_ns() const noexcept { return last_ns_; }
+  std::uint64_t left_out() const noexcept { return left_out_; }
+
+ private:
+  struct DeviceUse {
+    std::uint64_t since_ns = 0;
+    std::uint64_t time_ns = 0;
+    std::string name;
+    std::optional<std::uint64_t> busy_ns;
+    std::uint64_t task_key = 0;  ///< Of the process that asked for most; 0: of none.
+    std::uint64_t bytes = 0;
+  };
+
+  SubjectScope* scope(const std::shared_ptr<const Context>& context, bool is_run, std::uint64_t time_ns);
+  void add_process(const SubjectProcess& process);
+  template <class Finish>
+  void add_finish(const Finish& finish, bool is_run);
+  void saw(const ContextChange& change);
+  void saw(const ProcessExit& exit);
+  const SubjectScope* scope_by(const std::optional<Key>& key) const;
+  void settle(SubjectScope& scope) const;
+
+  std::optional<std::uint32_t> pid_;
+  std::unordered_map<std::uint64_t, SubjectScope> scopes_;                  ///< By key.
+  std::map<std::uint32_t, SubjectProcess> living_;                          ///< By pid, as sampled last.
+  std::vector<SubjectProcess> of_pid_;                                      ///< Those that had it, one after the other.
+  std::unordered_map<std::uint64_t, std::vector<FailedProcess>> failures_;  ///< Of finished scopes, by key.
+  std::vector<DeviceUse> devices_;
+  FindingList findings_;
+  std::uint64_t first_ns_ = 0;
+  std::uint64_t last_ns_ = 0;
+  std::uint64_t left_out_ = 0;  ///< Runs and tasks.
+};
+
+/// The figures of one as a row of a report: its time, and what bounds it.
+ReportRow row_of_subject(const Subject& subject);
+/// "align (S1)", "rnaseq r42": what people call it.
+std::string name_of_scope(const SubjectScope& scope);
+
+/// One JSON object, as docs/findings.md describes it.
+std::string to_json(const Subjects& subjects, const Subject& subject);
+std::string to_json(const std::vector<Finding>& findings);
+
+}  // namespace tracer::internal

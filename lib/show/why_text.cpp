@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "show/why_text.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "show/figures.hpp"
+#include "show/findings_text.hpp"
+#include "show/grid.hpp"
+#include "show/printable.hpp"
+#include "show/process_names.hpp"
+#include "show/screen.hpp"
+#include "show/time_bar.hpp"
+#include "show/wrapped.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::size_t kMostSubjectName = 80;
+constexpr std::size_t kMostWhyCommand = 100;
+constexpr std::size_t kMostNeighborsShown = 5;
+constexpr std::size_t kMostFailuresShown = 8;
+constexpr std::size_t kMostCandidates = 12;
+constexpr std::size_t kMostTasksNamed = 5;
+
+std::string utc_of(std::uint64_t time_ns, std::uint64_t wall_offset_ns) {
+  constexpr std::uint64_t kLatest_s = 200'000'000'000;
+  const auto seconds = static_cast<std::time_t>(std::min((time_ns + wall_offset_ns) / 1'000'000'000, kLatest_s));
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", utc);
+}
+
+std::string ended_text(const std::optional<std::int32_t>& code, const std::optional<std::int32_t>& signal) {
+  if (signal) {
+    const char* const name = ::sigabbrev_np(*signal);
+    return fmt::format("signal {} ({})", *signal, name != nullptr ? name : "?");
+  }
+  return code ? fmt::format("status {}", *code) : "its status is not known";
+}
+
+std::string tool_name_of(const Process& process) {
+  return printable(process.program->tool.value_or(process.program->comm.value_or("?")), kMostSubjectName);
+}
+
+std::string place_of(const Subjects& subjects, const Context& context, bool with_task) {
+  std::string text;
+  const auto add = [&text](const char* what, const SubjectScope* scope) {
+    if (scope != nullptr)
+      text += fmt::format("{}{} {}", text.empty() ? " in " : ", ", what,
+                          printable(name_of_scope(*scope), kMostSubjectName));
+  };
+  if (with_task) add("task", subjects.task_of(context));
+  add("run", subjects.run_of(context));
+  return text;
+}
+
+std::string times_of(std::uint64_t begin_ns, std::uint64_t end_ns, bool ended, const Subjects& subjects,
+                     const WhyOptions& options) {
+  return fmt::format("  began {} after the beginning, {}; {} {}\n",
+                     format_duration(begin_ns - std::min(begin_ns, subjects.first_ns())),
+                     utc_of(begin_ns, options.wall_offset_ns), ended ? "took" : "has not ended after",
+                     format_duration(end_ns - std::min(begin_ns, end_ns)));
+}
+
+template <class T>
+std::string figures_text(const T& of, const std::optional<Figure>& memory_bytes) {
+  const std::uint64_t wall_ns = of.end_ns - std::min(of.begin_ns, of.end_ns);
+  std::string text = fmt::format("CPU {}", of.cpu_ns ? format_duration(*of.cpu_ns) : kUnknown);
+  if (of.cpu_ns && wall_ns != 0)
+    text += fmt::format(" ({} of its wall time)",
+                        format_share(static_cast<double>(*of.cpu_ns) / static_cast<double>(wall_ns)));
+  return text + fmt::format(", memory {}, read {}, written {}", format_figure(memory_bytes, format_bytes),
+                            format_figure(of.read_bytes, format_bytes), format_figure(of.written_bytes, format_bytes));
+}
+
+std::string time_text(const Subject& subject) {
+  const ReportRow row = row_of_subject(subject);
+  if (row.time.empty()) return "\nwhere its time went is not known\n";
+  std::string out = fmt::format("\nwhere its time went: {}\n", time_bar(row.time));
+  Grid grid({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  for (const TimeShare& each : row.time) {
+    std::string bound;
+    if (each.cause == TimeCause::kCpu && row.task_ledger && row.task_ledger->computing_at_most_ns > each.time_ns)
+      bound = fmt::format("at most {}", format_duration(row.task_ledger->computing_at_most_ns));
+    grid.add(
+        {fmt::format("  {}", to_string(each.cause)), format_duration(each.time_ns), format_share(each.share), bound});
+  }
+  out += grid.text();
+  out += row.bound_share ? fmt::format("  bound by {}: {} of its time\n", row.bound_by, format_share(*row.bound_share))
+                         : "  bound by nothing that stands out\n";
+  return out;
+}
+
+void add_process_row(Grid& grid, const SubjectProcess& each, std::uint64_t origin_ns) {
+  const Process& process = *each.process;
+  const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
+    return value ? format(*value) : std::string(kUnknown);
+  };
+  grid.add({fmt::format("  {}", tool_name_of(process)), fmt::format("{}", process.pid),
+            format_duration(each.begin_ns - std::min(each.begin_ns, origin_ns)),
+            format_duration(each.end_ns - std::min(each.begin_ns, each.end_ns)), text(each.cpu_ns, format_duration),
+            text(each.peak_bytes, format_bytes), each.living ? "lives" : ended_text(each.exit_code, each.exit_signal),
+            printable(joined_command(*process.program).value_or(""), kMostWhyCommand)});
+}
+
+std::string processes_text(const std::string& title, const std::vector<SubjectProcess>& processes, std::size_t most,
+                           std::uint64_t origin_ns) {
+  if (processes.empty()) return {};
+  Grid grid({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft,
+             Align::kLeft});
+  grid.add({"  tool", "pid", "after", "took", "CPU", "peak", "ended by", "command"});
+  for (std::size_t i = 0; i < std::min(most, processes.size()); ++i) add_process_row(grid, processes[i], origin_ns);
+  return fmt::format("\n{}:\n{}", title, grid.text());
+}
+
+std::string findings_text(const std::vector<Finding>& findings, const Subjects& subjects, const WhyOptions& options) {
+  if (findings.empty()) return {};
+  std::string out = "\nfindings:\n";
+  for (const Finding& each : findings) out += format_finding(each, subjects.first_ns(), options.columns);
+  return out;
+}
+
+std::string neighbors_text(const Subjects& subjects, const Subject& subject) {
+  const std::vector<Neighbor> neighbors = subjects.neighbors_of(subject);
+  std::string out;
+  if (!neighbors.empty()) out = "\nat the same time, most CPU first:\n";
+  Grid grid({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  if (!neighbors.empty()) grid.add({"  name", "together", "CPU", "read", "written"});
+  for (std::size_t i = 0; i < std::min(kMostNeighborsShown, neighbors.size()); ++i) {
+    const SubjectScope& scope = *neighbors[i].scope;
+    grid.add({fmt::format("  {}", printable(name_of_scope(scope), kMostSubjectName)),
+              format_duration(neighbors[i].together_ns), scope.cpu_ns ? format_duration(*scope.cpu_ns) : kUnknown,
+              format_figure(scope.read_bytes, format_bytes), format_figure(scope.written_bytes, format_bytes)});
+  }
+  out += grid.text();
+  if (neighbors.size() > kMostNeighborsShown)
+    out += fmt::format("  {} {} more\n", symbols().ellipsis, neighbors.size() - kMostNeighborsShown);
+  std::string disks;
+  for (const BusyWhile& device : subjects.devices_of(subject)) {
+    if (!device.busy_ns || *device.busy_ns == 0 || device.span_ns == 0) continue;
+    const double share = static_cast<double>(*device.busy_ns) / static_cast<double>(device.span_ns);
+    disks += fmt::format("  {}: busy {} of that time", printable(device.name), format_share(std::min(share, 1.0)));
+    if (device.other != nullptr)
+      disks += fmt::format("; of other tasks, most for {}: {}",
+                           printable(name_of_scope(*device.other), kMostSubjectName), format_bytes(device.other_bytes));
+    disks += '\n';
+  }
+  return out + (disks.empty() ? "" : "\ndisks meanwhile, for the whole host:\n" + disks);
+}
+
+std::string scope_head(const Subjects& subjects, const SubjectScope& scope, const WhyOptions& options) {
+  std::string out =
+      fmt::format("{} {}{}\n", scope.is_run ? "run" : "task", printable(name_of_scope(scope), kMostSubjectName),
+                  scope.is_run ? "" : place_of(subjects, *scope.context, false));
+  out += times_of(scope.begin_ns, scope.end_ns, scope.finished, subjects, options);
+  if (!scope.finished) return out;
+  out += fmt::format("  ended by {}; {}", ended_text(scope.exit_code, scope.exit_signal),
+                     format_count(scope.processes, "process", "processes"));
+  if (scope.failed != 0) out += fmt::format(", {} failed", scope.failed);
+  out += "; " + figures_text(scope, scope.memory_bytes) + '\n';
+  const Requested& requested = scope.requested;
+  std::string asked;
+  const auto add = [&asked](const std::string& part) { asked += (asked.empty() ? "" : ", ") + part; };
+  if (requested.millicpus) add(fmt::format("{} CPUs", static_cast<double>(*requested.millicpus) / 1000));
+  if (requested.memory_bytes) add("memory " + format_bytes(*requested.memory_bytes));
+  if (requested.time_ns) add("time " + format_duration(*requested.time_ns));
+  if (!asked.empty()) out += "  requested: " + asked + '\n';
+  return out;
+}
+
+std::string process_head(const Subjects& subjects, const SubjectProcess& process, const WhyOptions& options) {
+  const Process& is = *process.process;
+  std::string out =
+      fmt::format("process {} (pid {}){}\n", tool_name_of(is), is.pid, place_of(subjects, *is.context, true));
+  if (const auto command = joined_command(*is.program)) out += "  " + printable(*command, 4 * kMostWhyCommand) + '\n';
+  out += times_of(process.begin_ns, process.end_ns, !process.living, subjects, options);
+  std::optional<Figure> peak;
+  if (process.peak_bytes) peak = Figure{*process.peak_bytes, Bound::kExact};
+  out += process.living ? "  " : fmt::format("  ended by {}; ", ended_text(process.exit_code, process.exit_signal));
+  return out + figures_text(process, peak) + '\n';
+}
+
+}  // namespace
+
+std::string why_text(const Subjects& subjects, const WhyOptions& options) {
+  const std::vector<Finding> findings = subjects.findings();
+  std::string out;
+  if (findings.empty()) {
+    out = "nothing was found: no failure, no stall, nothing slow that stands out\n";
+  } else {
+    std::vector<const Finding*> all;
+    for (const Finding& each : findings) all.push_back(&each);
+    out = count_by_severity(all) + ":\n";
+    for (const Finding& each : findings) out += '\n' + format_finding(each, subjects.first_ns(), options.columns);
+  }
+  const auto tasks = subjects.tasks();
+  if (tasks.empty()) return out;
+  std::string slowest;
+  for (std::size_t i = 0; i < std::min(kMostTasksNamed, tasks.size()); ++i)
+    slowest += fmt::format("{}{} ({})", i == 0 ? "" : ", ", printable(name_of_scope(*tasks[i]), kMostSubjectName),
+                           format_duration(tasks[i]->end_ns - tasks[i]->begin_ns));
+  return out + wrapped(fmt::format("\nask for one of {}, such as the slowest: {}\n",
+                                   format_count(tasks.size(), "task", "tasks"), slowest),
+                       options.columns);
+}
+
+std::string why_text(const Subjects& subjects, const Subject& subject, const WhyOptions& options) {
+  const auto head = subject.scope != nullptr ? scope_head(subjects, *subject.scope, options)
+                                             : process_head(subjects, *subject.process, options);
+  std::string out = wrapped(head, options.columns) + time_text(subject);
+  if (subject.scope != nullptr) {
+    const SubjectScope& scope = *subject.scope;
+    out += processes_text("processes, most CPU first; 'after' is since it began", scope.largest,
+                          SubjectScope::kMostLargest, scope.begin_ns);
+    out += processes_text("failed", scope.failures, kMostFailuresShown, scope.begin_ns);
+  }
+  return out + findings_text(subjects.findings_of(subject), subjects, options) + neighbors_text(subjects, subject);
+}
+
+std::string list_of_subjects(const std::vector<Subject>& subjects) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kMostCandidates, subjects.size()); ++i) {
+    const Subject& each = subjects[i];
+    if (each.scope != nullptr) {
+      const Context& context = *each.scope->context;
+      const auto& key = each.scope->is_run ? context.run_key : context.task_key;
+      out += fmt::format(
+          "  {}  {} {}{}\n", key ? to_string(*key) : "?", each.scope->is_run ? "run" : "task",
+          printable(name_of_scope(*each.scope), kMostSubjectName),
+          context.task_id && !each.scope->is_run ? ", id " + printable(*context.task_id, kMostSubjectName) : "");
+    } else {
+      out += fmt::format("  pid:{}  process {}\n", each.process->process->pid, tool_name_of(*each.process->process));
+    }
+  }
+  if (subjects.size() > kMostCandidates) out += fmt::format("  {} more\n", subjects.size() - kMostCandidates);
+  return out;
+}
+
+}  // namespace tracer::internal

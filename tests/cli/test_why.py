@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tracerd finds wrong: above the table, and by tracerd why."""
+
+import json
+import os
+import re
+
+import support
+from support import NOBODY, TRACERD, Terminal
+
+# Its child is killed by a stranger, and it ends well all the same.
+KILLED = """
+sh -c 'echo $$ > victim; exec sleep 60' &
+while [ ! -s victim ]; do :; done
+setsid -f sh -c 'read pid < victim; /bin/kill -9 $pid'
+wait
+exit 0
+"""
+TASKS = """
+for s in S1 S2; do
+  "$TRACERD" task --step align --sample $s -- sh -c 'head -c 40000000 /dev/zero | gzip > /dev/null' &
+done
+wait
+"$TRACERD" task --step sort --sample S1 -- sh -c 'sort nowhere; exit 3'
+exit 0
+"""
+
+
+class Why(support.TestCase):
+    def run_script(self, script, *options):
+        path = self.path("r.tracer")
+        result = self.tracerd("run", "--record", path, "--no-live", *options, "--", "bash", "-c", script, cwd=self.folder,
+                              env=os.environ | {"TRACERD": TRACERD})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return path, result.stderr
+
+    def why(self, *words, status=0):
+        result = self.tracerd("why", *words)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        return result.stdout if status == 0 else result.stderr
+
+    def test_what_a_stranger_killed_is_said_first(self):
+        path, printed = self.run_script(KILLED)
+        head, table = printed.split("  where time went", 1)
+        self.assertRegex(head, r"\n\nerror: .*sleep.*\n")
+        self.assertNotIn("error: ", table)
+        text = self.why(path)
+        self.assertRegex(text, r"^\d+ error")
+        self.assertIn("silent_failure", text)
+        self.assertIn("was ended by SIGKILL", text)
+        made = json.loads(self.why("--json", path))
+        silent, = [one for one in made["findings"] if one["code"] == "silent_failure"]
+        self.assertEqual((silent["severity"], silent["tool"]), ("error", "sleep"))
+        pid = str(silent["pid"])
+        of_pid = self.why(path, pid)
+        self.assertRegex(of_pid, rf"^process sleep \(pid {pid}\) in run ")
+        self.assertIn("ended by signal 9 (KILL)", of_pid)
+        self.assertIn("bound by idle", of_pid)
+        self.assertIn("error: ", of_pid)
+        self.assertEqual(json.loads(self.why("--json", path, "pid:" + pid))["exit_signal"], 9)
+
+    def test_one_task_whole(self):
+        path, _ = self.run_script(TASKS)
+        text = self.why(path, "align S1")
+        self.assertTrue(text.startswith("task align (S1) in run "), text)
+        self.assertRegex(text, r"bound by \w+|bound by nothing that stands out")
+        self.assertRegex(text, r"\n  gzip +\d+ ")
+        self.assertRegex(text, r"at the same time, most CPU first:\n.*\n  align \(S2\) ")
+        made = json.loads(self.why("--json", path, "sort"))
+        self.assertEqual((made["subject"], made["step"], made["sample"], made["exit_code"]), ("task", "sort", "S1", 3))
+        self.assertEqual([one["tool"] for one in made["failures"]], ["sort", "sh -c"][:len(made["failures"])])
+        self.assertTrue(made["findings"])
+        self.assertEqual({one["task_key"] for one in made["findings"]}, {made["task_key"]})
+        report = json.loads(self.tracerd("report", "--json", path).stdout)
+        row, = [each for each in report["tasks"] if each.get("task_key") == made["task_key"]]
+        self.assertEqual((row["task_ledger"], row["bound_by"]), (made["task_ledger"], made["bound_by"]))
+        ledger = row["task_ledger"]
+        causes = sum(value for name, value in ledger.items() if name not in ("wall_ns", "computing_at_most_ns"))
+        self.assertEqual(causes, ledger["wall_ns"])
+        self.assertEqual(self.why(path, made["task_key"]), self.why(path, "sort"))
+        lines = self.why(path, "align", status=2)
+        self.assertEqual(len(re.findall(r"\n  [0-9a-f]{16}  task align \(S[12]\)", lines)), 2, lines)
+        self.assertIn("has no task, run or process 'nothing'", self.why(path, "nothing", status=1))
+
+    def test_nothing_wrong(self):
+        path, printed = self.run_script("true")
+        self.assertNotIn("error: ", printed)
+        self.assertNotIn("warning: ", printed)
+        self.assertTrue(self.why(path).startswith("nothing was found"))
+        self.assertEqual(json.loads(self.why("--json", path))["findings"], [])
+
+    def test_a_recording_without_findings_gets_them(self):
+        path, _ = self.run_script(TASKS)
+        found = json.loads(self.why("--json", path))["findings"]
+        self.assertTrue(found)
+        page = self.tracerd("report", "--html", path).stdout
+        self.assertIn('"findings":{"title":"', page)
+
+    def test_a_reader_without_rights(self):
+        path, _ = self.run_script(TASKS)
+        os.chmod(path, 0o644)
+        result = self.tracerd("why", path, user=NOBODY, group=NOBODY, extra_groups=[])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("first_failure", result.stdout)
+
+    def test_wrong_words(self):
+        for words in ((), ("a", "b", "c"), ("--moon", "a")):
+            self.assert_fails(self.tracerd("why", *words), 2, "TRC101")
+        self.assert_fails(self.tracerd("why", self.path("absent")), 1, "TRC110")
+
+    def test_the_live_line_shows_a_failure(self):
+        script = self.path("s.sh")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(KILLED.replace("exit 0", "sleep 3; exit 0").replace("victim", self.path("victim")))
+        terminal = Terminal(self, TRACERD, "run", "--", "bash", script, columns=200)
+        terminal.read_until(None)
+        self.assertEqual(terminal.exit_status(), 0)
+        live = re.findall(r"\033\[24;1H\033\[m\033\[K(\[.*?\])", terminal.text)
+        self.assertTrue(any(line.startswith("[sleep (pid") for line in live), terminal.text)
+
+
+if __name__ == "__main__":
+    support.main()

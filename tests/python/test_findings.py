@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings of sessions, runs, recordings and reports."""
+
+import subprocess
+import time
+import unittest
+
+import recordings
+import tracer
+from recordings import TestCase
+
+# Its child is killed by a stranger, and it ends well all the same.
+KILLED = """
+sh -c 'echo $$ > victim; exec sleep 60' &
+while [ ! -s victim ]; do :; done
+setsid -f sh -c 'read pid < victim; /bin/kill -9 $pid'
+wait
+exit 0
+"""
+
+
+@unittest.skipIf(recordings.why_no_tracing(), recordings.why_no_tracing())
+class Findings(TestCase):
+    def until(self, condition):
+        deadline = time.monotonic() + recordings.DEADLINE_SECONDS
+        while not (value := condition()):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        return value
+
+    def check(self, findings):
+        self.assertTrue(findings)
+        for each in findings:
+            self.assertIsInstance(each, tracer.Finding)
+        killed, = [each for each in findings if each.code == "killed_by_user"]
+        self.assertEqual((killed.kind, killed.severity, killed.tool, killed.subject), ("finding", "error", "sleep", "process"))
+        self.assertIn("was ended by SIGKILL", killed.text)
+        self.assertIsInstance(killed.evidence[0], tracer.Evidence)
+        self.assertEqual({each.name: each.text or each.value for each in killed.evidence}["how"], "was ended by SIGKILL")
+        self.assertEqual(findings[0].severity, "error")
+        self.assertEqual(len({each.finding_key for each in findings}), len(findings))
+
+    def test_of_a_living_session_a_recording_and_a_report(self):
+        path = self.path("r.tracer")
+        with tracer.session(run="r", record=path) as s:
+            with s.task("one"):
+                subprocess.run(["bash", "-c", KILLED], stderr=subprocess.DEVNULL, check=False, cwd=self.folder)
+            self.until(lambda: any(each.code == "killed_by_user" for each in s.findings))
+            self.check(s.findings)
+        for source in (s, tracer.read(path)):
+            self.check(source.findings)
+            self.assertEqual([each.text for each in source.findings], [each.text for each in source.report.findings])
+        report = tracer.read(path).report
+        self.assertTrue(repr(report).split("\n\n")[1].startswith("error: "), repr(report))
+        task, = [row for row in report.tasks if row.context.task == "one"]
+        self.assertEqual(task.task_ledger.wall_ns, sum(
+            getattr(task.task_ledger, name) for name in task.task_ledger.__slots__
+            if name not in ("wall_ns", "computing_at_most_ns")))
+        self.assertTrue(task.bound_by)
+        self.assertTrue(report.tools[0].bound_by)
+
+    def test_of_a_command(self):
+        result = tracer.run(["bash", "-c", KILLED], stderr=subprocess.DEVNULL, cwd=self.folder)
+        self.check(result.findings)
+
+    def test_none_are_made_where_they_are_not_wanted(self):
+        with tracer.session(findings=False) as s:
+            subprocess.run(["bash", "-c", KILLED], stderr=subprocess.DEVNULL, check=False, cwd=self.folder)
+        self.assertEqual(s.findings, ())
+        self.assertEqual(s.report.findings, ())
+
+    def test_of_a_recording_in_which_nothing_failed(self):
+        self.assertEqual(tracer.read(self.made_up(10)).findings, ())
+
+
+if __name__ == "__main__":
+    unittest.main()
