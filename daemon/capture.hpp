@@ -30,11 +30,11 @@ struct Outputs {
   std::optional<int> json_fd;
   std::optional<int> trace_fd;  ///< Written at the end, as the report.
   std::optional<int> report_fd;
-  std::shared_ptr<Rotation> keeper;         ///< Of an older recording by that name, which is not to be lost.
-  std::shared_ptr<Rotation> report_keeper;  ///< Of an older report by that name, likewise.
-  std::filesystem::path history = {};               ///< Empty: none.
-  std::optional<tracer::User> history_user = {};    ///< Whose it is; absent: the caller's.
-  std::shared_ptr<Rotation> rotation;       ///< Of the record and the JSON, in this order; those that are there.
+  std::shared_ptr<Rotation> keeper;               ///< Of an older recording by that name, which is not to be lost.
+  std::shared_ptr<Rotation> report_keeper;        ///< Of an older report by that name, likewise.
+  std::filesystem::path history = {};             ///< Empty: none.
+  std::optional<tracer::User> history_user = {};  ///< Whose it is; absent: the caller's.
+  std::shared_ptr<Rotation> rotation;             ///< Of the record and the JSON, in this order; those that are there.
 };
 /// Throws tracer::Error(kFileUnwritable). With the rights of `user`, if there is one.
 Outputs open_outputs(const Options& options, const std::optional<tracer::User>& user);

@@ -72,7 +72,7 @@ struct Options {
   std::optional<std::chrono::seconds> prune;
   bool delete_history = false;
   std::optional<std::uint64_t> input_bytes;
-  std::optional<std::string> asked;      ///< Of why: a task, run or pid.
+  std::optional<std::string> asked;  ///< Of why: a task, run or pid.
   std::string file;
   std::vector<std::string> files;  ///< Of report, files, lineage and compare.
   std::vector<std::string> given;  ///< Of task: all words but the first.

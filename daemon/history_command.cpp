@@ -70,9 +70,10 @@ std::string table_of(const tracer::History& history, const Options& options, con
   std::string text = kinds.empty() ? "" : grid.text() + '\n';
   text += fmt::format("{} of {} in {}\n", format_count(tasks, "task", "tasks"), format_count(runs, "run", "runs"),
                       printable(file.string()));
-  return text + fmt::format("Usual: the median of at least {} tasks that succeeded; - is not known. To delete all: "
-                            "tracerd history --delete\n",
-                            tracer::History::kLeast);
+  return text + fmt::format(
+                    "Usual: the median of at least {} tasks that succeeded; - is not known. To delete all: "
+                    "tracerd history --delete\n",
+                    tracer::History::kLeast);
 }
 
 void put_usual(JsonBuilder& json, const char* name, const std::optional<tracer::Usual>& usual) {
@@ -132,8 +133,11 @@ int history_command(const Options& options) {
   const std::filesystem::path file = options.history ? std::filesystem::path(*options.history) : place_of_history(user);
   act_for_caller();
   if (file.empty())
-    throw tracer::Error({tracer::ErrorCode::kFileUnreadable, 0, "there is no home folder, and so no history",
-                         "name the file with --history", {}});
+    throw tracer::Error({tracer::ErrorCode::kFileUnreadable,
+                         0,
+                         "there is no home folder, and so no history",
+                         "name the file with --history",
+                         {}});
   std::string text;
   std::error_code ignored;
   if (options.delete_history) {

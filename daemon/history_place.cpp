@@ -63,7 +63,8 @@ std::filesystem::path history_of_run(const Options& options, const std::optional
   try {
     const tracer::internal::FilesOf rights(user);
     if (!options.history && !make_folders(file.parent_path())) {
-      say("tracerd: no history of runs is kept: {}: {}\n", printable(file.parent_path().string()), std::strerror(errno));
+      say("tracerd: no history of runs is kept: {}: {}\n", printable(file.parent_path().string()),
+          std::strerror(errno));
       return {};
     }
     struct stat there {};

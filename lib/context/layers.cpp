@@ -169,11 +169,15 @@ void overlay(Context& context, const Context& said) {
   if (said.within) context.within = said.within;
 }
 
+std::string name_within(const Context& task) {
+  return task.run_id.value_or(task.run.value_or("")) + "/" +
+         task.task_id.value_or(task.task.value_or(task.step.value_or("")));
+}
+
 Context inherited_by_run(const Context& context) {
   Context inner = context;
   if (is_task(context)) {
-    inner.within = context.run_id.value_or(context.run.value_or("")) + "/" +
-                   context.task_id.value_or(context.task.value_or(context.step.value_or("")));
+    inner.within = name_within(context);
     // Another pipeline begins; who said what the outer one is called did not mean it.
     forget(inner, "pipeline");
     forget(inner, "run");

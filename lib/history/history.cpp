@@ -20,7 +20,8 @@ namespace tracer {
 TaskKind kind_of(const Context& context, std::string_view tool) {
   TaskKind kind{context.pipeline.value_or(""), context.step.value_or(std::string(tool)), context.engine.value_or("")};
   // A run without a pipeline is called after its tool where nobody has named it.
-  if (kind.pipeline.empty() && context.provenance.run == Provenance::kInferred) kind.pipeline = context.run.value_or("");
+  if (kind.pipeline.empty() && context.provenance.run == Provenance::kInferred)
+    kind.pipeline = context.run.value_or("");
   return kind;
 }
 
@@ -35,7 +36,8 @@ std::string_view to_string(Basis basis) noexcept {
 
 class History::Impl {
  public:
-  explicit Impl(const std::filesystem::path& path) : Impl(internal::HistoryFile(path, internal::HistoryFile::Access::kRead)) {}
+  explicit Impl(const std::filesystem::path& path)
+      : Impl(internal::HistoryFile(path, internal::HistoryFile::Access::kRead)) {}
 
   const internal::UsualModel& model() const noexcept { return model_; }
   const std::vector<HistoryKind>& kinds() const noexcept { return kinds_; }
@@ -79,7 +81,8 @@ const std::vector<HistoryRun>& History::runs() const noexcept { return impl_->ru
 std::uint64_t prune_history(const std::filesystem::path& file, std::chrono::seconds age) {
   if (!std::filesystem::exists(file))
     throw Error({ErrorCode::kFileUnreadable, ENOENT, fmt::format("there is no history {}", file.string()), {}, {}});
-  const auto now = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  const auto now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
   internal::HistoryFile history(file, internal::HistoryFile::Access::kWrite);
   return history.prune(static_cast<std::uint64_t>(std::max(now - age, std::chrono::seconds(0)).count()),
                        internal::HistoryFile::kMostTasks);

@@ -64,10 +64,17 @@ std::uint64_t now_s() {
 
 /// Machines that share a file system don't share memory, which a write-ahead log needs.
 bool is_shared_by_machines(const std::filesystem::path& path) noexcept {
-  constexpr std::array<std::uint32_t, 11> kTypes = {
-      0x6969u /* NFS */,      0x517bu /* SMB */,      0xff534d42u /* CIFS */, 0xfe534d42u /* SMB2 */,
-      0x0bd00bd0u /* Lustre */, 0x47504653u /* GPFS */, 0x65735546u /* FUSE */, 0x00c36400u /* Ceph */,
-      0x19830326u /* BeeGFS */, 0x01021997u /* 9P */,   0x5346414fu /* AFS */};
+  constexpr std::array<std::uint32_t, 11> kTypes = {0x6969u /* NFS */,
+                                                    0x517bu /* SMB */,
+                                                    0xff534d42u /* CIFS */,
+                                                    0xfe534d42u /* SMB2 */,
+                                                    0x0bd00bd0u /* Lustre */,
+                                                    0x47504653u /* GPFS */,
+                                                    0x65735546u /* FUSE */,
+                                                    0x00c36400u /* Ceph */,
+                                                    0x19830326u /* BeeGFS */,
+                                                    0x01021997u /* 9P */,
+                                                    0x5346414fu /* AFS */};
   struct statfs system {};
   return ::statfs(path.c_str(), &system) != 0 ||
          std::find(kTypes.begin(), kTypes.end(), static_cast<std::uint32_t>(system.f_type)) != kTypes.end();
@@ -228,10 +235,9 @@ std::vector<PastTask> HistoryFile::tasks() {
       task.attempt = rows.number(8);
       task.cpus = rows.number(9);
       int column = 10;
-      for (auto figure :
-           {&PastTask::wall_ns, &PastTask::cpu_ns, &PastTask::peak_bytes, &PastTask::read_bytes,
-            &PastTask::written_bytes, &PastTask::requested_millicpus, &PastTask::requested_memory_bytes,
-            &PastTask::requested_time_ns})
+      for (auto figure : {&PastTask::wall_ns, &PastTask::cpu_ns, &PastTask::peak_bytes, &PastTask::read_bytes,
+                          &PastTask::written_bytes, &PastTask::requested_millicpus, &PastTask::requested_memory_bytes,
+                          &PastTask::requested_time_ns})
         task.*figure = rows.optional_number(column++);
       tasks.push_back(std::move(task));
     }

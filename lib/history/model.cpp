@@ -84,8 +84,7 @@ UsualFigure::Choice UsualFigure::choose() const {
       points.begin(), points.end(), [](const Point& a, const Point& b) { return a.input_log < b.input_log; });
   choice.least_input = std::exp(least->input_log) / kBeyond;
   choice.most_input = std::exp(most->input_log) * kBeyond;
-  double best =
-      error_without_each(points, [&](std::size_t i) { return median_without(points, i, false); }).value_or(0);
+  double best = error_without_each(points, [&](std::size_t i) { return median_without(points, i, false); }).value_or(0);
   const auto by_class = error_without_each(points, [&](std::size_t i) { return median_without(points, i, true); });
   if (by_class && *by_class < kMustBeat * best) {
     choice.basis = Basis::kSameSize;

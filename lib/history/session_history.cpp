@@ -58,7 +58,8 @@ void SessionHistory::write_sometimes(std::uint64_t now_ns) {
 
 void SessionHistory::write_all() {
   write(kLastPatience);
-  if (!tasks_.empty() || !runs_.empty()) give_up("the history is held by another program: this session is not all in it");
+  if (!tasks_.empty() || !runs_.empty())
+    give_up("the history is held by another program: this session is not all in it");
   file_.reset();
 }
 

@@ -32,7 +32,8 @@ void DiskFindings::saw(const DeviceSample& sample) {
 }
 
 void DiskFindings::saw(const FileUse& use) {
-  if (!use.device || !use.inode || !use.path || !use.read_bytes || use.size_bytes.value_or(0) < kLeastFile_bytes) return;
+  if (!use.device || !use.inode || !use.path || !use.read_bytes || use.size_bytes.value_or(0) < kLeastFile_bytes)
+    return;
   const auto known = works_.find(work_key(*use.process->context));
   if (known == works_.end()) return;
   auto& files = known->second.files;
@@ -75,8 +76,7 @@ void DiskFindings::snapshot(std::uint64_t time_ns) {
   devices_.clear();
 }
 
-void DiskFindings::look_at_contention(const ScopeFigures& figures, std::uint64_t time_ns,
-                                      std::vector<Event>& events) {
+void DiskFindings::look_at_contention(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
   const auto& key = figures.is_run ? figures.context->run_key : figures.context->task_key;
   const auto known = key ? works_.find(static_cast<std::uint64_t>(*key)) : works_.end();
   if (known == works_.end() || (figures.is_run && figures.by_tasks) || !figures.whole) return;
@@ -102,8 +102,7 @@ void DiskFindings::look_at_contention(const ScopeFigures& figures, std::uint64_t
   draft.last_ns = figures.now_ns;
   draft.closed = figures.finished;
   draft.evidence = {figure("contended_ns", contended_ns, "ns"), figure("wall_ns", wall_ns, "ns"),
-                    figure("percent", percent(contended_ns, wall_ns), "percent"),
-                    words("neighbor", most->second.tool)};
+                    figure("percent", percent(contended_ns, wall_ns), "percent"), words("neighbor", most->second.tool)};
   const std::string task = task_name(*most->second.context);
   if (!task.empty()) draft.evidence.push_back(words("neighbor_task", task));
   book_.report(draft, time_ns, events);
@@ -130,7 +129,8 @@ void DiskFindings::look_at_files(const ScopeFigures& figures, const Work& work, 
   draft.first_ns = figures.begin_ns;
   draft.last_ns = figures.now_ns;
   draft.closed = true;
-  draft.evidence = {words("path", most->path), figure("read_bytes", most->read_bytes, "bytes"),
+  draft.evidence = {words("path", most->path),
+                    figure("read_bytes", most->read_bytes, "bytes"),
                     figure("size_bytes", most->size_bytes, "bytes"),
                     figure("percent", percent(most->read_bytes, most->size_bytes), "percent"),
                     figure("times", most->read_bytes / most->size_bytes, "count"),

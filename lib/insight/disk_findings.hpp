@@ -55,11 +55,11 @@ class DiskFindings {
     std::uint64_t contended_ns = 0;
   };
   struct Work {
-    std::uint64_t window_disk_ns = 0;  ///< Waited since the last device_sample.
-    std::uint64_t contended_ns = 0;    ///< While another kept the only busy device busy.
+    std::uint64_t window_disk_ns = 0;                  ///< Waited since the last device_sample.
+    std::uint64_t contended_ns = 0;                    ///< While another kept the only busy device busy.
     std::map<std::uint64_t, Neighbor> neighbors = {};  ///< By work_key() of theirs.
     std::map<std::pair<std::uint64_t, std::uint64_t>, File> files = {};  ///< By device and inode.
-    std::shared_ptr<const Process> waiter = {};  ///< The process that waited longest.
+    std::shared_ptr<const Process> waiter = {};                          ///< The process that waited longest.
     std::uint64_t waiter_ns = 0;
   };
 

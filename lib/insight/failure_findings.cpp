@@ -31,12 +31,15 @@ std::string program_of(const Process& process) {
   return tool_of(process);
 }
 
+std::string signal_name(std::int32_t signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
 template <class Ended>
 std::string how(const Ended& ended) {
   if (!ended.exit_signal) return fmt::format("ended with status {}", ended.exit_code.value_or(0));
-  const char* name = ::sigabbrev_np(*ended.exit_signal);
-  return name != nullptr ? fmt::format("was ended by SIG{}", name)
-                         : fmt::format("was ended by signal {}", *ended.exit_signal);
+  return "was ended by " + signal_name(*ended.exit_signal);
 }
 
 /// What ends a program for its own mistakes.
@@ -168,7 +171,7 @@ void FailureFindings::report_end(const Failed& failed) {
     if (origin.sender_pid) draft.evidence.push_back(figure("sender_pid", *origin.sender_pid));
   } else if (failed.by_kernel) {
     draft.code = "core_dumped";
-    if (!origin.core_dumped) draft.evidence.push_back(words("core_dump", "none was kept"));
+    draft.evidence.push_back(words("signal", signal_name(*origin.exit_signal)));
   } else if (origin.exit_code == kNotFound || origin.exit_code == kNotExecutable) {
     draft.code = origin.exit_code == kNotFound ? "command_not_found" : "no_permission";
     draft.confidence = "medium";

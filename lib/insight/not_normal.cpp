@@ -78,8 +78,8 @@ void NotNormal::saw(const OomKill& kill) {
 
 void NotNormal::saw(const ContextChange& change) {
   if (change.pid) return;
-  for (const auto& [from, to] : {std::pair(change.old_run_key, change.after->run_key),
-                                 std::pair(change.old_task_key, change.after->task_key)}) {
+  for (const auto& [from, to] :
+       {std::pair(change.old_run_key, change.after->run_key), std::pair(change.old_task_key, change.after->task_key)}) {
     if (!from || !to) continue;
     auto node = living_.extract(number_of(from));
     if (node.empty()) continue;
@@ -186,7 +186,8 @@ void NotNormal::compare(const Finish& finish, const PastTask& past, bool is_run,
     report_above(kMemory, finish.context, begin_ns, finish.end_ns, "held", *past.peak_bytes, *expected.peak_bytes,
                  events);
   // A larger input reads and writes more.
-  const bool reads_more = past.read_bytes && expected.read_bytes && is_above(kBytes, *past.read_bytes, *expected.read_bytes);
+  const bool reads_more =
+      past.read_bytes && expected.read_bytes && is_above(kBytes, *past.read_bytes, *expected.read_bytes);
   if (past.written_bytes && expected.written_bytes && is_above(kBytes, *past.written_bytes, *expected.written_bytes)) {
     report_above(kBytes, finish.context, begin_ns, finish.end_ns, "wrote", *past.written_bytes, *expected.written_bytes,
                  events);
@@ -200,7 +201,8 @@ void NotNormal::judge_request(const TaskFinish& finish, const PastTask& past, st
   const auto& requested = finish.requested.memory_bytes;
   if (!requested || *requested == 0 || !past.peak_bytes) return;
   const std::uint64_t percent = book_.rules().limit(kTooLow, "used_percent");
-  const bool nearly_all = static_cast<double>(*past.peak_bytes) * 100 > static_cast<double>(*requested) * static_cast<double>(percent);
+  const bool nearly_all =
+      static_cast<double>(*past.peak_bytes) * 100 > static_cast<double>(*requested) * static_cast<double>(percent);
   if (past.outcome != Outcome::kOutOfMemory && !nearly_all) return;
   FindingDraft draft{.code = kTooLow, .subject = "task", .context = finish.context};
   draft.first_ns = std::min(finish.begin_ns, finish.end_ns);
@@ -223,8 +225,9 @@ void NotNormal::add_to_step(const TaskFinish& finish, const PastTask& past) {
   step.requested_millicpus = std::max(step.requested_millicpus, finish.requested.millicpus.value_or(0));
   step.peak_bytes = std::max(step.peak_bytes, past.peak_bytes.value_or(0));
   if (past.cpu_ns && past.wall_ns && *past.wall_ns != 0)
-    step.used_millicpus = std::max(step.used_millicpus, static_cast<std::uint64_t>(1000.0 * static_cast<double>(*past.cpu_ns) /
-                                                                                   static_cast<double>(*past.wall_ns)));
+    step.used_millicpus = std::max(
+        step.used_millicpus,
+        static_cast<std::uint64_t>(1000.0 * static_cast<double>(*past.cpu_ns) / static_cast<double>(*past.wall_ns)));
 }
 
 void NotNormal::judge_step(const Step& step, std::uint64_t time_ns, std::vector<Event>& events) {

@@ -88,7 +88,7 @@ class NotNormal {
   std::unique_ptr<SessionHistory> history_;
   std::uint32_t cpus_;
   std::uint64_t wall_offset_ns_;
-  std::unordered_map<std::uint64_t, Living> living_;      ///< By the key of the run or task.
+  std::unordered_map<std::uint64_t, Living> living_;          ///< By the key of the run or task.
   std::map<std::pair<std::uint64_t, TaskKind>, Step> steps_;  ///< By the key of the run, 0 for none, and the kind.
 };
 

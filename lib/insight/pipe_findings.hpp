@@ -15,8 +15,8 @@
 
 namespace tracer::internal {
 
-/// Findings about the stage of a pipe that the others wait for, in a task, or a run without tasks. Bounded: by kMostWorks
-/// and kMostLiving.
+/// Findings about the stage of a pipe that the others wait for, in a task, or a run without tasks. Bounded: by
+/// kMostWorks and kMostLiving.
 class PipeFindings {
  public:
   explicit PipeFindings(FindingBook& book);

@@ -54,17 +54,19 @@ void ProcessSlowness::look_at_locks(const ProcessSpan& span, std::vector<Event>&
   if (threads < 2) return;
   const std::uint64_t share = percent(total.lock_ns, total.thread_ns);
   const std::uint64_t parallel = percent(total.cpu_ns, total.ledger.running_ns);
-  const bool holds = threads >= locks_.least_threads && share >= locks_.least_percent &&
-                     parallel <= locks_.most_parallel_percent &&
-                     percent(total.ledger.running_ns, life_ns) >= locks_.least_running_percent &&
-                     total.switches / std::max<std::uint64_t>(life_ns / kSecond_ns, 1) >=
-                         locks_.least_switches_per_s * threads;
+  const bool holds =
+      threads >= locks_.least_threads && share >= locks_.least_percent && parallel <= locks_.most_parallel_percent &&
+      percent(total.ledger.running_ns, life_ns) >= locks_.least_running_percent &&
+      total.switches / std::max<std::uint64_t>(life_ns / kSecond_ns, 1) >= locks_.least_switches_per_s * threads;
   FindingDraft draft = draft_of("lock_convoy", span);
   if (!holds && !book_.is_open(draft)) return;
   draft.confidence = "medium";
-  draft.evidence = {figure("lock_ns", total.lock_ns, "ns"), figure("threads_ns", total.thread_ns, "ns"),
-                    figure("percent", share, "percent"), figure("threads", threads, "count"),
-                    figure("parallel_percent", parallel, "percent"), figure("life_ns", life_ns, "ns"),
+  draft.evidence = {figure("lock_ns", total.lock_ns, "ns"),
+                    figure("threads_ns", total.thread_ns, "ns"),
+                    figure("percent", share, "percent"),
+                    figure("threads", threads, "count"),
+                    figure("parallel_percent", parallel, "percent"),
+                    figure("life_ns", life_ns, "ns"),
                     figure("switches", total.switches, "count")};
   decide(draft, span, holds, events);
 }
@@ -101,8 +103,8 @@ void ProcessSlowness::look_at_network(const ProcessSpan& span, std::vector<Event
   rate.wait_ns += span.change.ledger.network_ns + span.change.ledger.poll_ns;
   const std::uint64_t length_ns = span.to_ns - std::min(rate.from_ns, span.to_ns);
   if (length_ns >= rates_limits_.window_ns && length_ns > 0) {
-    const auto bytes_per_s = static_cast<std::uint64_t>(static_cast<double>(rate.bytes) * kSecond_ns /
-                                                        static_cast<double>(length_ns));
+    const auto bytes_per_s =
+        static_cast<std::uint64_t>(static_cast<double>(rate.bytes) * kSecond_ns / static_cast<double>(length_ns));
     const bool holds = rate.bytes > 0 && rate.best_bytes_per_s >= rates_limits_.least_best_bytes_per_s &&
                        bytes_per_s * 100 < rate.best_bytes_per_s * rates_limits_.most_percent &&
                        percent(rate.wait_ns, length_ns) >= rates_limits_.least_wait_percent;

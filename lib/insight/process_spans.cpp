@@ -32,11 +32,10 @@ ProcessFigures figures_of(const Account& account) {
 
 ProcessFigures difference(const ProcessFigures& now, const ProcessFigures& before) {
   ProcessFigures change = now;
-  for (const auto member :
-       {&ProcessFigures::cpu_ns, &ProcessFigures::system_ns, &ProcessFigures::read_bytes,
-        &ProcessFigures::written_bytes, &ProcessFigures::read_calls, &ProcessFigures::write_calls,
-        &ProcessFigures::network_bytes, &ProcessFigures::switches, &ProcessFigures::queued_ns,
-        &ProcessFigures::lock_ns, &ProcessFigures::thread_ns})
+  for (const auto member : {&ProcessFigures::cpu_ns, &ProcessFigures::system_ns, &ProcessFigures::read_bytes,
+                            &ProcessFigures::written_bytes, &ProcessFigures::read_calls, &ProcessFigures::write_calls,
+                            &ProcessFigures::network_bytes, &ProcessFigures::switches, &ProcessFigures::queued_ns,
+                            &ProcessFigures::lock_ns, &ProcessFigures::thread_ns})
     change.*member -= std::min(change.*member, before.*member);
   take_off_figures(change.ledger, before.ledger);
   return change;

@@ -23,7 +23,8 @@ constexpr std::uint64_t kSerialFrom_millicpus = 500;
 constexpr std::uint64_t kSerialTo_millicpus = 1250;
 
 std::uint64_t millicpus(std::uint64_t cpu_ns, std::uint64_t wall_ns) {
-  return wall_ns == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(cpu_ns) * 1000 / static_cast<double>(wall_ns));
+  return wall_ns == 0 ? 0
+                      : static_cast<std::uint64_t>(static_cast<double>(cpu_ns) * 1000 / static_cast<double>(wall_ns));
 }
 
 std::string cpus_text(std::uint64_t millicpus) {
@@ -95,8 +96,8 @@ void SlownessFindings::saw(const CgroupSample& sample) {
 
 void SlownessFindings::saw(const ContextChange& change) {
   if (change.pid) return;
-  for (const auto& [from, to] : {std::pair(change.old_task_key, change.after->task_key),
-                                 std::pair(change.old_run_key, change.after->run_key)}) {
+  for (const auto& [from, to] :
+       {std::pair(change.old_task_key, change.after->task_key), std::pair(change.old_run_key, change.after->run_key)}) {
     if (!from || !to) continue;
     auto node = works_.extract(static_cast<std::uint64_t>(*from));
     if (node.empty()) continue;
@@ -136,7 +137,8 @@ void SlownessFindings::look_at_waits(const Scope& scope) {
   waits[kDisk] += pages_ns;
   const std::size_t largest = static_cast<std::size_t>(std::max_element(waits.begin(), waits.end()) - waits.begin());
   // That others of it did not compute meanwhile is certain for so much less.
-  const std::uint64_t unsure_ns = ledger.computing_at_most_ns - std::min(ledger.computing_ns, ledger.computing_at_most_ns);
+  const std::uint64_t unsure_ns =
+      ledger.computing_at_most_ns - std::min(ledger.computing_ns, ledger.computing_at_most_ns);
   for (std::size_t i = 0; i < kCauses; ++i) {
     const Cause& cause = causes_[i];
     const Most& most = scope.work.most[i];
@@ -156,8 +158,8 @@ void SlownessFindings::look_at_waits(const Scope& scope) {
       const auto known = limit_millicpus_.find(*most.process->cgroup->id);
       if (known != limit_millicpus_.end()) draft.evidence.push_back(words("limit_cpus", cpus_text(known->second)));
     }
-    const bool holds = !is_normal && scope.wall_ns >= cause.least_wall_ns && waits[i] >= cause.least_wait_ns &&
-                       share >= least;
+    const bool holds =
+        !is_normal && scope.wall_ns >= cause.least_wall_ns && waits[i] >= cause.least_wait_ns && share >= least;
     decide(std::move(draft), holds, share * 100 < cause.least_percent * kStays_percent, scope);
   }
 }
@@ -175,8 +177,8 @@ void SlownessFindings::look_at_queue(const Scope& scope) {
     return left * 100 > right * kMoreThanThere_percent;
   };
   // Fewer than there are were its own: it used no more than these.
-  const bool by_request = requested && *requested > 0 && *requested < there && more_than(wanted, *requested) &&
-                          !more_than(got, *requested);
+  const bool by_request =
+      requested && *requested > 0 && *requested < there && more_than(wanted, *requested) && !more_than(got, *requested);
   const bool by_itself = more_than(wanted, there) || by_request;
   const Sums all{all_.cpu_ns - work.all_before.cpu_ns, all_.queued_ns - work.all_before.queued_ns};
   const std::uint64_t all_wanted =
@@ -184,8 +186,10 @@ void SlownessFindings::look_at_queue(const Scope& scope) {
   for (const std::string_view code : {"oversubscribed", "cpu_contention"}) {
     const bool itself = code == "oversubscribed";
     FindingDraft draft = draft_of(code, scope, work.most_threads);
-    draft.evidence = {figure("queued_ns", work.sums.queued_ns, "ns"), figure("cpu_ns", work.sums.cpu_ns, "ns"),
-                      figure("wall_ns", scope.wall_ns, "ns"), figure("percent", share, "percent"),
+    draft.evidence = {figure("queued_ns", work.sums.queued_ns, "ns"),
+                      figure("cpu_ns", work.sums.cpu_ns, "ns"),
+                      figure("wall_ns", scope.wall_ns, "ns"),
+                      figure("percent", share, "percent"),
                       words("cpus", cpus_text(by_request ? *requested : there)),
                       words("wanted_cpus", cpus_text((itself ? wanted : all_wanted) / 100 * 100))};
     if (!itself) draft.confidence = "medium";
@@ -220,7 +224,8 @@ void SlownessFindings::look_at_usage(const Scope& scope) {
   draft.first_ns = usage.serial_since_ns == 0 ? scope.figures.now_ns : usage.serial_since_ns;
   draft.confidence = "medium";
   draft.evidence = {figure("tail_ns", tail_ns, "ns"), figure("wall_ns", scope.wall_ns, "ns"),
-                    figure("percent", share, "percent"), words("best_cpus", cpus_text(usage.best_millicpus / 100 * 100))};
+                    figure("percent", share, "percent"),
+                    words("best_cpus", cpus_text(usage.best_millicpus / 100 * 100))};
   if (busiest.process) draft.evidence.push_back(words("program", busiest.process->program->tool.value_or("?")));
   if (scope.figures.requested.millicpus)
     draft.evidence.push_back(words("requested_cpus", cpus_text(*scope.figures.requested.millicpus)));

@@ -104,7 +104,7 @@ class SlownessFindings {
   std::array<Cause, kCauses> causes_;
   std::uint64_t most_short_life_ns_;
   Sums all_ = {};
-  std::unordered_map<std::uint64_t, Work> works_;        ///< By work_key().
+  std::unordered_map<std::uint64_t, Work> works_;           ///< By work_key().
   std::map<std::uint64_t, std::uint64_t> limit_millicpus_;  ///< By the id of the cgroup.
 };
 

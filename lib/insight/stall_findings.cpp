@@ -87,9 +87,9 @@ void StallFindings::saw(const ProcessSpan& span) {
   const ProcessFigures& change = span.change;
   const Wait* wait = wait_that_fills(change.ledger);
   // What comes in pieces ends a wait for each, and takes little time of a CPU.
-  const bool pieces = change.switches > 0 && (wait == nullptr || wait->name == "network" || wait->name == "disk" ||
-                                              wait->name == "local_socket" || wait->name == "pipe_read" ||
-                                              wait->name == "pipe_write");
+  const bool pieces =
+      change.switches > 0 && (wait == nullptr || wait->name == "network" || wait->name == "disk" ||
+                              wait->name == "local_socket" || wait->name == "pipe_read" || wait->name == "pipe_write");
   const bool moves = is_new || !span.total.known || wait == nullptr || pieces || change.read_bytes > 0 ||
                      change.written_bytes > 0 || change.network_bytes > 0 ||
                      percent(change.cpu_ns, span.to_ns - span.from_ns) >= most_cpu_percent_ ||
@@ -137,8 +137,7 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
     draft.confidence = "medium";
     std::string tools;
     for (const Member* each : members)
-      if (each->peer_pid != 0)
-        tools += (tools.empty() ? "" : ", ") + each->process->program->tool.value_or("?");
+      if (each->peer_pid != 0) tools += (tools.empty() ? "" : ", ") + each->process->program->tool.value_or("?");
     draft.evidence.push_back(words("programs", tools));
     return book_.report(draft, time_ns, events);
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/sums.hpp"
+#include "context/layers.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -31,35 +32,54 @@ std::shared_ptr<TaskLedgers::Scope> TaskLedgers::scope(const std::optional<Key>&
   return made;
 }
 
-void TaskLedgers::move(std::shared_ptr<Scope>& from, const std::shared_ptr<Scope>& to, const Member& member,
-                       std::uint32_t pid) {
-  if (from == to) return;
-  const bool has_past = member.last_ns != member.begin_ns;
-  if (from) {
-    --from->living;
-    // What it did there before is known in part only, or not at all.
-    if (has_past) from->whole = false;
+/// The innermost first: a task, its run, the task that this run is in, and so on.
+std::vector<std::shared_ptr<TaskLedgers::Scope>> TaskLedgers::scopes_of(const Context& context,
+                                                                        std::uint64_t begin_ns) {
+  const auto task = scope(context.task_key, false, begin_ns);
+  const auto run = scope(context.run_key, true, begin_ns);
+  if (task && task->name.empty()) {
+    task->name = name_within(context);
+    by_name_[task->name] = task;
   }
-  if (to) {
-    ++to->living;
-    if (has_past && member.begin_ns < to->wall.closed_ns()) to->whole = false;
-    if (to->pids.size() < kMostMembers) to->pids.insert(pid);
+  if (task && run) task->around = run;
+  if (run && !run->around && context.within) {
+    const auto outer = by_name_.find(*context.within);
+    if (outer != by_name_.end() && outer->second.lock() != task) run->around = outer->second.lock();
   }
-  from = to;
+  std::vector<std::shared_ptr<Scope>> all;
+  for (auto each = task ? task : run; each && all.size() < kMostAround; each = each->around) {
+    if (std::find(all.begin(), all.end(), each) != all.end()) break;
+    all.push_back(each);
+  }
+  return all;
 }
 
 void TaskLedgers::place(Member& member, const Process& process) {
-  const Context& context = *process.context;
-  move(member.task, scope(context.task_key, false, member.begin_ns), member, process.pid);
-  move(member.run, scope(context.run_key, true, member.begin_ns), member, process.pid);
+  if (member.context == process.context) return;
+  member.context = process.context;
+  auto now = scopes_of(*process.context, member.begin_ns);
+  const bool has_past = member.last_ns != member.begin_ns;
+  const auto has = [](const auto& all, const auto& one) { return std::find(all.begin(), all.end(), one) != all.end(); };
+  for (const auto& each : member.scopes) {
+    if (has(now, each)) continue;
+    --each->living;
+    // What it did there before is known in part only, or not at all.
+    if (has_past) each->whole = false;
+  }
+  for (const auto& each : now) {
+    if (has(member.scopes, each)) continue;
+    ++each->living;
+    if (has_past && member.begin_ns < each->wall.closed_ns()) each->whole = false;
+    if (each->pids.size() < kMostMembers) each->pids.insert(process.pid);
+  }
+  member.scopes = std::move(now);
 }
 
 TaskLedgers::Member& TaskLedgers::member(const Process& process, std::uint64_t begin_ns) {
   Member& known = members_[process.pid];
   if (known.start_ns != process.start_ns) {
     // The end of the one before was lost.
-    for (const auto& old : {known.task, known.run})
-      if (old) --old->living, old->whole = false;
+    for (const auto& old : known.scopes) --old->living, old->whole = false;
     known = Member{process.start_ns, begin_ns, begin_ns};
   }
   return known;
@@ -77,8 +97,8 @@ void TaskLedgers::saw(const ProcessExec& exec) {
   const bool was_held = !exec.ended.start_ns && known.last_ns == known.begin_ns;
   if (was_held) known.begin_ns = known.last_ns = exec.time_ns;
   place(known, process);
-  for (const auto& each : {known.task, known.run}) {
-    if (!was_held || !each || each->ended != 0 || each->living != 1) continue;
+  for (const auto& each : known.scopes) {
+    if (!was_held || each->ended != 0 || each->living != 1) continue;
     each->begin_ns = exec.time_ns;
     each->wall = WallLedger(exec.time_ns, cpus_);
   }
@@ -86,8 +106,7 @@ void TaskLedgers::saw(const ProcessExec& exec) {
 
 void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& account) {
   if (!account.process_ledger) {
-    for (const auto& each : {member.task, member.run})
-      if (each) each->whole = false;
+    for (const auto& each : member.scopes) each->whole = false;
     member.last_ns = to_ns;
     return;
   }
@@ -98,8 +117,7 @@ void TaskLedgers::add_span(Member& member, std::uint64_t to_ns, const Account& a
     if (!peer) return PipePeers::kUnknown;
     return scope.pids.contains(*peer) ? PipePeers::kInside : PipePeers::kOutside;
   };
-  for (const auto& each : {member.task, member.run}) {
-    if (!each) continue;
+  for (const auto& each : member.scopes) {
     span.pipe_peers = PipePeers::kUnknown;
     if (account.ledger) {
       const PipePeers read = peers_of(*each, account.ledger->pipe_read_peer_pid, span.ledger.pipe_read_ns);
@@ -118,8 +136,7 @@ void TaskLedgers::saw(const ProcessExit& exit) {
   Member& known = member(process, exit.begin_ns);
   place(known, process);
   add_span(known, exit.end_ns, exit.account);
-  for (const auto& each : {known.task, known.run}) {
-    if (!each) continue;
+  for (const auto& each : known.scopes) {
     --each->living;
     ++each->ended;
     each->cpu_ns += exit.account.cpu_ns.value_or(0);
@@ -132,8 +149,7 @@ void TaskLedgers::saw(const ProcessSample& sample) {
   Member& known = member(process, sample.attached_ns.value_or(process.start_ns));
   place(known, process);
   add_span(known, sample.time_ns, sample.account);
-  for (const auto& each : {known.task, known.run}) {
-    if (!each) continue;
+  for (const auto& each : known.scopes) {
     ++each->sampled;
     each->snapshot_cpu_ns += sample.account.cpu_ns.value_or(0);
     each->most_threads = std::max(each->most_threads, sample.threads.value_or(1));
@@ -271,7 +287,10 @@ std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std:
   scope.finished = true;
   if (finished_.size() > kMostFinished) {
     const auto oldest = scopes_.find(finished_.front());
-    if (oldest != scopes_.end() && oldest->second->finished) scopes_.erase(oldest);
+    if (oldest != scopes_.end() && oldest->second->finished) {
+      by_name_.erase(oldest->second->name);
+      scopes_.erase(oldest);
+    }
     finished_.pop_front();
   }
   return all_seen ? std::optional(figures) : std::nullopt;

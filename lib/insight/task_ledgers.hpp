@@ -6,8 +6,10 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include <tracer/event.hpp>
 
@@ -63,6 +65,7 @@ class TaskLedgers {
  private:
   static constexpr std::size_t kMost = 32768;
   static constexpr std::size_t kMostFinished = 4096;  ///< That may still be joined.
+  static constexpr std::size_t kMostAround = 8;
   static constexpr std::size_t kMostMembers = 16384;  ///< Of one scope that are told from strangers.
 
   struct Scope {
@@ -84,6 +87,8 @@ class TaskLedgers {
     std::uint64_t most_threads = 0;
     Requested requested = {};
     WallLedger wall;
+    std::string name = {};               ///< Of a task: as what is in it says `within`.
+    std::shared_ptr<Scope> around = {};  ///< The run of a task, and the task that a run is in; null: none.
     std::unordered_set<std::uint32_t> pids = {};
     std::uint64_t tasks_running = 0;  ///< Of a run.
     std::uint64_t first_task_ns = 0;  ///< 0: there was none.
@@ -95,14 +100,14 @@ class TaskLedgers {
     std::uint64_t begin_ns = 0;  ///< Since when it counts.
     std::uint64_t last_ns = 0;   ///< Up to where what it did is known.
     ProcessLedger last = {};
-    std::shared_ptr<Scope> task = {};  ///< Null: in none.
-    std::shared_ptr<Scope> run = {};
+    std::shared_ptr<const Context> context = {};      ///< For which `scopes` were found.
+    std::vector<std::shared_ptr<Scope>> scopes = {};  ///< That it is in, the innermost first.
   };
 
   std::shared_ptr<Scope> scope(const std::optional<Key>& key, bool is_run, std::uint64_t begin_ns);
   Member& member(const Process& process, std::uint64_t begin_ns);
   void place(Member& member, const Process& process);
-  void move(std::shared_ptr<Scope>& from, const std::shared_ptr<Scope>& to, const Member& member, std::uint32_t pid);
+  std::vector<std::shared_ptr<Scope>> scopes_of(const Context& context, std::uint64_t begin_ns);
   void add_span(Member& member, std::uint64_t to_ns, const Account& account);
   void task_began(const Context& context, std::uint64_t start_ns);
   void task_ended(const Context& context, std::uint64_t end_ns);
@@ -113,6 +118,7 @@ class TaskLedgers {
   std::uint32_t cpus_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Scope>> scopes_;  ///< By key.
   std::unordered_map<std::uint32_t, Member> members_;                 ///< By pid.
+  std::unordered_map<std::string, std::weak_ptr<Scope>> by_name_;     ///< Tasks, by Scope::name.
   std::deque<std::uint64_t> finished_;                                ///< Keys, the oldest first.
 };
 

@@ -105,11 +105,11 @@ void ComparedTrace::add(const Event& event) {
     if (!context.task_key || !context.step) return;
     const Account& account = finish->totals.account;
     const auto peak = finish->totals.peak_bytes ? finish->totals.peak_bytes : finish->totals.peak_at_least_bytes;
-    tasks_.insert_or_assign(
-        static_cast<std::uint64_t>(*context.task_key),
-        Task{*context.step,
-             {static_cast<double>(finish->end_ns - std::min(finish->begin_ns, finish->end_ns)),
-              value_of(account.cpu_ns), value_of(peak), value_of(account.read_bytes), value_of(account.written_bytes)}});
+    tasks_.insert_or_assign(static_cast<std::uint64_t>(*context.task_key),
+                            Task{*context.step,
+                                 {static_cast<double>(finish->end_ns - std::min(finish->begin_ns, finish->end_ns)),
+                                  value_of(account.cpu_ns), value_of(peak), value_of(account.read_bytes),
+                                  value_of(account.written_bytes)}});
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
     const Program& program = *exit->process->program;
     if (exit->process->context->engine_own || !program.tool || exit->attached_ns) return;
@@ -173,7 +173,8 @@ MeasureChange change_of(const std::vector<double>& a, const std::vector<double>&
 
 bool RowChange::is_changed() const {
   return std::any_of(measures.begin(), measures.end(), [](const MeasureChange& each) {
-    return each.verdict == ChangeVerdict::kMore || each.verdict == ChangeVerdict::kLess || (each.n_a == 0) != (each.n_b == 0);
+    return each.verdict == ChangeVerdict::kMore || each.verdict == ChangeVerdict::kLess ||
+           (each.n_a == 0) != (each.n_b == 0);
   });
 }
 

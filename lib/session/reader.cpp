@@ -43,8 +43,7 @@ std::unique_ptr<Insight> insight_of(const SessionOptions& options, const Source&
   if (!options.findings || !source.wants_findings()) return nullptr;
   const HostInfo& host = source.host();
   auto insight = std::make_unique<Insight>(host.cpu_count);
-  if (!options.history.empty())
-    insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
+  if (!options.history.empty()) insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
   return insight;
 }
 

@@ -52,8 +52,8 @@ std::string compared_table(const char* what, const std::vector<RowChange>& rows)
     const RowChange& row = rows[i];
     const MeasureChange& wall = row.of(Measure::kWall);
     grid.add({visible(row.name, kMostRowName), fmt::format("{}, {}", wall.n_a, wall.n_b),
-              compared_text(Measure::kWall, wall.median_a), compared_text(Measure::kWall, wall.median_b), change_text(wall),
-              word_for(row), change_text(row.of(Measure::kCpu)), change_text(row.of(Measure::kPeak)),
+              compared_text(Measure::kWall, wall.median_a), compared_text(Measure::kWall, wall.median_b),
+              change_text(wall), word_for(row), change_text(row.of(Measure::kCpu)), change_text(row.of(Measure::kPeak)),
               change_text(row.of(Measure::kRead)), change_text(row.of(Measure::kWritten))});
   }
   if (rows.size() > kMostComparedRows) grid.add({fmt::format("… {} more", rows.size() - kMostComparedRows)});

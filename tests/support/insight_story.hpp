@@ -185,9 +185,9 @@ class Task {
     process.sleep_ns += part(pace.sleep);
     process.child_ns += part(pace.child);
     process.life_ns += length_ns;
-    process.other_ns += length_ns - part(pace.running + pace.run_queue + pace.disk + pace.network + pace.throttled +
-                                         pace.reclaim + pace.swap + pace.pipe_read + pace.pipe_write + pace.lock +
-                                         pace.sleep + pace.child);
+    process.other_ns +=
+        length_ns - part(pace.running + pace.run_queue + pace.disk + pace.network + pace.throttled + pace.reclaim +
+                         pace.swap + pace.pipe_read + pace.pipe_write + pace.lock + pace.sleep + pace.child);
     tracer::Ledger& threads = *player.account.ledger;
     threads.cpu_ns += part(pace.thread_cpu ? pace.thread_cpu : pace.running);
     threads.run_queue_ns += part(pace.thread_queue ? pace.thread_queue : pace.run_queue);

@@ -205,7 +205,7 @@ TEST_CASE("an OOM kill names the limit") {
   CHECK(found[0].code == "oom_kill");
   CHECK(found[0].severity == "error");
   CHECK(found[0].text ==
-        "star (pid 20) was killed by the kernel: memory ran out at the limit of 100.0 MiB; task ALIGN (S1)");
+        "star (pid 20) was killed by the kernel, in task ALIGN (S1): memory ran out at the limit of 100.0 MiB");
 }
 
 TEST_CASE("a timeout, a scheduler and a stranger are told apart") {

@@ -154,7 +154,8 @@ TEST_CASE("a history keeps what is added, for its owner only, once for each task
   {
     HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
     CHECK(file.is_new());
-    CHECK(file.add({past(1, 10), past(2, 20)}, {{"run", "demo", now_s(), 30, 2, "succeeded"}}, std::chrono::seconds(1)));
+    CHECK(
+        file.add({past(1, 10), past(2, 20)}, {{"run", "demo", now_s(), 30, 2, "succeeded"}}, std::chrono::seconds(1)));
     CHECK(file.add({past(2, 25, 7)}, {}, std::chrono::seconds(1)));
   }
   struct stat made {};

@@ -108,7 +108,8 @@ TEST_CASE("more threads than CPUs") {
   CHECK(story::value(finding, "threads") == 8);
   CHECK(story::text(finding, "cpus") == "2");
   // Others have the CPUs, and are not known.
-  CHECK(lived({.running = 500, .run_queue = 500, .threads = 2, .thread_cpu = 1000, .thread_queue = 1000}).findings.empty());
+  CHECK(lived({.running = 500, .run_queue = 500, .threads = 2, .thread_cpu = 1000, .thread_queue = 1000})
+            .findings.empty());
   CHECK(lived({.running = 1000, .threads = 8, .thread_cpu = 2000, .thread_queue = 6000}, 9).findings.empty());
 }
 
@@ -161,9 +162,15 @@ TEST_CASE("many processes that hardly live") {
 TEST_CASE("the stage of a pipe that the others wait for") {
   Task task;
   task.begin({.pid = 1, .tool = "bash", .pace = {.child = 1000}});
-  task.begin({.pid = 2, .tool = "zcat", .pace = {.running = 100, .pipe_write = 900, .read_bytes = 1 << 20, .writes_to = 3}, .parent = 1});
+  task.begin({.pid = 2,
+              .tool = "zcat",
+              .pace = {.running = 100, .pipe_write = 900, .read_bytes = 1 << 20, .writes_to = 3},
+              .parent = 1});
   task.begin({.pid = 3, .tool = "slow.py", .pace = {.running = 1000, .read_bytes = 1 << 20}, .parent = 1});
-  task.begin({.pid = 4, .tool = "gzip", .pace = {.running = 200, .pipe_read = 800, .read_bytes = 1 << 20, .reads_from = 3}, .parent = 1});
+  task.begin({.pid = 4,
+              .tool = "gzip",
+              .pace = {.running = 200, .pipe_read = 800, .read_bytes = 1 << 20, .reads_from = 3},
+              .parent = 1});
   task.live(21);
   REQUIRE(task.last("pipe_bottleneck") != nullptr);
   CHECK(task.last("pipe_bottleneck")->confidence == "medium");
@@ -176,7 +183,8 @@ TEST_CASE("the stage of a pipe that the others wait for") {
 }
 
 TEST_CASE("threads that wait for each other, and not those that wait for work") {
-  const Pace convoy{.running = 900, .lock = 100, .threads = 8, .thread_cpu = 1000, .thread_lock = 6500, .switches = 20000};
+  const Pace convoy{
+      .running = 900, .lock = 100, .threads = 8, .thread_cpu = 1000, .thread_lock = 6500, .switches = 20000};
   const Task task = lived(convoy);
   check_only(task, "lock_convoy");
   CHECK(task.last("lock_convoy")->subject == "process");
@@ -249,7 +257,8 @@ TEST_CASE("a file that is read again and again") {
     for (int i = 0; i < times; ++i) {
       FileUse use;
       use.time_ns = task.now_ns();
-      use.process = build::process({.pid = 1, .start_ns = 1, .tool = "samtools view", .context = story::task_context()});
+      use.process =
+          build::process({.pid = 1, .start_ns = 1, .tool = "samtools view", .context = story::task_context()});
       use.path = "/data/a.bam";
       use.device = 1;
       use.inode = 2;

@@ -82,7 +82,8 @@ TEST_CASE("a snapshot that does not show all that lives says nothing") {
   Task task;
   task.begin({.pid = 1, .tool = "sort", .pace = {.pipe_read = 1000}});
   // Folded: it has no sample.
-  task.add(ProcessStart{1, build::process({.pid = 2, .start_ns = 1, .tool = "bwa", .context = story::task_context()}), {}});
+  task.add(
+      ProcessStart{1, build::process({.pid = 2, .start_ns = 1, .tool = "bwa", .context = story::task_context()}), {}});
   task.live(120);
   CHECK(task.findings.empty());
 }
