@@ -139,14 +139,15 @@ void write_table(JsonBuilder& json, const PageTable& table) {
     if (known_as == "memory_bytes") {
       columns.emplace_back(growing_column("where time went", "where", 270, "2"));
       for (const PageRow& each : rows) columns.back().add(main_causes(each.row->time, 2), parts_of(each.row->time));
-      columns.emplace_back(fixed_column("bound by", "text", 132, true));
-      for (const PageRow& each : rows) columns.back().add(bound_text(*each.row));
     }
     if (figure.head == nullptr) return;
     columns.emplace_back(
         fixed_column(figure.head, "number", px_of(known_as, requested, bounded_above), false, known_as == "failed"));
     for (const PageRow& each : rows) columns.back().add(cell_text(*each.row, figure), sort_of(*each.row, figure));
   });
+  // Last, as the bar says it in other words, and not all columns may fit.
+  columns.emplace_back(fixed_column("bound by", "text", 132, true));
+  for (const PageRow& each : rows) columns.back().add(bound_text(*each.row));
   json.object([&] {
     json.put("name", name);
     json.put("title", name);
