@@ -2398,7 +2398,7 @@ class Finding(Event):
 
 
 class SyscallUse(Event):
-    """The calls of one system call by one process."""
+    """The calls of one system call by one process, reported when the process ends, or with the session."""
 
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
