@@ -137,8 +137,8 @@ condition of that rule. It does not know labels and announcements of a session: 
 constexpr const char* kCheckDescription = R"(Report what this machine allows.
 
 Lists what tracing needs and what is missing, each problem with its error code and its fix. Loads and attaches the
-programs for a moment to test that, and measures by how much the family syscalls slows each system call of the host. Exit
-status: 0: tracing works; 1: something required is missing.
+programs for a moment to test that, and measures by how much the family syscalls slows each system call of the host.
+Exit status: 0: tracing works; 1: something required is missing.
 
 --json prints one object: "works"; "problems", each with "code", "message" and "fix"; "families", each with "name",
 "available", "mechanism" and "problem".
@@ -147,10 +147,14 @@ With --rules, it checks a file of rules for engines instead: it reports all mist
 file's examples. Exit status: 0: the file is correct; 1: it is not.)";
 
 std::string families_help() {
-  std::string others;
-  for (const tracer::FamilyInfo& info : tracer::kFamilies)
-    if (info.use == tracer::FamilyUse::kOnRequest) others += (others.empty() ? "" : ", ") + std::string(info.name);
-  return fmt::format("Some of {}, or none (default: all but {})", tracer::names_of_families(), others);
+  const auto names = [](tracer::FamilyUse use) {
+    std::string text;
+    for (const tracer::FamilyInfo& info : tracer::kFamilies)
+      if (info.use == use) text += (text.empty() ? "" : ", ") + std::string(info.name);
+    return text;
+  };
+  return fmt::format("Some of {} (default), {}; or none", names(tracer::FamilyUse::kByDefault),
+                     names(tracer::FamilyUse::kOnRequest));
 }
 
 CLI::Option* add(CLI::App& app, const std::string& name, const char* value, const std::string& description) {

@@ -23,7 +23,7 @@ std::string subject_name(const Finding& finding) {
     return name ? "run " + *name : "this run";
   }
   const std::string task = task_name(context);
-  if (!task.empty()) return "task " + task;
+  if (context.task_key && !task.empty()) return "task " + task;
   return context.run ? "run " + *context.run : "no task";
 }
 

@@ -206,8 +206,8 @@ std::string why_text(const Subjects& subjects, const WhyOptions& options) {
   for (std::size_t i = 0; i < std::min(kMostTasksNamed, tasks.size()); ++i)
     slowest += fmt::format("{}{} ({})", i == 0 ? "" : ", ", printable(name_of_scope(*tasks[i]), kMostSubjectName),
                            format_duration(tasks[i]->end_ns - tasks[i]->begin_ns));
-  return out + wrapped(fmt::format("\nask for one of {}, such as the slowest: {}\n",
-                                   format_count(tasks.size(), "task", "tasks"), slowest),
+  return out + wrapped(fmt::format("\ntasks to ask for (tracerd why FILE TASK): {}; the slowest: {}\n", tasks.size(),
+                                   slowest),
                        options.columns);
 }
 

@@ -12,7 +12,7 @@ from support import NOBODY, TRACERD, Terminal
 KILLED = """
 sh -c 'echo $$ > victim; exec sleep 60' &
 while [ ! -s victim ]; do :; done
-setsid -f sh -c 'read pid < victim; /bin/kill -9 $pid'
+setsid -f sh -c 'read pid < victim; while read name < /proc/$pid/comm; [ $name != sleep ]; do :; done; /bin/kill -9 $pid'
 wait
 exit 0
 """
