@@ -8,12 +8,16 @@ import re
 import support
 from support import NOBODY, TRACERD, Terminal
 
-# Its child is killed by a stranger, and it ends well all the same.
+# Its child is killed by a stranger, and it ends well all the same: when the stranger has ended, as a run that others live in
+# is not over.
 KILLED = """
 sh -c 'echo $$ > victim; exec sleep 60' &
 while [ ! -s victim ]; do :; done
-setsid -f sh -c 'read pid < victim; while read name < /proc/$pid/comm; [ $name != sleep ]; do :; done; /bin/kill -9 $pid'
+setsid -f sh -c 'echo $$ > killer; read pid < victim; while read name < /proc/$pid/comm; [ $name != sleep ]; do :; done
+                sleep 1; /bin/kill -9 $pid'
 wait
+read pid < killer
+while [ -d /proc/$pid ]; do sleep 0.02; done
 exit 0
 """
 TASKS = """
@@ -111,7 +115,8 @@ class Why(support.TestCase):
     def test_the_live_line_shows_a_failure(self):
         script = self.path("s.sh")
         with open(script, "w", encoding="utf-8") as file:
-            file.write(KILLED.replace("exit 0", "sleep 3; exit 0").replace("victim", self.path("victim")))
+            file.write(KILLED.replace("exit 0", "sleep 3; exit 0").replace("victim", self.path("victim"))
+                       .replace("killer", self.path("killer")))
         terminal = Terminal(self, TRACERD, "run", "--", "bash", script, columns=200)
         terminal.read_until(None)
         self.assertEqual(terminal.exit_status(), 0)
