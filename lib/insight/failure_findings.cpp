@@ -94,6 +94,7 @@ void FailureFindings::saw(const ProcessExit& exit, std::vector<Event>& events) {
   events_ = &events;
   now_ns_ = exit.time_ns;
   ended_ns_ = exit.end_ns;
+  writer_ = exit.account.written_bytes.value_or(0) > 0 ? exit.process : nullptr;
   const bool well = !exit.exit_signal && exit.exit_code.value_or(0) == 0;
   if (well && exit.account.ledger && exit.account.ledger->pipe_read_peer_pid) {
     if (readers_.size() >= kMostReaders) readers_.clear();
@@ -123,6 +124,7 @@ void FailureFindings::failed(const FailureOrigin& origin) {
                      (origin.exit_signal && is_crash(*origin.exit_signal) && origin.sender != "process");
   failed.by_stranger = origin.exit_signal && origin.sender == "process" && origin.sender_pid != origin.process->pid;
   failed.end_ns = ended_ns_;
+  failed.wrote = origin.process == writer_;
   report_end(failed);
   const std::uint64_t key = key_number(context.task_key ? context.task_key : context.run_key);
   if (key == 0) return;
@@ -186,7 +188,8 @@ void FailureFindings::report_end(const Failed& failed) {
 
 std::shared_ptr<const Process> FailureFindings::reader_of(const Failed& failed) const {
   const auto reader = readers_.find(failed.origin.process->pid);
-  const bool fits = reader != readers_.end() && reader->second.begin_ns <= failed.end_ns &&
+  // The end of a process that shares a pipe wakes its reader, too.
+  const bool fits = failed.wrote && reader != readers_.end() && reader->second.begin_ns <= failed.end_ns &&
                     reader->second.end_ns + kMostBehindNs >= failed.end_ns;
   return fits ? reader->second.process : nullptr;
 }

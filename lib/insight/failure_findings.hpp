@@ -44,6 +44,7 @@ class FailureFindings {
     bool trying = false;  ///< Below what tries things out.
     bool by_kernel = false;
     bool by_stranger = false;
+    bool wrote = false;  ///< Something, to whatever.
     std::uint64_t end_ns = 0;
   };
   /// What has read from a process through a pipe, and ended well.
@@ -79,7 +80,8 @@ class FailureFindings {
   std::map<std::uint32_t, Reader> readers_;                          ///< By the pid that they read from.
   std::map<std::string, Attempt> attempts_;                          ///< The last that failed, by run and task.
   std::uint64_t now_ns_ = 0;
-  std::uint64_t ended_ns_ = 0;  ///< Of the process whose end is being decided.
+  std::shared_ptr<const Process> writer_;  ///< Whose end is being decided, if it has written something.
+  std::uint64_t ended_ns_ = 0;             ///< Of the process whose end is being decided.
   std::vector<Event>* events_ = nullptr;
 };
 

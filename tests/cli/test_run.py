@@ -130,7 +130,7 @@ class Outputs(support.TestCase):
         result, events = self.trace("sh", "-c", "true & wait", options=[
             "--pipeline", "p1", "--run", "r2", "--step", "align", "--sample", "s4"])
         for event in events[1:-1]:
-            if "context" not in event:
+            if not event.get("context"):
                 continue
             labels = [event["context"][name] for name in ("pipeline", "run", "step", "sample")]
             self.assertEqual(labels, ["p1", "r2", "align", "s4"], event["kind"])

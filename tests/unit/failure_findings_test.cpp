@@ -225,7 +225,10 @@ TEST_CASE("the output of a failed stage was used") {
   Scene scene;
   scene.begin(20, 10, 5, "zcat");
   scene.begin(21, 10, 5, "sort");
-  scene.status(20, 50, 1);
+  ProcessExit writer = scene.ended(20, 50);
+  writer.exit_code = 1;
+  writer.account.written_bytes = 4096;
+  scene.add(writer);
   ProcessExit reader = scene.ended(21, 60);
   reader.account.ledger.emplace();
   reader.account.ledger->pipe_read_peer_pid = 20;
@@ -239,6 +242,21 @@ TEST_CASE("the output of a failed stage was used") {
   CHECK(found[0].text ==
         "zcat (pid 20) ended with status 1, but sort used what it had written until then; task ALIGN (S1) ended with "
         "status 0");
+}
+
+TEST_CASE("who has written nothing had nothing that was used") {
+  Scene scene;
+  scene.begin(20, 10, 5, "sleep");
+  scene.begin(21, 10, 5, "reader");
+  scene.status(20, 50, 1);
+  ProcessExit reader = scene.ended(21, 60);
+  reader.account.ledger.emplace();
+  reader.account.ledger->pipe_read_peer_pid = 20;
+  scene.add(reader);
+  scene.status(10, 100, 0);
+  scene.finish(100, 0);
+  CHECK(with_code(scene.findings(), "partial_output_used") == nullptr);
+  CHECK(with_code(scene.findings(), "silent_failure") != nullptr);
 }
 
 TEST_CASE("a task that fails names the failure that came first") {
