@@ -198,8 +198,6 @@ void Capture::on_event(const tracer::Event& event) {
     summary_.add(event);
   }
   if (trace_) tasks_.add(event);
-  if (const auto* finding = event.get_if<tracer::Finding>(); finding != nullptr && finding->code == "history_unusable")
-    say("tracerd: {}\n", printable_lines(finding->text));
   if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
   if (const auto* finding = event.get_if<tracer::Finding>()) live_.saw(*finding);
   if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);

@@ -30,7 +30,7 @@ struct LifeSpan {
 /// gathered in windows that none of them crosses; the shorter a window, the closer the bounds.
 class WallLedger {
  public:
-  WallLedger(std::uint64_t begin_ns, std::uint32_t cpus) : begin_ns_(begin_ns), from_ns_(begin_ns), cpus_(cpus) {}
+  WallLedger(std::uint64_t begin_ns, std::uint32_t cpus) : from_ns_(begin_ns), cpus_(cpus) {}
 
   /// In the order of their ends, as far as possible.
   void add(const LifeSpan& span);
@@ -50,7 +50,6 @@ class WallLedger {
   void share_out(std::uint64_t rest_ns);
 
   TaskLedger sums_;
-  std::uint64_t begin_ns_;
   std::uint64_t from_ns_;  ///< Of the window.
   std::uint32_t cpus_;
   std::uint64_t running_ns_ = 0;  ///< Of the window, as all below.

@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "wire.h"
+
 #include "lifecycle.skel.h"
 #include "source/kernel/families/family.hpp"
 #include "source/kernel/load/check_items.hpp"
@@ -14,7 +16,6 @@
 #include "source/kernel/load/skeleton.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 #include "syscalls.skel.h"
-#include "wire.h"
 
 namespace tracer::internal {
 namespace {
