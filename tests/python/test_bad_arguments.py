@@ -37,7 +37,8 @@ OPTIONS = {
     "families": ((3, "waits", b"waits", [1], True), (["everything"], ["waits", ""])),
     "sample_interval": (NO_SECONDS, (*BAD_SECONDS, math.inf, 0.001, HUGE)),
     "max_cost_share": (NO_SECONDS, (*BAD_SECONDS, math.inf, HUGE)), "mask_secrets": (NO_FLAG, ()),
-    "read_engine_notes": (NO_FLAG, ()), "tool_rules": (NO_PATH, ()), "secret_rules": (NO_PATH, ()),
+    "read_engine_notes": (NO_FLAG, ()), "findings": (NO_FLAG, ()), "history": (NO_PATH, ()),
+    "tool_rules": (NO_PATH, ()), "secret_rules": (NO_PATH, ()),
     "engine_rules": (NO_PATH, ()),
 }
 PIDS = (("1", 1.5, True, ["1"], [None]), (*BAD_PID, [ME, -1]))
