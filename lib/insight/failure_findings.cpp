@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "insight/process_spans.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -40,6 +41,12 @@ template <class Ended>
 std::string how(const Ended& ended) {
   if (!ended.exit_signal) return fmt::format("ended with status {}", ended.exit_code.value_or(0));
   return "was ended by " + signal_name(*ended.exit_signal);
+}
+
+void add_status(FindingDraft& draft, const FailureOrigin& origin) {
+  if (origin.exit_signal)
+    draft.evidence.push_back(figure("exit_signal", static_cast<std::uint64_t>(*origin.exit_signal)));
+  if (origin.exit_code) draft.evidence.push_back(figure("exit_code", static_cast<std::uint64_t>(*origin.exit_code)));
 }
 
 /// What ends a program for its own mistakes.
@@ -109,15 +116,13 @@ void FailureFindings::saw(const ProcessExit& exit, std::vector<Event>& events) {
 void FailureFindings::decide(const FailureOrigin& origin, Verdict verdict) {
   if (verdict == Verdict::kFailed) return failed(origin);
   if (verdict != Verdict::kPassedOn && verdict != Verdict::kIgnored) return;
-  const Context& context = *origin.process->context;
-  const auto scope = by_scope_.find(key_number(context.task_key ? context.task_key : context.run_key));
+  const auto scope = by_scope_.find(work_key(*origin.process->context));
   if (scope == by_scope_.end()) return;
   for (Failed& each : scope->second)
     if (each.origin.process == origin.process) each.origin = origin;
 }
 
 void FailureFindings::failed(const FailureOrigin& origin) {
-  const Context& context = *origin.process->context;
   Failed failed{origin};
   failed.trying = is_below_trying(*origin.process);
   failed.by_kernel = origin.oom_killed.value_or(false) ||
@@ -126,7 +131,7 @@ void FailureFindings::failed(const FailureOrigin& origin) {
   failed.end_ns = ended_ns_;
   failed.wrote = origin.process == writer_;
   report_end(failed);
-  const std::uint64_t key = key_number(context.task_key ? context.task_key : context.run_key);
+  const std::uint64_t key = work_key(*origin.process->context);
   if (key == 0) return;
   remember(key, std::move(failed));
 }
@@ -136,7 +141,7 @@ void FailureFindings::report_end(const Failed& failed) {
   if (events_ == nullptr) return;
   const FailureOrigin& origin = failed.origin;
   const Process& process = *origin.process;
-  const bool in_work = process.context->task_key || process.context->run_key;
+  const bool in_work = work_key(*process.context) != 0;
   FindingDraft draft;
   draft.context = process.context;
   draft.process = origin.process;
@@ -144,9 +149,7 @@ void FailureFindings::report_end(const Failed& failed) {
   draft.closed = true;
   draft.evidence = {words("how", how(origin)),
                     figure("life_ns", ended_ns_ - std::min(ended_ns_, process.start_ns), "ns")};
-  if (origin.exit_signal)
-    draft.evidence.push_back(figure("exit_signal", static_cast<std::uint64_t>(*origin.exit_signal)));
-  if (origin.exit_code) draft.evidence.push_back(figure("exit_code", static_cast<std::uint64_t>(*origin.exit_code)));
+  add_status(draft, origin);
   if (failed.trying) draft.severity = "note";
   if (origin.oom_killed.value_or(false)) {
     draft.code = "oom_kill";
@@ -206,9 +209,7 @@ void FailureFindings::report_silent(const Failed& failed, const std::shared_ptr<
   draft.closed = true;
   draft.confidence = origin.ignored_by || failed.by_kernel || failed.by_stranger ? "high" : "medium";
   draft.evidence = {words("how", how(origin))};
-  if (origin.exit_signal)
-    draft.evidence.push_back(figure("exit_signal", static_cast<std::uint64_t>(*origin.exit_signal)));
-  if (origin.exit_code) draft.evidence.push_back(figure("exit_code", static_cast<std::uint64_t>(*origin.exit_code)));
+  add_status(draft, origin);
   if (origin.ignored_by) draft.evidence.push_back(words("ignored_by", tool_of(*origin.ignored_by)));
   if (reader) draft.evidence.push_back(words("reader", tool_of(*reader)));
   if (failed.trying || (!reader && !failed.by_kernel && !failed.by_stranger && !is_declared(*draft.context))) {
@@ -258,8 +259,7 @@ void FailureFindings::hand_out(std::uint32_t leader_pid, std::uint64_t from_key,
   const auto leader = chains_.known_process(leader_pid);
   const auto parent = leader && leader->parent_pid ? chains_.known_process(*leader->parent_pid) : nullptr;
   if (parent == nullptr) return;
-  const Context& outer = *parent->context;
-  const std::uint64_t key = key_number(outer.task_key ? outer.task_key : outer.run_key);
+  const std::uint64_t key = work_key(*parent->context);
   if (key == 0 || key == from_key) return;
   for (const Failed& each : all) remember(key, each);
 }

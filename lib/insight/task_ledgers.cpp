@@ -139,7 +139,6 @@ void TaskLedgers::saw(const ProcessExit& exit) {
   for (const auto& each : known.scopes) {
     --each->living;
     ++each->ended;
-    each->cpu_ns += exit.account.cpu_ns.value_or(0);
   }
   members_.erase(process.pid);
 }
@@ -149,11 +148,7 @@ void TaskLedgers::saw(const ProcessSample& sample) {
   Member& known = member(process, sample.attached_ns.value_or(process.start_ns));
   place(known, process);
   add_span(known, sample.time_ns, sample.account);
-  for (const auto& each : known.scopes) {
-    ++each->sampled;
-    each->snapshot_cpu_ns += sample.account.cpu_ns.value_or(0);
-    each->most_threads = std::max(each->most_threads, sample.threads.value_or(1));
-  }
+  for (const auto& each : known.scopes) ++each->sampled;
 }
 
 /// A window ends where all that lives in it was sampled; else it goes on.
@@ -161,9 +156,7 @@ void TaskLedgers::saw(const SnapshotEnd& snapshot) {
   for (const auto& [key, each] : scopes_) {
     if (each->finished) continue;
     if (each->living != 0 && each->sampled == each->living) each->wall.close(snapshot.time_ns);
-    if (each->sampled != 0) each->living_cpu_ns = each->snapshot_cpu_ns;
     each->sampled = 0;
-    each->snapshot_cpu_ns = 0;
   }
 }
 
@@ -175,7 +168,6 @@ void TaskLedgers::saw(const OwnWork& work) {
   span.ledger.running_ns = std::min(work.account.cpu_ns.value_or(work.cpu_at_least_ns.value_or(0)), length_ns);
   span.ledger.other_ns = length_ns - span.ledger.running_ns;
   task->wall.add(span);
-  task->cpu_ns += span.ledger.running_ns;
 }
 
 void TaskLedgers::saw(const RunStart& start) {
@@ -258,10 +250,7 @@ ScopeFigures TaskLedgers::figures_of(const Scope& scope, std::uint64_t now_ns) c
     figures.by_tasks = without_ns <= wall_ns - wall_ns / 5;
   }
   figures.ledger = scope.wall.ledger();
-  figures.cpu_ns = scope.cpu_ns + scope.living_cpu_ns;
-  figures.processes = scope.ended;
   figures.living = scope.living;
-  figures.most_threads = scope.most_threads;
   figures.requested = scope.requested;
   return figures;
 }
@@ -276,7 +265,6 @@ std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std:
   figures.context = finish.context;
   figures.finished = true;
   figures.begin_ns = finish.begin_ns;
-  figures.cpu_ns = scope.cpu_ns;
   // Others may have been in it, such as those of a run inside a task.
   const bool all_seen = scope.ended == finish.totals.processes && scope.whole;
   if (all_seen) {

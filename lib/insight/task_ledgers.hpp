@@ -29,10 +29,7 @@ struct ScopeFigures {
   bool whole = false;     ///< Nothing of it is unknown.
   bool by_tasks = false;  ///< Of a run: tasks ran for a fifth of its time or more, and speak for it.
   TaskLedger ledger = {};
-  std::uint64_t cpu_ns = 0;     ///< Of what ended, and of what lives by its last sample.
-  std::uint64_t processes = 0;  ///< That ended.
   std::uint64_t living = 0;
-  std::uint64_t most_threads = 0;  ///< Of one process, at a snapshot.
   Requested requested = {};
 };
 
@@ -81,10 +78,6 @@ class TaskLedgers {
     std::uint64_t living = 0;
     std::uint64_t sampled = 0;
     std::uint64_t ended = 0;
-    std::uint64_t cpu_ns = 0;         ///< Of what ended.
-    std::uint64_t living_cpu_ns = 0;  ///< Of what lived at the last snapshot.
-    std::uint64_t snapshot_cpu_ns = 0;
-    std::uint64_t most_threads = 0;
     Requested requested = {};
     WallLedger wall;
     std::string name = {};               ///< Of a task: as what is in it says `within`.
