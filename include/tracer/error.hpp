@@ -35,6 +35,9 @@ enum class ErrorCode : int {
   kCommandNotFound = 120,       ///< The command to run does not exist.
   kCommandNotExecutable = 121,  ///< The command exists, but can't be executed.
   kNoSuchUser = 122,            ///< The user to run as does not exist.
+  kNoService = 140,             ///< No service listens on the socket.
+  kServiceVersion = 141,        ///< The service speaks no version of the protocol that this library speaks.
+  kServiceRefused = 142,        ///< The service refused a request, or answered what makes no sense.
 };
 
 /// One thing that is missing or wrong.

@@ -225,7 +225,7 @@ struct TypeList {};
 using EventTypes =
     TypeList<ProcessExit, ProcessExec, ProcessStart, ProcessSample, ToolSample, CgroupSample, SnapshotEnd, Loss,
              SessionEnd, TaskStart, TaskFinish, RunStart, RunFinish, ContextChange, OwnWork, OomKill, FileUse,
-             Connection, DeviceSample, ContainerStart, ContainerFinish, Finding, SyscallUse>;
+             Connection, DeviceSample, ContainerStart, ContainerFinish, Finding, SyscallUse, GpuSample, HostSample>;
 
 template <class E, class List>
 inline constexpr bool kIsIn = false;

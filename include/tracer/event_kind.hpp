@@ -9,7 +9,8 @@
 namespace tracer {
 
 /// The kinds of events, in ranges: 1 to 99 the session itself, from 100 processes, runs and tasks; 200 is
-/// files, 300 the network, 400 memory, 500 devices, 600 containers, 800 findings, 900 system calls. Part of the stream
+/// files, 300 the network, 400 memory, 500 devices, 600 containers, 700 GPUs, 800 findings and the host as a whole, 900
+/// system calls. Part of the stream
 /// format: a number is never reused.
 enum class EventKind : std::uint16_t {
   kNone = 0,  ///< An empty handle.
@@ -34,7 +35,9 @@ enum class EventKind : std::uint16_t {
   kDeviceSample = 500,
   kContainerStart = 600,
   kContainerFinish = 601,
+  kGpuSample = 700,
   kFinding = 800,
+  kHostSample = 810,
   kSyscallUse = 900,
 };
 

@@ -25,6 +25,7 @@ enum class Family {
   kContainers,  ///< ContainerStart, ContainerFinish.
   kDisks,       ///< DeviceSample.
   kSyscalls,    ///< SyscallUse.
+  kGpu,         ///< GpuSample.
 };
 
 /// When a family is loaded.
@@ -110,6 +111,13 @@ inline constexpr std::array kFamilies = {
                .brings = "syscall_use: the system calls of each process, with their time; slows each call of the host",
                .needs = "the tracepoints sys_enter and sys_exit",
                .losses = "ring_full_syscall_use syscall_table_full",
+               .options = ""},
+    FamilyInfo{.family = Family::kGpu,
+               .name = "gpu",
+               .use = FamilyUse::kOnRequest,
+               .brings = "gpu_sample: memory and busy time of GPUs by process; with snapshots only",
+               .needs = "NVIDIA's management library (NVML), or a driver that reports its use in /proc/PID/fdinfo",
+               .losses = "",
                .options = ""},
 };
 static_assert([] {

@@ -14,6 +14,7 @@
 #include <tracer/families.hpp>
 #include <tracer/statistics.hpp>
 #include <tracer/summary.hpp>
+#include <tracer/tier.hpp>
 
 namespace tracer {
 
@@ -98,12 +99,6 @@ struct ReportNode {
   std::vector<ReportNode> below;
 };
 
-/// Where the events come from.
-enum class Tier {
-  kKernel,     ///< This machine's kernel.
-  kRecording,  ///< A recording, or another source of events.
-};
-
 /// The certificate: what is there, what is missing, and what is still right.
 struct Completeness {
   Tier tier = Tier::kKernel;
@@ -153,6 +148,7 @@ struct SessionFigures {
   std::uint64_t elapsed_ns = 0;
   /// The session took in processes that lived before: their CPU time is that of their whole lives.
   bool lived_before = false;
+  Tier tier = Tier::kRecording;  ///< Session::tier(). kRecording: these figures are of no session, or of a part of one.
 };
 
 /// Bytes that a process or program has read and written, as rows show them: by calls, or more if calls don't explain

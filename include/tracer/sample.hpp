@@ -103,6 +103,48 @@ struct DeviceSample {
   std::shared_ptr<const Context> context = Process::no_context();  ///< Of that process; never null.
 };
 
+/// What a process held of a GPU, and how long it kept it busy, since the last sample.
+struct GpuSample {
+  static constexpr EventKind kKind = EventKind::kGpuSample;
+  std::uint64_t time_ns = 0;
+  std::shared_ptr<const Process> process;     ///< Never null: who uses the device.
+  std::optional<std::uint64_t> since_ns;      ///< When busy_ns began. Absent: the first sample of it.
+  std::string device;                         ///< "nvidia0", "card1": the device's own number on this machine.
+  std::optional<std::string> device_name;     ///< "NVIDIA A100-SXM4-40GB", or the driver's name: "amdgpu".
+  std::optional<std::string> device_uuid;     ///< Of NVIDIA's driver.
+  std::optional<std::uint64_t> memory_bytes;  ///< The device's memory that the process holds.
+  /// How long the process kept the device's busiest engine busy. Of NVIDIA: its share in the driver's own samples times
+  /// the span. Absent: the driver does not report it by process.
+  std::optional<std::uint64_t> busy_ns;
+  std::optional<std::uint64_t> device_busy_ns;         ///< Likewise, of all processes.
+  std::optional<std::uint64_t> device_memory_bytes;    ///< Held by all processes.
+  std::optional<std::uint64_t> device_capacity_bytes;  ///< The device's memory.
+};
+
+/// What the host as a whole used since the last such event, and which part of it belonged to tasks. Made only by
+/// sessions that follow the whole host, also when nothing runs.
+struct HostSample {
+  static constexpr EventKind kKind = EventKind::kHostSample;
+  std::uint64_t time_ns = 0;
+  std::uint64_t since_ns = 0;  ///< When the sums of times and bytes began.
+  std::uint32_t cpus = 0;      ///< Online. Their times sum up to (time_ns - since_ns) * cpus, within a tick for each.
+  std::optional<std::uint64_t> task_cpu_ns;             ///< By followed processes of runs and tasks.
+  std::optional<std::uint64_t> system_cpu_ns;           ///< By all others and the kernel itself.
+  std::optional<std::uint64_t> idle_cpu_ns;             ///< By nobody, waits for disks included.
+  std::optional<std::uint64_t> steal_cpu_ns;            ///< Held back by the hypervisor: neither used nor idle.
+  std::optional<std::uint64_t> memory_bytes;            ///< Of the host.
+  std::optional<std::uint64_t> task_memory_bytes;       ///< Held by processes of runs and tasks now.
+  std::optional<std::uint64_t> system_memory_bytes;     ///< Neither theirs nor available.
+  std::optional<std::uint64_t> available_memory_bytes;  ///< What the kernel could give without swapping.
+  std::uint64_t tasks = 0;                              ///< Runs and tasks in which a process lives now.
+  std::optional<std::uint64_t> network_bytes;           ///< Received and sent through its interfaces, without loopback.
+  std::optional<std::uint64_t> storage_bytes;           ///< Read from and written to its block devices.
+  /// By the firmware's own description (DMI), without network: "aws", "gcp", "azure". Absent: it says nothing of that.
+  std::optional<std::string> provider;
+  std::optional<std::string> instance_type;  ///< Absent likewise.
+  std::optional<std::string> instance_id;
+};
+
 /// A snapshot is complete: all of its ProcessSample, ToolSample and CgroupSample events came before, with its time.
 struct SnapshotEnd {
   static constexpr EventKind kKind = EventKind::kSnapshotEnd;

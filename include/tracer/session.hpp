@@ -28,6 +28,7 @@
 #include <tracer/statistics.hpp>
 #include <tracer/subscription.hpp>
 #include <tracer/thread_label.hpp>
+#include <tracer/tier.hpp>
 
 namespace tracer {
 
@@ -37,6 +38,9 @@ enum class Reader {
 };
 
 struct SessionOptions {
+  /// Where the events may come from: the first that works is taken. kRecording is none of them: it is a Source.
+  std::vector<Tier> tiers = {Tier::kKernel};
+  std::filesystem::path service_socket = "/run/tracer/tracer.sock";  ///< Tier::kService: where the service listens.
   Filter filter = {};  ///< Default: every process that this pid namespace shows (without root: only your own).
   Reader reader = Reader::kOwnThread;
   /// The buffer between kernel and reader. A power of two, from a page to 2 GiB. The defaults of this and the next
@@ -200,6 +204,10 @@ class TRACER_EXPORT Session {
   std::vector<std::string> explain() const;
   /// The state of each requested family. Empty for sources other than the kernel.
   std::vector<FamilyState> families() const;
+  /// Where the events come from.
+  Tier tier() const noexcept;
+  /// Why the earlier ones of SessionOptions::tiers were not taken, in their order.
+  const std::vector<Problem>& tier_problems() const noexcept;
   const HostInfo& host() const noexcept;
   /// The mistakes in SessionOptions::engine_rules: rules with a mistake are left out, and the others work.
   const std::vector<Problem>& rule_problems() const noexcept;

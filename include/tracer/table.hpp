@@ -34,6 +34,8 @@ enum class Table : std::uint8_t {
   kDevices,      ///< DeviceSample.
   kFindings,     ///< Finding: the last one with its finding_key counts.
   kSyscalls,     ///< SyscallUse.
+  kGpus,         ///< GpuSample.
+  kHostSamples,  ///< HostSample.
 };
 
 /// "processes", "programs" … Empty for an unknown value.

@@ -255,6 +255,40 @@ struct Schema<SyscallUse> {
 };
 
 template <>
+struct Schema<GpuSample> {
+  static constexpr std::string_view kName = "gpu_sample";
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &GpuSample::time_ns, Unit::kNs), group(2, "process", &GpuSample::process, Shape::kFlat),
+      field(3, "since_ns", &GpuSample::since_ns, Unit::kNs), field(4, "device", &GpuSample::device),
+      field(5, "device_name", &GpuSample::device_name), field(6, "device_uuid", &GpuSample::device_uuid),
+      field(7, "memory_bytes", &GpuSample::memory_bytes, Unit::kBytes),
+      field(8, "busy_ns", &GpuSample::busy_ns, Unit::kNs),
+      field(9, "device_busy_ns", &GpuSample::device_busy_ns, Unit::kNs),
+      field(10, "device_memory_bytes", &GpuSample::device_memory_bytes, Unit::kBytes),
+      field(11, "device_capacity_bytes", &GpuSample::device_capacity_bytes, Unit::kBytes));
+};
+
+template <>
+struct Schema<HostSample> {
+  static constexpr std::string_view kName = "host_sample";
+  static constexpr auto fields = std::tuple(
+      field(1, "time_ns", &HostSample::time_ns, Unit::kNs), field(2, "since_ns", &HostSample::since_ns, Unit::kNs),
+      field(3, "cpus", &HostSample::cpus, Unit::kCount), field(4, "task_cpu_ns", &HostSample::task_cpu_ns, Unit::kNs),
+      field(5, "system_cpu_ns", &HostSample::system_cpu_ns, Unit::kNs),
+      field(6, "idle_cpu_ns", &HostSample::idle_cpu_ns, Unit::kNs),
+      field(7, "steal_cpu_ns", &HostSample::steal_cpu_ns, Unit::kNs),
+      field(8, "memory_bytes", &HostSample::memory_bytes, Unit::kBytes),
+      field(9, "task_memory_bytes", &HostSample::task_memory_bytes, Unit::kBytes),
+      field(10, "system_memory_bytes", &HostSample::system_memory_bytes, Unit::kBytes),
+      field(11, "available_memory_bytes", &HostSample::available_memory_bytes, Unit::kBytes),
+      field(12, "tasks", &HostSample::tasks, Unit::kCount),
+      field(13, "network_bytes", &HostSample::network_bytes, Unit::kBytes),
+      field(14, "storage_bytes", &HostSample::storage_bytes, Unit::kBytes),
+      field(15, "provider", &HostSample::provider), field(16, "instance_type", &HostSample::instance_type),
+      field(17, "instance_id", &HostSample::instance_id));
+};
+
+template <>
 struct Schema<SessionEnd> {
   static constexpr std::string_view kName = "session_end";
   static constexpr auto fields =

@@ -42,6 +42,20 @@ std::optional<std::uint64_t> system_share(std::uint64_t cpu_ns, const RawAccount
   return static_cast<std::uint64_t>(static_cast<Wide>(cpu_ns) * sampled.system_sampled_ns / both);
 }
 
+void forget_parts(Account& account, std::uint8_t parts) noexcept {
+  const auto forget = [&](AccountPart part, auto&... figures) {
+    if ((parts & part) != 0) (figures.reset(), ...);
+  };
+  forget(kCpuPart, account.cpu_ns, account.user_ns, account.system_ns);
+  forget(kSplitPart, account.user_ns, account.system_ns);
+  forget(kRunQueuePart, account.run_queue_ns);
+  forget(kFaultsPart, account.minor_faults, account.major_faults);
+  forget(kSwitchesPart, account.voluntary_switches, account.involuntary_switches);
+  forget(kCallsPart, account.read_bytes, account.read_at_most_bytes, account.written_bytes, account.read_calls,
+         account.write_calls);
+  forget(kStoragePart, account.storage_read_bytes, account.storage_written_bytes, account.storage_cancelled_bytes);
+}
+
 Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept {
   Account account;
   if (flags.lost_sums) return account;
@@ -52,7 +66,10 @@ Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept {
   account.major_faults = raw.major_faults;
   account.voluntary_switches = raw.voluntary_switches;
   account.involuntary_switches = raw.involuntary_switches;
-  if (flags.lost_threads) return account;
+  if (flags.lost_threads) {
+    forget_parts(account, flags.unknown_parts);
+    return account;
+  }
   account.run_queue_ns = raw.run_queue_ns;
   account.read_bytes = raw.read_bytes;
   account.written_bytes = raw.written_bytes;
@@ -61,6 +78,7 @@ Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept {
   account.storage_read_bytes = raw.storage_read_bytes;
   account.storage_written_bytes = raw.storage_written_bytes;
   account.storage_cancelled_bytes = raw.storage_cancelled_bytes;
+  forget_parts(account, flags.unknown_parts);
   return account;
 }
 

@@ -95,7 +95,7 @@ ReportNode node_of(const SummaryNode& sums) {
 
 Completeness completeness_of(const Summary& summary, const SessionFigures& session) {
   Completeness certificate;
-  certificate.tier = session.families.empty() ? Tier::kRecording : Tier::kKernel;
+  certificate.tier = session.tier;
   certificate.exits_seen = summary.exits();
   certificate.losses = summary.losses();
   for (const auto& [cause, count] : session.statistics.losses) {

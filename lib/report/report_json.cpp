@@ -63,7 +63,7 @@ void put_level(JsonBuilder& json, std::string_view name, const Report& report, S
 
 void put_certificate(JsonBuilder& json, const Completeness& certificate) {
   json.object("certificate", [&] {
-    json.put("tier", std::string_view(certificate.tier == Tier::kKernel ? "kernel" : "recording"));
+    json.put("tier", to_string(certificate.tier));
     json.put("complete", certificate.complete);
     json.put("exits_seen", certificate.exits_seen);
     json.put("ended", certificate.ended);

@@ -26,7 +26,7 @@ std::size_t most_remembered(const SessionOptions& options) {
 
 /// Takes about 100 microseconds a process.
 SampleTable::ReadPss pss_reader(Control* control) {
-  if (control == nullptr) return read_pss_bytes;
+  if (control == nullptr) return {};
   return [control](std::uint32_t pid) {
     control->keep_up();
     return read_pss_bytes(pid);
@@ -50,15 +50,14 @@ std::unique_ptr<Insight> insight_of(const SessionOptions& options, const Source&
 }  // namespace
 
 Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shared_ptr<ContextTable> contexts,
-               const HostInfo& host, bool from_kernel)
+               const HostInfo& host)
     : options_(std::move(options)),
       source_(std::move(source)),
       control_(source_->control()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
-      pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, from_kernel,
-                most_remembered(options_), from_kernel ? pss_reader(control_) : SampleTable::ReadPss(),
-                path_finder(control_), insight_of(options_, *source_)),
+      pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, source_->filters(),
+                most_remembered(options_), pss_reader(control_), path_finder(control_), insight_of(options_, *source_)),
       housekeeper_(options_, *source_, pipeline_, *this),
       label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
   // Whoever polls may be the one who reads the queue.

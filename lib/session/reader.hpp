@@ -39,9 +39,8 @@ namespace tracer::internal {
 /// those that wait for the callbacks themselves.
 class Reader final : public Housekeeper::View, public std::enable_shared_from_this<Reader> {
  public:
-  /// `from_kernel`: the source decides its part of the filter itself.
   Reader(std::unique_ptr<Source> source, SessionOptions options, std::shared_ptr<ContextTable> contexts,
-         const HostInfo& host, bool from_kernel);
+         const HostInfo& host);
   ~Reader();
 
   void start();

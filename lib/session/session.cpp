@@ -9,18 +9,20 @@
 #include "correlate/filter_evaluator.hpp"
 #include "session/reader.hpp"
 #include "session/session_setup.hpp"
+#include "session/tiers.hpp"
 
 namespace tracer {
 
 class Session::Impl {
  public:
   Impl(std::unique_ptr<internal::Source> source, SessionOptions options,
-       std::shared_ptr<internal::ContextTable> contexts, bool is_kernel)
+       std::shared_ptr<internal::ContextTable> contexts, std::vector<Problem> problems = {})
       : filter(options.filter),
-        from_kernel(is_kernel),
+        tier(source->tier()),
+        source_filters(source->filters()),
+        tier_problems(std::move(problems)),
         host(internal::host_of(*source)),
-        reader(std::make_shared<internal::Reader>(std::move(source), std::move(options), std::move(contexts), host,
-                                                  is_kernel)) {}
+        reader(std::make_shared<internal::Reader>(std::move(source), std::move(options), std::move(contexts), host)) {}
   ~Impl() {
     if (reader->in_own_process()) {
       reader->stop_or_leave();
@@ -32,7 +34,9 @@ class Session::Impl {
   }
 
   const Filter filter;
-  const bool from_kernel;
+  const Tier tier;
+  const bool source_filters;
+  const std::vector<Problem> tier_problems;
   const HostInfo host;
   /// Shared with its thread, and with those who wait for a queue.
   const std::shared_ptr<internal::Reader> reader;
@@ -40,8 +44,9 @@ class Session::Impl {
 
 Session::Session(SessionOptions options) {
   auto contexts = std::make_shared<internal::ContextTable>(options.max_contexts);
-  auto source = internal::kernel_source(internal::kernel_options(internal::checked(options), *contexts));
-  impl_ = std::make_unique<Impl>(std::move(source), std::move(options), std::move(contexts), true);
+  std::vector<Problem> problems;
+  auto source = internal::open_source(internal::checked(options), *contexts, problems);
+  impl_ = std::make_unique<Impl>(std::move(source), std::move(options), std::move(contexts), std::move(problems));
 }
 
 Session::Session(Source source, SessionOptions options) {
@@ -49,7 +54,7 @@ Session::Session(Source source, SessionOptions options) {
   if (!owned) throw Error({ErrorCode::kInvalidArgument, 0, "a session of a source that was moved from", {}, {}});
   internal::checked(options);
   auto contexts = std::make_shared<internal::ContextTable>(options.max_contexts);
-  impl_ = std::make_unique<Impl>(std::move(owned), std::move(options), std::move(contexts), false);
+  impl_ = std::make_unique<Impl>(std::move(owned), std::move(options), std::move(contexts));
 }
 
 Session::~Session() = default;
@@ -126,10 +131,12 @@ std::vector<ProcessSample> Session::living() { return impl_->reader->living(); }
 Statistics Session::statistics() const { return impl_->reader->statistics(); }
 std::vector<ContextTotals> Session::totals() const { return impl_->reader->totals(); }
 std::vector<std::string> Session::explain() const {
-  return internal::explain_filter(impl_->filter, impl_->from_kernel, ::geteuid() != 0);
+  return internal::explain_filter(impl_->filter, impl_->source_filters, ::geteuid() != 0);
 }
 std::vector<FamilyState> Session::families() const { return impl_->reader->families(); }
 const std::vector<Problem>& Session::rule_problems() const noexcept { return impl_->reader->rule_problems(); }
+Tier Session::tier() const noexcept { return impl_->tier; }
+const std::vector<Problem>& Session::tier_problems() const noexcept { return impl_->tier_problems; }
 const HostInfo& Session::host() const noexcept { return impl_->host; }
 
 }  // namespace tracer

@@ -12,9 +12,15 @@
 #include <string>
 #include <vector>
 
-#include <tracer/host.hpp>
+#include <tracer/announcement.hpp>
+#include <tracer/context.hpp>
+#include <tracer/event.hpp>
 #include <tracer/families.hpp>
+#include <tracer/host.hpp>
+#include <tracer/statistics.hpp>
+#include <tracer/tier.hpp>
 
+#include "base/caller.hpp"
 #include "source/feed.hpp"
 
 namespace tracer::internal {
@@ -78,11 +84,30 @@ class Control {
   ~Control() = default;
 };
 
+/// What a session's callers ask of it, for sources whose contexts are kept elsewhere, such as in a service. From any
+/// thread.
+class Desk {
+ public:
+  virtual ~Desk() = default;
+  /// These throw Error, as the methods of Session do.
+  virtual void track(pid_t pid, const Context& context) = 0;
+  virtual void announce(const Announcement& announcement, const Caller& caller) = 0;
+  /// For the caller's thread. Returns the serial of the label.
+  virtual std::uint64_t open_label(const Context& context, const Caller& caller) = 0;
+  virtual void close_label(std::uint64_t serial) noexcept = 0;
+  virtual void resume_label(std::uint64_t serial, const Caller& caller) noexcept = 0;
+  virtual void disown_thread(const Caller& caller) noexcept = 0;
+  virtual void report_own_work(const Context& task, const OwnWork& work) = 0;
+  virtual std::vector<ContextTotals> totals() const = 0;
+  virtual std::vector<FamilyState> families() const = 0;
+};
+
 /// A stream of records or events. Used by the reader, unless it says otherwise.
 class Source {
  public:
   virtual ~Source() = default;
 
+  virtual Tier tier() const noexcept { return Tier::kRecording; }
   virtual HostInfo host() const = 0;
   /// Readable when drain() has something to do; never -1.
   virtual int fd() const noexcept = 0;
@@ -110,8 +135,12 @@ class Source {
   virtual bool ends_itself() const noexcept { return false; }
   /// What it yields has no findings of its own, and they can be made of it.
   virtual bool wants_findings() const noexcept { return false; }
+  /// It yields only what the filter's rules for pids, cgroups and users take in.
+  virtual bool filters() const noexcept { return false; }
   /// Null: it can't be asked for anything.
   virtual Control* control() noexcept { return nullptr; }
+  /// Not null: the session's callers are answered here, and by no Control.
+  virtual Desk* desk() noexcept { return nullptr; }
   /// From any thread.
   virtual Counters counters() const = 0;
 };

@@ -37,10 +37,10 @@ std::vector<SourceRule> all_kinds() {
   return all;
 }
 
-const std::array<TableRule, 14>& rules() {
+const std::array<TableRule, 16>& rules() {
   using enum EventKind;
   // The last program of a process is the process's own; in samples `threads` are those alive.
-  static const std::array<TableRule, 14> all = {{
+  static const std::array<TableRule, 16> all = {{
       {.table = Table::kProcesses,
        .name = "processes",
        .sources = {{.kind = kProcessExit, .without = {"program.comm", "program.argv", "program.cwd"}},
@@ -78,6 +78,8 @@ const std::array<TableRule, 14>& rules() {
       {.table = Table::kDevices, .name = "devices", .sources = {{.kind = kDeviceSample}}},
       {.table = Table::kFindings, .name = "findings", .sources = {{.kind = kFinding}}},
       {.table = Table::kSyscalls, .name = "syscalls", .sources = {{.kind = kSyscallUse}}},
+      {.table = Table::kGpus, .name = "gpus", .sources = {{.kind = kGpuSample}}},
+      {.table = Table::kHostSamples, .name = "host_samples", .sources = {{.kind = kHostSample}}},
   }};
   return all;
 }

@@ -386,7 +386,7 @@ class Recordings(TempDir):
             subprocess.run(["true"])
         with tracer.session(source=path) as replay:
             kinds = [event.kind for event in replay.events(timeout=5)]
-        self.assertFalse(replay._core.from_kernel)
+        self.assertEqual(replay._core.tier, "recording")
         self.assertEqual(len(list(exits(replay))), 1)
         self.assertIn("session_end", kinds)
 

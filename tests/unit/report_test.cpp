@@ -16,6 +16,7 @@ SessionFigures session_of(ContextTotals totals) {
   SessionFigures session;
   session.totals = {std::move(totals)};
   session.families = {{Family::kLifecycle, true, "", {}}};
+  session.tier = Tier::kKernel;
   return session;
 }
 

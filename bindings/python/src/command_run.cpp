@@ -158,8 +158,12 @@ std::pair<Report, std::optional<Figure>> CommandRun::report(const HeldSession* s
   SessionFigures figures;
   if (session != nullptr) {
     SessionState state = session->state();
-    figures = {std::move(state.totals), std::move(state.statistics), std::move(state.families), state.elapsed_ns,
-               false};
+    figures = {std::move(state.totals),
+               std::move(state.statistics),
+               std::move(state.families),
+               state.elapsed_ns,
+               false,
+               state.tier};
   }
   const std::lock_guard lock(watch_->mutex);
   const SummaryRow total = watch_->summary.total();

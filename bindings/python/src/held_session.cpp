@@ -50,16 +50,17 @@ HeldSession::Rescue::~Rescue() {
   if (const int fd = file.load(); fd >= 0) ::close(fd);
 }
 
-HeldSession::HeldSession(SessionOptions options) : HeldSession(std::make_shared<Session>(std::move(options)), true) {}
+HeldSession::HeldSession(SessionOptions options) : HeldSession(std::make_shared<Session>(std::move(options))) {}
 
 HeldSession::HeldSession(Source source, SessionOptions options)
-    : HeldSession(std::make_shared<Session>(std::move(source), std::move(options)), false) {}
+    : HeldSession(std::make_shared<Session>(std::move(source), std::move(options))) {}
 
-HeldSession::HeldSession(std::shared_ptr<Session> session, bool from_kernel)
+HeldSession::HeldSession(std::shared_ptr<Session> session)
     : held_(std::make_unique<Held>()),
       host_(session->host()),
       rule_problems_(session->rule_problems()),
-      from_kernel_(from_kernel) {
+      tier_(session->tier()),
+      tier_problems_(session->tier_problems()) {
   held().session = std::move(session);
 }
 
@@ -184,7 +185,8 @@ SessionState HeldSession::state() const {
 
 SessionState HeldSession::state_of(const Session& session, const Held& held) {
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - held.started;
-  return {session.statistics(), session.totals(), session.families(), static_cast<std::uint64_t>(elapsed.count())};
+  return {session.statistics(), session.totals(), session.families(), static_cast<std::uint64_t>(elapsed.count()),
+          session.tier()};
 }
 
 }  // namespace tracer::python

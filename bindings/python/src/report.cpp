@@ -37,8 +37,12 @@ constexpr std::size_t kEventsAtOnce = 4096;
 
 SessionFigures figures_of(const HeldSession& held, bool lived_before) {
   SessionState state = held.state();
-  return {std::move(state.totals), std::move(state.statistics), std::move(state.families), state.elapsed_ns,
-          lived_before};
+  return {std::move(state.totals),
+          std::move(state.statistics),
+          std::move(state.families),
+          state.elapsed_ns,
+          lived_before,
+          state.tier};
 }
 
 void meet_living(SessionFigures& session, std::uint64_t exits, const HeldSession& held) {
@@ -54,6 +58,7 @@ void meet_part(SessionFigures& session, std::uint64_t exits) {
     session.totals.emplace_back().ended = exits;
   } else {
     session.families.clear();
+    session.tier = Tier::kRecording;
   }
 }
 

@@ -223,7 +223,7 @@ py::dict value_of(const Completeness& certificate, const RecordingDamage& damage
   lost["read_error"] = damage.read_error;
   lost["truncated"] = damage.truncated;
   py::dict fields;
-  fields["tier"] = certificate.tier == Tier::kKernel ? "kernel" : "recording";
+  fields["tier"] = text_of(to_string(certificate.tier));
   fields["complete"] = certificate.complete;
   fields["exits_seen"] = certificate.exits_seen;
   fields["ended"] = certificate.ended;

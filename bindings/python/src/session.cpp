@@ -93,7 +93,13 @@ void bind_session(py::module_& module) {
       .def_property_readonly("in_callback", &HeldSession::in_callback)
       .def_property_readonly("open", &HeldSession::open)
       .def_property_readonly("forked", &HeldSession::forked)
-      .def_property_readonly("from_kernel", &HeldSession::from_kernel)
+      .def_property_readonly("tier", [](const HeldSession& held) { return text_of(to_string(held.tier())); })
+      .def_property_readonly("tier_problems",
+                             [](const HeldSession& held) {
+                               py::list made;
+                               for (const Problem& each : held.tier_problems()) made.append(problem_of(each));
+                               return made;
+                             })
       .def("finished", [](const HeldSession& held) { return held.session()->finished(); })
       .def("fd", [](const HeldSession& held) { return held.session()->fd(); })
       .def(

@@ -26,6 +26,7 @@ struct SessionState {
   std::vector<ContextTotals> totals;
   std::vector<FamilyState> families;
   std::uint64_t elapsed_ns = 0;  ///< From its start to its end, or to now.
+  Tier tier = Tier::kRecording;
 };
 
 /// Thread-safe. No method needs the GIL, and none may be called with it, as the session's own thread may wait for it;
@@ -67,9 +68,10 @@ class HeldSession {
   SessionState state() const;
   const HostInfo& host() const noexcept { return host_; }
   const std::vector<Problem>& rule_problems() const noexcept { return rule_problems_; }
-  bool from_kernel() const noexcept { return from_kernel_; }
+  Tier tier() const noexcept { return tier_; }
+  const std::vector<Problem>& tier_problems() const noexcept { return tier_problems_; }
   /// A replay waits for its readers; what happens now does not.
-  WhenFull when_full() const noexcept { return from_kernel_ ? WhenFull::kDropOldest : WhenFull::kWait; }
+  WhenFull when_full() const noexcept { return tier_ == Tier::kRecording ? WhenFull::kWait : WhenFull::kDropOldest; }
 
  private:
   struct Held {
@@ -79,7 +81,7 @@ class HeldSession {
     SessionState at_end;
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   };
-  HeldSession(std::shared_ptr<Session> session, bool from_kernel);
+  explicit HeldSession(std::shared_ptr<Session> session);
   Held& held() const { return *held_.get(); }
   static SessionState state_of(const Session& session, const Held& held);
 
@@ -93,7 +95,8 @@ class HeldSession {
   OfProcess<std::unique_ptr<Held>> held_;
   HostInfo host_;
   std::vector<Problem> rule_problems_;
-  bool from_kernel_;
+  Tier tier_;
+  std::vector<Problem> tier_problems_;
   std::atomic<bool> has_started_{false};
 };
 

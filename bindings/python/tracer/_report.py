@@ -500,7 +500,7 @@ def _native_of(source: Source, most_processes: int) -> tuple[_core.NativeReport,
 
     run = source if isinstance(source, RunResult) else None
     session: _core.Session | None = run._session._core if run is not None else getattr(source, "_core", None)
-    if session is None or not session.from_kernel:
+    if session is None or session.tier == "recording":
         return _core.report_of_reader(source.open_reader(), None, None, False, None, most_processes), True
     # Of before, as more ends while it is read.
     figures = _core.session_figures(session, run is None)

@@ -114,13 +114,13 @@ class Session(Source):
         try:
             self._spool.begin()
             self._core.record(self._spool.fileno(), os.fsencode(self._spool.name))
-            if self._core.from_kernel:
+            if self._core.tier != "recording":
                 self._core.start()
             self._kernel = _kernel_descriptors() - others
         except BaseException:
             self._core.close()
             raise
-        self._tasks = _hooks.session_opened(self._core, context) if self._core.from_kernel else 0
+        self._tasks = _hooks.session_opened(self._core, context) if self._core.tier != "recording" else 0
         with _open_lock:
             _open.add(self)
 
@@ -168,7 +168,7 @@ class Session(Source):
             raise CallbackError.of("TRC116", None, "close() inside a callback would wait for itself",
                                    "close it when the callback has returned")
         was_open = self._core.open
-        if was_open and to_its_end and not self._core.from_kernel:
+        if was_open and to_its_end and self._core.tier == "recording":
             for queue in list(self._queues):
                 queue.drop_when_full()
             self.flush()

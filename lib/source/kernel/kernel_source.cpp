@@ -53,6 +53,8 @@ class KernelSource final : public Source, public Control {
         labels_(skeleton_),
         rings_(programs_.rings()) {}
 
+  Tier tier() const noexcept override { return Tier::kKernel; }
+  bool filters() const noexcept override { return true; }
   HostInfo host() const override { return this_host(); }
   int fd() const noexcept override { return rings_.fd(); }
   /// In between the kernel wakes the reader only when the ring fills.

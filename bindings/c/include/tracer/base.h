@@ -63,6 +63,9 @@ enum {
   TRACER_ERROR_COMMAND_NOT_FOUND = -120,
   TRACER_ERROR_COMMAND_NOT_EXECUTABLE = -121,
   TRACER_ERROR_NO_SUCH_USER = -122,
+  TRACER_ERROR_NO_SERVICE = -140,
+  TRACER_ERROR_SERVICE_VERSION = -141,
+  TRACER_ERROR_SERVICE_REFUSED = -142,
   /* Only in this interface. */
   TRACER_ABSENT = -200,        /* The value is unknown, or there is none. */
   TRACER_WRONG_KIND = -201,    /* The event is of another kind than the field; the list has other elements. */

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/tiers.hpp"
+
+#include <string>
+#include <utility>
+
+#include "session/session_setup.hpp"
+#include "source/kernel/kernel_source.hpp"
+
+namespace tracer::internal {
+namespace {
+
+std::unique_ptr<Source> open_tier(Tier tier, const SessionOptions& options, ContextTable& contexts) {
+  if (tier == Tier::kKernel) return kernel_source(kernel_options(options, contexts));
+  throw Error({ErrorCode::kInvalidArgument,
+               0,
+               "\"" + std::string(to_string(tier)) + "\" is no tier that a session can choose",
+               "leave it out of SessionOptions::tiers",
+               {}});
+}
+
+}  // namespace
+
+std::unique_ptr<Source> open_source(const SessionOptions& options, ContextTable& contexts,
+                                    std::vector<Problem>& problems) {
+  for (const Tier tier : options.tiers) {
+    try {
+      return open_tier(tier, options, contexts);
+    } catch (const Error& error) {
+      if (options.tiers.size() == 1) throw;
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  if (problems.empty())
+    throw Error({ErrorCode::kInvalidArgument, 0, "a session of no tier", "name one in SessionOptions::tiers", {}});
+  throw Error(std::exchange(problems, {}));
+}
+
+}  // namespace tracer::internal
