@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
         RulesError as RulesError, SessionClosedError as SessionClosedError, TracerError as TracerError,
-        UnsupportedKernelError as UnsupportedKernelError,
+        UnsupportedKernelError as UnsupportedKernelError, WhatIfError as WhatIfError,
     )
     from ._events import (
         CgroupSample as CgroupSample, Connection as Connection, ContainerFinish as ContainerFinish,
@@ -60,7 +60,8 @@ _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
     "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
-    "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
+    "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError "
+    "WhatIfError",
     "_events": "CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals DeviceSample "
     "EVENT_KINDS Event Evidence FailedProcess FileUse Finding Host KindCount Label Ledger Loss OomKill Overruled "
     "OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount Progress Provenance "

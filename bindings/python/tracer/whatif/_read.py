@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a run of a recording as a workload: docs/whatif.md says what each figure is made of."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from .._errors import InvalidArgumentError, Problem, WhatIfError
+from ..cost._database import connect, table_of
+from ._order import find_order
+from ._workload import Phase, Task, Workload
+
+__all__ = ["read_workload"]
+
+_TABLES = ("tasks", "runs", "processes", "programs", "files", "events", "hosts")
+_LEDGER = ("computing", "computing_at_most", "queued", "throttled", "disk", "network", "pipe", "local_socket", "lock", "sleep",
+           "poll", "memory", "stopped", "other")
+
+
+def read_workload(path: str, run: str | None = None, cpus: float | None = None) -> Workload:
+    """The run called `run`, by its name or key; None: the only one, or the one that all others are in. `cpus`: how many it
+    had; None: as found in the recording."""
+    from .._recording import read
+
+    recording = read(path)
+    connection = connect()
+    try:
+        for name in _TABLES:
+            connection.register(name, recording.table(name))
+        host = table_of(connection, "SELECT cpu_count FROM hosts")
+        runs = table_of(connection, """SELECT run_key::VARCHAR AS key, coalesce(run_id, run)::VARCHAR AS id, run::VARCHAR AS run,
+            "within"::VARCHAR AS within, begin_ns, end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes,
+            coalesce(without_task_ns, 0) AS without_task_ns, tasks, """ + _ledger_columns() + """ FROM (SELECT *,
+            row_number() OVER (PARTITION BY run_key ORDER BY time_ns DESC) AS newest FROM runs) WHERE newest = 1
+            ORDER BY begin_ns""")
+        chosen, keys = _choose(path, runs, run)
+        rows = _tasks(connection, keys)
+        work = _workload(path, chosen, rows)
+        _find_cpus(connection, work, rows or [chosen], int(host[0]["cpu_count"]), cpus)
+        _make_phases(work, rows or [chosen])
+        find_order(work, _by_files(connection, work, rows))
+        _note_unfinished(connection, work, keys)
+        return work
+    finally:
+        connection.close()
+
+
+def _ledger_columns() -> str:
+    return ", ".join(f"task_ledger_{name}_ns AS {name}" for name in _LEDGER)
+
+
+def _problem(what: str, fix: str) -> WhatIfError:
+    return WhatIfError([Problem("TRC135", None, what, fix, "")])
+
+
+def _choose(path: str, runs: list[dict[str, Any]], wanted: str | None) -> tuple[dict[str, Any], list[str]]:
+    """A run, and the keys of it and of the runs inside of it."""
+    if not runs:
+        raise _problem(f"{path} has no run that has finished", "record a whole run: tracerd run --record FILE COMMAND")
+    if wanted is not None:
+        found = [run for run in runs if wanted in (run["run"], run["key"], run["id"])]
+        if len(found) != 1:
+            raise _problem(f"{path} has {len(found) or 'no'} runs called {wanted!r}: {_names(runs)}", "name one by its key")
+        chosen = found[0]
+    else:
+        outermost = [run for run in runs if all(run["begin_ns"] <= other["begin_ns"] and other["end_ns"] <= run["end_ns"]
+                                                for other in runs)]
+        if not outermost:
+            raise _problem(f"{path} has {len(runs)} runs: {_names(runs)}", "name one: --run KEY")
+        chosen = outermost[0]
+    keys, added = {chosen["key"]}, True
+    ids = {chosen["id"]}
+    while added and wanted is not None:
+        inner = {run["key"]: run["id"] for run in runs if run["key"] not in keys and (run["within"] or "").rpartition("/")[0] in ids}
+        keys, ids, added = keys | set(inner), ids | set(inner.values()), bool(inner)
+    return chosen, sorted(keys if wanted is not None else {run["key"] for run in runs})
+
+
+def _names(runs: Sequence[dict[str, Any]]) -> str:
+    names = [f"{run['run'] or 'no name'} ({run['key']})" for run in runs[:8]]
+    return ", ".join(names) + (f" and {len(runs) - 8} more" if len(runs) > 8 else "")
+
+
+def _tasks(connection: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Tasks that have no other inside: an outer one only waits for them."""
+    inside = ", ".join(f"'{key}'" for key in keys)
+    return table_of(connection, f"""WITH newest AS (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS place
+            FROM tasks WHERE run_key::VARCHAR IN ({inside})),
+        leaders AS (SELECT pid, start_ns, any_value(parent_pid) AS parent_pid, any_value(parent_start_ns) AS parent_start_ns,
+            any_value(end_ns) AS end_ns, any_value(oom_killed) AS oom_killed FROM processes GROUP BY pid, start_ns)
+        SELECT task_key::VARCHAR AS key, run_key::VARCHAR AS run_key, run_id::VARCHAR AS run_id, task_id::VARCHAR AS task_id,
+            coalesce(task::VARCHAR, step::VARCHAR, task_id::VARCHAR, 'task') AS name, step::VARCHAR AS step,
+            begin_ns, t.end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes, requested_millicpus, exit_code, exit_signal,
+            parent_pid, parent_start_ns, leaders.end_ns AS leader_end_ns, t.pid, t.start_ns, {_ledger_columns()}
+        FROM newest AS t LEFT JOIN leaders USING (pid, start_ns)
+        WHERE (place = 1 OR task_key IS NULL) AND NOT EXISTS (SELECT 1 FROM runs
+            WHERE runs."within"::VARCHAR = t.run_id::VARCHAR || '/' || t.task_id::VARCHAR AND runs.tasks > 0)
+        ORDER BY begin_ns, t.end_ns, key""")
+
+
+def _workload(path: str, run: dict[str, Any], rows: list[dict[str, Any]]) -> Workload:
+    begin, end = int(run["begin_ns"]), int(run["end_ns"])
+    children: dict[tuple[Any, Any], int] = {}
+    for row in rows:
+        children[row["parent_pid"], row["parent_start_ns"]] = children.get((row["parent_pid"], row["parent_start_ns"]), 0) + 1
+    places: dict[object, int] = {}
+    tasks = []
+    for row in rows:
+        parent = row["parent_pid"], row["parent_start_ns"]
+        # In containers, the parent of a task's leader is the runtime's: there the engine itself is the launcher.
+        launcher: object = parent if parent[0] is not None and children[parent] > 1 else row["run_key"]
+        finish = max(int(row["end_ns"]), int(row["begin_ns"]))
+        leader = finish if row["leader_end_ns"] is None else min(int(row["leader_end_ns"]), finish)
+        tasks.append(Task(row["name"], row["step"] or row["name"], int(row["begin_ns"]) - begin, finish - begin, (),
+                          places.setdefault(launcher, len(places)), peak_bytes=_peak(row),
+                          slot_end_ns=max(leader, int(row["begin_ns"])) - begin))
+    work = Workload(run["run"] or os.path.basename(path), tasks, [], 1, end - begin, 0, 1, "", int(run["cpu_ns"] or 0),
+                    peaks_exact=all(row["peak_bytes"] is not None for row in rows or [run]))
+    if not tasks:
+        work.notes.append("the run has no tasks: it is replayed as one")
+        tasks.append(Task(work.name, work.name, 0, end - begin, (), 0, peak_bytes=_peak(run), slot_end_ns=end - begin))
+    last = max(task.end_ns for task in tasks)
+    work.tail_ns = max(work.wall_ns - last, 0)
+    outside = work.cpu_ns - sum(int(row["cpu_ns"] or 0) for row in rows or [run])
+    work.other_cpu_ns = float(min(max(outside - int(run["without_task_ns"] or 0), 0), last))
+    if work.other_cpu_ns < 0.01 * work.cpu_ns:
+        work.other_cpu_ns = 0.0
+    failed = sum(bool(row["exit_code"] or row["exit_signal"]) for row in rows)
+    if failed:
+        work.notes.append(f"{failed} tasks failed: they are replayed as they ran")
+    return work
+
+
+def _peak(row: dict[str, Any]) -> int | None:
+    """Or its upper bound."""
+    value = row["peak_bytes"] if row["peak_bytes"] is not None else row["peak_at_most_bytes"]
+    return None if value is None else int(value)
+
+
+def _make_phases(work: Workload, rows: Sequence[dict[str, Any]]) -> None:
+    without = 0
+    for task, row in zip(work.tasks, rows):
+        cpu, queue = int(row["cpu_ns"] or 0), int(row["run_queue_ns"] or 0)
+        if row["computing"] is None:
+            without += 1
+            least = most = float(cpu + queue)
+        else:
+            # On one CPU, two can't compute at once.
+            kept = int(row["queued"]) + int(row["throttled"])
+            least = max(int(row["computing"]), cpu / work.cpus) + kept
+            most = max(int(row["computing_at_most"]), cpu / work.cpus) + kept
+        task.phases, task.phases_serial = _phase(task, cpu, queue, least), _phase(task, cpu, queue, most)
+    if without:
+        work.notes.append(f"{without} of {len(rows)} tasks have no task ledger: all of their time beyond CPU time and run queue "
+                          "is taken for waits")
+
+
+def _phase(task: Task, cpu: int, queue: int, active: float) -> tuple[Phase, ...]:
+    """`active`: when a thread of it ran, or could have run."""
+    wall = float(max(task.end_ns - task.begin_ns, 0))
+    active = min(active, wall)
+    return (Phase(float(cpu), max((cpu + queue) / active, 1.0) if active else 1.0, wall - active),)
+
+
+def _find_cpus(connection: Any, work: Workload, rows: Sequence[dict[str, Any]], online: int, given: float | None) -> None:
+    """The CPUs that the run could use. The host's number is no limit of what was pinned to some of them."""
+    if given is not None:
+        work.cpus, work.cpus_basis = int(given), "as given"
+    else:
+        work.cpus, work.cpus_basis = online, "CPUs of the host"
+        pinned = _pinned(connection, rows)
+        if pinned is not None and pinned < online:
+            work.cpus, work.cpus_basis = pinned, "taskset, seen in the recording"
+    if work.wall_ns and work.cpu_ns > 1.1 * work.cpus * work.wall_ns:
+        raise InvalidArgumentError(f"the run used {work.cpu_ns / work.wall_ns:.1f} CPUs, more than {work.cpus}",
+                                   "correct --recorded-cpus")
+
+
+def _pinned(connection: Any, rows: Sequence[dict[str, Any]]) -> int | None:
+    """The size of the CPU list of the taskset above all tasks, or that became their parent."""
+    found = table_of(connection, """SELECT pid, start_ns, argv FROM programs WHERE exe::VARCHAR LIKE '%/taskset'
+        ORDER BY program_start_ns""")
+    if not found:
+        return None
+    parents = {(row["pid"], row["start_ns"]): (row["parent_pid"], row["parent_start_ns"]) for row in table_of(
+        connection, "SELECT pid, start_ns, parent_pid, parent_start_ns FROM processes")}
+    above: set[tuple[Any, Any]] | None = None
+    for leader in {(row.get("pid"), row.get("start_ns")) for row in rows}:
+        chain, at = set(), leader
+        while at in parents and at not in chain:
+            chain.add(at)
+            at = parents[at]
+        above = chain if above is None else above & chain
+    sizes = [_list_size([str(word) for word in row["argv"] or []]) for row in found if (row["pid"], row["start_ns"]) in (above or ())]
+    known = [size for size in sizes if size]
+    return min(known) if known else None
+
+
+def _list_size(argv: Sequence[str]) -> int | None:
+    """Of the list (-c 0,2-3) or mask (0x3) of a taskset that begins a command."""
+    listed = False
+    for word in argv[1:]:
+        if word.startswith("-"):
+            if word in ("-p", "--pid") or (not word.startswith("--") and "p" in word):
+                return None
+            listed |= word == "--cpu-list" or (not word.startswith("--") and "c" in word)
+            continue
+        if not listed:
+            try:
+                return bin(int(word.replace(",", ""), 16)).count("1") or None
+            except ValueError:
+                return None
+        cpus: set[int] = set()
+        for part in word.split(","):
+            match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
+            if match is None:
+                return None
+            cpus |= set(range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1)))
+        return len(cpus) or None
+    return None
+
+
+def _by_files(connection: Any, work: Workload, rows: Sequence[dict[str, Any]]) -> dict[int, list[int]]:
+    """Task -> the tasks that last wrote the files that it read, and had ended when it began."""
+    numbers = {row["key"]: number for number, row in enumerate(rows)}
+    uses = connection.execute("""SELECT device, inode, task_key::VARCHAR, bool_or(opened_to_write OR created) AS wrote,
+        bool_or(opened_to_read) AS was_read, max(last_close_ns) FROM files
+        WHERE inode IS NOT NULL AND task_key IS NOT NULL GROUP BY device, inode, task_key ORDER BY device, inode""").fetchall()
+    work.has_files = bool(uses) or bool(connection.execute("SELECT count(*) FROM files").fetchone()[0])
+    found: dict[int, set[int]] = {}
+    file: tuple[Any, Any] | None = None
+    writers: list[int] = []
+    readers: list[int] = []
+
+    def close() -> None:
+        for reader in readers:
+            begin = work.tasks[reader].begin_ns
+            before = [n for n in writers if n != reader and work.tasks[n].end_ns <= begin]
+            if before:
+                found.setdefault(reader, set()).add(max(before, key=lambda n: work.tasks[n].end_ns))
+
+    for device, inode, key, wrote, was_read, _ in uses:
+        if (device, inode) != file:
+            close()
+            file, writers, readers = (device, inode), [], []
+        number = numbers.get(key)
+        if number is None:
+            continue
+        if wrote:
+            writers.append(number)
+        if was_read or wrote:
+            readers.append(number)
+    close()
+    return {reader: sorted(each) for reader, each in found.items()}
+
+
+def _note_unfinished(connection: Any, work: Workload, keys: Sequence[str]) -> None:
+    inside = ", ".join(f"'{key}'" for key in keys)
+    count = connection.execute(f"""SELECT count(DISTINCT task_key::VARCHAR) FROM events WHERE kind = 'task_start' AND
+        run_key::VARCHAR IN ({inside}) AND task_key::VARCHAR NOT IN (SELECT task_key::VARCHAR FROM tasks WHERE task_key IS NOT NULL)
+        """).fetchone()[0]
+    if count:
+        work.notes.append(f"{count} tasks had not finished when the recording ended: they are not replayed")
