@@ -11,11 +11,12 @@ from typing import Any
 from .._errors import InvalidArgumentError, Problem, WhatIfError
 from ..cost._database import connect, table_of
 from ._order import find_order
-from ._workload import Phase, Task, Workload
+from ._phases import Piece, phases_of
+from ._workload import Task, Workload
 
 __all__ = ["read_workload"]
 
-_TABLES = ("tasks", "runs", "processes", "programs", "files", "events", "hosts")
+_TABLES = ("tasks", "runs", "processes", "programs", "samples", "files", "events", "hosts")
 _LEDGER = ("computing", "computing_at_most", "queued", "throttled", "disk", "network", "pipe", "local_socket", "lock", "sleep",
            "poll", "memory", "stopped", "other")
 
@@ -40,7 +41,7 @@ def read_workload(path: str, run: str | None = None, cpus: float | None = None) 
         rows = _tasks(connection, keys)
         work = _workload(path, chosen, rows)
         _find_cpus(connection, work, rows or [chosen], int(host[0]["cpu_count"]), cpus)
-        _make_phases(work, rows or [chosen])
+        _make_phases(connection, work, rows or [chosen], int(chosen["begin_ns"]))
         find_order(work, _by_files(connection, work, rows))
         _note_unfinished(connection, work, keys)
         return work
@@ -140,9 +141,10 @@ def _peak(row: dict[str, Any]) -> int | None:
     return None if value is None else int(value)
 
 
-def _make_phases(work: Workload, rows: Sequence[dict[str, Any]]) -> None:
+def _make_phases(connection: Any, work: Workload, rows: Sequence[dict[str, Any]], begin_ns: int) -> None:
     without = 0
-    for task, row in zip(work.tasks, rows):
+    pieces = _pieces(connection, {row["key"]: number for number, row in enumerate(rows)}, begin_ns)
+    for number, (task, row) in enumerate(zip(work.tasks, rows)):
         cpu, queue = int(row["cpu_ns"] or 0), int(row["run_queue_ns"] or 0)
         if row["computing"] is None:
             without += 1
@@ -152,17 +154,38 @@ def _make_phases(work: Workload, rows: Sequence[dict[str, Any]]) -> None:
             kept = int(row["queued"]) + int(row["throttled"])
             least = max(int(row["computing"]), cpu / work.cpus) + kept
             most = max(int(row["computing_at_most"]), cpu / work.cpus) + kept
-        task.phases, task.phases_serial = _phase(task, cpu, queue, least), _phase(task, cpu, queue, most)
+        own = pieces.get(number, ())
+        task.phases = phases_of(task.begin_ns, task.end_ns, own, cpu, queue, least)
+        task.phases_serial = task.phases if most == least else phases_of(task.begin_ns, task.end_ns, own, cpu, queue, most)
     if without:
         work.notes.append(f"{without} of {len(rows)} tasks have no task ledger: all of their time beyond CPU time and run queue "
                           "is taken for waits")
 
 
-def _phase(task: Task, cpu: int, queue: int, active: float) -> tuple[Phase, ...]:
-    """`active`: when a thread of it ran, or could have run."""
-    wall = float(max(task.end_ns - task.begin_ns, 0))
-    active = min(active, wall)
-    return (Phase(float(cpu), max((cpu + queue) / active, 1.0) if active else 1.0, wall - active),)
+def _pieces(connection: Any, numbers: dict[str, int], begin_ns: int) -> dict[int, list[Piece]]:
+    """Of each task: the lives of its processes, divided at their snapshots."""
+    key = "coalesce(task_key::VARCHAR, run_key::VARCHAR)"
+    columns = "pid, start_ns, cpu_ns, run_queue_ns, process_ledger_running_ns AS running, process_ledger_run_queue_ns AS queued"
+    rows = connection.execute(f"""WITH points AS (
+            SELECT {key} AS key, end_ns AS time, coalesce(begin_ns, start_ns) AS begin_ns, {columns} FROM processes
+                WHERE end_ns IS NOT NULL AND cpu_ns > 0
+            UNION ALL SELECT {key}, time_ns, NULL, {columns} FROM samples WHERE kind = 'process_sample'),
+        steps AS (SELECT *, any_value(begin_ns) OVER life AS born, last_value(key) OVER life AS last_key, lag(time) OVER w AS before,
+            cpu_ns::HUGEINT - coalesce(lag(cpu_ns) OVER w, 0) AS cpu, run_queue_ns::HUGEINT - coalesce(lag(run_queue_ns) OVER w, 0)
+            AS queue, running::HUGEINT + queued - coalesce(lag(running::HUGEINT + queued) OVER w, 0) AS active FROM points
+            WINDOW w AS (PARTITION BY pid, start_ns ORDER BY time), life AS (PARTITION BY pid, start_ns ORDER BY time
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))
+        SELECT last_key, coalesce(before, born, start_ns), time, cpu, coalesce(queue, 0), active FROM steps
+        WHERE last_key IS NOT NULL AND time > coalesce(before, born, start_ns) AND cpu >= 0 ORDER BY 1, 2""").fetchall()
+    found: dict[int, list[Piece]] = {}
+    for owner, begin, end, cpu, queue, active in rows:
+        number = numbers.get(owner)
+        if number is None:
+            continue
+        share = (cpu + queue if active is None else active) / (end - begin)
+        found.setdefault(number, []).append(Piece(begin - begin_ns, end - begin_ns, float(cpu), float(max(queue, 0)),
+                                                  min(max(share, 0.0), 1.0)))
+    return found
 
 
 def _find_cpus(connection: Any, work: Workload, rows: Sequence[dict[str, Any]], online: int, given: float | None) -> None:

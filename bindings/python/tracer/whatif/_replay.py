@@ -31,14 +31,16 @@ class Replay:
 
 
 def _turns(phases: tuple[Phase, ...], count: int, generator: random.Random, speed: float) -> list[tuple[float, float, float]]:
-    """(work, threads, wait) of each turn: of one phase, lengths at random that sum to it."""
+    """(work, threads, wait) of each turn: in a phase, lengths at random that sum to it."""
     found = []
+    total = sum(phase.cpu_ns + phase.wait_ns for phase in phases)
     for phase in phases:
-        if phase.wait_ns <= 0 or phase.cpu_ns <= 0 or count == 1:
+        own = round(count * (phase.cpu_ns + phase.wait_ns) / total) if total else 1
+        if phase.wait_ns <= 0 or phase.cpu_ns <= 0 or own < 2:
             found.append((phase.cpu_ns / speed, phase.runnable, phase.wait_ns))
             continue
-        parts = [generator.expovariate(1) for _ in range(count)]
-        pauses = [generator.expovariate(1) for _ in range(count)]
+        parts = [generator.expovariate(1) for _ in range(own)]
+        pauses = [generator.expovariate(1) for _ in range(own)]
         work, wait = phase.cpu_ns / speed / sum(parts), phase.wait_ns / sum(pauses)
         found += [(part * work, phase.runnable, pause * wait) for part, pause in zip(parts, pauses)]
     return found
