@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 _PROCESSES_IN_FILE = 20000
 # Command -> the package that does it, which is imported for it only.
-_COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif"}
+_COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -39,6 +39,7 @@ class _Version(argparse.Action):
 
 def _parser() -> argparse.ArgumentParser:
     from .cost._command import add_commands
+    from .recommend._command import add_commands as add_recommend
     from .whatif._command import add_commands as add_whatif
 
     parser = _Parser(prog="tracer", description="Shows recordings of libtracer.")
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--title", default=None, help="the page title. Default: the file's name")
     add_commands(commands)
     add_whatif(commands)
+    add_recommend(commands)
     return parser
 
 

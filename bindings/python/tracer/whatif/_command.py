@@ -44,4 +44,4 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     types = [word.strip() for word in ",".join(options.instance).split(",") if word.strip()]
     result = what_if(options.recording, cpus=cpus, instances=types, region=options.region, run=options.run, slots=options.slots,
                      recorded_cpus=options.recorded_cpus, speed=options.speed, prices=options.prices)
-    return json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n" if options.json else result.text() + "\n", 0
+    return (json.dumps(result.to_json(), ensure_ascii=False, indent=1) if options.json else result.text()) + "\n", 0

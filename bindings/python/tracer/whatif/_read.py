@@ -21,9 +21,9 @@ _LEDGER = ("computing", "computing_at_most", "queued", "throttled", "disk", "net
            "poll", "memory", "stopped", "other")
 
 
-def read_workload(path: str, run: str | None = None, cpus: float | None = None) -> Workload:
-    """The run called `run`, by its name or key; None: the only one, or the one that all others are in. `cpus`: how many it
-    had; None: as found in the recording."""
+def read_workload(path: str, run: str | None = None, cpus: float | None = None, every: bool = False) -> Workload:
+    """The run called `run`, by its name or key; None: the only one, or the one that all others are in; with `every`, the
+    tasks of all. `cpus`: how many it had; None: as found in the recording."""
     from .._recording import read
 
     recording = read(path)
@@ -37,7 +37,7 @@ def read_workload(path: str, run: str | None = None, cpus: float | None = None) 
             coalesce(without_task_ns, 0) AS without_task_ns, tasks, """ + _ledger_columns() + """ FROM (SELECT *,
             row_number() OVER (PARTITION BY run_key ORDER BY time_ns DESC) AS newest FROM runs) WHERE newest = 1
             ORDER BY begin_ns""")
-        chosen, keys = _choose(path, runs, run)
+        chosen, keys = _choose(path, runs, run, every)
         rows = _tasks(connection, keys)
         work = _workload(path, chosen, rows)
         _find_cpus(connection, work, rows or [chosen], int(host[0]["cpu_count"]), cpus)
@@ -57,10 +57,13 @@ def _problem(what: str, fix: str) -> WhatIfError:
     return WhatIfError([Problem("TRC135", None, what, fix, "")])
 
 
-def _choose(path: str, runs: list[dict[str, Any]], wanted: str | None) -> tuple[dict[str, Any], list[str]]:
+def _choose(path: str, runs: list[dict[str, Any]], wanted: str | None, every: bool) -> tuple[dict[str, Any], list[str]]:
     """A run, and the keys of it and of the runs inside of it."""
     if not runs:
         raise _problem(f"{path} has no run that has finished", "record a whole run: tracerd run --record FILE COMMAND")
+    if every:
+        begin, end = min(run["begin_ns"] for run in runs), max(run["end_ns"] for run in runs)
+        return (runs[0] if len(runs) == 1 else runs[0] | {"begin_ns": begin, "end_ns": end}), [run["key"] for run in runs]
     if wanted is not None:
         found = [run for run in runs if wanted in (run["run"], run["key"], run["id"])]
         if len(found) != 1:
@@ -115,14 +118,14 @@ def _workload(path: str, run: dict[str, Any], rows: list[dict[str, Any]]) -> Wor
         launcher: object = parent if parent[0] is not None and children[parent] > 1 else row["run_key"]
         finish = max(int(row["end_ns"]), int(row["begin_ns"]))
         leader = finish if row["leader_end_ns"] is None else min(int(row["leader_end_ns"]), finish)
-        tasks.append(Task(row["name"], row["step"] or row["name"], int(row["begin_ns"]) - begin, finish - begin, (),
+        tasks.append(Task(row["name"], row["key"], int(row["begin_ns"]) - begin, finish - begin, (),
                           places.setdefault(launcher, len(places)), peak_bytes=_peak(row),
                           slot_end_ns=max(leader, int(row["begin_ns"])) - begin))
     work = Workload(run["run"] or os.path.basename(path), tasks, [], 1, end - begin, 0, 1, "", int(run["cpu_ns"] or 0),
                     peaks_exact=all(row["peak_bytes"] is not None for row in rows or [run]))
     if not tasks:
         work.notes.append("the run has no tasks: it is replayed as one")
-        tasks.append(Task(work.name, work.name, 0, end - begin, (), 0, peak_bytes=_peak(run), slot_end_ns=end - begin))
+        tasks.append(Task(work.name, run["key"], 0, end - begin, (), 0, peak_bytes=_peak(run), slot_end_ns=end - begin))
     last = max(task.end_ns for task in tasks)
     work.tail_ns = max(work.wall_ns - last, 0)
     outside = work.cpu_ns - sum(int(row["cpu_ns"] or 0) for row in rows or [run])

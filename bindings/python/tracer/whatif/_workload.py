@@ -25,7 +25,8 @@ class Task:
     """Times are nanoseconds since the run began."""
 
     name: str
-    step: str
+    key: str | None
+    """Its task_key; of a run without tasks, its run_key."""
     begin_ns: int
     end_ns: int
     phases: tuple[Phase, ...]
