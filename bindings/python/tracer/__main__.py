@@ -198,6 +198,8 @@ def _analysis(options: argparse.Namespace) -> int:
 
     run = import_module(f".{_COMMANDS[options.command]}._command", __package__).run
     try:
+        text: str
+        status: int
         text, status = run(options)
         _to_stdout(text.encode("utf-8", "backslashreplace"))
         return status

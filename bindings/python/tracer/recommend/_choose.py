@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from ..cost._prices import Price
+from ..whatif._workload import Phase
 from ._evidence import Step
 from ._families import Facts, facts_of
 
@@ -81,10 +82,9 @@ def arches_of(step: Step, images: Mapping[str, set[str]]) -> tuple[set[str], str
     return own, f"not on {other}: not seen there: {names or 'any program'}; {image}"
 
 
-def _time(phases: Sequence[tuple[Any, ...]], cpus: float) -> float:
+def _time(phases: Sequence[tuple[Phase, ...]], cpus: float) -> float:
     """Of a task on average, with so many CPUs for itself, in ns."""
-    total = sum(phase.cpu_ns / min(phase.runnable, cpus) + phase.wait_ns for task in phases for phase in task)
-    return total / len(phases)
+    return sum(phase.cpu_ns / min(phase.runnable, cpus) + phase.wait_ns for task in phases for phase in task) / len(phases)
 
 
 def _at_once(most: int) -> list[int]:
@@ -140,7 +140,7 @@ def recommend_step(step: Step, candidates: Sequence[Candidate], images: Mapping[
 
 def _threads(step: Step) -> float:
     """That could run, on average over its computing time, at most of a task."""
-    def of(phases: Sequence[Any]) -> float:
+    def of(phases: Sequence[Phase]) -> float:
         cpu = sum(phase.cpu_ns for phase in phases)
         return sum(phase.cpu_ns * phase.runnable for phase in phases) / cpu if cpu else 1.0
 
@@ -153,11 +153,11 @@ def _by_bound(step: Step, fitting: list[Candidate], bound: str | None, reasons: 
     fast = [each for each in fitting
             if not each.price.network_gbps or float(each.price.network_gbps) * 1e9 * _NETWORK_SHARE >= bits]
     fitting = fast or fitting
-    for name, words, has in (("disk", "local disks", lambda facts: facts.local_disk), ("network", "much network", lambda facts: facts.network)):
-        if bound == name:
-            narrowed = [each for each in fitting if has(each.facts)]
-            reasons.append(f"{words}: it is bound by {name}" if narrowed else f"it is bound by {name}: no machine with {words} is known")
-            return narrowed or fitting
+    if bound in ("disk", "network"):
+        words = {"disk": "local disks", "network": "much network"}[bound]
+        narrowed = [each for each in fitting if (each.facts.local_disk if bound == "disk" else each.facts.network)]
+        reasons.append(f"{words}: it is bound by {bound}" if narrowed else f"it is bound by {bound}: no machine with {words} is known")
+        return narrowed or fitting
     if bound == "oversubscribed":
         reasons.append("it waited for CPUs where it was recorded: its own threads count here")
     return fitting

@@ -32,7 +32,7 @@ def read_workload(path: str, run: str | None = None, cpus: float | None = None, 
         for name in _TABLES:
             connection.register(name, recording.table(name))
         host = table_of(connection, "SELECT cpu_count FROM hosts")
-        runs = table_of(connection, """SELECT run_key::VARCHAR AS key, coalesce(run_id, run)::VARCHAR AS id, run::VARCHAR AS run,
+        runs = table_of(connection, """SELECT run_key::VARCHAR AS key, coalesce(run_id, run)::VARCHAR AS id, pid, start_ns, run::VARCHAR AS run,
             "within"::VARCHAR AS within, begin_ns, end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes,
             coalesce(without_task_ns, 0) AS without_task_ns, tasks, """ + _ledger_columns() + """ FROM (SELECT *,
             row_number() OVER (PARTITION BY run_key ORDER BY time_ns DESC) AS newest FROM runs) WHERE newest = 1
@@ -42,7 +42,10 @@ def read_workload(path: str, run: str | None = None, cpus: float | None = None, 
         work = _workload(path, chosen, rows)
         _find_cpus(connection, work, rows or [chosen], int(host[0]["cpu_count"]), cpus)
         _make_phases(connection, work, rows or [chosen], int(chosen["begin_ns"]))
-        find_order(work, _by_files(connection, work, rows))
+        order = _by_files(connection, work, rows)
+        work.by_files = len(order)
+        _attempts(work, rows, order)
+        find_order(work, order)
         _note_unfinished(connection, work, keys)
         return work
     finally:
@@ -153,8 +156,9 @@ def _make_phases(connection: Any, work: Workload, rows: Sequence[dict[str, Any]]
             without += 1
             least = most = float(cpu + queue)
         else:
+            # A limit of its own is kept like a wait; that of the whole run is replaced by the CPUs of the replay.
+            kept = int(row["queued"]) + (int(row["throttled"]) if work.limited else 0)
             # On one CPU, two can't compute at once.
-            kept = int(row["queued"]) + int(row["throttled"])
             least = max(int(row["computing"]), cpu / work.cpus) + kept
             most = max(int(row["computing_at_most"]), cpu / work.cpus) + kept
         own = pieces.get(number, ())
@@ -194,15 +198,30 @@ def _pieces(connection: Any, numbers: dict[str, int], begin_ns: int) -> dict[int
 def _find_cpus(connection: Any, work: Workload, rows: Sequence[dict[str, Any]], online: int, given: float | None) -> None:
     """The CPUs that the run could use. The host's number is no limit of what was pinned to some of them."""
     if given is not None:
-        work.cpus, work.cpus_basis = int(given), "as given"
+        work.cpus, work.cpus_basis, work.limited = int(given), "as given", int(given) < online
     else:
         work.cpus, work.cpus_basis = online, "CPUs of the host"
         pinned = _pinned(connection, rows)
         if pinned is not None and pinned < online:
             work.cpus, work.cpus_basis = pinned, "taskset, seen in the recording"
+        limit = _limit(connection, rows)
+        if limit is not None and limit < work.cpus:
+            work.cpus, work.cpus_basis, work.limited = limit, "CPU limit of the cgroup that all tasks are in", True
     if work.wall_ns and work.cpu_ns > 1.1 * work.cpus * work.wall_ns:
         raise InvalidArgumentError(f"the run used {work.cpu_ns / work.wall_ns:.1f} CPUs, more than {work.cpus}",
                                    "correct --recorded-cpus")
+
+
+def _limit(connection: Any, rows: Sequence[dict[str, Any]]) -> int | None:
+    """CPUs, if all tasks are in one cgroup: tasks in cgroups of their own have limits of their own."""
+    leaders = {(row["pid"], row["start_ns"]) for row in rows}
+    cgroups = {cgroup for pid, start, cgroup in connection.execute(
+        "SELECT pid, start_ns, cgroup::VARCHAR FROM processes").fetchall() if (pid, start) in leaders}
+    if len(cgroups) != 1 or None in cgroups:
+        return None
+    found = connection.execute("""SELECT min(cpu_limit_millicpus) FROM samples WHERE kind = 'cgroup_sample' AND cgroup::VARCHAR = ?""",
+                               [cgroups.pop()]).fetchone()[0]
+    return None if found is None else max(1, round(found / 1000))
 
 
 def _pinned(connection: Any, rows: Sequence[dict[str, Any]]) -> int | None:
@@ -281,6 +300,18 @@ def _by_files(connection: Any, work: Workload, rows: Sequence[dict[str, Any]]) -
             readers.append(number)
     close()
     return {reader: sorted(each) for reader, each in found.items()}
+
+
+def _attempts(work: Workload, rows: Sequence[dict[str, Any]], found: dict[int, list[int]]) -> None:
+    """An attempt begins after the one before it."""
+    last: dict[tuple[Any, Any], int] = {}
+    for number, row in enumerate(rows):
+        if row["task_id"] is None:
+            continue
+        before = last.get((row["run_key"], row["task_id"]))
+        if before is not None and work.tasks[before].end_ns <= work.tasks[number].begin_ns:
+            found.setdefault(number, []).append(before)
+        last[row["run_key"], row["task_id"]] = number
 
 
 def _note_unfinished(connection: Any, work: Workload, keys: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ._workload import Phase, Task, Workload
@@ -65,16 +66,22 @@ class _Simulation:
         """(time, kind, task): a wait is over, or a launcher begins one."""
         self.missing = [0] * len(work.tasks)
         self.followers: list[list[int]] = [[] for _ in work.tasks]
+        self.gated: dict[int, list[int]] = {}
         for number, task in enumerate(work.tasks):
             after = set(task.after_early if early else task.after)
             self.missing[number] = len(after)
             for each in after:
                 self.followers[each].append(number)
+            if task.after_begin is not None:
+                self.missing[number] += 1
+                self.gated.setdefault(task.after_begin, []).append(number)
         self.limit = [slots or launcher.slots for launcher in work.launchers]
         self.all_slots = slots or work.slots
         self.running = [0] * len(work.launchers)
         self.busy_launcher = [False] * len(work.launchers)
         self.ready: list[list[int]] = [[] for _ in work.launchers]
+        self.waiting: set[int] = set()
+        """Launchers with tasks that are ready."""
         self.total = self.most = self.left = 0
         self.held = self.most_bytes = 0
         self.blocked = False
@@ -82,7 +89,7 @@ class _Simulation:
         self.left = len(work.tasks)
         for number in range(len(work.tasks)):
             if not self.missing[number]:
-                heapq.heappush(self.ready[work.tasks[number].launcher], number)
+                self.is_ready(number)
         if work.other_cpu_ns > 0:
             self._add_other(work, generator)
 
@@ -95,6 +102,11 @@ class _Simulation:
         self.other = len(self.turns) - 1
         heapq.heappush(self.events, (float(first), _WAITED, self.other))
 
+    def is_ready(self, number: int) -> None:
+        place = self.tasks[number].launcher
+        heapq.heappush(self.ready[place], number)
+        self.waiting.add(place)
+
     def advance(self, time: float) -> None:
         span = time - self.now
         rate = 1.0 if self.threads <= self.cpus else self.cpus / self.threads
@@ -106,13 +118,16 @@ class _Simulation:
 
     def begin_what_may(self) -> None:
         self.blocked = False
-        for place, ready in enumerate(self.ready):
-            if not ready or self.busy_launcher[place]:
+        for place in sorted(self.waiting):
+            ready = self.ready[place]
+            if self.busy_launcher[place]:
                 continue
             if self.running[place] >= self.limit[place] or self.total >= self.all_slots:
                 self.blocked = True
                 continue
             number = heapq.heappop(ready)
+            if not ready:
+                self.waiting.discard(place)
             self.busy_launcher[place] = True
             self.running[place] += 1
             self.total += 1
@@ -139,10 +154,13 @@ class _Simulation:
         self.total -= 1
         self.left -= 1
         self.held -= task.peak_bytes or 0
-        for follower in self.followers[number]:
-            self.missing[follower] -= 1
-            if not self.missing[follower]:
-                heapq.heappush(self.ready[self.tasks[follower].launcher], follower)
+        self.release(self.followers[number])
+
+    def release(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self.missing[number] -= 1
+            if not self.missing[number]:
+                self.is_ready(number)
 
     def run(self) -> None:
         self.begin_what_may()
@@ -167,6 +185,7 @@ class _Simulation:
                 if kind == _BEGINS:
                     task: Task = self.tasks[number]
                     self.busy_launcher[task.launcher] = False
+                    self.release(self.gated.get(number, ()))
                     self.held += task.peak_bytes or 0
                     self.most, self.most_bytes = max(self.most, self.total), max(self.most_bytes, self.held)
                 self.next_turn(number)

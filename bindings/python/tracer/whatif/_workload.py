@@ -42,6 +42,8 @@ class Task:
     """Tasks that must end before it begins, by the files that it used or by the order seen."""
     after_early: list[int] = field(default_factory=list)
     """The least that explains the order seen: the lower end of the range is found with these."""
+    after_begin: int | None = None
+    """A task of its launcher that must have begun: before, it did not take a slot that was free."""
     delay_ns: int = 0
     """From the last of what it had to wait for to its begin: the launcher's own time."""
 
@@ -83,6 +85,8 @@ class Workload:
     """Of the whole run, also outside of tasks."""
     other_cpu_ns: float = 0.0
     """CPU time of the run outside of its tasks, while tasks ran: an engine's own, which competes with them."""
+    limited: bool = False
+    """These CPUs are a limit of the whole run: time in which it was held back is a queue, no wait."""
     by_files: int = 0
     """Tasks that began after others whose files they used."""
     by_order: int = 0
