@@ -248,6 +248,13 @@ class Rows(unittest.TestCase):
         result = rows_of(work_of([task(0, 3) for _ in range(3)], 3), [], [], None, None)
         self.assertEqual([(row["cpus"], row["wall_ns"] / SECOND) for row in result.rows], [(1, 9), (2, 4.5), (3, 3), (4, 3), (8, 3)])
 
+    def test_slots_by_cpus(self) -> None:
+        result = rows_of(work_of([task(n, n + 1) for n in range(4)], 1), [1, 2, 4], [], "cpus", None)
+        self.assertEqual([row["wall_ns"] / SECOND for row in result.rows], [4, 2, 1])
+        kept = rows_of(work_of([task(n, n + 1) for n in range(4)], 1), [1, 2, 4], [], None, None)
+        self.assertEqual([row["wall_ns"] / SECOND for row in kept.rows], [4, 4, 4])
+        self.assertIn("--slots cpus", kept.notes[0])
+
     def test_shortest(self) -> None:
         result = rows_of(work_of([task(0, 1), task(1, 2), task(2, 3)], 1, files={2: [0]}), [1], [], None, None)
         self.assertEqual(result.shortest_wall_ns, 2 * SECOND)
@@ -275,6 +282,7 @@ class Commands(TempDir):
     def test_bad_arguments(self) -> None:
         self.refused(InvalidArgumentError, "TRC101", "cpus is 0", recording="x", cpus=[0])
         self.refused(InvalidArgumentError, "slots is -1", recording="x", slots=-1)
+        self.refused(InvalidArgumentError, "slots is 'all'", recording="x", slots="all")
         self.refused(InvalidArgumentError, "speed is 0", recording="x", speed=0.0, instances=["a"])
         self.refused(InvalidArgumentError, "of instances", recording="x", speed=1.0)
         self.refused(WhatIfError, "TRC136", "no.large", recording="x", instances=["no.large"], prices=self.prices())
@@ -308,9 +316,9 @@ class Commands(TempDir):
 MAKEFILE = """
 all: sum.txt
 a.txt b.txt:
-\tsleep 0.2; seq 1 30000 | sort -R > $@
+\tsleep 0.2; seq 1 30000 | sort -R > $@; echo $@ >> log
 %.sorted: %.txt
-\tsort $< > $@
+\tsort $< > $@; echo $@ >> log
 sum.txt: a.sorted b.sorted
 \tcat $^ > $@
 """
@@ -332,6 +340,7 @@ class Recordings(TempDir):
         result = what_if(path, cpus=[1, 2], instances=["big.large"], prices=self.folder / "prices.csv")
         self.assertEqual((result.run, result.tasks, result.recorded_cpus, result.slots), ("make", 5, 1, 2))
         self.assertIn("taskset", result.recorded_cpus_basis)
+        # All of them write to the log: that makes none wait.
         self.assertIn("3 tasks begin after those that wrote their files", result.assumptions[2])
         one, two, machine = result.rows
         # It sleeps, computes, and has a chain: no CPU makes it shorter than that.

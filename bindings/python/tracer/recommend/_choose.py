@@ -26,6 +26,7 @@ _ALIKE = 0.03
 # A network is used to no more than this: figures of providers are peaks.
 _NETWORK_SHARE = 0.8
 _HOURS_OF_MONTH = 730
+_ARCH_NAMES = {"arm64": "Arm", "x86_64": "x86-64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def candidates_of(prices: Sequence[Price], region: str | None, cloud: str | None
         if region not in (None, price.region) or cloud not in (None, price.cloud) or not price.on_demand or not float(price.on_demand):
             continue
         facts = facts_of(price)
-        if facts is not None and not facts.burstable and not facts.gpus:
+        if facts is not None and not facts.burstable and not facts.accelerator:
             found.append(Candidate(price, facts, facts.memory_gib * (1 << 30) * (1 - _KEPT_SHARE) - _KEPT_BYTES))
     return found
 
@@ -65,21 +66,24 @@ def memory_of(step: Step) -> tuple[int | None, str]:
 
 def arches_of(step: Step, images: Mapping[str, set[str]]) -> tuple[set[str], str]:
     """Where all of the step runs, and why not on another architecture."""
-    every = set().union(*step.binaries.values()) if step.binaries else set()
-    allowed = {arch for arch, seen in step.binaries.items() if arch and seen == every}
-    if len(allowed) > 1:
-        return allowed, "every binary was seen on x86-64 and on Arm"
-    own = {arch for arch in step.binaries if arch}
+    every: set[str] = set().union(*step.binaries.values())
+    recorded = {arch for arch in step.binaries if arch}
+    complete = {arch for arch in recorded if step.binaries[arch] == every}
+    if len(complete) > 1:
+        return complete, "every binary was seen on x86-64 and on Arm"
+    # Where it ran with other programs than elsewhere, it may not run as a whole.
+    known = complete or recorded & {"x86_64"} or recorded
+    other = "x86_64" if known == {"arm64"} else "arm64"
     if step.images and not step.without_image and all(image in images for image in step.images):
         platforms = set.intersection(*(images[image] for image in step.images))
-        if len(platforms) > 1:
-            return allowed | platforms, f"its image is for {', '.join(sorted(platforms))}"
-        return own, f"not on another architecture: its image is for {', '.join(sorted(platforms)) or 'none'} only"
-    other = "Arm" if own == {"x86_64"} else "x86-64" if own == {"arm64"} else "another architecture"
-    missing = sorted(every - step.binaries.get("arm64" if other == "Arm" else "x86_64", set())) if len(own) <= 1 or not allowed else []
+        if other in platforms:
+            return known | {other}, f"its image is for {', '.join(sorted(platforms))}"
+        image = f"its image is for {', '.join(sorted(platforms)) or 'nothing known'} only"
+    else:
+        image = "platforms of its image are not known (--image)" if step.images else "its image is not known"
+    missing = sorted(every - step.binaries.get(other, set()))
     names = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
-    image = "platforms of its image are not known (--image)" if step.images else "its image is not known"
-    return own, f"not on {other}: not seen there: {names or 'any program'}; {image}"
+    return known, f"not on {_ARCH_NAMES[other]}: not seen there: {names or 'any program'}; {image}"
 
 
 def _time(phases: Sequence[tuple[Phase, ...]], cpus: float) -> float:

@@ -15,7 +15,7 @@ from ..cost._prices import Price
 
 __all__ = ["Facts", "facts_of", "read_families"]
 
-_FACTS = ("burstable", "arch", "network", "local_disk")
+_FACTS = ("burstable", "arch", "network", "local_disk", "accelerator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class Facts:
     arch: str
     """"" if not known."""
     burstable: bool
-    gpus: float
+    accelerator: bool
+    """It has GPUs or the like."""
     local_disk: bool
     network: bool
     """Made for much network traffic."""
@@ -71,5 +72,5 @@ def facts_of(price: Price) -> Facts | None:
     # All other machines of these clouds are x86-64.
     arch = price.arch or named.get("arch") or ("x86_64" if price.cloud in ("aws", "gcp", "azure") else "")
     disk = float(price.local_disk_gb) > 0 if price.local_disk_gb else bool(named.get("local_disk"))
-    return Facts(float(price.vcpus), float(price.memory_gib), arch, bool(named.get("burstable")), float(price.gpus or 0), disk,
-                 bool(named.get("network")))
+    return Facts(float(price.vcpus), float(price.memory_gib), arch, bool(named.get("burstable")),
+                 float(price.gpus) > 0 if price.gpus else bool(named.get("accelerator")), disk, bool(named.get("network")))

@@ -55,12 +55,12 @@ class WhatIf:
 
 
 def what_if(recording: str | os.PathLike[str], *, cpus: Sequence[int] = (), instances: Sequence[str] = (),
-            region: str | None = None, run: str | None = None, slots: int | None = None, recorded_cpus: int | None = None,
+            region: str | None = None, run: str | None = None, slots: int | str | None = None, recorded_cpus: int | None = None,
             speed: float | None = None, prices: str | os.PathLike[str] | None = None) -> WhatIf:
     """The run of `recording`, replayed on `cpus` and on machines of the types `instances`, by the prices of `region`.
 
     Without both, on 1, 2, 4 … CPUs until more don't help. `run` names one of several; `slots` is how many tasks may run
-    at once, None: as many as seen; `recorded_cpus` how many the run could use, None: as found; `speed` how fast a CPU of
+    at once, "cpus": one for each CPU, None: as many as seen; `recorded_cpus` how many the run could use, None: as found; `speed` how fast a CPU of
     `instances` is, in those of the recording, None: not known. `prices`: a price list, None: the imported ones. Raises
     RecordingError, WhatIfError, BillError, InvalidArgumentError, MissingPackageError.
     """
@@ -69,11 +69,13 @@ def what_if(recording: str | os.PathLike[str], *, cpus: Sequence[int] = (), inst
     from ._read import read_workload
     from ._rows import rows_of
 
-    for name, values in (("cpus", cpus), ("slots", [] if slots is None else [slots]),
+    for name, values in (("cpus", cpus), ("slots", [slots] if isinstance(slots, int) else []),
                          ("recorded_cpus", [] if recorded_cpus is None else [recorded_cpus])):
         for value in values:
             if not 1 <= value <= 100_000:
                 raise InvalidArgumentError(f"{name} is {value}", "a whole number from 1 to 100000")
+    if isinstance(slots, str) and slots != "cpus":
+        raise InvalidArgumentError(f"slots is {slots!r}", 'a number, or "cpus": one for each CPU')
     if speed is not None and not 0.01 <= speed <= 100:
         raise InvalidArgumentError(f"speed is {speed}", "from 0.01 to 100; 1 is as fast as the CPUs of the recording")
     if speed is not None and not instances:

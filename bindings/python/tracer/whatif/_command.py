@@ -21,7 +21,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     what.add_argument("--instance", metavar="TYPE", action="append", default=[],
                       help="a type of machine to replay on: one, or several with commas. Its size and price are from the price list")
     what.add_argument("--region", metavar="REGION", help="of its price. Default: where it is cheapest")
-    what.add_argument("--slots", type=int, metavar="N", help="tasks that may run at once. Default: as many as seen")
+    what.add_argument("--slots", metavar="N", help="tasks that may run at once; cpus: one for each CPU. Default: as many as seen")
     what.add_argument("--recorded-cpus", type=int, metavar="N",
                       help="CPUs that the run could use when it was recorded. Default: those of the host, or of the run's taskset")
     what.add_argument("--speed", type=float, metavar="F",
@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         if not word.strip().isdecimal():
             raise InvalidArgumentError(f"--cpus {word or 'nothing'} is no number of CPUs", "write it as 4, or 1,2,4")
         cpus.append(int(word))
+    slots = int(options.slots) if options.slots is not None and options.slots.isdecimal() else options.slots
     types = [word.strip() for word in ",".join(options.instance).split(",") if word.strip()]
-    result = what_if(options.recording, cpus=cpus, instances=types, region=options.region, run=options.run, slots=options.slots,
+    result = what_if(options.recording, cpus=cpus, instances=types, region=options.region, run=options.run, slots=slots,
                      recorded_cpus=options.recorded_cpus, speed=options.speed, prices=options.prices)
     return (json.dumps(result.to_json(), ensure_ascii=False, indent=1) if options.json else result.text()) + "\n", 0

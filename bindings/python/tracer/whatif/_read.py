@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from .._errors import InvalidArgumentError, Problem, WhatIfError
@@ -34,7 +36,7 @@ def read_workload(path: str, run: str | None = None, cpus: float | None = None, 
         host = table_of(connection, "SELECT cpu_count FROM hosts")
         runs = table_of(connection, """SELECT run_key::VARCHAR AS key, coalesce(run_id, run)::VARCHAR AS id, pid, start_ns, run::VARCHAR AS run,
             "within"::VARCHAR AS within, begin_ns, end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes,
-            coalesce(without_task_ns, 0) AS without_task_ns, tasks, """ + _ledger_columns() + """ FROM (SELECT *,
+            exit_code, exit_signal, coalesce(without_task_ns, 0) AS without_task_ns, tasks, """ + _ledger_columns() + """ FROM (SELECT *,
             row_number() OVER (PARTITION BY run_key ORDER BY time_ns DESC) AS newest FROM runs) WHERE newest = 1
             ORDER BY begin_ns""")
         chosen, keys = _choose(path, runs, run, every)
@@ -135,6 +137,8 @@ def _workload(path: str, run: dict[str, Any], rows: list[dict[str, Any]]) -> Wor
     work.other_cpu_ns = float(min(max(outside - int(run["without_task_ns"] or 0), 0), last))
     if work.other_cpu_ns < 0.01 * work.cpu_ns:
         work.other_cpu_ns = 0.0
+    if run["exit_code"] or run["exit_signal"]:
+        work.notes.append("the run failed: it is replayed as far as it came")
     failed = sum(bool(row["exit_code"] or row["exit_signal"]) for row in rows)
     if failed:
         work.notes.append(f"{failed} tasks failed: they are replayed as they ran")
@@ -269,36 +273,24 @@ def _list_size(argv: Sequence[str]) -> int | None:
 
 
 def _by_files(connection: Any, work: Workload, rows: Sequence[dict[str, Any]]) -> dict[int, list[int]]:
-    """Task -> the tasks that last wrote the files that it read, and had ended when it began."""
+    """Task -> the tasks that last wrote the files that it read, and had ended when it began.
+
+    A task that created a file itself reads its own: the inode may have been that of another before. One that only writes
+    to a file of another, such as a log, does not need it.
+    """
     numbers = {row["key"]: number for number, row in enumerate(rows)}
-    uses = connection.execute("""SELECT device, inode, task_key::VARCHAR, bool_or(opened_to_write OR created) AS wrote,
-        bool_or(opened_to_read) AS was_read, max(last_close_ns) FROM files
-        WHERE inode IS NOT NULL AND task_key IS NOT NULL GROUP BY device, inode, task_key ORDER BY device, inode""").fetchall()
-    work.has_files = bool(uses) or bool(connection.execute("SELECT count(*) FROM files").fetchone()[0])
+    work.has_files = bool(connection.execute("SELECT count(*) FROM files").fetchone()[0])
+    uses = connection.execute("""SELECT device, inode, task_key::VARCHAR, bool_or(opened_to_write OR created),
+        bool_or(opened_to_read) AND NOT bool_or(created) FROM files WHERE inode IS NOT NULL AND task_key IS NOT NULL
+        GROUP BY device, inode, task_key ORDER BY device, inode""").fetchall()
     found: dict[int, set[int]] = {}
-    file: tuple[Any, Any] | None = None
-    writers: list[int] = []
-    readers: list[int] = []
-
-    def close() -> None:
-        for reader in readers:
-            begin = work.tasks[reader].begin_ns
-            before = [n for n in writers if n != reader and work.tasks[n].end_ns <= begin]
-            if before:
-                found.setdefault(reader, set()).add(max(before, key=lambda n: work.tasks[n].end_ns))
-
-    for device, inode, key, wrote, was_read, _ in uses:
-        if (device, inode) != file:
-            close()
-            file, writers, readers = (device, inode), [], []
-        number = numbers.get(key)
-        if number is None:
-            continue
-        if wrote:
-            writers.append(number)
-        if was_read or wrote:
-            readers.append(number)
-    close()
+    for _, group in groupby(uses, key=lambda use: use[:2]):
+        known = [(numbers[key], wrote, was_read) for _, _, key, wrote, was_read in group if key in numbers]
+        writers = sorted((work.tasks[number].end_ns, number) for number, wrote, _ in known if wrote)
+        for reader in [number for number, _, was_read in known if was_read] if writers else []:
+            before = bisect_right(writers, (work.tasks[reader].begin_ns, len(rows)))
+            if before and writers[before - 1][1] != reader:
+                found.setdefault(reader, set()).add(writers[before - 1][1])
     return {reader: sorted(each) for reader, each in found.items()}
 
 

@@ -32,7 +32,7 @@ _WORTH = 0.02
 _MOST_CPUS = 1024
 
 
-def rows_of(work: Workload, cpus: Sequence[int], machines: Sequence[Machine], slots: int | None, speed: float | None) -> WhatIf:
+def rows_of(work: Workload, cpus: Sequence[int], machines: Sequence[Machine], slots: int | str | None, speed: float | None) -> WhatIf:
     base = replay(work, work.cpus)
     # The slots of the recording are no guess; others are.
     off = work.wall_ns / base.wall_ns if base.wall_ns else 1.0
@@ -47,7 +47,7 @@ def rows_of(work: Workload, cpus: Sequence[int], machines: Sequence[Machine], sl
     return result
 
 
-def _by_doubling(work: Workload, slots: int | None, off: float) -> list[dict[str, Any]]:
+def _by_doubling(work: Workload, slots: int | str | None, off: float) -> list[dict[str, Any]]:
     """1, 2, 4 … and as recorded, until more don't help."""
     rows: list[dict[str, Any]] = []
     count = 1
@@ -61,8 +61,10 @@ def _by_doubling(work: Workload, slots: int | None, off: float) -> list[dict[str
     return sorted(rows, key=lambda row: row["cpus"])
 
 
-def _row(work: Workload, cpus: float, machine: Machine | None, slots: int | None, speed: float | None, off: float) -> dict[str, Any]:
+def _row(work: Workload, cpus: float, machine: Machine | None, wanted: int | str | None, speed: float | None,
+         off: float) -> dict[str, Any]:
     factor = speed or 1.0
+    slots = wanted if wanted is None or isinstance(wanted, int) else max(1, int(cpus))
     replays = [replay(work, cpus, slots=slots, speed=factor, seed=seed) for seed in (_SEEDS if len(work.tasks) < _MANY else _SEEDS[:1])]
     middle: Replay = sorted(replays, key=lambda each: each.wall_ns)[len(replays) // 2]
     others = [replay(work, cpus, slots=slots, speed=factor, early=True), replay(work, cpus, slots=slots, speed=factor, serial=True)]
@@ -91,10 +93,10 @@ def _row(work: Workload, cpus: float, machine: Machine | None, slots: int | None
     return row
 
 
-def _assumptions(work: Workload, machines: Sequence[Machine], slots: int | None, speed: float | None) -> list[str]:
+def _assumptions(work: Workload, machines: Sequence[Machine], slots: int | str | None, speed: float | None) -> list[str]:
     found = [f"the run had {work.cpus} CPU{'s' * (work.cpus != 1)} ({work.cpus_basis})"]
     if slots is not None:
-        found.append(f"at most {slots} tasks at once, as given")
+        found.append(f"at most {'a task for each CPU' if isinstance(slots, str) else slots} at once, as given")
     elif any(each.limited for each in work.launchers):
         found.append(f"at most {work.slots} tasks at once, as seen: --slots says another number")
     elif len(work.tasks) > 1:
@@ -125,7 +127,10 @@ def _note(result: WhatIf, work: Workload, base: Replay, machines: Sequence[Machi
     elif apart > 0.1:
         result.notes.append(f"the replay on the recorded CPUs is {apart:.0%} longer than the run: each range reaches as far")
     if any(row["slots_waited_ns"] > 0.05 * row["wall_ns"] for row in result.rows):
-        result.notes.append("tasks waited for a slot while a CPU was free: see what more --slots give")
+        more = ""
+        if work.slots == work.cpus:
+            more = "; the run had a task for each CPU: if its engine decides that, as Nextflow does, give --slots cpus"
+        result.notes.append(f"tasks waited for a slot while a CPU was free: see what more --slots give{more}")
     for row in result.rows:
         if row["fits"] is False:
             result.notes.append(f"{row['instance_type']} has too little memory: tasks at once may hold "
