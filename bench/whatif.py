@@ -138,7 +138,9 @@ def measure(name: str, options: argparse.Namespace, folder: pathlib.Path) -> boo
     said: dict[int, list[float]] = {1: [], 2: []}
     own: dict[int, list[float]] = {1: [], 2: []}
     errors: dict[int, list[float]] = {1: [], 2: []}
+    inside = {1: 0, 2: 0}
     for number in range(options.rounds):
+        results = {}
         for cpus in (1, 2) if number % 2 else (2, 1):
             for entry in data.iterdir():
                 if entry.name not in given:
@@ -147,12 +149,14 @@ def measure(name: str, options: argparse.Namespace, folder: pathlib.Path) -> boo
             subprocess.run([options.tracerd, "run", "--no-history", "--no-live", "--record", recording, "--", "taskset", "-c",
                             "0" if cpus == 1 else "0,1", *command], cwd=data, check=True, stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=lambda: set_nice(options.nice))
-            result = what_if(recording, cpus=[3 - cpus], recorded_cpus=cpus)
+            result = results[cpus] = what_if(recording, cpus=[3 - cpus], recorded_cpus=cpus)
             walls[cpus].append(result.recorded_wall_ns / 1e9)
             own[cpus].append(result.replayed_wall_ns / result.recorded_wall_ns - 1)
             said[3 - cpus].append(result.rows[0]["wall_ns"] / 1e9)
         for cpus in (1, 2):
             errors[cpus].append(said[cpus][-1] / walls[cpus][-1] - 1)
+            row = results[3 - cpus].rows[0]
+            inside[cpus] += row["wall_low_ns"] <= results[cpus].recorded_wall_ns <= row["wall_high_ns"]
         print(f"  {name} round {number}: " + "; ".join(
             f"{cpus} CPU {walls[cpus][-1]:.2f} s, predicted {said[cpus][-1]:.2f} s ({errors[cpus][-1]:+.1%}), replayed "
             f"{own[cpus][-1]:+.1%}" for cpus in (1, 2)), flush=True)
@@ -161,7 +165,8 @@ def measure(name: str, options: argparse.Namespace, folder: pathlib.Path) -> boo
         middle = statistics.median(errors[cpus])
         bad |= abs(middle) > BAR and name not in LIMITS
         print(f"{name}: {cpus} CPU from {3 - cpus}: real {statistics.median(walls[cpus]):.2f} s, predicted "
-              f"{statistics.median(said[cpus]):.2f} s: {middle:+.1%} ({min(errors[cpus]):+.1%} to {max(errors[cpus]):+.1%})", flush=True)
+              f"{statistics.median(said[cpus]):.2f} s: {middle:+.1%} ({min(errors[cpus]):+.1%} to {max(errors[cpus]):+.1%}), in its range "
+              f"{inside[cpus]} of {options.rounds}", flush=True)
     return bad
 
 
