@@ -20,9 +20,10 @@ except ImportError:
 
 from tracer import BillError, InvalidArgumentError, RecordingError, WhatIfError
 from tracer.whatif import what_if
+from tracer.whatif._cpus import find_cpus, list_size
 from tracer.whatif._order import find_order
 from tracer.whatif._phases import Piece, phases_of
-from tracer.whatif._read import _list_size
+from tracer.whatif._read import _attempts, _by_files
 from tracer.whatif._replay import replay
 from tracer.whatif._rows import rows_of
 from tracer.whatif._workload import Phase, Task, Workload
@@ -229,7 +230,7 @@ class Pins(unittest.TestCase):
         for words, count in (("-c 0 make", 1), ("-c 0,2-3 make", 3), ("-c 0-7:2 make", 4), ("--cpu-list 1 make", 1), ("0x3 make", 2),
                              ("ff make", 8), ("-ac 0,1 make", 2), ("-p 12", None), ("-cp 0 12", None), ("-c x make", None), ("", None),
                              ("zz make", None)):
-            self.assertEqual(_list_size(["taskset", *words.split()]), count, words)
+            self.assertEqual(list_size(["taskset", *words.split()]), count, words)
 
 
 class Rows(unittest.TestCase):
@@ -258,6 +259,85 @@ class Rows(unittest.TestCase):
     def test_shortest(self) -> None:
         result = rows_of(work_of([task(0, 1), task(1, 2), task(2, 3)], 1, files={2: [0]}), [1], [], None, None)
         self.assertEqual(result.shortest_wall_ns, 2 * SECOND)
+
+
+@unittest.skipIf(duckdb is None, "needs duckdb")
+class Tables(unittest.TestCase):
+    """Of a recording, made up."""
+
+    def setUp(self) -> None:
+        self.tables = duckdb.connect(":memory:")
+        self.addCleanup(self.tables.close)
+        self.work = work_of([task(n, n + 1) for n in range(4)], 4)
+        self.rows = [{"key": f"k{n}", "pid": 10 + n, "start_ns": 1, "run_key": "r", "task_id": None} for n in range(4)]
+
+    def files(self, *uses: tuple[int, str, bool, bool, bool]) -> dict[int, list[int]]:
+        """(inode, task, written, read, created)"""
+        self.tables.execute("""CREATE OR REPLACE TABLE files (device BIGINT, inode BIGINT, task_key VARCHAR, opened_to_write BOOL,
+            opened_to_read BOOL, created BOOL)""")
+        for inode, key, wrote, was_read, created in uses:
+            self.tables.execute("INSERT INTO files VALUES (1, ?, ?, ?, ?, ?)", [inode, key, wrote, was_read, created])
+        return _by_files(self.tables, self.work, self.rows)
+
+    def test_files(self) -> None:
+        new, read, append = (True, False, True), (False, True, False), (True, False, False)
+        self.assertEqual(self.files((7, "k0", *new), (7, "k2", *read)), {2: [0]})
+        self.assertTrue(self.work.has_files)
+        # Of two writers, the last before it; not one that came after.
+        self.assertEqual(self.files((7, "k0", *new), (7, "k1", *append), (7, "k2", *read), (7, "k3", *append)), {2: [1]})
+        # A log that all write to.
+        self.assertEqual(self.files(*((7, f"k{n}", *append) for n in range(4))), {})
+        # A file of each, on the inode of one that is gone.
+        self.assertEqual(self.files(*((7, f"k{n}", True, True, True) for n in range(4))), {})
+        # Nobody wrote it; a task that is not known did.
+        self.assertEqual(self.files((7, "k0", *read), (7, "k1", *read)), {})
+        self.assertEqual(self.files((7, "other", *new), (7, "k1", *read)), {})
+        self.assertEqual(self.files(), {})
+        self.assertFalse(self.work.has_files)
+
+    def test_attempts(self) -> None:
+        for row, name in zip(self.rows, ("a", "b", "a", "a")):
+            row["task_id"] = name
+        found: dict[int, list[int]] = {}
+        _attempts(self.work, self.rows, found)
+        self.assertEqual(found, {2: [0], 3: [2]})
+
+    def cpus(self, programs: Sequence[tuple[int, str]] = (), cgroups: Sequence[str] = ("/a",) * 4, limits: Sequence[tuple[str, int]] = (),
+             given: int | None = None, online: int = 8) -> tuple[int, str, bool]:
+        """The leaders are children of process 5, and that of process 4."""
+        self.tables.execute("""CREATE OR REPLACE TABLE processes (pid BIGINT, start_ns BIGINT, parent_pid BIGINT, parent_start_ns BIGINT,
+            cgroup VARCHAR); INSERT INTO processes VALUES (5, 1, 4, 1, '/a'), (4, 1, 3, 1, '/a')""")
+        for row, cgroup in zip(self.rows, cgroups):
+            self.tables.execute("INSERT INTO processes VALUES (?, 1, 5, 1, ?)", [row["pid"], cgroup])
+        self.tables.execute("""CREATE OR REPLACE TABLE programs (pid BIGINT, start_ns BIGINT, exe VARCHAR, argv VARCHAR[],
+            program_start_ns BIGINT)""")
+        for pid, words in programs:
+            self.tables.execute("INSERT INTO programs VALUES (?, 1, '/usr/bin/taskset', ?, 1)", [pid, words.split()])
+        self.tables.execute("CREATE OR REPLACE TABLE samples (kind VARCHAR, cgroup VARCHAR, cpu_limit_millicpus BIGINT)")
+        for cgroup, limit in limits:
+            self.tables.execute("INSERT INTO samples VALUES ('cgroup_sample', ?, ?)", [cgroup, limit])
+        find_cpus(self.tables, self.work, self.rows, online, given)
+        return self.work.cpus, self.work.cpus_basis.partition(",")[0], self.work.limited
+
+    def test_cpus(self) -> None:
+        self.assertEqual(self.cpus(), (8, "CPUs of the host", False))
+        self.assertEqual(self.cpus(given=2), (2, "as given", True))
+        self.assertEqual(self.cpus([(4, "taskset -c 0-2 make")]), (3, "taskset", False))
+        # Of one task only; of a process that is above none.
+        self.assertEqual(self.cpus([(10, "taskset -c 0 sort")])[0], 8)
+        self.assertEqual(self.cpus([(77, "taskset -c 0 make")])[0], 8)
+        limit = (2, "CPU limit of the cgroup that all tasks are in", True)
+        self.assertEqual(self.cpus(limits=[("/a", 2000)]), limit)
+        self.assertEqual(self.cpus(limits=[("/b", 2000)])[0], 8)
+        # A container for each task: that is no limit of the run.
+        self.assertEqual(self.cpus(cgroups=["/a", "/b", "/c", "/d"], limits=[("/a", 2000), ("/b", 2000)])[0], 8)
+
+    def test_more_cpus_than_it_had(self) -> None:
+        self.work.cpu_ns = 3 * self.work.wall_ns
+        self.assertEqual(self.cpus([(4, "taskset -c 0 make")]), (8, "CPUs of the host", False))
+        with self.assertRaises(InvalidArgumentError) as caught:
+            self.cpus(given=2)
+        self.assertIn("the run used 3.0 CPUs, more than 2", str(caught.exception))
 
 
 @unittest.skipIf(duckdb is None, "needs duckdb")
