@@ -5,7 +5,8 @@
 usage: bench/whatif.py [--rounds N] [--only NAMES] [--nice N] [--tracerd FILE] [--folder DIR]
 
 make: chains of files, waits and a program with threads. xargs: sort and one-threaded compressors. snakemake: bwa mem with two
-threads and samtools; needs snakemake, bwa and samtools. xz: a known limit, without a bar. A round runs a pipeline on 1 CPU and on 2, one after the other.
+threads and samtools; needs snakemake, bwa and samtools. xz: a known limit, without a bar. A round runs a
+pipeline on 1 CPU and on 2, one after the other.
 --nice -19 keeps other work on the machine out of it. Exit status 1: a median error is beyond the bar.
 """
 
@@ -28,7 +29,7 @@ MAKE = r"""
 SAMPLES = 1 2 3 4 5 6
 all: merged.gz
 raw%.txt:
-	sleep 0.4; seq $*00000 $*90000 > /dev/null; seq 1 $$(($* * 40000 + 100000)) | md5sum > /dev/null; seq 1 $$(($* * 30000 + 150000)) | sort -R > $@
+	sleep 0.4; seq 1 $$(($* * 40000 + 100000)) | md5sum > /dev/null; seq 1 $$(($* * 30000 + 150000)) | sort -R > $@
 sorted%.txt: raw%.txt
 	sort --parallel=2 -S 64M $< > $@
 packed%.gz: sorted%.txt

@@ -30,13 +30,15 @@ SECOND, GIB = 1_000_000_000, 1 << 30
 
 
 def price(kind: str, vcpus: float, gib: float, hourly: float, spot: float | None = None, region: str = "eu-west-1", **more: str) -> Price:
-    return Price("aws", region, kind, str(vcpus), str(gib), str(hourly), "" if spot is None else str(spot), "listed", "2026-10-01", **more)
+    return Price("aws", region, kind, str(vcpus), str(gib), str(hourly), "" if spot is None else str(spot), "listed",
+                 "2026-10-01", **more)
 
 
 # At 0.04 USD for each vCPU, and 0.005 for each GiB; those with a disk or a network cost more.
-LIST = [price("c6i.large", 2, 4, 0.10), price("c6i.2xlarge", 8, 16, 0.40), price("m6i.large", 2, 8, 0.12), price("m6i.2xlarge", 8, 32, 0.48),
-        price("r6i.large", 2, 16, 0.16), price("r6i.2xlarge", 8, 64, 0.64), price("c6id.2xlarge", 8, 16, 0.48),
-        price("c6in.2xlarge", 8, 16, 0.52), price("c7g.large", 2, 4, 0.05), price("t3.large", 2, 8, 0.01), price("g5.xlarge", 4, 16, 0.01)]
+LIST = [price("c6i.large", 2, 4, 0.10), price("c6i.2xlarge", 8, 16, 0.40), price("m6i.large", 2, 8, 0.12),
+        price("m6i.2xlarge", 8, 32, 0.48), price("r6i.large", 2, 16, 0.16), price("r6i.2xlarge", 8, 64, 0.64), price("c6id.2xlarge", 8, 16, 0.48),
+        price("c6in.2xlarge", 8, 16, 0.52), price("c7g.large", 2, 4, 0.05), price("t3.large", 2, 8, 0.01),
+        price("g5.xlarge", 4, 16, 0.01)]
 
 
 def step(cpu: float = 60, runnable: float = 1, wait: float = 0, n: int = 8, peak: float = 1, **more: Any) -> Step:
@@ -55,7 +57,8 @@ class Choices(unittest.TestCase):
     def test_one_thread(self) -> None:
         """The smallest: a second CPU would be idle. Neither CPU credits nor Arm nor a GPU, however cheap."""
         row = self.row(step())
-        self.assertEqual((row["instance_type"], row["tasks_at_once"], row["family"], row["purchase"]), ("c6i.large", 1, "compute", "on_demand"))
+        self.assertEqual((row["instance_type"], row["tasks_at_once"], row["family"], row["purchase"]),
+                         ("c6i.large", 1, "compute", "on_demand"))
         self.assertEqual((row["expected_wall_ns"], row["usd_per_task"]), (60 * SECOND, f"{0.10 / 60:.6f}"))
         self.assertEqual((row["price_date"], row["price_basis"], row["cpus"]), ("2026-10-01", "listed", 2))
 
@@ -93,7 +96,8 @@ class Choices(unittest.TestCase):
         self.assertIn("no machine with local disks is known", row["reasons"][0])
 
     def test_too_little_network(self) -> None:
-        slow, fast = price("a.small", 2, 8, 0.1, arch="x86_64", network_gbps="1"), price("b.small", 2, 8, 0.2, arch="x86_64", network_gbps="10")
+        slow = price("a.small", 2, 8, 0.1, arch="x86_64", network_gbps="1")
+        fast = price("b.small", 2, 8, 0.2, arch="x86_64", network_gbps="10")
         self.assertEqual(self.row(step(network_bytes_per_s=2e8), [slow, fast])["instance_type"], "b.small")
         self.assertEqual(self.row(step(network_bytes_per_s=2e7), [slow, fast])["instance_type"], "a.small")
 
@@ -193,8 +197,8 @@ class Files(TempDir):
         return str(path)
 
     def test_more_columns_of_prices(self) -> None:
-        row = {"cloud": "aws", "region": "eu-west-1", "instance_type": "m6gd.large", "vcpus": "2", "memory_gib": "8", "on_demand_usd_h": "0.1",
-               "spot_usd_h": "0.04", "arch": "aarch64", "gpu_count": "0", "local_disk_gb": "118", "network_gbps": "10"}
+        row = {"cloud": "aws", "region": "eu-west-1", "instance_type": "m6gd.large", "vcpus": "2", "memory_gib": "8",
+               "on_demand_usd_h": "0.1", "spot_usd_h": "0.04", "arch": "aarch64", "gpu_count": "0", "local_disk_gb": "118", "network_gbps": "10"}
         for text, share in (("<5%", "0.05"), ("5-10%", "0.1"), (">20%", "1"), ("0.07", "0.07"), ("15 %", "0.15"), ("", "")):
             [found] = read_prices(self.table([row | {"spot_interruption": text}]))
             self.assertEqual((found.arch, found.gpus, found.local_disk_gb, found.network_gbps, found.spot_interruption),
@@ -205,8 +209,8 @@ class Files(TempDir):
             self.assertIn("row 1", str(caught.exception))
 
     def test_aws_list(self) -> None:
-        facts = {"operatingSystem": "Linux", "tenancy": "Shared", "capacitystatus": "Used", "preInstalledSw": "NA", "regionCode": "eu-west-1",
-                 "instanceType": "c7gd.xlarge", "vcpu": "4", "memory": "8 GiB", "physicalProcessor": "AWS Graviton3 Processor",
+        facts = {"operatingSystem": "Linux", "tenancy": "Shared", "capacitystatus": "Used", "preInstalledSw": "NA",
+                 "regionCode": "eu-west-1", "instanceType": "c7gd.xlarge", "vcpu": "4", "memory": "8 GiB", "physicalProcessor": "AWS Graviton3 Processor",
                  "storage": "1 x 237 NVMe SSD", "networkPerformance": "Up to 12.5 Gigabit"}
         content = {"publicationDate": "2026-09-01T00:00:00Z", "products": {"A": {"attributes": facts}}, "terms": {"OnDemand": {"A": {
             "A.1": {"priceDimensions": {"A.1.1": {"unit": "Hrs", "pricePerUnit": {"USD": "0.18"}}}}}}}}
@@ -218,7 +222,8 @@ class Files(TempDir):
     def test_names_of_machines(self) -> None:
         self.assertGreater(len(read_families()), 3)
         for kind, arch, disk, network, burstable in (
-                ("m7gd.large", "arm64", True, False, False), ("c6in.xlarge", "x86_64", False, True, False), ("t4g.large", "arm64", False, False, True),
+                ("m7gd.large", "arm64", True, False, False), ("c6in.xlarge", "x86_64", False, True, False),
+                ("t4g.large", "arm64", False, False, True),
                 ("g4dn.xlarge", "x86_64", True, True, False), ("i4i.large", "x86_64", True, False, False)):
             facts = facts_of(price(kind, 2, 8, 1))
             assert facts is not None

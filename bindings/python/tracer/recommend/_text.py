@@ -35,7 +35,8 @@ def age_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def text_of(result: Recommendations, most: int) -> str:
-    lines = [["step", "n", "bound by", "threads", "memory: peak → need", "machine", "family", "region", "buy", "USD/h", "USD/1000 tasks"]]
+    lines = [["step", "n", "bound by", "threads", "memory: peak → need", "machine", "family", "region", "buy", "USD/h",
+              "USD/1000 tasks"]]
     for row in result.rows[:most]:
         memory = "" if row["memory_bytes"] is None else _core.format_bytes(row["memory_bytes"])
         peak = "?" if row["peak_bytes"] is None else _core.format_bytes(row["peak_bytes"])

@@ -60,9 +60,9 @@ def what_if(recording: str | os.PathLike[str], *, cpus: Sequence[int] = (), inst
     """The run of `recording`, replayed on `cpus` and on machines of the types `instances`, by the prices of `region`.
 
     Without both, on 1, 2, 4 … CPUs until more don't help. `run` names one of several; `slots` is how many tasks may run
-    at once, "cpus": one for each CPU, None: as many as seen; `recorded_cpus` how many the run could use, None: as found; `speed` how fast a CPU of
-    `instances` is, in those of the recording, None: not known. `prices`: a price list, None: the imported ones. Raises
-    RecordingError, WhatIfError, BillError, InvalidArgumentError, MissingPackageError.
+    at once, "cpus": one for each CPU, None: as many as seen; `recorded_cpus` how many the run could use, None: as found;
+    `speed` how fast a CPU of `instances` is, in those of the recording, None: not known. `prices`: a price list, None: the
+    imported ones. Raises RecordingError, WhatIfError, BillError, InvalidArgumentError, MissingPackageError.
     """
     from .._errors import InvalidArgumentError
     from ._machines import machines_of

@@ -23,7 +23,7 @@ def find_cpus(connection: Any, work: Workload, rows: Sequence[dict[str, Any]], o
     if given is not None:
         work.cpus, work.cpus_basis, work.limited = int(given), "as given", int(given) < online
     else:
-        work.cpus, work.cpus_basis = online, "CPUs of the host"
+        work.cpus, work.cpus_basis, work.limited = online, "CPUs of the host", False
         pinned = _pinned(connection, rows)
         if pinned is not None and pinned < online:
             work.cpus, work.cpus_basis = pinned, "taskset, seen in the recording"

@@ -34,8 +34,8 @@ def read_workload(path: str, run: str | None = None, cpus: float | None = None, 
         for name in _TABLES:
             connection.register(name, recording.table(name))
         host = table_of(connection, "SELECT cpu_count FROM hosts")
-        runs = table_of(connection, """SELECT run_key::VARCHAR AS key, coalesce(run_id, run)::VARCHAR AS id, pid, start_ns, run::VARCHAR AS run,
-            "within"::VARCHAR AS within, begin_ns, end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes,
+        runs = table_of(connection, """SELECT run_key::VARCHAR AS key, coalesce(run_id, run)::VARCHAR AS id, pid, start_ns,
+            run::VARCHAR AS run, "within"::VARCHAR AS within, begin_ns, end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes,
             exit_code, exit_signal, coalesce(without_task_ns, 0) AS without_task_ns, tasks, """ + _ledger_columns() + """ FROM (SELECT *,
             row_number() OVER (PARTITION BY run_key ORDER BY time_ns DESC) AS newest FROM runs) WHERE newest = 1
             ORDER BY begin_ns""")

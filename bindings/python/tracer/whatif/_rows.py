@@ -164,8 +164,8 @@ def text_of(result: WhatIf) -> str:
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     table = "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
     duration = _core.format_duration
-    parts = [f"{visible(result.run, 60)}: {result.tasks} task{'s' * (result.tasks != 1)}, {duration(result.recorded_wall_ns)} on {result.recorded_cpus} "
-             f"CPU{'s' * (result.recorded_cpus != 1)}, replayed on them {duration(result.replayed_wall_ns)}; "
+    parts = [f"{visible(result.run, 60)}: {result.tasks} task{'s' * (result.tasks != 1)}, "
+             f"{duration(result.recorded_wall_ns)} on {result.recorded_cpus} CPU{'s' * (result.recorded_cpus != 1)}, replayed on them {duration(result.replayed_wall_ns)}; "
              f"at the shortest {duration(result.shortest_wall_ns)}, with CPUs and slots enough", "", table, ""]
     dates = sorted({f"{row['price_date']} ({row['price_basis']})" for row in result.rows if row["price_date"]})
     if dates:
