@@ -98,14 +98,14 @@ def _assumptions(work: Workload, machines: Sequence[Machine], slots: int | str |
     if slots is not None:
         found.append(f"at most {'a task for each CPU' if isinstance(slots, str) else slots} at once, as given")
     elif any(each.limited for each in work.launchers):
-        found.append(f"at most {work.slots} tasks at once, as seen: --slots says another number")
+        found.append(f"at most {work.slots} task{'s' * (work.slots > 1)} at once, as seen: --slots says another number")
     elif len(work.tasks) > 1:
         found.append(f"at most {work.slots} tasks at once, as seen, though none waited for another: --slots says another number")
     order = []
     if work.by_files:
-        order.append(f"{work.by_files} tasks begin after those that wrote their files")
+        order.append(f"{work.by_files} task{'s begin' if work.by_files > 1 else ' begins'} after those that wrote their files")
     if work.by_order:
-        order.append(f"{work.by_order} begin after those that had ended just before, as seen")
+        order.append(f"{work.by_order} task{'s begin' if work.by_order > 1 else ' begins'} after those that had ended just before, as seen")
     if not work.has_files and len(work.tasks) > 1:
         order.append("the recording has no files: dependencies are by the order seen only")
     found.append("; ".join(order) if order else "no task waits for another")
