@@ -220,6 +220,12 @@ class Phases(unittest.TestCase):
             self.assertGreaterEqual(min(each.runnable for each in phases), 1)
             self.assertLessEqual(len(phases), 49)
 
+    def test_no_more_threads_than_there_were(self) -> None:
+        """A queue of others' making, in the moment that it computed."""
+        pieces = [Piece(0, 10 * SECOND, 0.1 * SECOND, 5.0 * SECOND, 0.01, 2.0)]
+        [phase] = phases_of(0, 10 * SECOND, pieces, 0.1 * SECOND, 5.0 * SECOND, 0.1 * SECOND)
+        self.assertEqual((phase.runnable, round(phase.wait_ns / SECOND, 3)), (2, 9.9))
+
     def test_without_processes(self) -> None:
         [phase] = phases_of(0, 10 * SECOND, [], 4.0 * SECOND, 4.0 * SECOND, 2.0 * SECOND)
         self.assertEqual((phase.runnable, phase.wait_ns), (4, 8.0 * SECOND))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,8 @@ class Piece:
     """Of all of its threads: ready to run, but no CPU was free."""
     active_share: float
     """Of its time: a thread of it ran or was ready."""
+    threads: float = math.inf
+    """At most."""
 
 
 @dataclass(slots=True)
@@ -37,6 +40,8 @@ class _Slice:
     """Active time, if its processes were active together."""
     most: float
     """... if they were one after another."""
+    threads: float
+    """Of all of its processes, at most."""
 
     def active(self, share: float) -> float:
         return self.least + share * (self.most - self.least)
@@ -47,6 +52,7 @@ class _Slice:
         self.queue += other.queue
         self.least += other.least
         self.most += other.most
+        self.threads = max(self.threads, other.threads)
 
 
 def phases_of(begin_ns: int, end_ns: int, pieces: Sequence[Piece], cpu_ns: float, queue_ns: float,
@@ -76,7 +82,8 @@ def phases_of(begin_ns: int, end_ns: int, pieces: Sequence[Piece], cpu_ns: float
 
 def _phase(each: _Slice, share: float) -> Phase:
     active = each.active(share)
-    return Phase(each.cpu, max((each.cpu + each.queue) / active, 1.0) if active else 1.0, max(each.length - active, 0.0))
+    runnable = min((each.cpu + each.queue) / active, each.threads) if active else 1.0
+    return Phase(each.cpu, max(runnable, 1.0), max(each.length - active, 0.0))
 
 
 def _slices(begin_ns: int, end_ns: int, pieces: Sequence[Piece]) -> list[_Slice]:
@@ -89,25 +96,26 @@ def _slices(begin_ns: int, end_ns: int, pieces: Sequence[Piece]) -> list[_Slice]
     edges.sort(key=lambda edge: edge[0])
     found: list[_Slice] = []
     cpu = queue = together = 0.0
-    shares: dict[int, float] = {}
+    alive: dict[int, Piece] = {}
     at = begin_ns
     for time, change, piece in edges:
         if time > at:
             length = float(time - at)
-            found.append(_Slice(length, cpu * length, queue * length, max(shares.values(), default=0.0) * length,
-                                min(max(together, 0.0), 1.0) * length))
+            share = max((each.active_share for each in alive.values()), default=0.0)
+            found.append(_Slice(length, cpu * length, queue * length, share * length,
+                                min(max(together, 0.0), 1.0) * length, sum(each.threads for each in alive.values())))
             at = time
         span = piece.end_ns - piece.begin_ns
         cpu, queue, together = (cpu + change * piece.cpu_ns / span, queue + change * piece.queue_ns / span,
                                 together + change * piece.active_share)
         if change > 0:
-            shares[id(piece)] = piece.active_share
+            alive[id(piece)] = piece
         else:
-            del shares[id(piece)]
-            if not shares:
+            del alive[id(piece)]
+            if not alive:
                 cpu = queue = together = 0.0  # Sums of floats don't come back to it.
     if at < end_ns:
-        found.append(_Slice(float(end_ns - at), 0.0, 0.0, 0.0, 0.0))
+        found.append(_Slice(float(end_ns - at), 0.0, 0.0, 0.0, 0.0, 0.0))
     return [each for each in found if each.length > 0]
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -176,26 +177,26 @@ def _make_phases(connection: Any, work: Workload, rows: Sequence[dict[str, Any]]
 def _pieces(connection: Any, numbers: dict[str, int], begin_ns: int) -> dict[int, list[Piece]]:
     """Of each task: the lives of its processes, divided at their snapshots."""
     key = "coalesce(task_key::VARCHAR, run_key::VARCHAR)"
-    columns = "pid, start_ns, cpu_ns, run_queue_ns, process_ledger_running_ns AS running, process_ledger_run_queue_ns AS queued"
+    columns = "pid, start_ns, threads, cpu_ns, run_queue_ns, process_ledger_running_ns AS running, process_ledger_run_queue_ns AS queued"
     rows = connection.execute(f"""WITH points AS (
             SELECT {key} AS key, end_ns AS time, coalesce(begin_ns, start_ns) AS begin_ns, {columns} FROM processes
                 WHERE end_ns IS NOT NULL AND cpu_ns > 0
             UNION ALL SELECT {key}, time_ns, NULL, {columns} FROM samples WHERE kind = 'process_sample'),
-        steps AS (SELECT *, any_value(begin_ns) OVER life AS born, last_value(key) OVER life AS last_key, lag(time) OVER w AS before,
+        steps AS (SELECT *, max(threads) OVER life AS most_threads, any_value(begin_ns) OVER life AS born, last_value(key) OVER life AS last_key, lag(time) OVER w AS before,
             cpu_ns::HUGEINT - coalesce(lag(cpu_ns) OVER w, 0) AS cpu, run_queue_ns::HUGEINT - coalesce(lag(run_queue_ns) OVER w, 0)
             AS queue, running::HUGEINT + queued - coalesce(lag(running::HUGEINT + queued) OVER w, 0) AS active FROM points
             WINDOW w AS (PARTITION BY pid, start_ns ORDER BY time), life AS (PARTITION BY pid, start_ns ORDER BY time
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))
-        SELECT last_key, coalesce(before, born, start_ns), time, cpu, coalesce(queue, 0), active FROM steps
+        SELECT last_key, coalesce(before, born, start_ns), time, cpu, coalesce(queue, 0), active, most_threads FROM steps
         WHERE last_key IS NOT NULL AND time > coalesce(before, born, start_ns) AND cpu >= 0 ORDER BY 1, 2""").fetchall()
     found: dict[int, list[Piece]] = {}
-    for owner, begin, end, cpu, queue, active in rows:
+    for owner, begin, end, cpu, queue, active, threads in rows:
         number = numbers.get(owner)
         if number is None:
             continue
         share = (cpu + queue if active is None else active) / (end - begin)
         found.setdefault(number, []).append(Piece(begin - begin_ns, end - begin_ns, float(cpu), float(max(queue, 0)),
-                                                  min(max(share, 0.0), 1.0)))
+                                                  min(max(share, 0.0), 1.0), math.inf if threads is None else float(threads)))
     return found
 
 
