@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 _PROCESSES_IN_FILE = 20000
 # Command -> the package that does it, which is imported for it only.
-_COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend"}
+_COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend", "tune": "tune"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -40,6 +40,7 @@ class _Version(argparse.Action):
 def _parser() -> argparse.ArgumentParser:
     from .cost._command import add_commands
     from .recommend._command import add_commands as add_recommend
+    from .tune._command import add_commands as add_tune
     from .whatif._command import add_commands as add_whatif
 
     parser = _Parser(prog="tracer", description="Shows recordings of libtracer.")
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     add_commands(commands)
     add_whatif(commands)
     add_recommend(commands)
+    add_tune(commands)
     return parser
 
 

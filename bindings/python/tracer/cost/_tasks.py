@@ -39,7 +39,15 @@ def create(connection: Any) -> None:
         sample VARCHAR, tool VARCHAR, name VARCHAR, hash VARCHAR, ecs VARCHAR, "user" VARCHAR, folder VARCHAR,
         instance VARCHAR, instance_type VARCHAR, zone VARCHAR, region VARCHAR, price_model VARCHAR, status VARCHAR,
         t0 BIGINT, t1 BIGINT, command_us BIGINT, cpus DOUBLE, memory_gib DOUBLE, used_cpus DOUBLE, used_gib DOUBLE,
-        sent_bytes DOUBLE, attempt INTEGER, key VARCHAR)""")
+        sent_bytes DOUBLE, attempt INTEGER, key VARCHAR, exit_code INTEGER, requested_us BIGINT, input_bytes DOUBLE)""")
+    # Nextflow writes both raw numbers and words: 1 GB is 2^30 bytes, 1h 2m 3s is 3,723,000 ms.
+    connection.execute("""CREATE MACRO bytes_of(word) AS coalesce(try_cast(word AS DOUBLE),
+        try_cast(regexp_extract(word, '^([0-9.]+) ?([KMGTP]?)i?B$', 1) AS DOUBLE)
+        * power(1024, position(regexp_extract(word, '^([0-9.]+) ?([KMGTP]?)i?B$', 2) IN ' KMGTP') - 1))""")
+    parts = " + ".join(f"coalesce(try_cast(regexp_extract(word, '(?:^| )([0-9.]+){unit}(?: |$)', 1) AS DOUBLE), 0) * {ms}"
+                       for unit, ms in (("d", 86400000), ("h", 3600000), ("m", 60000), ("s", 1000), ("ms", 1)))
+    connection.execute(f"""CREATE MACRO ms_of(word) AS CASE WHEN try_cast(word AS DOUBLE) IS NOT NULL THEN try_cast(word AS DOUBLE)
+        WHEN regexp_full_match(word, '[0-9.]+(d|h|m|s|ms)( [0-9.]+(d|h|m|s|ms))*') THEN {parts} END""")
     connection.execute("CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE)")
     connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
         memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR)""")
@@ -55,7 +63,7 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
                 raise problem("TRC130", f"no recording (*.tracer) is in {path}", "name a folder that has some, or files")
             for file in files:
                 _read_recording(connection, file)
-        elif path.lower().endswith((".csv", ".csv.gz", ".parquet", ".parq", ".pq")):
+        elif path.lower().endswith((".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".parq", ".pq")):
             _read_table(connection, path, notes)
         else:
             _read_recording(connection, path)
@@ -90,15 +98,18 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     values["ecs"] = f"nullif(regexp_extract({values['ecs']}, '([0-9a-f]{{32}})$', 1), '')"
     values["t0"] = _time(c, "start", "containerstart", "begin")
     values["t1"] = _time(c, "complete", "containerend", "end")
-    values["command_us"] = f"({number('realtime')} * 1000)::BIGINT"
+    values["command_us"] = f"(ms_of({c.text('realtime')}) * 1000)::BIGINT"
     values["cpus"] = number("cpus", "requestedcpus")
-    values["memory_gib"] = f"{number('memory', 'requestedmemorybytes')} / 1073741824"
+    values["memory_gib"] = f"bytes_of({c.text('memory', 'requestedmemorybytes')}) / 1073741824"
     # A percentage while the command ran: what the container used is less.
     ran = f"({values['command_us']} / nullif({values['t1']} - ({values['t0']}), 0))"
-    values["used_cpus"] = f"{number('pcpu')} / 100 * least(coalesce({ran}, 1), 1)"
-    values["used_gib"] = f"{number('peakrss')} / 1073741824"
+    values["used_cpus"] = f"try_cast(rtrim({c.text('pcpu', 'cpu')}, '%') AS DOUBLE) / 100 * least(coalesce({ran}, 1), 1)"
+    values["used_gib"] = f"bytes_of({c.text('peakrss', 'maxrss')}) / 1073741824"
     values["sent_bytes"] = number("networksentbytes")
     values["attempt"] = f"try_cast({c.text('attempt')} AS INTEGER)"
+    values["exit_code"] = f"try_cast({c.text('exit', 'exitstatus', 'exitcode')} AS INTEGER)"
+    values["requested_us"] = f"(ms_of({c.text('time', 'requestedtimems')}) * 1000)::BIGINT"
+    values["input_bytes"] = f"bytes_of({c.text('inputbytes', 'inputsize')})"
     names = list(values)
     columns = ", ".join(f'"{name}"' for name in names)
     try:
@@ -134,8 +145,8 @@ def _read_recording(connection: Any, path: str) -> None:
             SELECT {_ECS.replace('cgroup', 'cgroup::VARCHAR')} AS ecs, begin_ns, end_ns FROM recorded_containers
             WHERE kind = 'container_finish') WHERE ecs IS NOT NULL GROUP BY ecs""")
         connection.execute(f"""INSERT INTO tasks (task, source, pipeline, run, step, sample, name, hash, ecs, "user", folder,
-            status, t0, t1, command_us, cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, key, instance)
-            SELECT {first} + row_number() OVER (), {quoted(path)}, pipeline, coalesce(run_id, run), step, sample, task,
+            status, t0, t1, command_us, cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, key, exit_code, requested_us,
+            instance) SELECT {first} + row_number() OVER (), {quoted(path)}, pipeline, coalesce(run_id, run), step, sample, task,
             left(lower(replace(task_id, '/', '')), 8), places.ecs, owner_uid::VARCHAR, places.cwd,
             CASE WHEN exit_code = 0 THEN 'COMPLETED' WHEN exit_code IS NOT NULL OR exit_signal IS NOT NULL THEN 'FAILED' END,
             (coalesce(lives.begin_ns, t.begin_ns)::HUGEINT + {offset}) // 1000,
@@ -143,6 +154,7 @@ def _read_recording(connection: Any, path: str) -> None:
             requested_millicpus / 1000, requested_memory_bytes / 1073741824,
             cpu_ns / nullif(coalesce(lives.end_ns, t.end_ns) - coalesce(lives.begin_ns, t.begin_ns), 0),
             coalesce(peak_bytes, peak_at_least_bytes) / 1073741824, network_sent_bytes, attempt, t.task_key::VARCHAR,
+            exit_code, requested_time_ns // 1000,
             (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))})
             FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
             LEFT JOIN places ON places.task_key = t.task_key::VARCHAR LEFT JOIN lives ON lives.ecs = places.ecs
