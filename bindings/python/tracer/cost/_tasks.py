@@ -78,9 +78,8 @@ def _next(connection: Any) -> int:
 
 def _time(c: Columns, *keys: str) -> str:
     """ISO 8601, or milliseconds or seconds of Unix time."""
-    text = c.time(*keys)
-    number = f"try_cast({text} AS DOUBLE)"
-    return f"""CASE WHEN {number} IS NULL THEN epoch_us(try_cast({text} AS TIMESTAMP))
+    number = f"try_cast({c.text(*keys)} AS DOUBLE)"
+    return f"""CASE WHEN {number} IS NULL THEN epoch_us(try_cast({c.time(*keys)} AS TIMESTAMP))
         WHEN {number} > 1e11 THEN ({number} * 1000)::BIGINT ELSE ({number} * 1000000)::BIGINT END"""
 
 
@@ -102,8 +101,8 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     values["cpus"] = number("cpus", "requestedcpus")
     values["memory_gib"] = f"bytes_of({c.text('memory', 'requestedmemorybytes')}) / 1073741824"
     # A percentage while the command ran: what the container used is less.
-    ran = f"({values['command_us']} / nullif({values['t1']} - ({values['t0']}), 0))"
-    values["used_cpus"] = f"try_cast(rtrim({c.text('pcpu', 'cpu')}, '%') AS DOUBLE) / 100 * least(coalesce({ran}, 1), 1)"
+    values["used_cpus"] = f"try_cast(rtrim({c.text('pcpu', 'cpu')}, '%') AS DOUBLE) / 100"
+    of_life = "used_cpus * least(coalesce(command_us / nullif(t1 - t0, 0), 1), 1)"
     values["used_gib"] = f"bytes_of({c.text('peakrss', 'maxrss')}) / 1073741824"
     values["sent_bytes"] = number("networksentbytes")
     values["attempt"] = f"try_cast({c.text('attempt')} AS INTEGER)"
@@ -113,8 +112,9 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     names = list(values)
     columns = ", ".join(f'"{name}"' for name in names)
     try:
-        connection.execute(f"INSERT INTO tasks (task, source, {columns}) SELECT {_next(connection)} + row_number() OVER (), "
-                           f"{quoted(path)}, {', '.join(values[name] for name in names)} FROM {source_of(path)}")
+        connection.execute(f"""INSERT INTO tasks (task, source, {columns}) SELECT {_next(connection)} + row_number() OVER (),
+            {quoted(path)}, * REPLACE ({of_life} AS used_cpus) FROM (SELECT {', '.join(f'{value} AS "{name}"' for name, value
+            in values.items())} FROM {source_of(path)})""")
     except Exception as error:
         raise read_error(path, error) from None
     row = connection.execute("""SELECT count(*) FILTER (t0 IS NULL OR t1 IS NULL), count(*) FILTER (t1 < t0) FROM tasks

@@ -53,13 +53,13 @@ def tail_of(count: int) -> int:
 def spread_of(evidence: Evidence) -> float:
     """How far the largest peaks lie apart, as a mean of logarithms (Hill's estimator of the tail)."""
     k = max(tail_of(evidence.count), 0)
-    own = sum(math.log(peak / evidence.largest[k]) for peak in evidence.largest[:k]) if k and evidence.largest[k] > 0 else 0.0
+    own: float = sum(math.log(peak / evidence.largest[k]) for peak in evidence.largest[:k]) if k and evidence.largest[k] > 0 else 0.0
     return (own + _USUAL_SPREAD * _USUAL_WEIGHT) / (k + _USUAL_WEIGHT)
 
 
 def margin_of(evidence: Evidence, failures: float = FAILURES) -> float:
     """Above the largest peak, so that no more than this share of next tasks is expected to exceed it."""
-    return max(_LEAST_MARGIN, (1 / ((evidence.count + 1) * failures)) ** spread_of(evidence) - 1)
+    return max(_LEAST_MARGIN, math.pow(1 / ((evidence.count + 1) * failures), spread_of(evidence)) - 1)
 
 
 def failures_of(evidence: Evidence, allocated: float) -> float:
@@ -67,7 +67,7 @@ def failures_of(evidence: Evidence, allocated: float) -> float:
     exceeds the others is known from the spread."""
     if allocated < evidence.base or not evidence.base:
         return 1.0
-    return float((allocated / evidence.base) ** (-1 / spread_of(evidence)) / (evidence.count + 1))
+    return math.pow(allocated / evidence.base, -1 / spread_of(evidence)) / (evidence.count + 1)
 
 
 def allocation(evidence: Evidence, requested: float | None, failures: float = FAILURES) -> float | None:

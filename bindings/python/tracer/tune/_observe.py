@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..cost import _tasks
-from ..cost._database import insert, quoted
+from ..cost._database import quoted
 from ._memory import OOM_FACTOR
 
 __all__ = ["LEDGER", "observe"]
@@ -18,6 +18,8 @@ _NEAR_LIMIT = 0.95
 _RECLAIMED = 0.05
 # Killed by signal 9 below this share of its limit, something else may have killed it.
 _KILLED_NEAR_LIMIT = 0.8
+# Seen by the kernel to hold less of it, others in the same cgroup or on the host had the rest.
+_MOST_OF_LIMIT = 0.5
 
 
 def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
@@ -43,8 +45,10 @@ def _read_details(connection: Any, path: str) -> None:
     connection.execute("CREATE TEMP TABLE limits (key VARCHAR, limit_bytes DOUBLE)")
     try:
         if connection.execute("SELECT count(*) FROM recorded_processes WHERE oom_killed AND task_key IS NOT NULL").fetchone()[0]:
-            insert(connection, "limits", ((event.context.task_key, event.limit_bytes) for event in recording.select({"oom_kill"})
-                                          if event.context is not None and event.context.task_key is not None))
+            connection.register("recorded_events", recording.table("events"))
+            connection.execute("""INSERT INTO limits SELECT task_key::VARCHAR, limit_bytes FROM recorded_events
+                WHERE kind = 'oom_kill' AND task_key IS NOT NULL""")
+            connection.unregister("recorded_events")
         connection.execute(f"CREATE TEMP TABLE wanted AS {_WANTED}")
         connection.execute(f"CREATE TEMP TABLE inputs AS {_INPUTS}")
         connection.execute(f"""INSERT INTO details SELECT {quoted(path)}, t.task_key::VARCHAR, t.cpu_ns, t.peak_bytes / 1073741824,
@@ -64,24 +68,27 @@ def _read_details(connection: Any, path: str) -> None:
 
 
 # CPUs that its threads ran on or stood in line for, which 95 % of its time do not exceed. What a process ran and waited
-# between two samples is spread evenly between them; its end is its last sample.
+# between two samples is spread evenly between them; its end is its last sample. A clock of a running thread lags by a tick,
+# so that the next interval seems to have more than its threads can want.
 _WANTED = """
     WITH seen AS (
-        SELECT task_key::VARCHAR AS key, pid, start_ns, time_ns AS at, cpu_ns::DOUBLE + run_queue_ns AS demand FROM recorded_samples
-        WHERE kind = 'process_sample' AND task_key IS NOT NULL AND attached_ns IS NULL
-        UNION ALL SELECT task_key::VARCHAR, pid, start_ns, end_ns, cpu_ns::DOUBLE + run_queue_ns FROM recorded_processes
+        SELECT task_key::VARCHAR AS key, pid, start_ns, time_ns AS end_ns, cpu_ns::DOUBLE + run_queue_ns AS demand, threads
+        FROM recorded_samples WHERE kind = 'process_sample' AND task_key IS NOT NULL AND attached_ns IS NULL
+        UNION ALL SELECT task_key::VARCHAR, pid, start_ns, end_ns, cpu_ns::DOUBLE + run_queue_ns, threads FROM recorded_processes
         WHERE end_ns IS NOT NULL AND task_key IS NOT NULL AND attached_ns IS NULL),
     parts AS (
-        SELECT key, coalesce(lag(at) OVER process, start_ns) AS a, at AS b,
-            greatest(demand - coalesce(lag(demand) OVER process, 0), 0) AS demand
-        FROM seen WINDOW process AS (PARTITION BY key, pid, start_ns ORDER BY at)),
+        SELECT key, coalesce(lag(end_ns) OVER life, start_ns)::DOUBLE AS begin_ns, end_ns::DOUBLE AS end_ns,
+            greatest(demand - coalesce(lag(demand) OVER life, 0), 0) AS demand,
+            greatest(threads, coalesce(lag(threads) OVER life, 1)) AS threads
+        FROM seen WINDOW life AS (PARTITION BY key, pid, start_ns ORDER BY end_ns)),
+    rates AS (
+        SELECT key, begin_ns, end_ns, least(demand / (end_ns - begin_ns), threads) AS rate FROM parts WHERE end_ns > begin_ns),
     edges AS (
-        SELECT key, at, sum(rate) AS rate FROM (
-            SELECT key, a AS at, demand / (b - a) AS rate FROM parts WHERE b > a
-            UNION ALL SELECT key, b, -demand / (b - a) FROM parts WHERE b > a) GROUP BY key, at),
+        SELECT key, edge_ns, sum(rate) AS rate FROM (
+            SELECT key, begin_ns AS edge_ns, rate FROM rates UNION ALL SELECT key, end_ns, -rate FROM rates) GROUP BY key, edge_ns),
     levels AS (
-        SELECT key, sum(rate) OVER task AS level, lead(at) OVER task - at AS length FROM edges
-        WINDOW task AS (PARTITION BY key ORDER BY at)),
+        SELECT key, sum(rate) OVER life AS level, lead(edge_ns) OVER life - edge_ns AS length FROM edges
+        WINDOW life AS (PARTITION BY key ORDER BY edge_ns)),
     ranked AS (
         SELECT key, level, sum(length) OVER (PARTITION BY key ORDER BY level ROWS UNBOUNDED PRECEDING) AS up_to,
             sum(length) OVER (PARTITION BY key) AS whole FROM levels WHERE length > 0)
@@ -98,11 +105,11 @@ _INPUTS = """
 
 def _observed(connection: Any, notes: list[str]) -> None:
     # An engine's table says what was requested for a task that a recording has.
-    joined = connection.execute("""CREATE TEMP TABLE twins AS SELECT r.task AS recorded, any_value(t.task) AS listed
+    connection.execute("""CREATE TEMP TABLE twins AS SELECT r.task AS recorded, any_value(t.task) AS listed
         FROM tasks AS r JOIN tasks AS t ON t.hash = r.hash AND t.key IS NULL
         AND (t.step IS NULL OR r.step IS NULL OR t.step = r.step)
-        WHERE r.key IS NOT NULL AND r.hash IS NOT NULL GROUP BY r.task HAVING count(*) = 1""") and connection.execute(
-        "SELECT count(*) FROM twins").fetchone()[0]
+        WHERE r.key IS NOT NULL AND r.hash IS NOT NULL GROUP BY r.task HAVING count(*) = 1""")
+    joined = connection.execute("SELECT count(*) FROM twins").fetchone()[0]
     if joined:
         connection.execute("""UPDATE tasks SET cpus = coalesce(tasks.cpus, t.cpus), memory_gib = coalesce(tasks.memory_gib, t.memory_gib),
             requested_us = coalesce(tasks.requested_us, t.requested_us), input_bytes = t.input_bytes,
@@ -114,15 +121,16 @@ def _observed(connection: Any, notes: list[str]) -> None:
     limit = "coalesce(t.memory_gib, d.limit_gib)"
     status = "upper(coalesce(t.status, ''))"
     connection.execute(f"""CREATE TABLE observed AS SELECT *,
-        CASE WHEN outcome = 'out of memory' THEN greatest(coalesce(limit_gib, 0), coalesce(used_gib, 0)) * {OOM_FACTOR}
+        CASE WHEN outcome = 'out of memory' THEN greatest(CASE WHEN is_exact AND used_gib < {_MOST_OF_LIMIT} * limit_gib THEN 0
+                ELSE coalesce(limit_gib, 0) END, coalesce(used_gib, 0)) * {OOM_FACTOR}
             WHEN outcome = 'succeeded' AND at_limit THEN limit_gib
             WHEN outcome = 'killed' THEN used_gib END AS at_least_gib
         FROM (SELECT t.task, t.source, t.pipeline, coalesce(t.step, nullif(regexp_replace(t.name, ' \\(.*\\)$', ''), ''), main.tool,
-            t.tool) AS step, coalesce(main.tool, t.tool) AS tool, t.run, t.sample, coalesce(t.name, t.hash) AS name, t.hash,
+            t.tool) AS step, coalesce(main.tool, t.tool) AS tool, t.run, t.sample, coalesce(t.name, t.sample, t.hash) AS name, t.hash,
             t.t0, coalesce(t.attempt, 1) AS attempt, t.cpus, t.memory_gib, t.requested_us, {memory} AS used_gib,
             d.peak_gib IS NULL AND d.peak_at_most_gib IS NOT NULL AS is_bound,
             d.key IS NOT NULL AND d.peak_gib IS NULL AND d.peak_at_most_gib IS NULL AS is_lower_bound,
-            coalesce(t.t1 - t.t0, t.command_us) AS life_us, t.used_cpus, d.wanted_cpus, d.cpu_ns,
+            d.key IS NOT NULL AS is_exact, coalesce(t.t1 - t.t0, t.command_us) AS life_us, t.used_cpus, d.wanted_cpus, d.cpu_ns,
             {', '.join(f'd.{name}_ns' for name in LEDGER)}, coalesce(t.input_bytes, d.input_bytes) AS input_bytes,
             {limit} AS limit_gib, coalesce({memory} >= {_NEAR_LIMIT} * {limit}
                 AND d.memory_ns >= {_RECLAIMED} * d.wall_ns, false) AS at_limit,

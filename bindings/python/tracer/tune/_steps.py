@@ -44,8 +44,11 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
     ok = "outcome = 'succeeded'"
     ledger = ", ".join(f"sum({name}_ns) FILTER ({ok}) AS {name}_ns" for name in LEDGER)
     hours = "life_us / 3.6e9"
-    connection.execute(f"""CREATE TABLE kinds AS SELECT *, dense_rank() OVER (ORDER BY pipeline, step) AS kind FROM (
-        SELECT * REPLACE ({"coalesce(tool, step)" if by == "tool" else "step"} AS step) FROM observed)""")
+    step = "coalesce(o.tool, o.step)" if by == "tool" else "o.step"
+    connection.execute(f"""CREATE TEMP TABLE names AS SELECT row_number() OVER (ORDER BY pipeline, step) AS kind, * FROM (
+        SELECT DISTINCT pipeline, {step} AS step FROM observed AS o)""")
+    connection.execute(f"""CREATE TABLE kinds AS SELECT o.* REPLACE ({step} AS step), n.kind FROM observed AS o JOIN names AS n
+        ON n.pipeline IS NOT DISTINCT FROM o.pipeline AND n.step IS NOT DISTINCT FROM {step}""")
     found = table_of(connection, f"""SELECT kind, any_value(pipeline) AS pipeline, any_value(step) AS step, mode(tool) AS tool,
         count(*) AS attempts, count(*) FILTER ({ok}) AS tasks,
         count(*) FILTER (outcome = 'out of memory') AS out_of_memory, count(*) FILTER (outcome IN ('failed', 'killed')) AS failed,

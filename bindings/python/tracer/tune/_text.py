@@ -37,6 +37,11 @@ def _number(value: float | None) -> str:
     return "?" if value is None else f"{value:.1f}".removesuffix(".0")
 
 
+def _ending(name: str, most: int) -> str:
+    """The last part of a long name tells it apart."""
+    return visible(name if len(name) <= most else "…" + name[-most:])
+
+
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, FIELDS, lineterminator="\n", extrasaction="ignore")
@@ -106,7 +111,7 @@ def text_of(result: Tune, most: int) -> str:
         peak = ("≤ " if row["memory_is_upper_bound"] else "") + size(row["memory_peak_bytes"])
         if row["memory_needed_at_least_bytes"] is not None:
             peak = "≥ " + size(row["memory_needed_at_least_bytes"])
-        lines.append([*([visible(row["pipeline"] or "-", 32)] if several else []), visible(row["step"] or "-", 48), str(row["tasks"]), bound,
+        lines.append([*([visible(row["pipeline"] or "-", 32)] if several else []), _ending(row["step"] or "-", 40), str(row["tasks"]), bound,
                       f"{_number(row['cpus_requested'])} → {_number(row['cpus_used'])}",
                       f"{size(row['memory_requested_bytes'])} → {peak}",
                       f"{duration(row['time_requested_s'])} → {duration(row['time_most_s'])}", _advice(row),
