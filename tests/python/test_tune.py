@@ -399,6 +399,22 @@ with tracer.session(record=os.path.join(folder, "run.tracer"), sample_interval=0
             subprocess.run(["sh", "-c", command, "sh", WORK], cwd=work, check=True)
 """
 
+_OUT_OF_MEMORY = """
+import os, subprocess, sys
+import tracer
+folder, group = sys.argv[1:]
+HOLD = "exec " + sys.executable + " -c 'import sys; held = bytearray(b\\"x\\") * (int(sys.argv[1]) << 20)' $1"
+with tracer.session(record=os.path.join(folder, "run.tracer")) as session:
+    for n in range(6):
+        work = os.path.join(folder, f"t{n}")
+        os.mkdir(work)
+        session.announce(work_dir=work, context={"pipeline": "p", "run": "r", "step": "hold", "task": f"hold {n}", "task_id": f"t{n}"},
+                         requested={"memory_bytes": 4 << 30})
+        join = 'echo $$ > "$2/cgroup.procs"; ' if n == 5 else ""
+        done = subprocess.run(["sh", "-c", join + HOLD, "sh", str(900 if n == 5 else 390 + n), group], cwd=work)
+        assert (done.returncode == 0) == (n < 5), done
+"""
+
 
 @needs_tracing
 @unittest.skipUnless(os.path.exists(TRACERD), "needs tracerd")
@@ -416,11 +432,39 @@ class Recordings(TuneCase):
             row = self.row(result, step)
             self.assertEqual((row["tasks"], row["cpus_requested"], row["memory_requested_bytes"], row["time_requested_s"]),
                              (5, 4, 4 * GIB, 7200))
-            self.assertTrue(processes * 250 * MIB <= row["memory_peak_bytes"] <= processes * 290 * MIB, row["memory_peak_bytes"])
+            self.assertTrue(processes * 245 * MIB <= row["memory_peak_bytes"] <= processes * 290 * MIB, row["memory_peak_bytes"])
             self.assertEqual(row["advised_cpus"], processes, row["cpus_wanted"])
             self.assertEqual(row["advised_time_s"], 600)
             self.assertIn(row["bound_by"], ("compute", "oversubscribed"))  # on a machine that others use
-            self.assertTrue(processes * 250 * MIB <= row["advised_memory_bytes"] <= processes * 400 * MIB + 300 * MIB)
+            self.assertTrue(processes * 245 * MIB <= row["advised_memory_bytes"] <= processes * 290 * MIB + 300 * MIB)
+
+    def test_memory_ran_out(self) -> None:
+        """Five tasks hold 400 MiB, a sixth is killed by the kernel at 600 MiB."""
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+        points = [each[1] for each in mounts if each[2] == "cgroup" and "memory" in each[3].split(",")]
+        points += [each[1] for each in mounts if each[2] == "cgroup2"]
+        group = Path(points[0], f"tracer-tune-{os.getpid()}") if points else None
+        if group is None or not os.access(group.parent, os.W_OK):
+            self.skipTest("no cgroup can be made")
+        group.mkdir()
+        self.addCleanup(group.rmdir)
+        limit = next((group / name for name in ("memory.max", "memory.limit_in_bytes") if (group / name).exists()), None)
+        if limit is None:
+            self.skipTest("no cgroup has a limit of memory")
+        limit.write_text(str(600 * MIB))
+        for swap in (group / "memory.swap.max", group / "memory.memsw.limit_in_bytes"):
+            if swap.exists():
+                swap.write_text(str(0 if swap.name == "memory.swap.max" else 600 * MIB))
+        done = run_python(_OUT_OF_MEMORY, str(self.folder), str(group), timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = tune([self.folder / "run.tracer"])
+        row = self.row(result, "hold")
+        self.assertEqual((row["tasks"], row["out_of_memory"], row["attempts"]), (5, 1, 6))
+        self.assertTrue(390 * MIB <= row["memory_peak_bytes"] <= 420 * MIB, row["memory_peak_bytes"])
+        # It held pages of files, too, which are charged to others.
+        self.assertTrue(720 * MIB <= row["memory_needed_at_least_bytes"] <= 740 * MIB, row["memory_needed_at_least_bytes"])
+        self.assertGreaterEqual(row["advised_memory_bytes"], 720 * MIB)
+        self.assertRegex(result.why("hold"), r"needs ≥ 7[23]\d MiB")
 
 
 if __name__ == "__main__":

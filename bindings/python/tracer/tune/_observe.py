@@ -44,7 +44,7 @@ def _read_details(connection: Any, path: str) -> None:
         connection.register(f"recorded_{name}", recording.table(name))
     connection.execute("CREATE TEMP TABLE limits (key VARCHAR, limit_bytes DOUBLE)")
     try:
-        if connection.execute("SELECT count(*) FROM recorded_processes WHERE oom_killed AND task_key IS NOT NULL").fetchone()[0]:
+        if connection.execute("SELECT count(*) FROM recorded_processes WHERE oom_killed AND task_key IS NOT NULL").fetchall()[0][0]:
             connection.register("recorded_events", recording.table("events"))
             connection.execute("""INSERT INTO limits SELECT task_key::VARCHAR, limit_bytes FROM recorded_events
                 WHERE kind = 'oom_kill' AND task_key IS NOT NULL""")
@@ -118,7 +118,7 @@ def _observed(connection: Any, notes: list[str]) -> None:
         connection.execute("DELETE FROM tasks WHERE task IN (SELECT listed FROM twins)")
         notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
     memory = "coalesce(d.peak_gib, d.peak_at_most_gib, t.used_gib)"
-    limit = "coalesce(t.memory_gib, d.limit_gib)"
+    limit = "coalesce(d.limit_gib, t.memory_gib)"
     status = "upper(coalesce(t.status, ''))"
     connection.execute(f"""CREATE TABLE observed AS SELECT *,
         CASE WHEN outcome = 'out of memory' THEN greatest(CASE WHEN is_exact AND used_gib < {_MOST_OF_LIMIT} * limit_gib THEN 0
