@@ -5,10 +5,11 @@
 usage: bench/tune.py [--seconds N] [--gib N] [--prices FILE] TASKS...
        bench/tune.py --make N FILE
        bench/tune.py --replay TASKS...
+       bench/tune.py --across TASKS...
 
 --make writes a table of N attempts of 200 steps, some of which ran out of memory. --replay sizes each task that succeeded by
 those of its run and step that began before it; a failed attempt wastes its allocation for the whole time, and is repeated
-with twice as much. Tables as engines write them: run, process, submit or start, realtime, memory, peak_rss, status.
+with twice as much. --across advises each run of a pipeline from each other one, as a file that is committed does. Tables as engines write them: run, pipeline, process, submit or start, realtime, memory, peak_rss, status.
 Needs duckdb. Exit status 1: too slow, or too large.
 """
 
@@ -28,6 +29,8 @@ from tracer.tune import _memory, tune
 
 Task = tuple[float, float, float, float]
 """When it began, seconds, requested, peak, in bytes."""
+Kind = tuple[str, str, str]
+"""Run, process, pipeline."""
 Rule = Callable[[list[float], float], float]
 _STEPS = 200
 
@@ -68,7 +71,7 @@ RULES: dict[str, Rule] = {"requested": lambda past, requested: requested, "max +
                           "r1": r1, "tune": ours}
 
 
-def tasks_of(path: str) -> Iterator[tuple[tuple[str, str], Task]]:
+def tasks_of(path: str) -> Iterator[tuple[Kind, Task]]:
     def seconds_of(text: str) -> float:
         try:
             return float(text)
@@ -85,7 +88,7 @@ def tasks_of(path: str) -> Iterator[tuple[tuple[str, str], Task]]:
             except (KeyError, ValueError):
                 continue
             if row.get("status", "COMPLETED") == "COMPLETED" and task[3] > 0:
-                yield (run, row.get("process") or row["task"]), task
+                yield (run, row.get("process") or row["task"], row.get("pipeline") or row.get("workflow") or ""), task
 
 
 def replay(groups: list[list[Task]], rule: Rule) -> tuple[float, int, float]:
@@ -117,11 +120,39 @@ def promised(groups: list[list[Task]], failures: float) -> tuple[float, int, int
     return expected, failed, count
 
 
+def across(kinds: dict[Kind, list[Task]], failures: float) -> None:
+    """Steps that are advised, and all: those with too few tasks keep their request."""
+    steps: defaultdict[tuple[str, str], dict[str, list[Task]]] = defaultdict(dict)
+    for (run, process, pipeline), tasks in kinds.items():
+        steps[pipeline, process][run] = tasks
+    wasted = requested_waste = expected = 0.0
+    failed = first_failed = count = advised = 0
+    for runs in steps.values():
+        for learned, seen in runs.items():
+            evidence = _memory.Evidence.of([task[3] for task in seen])
+            for run, tasks in runs.items():
+                if run == learned:
+                    continue
+                for _, seconds, requested, peak in tasks:
+                    size = requested
+                    if evidence.count >= _memory.ENOUGH:
+                        size = min(_memory.allocation(evidence, requested, failures) or requested, max(requested, evidence.base))
+                        expected, advised = expected + _memory.failures_of(evidence, size), advised + 1
+                        first_failed += peak > size
+                    requested_waste += max(requested - peak, 0) * seconds
+                    while size < peak:
+                        wasted, failed, size = wasted + size * seconds, failed + 1, size * 2
+                    wasted, count = wasted + (size - peak) * seconds, count + 1
+    print(f"--failures {failures}: {wasted / requested_waste:.1%} of the waste of what was requested, {100 * failed / count:.2f} failed attempts "
+          f"per 100 of {count:,} tasks; of {advised:,} with advice {expected:.1f} were expected to fail first, {first_failed} did")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", metavar="TASKS")
     parser.add_argument("--make", nargs=2, metavar=("N", "FILE"))
     parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--across", action="store_true")
     parser.add_argument("--prices")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--gib", type=float, default=4)
@@ -129,11 +160,15 @@ def main() -> int:
     if options.make:
         make(int(options.make[0]), options.make[1])
         return 0
-    if options.replay:
-        kinds: defaultdict[tuple[str, str], list[Task]] = defaultdict(list)
+    if options.replay or options.across:
+        kinds: defaultdict[Kind, list[Task]] = defaultdict(list)
         for path in options.tasks:
             for kind, task in tasks_of(path):
                 kinds[kind].append(task)
+        if options.across:
+            for failures in (0.01, 0.05):
+                across(kinds, failures)
+            return 0
         groups = [sorted(tasks) for tasks in kinds.values()]
         count = sum(map(len, groups))
         for name, rule in RULES.items():
