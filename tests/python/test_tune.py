@@ -280,6 +280,32 @@ class Tables(TuneCase):
         self.assertEqual(self.row(self.tune(rows))["advised_time_s"], 3 * 3600)
         self.assertEqual(self.row(self.tune(rows, history=self.folder / "history.json"))["advised_time_s"], 6 * 3600)
 
+    def test_the_same_attempts_twice(self) -> None:
+        rows = [task(n, peak) for n, peak in enumerate(PEAKS)]
+        first = self.table(rows)
+        with self.assertRaises(BillError) as caught:
+            tune([first, first])
+        self.assertEqual(caught.exception.code, "TRC131")
+        result = tune([first, self.table(rows, "copy.csv")])
+        self.assertEqual((result.attempts, self.row(result)["tasks"]), (10, 10))
+        self.assertIn("10 attempts are in several files", " ".join(result.notes))
+
+    def test_values_that_are_none(self) -> None:
+        """Of a request of 0 and a peak of 0, nothing is known; what is no number is counted."""
+        usual = [task(n, peak) for n, peak in enumerate(PEAKS)]
+        odd = [task(20, 0, 0), task(21, 1, memory="much", cpus="-2", realtime="1e400", peak_rss="inf")]
+        result = self.tune(usual + odd)
+        self.assertEqual(self.row(result)["advised_memory_bytes"], self.row(self.tune(usual))["advised_memory_bytes"])
+        self.assertIn("4 values are no numbers", " ".join(result.notes))
+
+    def test_no_task(self) -> None:
+        (self.folder / "empty.csv").write_text("hash,process\n")
+        result = tune([self.folder / "empty.csv"])
+        self.assertEqual((result.rows, result.attempts), ([], 0))
+        self.assertIn("no task is in these files", result.text())
+        for engine in ("nextflow", "snakemake", "sbatch"):
+            result.emit(engine)
+
     def test_refused(self) -> None:
         for options in ({"by": "moon"}, {"failures": 0}, {"failures": 0.9}):
             with self.assertRaises(InvalidArgumentError):

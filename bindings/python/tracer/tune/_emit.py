@@ -48,11 +48,12 @@ def _comment(value: str) -> str:
     return visible(value).replace("*/", "* /")
 
 
-def _rows(result: Tune, mark: str, indent: str = "") -> Iterator[tuple[Mapping[str, Any] | None, str]]:
+def _rows(result: Tune, mark: str, indent: str = "", new_time: bool = False) -> Iterator[tuple[Mapping[str, Any] | None, str]]:
     """Rows with what their comment says; without a row, the comment says why it is left out."""
     for row in sorted(result.rows, key=lambda each: (each["pipeline"] or "", each["step"] or "")):
         name = _comment(row["step"] or "(no step)")
-        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and row["advised_time_s"] is None:
+        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and not (
+                row["advised_time_s"] is not None if new_time else _lowers_time(row)):
             reason = "; ".join(row["reasons"]) or "nothing is to be changed"
             yield None, f"{indent}{mark} {name}: {_comment(reason)}"
         else:
@@ -84,6 +85,11 @@ def _time_comment(row: Mapping[str, Any]) -> str:
     return f"{was}, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
 
 
+def _lowers_time(row: Mapping[str, Any]) -> bool:
+    """A limit where there was none can only kill."""
+    return row["advised_time_s"] is not None and row["time_requested_s"] is not None
+
+
 def _nextflow(result: Tune) -> Iterator[str]:
     yield from _head(result, "//", "Use it with: nextflow run -c FILE")
     yield "process {"
@@ -108,7 +114,7 @@ def _nextflow(result: Tune) -> Iterator[str]:
                 yield "    maxRetries = 2"
         if row["advised_cpus"] is not None:
             yield f"    cpus = {row['advised_cpus']}  // {_cpus_comment(row)}"
-        if row["advised_time_s"] is not None:
+        if _lowers_time(row):
             yield f"    time = {{ {round(row['advised_time_s'] / 60)}.min * task.attempt }}  // {_time_comment(row)}"
         yield "  }"
     yield "}"
@@ -141,7 +147,7 @@ def _snakemake(result: Tune) -> Iterator[str]:
                 value = (f"max({math.ceil(LEAST_BYTES / 1e6)}, {math.ceil(line['constant_bytes'] / 1e6)} + "
                          f"{line['per_input_byte'] * 1.048576:.4g} * input.size_mb) * attempt")
             lines.append(f"    mem_mb: {json.dumps(value)}  # {_memory_comment(row)}")
-        if row["advised_time_s"] is not None:
+        if _lowers_time(row):
             lines.append(f"    runtime: {json.dumps(str(round(row['advised_time_s'] / 60)) + ' * attempt')}  # {_time_comment(row)}")
         if lines:
             resources += [f"  {json.dumps(name, ensure_ascii=False)}:", *lines]
@@ -158,7 +164,7 @@ def _snakemake(result: Tune) -> Iterator[str]:
 
 def _sbatch(result: Tune) -> Iterator[str]:
     yield from _head(result, "#", "Each block belongs into the script of its step.")
-    for row, comment in _rows(result, "#"):
+    for row, comment in _rows(result, "#", new_time=True):
         yield ""
         if row is None:
             yield comment
