@@ -6,7 +6,7 @@
     print(result)
     print(result.emit("nextflow"))
 
-docs/tune.md explains each rule. Needs duckdb: pip install 'libtracer[tune]'.
+docs/tune.md explains each rule. Needs duckdb: pip install 'libtracer[cost]'.
 """
 
 from __future__ import annotations
