@@ -220,6 +220,7 @@ class Tables(TuneCase):
             row = self.row(self.tune([*usual, other]))
             self.assertEqual((row["tasks"], row["out_of_memory"]), (10, 0))
             self.assertEqual(row["advised_memory_bytes"], before["advised_memory_bytes"])
+            self.assertEqual((row["cached"], row["failed"]), (1, 0) if other["status"] == "CACHED" else (0, 1))
 
     def test_out_of_memory_with_few_tasks(self) -> None:
         row = self.row(self.tune([task(1, 1.0, 2), task(2, 2.0, 2, status="FAILED", exit=137)]))

@@ -26,7 +26,7 @@ _LEAST_TIME_S = 600
 _CPU_TOLERANCE = 0.15
 _SHOWN = 20
 
-FIELDS = ("pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed", "cached", "bound_by", "bound_share",
+FIELDS = ("pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed", "cached", "retried", "bound_by", "bound_share",
           "cpus_requested", "cpus_used", "cpus_wanted", "memory_requested_bytes", "memory_median_bytes", "memory_peak_bytes",
           "memory_needed_at_least_bytes", "memory_is_upper_bound", "time_requested_s", "time_median_s", "time_most_s",
           "cpu_hours_requested", "cpu_hours_used", "memory_gib_hours_requested", "memory_gib_hours_used",
@@ -52,8 +52,7 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
     found = table_of(connection, f"""SELECT kind, any_value(pipeline) AS pipeline, any_value(step) AS step, mode(tool) AS tool,
         count(*) AS attempts, count(*) FILTER ({ok}) AS tasks,
         count(*) FILTER (outcome = 'out of memory') AS out_of_memory, count(*) FILTER (outcome IN ('failed', 'killed')) AS failed,
-        count(*) FILTER (outcome = 'cached') AS cached, count(*) FILTER (outcome = 'unknown') AS unknown, {ledger},
-        count(*) FILTER ({ok} AND wall_ns IS NOT NULL) AS with_ledger,
+        {ledger},
         quantile_disc(cpus, 0.5) FILTER (attempt <= 1) AS cpus_requested,
         sum(used_cpus * life_us) FILTER ({ok}) / nullif(sum(life_us) FILTER ({ok} AND used_cpus IS NOT NULL), 0) AS cpus_used,
         quantile_cont(wanted_cpus, 0.95) FILTER ({ok}) AS cpus_wanted, count(wanted_cpus) FILTER ({ok}) AS with_wanted,
@@ -66,9 +65,10 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
         quantile_disc(life_us, 0.5) FILTER ({ok}) / 1e6 AS time_median_s, max(life_us) FILTER ({ok}) / 1e6 AS time_most_s,
         sum(cpus * {hours}) AS cpu_hours_requested, sum(used_cpus * {hours}) AS cpu_hours_used,
         sum(memory_gib * {hours}) AS memory_hours_requested, sum(used_gib * {hours}) AS memory_hours_used,
-        max(attempt) AS most_attempts FROM kinds WHERE outcome <> 'cached' OR outcome IS NULL GROUP BY kind ORDER BY kind""")
+        max(attempt) AS most_attempts FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind""")
+    cached = dict(connection.execute("SELECT kind, count(*) FROM kinds WHERE outcome = 'cached' GROUP BY kind").fetchall())
     lines = _inputs.lines_of(connection, [row["kind"] for row in found if row["with_input"] >= _inputs.ENOUGH], failures)
-    rows = [_row(row, failures, history, lines.get(row["kind"])) for row in found]
+    rows = [_row(row | {"cached": cached.get(row["kind"], 0)}, failures, history, lines.get(row["kind"])) for row in found]
     _savings(connection, rows)
     return rows
 
@@ -78,8 +78,8 @@ def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, 
     row: dict[str, Any] = dict.fromkeys(FIELDS)
     row |= {name: found[name] for name in ("kind", "pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed",
                                            "cached", "cpus_requested", "cpus_used", "cpus_wanted", "cpu_hours_requested",
-                                           "cpu_hours_used", "time_requested_s", "time_median_s", "time_most_s",
-                                           "most_attempts")}
+                                           "cpu_hours_used", "time_requested_s", "time_median_s", "time_most_s")}
+    row["retried"] = found["most_attempts"] > 1
     evidence = _memory.Evidence(found["with_peak"], [each * GIB for each in found["largest"] or ()],
                                 max(found["at_least"] or 0, found["bound_from_below"] or 0) * GIB)
     requested = None if found["memory_requested"] is None else found["memory_requested"] * GIB
@@ -225,4 +225,4 @@ def finished(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         unused = 9 * (row["cpu_hours_saved"] or 0) + (row["memory_gib_hours_saved"] or 0)
         return -float(row["money_saved"] or 0), -unused, *key_of(row)
 
-    return [{name: row[name] for name in FIELDS} | {"retried": row["most_attempts"] > 1} for row in sorted(rows, key=weight)]
+    return [{name: row[name] for name in FIELDS} for row in sorted(rows, key=weight)]
