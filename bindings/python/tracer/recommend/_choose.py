@@ -10,15 +10,13 @@ from statistics import median
 from typing import Any
 
 from ..cost._prices import Price
+from ..tune._memory import ENOUGH, Evidence, allocation
 from ..whatif._workload import Phase
 from ._evidence import Step
 from ._families import Facts, facts_of
 
-__all__ = ["ENOUGH", "Candidate", "candidates_of", "recommend_step"]
+__all__ = ["Candidate", "candidates_of", "recommend_step"]
 
-ENOUGH = 5
-"""Tasks. Below, a request is kept."""
-_LEAST_BYTES = 500_000_000
 # What the system and a batch system's agent keep of a machine's memory.
 _KEPT_SHARE, _KEPT_BYTES = 0.05, 256 << 20
 # Of machines whose tasks cost about as little, the one that is done first.
@@ -50,18 +48,16 @@ def candidates_of(prices: Sequence[Price], region: str | None, cloud: str | None
 
 def memory_of(step: Step) -> tuple[int | None, str]:
     """Bytes that a task needs, and how they were found."""
-    n = len(step.peaks_bytes)
-    base = max([*step.peaks_bytes, step.at_least_bytes], default=0)
-    if not base:
+    evidence = Evidence.of(step.peaks_bytes, step.at_least_bytes)
+    if not evidence.base:
         if step.requested_bytes:
             return int(step.requested_bytes), "as requested: its peak is not known"
         return None, "its peak is not known"
-    margin = max(0.03, 0.3 / max(n, 1))
-    needed = max(round(base * (1 + margin)), _LEAST_BYTES)
-    if n < ENOUGH and step.requested_bytes and step.requested_bytes > needed:
-        return int(step.requested_bytes), f"as requested: {n} tasks are too few to size it by"
+    needed = round(allocation(evidence, None) or 0)
+    if evidence.count < ENOUGH and step.requested_bytes and step.requested_bytes > needed:
+        return int(step.requested_bytes), f"as requested: {evidence.count} tasks are too few to size it by"
     killed = ", one was killed as memory had run out" if step.at_least_bytes else ""
-    return needed, f"the largest of {n} peaks and {margin:.0%}{killed}"
+    return needed, f"the largest of {evidence.count} peaks and {needed / evidence.base - 1:.0%}{killed}"
 
 
 def arches_of(step: Step, images: Mapping[str, set[str]]) -> tuple[set[str], str]:

@@ -11,13 +11,13 @@ from typing import Any
 
 from .._errors import Problem, WhatIfError
 from ..cost._database import connect, table_of
+from ..tune._memory import OOM_FACTOR
 from ..whatif._read import read_workload
 from ..whatif._workload import Phase
 
 __all__ = ["ARCHES", "Step", "read_steps"]
 
 ARCHES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
-_OOM_FACTOR = 1.2
 
 
 @dataclass(slots=True)
@@ -99,7 +99,7 @@ def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]
         spans.setdefault(id(step), []).extend([(task.begin_ns, 1), (task.end_ns, -1)])
         peak = row["peak_bytes"] if row["peak_bytes"] is not None else row["peak_at_most_bytes"]
         if row["killed"]:
-            step.at_least_bytes = max(step.at_least_bytes, round(_OOM_FACTOR * (row["peak_bytes"] or row["peak_at_least_bytes"] or 0)))
+            step.at_least_bytes = max(step.at_least_bytes, round(OOM_FACTOR * (row["peak_bytes"] or row["peak_at_least_bytes"] or 0)))
         step.requested_bytes = _larger(step.requested_bytes, row["requested_memory_bytes"])
         step.requested_cpus = _larger(step.requested_cpus, row["requested_millicpus"] and row["requested_millicpus"] / 1000)
         if row["image"]:
