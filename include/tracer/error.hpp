@@ -32,6 +32,7 @@ enum class ErrorCode : int {
   kInCallback = 116,            ///< A callback called a method that waits for callbacks to return.
   kOlderSchema = 117,           ///< The recording was written by an older libtracer whose format is no longer read.
   kPidNamespace = 118,          ///< /proc belongs to another pid namespace than this process.
+  kNoGpu = 119,                 ///< No GPU reports its use, or what reads it does not work.
   kCommandNotFound = 120,       ///< The command to run does not exist.
   kCommandNotExecutable = 121,  ///< The command exists, but can't be executed.
   kNoSuchUser = 122,            ///< The user to run as does not exist.

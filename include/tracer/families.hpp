@@ -42,7 +42,7 @@ struct FamilyInfo {
   FamilyUse use = FamilyUse::kOnRequest;
   std::string_view brings;   ///< The events and fields that only this family provides.
   std::string_view needs;    ///< Requirements on the kernel; check() looks for them.
-  std::string_view losses;   ///< The causes of its BPF programs' losses, as in docs/losses.md; separated by spaces.
+  std::string_view losses;   ///< The causes of its losses, as in docs/losses.md; separated by spaces.
   std::string_view options;  ///< The members of SessionOptions that affect only it; separated by spaces.
 };
 
@@ -117,7 +117,7 @@ inline constexpr std::array kFamilies = {
                .use = FamilyUse::kOnRequest,
                .brings = "gpu_sample: memory and busy time of GPUs by process; with snapshots only",
                .needs = "NVIDIA's management library (NVML), or a driver that reports its use in /proc/PID/fdinfo",
-               .losses = "",
+               .losses = "gpu_use_refused gpu_use_not_read",
                .options = ""},
 };
 static_assert([] {

@@ -133,9 +133,10 @@ struct Report {
   std::vector<ProcessSample> survivors;
   std::vector<Pipeline> pipelines;
   std::vector<CgroupMemory> cgroups;
-  std::vector<BusyFile> files;  ///< As in Summary, like the next two.
+  std::vector<BusyFile> files;  ///< As in Summary, like the next three.
   std::vector<BusyPeer> peers;
   std::vector<BusyDevice> devices;
+  std::vector<BusyGpu> gpus;
   Completeness completeness;
   ReportCost cost;
 };

@@ -155,6 +155,20 @@ struct BusyDevice {
   std::uint64_t tool_bytes = 0;  ///< That it asked for while it asked for most.
 };
 
+/// A GPU, over all samples of followed processes.
+struct BusyGpu {
+  std::string device;  ///< As in GpuSample, like the next.
+  std::optional<std::string> name = {};
+  std::uint64_t span_ns = 0;                  ///< Of the samples, while a followed process used the device.
+  std::optional<std::uint64_t> busy_ns = {};  ///< In this span, for all processes of the host. Absent: not known.
+  std::optional<std::uint64_t> used_ns = {};  ///< Likewise, the sum over followed processes.
+  std::optional<std::uint64_t> memory_peak_bytes = {};  ///< The most that followed processes held together.
+  std::optional<std::uint64_t> capacity_bytes = {};
+  std::string tool;  ///< The tool, with its task, whose process held the most; if none did, used it for longest.
+  std::optional<std::string> task = {};
+  std::optional<std::uint64_t> tool_peak_bytes = {};  ///< The most that this process held.
+};
+
 /// The most that was charged to a cgroup, and how much of it its processes explain.
 struct CgroupMemory {
   std::uint64_t peak_bytes = 0;  ///< The kernel's own mark; if it has none, the maximum of all snapshots.
@@ -209,6 +223,7 @@ class TRACER_EXPORT Summary {
   std::vector<BusyFile> files() const;        ///< At most kMostBusy; those with most bytes first, as the next two.
   std::vector<BusyPeer> peers() const;        ///< Failed ones behind.
   std::vector<BusyDevice> devices() const;
+  std::vector<BusyGpu> gpus() const;  ///< At most kMostBusy; those used for longest first.
   std::uint64_t exits() const noexcept;
   const std::map<std::string, std::uint64_t>& losses() const noexcept;  ///< By cause, of Loss events.
   const std::optional<SessionEnd>& end() const noexcept;

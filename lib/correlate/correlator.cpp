@@ -394,6 +394,15 @@ void Correlator::on(const CgroupEndRecord& record, std::vector<Event>& events) {
 
 void Correlator::on(const DeviceRecord& record, std::vector<Event>&) { devices_.add(record, processes_); }
 
+/// Nothing comes of what has ended since it was read, or has a number that is another's by now.
+void Correlator::on(const GpuRecord& record, std::vector<Event>& events) {
+  const TrackedProcess* const tracked = processes_.find(record.pid, record.start_ns);
+  if (!tracked || !tracked->announced || tracked->selection != Selection::kSelected) return;
+  GpuSample sample = record.sample;
+  sample.process = tracked->process;
+  events.emplace_back(std::move(sample));
+}
+
 void Correlator::on(const EventRecord& record, std::vector<Event>& events) {
   TrackedProcess& tracked = process_of(record.identity, std::nullopt, events);
   if (tracked.selection != Selection::kSelected) return;

@@ -109,6 +109,7 @@ class Correlator {
   void on(const SyscallUseRecord& record, std::vector<Event>& events);
   void on(const CgroupEndRecord& record, std::vector<Event>& events);
   void on(const DeviceRecord& record, std::vector<Event>& events);
+  void on(const GpuRecord& record, std::vector<Event>& events);
 
   TrackedProcess& process_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
                              std::vector<Event>& events);

@@ -263,6 +263,7 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
   report.files = summary.files();
   report.peers = summary.peers();
   report.devices = summary.devices();
+  report.gpus = summary.gpus();
   report.cgroups = summary.cgroups();
   report.cost = cost_of(summary, session);
   return report;

@@ -197,6 +197,22 @@ void put_device(JsonBuilder& json, const BusyDevice& device) {
   });
 }
 
+void put_gpu(JsonBuilder& json, const BusyGpu& gpu) {
+  json.object([&] {
+    json.put("device", gpu.device);
+    json.put("name", gpu.name);
+    json.put("span_ns", gpu.span_ns);
+    json.put("busy_ns", gpu.busy_ns);
+    json.put("used_ns", gpu.used_ns);
+    json.put("memory_peak_bytes", gpu.memory_peak_bytes);
+    json.put("capacity_bytes", gpu.capacity_bytes);
+    if (gpu.tool.empty()) return;
+    json.put("tool", gpu.tool);
+    json.put("task", gpu.task);
+    json.put("tool_peak_bytes", gpu.tool_peak_bytes);
+  });
+}
+
 }  // namespace
 
 std::string to_json(const Report& report) {
@@ -226,6 +242,7 @@ std::string to_json(const Report& report) {
     json.list("files", report.files, [&](const BusyFile& each) { put_file(json, each); });
     json.list("peers", report.peers, [&](const BusyPeer& each) { put_peer(json, each); });
     json.list("devices", report.devices, [&](const BusyDevice& each) { put_device(json, each); });
+    json.list("gpus", report.gpus, [&](const BusyGpu& each) { put_gpu(json, each); });
     put_cost(json, report.cost);
   });
   return out;

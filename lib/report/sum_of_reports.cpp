@@ -298,6 +298,7 @@ Report sum_of_reports(const std::vector<Report>& reports, const std::vector<std:
     internal::add_busiest(all.files, more.files);
     internal::add_busiest(all.peers, more.peers);
     internal::add_busiest(all.devices, more.devices);
+    internal::add_busiest(all.gpus, more.gpus);
     add(all.completeness, more.completeness);
     add(all.cost, more.cost);
   }

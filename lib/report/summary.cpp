@@ -172,6 +172,8 @@ void Summary::Impl::add(const Event& event) {
     touched.add(*connection);
   } else if (const auto* device = event.get_if<DeviceSample>()) {
     touched.add(*device);
+  } else if (const auto* gpu = event.get_if<GpuSample>()) {
+    touched.add(*gpu);
   } else if (const auto* finding = event.get_if<Finding>()) {
     findings.add(*finding);
   } else if (const auto* snapshot = event.get_if<SnapshotEnd>()) {
@@ -263,6 +265,7 @@ std::vector<CgroupMemory> Summary::cgroups() const { return impl_->cgroups.large
 std::vector<BusyFile> Summary::files() const { return impl_->touched.files(); }
 std::vector<BusyPeer> Summary::peers() const { return impl_->touched.peers(); }
 std::vector<BusyDevice> Summary::devices() const { return impl_->touched.devices(); }
+std::vector<BusyGpu> Summary::gpus() const { return impl_->touched.gpus(); }
 std::uint64_t Summary::exits() const noexcept { return impl_->exits; }
 const std::map<std::string, std::uint64_t>& Summary::losses() const noexcept { return impl_->losses; }
 const std::optional<SessionEnd>& Summary::end() const noexcept { return impl_->end; }

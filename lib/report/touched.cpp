@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kMostFiles = 8192;
 constexpr std::size_t kMostPeers = 4096;
 constexpr std::size_t kMostDevices = 256;
+constexpr std::size_t kMostGpus = 256;
 constexpr std::uint64_t kFailureBytes = 1u << 20;  ///< A connect that failed weighs as much.
 constexpr std::size_t kMostHeaviest = 1024;        ///< Tools and tasks of a device.
 
@@ -19,6 +20,14 @@ std::uint64_t bytes_of(const BusyDevice& device) { return device.read_bytes + de
 template <class Busy>
 void keep_busiest(std::vector<Busy>& all) {
   std::stable_sort(all.begin(), all.end(), [](const Busy& a, const Busy& b) { return bytes_of(a) > bytes_of(b); });
+  if (all.size() > Summary::kMostBusy) all.resize(Summary::kMostBusy);
+}
+
+void keep_busiest(std::vector<BusyGpu>& all) {
+  const auto use_of = [](const BusyGpu& gpu) {
+    return std::pair(gpu.used_ns.value_or(0), gpu.memory_peak_bytes.value_or(0));
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const BusyGpu& a, const BusyGpu& b) { return use_of(a) > use_of(b); });
   if (all.size() > Summary::kMostBusy) all.resize(Summary::kMostBusy);
 }
 
@@ -100,6 +109,11 @@ void add_busiest(std::vector<BusyDevice>& all, const std::vector<BusyDevice>& mo
   keep_busiest(all);
 }
 
+void add_busiest(std::vector<BusyGpu>& all, const std::vector<BusyGpu>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  keep_busiest(all);
+}
+
 void Touched::add(const FileUse& use) {
   if (!use.path) return;
   const auto bytes_of_file = [](const File& file) { return bytes_of(file.sums); };
@@ -164,6 +178,35 @@ void Touched::add(const DeviceSample& sample) {
   sums.tool_bytes = bytes;
 }
 
+void Touched::add(const GpuSample& sample) {
+  if (gpus_.size() >= kMostGpus && !gpus_.contains(sample.device)) return;
+  Gpu& gpu = gpus_[sample.device];
+  BusyGpu& sums = gpu.sums;
+  if (sample.device_name) sums.name = sample.device_name;
+  if (sample.device_capacity_bytes) sums.capacity_bytes = sample.device_capacity_bytes;
+  if (gpu.time_ns != sample.time_ns) gpu.held_bytes = 0;
+  gpu.time_ns = sample.time_ns;
+  const std::uint64_t begin_ns = std::max(sample.since_ns.value_or(sample.time_ns), gpu.until_ns);
+  // The device's own figures are the same in the samples of all its users.
+  if (begin_ns < sample.time_ns) {
+    sums.span_ns += sample.time_ns - begin_ns;
+    gpu.until_ns = sample.time_ns;
+    if (sample.device_busy_ns) sums.busy_ns = sums.busy_ns.value_or(0) + *sample.device_busy_ns;
+  }
+  if (sample.busy_ns) sums.used_ns = sums.used_ns.value_or(0) + *sample.busy_ns;
+  if (sample.memory_bytes) {
+    gpu.held_bytes += *sample.memory_bytes;
+    sums.memory_peak_bytes = std::max(sums.memory_peak_bytes.value_or(0), gpu.held_bytes);
+  }
+  const bool holds_more = sample.memory_bytes && *sample.memory_bytes > sums.tool_peak_bytes.value_or(0);
+  const bool uses_more = !sums.tool_peak_bytes && sample.busy_ns.value_or(0) > gpu.tool_used_ns;
+  if (!holds_more && !uses_more) return;
+  sums.tool = name_of_tool(*sample.process);
+  sums.task = sample.process->context->task;
+  if (holds_more) sums.tool_peak_bytes = sample.memory_bytes;
+  gpu.tool_used_ns = sample.busy_ns.value_or(0);
+}
+
 void Touched::end_snapshot(std::uint64_t time_ns) {
   first_ns_ = std::min(first_ns_.value_or(time_ns), time_ns);
   last_ns_ = std::max(last_ns_, time_ns);
@@ -185,6 +228,16 @@ std::vector<BusyPeer> Touched::peers() const {
   std::vector<BusyPeer> all;
   for (const auto& [key, peer] : peers_) all.push_back(peer);
   keep_busiest_peers(all);
+  return all;
+}
+
+std::vector<BusyGpu> Touched::gpus() const {
+  std::vector<BusyGpu> all;
+  for (const auto& [device, gpu] : gpus_) {
+    all.push_back(gpu.sums);
+    all.back().device = device;
+  }
+  keep_busiest(all);
   return all;
 }
 

@@ -20,20 +20,23 @@ namespace tracer::internal {
 void add_busiest(std::vector<BusyFile>& all, const std::vector<BusyFile>& more);
 void add_busiest(std::vector<BusyPeer>& all, const std::vector<BusyPeer>& more);
 void add_busiest(std::vector<BusyDevice>& all, const std::vector<BusyDevice>& more);
+void add_busiest(std::vector<BusyGpu>& all, const std::vector<BusyGpu>& more);
 
-/// The files, peers and devices through which most bytes went. Bounded: what comes when there are too many displaces
-/// the half with the fewest bytes.
+/// The files, peers and devices through which most bytes went, and GPUs. Bounded: what comes when there are too many
+/// displaces the half with the fewest bytes.
 class Touched {
  public:
   void add(const FileUse& use);
   void add(const Connection& connection);
   void add(const DeviceSample& sample);
+  void add(const GpuSample& sample);
   /// All devices that did anything have been sampled for it.
   void end_snapshot(std::uint64_t time_ns);
 
   std::vector<BusyFile> files() const;
   std::vector<BusyPeer> peers() const;
   std::vector<BusyDevice> devices() const;
+  std::vector<BusyGpu> gpus() const;
 
  private:
   struct File {
@@ -48,10 +51,19 @@ class Touched {
     std::map<std::pair<std::string, std::optional<std::string>>, std::uint64_t> heaviest;  ///< Bytes by tool and task.
   };
 
+  struct Gpu {
+    BusyGpu sums;
+    std::uint64_t time_ns = 0;     ///< Of the last samples; those of all its users have the same.
+    std::uint64_t held_bytes = 0;  ///< By the users in these.
+    std::uint64_t until_ns = 0;    ///< Where the span ends that was counted.
+    std::uint64_t tool_used_ns = 0;
+  };
+
   std::unordered_map<std::string, File> files_;  ///< By path.
   bool forgot_files_ = false;
   std::map<PeerKey, BusyPeer> peers_;
   std::map<std::uint64_t, Device> devices_;
+  std::map<std::string, Gpu> gpus_;        ///< By device.
   std::optional<std::uint64_t> first_ns_;  ///< Since when devices are sampled.
   std::uint64_t last_ns_ = 0;
 };

@@ -92,7 +92,7 @@ void write_parts(JsonBuilder& json, const Report& report, const ReportNotes& not
   };
   add_text("pipelines", "Pipes", notes.pipelines);
   add_text("cgroups", "Memory of cgroups", notes.cgroups);
-  add_text("touched", "Files, network, disks", notes.touched);
+  add_text("touched", "Files, network, disks, GPUs", notes.touched);
   add_text("engines", "Engines", notes.engines);
   json.list("parts", parts, [&](const PagePart& part) {
     json.object([&] {

@@ -16,7 +16,7 @@ struct ReportNotes {
   std::string findings;  ///< Above the table. The others are below it, and begin with an empty line.
   std::string pipelines;
   std::string cgroups;
-  std::string touched;  ///< Files, peers and devices.
+  std::string touched;  ///< Files, peers, devices and GPUs.
   std::string engines;
   std::string failures;
   std::string excused;

@@ -19,6 +19,9 @@ constexpr std::size_t kMostToolWidth = 40;
 constexpr std::uint64_t kLeastFileBytes = 1u << 20;
 constexpr std::uint64_t kLeastPeerBytes = 64u << 10;
 constexpr double kNotablyBusy = 0.5;
+constexpr std::size_t kMostGpusShown = 8;
+constexpr std::uint64_t kLeastGpuBytes = 1u << 20;
+constexpr std::uint64_t kLeastGpuNs = 100'000'000;
 
 /// The end of a path says most.
 std::string short_path(const std::string& path) {
@@ -93,12 +96,45 @@ std::string devices_lines(const Report& report) {
   return text;
 }
 
+std::string share_text(std::uint64_t part_ns, std::uint64_t whole_ns) {
+  return format_share(std::min(static_cast<double>(part_ns) / static_cast<double>(whole_ns), 1.0));
+}
+
+/// What a followed process held, or kept busy for a notable time.
+std::string gpus_lines(const Report& report) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const BusyGpu& gpu : report.gpus) {
+    const bool held = gpu.memory_peak_bytes.value_or(0) >= kLeastGpuBytes;
+    if (!held && gpu.used_ns.value_or(0) < kLeastGpuNs) continue;
+    if (shown++ == kMostGpusShown) break;
+    text += fmt::format("GPU {}", printable(gpu.device));
+    if (gpu.name) text += fmt::format(" ({})", printable(*gpu.name, kMostToolWidth));
+    text += ':';
+    if (gpu.span_ns != 0 && gpu.busy_ns)
+      text += fmt::format(" busy {} of the time,", share_text(*gpu.busy_ns, gpu.span_ns));
+    if (gpu.span_ns != 0 && gpu.used_ns)
+      text += fmt::format(" used {} of the time,", share_text(*gpu.used_ns, gpu.span_ns));
+    if (gpu.memory_peak_bytes) {
+      text += fmt::format(" up to {}", format_bytes(*gpu.memory_peak_bytes));
+      if (gpu.capacity_bytes) text += fmt::format(" of {}", format_bytes(*gpu.capacity_bytes));
+      text += " held,";
+    }
+    if (!gpu.tool.empty())
+      text += fmt::format(" most by {}{}", printable(gpu.tool, kMostToolWidth),
+                          gpu.task ? " in " + printable(*gpu.task, kMostToolWidth) : "");
+    if (text.ends_with(',')) text.pop_back();
+    text += '\n';
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string format_touched(const Report& report) {
   const std::string text = files_line(report, "read", &BusyFile::read_bytes, &BusyFile::read_by) +
                            files_line(report, "written", &BusyFile::written_bytes, &BusyFile::written_by) +
-                           peers_lines(report) + devices_lines(report);
+                           peers_lines(report) + devices_lines(report) + gpus_lines(report);
   return text.empty() ? "" : '\n' + text;
 }
 

@@ -7,7 +7,7 @@
 
 namespace tracer::internal {
 
-/// A few lines about the files, peers and devices through which most went, an empty one first; "": there is nothing to
+/// A few lines about the files, peers and devices through which most went, and GPUs, an empty one first; "": there is nothing to
 /// say.
 std::string format_touched(const Report& report);
 

@@ -253,6 +253,13 @@ struct DeviceRecord {
   std::vector<Use> uses;  ///< Of tracked processes, the most bytes first.
 };
 
+/// What a process did with a GPU since it was read last.
+struct GpuRecord {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ns = 0;
+  GpuSample sample;  ///< Complete but for the process.
+};
+
 /// What the kernel charges to a cgroup.
 struct CgroupMemoryRecord {
   std::uint64_t cgroup_id = 0;
@@ -305,6 +312,6 @@ struct EventRecord {
 
 using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
                             CgroupMemoryRecord, EventRecord, FileUseRecord, ConnectionRecord, SyscallUseRecord,
-                            CgroupEndRecord, DeviceRecord>;
+                            CgroupEndRecord, DeviceRecord, GpuRecord>;
 
 }  // namespace tracer::internal

@@ -70,6 +70,19 @@ void recordings(Folder whole, Folder columns) {
   }
 }
 
+void gpus(Folder folder) {
+  const auto add = [&](std::uint8_t mode, std::string_view text) { folder.add(mode, std::as_bytes(std::span(text))); };
+  add(0,
+      "drm-driver:\tamdgpu\ndrm-pdev:\t0000:03:00.0\ndrm-client-id:\t7\ndrm-memory-vram:\t9 KiB\n"
+      "drm-engine-gfx:\t5 ns\ndrm-engine-capacity-gfx:\t2\n");
+  add(0,
+      "drm-driver:\txe\ndrm-client-id:\t7\ndrm-resident-vram0:\t9 MiB\ndrm-cycles-rcs:\t5\ndrm-total-cycles-rcs:\t9\n");
+  add(255,
+      "nvml 12.1 (driver 2)\nstate 1000\ndevice 0 1000 600 70 u A100 SXM\nprocess 42 500 30\nend\n"
+      "state 2000\ndevice 0 1000 600 90 u A100 SXM\nprocess 42 500 40\nprocess 1 - -\nend\n");
+  add(9, "failed no such library\n");
+}
+
 void records(Folder folder) {
   const wire::Who who{.pid = 42, .start_ns = 1000, .comm = "sh"};
   const wire::Who child = wire::child_of(who, 43, 1500);
@@ -132,6 +145,7 @@ int main(int argc, char** argv) {
   recordings(Folder(std::filesystem::path(argv[1]) / "fuzz_recording"),
              Folder(std::filesystem::path(argv[1]) / "fuzz_columns"));
   records(Folder(std::filesystem::path(argv[1]) / "fuzz_wire"));
+  gpus(Folder(std::filesystem::path(argv[1]) / "fuzz_gpu"));
   rules(std::filesystem::path(argv[1]) / "fuzz_rules");
   secrets(Folder(std::filesystem::path(argv[1]) / "fuzz_secrets"));
   return 0;

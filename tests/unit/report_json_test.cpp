@@ -226,6 +226,15 @@ Report full_report() {
                    .failed_connects = 1,
                    .error = 111}};
   report.devices = {{.name = "vda", .busy_ns = 1, .tool = "a", .task = "t", .tool_bytes = 1}};
+  report.gpus = {{.device = "nvidia0",
+                  .name = "A100",
+                  .busy_ns = 1,
+                  .used_ns = 1,
+                  .memory_peak_bytes = 1,
+                  .capacity_bytes = 1,
+                  .tool = "a",
+                  .task = "t",
+                  .tool_peak_bytes = 1}};
   report.completeness.losses = {{"ring_full_exit", 3}};
   report.completeness.missing = {{Family::kWaits, false, "", Problem{ErrorCode::kKernelTooOld, 0, "w", "f", {}}}};
   report.cost.own.kernel_ns = report.cost.own.memory_bytes = report.cost.own.kernel_memory_bytes = 1;

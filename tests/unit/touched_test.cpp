@@ -152,6 +152,65 @@ TEST_CASE("a device that was busy for most of the time is named, with who asked 
         "\ndisk vda: busy 90 % of the time, 0 B read, 30.0 MiB written on the whole host; most for dd\n");
 }
 
+TEST_CASE("a GPU that processes held is named, with who held most; its own figures count once for all of them") {
+  Summary summary;
+  const auto process_of = [](std::string tool, std::uint32_t pid) {
+    auto process = std::make_shared<Process>();
+    process->pid = pid;
+    process->program = std::make_shared<const Program>(Program{.tool = std::move(tool)});
+    return process;
+  };
+  GpuSample sample;
+  sample.device = "nvidia0";
+  sample.device_name = "A100";
+  sample.device_capacity_bytes = 80 * 1024 * kMiB;
+  for (unsigned i = 0; i <= 2; ++i) {
+    sample.time_ns = 1'000'000'000u * (i + 1);
+    if (i > 0) {
+      sample.since_ns = sample.time_ns - 1'000'000'000;
+      sample.busy_ns = 150'000'000;
+      sample.device_busy_ns = 400'000'000;
+    }
+    for (const bool large : {false, true}) {
+      sample.process = large ? process_of("python", 1) : process_of("relion", 2);
+      sample.memory_bytes = (large ? 12 : 3) * 1024 * kMiB * (i == 1 ? 1 : 0) + kMiB;
+      summary.add(sample);
+    }
+  }
+  const auto gpus = summary.gpus();
+  REQUIRE(gpus.size() == 1);
+  CHECK(gpus[0].device == "nvidia0");
+  CHECK(gpus[0].span_ns == 2'000'000'000u);
+  CHECK(gpus[0].busy_ns == 800'000'000u);
+  CHECK(gpus[0].used_ns == 600'000'000u);
+  CHECK(gpus[0].memory_peak_bytes == 15 * 1024 * kMiB + 2 * kMiB);
+  CHECK(gpus[0].tool == "python");
+  CHECK(gpus[0].tool_peak_bytes == 12 * 1024 * kMiB + kMiB);
+  CHECK(internal::format_touched(make_report(summary)) ==
+        "\nGPU nvidia0 (A100): busy 40 % of the time, used 30 % of the time, up to 15.0 GiB of 80.0 GiB held, most by "
+        "python\n");
+}
+
+TEST_CASE(
+    "a GPU that was hardly used is not worth a line, and one without figures of memory names who used it longest") {
+  Summary summary;
+  GpuSample sample;
+  auto process = std::make_shared<Process>();
+  process->program = std::make_shared<const Program>(Program{.tool = "ffmpeg"});
+  sample.process = process;
+  sample.device = "card1";
+  sample.since_ns = 1'000'000'000;
+  sample.time_ns = 2'000'000'000;
+  sample.busy_ns = 1'000'000;
+  summary.add(sample);
+  CHECK(internal::format_touched(make_report(summary)).empty());
+  sample.since_ns = 2'000'000'000;
+  sample.time_ns = 3'000'000'000;
+  sample.busy_ns = 999'000'000;
+  summary.add(sample);
+  CHECK(internal::format_touched(make_report(summary)) == "\nGPU card1: used 50 % of the time, most by ffmpeg\n");
+}
+
 TEST_CASE("of many files those with most bytes stay, and nothing is said where nothing was moved") {
   Summary summary;
   CHECK(internal::format_touched(make_report(summary)).empty());

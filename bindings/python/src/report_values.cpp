@@ -172,6 +172,21 @@ py::dict value_of(const BusyDevice& device) {
   return fields;
 }
 
+py::dict value_of(const BusyGpu& gpu) {
+  py::dict fields;
+  fields["device"] = text_of(gpu.device);
+  fields["name"] = maybe_text(gpu.name);
+  fields["span_ns"] = gpu.span_ns;
+  fields["busy_ns"] = maybe(gpu.busy_ns);
+  fields["used_ns"] = maybe(gpu.used_ns);
+  fields["memory_peak_bytes"] = maybe(gpu.memory_peak_bytes);
+  fields["capacity_bytes"] = maybe(gpu.capacity_bytes);
+  fields["tool"] = gpu.tool.empty() ? py::object(py::none()) : py::object(text_of(gpu.tool));
+  fields["task"] = maybe_text(gpu.task);
+  fields["tool_peak_bytes"] = maybe(gpu.tool_peak_bytes);
+  return fields;
+}
+
 py::dict value_of(const Pipeline& pipeline) {
   py::list stages;
   for (const std::string& stage : pipeline.stages) stages.append(text_of(stage));
@@ -333,6 +348,7 @@ py::dict values_of(const DetailedReport& native) {
   fields["files"] = list_of(report.files);
   fields["peers"] = list_of(report.peers);
   fields["devices"] = list_of(report.devices);
+  fields["gpus"] = list_of(report.gpus);
   fields["certificate"] = value_of(report.completeness, native.damage);
   fields["cost"] = value_of(report.cost);
   fields["host"] = object_of(native.host);

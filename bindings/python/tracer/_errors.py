@@ -93,8 +93,8 @@ class NotPermittedError(TracerError, PermissionError):  # type: ignore[override]
 
 
 class UnsupportedKernelError(TracerError):
-    """The kernel lacks something or refused a program, or /proc belongs to another pid namespace (TRC103 to TRC105,
-    TRC118)."""
+    """The kernel lacks something or refused a program, /proc belongs to another pid namespace, or no GPU reports its use
+    (TRC103 to TRC105, TRC118, TRC119)."""
 
 
 class OutOfMemoryError(TracerError, MemoryError):
@@ -161,6 +161,7 @@ _BY_NUMBER: dict[int, type[TracerError]] = {
     116: CallbackError,
     117: RecordingError,
     118: UnsupportedKernelError,
+    119: UnsupportedKernelError,
     120: CommandError,
     121: CommandError,
     122: InvalidArgumentError,

@@ -210,6 +210,29 @@ class BusyDevice:
 
 
 @dataclass(frozen=True, slots=True)
+class BusyGpu:
+    """A GPU, over all samples of followed processes."""
+
+    device: str
+    """As in GpuSample, like the next."""
+    name: str | None
+    span_ns: int
+    """Of the samples, while a followed process used the device."""
+    busy_ns: int | None
+    """In this span, for all processes of the host. None: not known."""
+    used_ns: int | None
+    """Likewise, the sum over followed processes."""
+    memory_peak_bytes: int | None
+    """The most that followed processes held together."""
+    capacity_bytes: int | None
+    tool: str | None
+    """The tool, with its task, whose process held the most; if none did, used it for longest."""
+    task: str | None
+    tool_peak_bytes: int | None
+    """The most that this process held."""
+
+
+@dataclass(frozen=True, slots=True)
 class CgroupMemory:
     """The most that was charged to a cgroup, and how much of it its processes explain."""
 
@@ -347,6 +370,7 @@ class Report:
     """At most 20; those with most bytes first, as the next two."""
     peers: tuple[BusyPeer, ...]
     devices: tuple[BusyDevice, ...]
+    gpus: tuple[BusyGpu, ...]
     certificate: Certificate
     cost: ReportCost
     host: Host
@@ -465,6 +489,7 @@ def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = Tr
         files=tuple(BusyFile(**each) for each in parts["files"]),
         peers=tuple(BusyPeer(**each) for each in parts["peers"]),
         devices=tuple(BusyDevice(**each) for each in parts["devices"]),
+        gpus=tuple(BusyGpu(**each) for each in parts["gpus"]),
         certificate=Certificate(**certificate | {
             "missing": tuple(MissingFamily(**each) for each in certificate["missing"]),
             "damage": damage,

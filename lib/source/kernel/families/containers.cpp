@@ -54,7 +54,7 @@ class ContainersFamily final : public KernelFamily {
   void attach() override { skeleton_.attach(info_of(id()).name); }
   void end_events() noexcept override { detach(); }
   void detach() noexcept override { skeleton_.detach(); }
-  const bpf_object& object() const noexcept override { return skeleton_.object(); }
+  const bpf_object* object() const noexcept override { return &skeleton_.object(); }
 
  private:
   Skeleton<containers_bpf> skeleton_;

@@ -98,7 +98,7 @@ void DisksFamily::attach() {
 
 void DisksFamily::detach() noexcept { skeleton_.detach(); }
 
-const bpf_object& DisksFamily::object() const noexcept { return skeleton_.object(); }
+const bpf_object* DisksFamily::object() const noexcept { return &skeleton_.object(); }
 
 DisksFamily::UsesByDevice DisksFamily::take_uses() {
   const bpf_map& map = *skeleton_->maps.device_uses;

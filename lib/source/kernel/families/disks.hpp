@@ -32,7 +32,7 @@ class DisksFamily final : public KernelFamily {
   void detach() noexcept override;
   /// Devices that have done anything, or were asked for something, since the regular snapshot before.
   void read(Decoder& decoder, Feed& feed, const SnapshotHelp& help) override;
-  const bpf_object& object() const noexcept override;
+  const bpf_object* object() const noexcept override;
 
  private:
   using UsesByDevice = std::map<std::uint32_t, std::vector<DeviceRecord::Use>>;

@@ -9,7 +9,7 @@ namespace tracer::internal {
 
 std::map<std::string, std::uint64_t> KernelFamily::losses() const {
   std::map<std::string, std::uint64_t> losses;
-  const bpf_map* map = ::bpf_object__find_map_by_name(&object(), "losses");
+  const bpf_map* map = ::bpf_object__find_map_by_name(object(), "losses");
   if (map == nullptr) return losses;
   std::istringstream names{std::string(info_of(id()).losses)};
   std::uint32_t cause = 0;

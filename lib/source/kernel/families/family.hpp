@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,7 +67,8 @@ constexpr std::uint32_t most_displaced(std::uint32_t places) { return places / 2
 /// A power of two. Few processes have several threads at the same time.
 constexpr std::uint32_t places_of_process_ledgers(std::uint32_t places) { return places < 8 ? 2 : places / 4; }
 
-/// One BPF object, its programs, and what user space does for it. Used by the reader, unless it says otherwise.
+/// One BPF object, its programs, and what user space does for it; or only that. Used by the reader, unless it says
+/// otherwise.
 class KernelFamily {
  public:
   virtual ~KernelFamily() = default;
@@ -101,8 +103,13 @@ class KernelFamily {
   virtual void flush(Feed&) {}
 
   // From any thread, while it is loaded.
-  virtual const bpf_object& object() const noexcept = 0;
-  virtual ProgramSums usage() const { return sums_of_programs(object()); }
+  /// Null: it has no BPF programs.
+  virtual const bpf_object* object() const noexcept = 0;
+  virtual ProgramSums usage() const { return sums_of_programs(*object()); }
+  /// What has stopped working since it was attached; absent: nothing.
+  virtual std::optional<Problem> problem() const { return std::nullopt; }
+  /// False: nothing of it works any more.
+  virtual bool works() const noexcept { return true; }
   /// What it has lost, by cause: the kernel's counts in its map `losses`, by the names of its row in kFamilies.
   virtual std::map<std::string, std::uint64_t> losses() const;
 };

@@ -138,11 +138,11 @@ void FilesFamily::see_own_close() {
 
 void FilesFamily::detach() noexcept { skeleton_.detach(); }
 
-const bpf_object& FilesFamily::object() const noexcept { return skeleton_.object(); }
+const bpf_object* FilesFamily::object() const noexcept { return &skeleton_.object(); }
 
 /// Another object that is freed in an interrupt, while a file is, is none of this program's business.
 ProgramSums FilesFamily::usage() const {
-  ProgramSums sums = sums_of_programs(object());
+  ProgramSums sums = sums_of_programs(*object());
   if (way_ == Way::kFree) sums.recursion_misses = 0;
   return sums;
 }

@@ -38,7 +38,7 @@ class FilesFamily final : public KernelFamily {
   void read(Decoder&, Feed&, const SnapshotHelp& help) override;
   bool passes(const Record& record, Feed& feed) override;
   void flush(Feed& feed) override;
-  const bpf_object& object() const noexcept override;
+  const bpf_object* object() const noexcept override;
   ProgramSums usage() const override;
   std::map<std::string, std::uint64_t> losses() const override;
 

@@ -215,13 +215,13 @@ void LifecycleFamily::end_events() noexcept {
 
 void LifecycleFamily::detach() noexcept { ::lifecycle_bpf__detach(skeleton_.get()); }
 
-const bpf_object& LifecycleFamily::object() const noexcept { return *skeleton_->obj; }
+const bpf_object* LifecycleFamily::object() const noexcept { return skeleton_->obj; }
 
 ProgramSums LifecycleFamily::usage() const {
   // Read before the sum, which so is at least as much.
   const std::uint64_t living_ns = sums_of(*skeleton_->progs.living_tasks).run_ns;
   const std::uint64_t exit_misses = sums_of(*skeleton_->progs.process_exit).recursion_misses;
-  ProgramSums sums = sums_of_programs(object());
+  ProgramSums sums = sums_of_programs(*object());
   sums.run_ns -= living_ns;
   // What process_exit alone misses is no loss: its process then says that its peak is a bound.
   sums.recursion_misses -= exit_misses;

@@ -24,7 +24,7 @@ class LifecycleFamily final : public KernelFamily {
   void attach() override;
   void end_events() noexcept override;
   void detach() noexcept override;
-  const bpf_object& object() const noexcept override;
+  const bpf_object* object() const noexcept override;
   /// Without the iterator over what lives, which is part of snapshots.
   ProgramSums usage() const override;
 

@@ -73,7 +73,7 @@ class MemoryFamily final : public KernelFamily {
   void attach() override { skeleton_.attach(info_of(id()).name); }
   void end_events() noexcept override { detach(); }
   void detach() noexcept override { skeleton_.detach(); }
-  const bpf_object& object() const noexcept override { return skeleton_.object(); }
+  const bpf_object* object() const noexcept override { return &skeleton_.object(); }
 
  private:
   Skeleton<memory_bpf> skeleton_;

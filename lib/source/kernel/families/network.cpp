@@ -110,7 +110,7 @@ void NetworkFamily::attach() { skeleton_.attach(info_of(id()).name); }
 
 void NetworkFamily::detach() noexcept { skeleton_.detach(); }
 
-const bpf_object& NetworkFamily::object() const noexcept { return skeleton_.object(); }
+const bpf_object* NetworkFamily::object() const noexcept { return &skeleton_.object(); }
 
 std::map<std::string, std::uint64_t> NetworkFamily::losses() const {
   auto losses = KernelFamily::losses();

@@ -35,7 +35,7 @@ class NetworkFamily final : public KernelFamily {
   void read(Decoder&, Feed& feed, const SnapshotHelp& help) override;
   bool passes(const Record& record, Feed& feed) override;
   void flush(Feed& feed) override;
-  const bpf_object& object() const noexcept override;
+  const bpf_object* object() const noexcept override;
   std::map<std::string, std::uint64_t> losses() const override;
 
  private:

@@ -79,10 +79,10 @@ void SnapshotsFamily::read(Decoder& decoder, Feed& feed, const SnapshotHelp& hel
   cgroup_memory_.read(feed, help.tracks, help.between);
 }
 
-const bpf_object& SnapshotsFamily::object() const noexcept { return skeleton_.object(); }
+const bpf_object* SnapshotsFamily::object() const noexcept { return &skeleton_.object(); }
 
 ProgramSums SnapshotsFamily::usage() const {
-  ProgramSums sums = sums_of_programs(object());
+  ProgramSums sums = sums_of_programs(*object());
   sums.run_ns += sums_of(*living_tasks_).run_ns;
   return sums;
 }

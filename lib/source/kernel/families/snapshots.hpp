@@ -27,7 +27,7 @@ class SnapshotsFamily final : public KernelFamily {
   void saw(const tracer_wire_thread& thread) override;
   /// Files, and cgroups of the threads that were seen.
   void read(Decoder& decoder, Feed& feed, const SnapshotHelp& help) override;
-  const bpf_object& object() const noexcept override;
+  const bpf_object* object() const noexcept override;
   /// With the iterator over tasks, which the lifecycle loads.
   ProgramSums usage() const override;
 

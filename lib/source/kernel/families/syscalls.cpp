@@ -90,7 +90,7 @@ class SyscallsFamily final : public KernelFamily {
   void attach() override { skeleton_.attach(info_of(id()).name); }
   void end_events() noexcept override { detach(); }
   void detach() noexcept override { skeleton_.detach(); }
-  const bpf_object& object() const noexcept override { return skeleton_.object(); }
+  const bpf_object* object() const noexcept override { return &skeleton_.object(); }
 
   /// Of processes that live on.
   void flush(Feed& feed) override {

@@ -62,7 +62,7 @@ void WaitsFamily::attach() { skeleton_.attach(info_of(id()).name); }
 
 void WaitsFamily::detach() noexcept { skeleton_.detach(); }
 
-const bpf_object& WaitsFamily::object() const noexcept { return skeleton_.object(); }
+const bpf_object* WaitsFamily::object() const noexcept { return &skeleton_.object(); }
 
 std::unique_ptr<KernelFamily> waits_family() { return std::make_unique<WaitsFamily>(); }
 

@@ -24,7 +24,7 @@ class WaitsFamily final : public KernelFamily {
   void attach() override;
   void end_events() noexcept override { detach(); }
   void detach() noexcept override;
-  const bpf_object& object() const noexcept override;
+  const bpf_object* object() const noexcept override;
 
  private:
   Skeleton<waits_bpf> skeleton_;

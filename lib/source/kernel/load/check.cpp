@@ -31,6 +31,21 @@ std::optional<CheckItem> cost_of_syscalls(internal::KernelPrograms& programs) {
   return item;
 }
 
+/// Absent: there is none.
+std::optional<CheckItem> gpu_item(const std::vector<FamilyState>& families) {
+  for (const FamilyState& state : families) {
+    if (state.family != Family::kGpu || !state.active) continue;
+    CheckItem item;
+    item.name = "GPUs";
+    item.required = false;
+    item.available = true;
+    item.effect = fmt::format("family gpu: memory and busy time by process, by {}; it is loaded on request only",
+                              state.mechanism);
+    return item;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 CheckReport check() {
@@ -54,6 +69,7 @@ CheckReport check() {
   }
   report.items.push_back(std::move(item));
   if (cost) report.items.push_back(std::move(*cost));
+  if (auto gpus = gpu_item(report.families)) report.items.push_back(std::move(*gpus));
   return report;
 }
 

@@ -116,8 +116,15 @@ bool KernelPrograms::is_active(Family family) const {
 
 std::vector<FamilyState> KernelPrograms::states() const {
   const std::lock_guard lock(states_mutex_);
+  std::map<Family, FamilyState> now = states_;
+  for (const auto& family : loaded_) {
+    FamilyState& state = now.at(family->id());
+    if (!state.active) continue;
+    state.active = family->works();
+    if (auto problem = family->problem()) state.problem = std::move(problem);
+  }
   std::vector<FamilyState> states;
-  for (const auto& [family, state] : states_) states.push_back(state);
+  for (auto& [family, state] : now) states.push_back(std::move(state));
   return states;
 }
 
@@ -130,7 +137,8 @@ std::map<Family, std::uint64_t> KernelPrograms::kernel_ns() const {
 
 std::uint64_t KernelPrograms::memory_bytes() const {
   std::vector<const bpf_object*> objects;
-  for (const auto& family : loaded_) objects.push_back(&family->object());
+  for (const auto& family : loaded_)
+    if (const bpf_object* const object = family->object()) objects.push_back(object);
   return map_memory_bytes(objects);
 }
 
