@@ -157,9 +157,9 @@ struct BusyDevice {
 
 /// A GPU, over all samples of followed processes.
 struct BusyGpu {
-  std::string device;  ///< As in GpuSample, like the next.
+  std::string gpu;  ///< As in GpuSample; so is the next.
   std::optional<std::string> name = {};
-  std::uint64_t span_ns = 0;                  ///< Of the samples, while a followed process used the device.
+  std::uint64_t span_ns = 0;                  ///< Of the samples, while a followed process used it.
   std::optional<std::uint64_t> busy_ns = {};  ///< In this span, for all processes of the host. Absent: not known.
   std::optional<std::uint64_t> used_ns = {};  ///< Likewise, the sum over followed processes.
   std::optional<std::uint64_t> memory_peak_bytes = {};  ///< The most that followed processes held together.

@@ -199,7 +199,7 @@ void put_device(JsonBuilder& json, const BusyDevice& device) {
 
 void put_gpu(JsonBuilder& json, const BusyGpu& gpu) {
   json.object([&] {
-    json.put("device", gpu.device);
+    json.put("gpu", gpu.gpu);
     json.put("name", gpu.name);
     json.put("span_ns", gpu.span_ns);
     json.put("busy_ns", gpu.busy_ns);

@@ -179,11 +179,11 @@ void Touched::add(const DeviceSample& sample) {
 }
 
 void Touched::add(const GpuSample& sample) {
-  if (gpus_.size() >= kMostGpus && !gpus_.contains(sample.device)) return;
-  Gpu& gpu = gpus_[sample.device];
+  if (gpus_.size() >= kMostGpus && !gpus_.contains(sample.gpu)) return;
+  Gpu& gpu = gpus_[sample.gpu];
   BusyGpu& sums = gpu.sums;
-  if (sample.device_name) sums.name = sample.device_name;
-  if (sample.device_capacity_bytes) sums.capacity_bytes = sample.device_capacity_bytes;
+  if (sample.gpu_name) sums.name = sample.gpu_name;
+  if (sample.gpu_capacity_bytes) sums.capacity_bytes = sample.gpu_capacity_bytes;
   if (gpu.time_ns != sample.time_ns) gpu.held_bytes = 0;
   gpu.time_ns = sample.time_ns;
   const std::uint64_t begin_ns = std::max(sample.since_ns.value_or(sample.time_ns), gpu.until_ns);
@@ -191,7 +191,7 @@ void Touched::add(const GpuSample& sample) {
   if (begin_ns < sample.time_ns) {
     sums.span_ns += sample.time_ns - begin_ns;
     gpu.until_ns = sample.time_ns;
-    if (sample.device_busy_ns) sums.busy_ns = sums.busy_ns.value_or(0) + *sample.device_busy_ns;
+    if (sample.gpu_busy_ns) sums.busy_ns = sums.busy_ns.value_or(0) + *sample.gpu_busy_ns;
   }
   if (sample.busy_ns) sums.used_ns = sums.used_ns.value_or(0) + *sample.busy_ns;
   if (sample.memory_bytes) {
@@ -233,9 +233,9 @@ std::vector<BusyPeer> Touched::peers() const {
 
 std::vector<BusyGpu> Touched::gpus() const {
   std::vector<BusyGpu> all;
-  for (const auto& [device, gpu] : gpus_) {
+  for (const auto& [name, gpu] : gpus_) {
     all.push_back(gpu.sums);
-    all.back().device = device;
+    all.back().gpu = name;
   }
   keep_busiest(all);
   return all;

@@ -63,7 +63,7 @@ class Touched {
   bool forgot_files_ = false;
   std::map<PeerKey, BusyPeer> peers_;
   std::map<std::uint64_t, Device> devices_;
-  std::map<std::string, Gpu> gpus_;        ///< By device.
+  std::map<std::string, Gpu> gpus_;
   std::optional<std::uint64_t> first_ns_;  ///< Since when devices are sampled.
   std::uint64_t last_ns_ = 0;
 };

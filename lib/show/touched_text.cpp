@@ -108,7 +108,7 @@ std::string gpus_lines(const Report& report) {
     const bool held = gpu.memory_peak_bytes.value_or(0) >= kLeastGpuBytes;
     if (!held && gpu.used_ns.value_or(0) < kLeastGpuNs) continue;
     if (shown++ == kMostGpusShown) break;
-    text += fmt::format("GPU {}", printable(gpu.device));
+    text += fmt::format("GPU {}", printable(gpu.gpu));
     if (gpu.name) text += fmt::format(" ({})", printable(*gpu.name, kMostToolWidth));
     text += ':';
     if (gpu.span_ns != 0 && gpu.busy_ns)

@@ -87,20 +87,20 @@ class Gpu(support.TestCase):
         for sample in samples:
             self.assertEqual((sample["pid"], sample["start_ns"]), (python["pid"], python["process_start_ns"])
                              if "process_start_ns" in python else (python["pid"], sample["start_ns"]))
-            self.assertEqual((sample["device"], sample["device_name"], sample["device_uuid"]),
+            self.assertEqual((sample["gpu"], sample["gpu_name"], sample["gpu_uuid"]),
                              ("nvidia0", "Fake A100", "GPU-fake-0"))
-            self.assertEqual((sample["device_capacity_bytes"], sample["device_memory_bytes"]), (80 * GIB, 13 * GIB))
+            self.assertEqual((sample["gpu_capacity_bytes"], sample["gpu_memory_bytes"]), (80 * GIB, 13 * GIB))
             self.assertIn(sample["memory_bytes"], (GIB, 2 * GIB))
         self.assertEqual(samples[-1]["memory_bytes"], 2 * GIB)
         first, *later = samples
-        self.assertEqual((first["since_ns"], first["busy_ns"], first["device_busy_ns"]), (None, None, None))
+        self.assertEqual((first["since_ns"], first["busy_ns"], first["gpu_busy_ns"]), (None, None, None))
         for before, sample in zip(samples, later):
             self.assertEqual(sample["since_ns"], before["time_ns"])
             span = sample["time_ns"] - sample["since_ns"]
             # The driver's percentages, of whole seconds in which it was asked.
             self.assertGreaterEqual(sample["busy_ns"], span * 0.3 - 100)
             self.assertLessEqual(sample["busy_ns"], span * 0.5 + 100)
-            self.assertAlmostEqual(sample["device_busy_ns"] / span, 0.4, places=3)
+            self.assertAlmostEqual(sample["gpu_busy_ns"] / span, 0.4, places=3)
         end = support.of_kind(events, "session_end")[-1]
         self.assertNotIn("gpu", end["missing_families"])
         self.assertEqual(end["losses"], 0)
@@ -110,7 +110,7 @@ class Gpu(support.TestCase):
         report = self.tracerd("report", "--json", self.path("trace.tracer"))
         self.assertEqual(report.returncode, 0, report.stderr)
         gpu, = json.loads(report.stdout)["gpus"]
-        self.assertEqual((gpu["device"], gpu["memory_peak_bytes"], gpu["tool_peak_bytes"], gpu["capacity_bytes"]),
+        self.assertEqual((gpu["gpu"], gpu["memory_peak_bytes"], gpu["tool_peak_bytes"], gpu["capacity_bytes"]),
                          ("nvidia0", 2 * GIB, 2 * GIB, 80 * GIB))
 
     def test_the_helper_has_no_rights_and_ends_with_tracerd(self):
@@ -152,7 +152,7 @@ class Gpu(support.TestCase):
         self.assertGreaterEqual(len(samples), 2)
         for sample in samples[1:]:
             self.assertIsNone(sample["busy_ns"])
-            self.assertGreater(sample["device_busy_ns"], 0)
+            self.assertGreater(sample["gpu_busy_ns"], 0)
 
     def test_a_library_that_crashes_is_named_and_harms_nothing(self):
         self.say("crash\n" + DEVICE)

@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const tracer::GpuSample& sample = record.sample;
       if (sample.since_ns && *sample.since_ns > sample.time_ns) __builtin_trap();
       if (sample.busy_ns && *sample.busy_ns > sample.time_ns - *sample.since_ns) __builtin_trap();
-      if (sample.memory_bytes && sample.device_capacity_bytes && *sample.memory_bytes > *sample.device_capacity_bytes)
+      if (sample.memory_bytes && sample.gpu_capacity_bytes && *sample.memory_bytes > *sample.gpu_capacity_bytes)
         __builtin_trap();
     }
   }

@@ -143,11 +143,11 @@ TEST_CASE("a process that has a GPU open is sampled: memory at once, busy time f
   CHECK(records[0].pid == 42);
   CHECK(records[0].start_ns == 7);
   const GpuSample& first = records[0].sample;
-  CHECK(first.device == "card0");
-  CHECK(first.device_name == "amdgpu");
+  CHECK(first.gpu == "card0");
+  CHECK(first.gpu_name == "amdgpu");
   CHECK(first.memory_bytes == 2 * kMiB);
-  CHECK(first.device_memory_bytes == 1024 * kMiB);
-  CHECK(first.device_capacity_bytes == 16384 * kMiB);
+  CHECK(first.gpu_memory_bytes == 1024 * kMiB);
+  CHECK(first.gpu_capacity_bytes == 16384 * kMiB);
   CHECK_FALSE(first.since_ns.has_value());
   CHECK_FALSE(first.busy_ns.has_value());
 
@@ -186,7 +186,7 @@ TEST_CASE("a client counts once: in several descriptors, and in a child that sha
     CHECK(records[0].pid == 42);
     CHECK(records[0].sample.memory_bytes == 2 * kMiB);
     CHECK(records[1].pid == 43);
-    CHECK(records[1].sample.device == "card1");
+    CHECK(records[1].sample.gpu == "card1");
     CHECK(records[1].sample.memory_bytes == 4 * kMiB);
   }
   // The parent has ended: what it shared is the child's now.
@@ -206,7 +206,7 @@ TEST_CASE("engines of one kind share their time, other kinds run beside them, an
   machine.open(42, 5, "", xe(1600, 6000));
   const auto records = read(clients, {{42, 7}});
   REQUIRE(records.size() == 1);
-  CHECK(records[0].sample.device == "card1");
+  CHECK(records[0].sample.gpu == "card1");
   CHECK(records[0].sample.busy_ns == 300'000'000u);
 }
 

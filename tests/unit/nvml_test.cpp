@@ -32,13 +32,13 @@ constexpr const char* kState =
     "process 43 - -\ndevice 7 - - - - -\nend\n";
 
 /// Of a device with one process.
-NvmlState state_at(std::uint64_t time_ns, std::uint64_t busy_ns, std::uint64_t device_busy_ns) {
+NvmlState state_at(std::uint64_t time_ns, std::uint64_t busy_ns, std::uint64_t gpu_busy_ns) {
   NvmlState state;
   state.time_ns = time_ns;
   NvmlDevice& device = state.devices.emplace_back();
   device.capacity_bytes = 1000;
   device.memory_bytes = 600;
-  device.busy_ns = device_busy_ns;
+  device.busy_ns = gpu_busy_ns;
   device.name = "A100";
   device.processes = {{42, 500, busy_ns}};
   return state;
@@ -170,21 +170,21 @@ TEST_CASE("uses are differences between two states, for followed processes only"
   CHECK(records[0].start_ns == 100);
   const GpuSample& first = records[0].sample;
   CHECK(first.time_ns == 10 * kSecond);
-  CHECK(first.device == "nvidia0");
-  CHECK(first.device_name == "A100");
+  CHECK(first.gpu == "nvidia0");
+  CHECK(first.gpu_name == "A100");
   CHECK(first.memory_bytes == 500);
-  CHECK(first.device_memory_bytes == 600);
-  CHECK(first.device_capacity_bytes == 1000);
+  CHECK(first.gpu_memory_bytes == 600);
+  CHECK(first.gpu_capacity_bytes == 1000);
   CHECK_FALSE(first.since_ns.has_value());
   CHECK_FALSE(first.busy_ns.has_value());
-  CHECK_FALSE(first.device_busy_ns.has_value());
+  CHECK_FALSE(first.gpu_busy_ns.has_value());
   // The same state again says nothing new.
   CHECK(uses.take(state_at(10 * kSecond, 5 * kSecond, 6 * kSecond), processes, 100 * kSecond).empty());
   records = uses.take(state_at(12 * kSecond, 6 * kSecond, 8 * kSecond), processes, 100 * kSecond);
   REQUIRE(records.size() == 1);
   CHECK(records[0].sample.since_ns == 10 * kSecond);
   CHECK(records[0].sample.busy_ns == kSecond);
-  CHECK(records[0].sample.device_busy_ns == 2 * kSecond);
+  CHECK(records[0].sample.gpu_busy_ns == 2 * kSecond);
   CHECK(uses.take(state_at(13 * kSecond, 6 * kSecond, 8 * kSecond), {{7, 1}}, 100 * kSecond).empty());
   CHECK(uses.refused() == 0);
   // Sums that begin anew are no time that passed.
@@ -200,7 +200,7 @@ TEST_CASE("more than 100 %, times that fall, and states of the future or the pas
   auto records = uses.take(state_at(11 * kSecond, 8 * kSecond, 4 * kSecond), processes, 100 * kSecond);
   REQUIRE(records.size() == 1);
   CHECK_FALSE(records[0].sample.busy_ns.has_value());
-  CHECK_FALSE(records[0].sample.device_busy_ns.has_value());
+  CHECK_FALSE(records[0].sample.gpu_busy_ns.has_value());
   CHECK(records[0].sample.memory_bytes == 500);
   CHECK(uses.refused() == 2);
   CHECK(uses.take(state_at(200 * kSecond, 8 * kSecond, 4 * kSecond), processes, 100 * kSecond).empty());
@@ -219,7 +219,7 @@ TEST_CASE("a use becomes an event of the process, unless that has ended or the f
   record.pid = 42;
   record.start_ns = 1000;
   record.sample.time_ns = 5000;
-  record.sample.device = "nvidia0";
+  record.sample.gpu = "nvidia0";
   record.sample.memory_bytes = 7;
   Stages stages;
   stages.push(wire::start_record(user));

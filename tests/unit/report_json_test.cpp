@@ -226,7 +226,7 @@ Report full_report() {
                    .failed_connects = 1,
                    .error = 111}};
   report.devices = {{.name = "vda", .busy_ns = 1, .tool = "a", .task = "t", .tool_bytes = 1}};
-  report.gpus = {{.device = "nvidia0",
+  report.gpus = {{.gpu = "nvidia0",
                   .name = "A100",
                   .busy_ns = 1,
                   .used_ns = 1,

@@ -161,15 +161,15 @@ TEST_CASE("a GPU that processes held is named, with who held most; its own figur
     return process;
   };
   GpuSample sample;
-  sample.device = "nvidia0";
-  sample.device_name = "A100";
-  sample.device_capacity_bytes = 80 * 1024 * kMiB;
+  sample.gpu = "nvidia0";
+  sample.gpu_name = "A100";
+  sample.gpu_capacity_bytes = 80 * 1024 * kMiB;
   for (unsigned i = 0; i <= 2; ++i) {
     sample.time_ns = 1'000'000'000u * (i + 1);
     if (i > 0) {
       sample.since_ns = sample.time_ns - 1'000'000'000;
       sample.busy_ns = 150'000'000;
-      sample.device_busy_ns = 400'000'000;
+      sample.gpu_busy_ns = 400'000'000;
     }
     for (const bool large : {false, true}) {
       sample.process = large ? process_of("python", 1) : process_of("relion", 2);
@@ -179,7 +179,7 @@ TEST_CASE("a GPU that processes held is named, with who held most; its own figur
   }
   const auto gpus = summary.gpus();
   REQUIRE(gpus.size() == 1);
-  CHECK(gpus[0].device == "nvidia0");
+  CHECK(gpus[0].gpu == "nvidia0");
   CHECK(gpus[0].span_ns == 2'000'000'000u);
   CHECK(gpus[0].busy_ns == 800'000'000u);
   CHECK(gpus[0].used_ns == 600'000'000u);
@@ -198,7 +198,7 @@ TEST_CASE(
   auto process = std::make_shared<Process>();
   process->program = std::make_shared<const Program>(Program{.tool = "ffmpeg"});
   sample.process = process;
-  sample.device = "card1";
+  sample.gpu = "card1";
   sample.since_ns = 1'000'000'000;
   sample.time_ns = 2'000'000'000;
   sample.busy_ns = 1'000'000;

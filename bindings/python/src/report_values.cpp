@@ -174,7 +174,7 @@ py::dict value_of(const BusyDevice& device) {
 
 py::dict value_of(const BusyGpu& gpu) {
   py::dict fields;
-  fields["device"] = text_of(gpu.device);
+  fields["gpu"] = text_of(gpu.gpu);
   fields["name"] = maybe_text(gpu.name);
   fields["span_ns"] = gpu.span_ns;
   fields["busy_ns"] = maybe(gpu.busy_ns);

@@ -213,11 +213,11 @@ class BusyDevice:
 class BusyGpu:
     """A GPU, over all samples of followed processes."""
 
-    device: str
-    """As in GpuSample, like the next."""
+    gpu: str
+    """As in GpuSample; so is the next."""
     name: str | None
     span_ns: int
-    """Of the samples, while a followed process used the device."""
+    """Of the samples, while a followed process used it."""
     busy_ns: int | None
     """In this span, for all processes of the host. None: not known."""
     used_ns: int | None

@@ -45,7 +45,7 @@ std::vector<GpuRecord> NvmlUses::take(const NvmlState& state, const Processes& p
   std::map<std::uint32_t, Read> devices;
   std::map<User, Read> users;
   for (const NvmlDevice& device : state.devices) {
-    const auto device_busy_ns = more_busy_ns(found(devices_, device.minor), device.busy_ns, state.time_ns);
+    const auto gpu_busy_ns = more_busy_ns(found(devices_, device.minor), device.busy_ns, state.time_ns);
     devices[device.minor] = {state.time_ns, device.busy_ns};
     for (const NvmlProcess& process : device.processes) {
       const auto start_ns = found(processes, process.pid);
@@ -59,14 +59,14 @@ std::vector<GpuRecord> NvmlUses::take(const NvmlState& state, const Processes& p
       GpuSample& sample = record.sample;
       sample.time_ns = state.time_ns;
       if (before) sample.since_ns = before->time_ns;
-      sample.device = fmt::format("nvidia{}", device.minor);
-      sample.device_name = device.name;
-      sample.device_uuid = device.uuid;
+      sample.gpu = fmt::format("nvidia{}", device.minor);
+      sample.gpu_name = device.name;
+      sample.gpu_uuid = device.uuid;
       sample.memory_bytes = process.memory_bytes;
       sample.busy_ns = more_busy_ns(before, process.busy_ns, state.time_ns);
-      sample.device_busy_ns = before ? device_busy_ns : std::nullopt;
-      sample.device_memory_bytes = device.memory_bytes;
-      sample.device_capacity_bytes = device.capacity_bytes;
+      sample.gpu_busy_ns = before ? gpu_busy_ns : std::nullopt;
+      sample.gpu_memory_bytes = device.memory_bytes;
+      sample.gpu_capacity_bytes = device.capacity_bytes;
       users[user] = {state.time_ns, process.busy_ns};
     }
   }

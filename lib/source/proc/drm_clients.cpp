@@ -180,13 +180,13 @@ void DrmClients::yield(const Process& process, const Looked& looked, std::vector
     record.start_ns = process.second;
     GpuSample& sample = record.sample;
     sample.time_ns = time_ns_;
-    sample.device = device;
-    sample.device_name = use.driver;
+    sample.gpu = device;
+    sample.gpu_name = use.driver;
     sample.memory_bytes = use.memory_bytes;
     const std::string folder = options_.sys + "/class/drm/" + device + "/device";
-    sample.device_capacity_bytes = number_of(folder + "/mem_info_vram_total");
-    sample.device_memory_bytes = number_of(folder + "/mem_info_vram_used");
-    if (sample.memory_bytes && sample.device_capacity_bytes && *sample.memory_bytes > *sample.device_capacity_bytes) {
+    sample.gpu_capacity_bytes = number_of(folder + "/mem_info_vram_total");
+    sample.gpu_memory_bytes = number_of(folder + "/mem_info_vram_used");
+    if (sample.memory_bytes && sample.gpu_capacity_bytes && *sample.memory_bytes > *sample.gpu_capacity_bytes) {
       sample.memory_bytes.reset();
       refused_.add(1);
     }
