@@ -32,6 +32,7 @@ bool has_capabilities() noexcept {
 
 bool give_up_rights() noexcept {
   ::syscall(SYS_close_range, 3u, ~0u, 0u);
+  if (::chdir("/") != 0) return false;
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_NOFILE, 256);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
