@@ -7,8 +7,8 @@
 
 namespace tracer::internal {
 
-/// A few lines about the files, peers and devices through which most went, and GPUs, an empty one first; "": there is nothing to
-/// say.
+/// A few lines about GPUs and the files, peers and devices through which most went, an empty one first; "": there is
+/// nothing to say.
 std::string format_touched(const Report& report);
 
 }  // namespace tracer::internal
