@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._check import CheckItem as CheckItem, CheckReport as CheckReport, check as check
     from ._check import check_engine_rules as check_engine_rules
     from ._errors import (
-        BillError as BillError, CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
+        BillError as BillError, InventoryError as InventoryError, CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
         InvalidArgumentError as InvalidArgumentError, InvalidTypeError as InvalidTypeError,
         MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
-    "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
+    "_errors": "BillError InventoryError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
     "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError",
     "_events": "CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals DeviceSample "
     "EVENT_KINDS Event Evidence FailedProcess FileUse Finding Host KindCount Label Ledger Loss OomKill Overruled "

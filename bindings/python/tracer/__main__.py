@@ -37,6 +37,7 @@ class _Version(argparse.Action):
 
 def _parser() -> argparse.ArgumentParser:
     from .cost._command import add_commands
+    from .sweep._command import add_command as add_sweep
 
     parser = _Parser(prog="tracer", description="Shows recordings of libtracer.")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
@@ -56,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="with --text: the rows of the table. Default: those that fit the recording; tree: all")
     report.add_argument("--title", default=None, help="the page title. Default: the file's name")
     add_commands(commands)
+    add_sweep(commands)
     return parser
 
 
@@ -188,9 +190,10 @@ def _text_of(report: Report, output: str, by: str | None) -> bytes:
 def _costs(options: argparse.Namespace) -> int:
     from ._errors import InvalidArgumentError, TracerError
     from .cost._command import run
+    from .sweep._command import run as run_sweep
 
     try:
-        text, status = run(options)
+        text, status = (run_sweep if options.command == "sweep" else run)(options)
         _to_stdout(text.encode("utf-8", "backslashreplace"))
         return status
     except TracerError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
     "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError",
-    "InvalidTypeError", "MissingPackageError", "BillError", "Problem",
+    "InvalidTypeError", "MissingPackageError", "BillError", "InventoryError", "Problem",
 ]
 
 
@@ -115,6 +115,10 @@ class CallbackError(TracerError):
 
 class BillError(TracerError, ValueError):
     """A bill, a table of tasks or a price list that can't be used as it is (TRC130 to TRC132)."""
+
+
+class InventoryError(TracerError, ValueError):
+    """A saved answer of a provider that can't be used as it is (TRC137)."""
 
 
 class CommandError(TracerError):
