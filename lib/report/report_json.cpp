@@ -9,6 +9,7 @@
 #include "report/json_builder.hpp"
 #include "report/json_parts.hpp"
 #include "report/row_figures.hpp"
+#include "report/waste.hpp"
 
 namespace tracer {
 namespace {
@@ -92,6 +93,22 @@ void put_cost(JsonBuilder& json, const ReportCost& cost) {
     json.put("memory_bytes", cost.own.memory_bytes);
     json.put("kernel_memory_bytes", cost.own.kernel_memory_bytes);
     json.put("cpu_share", cost.cpu_share);
+  });
+}
+
+void put_waste(JsonBuilder& json, const internal::Waste& waste) {
+  if (waste.cpu_hours.tasks + waste.memory_gib_hours.tasks == 0) return;
+  const auto put = [&json](std::string_view name, const internal::Waste::Part& part) {
+    if (part.tasks == 0) return;
+    json.object(name, [&] {
+      json.put("tasks", part.tasks);
+      json.put("requested", part.requested);
+      json.put("unused", part.unused);
+    });
+  };
+  json.object("waste", [&] {
+    put("cpu_hours", waste.cpu_hours);
+    put("memory_gib_hours", waste.memory_gib_hours);
   });
 }
 
@@ -226,6 +243,7 @@ std::string to_json(const Report& report) {
     json.list("files", report.files, [&](const BusyFile& each) { put_file(json, each); });
     json.list("peers", report.peers, [&](const BusyPeer& each) { put_peer(json, each); });
     json.list("devices", report.devices, [&](const BusyDevice& each) { put_device(json, each); });
+    put_waste(json, internal::waste_of(report));
     put_cost(json, report.cost);
   });
   return out;

@@ -118,7 +118,7 @@ class BillError(TracerError, ValueError):
 
 
 class InventoryError(TracerError, ValueError):
-    """A saved answer of a provider that can't be used as it is (TRC137)."""
+    """An answer of a provider that can't be used as it is, or none (TRC137, TRC138)."""
 
 
 class CommandError(TracerError):

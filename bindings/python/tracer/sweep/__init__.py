@@ -5,7 +5,7 @@
     for finding in sweep(["recordings/"], ["instances.json"]):
         print(finding.text, finding.cost_per_hour)
 
-Nothing is ever stopped, and nothing is fetched. docs/sweep.md explains each finding. Needs duckdb:
+Nothing is ever stopped, and nothing is fetched unless asked for. docs/sweep.md explains each finding. Needs duckdb:
 pip install 'libtracer[cost]'.
 """
 
@@ -59,12 +59,13 @@ class Sweep:
 
 def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequence[str | os.PathLike[str]] = (), *,
           now: str | float | None = None, region: str | None = None, prices: str | os.PathLike[str] | None = None,
-          rules: str | os.PathLike[str] | None = None) -> Sweep:
+          rules: str | os.PathLike[str] | None = None, live: bool = False, save: str | os.PathLike[str] | None = None) -> Sweep:
     """Findings of `recordings` (files, or folders of them) and `inventories`, saved answers of aws, scontrol, squeue, sinfo.
 
     `now` is a time, as ISO 8601 or Unix time: what came later is not looked at. Default: the end of each recording, and
     the last look of the inventories. `region` is that of machines whose own is not known; `prices` a price list, or None
-    for the imported ones; `rules` a file with other thresholds. Raises InventoryError, RecordingError, RulesError,
+    for the imported ones; `rules` a file with other thresholds. `live` asks AWS, read-only, by boto3; `save` is a folder that keeps its
+    answers. Raises InventoryError, RecordingError, RulesError,
     BillError (of the price list), InvalidArgumentError, MissingPackageError.
     """
     from .._errors import InvalidArgumentError
@@ -75,8 +76,10 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
     from ._recorded import Recorded, files_in, machines_of
     from ._rules import BUILT_IN, read_rules
 
-    if not recordings and not inventories:
+    if not recordings and not inventories and not live:
         raise InvalidArgumentError("neither a recording nor an inventory is given", "name at least one of them")
+    if save is not None and not live:
+        raise InvalidArgumentError("save is a folder for the answers of live=True", "add live=True (--live), or leave it out")
     until = None
     if now is not None and (until := time_of(now)) is None:
         raise InvalidArgumentError(f"now is no time: {now!r}", "write it as 2026-11-20T07:30:00Z")
@@ -85,6 +88,10 @@ def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequen
     inventory = Inventory(notes=result.notes)
     for path in inventories:
         inventory.read(os.fspath(path))
+    if live:
+        from ._live import ask_aws, aws_session
+
+        ask_aws(aws_session(region), inventory, None if save is None else os.fspath(save))
     connection = connect()
     try:
         recorded = Recorded(connection)

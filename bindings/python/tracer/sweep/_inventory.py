@@ -115,11 +115,15 @@ class Inventory:
     partial: set[str] = field(default_factory=set)
     """Kinds of answers of which a part is missing: instances, volumes, containers …"""
     notes: list[str] = field(default_factory=list)
-    looks: list[int] = field(default_factory=list)
     _page_is_left: bool = False
 
     def read(self, path: str) -> None:
-        """A file with one answer or several. Raises InventoryError, RecordingError."""
+        """A file with one answer or several, or a folder of such files. Raises InventoryError, RecordingError."""
+        if os.path.isdir(path):
+            for each in sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
+                               if name.endswith((".json", ".txt"))):
+                self.read(each)
+            return
         try:
             size = os.path.getsize(path)
             look = int(os.path.getmtime(path) * _SECOND)
@@ -130,17 +134,17 @@ class Inventory:
         except OSError as error:
             raise RecordingError.of("TRC110", error.errno, f"can't read {path}: {os.strerror(error.errno or 0)}",
                                     "name a file that exists and that you may read") from None
-        self.looks.append(look)
         known = 0
         if text.lstrip()[:1] in ("{", "["):
             for document in _documents(path, text):
-                known += self._add(path, document, look)
+                known += self.add(path, document, look)
         else:
             known = self._add_text(path, text, look)
         if not known:
             raise _error(path, "it is no answer that is known", "docs/sweep.md lists the commands whose output is read")
 
-    def _add(self, path: str, document: Any, look: int) -> int:
+    def add(self, path: str, document: Any, look: int) -> int:
+        """One answer, of this time; `path` says which. Returns how much of it is known."""
         if not isinstance(document, dict):
             return 0
         readers = {"Reservations": self._instances, "Instances": self._flat_instances, "Volumes": self._volumes,

@@ -14,6 +14,7 @@ __all__ = ["observed"]
 
 _SECOND = 1_000_000
 _MINUTE = 60 * _SECOND
+_EVER = 2**62
 # A longer time without a sample was not observed.
 _LONGEST_GAP = 60 * _SECOND
 # A finding that was last seen so long before is over.
@@ -31,11 +32,10 @@ class _Machine:
     def __init__(self, recorded: Recorded, rules: Rules, facts: dict[str, Any], now: int | None) -> None:
         self._recorded, self._rules, self._facts = recorded, rules, facts
         self._key = str(facts["machine"])
-        until = " AND t1 <= ?" if now is not None else ""
-        self._last, self._first = recorded.connection.execute(
-            f"SELECT max(t1), min(t0) FROM host_samples WHERE machine = ?{until}",
-            [self._key] + ([now] if now is not None else [])).fetchone()
         self._now = now
+        recorded.connection.execute("CREATE OR REPLACE TEMP TABLE seen AS SELECT * FROM host_samples WHERE machine = ? AND t1 <= ?",
+                                    [self._key, now if now is not None else _EVER])
+        self._last, self._first = recorded.connection.execute("SELECT max(t1), min(t0) FROM seen").fetchone()
 
     def findings(self) -> Iterator[Finding]:
         yield from self._held()
@@ -45,7 +45,7 @@ class _Machine:
         yield from self._underfilled()
 
     def _ask(self, query: str, *values: object) -> Any:
-        return self._recorded.connection.execute(query, [self._key, self._last, *values]).fetchone()
+        return self._recorded.connection.execute(query, values).fetchone()
 
     def _finding(self, code: str, since: int, until: int, certainty: str, **facts: object) -> Finding:
         name = self._facts["instance"] or self._facts["host_name"] or self._key
@@ -59,13 +59,11 @@ class _Machine:
 
     def _watched_since(self) -> int:
         """Since when without a gap."""
-        gap = self._ask(f"""SELECT max(t0) FROM (SELECT t0, t0 - lag(t1) OVER (ORDER BY t1) AS gap FROM host_samples
-            WHERE machine = ? AND t1 <= ?) WHERE gap > {_LONGEST_GAP}""")[0]
+        gap = self._ask(f"SELECT max(t0) FROM (SELECT t0, t0 - lag(t1) OVER (ORDER BY t1) AS gap FROM seen) WHERE gap > {_LONGEST_GAP}")[0]
         return int(self._first if gap is None else gap)
 
     def _idle(self) -> Iterator[Finding]:
-        worked = self._ask("""SELECT max(t1) FROM host_samples WHERE machine = ? AND t1 <= ? AND
-            (tasks > 0 OR task_cpu_ns > 0 OR task_cpu_ns IS NULL)""")[0]
+        worked = self._ask("SELECT max(t1) FROM seen WHERE tasks > 0 OR task_cpu_ns > 0 OR task_cpu_ns IS NULL")[0]
         watched = self._watched_since()
         booted, limit = int(self._facts["booted"]), self._rules.limit
         from_boot = watched - booted <= limit("never-worked", "latest_watch_s") * _SECOND
@@ -94,16 +92,16 @@ class _Machine:
 
     def _millicpus(self, since: int) -> float:
         """Used outside of tasks, on average."""
-        used, elapsed = self._ask("""SELECT sum(system_cpu_ns)::DOUBLE, sum(t1 - t0)::DOUBLE FROM host_samples
-            WHERE machine = ? AND t1 <= ? AND t0 >= ? AND system_cpu_ns IS NOT NULL""", since)
+        used, elapsed = self._ask("""SELECT sum(system_cpu_ns)::DOUBLE, sum(t1 - t0)::DOUBLE FROM seen
+            WHERE t0 >= ? AND system_cpu_ns IS NOT NULL""", since)
         return float(used) / float(elapsed) if used and elapsed else 0.0
 
     def _system(self, since: int) -> tuple[float, dict[int, float]]:
         """What was used outside of tasks, in thousandths of a CPU; and of this, what was not the machine's own, by minute
         of the watch."""
         begin = max(since, self._watched_since())
-        busiest = self._ask("""SELECT max(system_cpu_ns::DOUBLE / nullif(t1 - t0, 0)) FROM host_samples
-            WHERE machine = ? AND t1 <= ? AND t0 >= ? AND t1 - t0 >= 1000000""", begin)[0]
+        busiest = self._ask("""SELECT max(system_cpu_ns::DOUBLE / nullif(t1 - t0, 0)) FROM seen
+            WHERE t0 >= ? AND t1 - t0 >= 1000000""", begin)[0]
         outside: dict[int, float] = {}
         # Processes are looked at only where they can matter.
         if busiest is not None and float(busiest) > self._rules.limit("idle-since", "most_system_millicpus"):
@@ -130,8 +128,7 @@ class _Machine:
             """SELECT task, run, pipeline, uid, tool, waits_for, confidence, t0, least(t1, ?) FROM stalls
             WHERE machine = ? AND t0 <= ? AND t1 >= ? ORDER BY t0, task""", [end, self._key, end - least, end - _FRESH]).fetchall()
         whole = self._last is not None and rows and not self._ask(
-            "SELECT count(*) FROM host_samples WHERE machine = ? AND t1 <= ? AND t0 >= ? AND task_cpu_ns > (t1 - t0) * 10",
-            rows[0][7])[0]
+            "SELECT count(*) FROM seen WHERE t0 >= ? AND task_cpu_ns > (t1 - t0) * 10", rows[0][7])[0]
         for number, (task, run, pipeline, uid, tool, waits_for, confidence, t0, t1) in enumerate(rows):
             found = self._finding("held", t0, t1, str(confidence), task=task or "a task", run=run, tool=tool,
                                   waits_for=waits_for)
@@ -162,7 +159,7 @@ class _Machine:
 
     def _low_since(self, bucket: int) -> int:
         """The last sample in it in which tasks held enough."""
-        row = self._ask("""SELECT max(t1) FROM host_samples WHERE machine = ? AND t1 <= ? AND t1 > ? AND t0 < ? AND
+        row = self._ask("""SELECT max(t1) FROM seen WHERE t1 > ? AND t0 < ? AND
             100 * greatest(task_cpu_ns::DOUBLE / 1000 / nullif((t1 - t0) * cpus, 0), task_memory_bytes::DOUBLE / memory_bytes) >= ?""",
                         bucket, bucket + _BUCKET, self._rules.limit("underfilled", "most_percent"))
         return int(row[0]) if row[0] is not None else bucket
@@ -174,26 +171,30 @@ class _Machine:
             sum(task_cpu_ns)::DOUBLE / 1000, count(*) = count(task_cpu_ns), max(tasks),
             sum(task_memory_bytes::DOUBLE / memory_bytes * (t1 - t0)), count(*) = count(task_memory_bytes), max(cpus),
             max(memory_bytes)
-            FROM host_samples WHERE machine = ? AND t1 <= ? GROUP BY bucket ORDER BY bucket""",
-            [self._last, self._key, self._last]).fetchall()
+            FROM seen GROUP BY bucket ORDER BY bucket""",
+            [self._last]).fetchall()
         most = self._rules.limit("underfilled", "most_percent")
+        requested = self._requested(len(rows))
         shares: list[tuple[float, float]] = []
         for number, (bucket, elapsed, capacity, cpu, cpu_known, tasks, memory, memory_known, cpus, size) in enumerate(rows):
             # So far back, nobody watched, nothing ran, or it is not known what.
             if bucket != number or elapsed < 0.9 * _BUCKET or not tasks or not (cpu_known and memory_known and capacity):
                 break
-            until = self._last - bucket * _BUCKET
-            of_cpus, of_memory = self._requested(until - _BUCKET, until)
+            of_cpus, of_memory = requested.get(bucket, (0.0, 0.0))
             held = max(cpu / capacity, of_cpus / cpus), max(memory / elapsed, of_memory / size if size else 0)
             if 100 * max(held) >= most:
                 break
             shares.append(held)
         return shares
 
-    def _requested(self, t0: int, t1: int) -> tuple[float, float]:
-        """CPUs and bytes that tasks had requested, on average."""
-        row = self._recorded.connection.execute(
-            """SELECT coalesce(sum(cpus * span), 0), coalesce(sum(memory_bytes::DOUBLE * span), 0) FROM (
-            SELECT cpus, memory_bytes, least(coalesce(t1, ?), ?) - greatest(t0, ?) AS span FROM requests
-            WHERE machine = ? AND t0 < ? AND coalesce(t1, ?) > ?)""", [t1, t1, t0, self._key, t1, t1, t0]).fetchone()
-        return float(row[0]) / (t1 - t0), float(row[1]) / (t1 - t0)
+    def _requested(self, buckets: int) -> dict[int, tuple[float, float]]:
+        """CPUs and bytes that tasks had requested, on average, in each bucket back from the end."""
+        last = self._last
+        rows = self._recorded.connection.execute(
+            f"""SELECT bucket, sum(cpus * span), sum(memory_bytes::DOUBLE * span) FROM (
+            SELECT bucket, cpus, memory_bytes, least(t1, {last} - bucket * {_BUCKET}) - greatest(t0, {last} - (bucket + 1) * {_BUCKET})
+            AS span FROM (SELECT cpus, memory_bytes, t0, t1, unnest(range(({last} - t1) // {_BUCKET},
+            least(({last} - t0) // {_BUCKET} + 1, ?))) AS bucket FROM (
+            SELECT cpus, memory_bytes, t0, least(coalesce(t1, {last}), {last}) AS t1 FROM requests WHERE machine = ? AND t0 < {last})))
+            WHERE span > 0 GROUP BY bucket""", [buckets, self._key]).fetchall()
+        return {bucket: ((cpus or 0) / _BUCKET, (memory or 0) / _BUCKET) for bucket, cpus, memory in rows}

@@ -35,17 +35,17 @@ def text_of(result: Sweep) -> str:
     for finding in result.findings:
         duration = "" if finding.duration_s is None else spoken(finding.duration_s)
         cost = "" if finding.cost_per_hour is None else f"{Decimal(finding.cost_per_hour):.2f} {finding.currency}/h"
-        lines.append((finding.finding, time_text(finding.since) or "", duration, cost, finding.started_by or "", finding.certainty,
-                      finding))
+        cells = (finding.finding, time_text(finding.since) or "", duration, cost, finding.started_by or "", finding.certainty)
+        lines.append([visible(cell) for cell in cells])
     if not lines:
         return "\n".join([f"nothing is wasted, as far as was observed: {result.machines} machines",
                           *(f"note: {visible(note)}" for note in result.notes)])
     header = ("finding", "since", "for", "cost", "started by", "certainty")
-    widths = [max(len(header[place]), *(len(visible(line[place])) for line in lines)) for place in range(len(header))]
+    widths = [max(len(header[place]), *(len(line[place]) for line in lines)) for place in range(len(header))]
     parts = ["  ".join(name.ljust(width) for name, width in zip(header, widths)).rstrip()]
-    for line in lines:
-        parts.append("  ".join(visible(str(line[place])).ljust(width) for place, width in enumerate(widths)).rstrip())
-        parts += [f"    {visible(line[6].text)}", f"    {visible(line[6].advice)}"]
+    for line, finding in zip(lines, result.findings):
+        parts.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+        parts += [f"    {visible(finding.text)}", f"    {visible(finding.advice)}"]
     costs = [Decimal(each.cost_per_hour) for each in result.findings if each.cost_per_hour is not None]
     if costs:
         dates = sorted({each.price_date for each in result.findings if each.price_date})
