@@ -139,9 +139,11 @@ class _Machine:
 
     def _underfilled(self) -> Iterator[Finding]:
         least = self._rules.limit("underfilled", "least_s") * _SECOND
-        shares = self._shares()
-        if len(shares) * _BUCKET >= least and self._recorded.read_living_requests(self._key):
-            shares = self._shares()
+        shares = self._shares(False)
+        # Requests are looked at only where they can matter.
+        if len(shares) * _BUCKET >= least:
+            self._recorded.read_living_requests(self._key)
+            shares = self._shares(True)
         since = self._last - len(shares) * _BUCKET
         # The oldest of them may begin with what was before.
         since = self._low_since(since)
@@ -164,7 +166,7 @@ class _Machine:
                         bucket, bucket + _BUCKET, self._rules.limit("underfilled", "most_percent"))
         return int(row[0]) if row[0] is not None else bucket
 
-    def _shares(self) -> list[tuple[float, float]]:
+    def _shares(self, with_requests: bool) -> list[tuple[float, float]]:
         """What tasks held of CPUs and memory, back from the end to where it was enough, or is not known."""
         rows = self._recorded.connection.execute(
             f"""SELECT (? - t1) // {_BUCKET} AS bucket, sum(t1 - t0)::DOUBLE AS elapsed, sum((t1 - t0) * cpus)::DOUBLE,
@@ -174,7 +176,7 @@ class _Machine:
             FROM seen GROUP BY bucket ORDER BY bucket""",
             [self._last]).fetchall()
         most = self._rules.limit("underfilled", "most_percent")
-        requested = self._requested(len(rows))
+        requested = self._requested(len(rows)) if with_requests else {}
         shares: list[tuple[float, float]] = []
         for number, (bucket, elapsed, capacity, cpu, cpu_known, tasks, memory, memory_known, cpus, size) in enumerate(rows):
             # So far back, nobody watched, nothing ran, or it is not known what.

@@ -92,11 +92,10 @@ class Recorded:
                 SELECT *, row_number() OVER (PARTITION BY finding_key ORDER BY time_ns DESC) AS newest FROM recorded_findings
                 WHERE code IN ('stalled', 'deadlocked_pipe')) WHERE newest = 1""")
 
-    def read_living_requests(self, machine: str) -> bool:
-        """Of tasks that had not ended when their recording did. Reads the recordings again; true: there are some."""
+    def read_living_requests(self, machine: str) -> None:
+        """Of tasks that had not ended when their recording did. Reads the recordings again."""
         from .._recording import read
 
-        before = self._requests()
         for path, offset in self._living.pop(machine, []):
             with _Tables(self.connection, read(path), "events", "tasks"):
                 self.connection.execute(f"""INSERT INTO requests SELECT {quoted(machine)},
@@ -104,11 +103,6 @@ class Recorded:
                     FROM recorded_events WHERE kind = 'task_start' AND task_key::VARCHAR NOT IN (
                     SELECT task_key::VARCHAR FROM recorded_tasks WHERE task_key IS NOT NULL)
                     AND (requested_millicpus IS NOT NULL OR requested_memory_bytes IS NOT NULL)""")
-        return self._requests() > before
-
-    def _requests(self) -> int:
-        count: int = self.connection.execute("SELECT count(*) FROM requests").fetchone()[0]
-        return count
 
     def outside_of(self, machine: str, since: int, until: int) -> list[tuple[int, str, int]]:
         """CPU time of processes in no run or task, by the minute of `since` and the cgroup. Reads the recordings again."""
