@@ -36,8 +36,7 @@ class HostRulesReader {
     rule.instance_type = read_template(table, "instance_type", rule);
     rule.instance_id = read_template(table, "instance_id", rule);
     if (!table.contains("test")) mistakes_.add(line_of(table), "a host needs test = [examples]");
-    for_each_table(table, "test", mistakes_,
-                   [&](const toml::table& example) { read_example(example, rule.provider); });
+    for_each_table(table, "test", mistakes_, [&](const toml::table& example) { read_example(example, rule.provider); });
     rules_.rules_.push_back(std::move(rule));
   }
 
@@ -127,8 +126,7 @@ HostIdentity HostRules::identity_of(const ReadDmi& read) const {
     const auto text = read(file.name);
     return text && file.pattern.matches(trim(*text), captures);
   };
-  const auto filled = [](const std::optional<Template>& text,
-                         const Captures& captures) -> std::optional<std::string> {
+  const auto filled = [](const std::optional<Template>& text, const Captures& captures) -> std::optional<std::string> {
     std::string made = text ? text->fill(captures) : std::string();
     if (made.empty()) return std::nullopt;
     return made;

@@ -67,8 +67,7 @@ void Housekeeper::take_snapshot(Clock::time_point now) {
     const CpuMeter meter(snapshots_cpu_ns_);
     // As with the snapshots themselves, a little early is better than late.
     const bool with_host = host_ && now + kHostPeriod / 20 >= next_host_;
-    if (with_host)
-      next_host_ = next_host_ > now - kHostPeriod / 2 ? next_host_ + kHostPeriod : now + kHostPeriod;
+    if (with_host) next_host_ = next_host_ > now - kHostPeriod / 2 ? next_host_ + kHostPeriod : now + kHostPeriod;
     snapshot(Correlator::Folding::kOfMany, with_host);
   }
   const std::chrono::nanoseconds cpu(snapshots_cpu_ns_.value() - before_ns);

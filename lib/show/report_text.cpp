@@ -259,7 +259,8 @@ ReportNotes format_notes(const Report& report, std::optional<std::size_t> column
   append_excused(notes.excused, report);
   append_survivors(notes.survivors, report, columns);
   append_certificate(notes.certificate, report, columns);
-  for (std::string* each : {&notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines, &notes.waste, &notes.certificate})
+  for (std::string* each :
+       {&notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines, &notes.waste, &notes.certificate})
     *each = wrapped(*each, columns);
   return notes;
 }
@@ -272,8 +273,8 @@ std::string format_report(const std::string& title, const Report& report, std::o
   const ReportNotes notes = format_notes(report, columns);
   return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
          (notes.findings.empty() ? "" : notes.findings + '\n') + format_tables(report, by, columns) + notes.pipelines +
-         notes.cgroups + notes.touched + notes.engines + notes.waste + notes.failures + notes.excused + notes.survivors +
-         notes.certificate;
+         notes.cgroups + notes.touched + notes.engines + notes.waste + notes.failures + notes.excused +
+         notes.survivors + notes.certificate;
 }
 
 }  // namespace tracer::internal

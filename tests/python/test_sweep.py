@@ -270,6 +270,16 @@ class Provided(World):
         self.assertEqual(self.codes(DAY + HOUR), [])
         self.assertIn("list-jobs", self.inventory.notes[-1])
 
+    def test_a_listing_that_names_no_queue_says_nothing_where_there_are_two(self) -> None:
+        self.look("ce.json", {"computeEnvironments": [ENVIRONMENT]}, DAY)
+        for queues, expected in (([QUEUE], ["floor"]), ([QUEUE, QUEUE | {"jobQueueName": "q2"}], [])):
+            with self.subTest(len(queues)):
+                self.look("queues.json", {"jobQueues": queues}, DAY)
+                for minute in (0, 20):
+                    for state in ("SUBMITTED", "PENDING", "RUNNABLE", "STARTING", "RUNNING"):
+                        self.look(f"{state}.json", {"jobSummaryList": []}, DAY + minute * MINUTE)
+                self.assertEqual(self.codes(DAY + HOUR), expected)
+
     def test_an_empty_page_that_is_not_the_last_is_no_empty_queue(self) -> None:
         self.look("ce.json", {"computeEnvironments": [ENVIRONMENT]}, DAY)
         self.look("queues.json", {"jobQueues": [QUEUE]}, DAY)

@@ -34,9 +34,7 @@ constexpr std::uint32_t kTask = 7;
 Who in_task(std::uint32_t pid, std::uint64_t start_ns) {
   return {.pid = pid, .start_ns = start_ns, .context_id = kTask, .comm = "sort"};
 }
-Who outside(std::uint32_t pid, std::uint64_t start_ns) {
-  return {.pid = pid, .start_ns = start_ns, .comm = "agent"};
-}
+Who outside(std::uint32_t pid, std::uint64_t start_ns) { return {.pid = pid, .start_ns = start_ns, .comm = "agent"}; }
 
 HostRecord host_at(std::uint64_t second, std::uint64_t used_s, std::uint64_t idle_s) {
   HostRecord record;
@@ -109,8 +107,8 @@ TEST_CASE("the CPU time of tasks is what their processes used since, whether the
   wire::Exit exit{.time_ns = 15 * kSecond, .program_start_ns = shortly.start_ns};
   exit.total.cpu_ns = 2 * kSecond;
   host.push(wire::exit_record(shortly, exit));
-  const auto sample =
-      host.snapshot(host_at(20, 19, 61), {thread(task, 20 * kSecond, 10 * kSecond, 25600), thread(agent, 20 * kSecond, 4 * kSecond)});
+  const auto sample = host.snapshot(
+      host_at(20, 19, 61), {thread(task, 20 * kSecond, 10 * kSecond, 25600), thread(agent, 20 * kSecond, 4 * kSecond)});
   REQUIRE(sample.has_value());
   CHECK(sample->time_ns == 20 * kSecond);
   CHECK(sample->since_ns == 10 * kSecond);
@@ -250,14 +248,12 @@ TEST_CASE("the examples of the rules for hosts come out as they say") {
 }
 
 TEST_CASE("what a machine says is taken only where it has the form of a type or an id") {
-  const std::map<std::string, std::string> said{{"sys_vendor", "Amazon EC2"},
-                                                {"product_name", "m6i.4xlarge; rm -rf"},
-                                                {"board_asset_tag", "i-0b68/../etc"}};
-  const auto identity =
-      HostRules::builtin().identity_of([&](const std::string& file) -> std::optional<std::string> {
-        const auto found = said.find(file);
-        return found == said.end() ? std::nullopt : std::optional(found->second);
-      });
+  const std::map<std::string, std::string> said{
+      {"sys_vendor", "Amazon EC2"}, {"product_name", "m6i.4xlarge; rm -rf"}, {"board_asset_tag", "i-0b68/../etc"}};
+  const auto identity = HostRules::builtin().identity_of([&](const std::string& file) -> std::optional<std::string> {
+    const auto found = said.find(file);
+    return found == said.end() ? std::nullopt : std::optional(found->second);
+  });
   CHECK(identity.provider == "aws");
   CHECK_FALSE(identity.instance_type.has_value());
   CHECK_FALSE(identity.instance_id.has_value());
@@ -266,8 +262,9 @@ TEST_CASE("what a machine says is taken only where it has the form of a type or 
 
 TEST_CASE("mistakes in rules for hosts are reported all at once") {
   try {
-    HostRules::parse("schema = 1\n[[host]]\nprovider = \"x\"\nalso = { \"a/b\" = \"*\" }\ninstance_id = \"{id}\"\nmore = 1\n",
-                     "mine.toml");
+    HostRules::parse(
+        "schema = 1\n[[host]]\nprovider = \"x\"\nalso = { \"a/b\" = \"*\" }\ninstance_id = \"{id}\"\nmore = 1\n",
+        "mine.toml");
     FAIL("it was accepted");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::kInvalidRules);

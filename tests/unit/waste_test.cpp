@@ -46,9 +46,10 @@ TEST_CASE("waste is what each task requested and did not use, for as long as it 
   CHECK(waste.cpu_hours.unused == doctest::Approx(6));
   CHECK(waste.memory_gib_hours.requested == doctest::Approx(48));
   CHECK(waste.memory_gib_hours.unused == doctest::Approx(24));
-  CHECK(format_notes(report, std::nullopt).waste ==
-        "\nwaste: 2 tasks requested, and did not use, 6.0 of 12.0 CPU hours (50 %) and 24.0 of 48.0 GiB hours of memory "
-        "(50 %)\n");
+  CHECK(
+      format_notes(report, std::nullopt).waste ==
+      "\nwaste: 2 tasks requested, and did not use, 6.0 of 12.0 CPU hours (50 %) and 24.0 of 48.0 GiB hours of memory "
+      "(50 %)\n");
   CHECK(to_json(report).find(R"("waste":{"cpu_hours":{"tasks":2,"requested":12,"unused":6})") != std::string::npos);
 }
 

@@ -129,9 +129,8 @@ void read_storage(std::string_view text, const std::string& devices, HostRecord&
 }  // namespace
 
 HostReader::HostReader(std::string root) : root_(std::move(root)) {
-  identity_ = HostRules::builtin().identity_of([this](const std::string& file) {
-    return read_small_file(root_ + "/sys/class/dmi/id/" + file, kMostDmi);
-  });
+  identity_ = HostRules::builtin().identity_of(
+      [this](const std::string& file) { return read_small_file(root_ + "/sys/class/dmi/id/" + file, kMostDmi); });
 }
 
 HostRecord HostReader::read() const {

@@ -59,7 +59,8 @@ class Sweep:
 
 def sweep(recordings: Sequence[str | os.PathLike[str]] = (), inventories: Sequence[str | os.PathLike[str]] = (), *,
           now: str | float | None = None, region: str | None = None, prices: str | os.PathLike[str] | None = None,
-          rules: str | os.PathLike[str] | None = None, live: bool = False, save: str | os.PathLike[str] | None = None) -> Sweep:
+          rules: str | os.PathLike[str] | None = None, live: bool = False,
+          save: str | os.PathLike[str] | None = None) -> Sweep:
     """Findings of `recordings` (files, or folders of them) and `inventories`, saved answers of aws, scontrol, squeue, sinfo.
 
     `now` is a time, as ISO 8601 or Unix time: what came later is not looked at. Default: the end of each recording, and

@@ -224,9 +224,10 @@ class Inventory:
             elif "job_id" in each:
                 state = each.get("job_state")
                 reason = _text(each.get("state_reason"))
-                self._add_job(Job(str(each["job_id"]), look, _text(each.get("name")), _text(_list(state)[0] if _list(state) else state) or "?",
-                                  reason, _text(each.get("partition")), _text(each.get("user_name")),
-                                  time_of(each.get("submit_time")), time_of(each.get("end_time")), "slurm"))
+                state = _list(state)[0] if _list(state) else state
+                self._add_job(Job(str(each["job_id"]), look, _text(each.get("name")), _text(state) or "?", reason, _text(each.get("partition")),
+                                  _text(each.get("user_name")), time_of(each.get("submit_time")), time_of(each.get("end_time")),
+                                  "slurm"))
 
     def _job(self, each: dict[str, Any], look: int, queue: str | None) -> None:
         if key := _text(each.get("jobId")):

@@ -87,10 +87,10 @@ class _Asker:
                 whole = False
                 break
             found += page.get(key, [])
-        self._add(name, {key: found} | ({} if whole else {"nextToken": "not asked"}), whole or bool(found), call)
+        self._add(name, {key: found} | ({} if whole else {"nextToken": "not asked"}), whole or bool(found))
         return found
 
-    def _add(self, name: str, document: dict[str, Any], any_answer: bool, call: str) -> None:
+    def _add(self, name: str, document: dict[str, Any], any_answer: bool) -> None:
         self.answered += any_answer
         if not any_answer:
             self._inventory.partial |= set(document)
@@ -132,8 +132,8 @@ class _Asker:
                 whole = whole and answer is not None
                 for key in document:
                     document[key] += (answer or {}).get(key, [])
-        self._add("containers.json", document | ({} if whole else {"nextToken": "not asked"}), whole or bool(document["containerInstances"]),
-                  "container instances")
+        self._add("containers.json", document | ({} if whole else {"nextToken": "not asked"}),
+                  whole or bool(document["containerInstances"]))
 
 
 class _End:

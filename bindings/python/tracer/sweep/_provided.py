@@ -216,8 +216,11 @@ class _Judge:
     def _empty(self, queue: str) -> tuple[int, int] | None:
         """Since when, until when it was empty; the same twice: it is not. None: some states were not looked at."""
         begins, ends = [], []
+        # A file that names no queue is of this one only where there is no other.
+        names = (queue, None) if len(self._inventory.queues) == 1 else (queue,)
         for state in LIVE:
-            looks = sorted((look, count) for (of, each), listed in self._inventory.listings.items() if each == state and of in (queue, None)
+            looks = sorted((look, count) for (of, each), listed in self._inventory.listings.items()
+                           if each == state and of in names
                            for look, count in listed if self._now is None or look <= self._now)
             if not looks:
                 return None
@@ -230,7 +233,7 @@ class _Judge:
         # The last end of a job, where all that ended were listed.
         if all((queue, state) in self._inventory.listings for state in ENDED) and "jobSummaryList" not in self._inventory.partial:
             stops = [job.stopped for looks in self._inventory.jobs.values() for job in looks
-                     if job.source == "batch" and job.stopped is not None and job.queue in (queue, None)]
+                     if job.source == "batch" and job.stopped is not None and job.queue in names]
             since = min(max(stops, default=since), since)
         return since, min(ends)
 
