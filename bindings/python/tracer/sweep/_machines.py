@@ -117,8 +117,7 @@ class _Machine:
         return row or (None, None, None)
 
     def _held(self) -> Iterator[Finding]:
-        end = self._recorded.connection.execute(
-            "SELECT max(t1) FROM (SELECT t1 FROM stalls WHERE machine = ? UNION ALL SELECT ?)", [self._key, self._last]).fetchone()[0]
+        end = self._facts["last"]
         if end is None:
             return
         if self._now is not None:

@@ -66,9 +66,12 @@ class Recorded:
             self.connection.execute(f"""INSERT INTO host_samples SELECT {quoted(machine)}, ((since_ns::HUGEINT {wall},
                 ((time_ns::HUGEINT {wall}, cpus, task_cpu_ns, system_cpu_ns, memory_bytes, task_memory_bytes, tasks
                 FROM recorded_host_samples""")
-            first, last, kind, instance, provider, count = self.connection.execute(f"""SELECT ((min(since_ns)::HUGEINT {wall},
-                ((max(time_ns)::HUGEINT {wall}, max(instance_type::VARCHAR), max(instance_id::VARCHAR), max(provider::VARCHAR),
-                count(*) FROM recorded_host_samples""").fetchone()
+            first, kind, instance, provider, count = self.connection.execute(f"""SELECT ((min(since_ns)::HUGEINT {wall},
+                max(instance_type::VARCHAR), max(instance_id::VARCHAR), max(provider::VARCHAR), count(*)
+                FROM recorded_host_samples""").fetchone()
+            last = self.connection.execute(f"""SELECT ((max(time_ns)::HUGEINT {wall} FROM (
+                SELECT time_ns FROM recorded_host_samples UNION ALL SELECT time_ns FROM recorded_findings
+                UNION ALL SELECT time_ns FROM recorded_tasks UNION ALL SELECT time_ns FROM recorded_runs)""").fetchone()[0]
             if not count:
                 notes.append(f"{path} follows a part of its host, or is shorter than a sample of it: it says nothing of idle machines")
             self.connection.execute(
@@ -85,12 +88,14 @@ class Recorded:
             self.connection.execute(f"""INSERT INTO requests SELECT {quoted(machine)}, ((begin_ns::HUGEINT {wall},
                 ((end_ns::HUGEINT {wall}, requested_millicpus / 1000, requested_memory_bytes FROM recorded_tasks
                 WHERE requested_millicpus IS NOT NULL OR requested_memory_bytes IS NOT NULL""")
-            # The last report of a finding counts. What was open when the recording ended is closed with its end.
+            # The last report of a finding counts. Where the recording ended, it is closed with it; a task that ended is not held.
             self.connection.execute(f"""INSERT INTO stalls SELECT {quoted(machine)}, coalesce(task, step, run), coalesce(run_id, run),
                 pipeline, owner_uid, subject = 'task', tool, [each.text FOR each IN evidence IF each.name = 'waits_for'][1],
                 confidence, code, ((first_ns::HUGEINT {wall}, ((last_ns::HUGEINT {wall} FROM (
                 SELECT *, row_number() OVER (PARTITION BY finding_key ORDER BY time_ns DESC) AS newest FROM recorded_findings
-                WHERE code IN ('stalled', 'deadlocked_pipe')) WHERE newest = 1""")
+                WHERE code IN ('stalled', 'deadlocked_pipe')) AS f WHERE newest = 1
+                AND (f.task_key IS NULL OR f.task_key::VARCHAR NOT IN (SELECT task_key::VARCHAR FROM recorded_tasks WHERE task_key IS NOT NULL))
+                AND (f.run_key IS NULL OR f.run_key::VARCHAR NOT IN (SELECT run_key::VARCHAR FROM recorded_runs WHERE run_key IS NOT NULL))""")
 
     def read_living_requests(self, machine: str) -> None:
         """Of tasks that had not ended when their recording did. Reads the recordings again."""
@@ -119,15 +124,17 @@ class Recorded:
         with _Tables(self.connection, read(path), "samples", "processes"):
             from_ns = since * 1000 - offset
             # A snapshot before the time that is asked for says where the sums begin.
+            # Of many processes of one tool there is one sample; those that end make it less, and count with their ends.
             self.connection.execute(f"""INSERT INTO outside SELECT {quoted(machine)}, ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT,
                 cgroup, used FROM (SELECT time_ns, cgroup, cpu_ns - coalesce(lag(cpu_ns) OVER process,
                 CASE WHEN start_ns >= {from_ns} THEN 0 ELSE cpu_ns END) AS used FROM (
-                SELECT time_ns, pid, start_ns, cgroup::VARCHAR AS cgroup, cpu_ns::BIGINT AS cpu_ns FROM recorded_samples
-                WHERE kind = 'process_sample' AND run_key IS NULL AND task_key IS NULL AND cpu_ns IS NOT NULL
+                SELECT time_ns, pid, start_ns, CASE WHEN pid IS NULL THEN concat_ws(' ', tool::VARCHAR, uid) END AS fold,
+                cgroup::VARCHAR AS cgroup, cpu_ns::BIGINT AS cpu_ns FROM recorded_samples
+                WHERE kind IN ('process_sample', 'tool_sample') AND run_key IS NULL AND task_key IS NULL AND cpu_ns IS NOT NULL
                 AND time_ns::BIGINT >= {from_ns} - 60000000000
-                UNION ALL SELECT end_ns, pid, start_ns, cgroup::VARCHAR, cpu_ns::BIGINT FROM recorded_processes
+                UNION ALL SELECT end_ns, pid, start_ns, NULL, cgroup::VARCHAR, cpu_ns::BIGINT FROM recorded_processes
                 WHERE end_ns IS NOT NULL AND run_key IS NULL AND task_key IS NULL AND cpu_ns IS NOT NULL
-                AND end_ns::BIGINT >= {from_ns}) WINDOW process AS (PARTITION BY pid, start_ns ORDER BY time_ns))
+                AND end_ns::BIGINT >= {from_ns}) WINDOW process AS (PARTITION BY pid, start_ns, fold ORDER BY time_ns))
                 WHERE used > 0 AND time_ns::BIGINT >= {from_ns}""")
 
 
