@@ -4,14 +4,24 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "context/held_memory.hpp"
+#include "context/scope_fact.hpp"
 
 namespace tracer::internal {
 namespace {
 
 /// What began so shortly before a snapshot may be missing in it.
 constexpr std::uint64_t kSlackNs = 1'000'000'000;
+
+/// The runs and tasks around what lives there; none: it belongs to none.
+std::vector<const Scope*> works_around(const Scope* scope) {
+  std::vector<const Scope*> works;
+  for (; scope != nullptr; scope = scope->outer.get())
+    if (fact_of(*scope) != Fact::kNone) works.push_back(scope);
+  return works;
+}
 
 /// Absent: one of them is not known, or the kernel's count fell.
 std::optional<std::uint64_t> grown(std::optional<std::uint64_t> now, std::optional<std::uint64_t> before) {
@@ -39,7 +49,7 @@ std::optional<std::uint64_t> HostSamples::cpu_since(const Process& process, std:
 
 void HostSamples::ended(const ProcessExit& exit, const Scope* scope) {
   if (!before_) return;
-  if (scope != nullptr) {
+  if (!works_around(scope).empty()) {
     const auto cpu_ns = cpu_since(*exit.process, exit.account.cpu_ns);
     ended_known_ = ended_known_ && cpu_ns;
     ended_ns_ += cpu_ns.value_or(0);
@@ -59,9 +69,9 @@ void HostSamples::take(const std::vector<ProcessSample>& samples, ProcessTable& 
     const Process& process = *sample.process;
     if (sample.account.cpu_ns) living[{process.pid, process.start_ns}] = *sample.account.cpu_ns;
     const TrackedProcess* const tracked = processes.find(process.pid, process.start_ns);
-    if (!tracked || !tracked->entered) continue;
-    for (const Scope* scope = tracked->entered.get(); scope != nullptr; scope = scope->outer.get())
-      if (scope->begins == Begins::kRun || scope->begins == Begins::kTask) scopes.insert(scope);
+    const auto works = works_around(tracked ? tracked->entered.get() : nullptr);
+    if (works.empty()) continue;
+    scopes.insert(works.begin(), works.end());
     held.add(sample);
     unavailable += unavailable_bytes(sample);
     const auto cpu_ns = before_ ? cpu_since(process, sample.account.cpu_ns) : std::nullopt;

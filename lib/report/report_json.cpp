@@ -97,18 +97,18 @@ void put_cost(JsonBuilder& json, const ReportCost& cost) {
 }
 
 void put_waste(JsonBuilder& json, const internal::Waste& waste) {
-  if (waste.cpu_hours.tasks + waste.memory_gib_hours.tasks == 0) return;
-  const auto put = [&json](std::string_view name, const internal::Waste::Part& part) {
-    if (part.tasks == 0) return;
-    json.object(name, [&] {
-      json.put("tasks", part.tasks);
-      json.put("requested", part.requested);
-      json.put("unused", part.unused);
-    });
-  };
+  const auto& [cpu, memory] = waste;
+  if (cpu.tasks + memory.tasks == 0) return;
   json.object("waste", [&] {
-    put("cpu_hours", waste.cpu_hours);
-    put("memory_gib_hours", waste.memory_gib_hours);
+    if (cpu.tasks != 0) {
+      json.put("cpu_tasks", cpu.tasks);
+      json.put("requested_cpu_hours", cpu.requested);
+      json.put("unused_cpu_hours", cpu.unused);
+    }
+    if (memory.tasks == 0) return;
+    json.put("memory_tasks", memory.tasks);
+    json.put("requested_memory_gib_hours", memory.requested);
+    json.put("unused_memory_gib_hours", memory.unused);
   });
 }
 

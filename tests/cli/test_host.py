@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import time
@@ -28,9 +29,11 @@ class Host(support.TestCase):
 
     def watch(self, *options):
         recording = self.path("host.tracer")
-        watch = self.start(TRACERD, "watch", *options, "--record", recording, stdin=subprocess.DEVNULL,
+        events = self.path("host.json")
+        watch = self.start(TRACERD, "watch", *options, "--record", recording, "--json", events, stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        wait_until(lambda: watch.poll() is not None or (os.path.exists(recording) and os.path.getsize(recording) > 0),
+        # From the first snapshot on, the sums of the host are known.
+        wait_until(lambda: watch.poll() is not None or of_kind(support.parse_lines(support.text_of(events)), "snapshot_end"),
                    "the watch begins")
         return watch, recording
 
@@ -43,8 +46,14 @@ class Host(support.TestCase):
         """A task, as Nextflow starts them."""
         folder = pathlib.Path(self.folder, "work/ab/0123456789abcdef0123456789abcd")
         folder.mkdir(parents=True)
-        folder.joinpath(".command.run").write_text("#!/bin/bash\n### ---\n### name: 'BURN (S1)'\n\"$@\"; true\n")
-        return subprocess.Popen(["bash", "-ue", ".command.run", *words], cwd=folder, stdout=subprocess.PIPE, text=True)
+        folder.joinpath(".command.run").write_text(f"#!/bin/bash\n### ---\n### name: 'BURN (S1)'\n{shlex.join(words)}; true\n")
+        return subprocess.Popen(["bash", "-ue", ".command.run"], cwd=folder, stdout=subprocess.PIPE, text=True)
+
+    def skip_beside_others(self, events):
+        """This machine may be shared: the figures are those of all tasks."""
+        others = {event["context"]["step"] for event in of_kind(events, "task_start") + of_kind(events, "run_start")} - {"BURN"}
+        if others:
+            self.skipTest(f"other tasks run on this host: {others}")
 
     def test_the_cpu_time_of_a_task_is_its_and_all_times_sum_up(self):
         watch, recording = self.watch("--host")
@@ -59,7 +68,8 @@ class Host(support.TestCase):
         # So long that there is more than the sample of the end.
         time.sleep(8)
         self.end(watch)
-        samples = of_kind(self.dump(recording), "host_sample")
+        events = self.dump(recording)
+        samples = of_kind(events, "host_sample")
         self.assertGreaterEqual(len(samples), 2)
         for before, after in zip(samples, samples[1:]):
             self.assertEqual(before["time_ns"], after["since_ns"])
@@ -71,9 +81,10 @@ class Host(support.TestCase):
                 self.assertAlmostEqual(sum(times) / (elapsed_ns * sample["cpus"]), 1, delta=0.02)
             memory = sample["system_memory_bytes"] + sample["available_memory_bytes"]
             self.assertLessEqual(memory, sample["memory_bytes"])
+        self.skip_beside_others(events)
         # Beside what its shell and its interpreter take, it is what the program says of itself.
         known_ns = burned_s * 1e9
-        shells_ns = sum(event["cpu_ns"] for event in of_kind(self.dump(recording), "process_exit")
+        shells_ns = sum(event["cpu_ns"] for event in of_kind(events, "process_exit")
                         if event["context"] and event["context"]["step"] == "BURN") - known_ns
         self.assertLess(abs(shells_ns), 200_000_000)
         self.assertAlmostEqual(sum(sample["task_cpu_ns"] for sample in samples), known_ns + shells_ns, delta=2 * TICK_NS)
@@ -84,12 +95,14 @@ class Host(support.TestCase):
         watch, recording = self.watch("--host")
         time.sleep(3)
         self.end(watch)
-        samples = of_kind(self.dump(recording), "host_sample")
+        events = self.dump(recording)
+        samples = of_kind(events, "host_sample")
         self.assertEqual(len(samples), 1)
-        self.assertEqual((samples[0]["tasks"], samples[0]["task_cpu_ns"], samples[0]["task_memory_bytes"]), (0, 0, 0))
-        self.assertGreater(samples[0]["idle_cpu_ns"], 0)
         total_kib = int(support.text_of("/proc/meminfo").split()[1])
         self.assertEqual(samples[0]["memory_bytes"], total_kib * 1024)
+        self.skip_beside_others(events)
+        self.assertEqual((samples[0]["tasks"], samples[0]["task_cpu_ns"], samples[0]["task_memory_bytes"]), (0, 0, 0))
+        self.assertGreater(samples[0]["idle_cpu_ns"] + samples[0]["system_cpu_ns"], 1_000_000_000)
 
     def test_the_watch_of_a_part_says_nothing_of_the_host(self):
         with subprocess.Popen(["sleep", "30"]) as sleeper:
