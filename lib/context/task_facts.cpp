@@ -6,21 +6,10 @@
 
 #include "base/sums.hpp"
 #include "context/layers.hpp"
+#include "context/scope_fact.hpp"
 
 namespace tracer::internal {
 namespace {
-
-enum class Fact { kNone, kRun, kTask };
-
-Fact fact_of(const Scope& scope) noexcept {
-  switch (scope.begins) {
-    case Begins::kRun: return Fact::kRun;
-    case Begins::kTask: return Fact::kTask;
-    case Begins::kPlace: return Fact::kNone;
-    case Begins::kNothing: break;
-  }
-  return is_task(scope.said) ? Fact::kTask : is_run(scope.said) ? Fact::kRun : Fact::kNone;
-}
 
 /// From the outermost to the innermost.
 std::vector<Scope*> chain_of(const std::shared_ptr<Scope>& scope) {

@@ -117,6 +117,7 @@ void Correlator::begin_snapshot() {
   samples_.clear();
   cgroup_memory_.clear();
   devices_.clear();
+  host_.clear();
 }
 
 void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vector<Event>& events) {
@@ -135,6 +136,7 @@ void Correlator::end_snapshot(std::uint64_t time_ns, Folding folding, std::vecto
   }
   facts_.end_round();
   note_growth(samples);
+  host_.take(samples, processes_, events);
   std::vector<CgroupSample> cgroups =
       cgroup_samples(cgroup_memory_, samples, cgroups_, processes_.filter().selects_all());
   cgroup_memory_.clear();
@@ -341,6 +343,7 @@ void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
     facts_.move(tracked.entered, tracked.place, *event.process, tracked.begin_ns, event.time_ns, events);
     // A handle of its own, as what follows may move the events.
     const Event exit = events.emplace_back(std::move(event));
+    host_.ended(*exit.get_if<ProcessExit>(), tracked.entered.get());
     facts_.leave(tracked.entered, tracked.place, *exit.get_if<ProcessExit>(), events);
     devices_.ended(record, exit.get_if<ProcessExit>()->process);
   } else {
@@ -402,6 +405,8 @@ void Correlator::on(const GpuRecord& record, std::vector<Event>& events) {
   sample.process = tracked->process;
   events.emplace_back(std::move(sample));
 }
+
+void Correlator::on(const HostRecord& record, std::vector<Event>&) { host_.add(record); }
 
 void Correlator::on(const EventRecord& record, std::vector<Event>& events) {
   TrackedProcess& tracked = process_of(record.identity, std::nullopt, events);

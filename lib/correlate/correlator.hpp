@@ -15,6 +15,7 @@
 #include "context/task_facts.hpp"
 #include "correlate/account.hpp"
 #include "correlate/device_samples.hpp"
+#include "correlate/host_samples.hpp"
 #include "correlate/joins/family_join.hpp"
 #include "correlate/process_table.hpp"
 #include "correlate/sample_table.hpp"
@@ -110,6 +111,7 @@ class Correlator {
   void on(const CgroupEndRecord& record, std::vector<Event>& events);
   void on(const DeviceRecord& record, std::vector<Event>& events);
   void on(const GpuRecord& record, std::vector<Event>& events);
+  void on(const HostRecord& record, std::vector<Event>& events);
 
   TrackedProcess& process_of(const RecordIdentity& identity, std::optional<std::uint64_t> attached_ns,
                              std::vector<Event>& events);
@@ -133,6 +135,7 @@ class Correlator {
   SampleTable samples_;
   std::vector<CgroupMemoryRecord> cgroup_memory_;   ///< Of the snapshot that is being taken.
   DeviceSamples devices_;                           ///< Likewise.
+  HostSamples host_;                                ///< Likewise.
   std::vector<ContextChange> relabeled_;            ///< Processes, since changes were reported.
   std::vector<std::unique_ptr<FamilyJoin>> joins_;  ///< Of the families that are active.
   bool ledgers_ = true;

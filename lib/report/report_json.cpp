@@ -9,6 +9,7 @@
 #include "report/json_builder.hpp"
 #include "report/json_parts.hpp"
 #include "report/row_figures.hpp"
+#include "report/waste.hpp"
 
 namespace tracer {
 namespace {
@@ -92,6 +93,22 @@ void put_cost(JsonBuilder& json, const ReportCost& cost) {
     json.put("memory_bytes", cost.own.memory_bytes);
     json.put("kernel_memory_bytes", cost.own.kernel_memory_bytes);
     json.put("cpu_share", cost.cpu_share);
+  });
+}
+
+void put_waste(JsonBuilder& json, const internal::Waste& waste) {
+  const auto& [cpu, memory] = waste;
+  if (cpu.tasks + memory.tasks == 0) return;
+  json.object("waste", [&] {
+    if (cpu.tasks != 0) {
+      json.put("cpu_tasks", cpu.tasks);
+      json.put("requested_cpu_hours", cpu.requested);
+      json.put("unused_cpu_hours", cpu.unused);
+    }
+    if (memory.tasks == 0) return;
+    json.put("memory_tasks", memory.tasks);
+    json.put("requested_memory_gib_hours", memory.requested);
+    json.put("unused_memory_gib_hours", memory.unused);
   });
 }
 
@@ -243,6 +260,7 @@ std::string to_json(const Report& report) {
     json.list("peers", report.peers, [&](const BusyPeer& each) { put_peer(json, each); });
     json.list("devices", report.devices, [&](const BusyDevice& each) { put_device(json, each); });
     json.list("gpus", report.gpus, [&](const BusyGpu& each) { put_gpu(json, each); });
+    put_waste(json, internal::waste_of(report));
     put_cost(json, report.cost);
   });
   return out;

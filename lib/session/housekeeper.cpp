@@ -16,6 +16,11 @@ namespace {
 /// Nanoseconds since the machine's start, and some times this, fit into a clock's 64 bits.
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
 
+bool follows_the_host(const SessionOptions& options) {
+  const auto& rules = options.filter.rules();
+  return std::none_of(rules.begin(), rules.end(), [](const Filter::Rule& rule) { return rule.include; });
+}
+
 }  // namespace
 
 Housekeeper::Housekeeper(const SessionOptions& options, Source& source, Pipeline& pipeline, const View& session)
@@ -26,7 +31,9 @@ Housekeeper::Housekeeper(const SessionOptions& options, Source& source, Pipeline
       snapshots_wanted_(control_ != nullptr && wanted(options, Family::kSnapshots)),
       snapshot_clock_(std::clamp(options.sample_interval, std::chrono::milliseconds(0), kLongestInterval)),
       budget_(options.max_cost_share),
-      has_budget_(control_ != nullptr && options.max_cost_share.has_value()) {}
+      has_budget_(control_ != nullptr && options.max_cost_share.has_value()) {
+  if (snapshots_wanted_ && source.tier() == Tier::kKernel && follows_the_host(options)) host_.emplace();
+}
 
 void Housekeeper::start(Clock::time_point now) {
   if (control_ != nullptr)
@@ -58,14 +65,18 @@ void Housekeeper::take_snapshot(Clock::time_point now) {
   const std::uint64_t before_ns = snapshots_cpu_ns_.value();
   {
     const CpuMeter meter(snapshots_cpu_ns_);
-    snapshot(Correlator::Folding::kOfMany);
+    // As with the snapshots themselves, a little early is better than late.
+    const bool with_host = host_ && now + kHostPeriod / 20 >= next_host_;
+    if (with_host) next_host_ = next_host_ > now - kHostPeriod / 2 ? next_host_ + kHostPeriod : now + kHostPeriod;
+    snapshot(Correlator::Folding::kOfMany, with_host);
   }
   const std::chrono::nanoseconds cpu(snapshots_cpu_ns_.value() - before_ns);
   snapshot_clock_.took(now, Clock::now(), cpu, pipeline_.memory_moves());
 }
 
-void Housekeeper::snapshot(Correlator::Folding folding) {
+void Housekeeper::snapshot(Correlator::Folding folding, bool with_host) {
   pipeline_.begin_snapshot(folding);
+  if (with_host) pipeline_.record(host_->read());
   try {
     control_->snapshot(pipeline_, true);
   } catch (const Error&) {
@@ -117,7 +128,7 @@ void Housekeeper::keep_to_budget() {
 
 void Housekeeper::finish() {
   if (source_.ends_itself()) return;
-  if (control_ != nullptr) snapshot(Correlator::Folding::kNone);
+  if (control_ != nullptr) snapshot(Correlator::Folding::kNone, host_.has_value());
   // What they wait for from now on is not seen.
   pipeline_.stop(Family::kWaits);
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include <tracer/session.hpp>
@@ -12,6 +13,7 @@
 #include "session/budget.hpp"
 #include "session/pipeline.hpp"
 #include "session/snapshot_clock.hpp"
+#include "source/proc/host_reader.hpp"
 #include "source/source.hpp"
 
 namespace tracer::internal {
@@ -22,6 +24,8 @@ class Housekeeper {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kPeriod = std::chrono::seconds(1);
+  /// Of samples of the host, which come with a snapshot.
+  static constexpr auto kHostPeriod = std::chrono::seconds(10);
 
   /// What the session knows as a whole.
   class View {
@@ -49,7 +53,7 @@ class Housekeeper {
  private:
   bool active(Family family) const;
   void take_snapshot(Clock::time_point now);
-  void snapshot(Correlator::Folding folding);
+  void snapshot(Correlator::Folding folding, bool with_host);
   void report_losses();
   void keep_to_budget();
 
@@ -59,6 +63,8 @@ class Housekeeper {
   const View& session_;
   bool snapshots_wanted_;
   SnapshotClock snapshot_clock_;
+  std::optional<HostReader> host_;  ///< Absent: the session does not follow the whole host.
+  Clock::time_point next_host_{};
   Budget budget_;
   bool has_budget_;
   Clock::time_point next_{};

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "report/waste.hpp"
 #include "show/character_width.hpp"
 #include "show/figures.hpp"
 #include "show/findings_text.hpp"
@@ -140,6 +141,21 @@ void append_engines(std::string& out, const Report& report) {
     out += fmt::format("\nIt took as notable a part of {} more runs.\n", notable - kMostEngines);
 }
 
+void append_waste(std::string& out, const Report& report) {
+  const Waste waste = waste_of(report);
+  const auto part = [](const Waste::Part& of, const char* unit) {
+    return fmt::format("{:.{}f} of {:.{}f} {} ({})", of.unused, of.requested < 1 ? 3 : 1, of.requested,
+                       of.requested < 1 ? 3 : 1, unit, format_share(of.unused / of.requested));
+  };
+  std::string text;
+  if (waste.cpu_hours.requested > 0) text = part(waste.cpu_hours, "CPU hours");
+  if (waste.memory_gib_hours.requested > 0)
+    text += (text.empty() ? "" : " and ") + part(waste.memory_gib_hours, "GiB hours of memory");
+  if (text.empty()) return;
+  const std::uint64_t tasks = std::max(waste.cpu_hours.tasks, waste.memory_gib_hours.tasks);
+  out += fmt::format("\nwaste: {} {} requested, and did not use, {}\n", tasks, tasks == 1 ? "task" : "tasks", text);
+}
+
 void append_failures(std::string& out, const Report& report, std::optional<std::size_t> columns) {
   if (report.failures_seen == 0) return;
   out += fmt::format("\n{} failed:\n", report.failures_seen);
@@ -238,11 +254,13 @@ ReportNotes format_notes(const Report& report, std::optional<std::size_t> column
   append_cgroups(notes.cgroups, report);
   notes.touched = format_touched(report);
   append_engines(notes.engines, report);
+  append_waste(notes.waste, report);
   append_failures(notes.failures, report, columns);
   append_excused(notes.excused, report);
   append_survivors(notes.survivors, report, columns);
   append_certificate(notes.certificate, report, columns);
-  for (std::string* each : {&notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines, &notes.certificate})
+  for (std::string* each :
+       {&notes.pipelines, &notes.cgroups, &notes.touched, &notes.engines, &notes.waste, &notes.certificate})
     *each = wrapped(*each, columns);
   return notes;
 }
@@ -255,8 +273,8 @@ std::string format_report(const std::string& title, const Report& report, std::o
   const ReportNotes notes = format_notes(report, columns);
   return fmt::format("\n{}\n\n", printable(title, columns ? *columns - 1 : kMostTitleWidth)) +
          (notes.findings.empty() ? "" : notes.findings + '\n') + format_tables(report, by, columns) + notes.pipelines +
-         notes.cgroups + notes.touched + notes.engines + notes.failures + notes.excused + notes.survivors +
-         notes.certificate;
+         notes.cgroups + notes.touched + notes.engines + notes.waste + notes.failures + notes.excused +
+         notes.survivors + notes.certificate;
 }
 
 }  // namespace tracer::internal

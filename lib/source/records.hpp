@@ -260,6 +260,22 @@ struct GpuRecord {
   GpuSample sample;  ///< Complete but for the process.
 };
 
+/// What the host as a whole has used since it started, and what it is. Each is absent where the kernel does not say it.
+struct HostRecord {
+  std::uint64_t time_ns = 0;
+  std::uint32_t cpus = 0;  ///< Online.
+  std::optional<std::uint64_t> used_cpu_ns;
+  std::optional<std::uint64_t> idle_cpu_ns;  ///< With waits for disks.
+  std::optional<std::uint64_t> steal_cpu_ns;
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint64_t> available_memory_bytes;  ///< Now, as memory_bytes.
+  std::optional<std::uint64_t> network_bytes;
+  std::optional<std::uint64_t> storage_bytes;
+  std::optional<std::string> provider;
+  std::optional<std::string> instance_type;
+  std::optional<std::string> instance_id;
+};
+
 /// What the kernel charges to a cgroup.
 struct CgroupMemoryRecord {
   std::uint64_t cgroup_id = 0;
@@ -312,6 +328,6 @@ struct EventRecord {
 
 using Record = std::variant<StartRecord, ExecRecord, ExitRecord, CgroupRecord, ThreadRecord, FileRecord, TextRecord,
                             CgroupMemoryRecord, EventRecord, FileUseRecord, ConnectionRecord, SyscallUseRecord,
-                            CgroupEndRecord, DeviceRecord, GpuRecord>;
+                            CgroupEndRecord, DeviceRecord, GpuRecord, HostRecord>;
 
 }  // namespace tracer::internal

@@ -183,7 +183,9 @@ Report full_report() {
   ReportNode step{SummaryLevel::kStep, full_row(), {}};
   ReportNode task{SummaryLevel::kTask, full_row(), {{SummaryLevel::kTool, full_row(), {}}}};
   task.row.task = full_context();
-  step.below = {task};
+  ReportNode measured = task;
+  measured.row.cpu_ns->bound = Bound::kExact;
+  step.below = {task, measured};
   run.below = {step};
   report.tree = {run};
   Failure failure{

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._check import check_engine_rules as check_engine_rules
     from ._errors import (
         BillError as BillError, CallbackError as CallbackError, CommandError as CommandError, InternalError as InternalError,
-        InvalidArgumentError as InvalidArgumentError, InvalidTypeError as InvalidTypeError,
+        InvalidArgumentError as InvalidArgumentError, InvalidTypeError as InvalidTypeError, InventoryError as InventoryError,
         MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
         RulesError as RulesError, SessionClosedError as SessionClosedError, TracerError as TracerError,
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
 _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
-    "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
-    "NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError UnsupportedKernelError "
-    "WhatIfError",
+    "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError InventoryError "
+    "MissingPackageError NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError "
+    "UnsupportedKernelError WhatIfError",
     "_events": "CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals DeviceSample "
     "EVENT_KINDS Event Evidence FailedProcess FileUse Finding Host KindCount Label Ledger Loss OomKill Overruled "
     "OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount Progress Provenance "

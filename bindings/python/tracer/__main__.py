@@ -19,7 +19,8 @@ __all__ = ["main"]
 
 _PROCESSES_IN_FILE = 20000
 # Command -> the package that does it, which is imported for it only.
-_COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend", "tune": "tune"}
+_COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend", "tune": "tune",
+             "sweep": "sweep"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -40,6 +41,7 @@ class _Version(argparse.Action):
 def _parser() -> argparse.ArgumentParser:
     from .cost._command import add_commands
     from .recommend._command import add_commands as add_recommend
+    from .sweep._command import add_command as add_sweep
     from .tune._command import add_commands as add_tune
     from .whatif._command import add_commands as add_whatif
 
@@ -64,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     add_whatif(commands)
     add_recommend(commands)
     add_tune(commands)
+    add_sweep(commands)
     return parser
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
     "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError",
-    "InvalidTypeError", "MissingPackageError", "BillError", "WhatIfError", "Problem",
+    "InvalidTypeError", "MissingPackageError", "BillError", "WhatIfError", "InventoryError", "Problem",
 ]
 
 
@@ -34,8 +34,6 @@ class Problem:
         if self.detail:
             lines.append(self.detail)
         return "\n".join(lines)
-
-
 class TracerError(Exception):
     """Base class of all errors. Carries everything that is missing, not just the first problem."""
 
@@ -70,8 +68,6 @@ class TracerError(Exception):
 
     def __reduce__(self) -> tuple[type[TracerError], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)
-
-
 class MissingPackageError(TracerError, ImportError):
     """This call needs an optional package that is not installed (TRC101)."""
 
@@ -119,6 +115,10 @@ class BillError(TracerError, ValueError):
 
 class WhatIfError(TracerError, ValueError):
     """A recording that can't be replayed, or machines of which no price or size is known (TRC135, TRC136)."""
+
+
+class InventoryError(TracerError, ValueError):
+    """An answer of a provider that can't be used as it is, or none (TRC137, TRC138)."""
 
 
 class CommandError(TracerError):
