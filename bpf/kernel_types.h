@@ -373,6 +373,7 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct task_group *sched_task_group;
 	struct mm_struct *mm;
+	int nr_cpus_allowed;
 	int exit_code;
 	pid_t pid;
 	pid_t tgid;

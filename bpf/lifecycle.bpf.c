@@ -234,7 +234,7 @@ int BPF_PROG(process_exec, struct task_struct *task, pid_t old_tid)
 	record->flags = flags | TRACER_FLAG_EXECUTED;
 	record->old_tid = old_tid;
 	record->threads_created = process->threads_created;
-	record->reserved = 0;
+	record->cpus_allowed = task->nr_cpus_allowed;
 
 	struct mm_struct *mm = task->mm;
 	struct fs_struct *fs = task->fs;

@@ -183,8 +183,8 @@ struct tracer_wire_process_exec {
 	__u32 threads_created; /* by the process up to now */
 	__u16 exe_size;
 	__u16 cwd_size;
-	__u32 argv_size; /* bytes of it that follow: all, or the first 3 KiB and the last 1 KiB */
-	__u32 reserved;
+	__u32 argv_size;		/* bytes of it that follow: all, or the first 3 KiB and the last 1 KiB */
+	__u32 cpus_allowed;		/* how many its thread may run on */
 	struct tracer_wire_waits waits; /* of the process, at this moment */
 };
 

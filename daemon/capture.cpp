@@ -138,6 +138,11 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
       session_(make_session(std::move(filter), options, outputs, command)),
       live_(options.live),
       by_(options.by) {
+  if (live_.on_terminal() && !outputs.history.empty()) {
+    const tracer::internal::HistoriesOf user(outputs.history_user);
+    live_.use(std::make_unique<tracer::internal::SessionHistory>(outputs.history,
+                                                                 tracer::internal::HistoryFile::Access::kRead));
+  }
   // Before there are other threads, as each has its own. The remaining capabilities suffice to attach what is loaded.
   drop_privileges();
 #ifdef __GLIBC__
@@ -198,6 +203,8 @@ void Capture::on_event(const tracer::Event& event) {
     summary_.add(event);
   }
   if (trace_) tasks_.add(event);
+  if (const auto* start = event.get_if<tracer::TaskStart>()) live_.saw(*start);
+  if (const auto* finish = event.get_if<tracer::TaskFinish>()) live_.saw(*finish);
   if (const auto* sample = event.get_if<tracer::ProcessSample>()) live_.saw(*sample);
   if (const auto* finding = event.get_if<tracer::Finding>()) live_.saw(*finding);
   if (const auto* folded = event.get_if<tracer::ToolSample>()) live_.saw(*folded);

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -29,7 +31,9 @@ namespace {
 
 constexpr auto kFirst = std::chrono::seconds(2);
 constexpr auto kFindingShown = std::chrono::seconds(10);
-constexpr std::string_view kStalled = "stalled";
+constexpr std::array<std::string_view, 2> kStandStill = {"stalled", "deadlocked_pipe"};
+constexpr std::array<std::string_view, 3> kFailed = {"first_failure", "silent_failure", "killed_by_engine"};
+constexpr std::size_t kMostStill = 64;
 constexpr std::size_t kMostShown = 4;
 constexpr std::size_t kLineNameWidth = 24;
 
@@ -47,6 +51,10 @@ std::string row_with(unsigned row, const std::string& text) {
   return fmt::format("\033[{};1H\033[m\033[K{}", row, text);
 }
 std::string rows_scroll(unsigned rows) { return fmt::format("\033[1;{}r", rows); }
+
+bool is_one_of(std::span<const std::string_view> codes, std::string_view code) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
 
 winsize terminal_size() {
   winsize size{};
@@ -92,38 +100,65 @@ std::string describe(const tracer::ProcessSample& sample) {
 
 LiveLine::LiveLine(bool wanted) : on_terminal_(wanted && can_place_cursor()) {}
 
+void LiveLine::saw(const tracer::TaskStart& start) {
+  if (!history_ || !start.context->task_key || !start.context->step || tasks_.size() >= kMostTasks) return;
+  LivingTask task{tracer::kind_of(*start.context), start.start_ns};
+  history_->want(task.kind);
+  tasks_.insert_or_assign(*start.context->task_key, std::move(task));
+}
+
+void LiveLine::saw(const tracer::TaskFinish& finish) {
+  if (finish.context->task_key) tasks_.erase(*finish.context->task_key);
+}
+
+std::optional<std::uint64_t> LiveLine::left_ns(const tracer::Context& context, std::uint64_t now_ns) const {
+  const auto task = context.task_key ? tasks_.find(*context.task_key) : tasks_.end();
+  if (task == tasks_.end() || now_ns < task->second.start_ns) return std::nullopt;
+  const auto usual = history_->usual(task->second.kind);
+  return usual ? usual->time_left_ns(now_ns - task->second.start_ns, {}) : std::nullopt;
+}
+
 void LiveLine::saw(const tracer::ProcessSample& sample) {
   const tracer::Context& context = *sample.process->context;
   add(sample.time_ns, 1,
       {context.engine_own ? std::string() : describe(sample), task_of(context), sample.account.cpu_ns.value_or(0),
-       sample.progress.has_value()});
+       sample.progress.has_value(), left_ns(context, sample.time_ns)});
 }
 
 void LiveLine::saw(const tracer::ToolSample& sample) {
   add(sample.time_ns, sample.processes,
       {fmt::format("{} x {}", sample.processes, printable(sample.tool.value_or("?"), kLineNameWidth)),
-       task_of(*sample.context), sample.account.cpu_ns.value_or(0), false});
+       task_of(*sample.context), sample.account.cpu_ns.value_or(0), false, left_ns(*sample.context, sample.time_ns)});
 }
 
 void LiveLine::saw(const tracer::Finding& finding) {
   if (!on_terminal_) return;
-  const bool open = finding.state == "open";
-  const bool is_shown = !finding_.text.empty() && finding_.finding_key == finding.finding_key;
-  if (is_shown && finding_.open && !open) {
-    // It goes on again, or is over.
-    finding_ = {};
+  const Shown shown{finding.finding_key, finding.text, std::chrono::steady_clock::now()};
+  if (is_one_of(kStandStill, finding.code)) {
+    // It goes on again, or is over, or has stood for longer: where it was, if it was there.
+    const auto known = std::find_if(still_.begin(), still_.end(),
+                                    [&](const Shown& each) { return each.finding_key == finding.finding_key; });
+    if (finding.state != "open") {
+      if (known != still_.end()) still_.erase(known);
+    } else if (known != still_.end()) {
+      *known = shown;
+    } else if (still_.size() < kMostStill) {
+      still_.push_back(shown);
+    }
     fresh_ = true;
-    return;
+  } else if (finding.severity == "error" || (finding.severity == "warning" && is_one_of(kFailed, finding.code))) {
+    failed_ = shown;
+    fresh_ = true;
   }
-  if (finding.severity != "error" && !(finding.code == kStalled && open)) return;
-  finding_ = {finding.finding_key, finding.text, finding.code == kStalled && open, std::chrono::steady_clock::now()};
-  fresh_ = true;
+}
+
+const LiveLine::Shown* LiveLine::shown() const noexcept {
+  return failed_ ? &*failed_ : still_.empty() ? nullptr : &still_.back();
 }
 
 void LiveLine::drop_old_finding() {
-  if (finding_.text.empty() || finding_.open || std::chrono::steady_clock::now() - finding_.since < kFindingShown)
-    return;
-  finding_ = {};
+  if (!failed_ || std::chrono::steady_clock::now() - failed_->since < kFindingShown) return;
+  failed_.reset();
   fresh_ = true;
 }
 
@@ -149,12 +184,14 @@ std::string LiveLine::line(std::size_t columns) const {
   std::erase_if(all, [&](const Running& one) {
     return one.text.empty() || (!one.task.empty() && !tasks.insert(one.task).second);
   });
-  std::string text = finding_.text.empty() ? "[" : "[" + finding_.text + " | ";
+  std::string text = shown() == nullptr ? "[" : "[" + shown()->text + " | ";
   text += tasks.empty() ? fmt::format("{} running", processes_)
                         : fmt::format("{}, {}", format_count(tasks.size(), "task", "tasks"),
                                       format_count(processes_, "process", "processes"));
-  for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i)
+  for (std::size_t i = 0; i < std::min(all.size(), kMostShown); ++i) {
     text += (i == 0 ? ": " : "; ") + (all[i].task.empty() ? "" : all[i].task + ": ") + all[i].text;
+    if (all[i].left_ns) text += fmt::format(", usually {} more", format_duration(*all[i].left_ns));
+  }
   if (all.size() > kMostShown) text += fmt::format("; {}", symbols().ellipsis);
   return printable(text + "]", columns - 2);
 }
@@ -167,7 +204,7 @@ void LiveLine::update() {
     return;
   }
   drop_old_finding();
-  const bool too_early = finding_.text.empty() && std::chrono::steady_clock::now() - begin_ < kFirst;
+  const bool too_early = shown() == nullptr && std::chrono::steady_clock::now() - begin_ < kFirst;
   if (!fresh_ || !messages_flow() || too_early) return;
   const winsize size = terminal_size();
   if (size.ws_row < kLeastRows || size.ws_col < kLeastColumns) return;

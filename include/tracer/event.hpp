@@ -38,6 +38,9 @@ struct ProcessExec {
   std::shared_ptr<const Process> process;  ///< Never null; with the new program.
   std::optional<std::uint64_t> attached_ns;
   ProgramAccount ended;  ///< The program that ended.
+  /// How many CPUs its affinity and its cgroup's set of CPUs let it run on, when the program began. Absent: the source
+  /// does not report it.
+  std::optional<std::uint32_t> cpus_allowed = {};
 };
 
 /// A process ended: its last thread is dead and its accounts are final.

@@ -45,6 +45,7 @@ enum class TimeCause {
   kMemory,  ///< reclaim_ns + swap_ns
   kStopped,
   kOther,
+  kUnclear,  ///< Of a task or run: computing, or one of the others. Bounds of computing_ns are that far apart.
 };
 
 /// One or two words: "CPU", "run queue", "disk" …

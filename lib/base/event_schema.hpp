@@ -24,7 +24,8 @@ struct Schema<ProcessExec> {
   static constexpr auto fields = std::tuple(field(1, "time_ns", &ProcessExec::time_ns, Unit::kNs),
                                             group(2, "process", &ProcessExec::process, Shape::kFlat),
                                             field(3, "attached_ns", &ProcessExec::attached_ns, Unit::kNs),
-                                            group(4, "ended", &ProcessExec::ended, Shape::kNested));
+                                            group(4, "ended", &ProcessExec::ended, Shape::kNested),
+                                            field(5, "cpus_allowed", &ProcessExec::cpus_allowed, Unit::kCount));
 };
 
 /// Its start_ns is that of its process.

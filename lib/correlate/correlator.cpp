@@ -245,6 +245,7 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
   event.time_ns = record.identity.time_ns;
   event.process = process;
   event.attached_ns = tracked.attached_ns;
+  event.cpus_allowed = record.cpus_allowed;
   event.ended.engine_own = ended_own;
   const bool was_held = tracked.begins(record);
   if (was_held) event.attached_ns = tracked.attached_ns;

@@ -9,7 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -37,6 +39,7 @@ CREATE TABLE task (id INTEGER PRIMARY KEY, kind_id INTEGER NOT NULL REFERENCES k
                    read_bytes INTEGER, written_bytes INTEGER, requested_millicpus INTEGER, requested_memory_bytes INTEGER,
                    requested_time_ns INTEGER, UNIQUE (run_key, task_key));
 CREATE INDEX task_end ON task (end_time_s);
+CREATE INDEX task_kind ON task (kind_id, end_time_s);
 CREATE TABLE run (run_key TEXT PRIMARY KEY, pipeline TEXT NOT NULL, end_time_s INTEGER NOT NULL, wall_ns INTEGER NOT NULL,
                   tasks INTEGER NOT NULL, outcome TEXT NOT NULL);
 CREATE INDEX run_end ON run (end_time_s);
@@ -188,11 +191,16 @@ std::uint64_t HistoryFile::remove_old(std::uint64_t before_s, std::uint64_t most
   Transaction transaction(*database_);
   Statement(*database_, "DELETE FROM task WHERE end_time_s < ?").bind(before_s).run();
   auto removed = static_cast<std::uint64_t>(database_->changes());
-  Statement(*database_,
-            "DELETE FROM task WHERE id IN (SELECT id FROM task ORDER BY end_time_s DESC, id DESC LIMIT -1 OFFSET ?)")
-      .bind(most)
-      .run();
-  removed += static_cast<std::uint64_t>(database_->changes());
+  // Each row is looked at for that: only where there may be as many.
+  const auto at_most =
+      static_cast<std::uint64_t>(database_->number("SELECT coalesce(max(id) - min(id) + 1, 0) FROM task"));
+  if (at_most > most) {
+    Statement(*database_,
+              "DELETE FROM task WHERE id IN (SELECT id FROM task ORDER BY end_time_s DESC, id DESC LIMIT -1 OFFSET ?)")
+        .bind(most)
+        .run();
+    removed += static_cast<std::uint64_t>(database_->changes());
+  }
   Statement(*database_, "DELETE FROM run WHERE end_time_s < ?").bind(before_s).run();
   Statement(*database_,
             "DELETE FROM run WHERE run_key IN (SELECT run_key FROM run ORDER BY end_time_s DESC LIMIT -1 OFFSET ?)")
@@ -215,33 +223,62 @@ std::uint64_t HistoryFile::prune(std::uint64_t before_s, std::uint64_t most) {
   }
 }
 
+namespace {
+
+constexpr std::string_view kTaskColumns =
+    "kind.pipeline, kind.step, kind.engine, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, wall_ns, "
+    "cpu_ns, "
+    "peak_bytes, read_bytes, written_bytes, requested_millicpus, requested_memory_bytes, requested_time_ns "
+    "FROM task JOIN kind ON kind.id = kind_id";
+constexpr std::string_view kNewestFirst = "ORDER BY end_time_s DESC, task.id DESC LIMIT ?";
+
+std::vector<PastTask> tasks_in(Statement& rows) {
+  std::vector<PastTask> tasks;
+  while (rows.step()) {
+    PastTask task;
+    task.kind = {rows.text(0), rows.text(1), rows.text(2)};
+    task.tool = rows.text(3);
+    task.run_key = rows.text(4);
+    task.task_key = rows.text(5);
+    task.end_time_s = rows.number(6);
+    const std::uint64_t outcome = rows.number(7);
+    task.outcome = outcome <= 4 ? static_cast<Outcome>(outcome) : Outcome::kNotKnown;
+    task.attempt = rows.number(8);
+    task.cpus = rows.number(9);
+    int column = 10;
+    for (auto figure :
+         {&PastTask::wall_ns, &PastTask::cpu_ns, &PastTask::peak_bytes, &PastTask::read_bytes, &PastTask::written_bytes,
+          &PastTask::requested_millicpus, &PastTask::requested_memory_bytes, &PastTask::requested_time_ns})
+      task.*figure = rows.optional_number(column++);
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+}  // namespace
+
 std::vector<PastTask> HistoryFile::tasks() {
   try {
-    Statement rows(*database_, R"(
-      SELECT kind.pipeline, kind.step, kind.engine, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, wall_ns,
-             cpu_ns, peak_bytes, read_bytes, written_bytes, requested_millicpus, requested_memory_bytes, requested_time_ns
-      FROM task JOIN kind ON kind.id = kind_id ORDER BY end_time_s DESC, task.id DESC LIMIT ?)");
+    Statement rows(*database_, fmt::format("SELECT {} {}", kTaskColumns, kNewestFirst).c_str());
     rows.bind(kMostTasks);
-    std::vector<PastTask> tasks;
-    while (rows.step()) {
-      PastTask task;
-      task.kind = {rows.text(0), rows.text(1), rows.text(2)};
-      task.tool = rows.text(3);
-      task.run_key = rows.text(4);
-      task.task_key = rows.text(5);
-      task.end_time_s = rows.number(6);
-      const std::uint64_t outcome = rows.number(7);
-      task.outcome = outcome <= 4 ? static_cast<Outcome>(outcome) : Outcome::kUnknown;
-      task.attempt = rows.number(8);
-      task.cpus = rows.number(9);
-      int column = 10;
-      for (auto figure : {&PastTask::wall_ns, &PastTask::cpu_ns, &PastTask::peak_bytes, &PastTask::read_bytes,
-                          &PastTask::written_bytes, &PastTask::requested_millicpus, &PastTask::requested_memory_bytes,
-                          &PastTask::requested_time_ns})
-        task.*figure = rows.optional_number(column++);
-      tasks.push_back(std::move(task));
-    }
-    return tasks;
+    return tasks_in(rows);
+  } catch (const SqlError& error) {
+    refuse_reading(path_, error);
+  }
+}
+
+std::vector<PastTask> HistoryFile::succeeded(const TaskKind& kind, std::uint64_t most) {
+  try {
+    Statement rows(*database_,
+                   fmt::format("SELECT {} WHERE pipeline = ? AND step = ? AND engine = ? AND outcome = ? {}",
+                               kTaskColumns, kNewestFirst)
+                       .c_str());
+    rows.bind(kind.pipeline)
+        .bind(kind.step)
+        .bind(kind.engine)
+        .bind(static_cast<std::uint64_t>(Outcome::kSucceeded))
+        .bind(most);
+    return tasks_in(rows);
   } catch (const SqlError& error) {
     refuse_reading(path_, error);
   }
@@ -272,6 +309,16 @@ std::uint64_t HistoryFile::kind_id(const TaskKind& kind) {
   return known.step() ? known.number(0) : 0;
 }
 
+/// The newest of a kind are what counts.
+void HistoryFile::remove_beyond(std::uint64_t kind_id) {
+  Statement(*database_, R"(
+    DELETE FROM task WHERE id IN
+      (SELECT id FROM task WHERE kind_id = ? ORDER BY end_time_s DESC, id DESC LIMIT -1 OFFSET ?))")
+      .bind(kind_id)
+      .bind(kMostTasksOfKind)
+      .run();
+}
+
 bool HistoryFile::add(const std::vector<PastTask>& tasks, const std::vector<HistoryRun>& runs, milliseconds patience) {
   try {
     database_->wait_at_most(patience);
@@ -280,8 +327,11 @@ bool HistoryFile::add(const std::vector<PastTask>& tasks, const std::vector<Hist
       INSERT OR REPLACE INTO task (kind_id, tool, run_key, task_key, end_time_s, outcome, attempt, cpus, wall_ns, cpu_ns,
         peak_bytes, read_bytes, written_bytes, requested_millicpus, requested_memory_bytes, requested_time_ns)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))");
-    for (const PastTask& task : tasks)
-      add_task.bind(kind_id(task.kind))
+    std::map<TaskKind, std::uint64_t> kinds;
+    for (const PastTask& task : tasks) {
+      const auto [kind, is_new] = kinds.try_emplace(task.kind);
+      if (is_new) kind->second = kind_id(task.kind);
+      add_task.bind(kind->second)
           .bind(task.tool)
           .bind(task.run_key)
           .bind(task.task_key)
@@ -298,6 +348,8 @@ bool HistoryFile::add(const std::vector<PastTask>& tasks, const std::vector<Hist
           .bind(task.requested_memory_bytes)
           .bind(task.requested_time_ns)
           .run();
+    }
+    for (const auto& [kind, id] : kinds) remove_beyond(id);
     Statement add_run(*database_, R"(
       INSERT OR REPLACE INTO run (run_key, pipeline, end_time_s, wall_ns, tasks, outcome) VALUES (?, ?, ?, ?, ?, ?))");
     for (const HistoryRun& run : runs)

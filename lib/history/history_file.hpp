@@ -21,13 +21,14 @@ class HistoryFile {
  public:
   static constexpr std::uint64_t kMostAge_s = 400ull * 24 * 3600;
   static constexpr std::uint64_t kMostTasks = 200'000;
+  static constexpr std::uint64_t kMostTasksOfKind = 1000;
 
   enum class Access {
     kWrite,  ///< Made if it is not there. Where it can't be written, but read: is_read_only().
     kRead,
   };
-  /// What is older than kMostAge_s, or beyond kMostTasks, is removed. Throws Error: kFileUnreadable (missing, damaged,
-  /// or something else), kFileUnwritable, kNewerSchema.
+  /// What is older than kMostAge_s, or beyond kMostTasks, is removed, and in add() what is beyond kMostTasksOfKind.
+  /// Throws Error: kFileUnreadable (missing, damaged, or something else), kFileUnwritable, kNewerSchema.
   HistoryFile(const std::filesystem::path& path, Access access);
   ~HistoryFile();
   HistoryFile(const HistoryFile&) = delete;
@@ -39,6 +40,8 @@ class HistoryFile {
 
   /// The newest first, at most kMostTasks. Throws Error(kFileUnreadable).
   std::vector<PastTask> tasks();
+  /// Those of one kind that succeeded, the newest first, at most `most`. Throws Error(kFileUnreadable).
+  std::vector<PastTask> succeeded(const TaskKind& kind, std::uint64_t most);
   std::vector<HistoryRun> runs();
   /// In one transaction. False: another process writes for longer than `patience`. Throws Error(kFileUnwritable).
   bool add(const std::vector<PastTask>& tasks, const std::vector<HistoryRun>& runs, std::chrono::milliseconds patience);
@@ -53,6 +56,7 @@ class HistoryFile {
   void set_up_writing();
   std::uint64_t remove_old(std::uint64_t before_s, std::uint64_t most);
   std::uint64_t kind_id(const TaskKind& kind);
+  void remove_beyond(std::uint64_t kind_id);
 
   std::filesystem::path path_;
   std::unique_ptr<Database> database_;

@@ -18,6 +18,8 @@ constexpr double kMustBeat = 0.97;
 constexpr double kMostSlope = 1.5;
 /// How far beyond the inputs seen it extrapolates.
 constexpr double kBeyond = 2.0;
+/// So little more input is still the same: programs read files of their own, too.
+constexpr std::uint64_t kLittleMore_bytes = 65536;
 
 struct Point {
   double input_log = 0;
@@ -165,39 +167,26 @@ std::vector<UsualFigure::Past> millicpus_of(const std::vector<const PastTask*>& 
 
 }  // namespace
 
-UsualModel::OfKind::OfKind(const std::vector<const PastTask*>& tasks)
-    : wall_ns(past_of(tasks, &PastTask::wall_ns, true)),
-      cpu_ns(past_of(tasks, &PastTask::cpu_ns, true)),
-      peak_bytes(past_of(tasks, &PastTask::peak_bytes, true)),
-      read_bytes(past_of(tasks, &PastTask::read_bytes, false)),
-      written_bytes(past_of(tasks, &PastTask::written_bytes, true)),
-      millicpus(millicpus_of(tasks)) {}
-
-void UsualModel::learn(const std::vector<PastTask>& tasks) {
-  std::map<TaskKind, std::vector<const PastTask*>> by_kind;
-  for (const PastTask& task : tasks) {
-    if (task.outcome != Outcome::kSucceeded) continue;
-    auto& of_kind = by_kind[task.kind];
-    if (of_kind.size() < kMostOfKind) of_kind.push_back(&task);
-  }
-  for (const auto& [kind, of_kind] : by_kind) kinds_.try_emplace(kind, of_kind);
+UsualOfKind::UsualOfKind(const std::vector<const PastTask*>& tasks)
+    : wall_ns_(past_of(tasks, &PastTask::wall_ns, true)),
+      cpu_ns_(past_of(tasks, &PastTask::cpu_ns, true)),
+      peak_bytes_(past_of(tasks, &PastTask::peak_bytes, true)),
+      read_bytes_(past_of(tasks, &PastTask::read_bytes, false)),
+      written_bytes_(past_of(tasks, &PastTask::written_bytes, true)),
+      millicpus_(millicpus_of(tasks)) {
+  for (const PastTask* task : tasks) most_read_bytes_ = std::max(most_read_bytes_, task->read_bytes);
 }
 
-Expectation UsualModel::expect(const TaskKind& kind, std::optional<std::uint64_t> input_bytes) const {
-  const auto known = kinds_.find(kind);
-  if (known == kinds_.end()) return {};
-  const OfKind& of_kind = known->second;
-  return {of_kind.wall_ns.usual(input_bytes), of_kind.cpu_ns.usual(input_bytes), of_kind.peak_bytes.usual(input_bytes),
-          of_kind.read_bytes.usual({}), of_kind.written_bytes.usual(input_bytes)};
+Expectation UsualOfKind::expect(std::optional<std::uint64_t> input_bytes) const {
+  return {wall_ns_.usual(input_bytes), cpu_ns_.usual(input_bytes), peak_bytes_.usual(input_bytes),
+          read_bytes_.usual({}), written_bytes_.usual(input_bytes)};
 }
 
-std::optional<std::uint64_t> UsualModel::time_left_ns(const TaskKind& kind, std::uint64_t elapsed_ns,
-                                                      std::optional<std::uint64_t> input_bytes) const {
+std::optional<std::uint64_t> UsualOfKind::time_left_ns(std::uint64_t elapsed_ns,
+                                                       std::optional<std::uint64_t> input_bytes) const {
   constexpr std::size_t kLeastLonger = 3;
-  const auto known = kinds_.find(kind);
-  if (known == kinds_.end()) return std::nullopt;
   Basis basis = Basis::kAll;
-  std::vector<double> walls = known->second.wall_ns.values_for(input_bytes, basis);
+  std::vector<double> walls = wall_ns_.values_for(input_bytes, basis);
   if (walls.size() < History::kLeast) return std::nullopt;
   const auto elapsed = static_cast<double>(elapsed_ns);
   std::erase_if(walls, [elapsed](double wall) { return wall <= elapsed; });
@@ -205,9 +194,44 @@ std::optional<std::uint64_t> UsualModel::time_left_ns(const TaskKind& kind, std:
   return static_cast<std::uint64_t>(std::llround(median_of(std::move(walls)) - elapsed));
 }
 
-std::optional<Usual> UsualModel::used_millicpus(const TaskKind& kind) const {
+bool UsualOfKind::is_beyond(std::optional<std::uint64_t> input_bytes) const noexcept {
+  if (!input_bytes || !most_read_bytes_) return false;
+  const std::uint64_t more_bytes = *input_bytes - std::min(*input_bytes, *most_read_bytes_);
+  return more_bytes > kLittleMore_bytes &&
+         static_cast<double>(*input_bytes) > kBeyond * static_cast<double>(*most_read_bytes_);
+}
+
+std::vector<const PastTask*> succeeded(const std::vector<PastTask>& tasks) {
+  std::vector<const PastTask*> all;
+  for (const PastTask& task : tasks)
+    if (task.outcome == Outcome::kSucceeded && all.size() < UsualOfKind::kMostTasks) all.push_back(&task);
+  return all;
+}
+
+UsualModel::UsualModel(const std::vector<PastTask>& tasks) {
+  std::map<TaskKind, std::vector<const PastTask*>> by_kind;
+  for (const PastTask& task : tasks) {
+    if (task.outcome != Outcome::kSucceeded) continue;
+    auto& of_kind = by_kind[task.kind];
+    if (of_kind.size() < UsualOfKind::kMostTasks) of_kind.push_back(&task);
+  }
+  for (const auto& [kind, of_kind] : by_kind) kinds_.try_emplace(kind, of_kind);
+}
+
+const UsualOfKind* UsualModel::of_kind(const TaskKind& kind) const {
   const auto known = kinds_.find(kind);
-  return known == kinds_.end() ? std::nullopt : known->second.millicpus.usual({});
+  return known == kinds_.end() ? nullptr : &known->second;
+}
+
+Expectation UsualModel::expect(const TaskKind& kind, std::optional<std::uint64_t> input_bytes) const {
+  const UsualOfKind* known = of_kind(kind);
+  return known == nullptr ? Expectation{} : known->expect(input_bytes);
+}
+
+std::optional<std::uint64_t> UsualModel::time_left_ns(const TaskKind& kind, std::uint64_t elapsed_ns,
+                                                      std::optional<std::uint64_t> input_bytes) const {
+  const UsualOfKind* known = of_kind(kind);
+  return known == nullptr ? std::nullopt : known->time_left_ns(elapsed_ns, input_bytes);
 }
 
 }  // namespace tracer::internal

@@ -50,37 +50,49 @@ class UsualFigure {
   mutable Choice choice_;
 };
 
+/// What is usual of one kind of tasks. Any thread may ask.
+class UsualOfKind {
+ public:
+  /// Older ones count no more.
+  static constexpr std::size_t kMostTasks = 200;
+
+  /// Of tasks that succeeded, the newest first.
+  explicit UsualOfKind(const std::vector<const PastTask*>& tasks);
+
+  Expectation expect(std::optional<std::uint64_t> input_bytes) const;
+  std::optional<std::uint64_t> time_left_ns(std::uint64_t elapsed_ns, std::optional<std::uint64_t> input_bytes) const;
+  /// The most CPUs that a past task used on average, in thousandths; absent below History::kLeast.
+  std::optional<Usual> used_millicpus() const { return millicpus_.usual({}); }
+  /// The past tells nothing of what so much input takes: all of them read far less. False where it is not known.
+  bool is_beyond(std::optional<std::uint64_t> input_bytes) const noexcept;
+
+ private:
+  UsualFigure wall_ns_;
+  UsualFigure cpu_ns_;
+  UsualFigure peak_bytes_;
+  UsualFigure read_bytes_;
+  UsualFigure written_bytes_;
+  UsualFigure millicpus_;
+  std::optional<std::uint64_t> most_read_bytes_;
+};
+
 /// What is usual, of each kind of tasks. Only tasks that succeeded count. Any thread may ask.
 class UsualModel {
  public:
-  UsualModel() = default;
   /// The newest first.
-  explicit UsualModel(const std::vector<PastTask>& tasks) { learn(tasks); }
-
-  /// The newest first; before anything is asked.
-  void learn(const std::vector<PastTask>& tasks);
+  explicit UsualModel(const std::vector<PastTask>& tasks);
 
   Expectation expect(const TaskKind& kind, std::optional<std::uint64_t> input_bytes) const;
   std::optional<std::uint64_t> time_left_ns(const TaskKind& kind, std::uint64_t elapsed_ns,
                                             std::optional<std::uint64_t> input_bytes) const;
-  /// The most CPUs that a past task of this kind used on average, in thousandths; absent below History::kLeast.
-  std::optional<Usual> used_millicpus(const TaskKind& kind) const;
 
  private:
-  /// Of a kind; older ones count no more.
-  static constexpr std::size_t kMostOfKind = 200;
+  const UsualOfKind* of_kind(const TaskKind& kind) const;
 
-  struct OfKind {
-    explicit OfKind(const std::vector<const PastTask*>& tasks);
-    UsualFigure wall_ns;
-    UsualFigure cpu_ns;
-    UsualFigure peak_bytes;
-    UsualFigure read_bytes;
-    UsualFigure written_bytes;
-    UsualFigure millicpus;
-  };
-
-  std::map<TaskKind, OfKind> kinds_;
+  std::map<TaskKind, UsualOfKind> kinds_;
 };
+
+/// Of those of one kind, the newest first: those that count for what is usual.
+std::vector<const PastTask*> succeeded(const std::vector<PastTask>& tasks);
 
 }  // namespace tracer::internal

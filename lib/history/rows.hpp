@@ -11,7 +11,7 @@
 namespace tracer::internal {
 
 /// How a task or run ended, as a history stores it.
-enum class Outcome : std::uint8_t { kUnknown = 0, kSucceeded = 1, kFailed = 2, kKilled = 3, kOutOfMemory = 4 };
+enum class Outcome : std::uint8_t { kNotKnown = 0, kSucceeded = 1, kFailed = 2, kKilled = 3, kOutOfMemory = 4 };
 
 constexpr std::string_view to_string(Outcome outcome) noexcept {
   switch (outcome) {
@@ -19,7 +19,7 @@ constexpr std::string_view to_string(Outcome outcome) noexcept {
     case Outcome::kFailed: return "failed";
     case Outcome::kKilled: return "killed";
     case Outcome::kOutOfMemory: return "out of memory";
-    case Outcome::kUnknown: break;
+    case Outcome::kNotKnown: break;
   }
   return "unknown";
 }
@@ -31,7 +31,7 @@ struct PastTask {
   std::string run_key = {};   ///< With task_key, its identity.
   std::string task_key = {};  ///< Empty: it is a run without tasks.
   std::uint64_t end_time_s = 0;
-  Outcome outcome = Outcome::kUnknown;
+  Outcome outcome = Outcome::kNotKnown;
   std::uint64_t attempt = 1;
   std::uint64_t cpus = 0;  ///< Of the host.
   std::optional<std::uint64_t> wall_ns = {};

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
+#include <thread>
 
 #include "history/history_file.hpp"
 #include "history/model.hpp"
@@ -17,36 +21,52 @@
 
 namespace tracer::internal {
 
-/// The history of a session: what is usual by what was there when it began, and what is to be added. Nothing that goes
-/// wrong with it harms the session. One thread at a time.
+/// The history of a session: what is usual by what others have added, and what is to be added. Its file is read and
+/// written by a thread of its own, as its file system may be slow. Nothing that goes wrong with it harms the session.
+/// One thread at a time.
 class SessionHistory {
  public:
-  /// Never throws for what is wrong with the file: take_problem() says it.
-  explicit SessionHistory(const std::filesystem::path& path);
+  /// Never throws for what is wrong with the file: take_problem() says it. With kRead, nothing is added.
+  explicit SessionHistory(const std::filesystem::path& path, HistoryFile::Access access = HistoryFile::Access::kWrite);
+  /// What was added since the last write is dropped.
+  ~SessionHistory();
+  SessionHistory(const SessionHistory&) = delete;
+  SessionHistory& operator=(const SessionHistory&) = delete;
 
-  const UsualModel& usual() const noexcept { return usual_; }
+  /// Looks up what is usual of this kind, as it is now.
+  void want(const TaskKind& kind);
+  /// Null: nobody wanted it, it has not come yet, or there is no history.
+  std::shared_ptr<const UsualOfKind> usual(const TaskKind& kind);
+  /// Waits for what is wanted. False: not all of it came.
+  bool settle(std::chrono::milliseconds patience);
+
   void add(PastTask task);
   void add(HistoryRun run);
-  /// At a snapshot: writes what is there, but not at each of them, and waits for nobody.
+  /// At a snapshot: has what is there written, but not at each of them, and waits for nobody.
   void write_sometimes(std::uint64_t now_ns);
   /// At the end.
   void write_all();
   /// What went wrong, in one sentence; once.
-  std::optional<std::string> take_problem() noexcept { return std::exchange(problem_, std::nullopt); }
+  std::optional<std::string> take_problem();
 
  private:
+  static constexpr std::size_t kMostKinds = 256;  ///< What is usual of others is forgotten, the oldest first.
   static constexpr std::size_t kMostWaiting = 16384;
   static constexpr std::uint64_t kBetweenWrites_ns = 10'000'000'000;
 
-  void write(std::chrono::milliseconds patience);
-  void give_up(std::string problem);
+  struct State;
+  static void work(const std::shared_ptr<State>& state);
+  /// The thread, when it has something to do: not before the program has given up rights that it would keep. False:
+  /// there is no file, or no thread.
+  bool start();
+  bool has_new();
 
-  std::unique_ptr<HistoryFile> file_;  ///< Null: nothing is written, or no longer.
-  UsualModel usual_;
-  std::vector<PastTask> tasks_;  ///< Not written yet.
-  std::vector<HistoryRun> runs_;
+  std::shared_ptr<State> state_;  ///< Shared with the thread, which outlives this where its file system hangs.
+  std::thread thread_;
+  bool has_file_ = false;
+  std::deque<TaskKind> kinds_;  ///< Wanted, the oldest first.
   std::uint64_t written_ns_ = 0;
-  std::optional<std::string> problem_;
+  pid_t pid_ = ::getpid();
 };
 
 }  // namespace tracer::internal

@@ -25,6 +25,8 @@ class Chain {
   }
   std::uint64_t best() const noexcept { return best_.empty() ? 0 : best_.back().second; }
   void clear() noexcept { best_.clear(); }
+  /// Its memory, too.
+  void release() noexcept { std::vector<std::pair<std::uint64_t, std::uint64_t>>().swap(best_); }
 
  private:
   static constexpr std::size_t kMost = 512;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/certain_waits.hpp"
 #include "context/task_name.hpp"
 #include "insight/shares.hpp"
 
@@ -84,7 +85,7 @@ void DiskFindings::look_at_contention(const ScopeFigures& figures, std::uint64_t
   constexpr std::string_view kCode = "disk_contention";
   const std::uint64_t wall_ns = figures.now_ns - std::min(figures.begin_ns, figures.now_ns);
   // Its processes may have waited at the same time.
-  const std::uint64_t contended_ns = std::min(work.contended_ns, figures.ledger.disk_ns);
+  const std::uint64_t contended_ns = std::min(work.contended_ns, certain_ns(figures.ledger, figures.ledger.disk_ns));
   FindingDraft draft;
   draft.code = kCode;
   draft.subject = figures.is_run ? "run" : "task";

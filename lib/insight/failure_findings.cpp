@@ -4,13 +4,13 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <array>
 #include <string.h>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "insight/declared.hpp"
 #include "insight/process_spans.hpp"
 
 namespace tracer::internal {
@@ -71,13 +71,6 @@ bool is_scheduler(std::string_view tool) {
 }
 
 std::uint64_t key_number(const std::optional<Key>& key) { return key ? static_cast<std::uint64_t>(*key) : 0; }
-
-/// A task that an engine or its author speaks of, and not only the command of a recipe.
-bool is_declared(const Context& context) {
-  const auto& engine = context.engine;
-  constexpr std::array<std::string_view, 4> kInferring = {"make", "parallel", "xargs", "shell"};
-  return context.task_key && !(engine && std::find(kInferring.begin(), kInferring.end(), *engine) != kInferring.end());
-}
 
 }  // namespace
 

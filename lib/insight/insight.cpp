@@ -43,6 +43,7 @@ void Insight::lived(const ProcessSpan& span, std::vector<Event>& events) {
   process_slowness_.saw(span, events);
   disks_.saw(span);
   stalls_.saw(span);
+  if (not_normal_) not_normal_->saw(span);
 }
 
 void Insight::ended(const ProcessExit& exit, std::vector<Event>& events) {

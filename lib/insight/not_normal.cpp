@@ -2,6 +2,7 @@
 #include "insight/not_normal.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +15,8 @@ constexpr std::string_view kBytes = "bytes_above_usual";
 constexpr std::string_view kTooHigh = "request_too_high";
 constexpr std::string_view kTooLow = "request_too_low";
 constexpr std::uint64_t kNsPerS = 1'000'000'000;
+/// At the end, for what earlier ones took.
+constexpr std::chrono::milliseconds kLastLookup{1000};
 
 std::uint64_t number_of(const std::optional<Key>& key) { return key ? static_cast<std::uint64_t>(*key) : 0; }
 
@@ -21,7 +24,7 @@ template <class Finish>
 Outcome outcome_of(const Finish& finish, bool out_of_memory) {
   if (out_of_memory) return Outcome::kOutOfMemory;
   if (finish.exit_signal) return Outcome::kKilled;
-  if (!finish.exit_code) return Outcome::kUnknown;
+  if (!finish.exit_code) return Outcome::kNotKnown;
   return *finish.exit_code == 0 ? Outcome::kSucceeded : Outcome::kFailed;
 }
 
@@ -52,7 +55,10 @@ void NotNormal::begin(const std::optional<Key>& key, const std::shared_ptr<const
   if (known.begin_ns == 0) known.begin_ns = begin_ns;
   known.context = context;
   // Without a step, it is known by its tool only, and that only at its end.
-  if (is_task && context->step) known.usual = history_->usual().expect(kind_of(*context), {}).wall_ns;
+  if (!is_task || !context->step) return;
+  known.kind = kind_of(*context);
+  known.usual = nullptr;
+  history_->want(*known.kind);
 }
 
 void NotNormal::saw(const RunStart& start) { begin(start.context->run_key, start.context, start.start_ns, false); }
@@ -74,6 +80,11 @@ void NotNormal::saw(const ProcessExit& exit) {
 void NotNormal::saw(const OomKill& kill) {
   for (const auto& key : {kill.process->context->task_key, kill.process->context->run_key})
     if (Living* const known = living(key)) known->out_of_memory = true;
+}
+
+void NotNormal::saw(const ProcessSpan& span) {
+  if (span.change.read_bytes == 0) return;
+  if (Living* const known = living(span.process->context->task_key)) known->read_bytes += span.change.read_bytes;
 }
 
 void NotNormal::saw(const ContextChange& change) {
@@ -109,19 +120,19 @@ bool NotNormal::is_above(std::string_view code, std::uint64_t bytes, const Usual
          value >= median + static_cast<double>(rules.limit(code, "least_bytes"));
 }
 
-void NotNormal::report_slow(const std::shared_ptr<const Context>& context, bool is_run, std::uint64_t begin_ns,
-                            std::uint64_t end_ns, const Usual& usual, bool over, std::vector<Event>& events) {
-  FindingDraft draft{.code = kSlower, .subject = is_run ? "run" : "task"};
-  draft.confidence = over || usual.basis != Basis::kAll ? "high" : "medium";
-  draft.context = context;
-  draft.first_ns = begin_ns + usual.p90;
-  draft.last_ns = end_ns;
+void NotNormal::report_slow(const Ended& of, const Usual& usual, bool over, std::string_view severity,
+                            std::vector<Event>& events) {
+  FindingDraft draft{.code = kSlower, .subject = of.is_run ? "run" : "task", .severity = severity};
+  draft.confidence = over && of.past.read_bytes ? "high" : "medium";
+  draft.context = of.context;
+  draft.first_ns = of.begin_ns + usual.p90;
+  draft.last_ns = of.end_ns;
   draft.closed = over;
-  draft.evidence = {words("ran", over ? "ran" : "has run"), figure("wall_ns", end_ns - begin_ns, "ns"),
+  draft.evidence = {words("ran", over ? "ran" : "has run"), figure("wall_ns", of.end_ns - of.begin_ns, "ns"),
                     figure("usual_ns", usual.median, "ns"), figure("p90_ns", usual.p90, "ns"),
                     figure("past", usual.n, "count")};
   if (usual.basis != Basis::kAll) draft.evidence.push_back(words("basis", "for this amount of input"));
-  book_.report(draft, end_ns, events);
+  book_.report(draft, of.end_ns, events);
 }
 
 void NotNormal::report_above(std::string_view code, const std::shared_ptr<const Context>& context,
@@ -139,12 +150,22 @@ void NotNormal::report_above(std::string_view code, const std::shared_ptr<const 
   book_.report(draft, end_ns, events);
 }
 
+/// While it runs, what it will have read is not known: it must be slow for any input, and for what it has read.
 void NotNormal::saw(const SnapshotEnd& snapshot, std::vector<Event>& events) {
   report_problem(snapshot.time_ns, events);
-  for (const auto& [key, each] : living_) {
-    if (!each.usual || each.begin_ns == 0 || snapshot.time_ns <= each.begin_ns) continue;
-    if (is_slow(snapshot.time_ns - each.begin_ns, *each.usual))
-      report_slow(each.context, false, each.begin_ns, snapshot.time_ns, *each.usual, false, events);
+  compare_waiting(events);
+  for (auto& [key, each] : living_) {
+    if (!each.kind || each.begin_ns == 0 || snapshot.time_ns <= each.begin_ns) continue;
+    if (!each.usual) {
+      each.usual = history_->usual(*each.kind);
+      if (!each.usual) continue;
+      each.usual_wall = each.usual->expect({}).wall_ns;
+    }
+    const std::uint64_t wall_ns = snapshot.time_ns - each.begin_ns;
+    if (!each.usual_wall || !is_slow(wall_ns, *each.usual_wall) || each.usual->is_beyond(each.read_bytes)) continue;
+    const auto by_input = each.usual->expect(each.read_bytes).wall_ns;
+    if (by_input && is_slow(wall_ns, *by_input))
+      report_slow({{}, each.context, each.begin_ns, snapshot.time_ns, false}, *each.usual_wall, false, {}, events);
   }
   history_->write_sometimes(snapshot.time_ns);
 }
@@ -172,28 +193,45 @@ PastTask NotNormal::past_of(const Finish& finish, const Living* known) const {
   return past;
 }
 
-template <class Finish>
-void NotNormal::compare(const Finish& finish, const PastTask& past, bool is_run, std::vector<Event>& events) {
-  if (past.outcome != Outcome::kSucceeded) return;
-  const Expectation expected = history_->usual().expect(past.kind, past.read_bytes);
-  const std::uint64_t begin_ns = std::min(finish.begin_ns, finish.end_ns);
-  if (expected.wall_ns && is_slow(*past.wall_ns, *expected.wall_ns)) {
-    report_slow(finish.context, is_run, begin_ns, finish.end_ns, *expected.wall_ns, true, events);
-  } else {
-    book_.close(kSlower, is_run ? "run" : "task", *finish.context, nullptr, finish.end_ns, events);
+void NotNormal::compare(Ended ended, std::vector<Event>& events) {
+  if (ended.past.outcome != Outcome::kSucceeded) return;
+  history_->want(ended.past.kind);
+  if (const auto usual = history_->usual(ended.past.kind)) return compare_with(*usual, ended, events);
+  if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(ended));
+}
+
+void NotNormal::compare_waiting(std::vector<Event>& events) {
+  std::erase_if(waiting_, [&](const Ended& each) {
+    const auto usual = history_->usual(each.past.kind);
+    if (usual) compare_with(*usual, each, events);
+    return usual != nullptr;
+  });
+}
+
+void NotNormal::compare_with(const UsualOfKind& usual, const Ended& ended, std::vector<Event>& events) {
+  const PastTask& past = ended.past;
+  const Expectation expected = usual.expect(past.read_bytes);
+  // What so much input takes is not known.
+  const bool beyond = usual.is_beyond(past.read_bytes);
+  const auto report_high = [&](std::string_view code, std::string_view what, std::uint64_t bytes,
+                               const Usual& usually) {
+    report_above(code, ended.context, ended.begin_ns, ended.end_ns, what, bytes, usually, events);
+  };
+  const FindingDraft slower{.code = kSlower, .subject = ended.is_run ? "run" : "task", .context = ended.context};
+  if (!beyond && expected.wall_ns && is_slow(*past.wall_ns, *expected.wall_ns)) {
+    report_slow(ended, *expected.wall_ns, true, {}, events);
+  } else if (const auto any = usual.expect({}).wall_ns; any && book_.is_open(slower)) {
+    // By all that it has read, it is not.
+    report_slow(ended, *any, true, "note", events);
   }
-  if (past.peak_bytes && expected.peak_bytes && is_above(kMemory, *past.peak_bytes, *expected.peak_bytes))
-    report_above(kMemory, finish.context, begin_ns, finish.end_ns, "held", *past.peak_bytes, *expected.peak_bytes,
-                 events);
+  if (!beyond && past.peak_bytes && expected.peak_bytes && is_above(kMemory, *past.peak_bytes, *expected.peak_bytes))
+    report_high(kMemory, "held", *past.peak_bytes, *expected.peak_bytes);
   // A larger input reads and writes more.
-  const bool reads_more =
-      past.read_bytes && expected.read_bytes && is_above(kBytes, *past.read_bytes, *expected.read_bytes);
-  if (past.written_bytes && expected.written_bytes && is_above(kBytes, *past.written_bytes, *expected.written_bytes)) {
-    report_above(kBytes, finish.context, begin_ns, finish.end_ns, "wrote", *past.written_bytes, *expected.written_bytes,
-                 events);
-  } else if (reads_more) {
-    report_above(kBytes, finish.context, begin_ns, finish.end_ns, "read", *past.read_bytes, *expected.read_bytes,
-                 events);
+  if (!beyond && past.written_bytes && expected.written_bytes &&
+      is_above(kBytes, *past.written_bytes, *expected.written_bytes)) {
+    report_high(kBytes, "wrote", *past.written_bytes, *expected.written_bytes);
+  } else if (past.read_bytes && expected.read_bytes && is_above(kBytes, *past.read_bytes, *expected.read_bytes)) {
+    report_high(kBytes, "read", *past.read_bytes, *expected.read_bytes);
   }
 }
 
@@ -230,11 +268,12 @@ void NotNormal::add_to_step(const TaskFinish& finish, const PastTask& past) {
         static_cast<std::uint64_t>(1000.0 * static_cast<double>(*past.cpu_ns) / static_cast<double>(*past.wall_ns)));
 }
 
-void NotNormal::judge_step(const Step& step, std::uint64_t time_ns, std::vector<Event>& events) {
+void NotNormal::judge_step(const Step& step, const UsualOfKind& usual, std::uint64_t time_ns,
+                           std::vector<Event>& events) {
   const FindingRules& rules = book_.rules();
   const auto percent = static_cast<double>(rules.limit(kTooHigh, "requested_percent")) / 100;
-  const Expectation expected = history_->usual().expect(step.kind, {});
-  const auto cpus = history_->usual().used_millicpus(step.kind);
+  const Expectation expected = usual.expect({});
+  const auto cpus = usual.used_millicpus();
   FindingDraft draft{.code = kTooHigh, .subject = "step", .context = step.context};
   draft.first_ns = draft.last_ns = time_ns;
   draft.count = step.tasks;
@@ -266,11 +305,18 @@ void NotNormal::judge_step(const Step& step, std::uint64_t time_ns, std::vector<
   book_.report(draft, time_ns, events);
 }
 
+/// Of a run that is over, of all without a key, and of those whose kind was not known yet.
 void NotNormal::judge_steps(const std::optional<Key>& run_key, std::uint64_t time_ns, std::vector<Event>& events) {
   std::erase_if(steps_, [&](const auto& each) {
     if (run_key && each.first.first != number_of(run_key)) return false;
-    judge_step(each.second, time_ns, events);
+    history_->want(each.second.kind);
+    if (ended_steps_.size() < kMostSteps) ended_steps_.push_back(each.second);
     return true;
+  });
+  std::erase_if(ended_steps_, [&](const Step& each) {
+    const auto usual = history_->usual(each.kind);
+    if (usual) judge_step(each, *usual, time_ns, events);
+    return usual != nullptr;
   });
 }
 
@@ -282,7 +328,7 @@ void NotNormal::finished(const TaskFinish& finish, std::vector<Event>& events) {
   past.requested_millicpus = finish.requested.millicpus;
   past.requested_memory_bytes = finish.requested.memory_bytes;
   past.requested_time_ns = finish.requested.time_ns;
-  compare(finish, past, false, events);
+  compare({past, finish.context, std::min(finish.begin_ns, finish.end_ns), finish.end_ns, false}, events);
   judge_request(finish, past, events);
   add_to_step(finish, past);
   history_->add(std::move(past));
@@ -303,7 +349,7 @@ void NotNormal::finished(const RunFinish& finish, std::vector<Event>& events) {
   history_->add(std::move(run));
   // A command by itself is like a task.
   if (finish.tasks == 0) {
-    compare(finish, past, true, events);
+    compare({past, finish.context, std::min(finish.begin_ns, finish.end_ns), finish.end_ns, true}, events);
     history_->add(std::move(past));
   }
   judge_steps(finish.context->run_key, finish.end_ns, events);
@@ -321,6 +367,9 @@ void NotNormal::report_problem(std::uint64_t time_ns, std::vector<Event>& events
 }
 
 void NotNormal::finish(std::uint64_t time_ns, std::vector<Event>& events) {
+  judge_steps(std::nullopt, time_ns, events);
+  if (!waiting_.empty() || !ended_steps_.empty()) history_->settle(kLastLookup);
+  compare_waiting(events);
   judge_steps(std::nullopt, time_ns, events);
   history_->write_all();
   report_problem(time_ns, events);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 
 #include "history/session_history.hpp"
 #include "insight/finding_book.hpp"
+#include "insight/process_spans.hpp"
 
 namespace tracer::internal {
 
@@ -32,6 +34,7 @@ class NotNormal {
   void saw(const TaskStart& start);
   void saw(const ProcessExit& exit);
   void saw(const OomKill& kill);
+  void saw(const ProcessSpan& span);
   void saw(const ContextChange& change);
   void saw(const SnapshotEnd& snapshot, std::vector<Event>& events);
   /// Before its findings are closed.
@@ -44,14 +47,26 @@ class NotNormal {
   static constexpr std::size_t kMostLiving = 32768;
   static constexpr std::size_t kMostTools = 64;  ///< Of one task.
   static constexpr std::size_t kMostSteps = 4096;
+  static constexpr std::size_t kMostWaiting = 4096;
 
   /// A run or task that has begun and not finished.
   struct Living {
     std::shared_ptr<const Context> context = Process::no_context();
     std::uint64_t begin_ns = 0;
-    std::optional<Usual> usual = {};             ///< Of its wall time; absent: unknown, or its kind is not known yet.
-    std::map<std::string, std::uint64_t> tools;  ///< CPU time of what ended.
+    std::optional<TaskKind> kind = {};              ///< Absent: it is known at its end only.
+    std::shared_ptr<const UsualOfKind> usual = {};  ///< Null: it has not come yet.
+    std::optional<Usual> usual_wall = {};           ///< Of any input.
+    std::uint64_t read_bytes = 0;                   ///< So far, by those of its processes that are sampled.
+    std::map<std::string, std::uint64_t> tools;     ///< CPU time of what ended.
     bool out_of_memory = false;
+  };
+  /// A task, or a run without tasks, at its end; of one that lives, up to now, and nothing past.
+  struct Ended {
+    PastTask past;
+    std::shared_ptr<const Context> context;
+    std::uint64_t begin_ns = 0;
+    std::uint64_t end_ns = 0;
+    bool is_run = false;
   };
   /// What tasks of a step requested and used.
   struct Step {
@@ -69,25 +84,30 @@ class NotNormal {
              bool is_task);
   bool is_slow(std::uint64_t wall_ns, const Usual& usual) const;
   bool is_above(std::string_view code, std::uint64_t bytes, const Usual& usual) const;
-  void report_slow(const std::shared_ptr<const Context>& context, bool is_run, std::uint64_t begin_ns,
-                   std::uint64_t end_ns, const Usual& usual, bool over, std::vector<Event>& events);
+  /// `over`: of one that has ended. `severity`: as in FindingDraft.
+  void report_slow(const Ended& of, const Usual& usual, bool over, std::string_view severity,
+                   std::vector<Event>& events);
   void report_above(std::string_view code, const std::shared_ptr<const Context>& context, std::uint64_t begin_ns,
                     std::uint64_t end_ns, std::string_view what, std::uint64_t bytes, const Usual& usual,
                     std::vector<Event>& events);
   template <class Finish>
   PastTask past_of(const Finish& finish, const Living* known) const;
-  template <class Finish>
-  void compare(const Finish& finish, const PastTask& past, bool is_run, std::vector<Event>& events);
+  /// With earlier ones, now or when these are known.
+  void compare(Ended ended, std::vector<Event>& events);
+  void compare_with(const UsualOfKind& usual, const Ended& ended, std::vector<Event>& events);
+  void compare_waiting(std::vector<Event>& events);
   void judge_request(const TaskFinish& finish, const PastTask& past, std::vector<Event>& events);
   void add_to_step(const TaskFinish& finish, const PastTask& past);
   void judge_steps(const std::optional<Key>& run_key, std::uint64_t time_ns, std::vector<Event>& events);
-  void judge_step(const Step& step, std::uint64_t time_ns, std::vector<Event>& events);
+  void judge_step(const Step& step, const UsualOfKind& usual, std::uint64_t time_ns, std::vector<Event>& events);
   void report_problem(std::uint64_t time_ns, std::vector<Event>& events);
 
   FindingBook& book_;
   std::unique_ptr<SessionHistory> history_;
   std::uint32_t cpus_;
   std::uint64_t wall_offset_ns_;
+  std::deque<Ended> waiting_;
+  std::vector<Step> ended_steps_;                             ///< Of runs that are over; likewise.
   std::unordered_map<std::uint64_t, Living> living_;          ///< By the key of the run or task.
   std::map<std::pair<std::uint64_t, TaskKind>, Step> steps_;  ///< By the key of the run, 0 for none, and the kind.
 };

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/certain_waits.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -15,6 +16,8 @@ enum : std::size_t { kDisk, kThrottled, kNetwork, kMemory };
 
 /// A CPU that is wanted a little more often than it is there costs little.
 constexpr std::uint64_t kMoreThanThere_percent = 125;
+/// Who got less of the CPUs stood in line for others, whoever they are.
+constexpr std::uint64_t kGotThem_percent = 75;
 /// One that is open stays so until its share is this part of its threshold.
 constexpr std::uint64_t kStays_percent = 80;
 constexpr std::uint64_t kWindow_ns = 5'000'000'000;
@@ -135,10 +138,10 @@ void SlownessFindings::look_at_waits(const Scope& scope) {
   const bool pages_are_files = freeing_ns < scope.work.swap_ns / 4;
   const std::uint64_t pages_ns = pages_are_files ? std::exchange(waits[kMemory], 0) : 0;
   waits[kDisk] += pages_ns;
+  // That others of it did not compute meanwhile is not certain for all of it.
+  const std::array<std::uint64_t, kCauses> at_most = waits;
+  for (std::uint64_t& wait_ns : waits) wait_ns = certain_ns(ledger, wait_ns);
   const std::size_t largest = static_cast<std::size_t>(std::max_element(waits.begin(), waits.end()) - waits.begin());
-  // That others of it did not compute meanwhile is certain for so much less.
-  const std::uint64_t unsure_ns =
-      ledger.computing_at_most_ns - std::min(ledger.computing_ns, ledger.computing_at_most_ns);
   for (std::size_t i = 0; i < kCauses; ++i) {
     const Cause& cause = causes_[i];
     const Most& most = scope.work.most[i];
@@ -147,12 +150,13 @@ void SlownessFindings::look_at_waits(const Scope& scope) {
     const bool is_normal = most.process && most.process->program->tool &&
                            book_.rules().is_normal(cause.code, *most.process->program->tool);
     FindingDraft draft = draft_of(cause.code, scope, most);
-    const std::uint64_t sure_ns = waits[i] - std::min(waits[i], unsure_ns + pages_ns);
+    const std::uint64_t sure_ns = at_most[i] - std::min(at_most[i], unclear_ns(ledger) + pages_ns);
     draft.confidence = percent(sure_ns, scope.wall_ns) >= cause.least_percent ? "high" : "medium";
     draft.evidence = {figure("wait_ns", waits[i], "ns"), figure("wall_ns", scope.wall_ns, "ns"),
                       figure("percent", share, "percent")};
     if (most.process && most.wait_ns >= waits[i] / 2)
       draft.evidence.push_back(words("program", most.process->program->tool.value_or("?")));
+    if (waits[i] < at_most[i] - at_most[i] / 20) draft.evidence.push_back(words("at_least", "at least"));
     if (i == kDisk && pages_ns > 0) draft.evidence.push_back(figure("mapped_files_ns", pages_ns, "ns"));
     if (i == kThrottled && most.process && most.process->cgroup->id) {
       const auto known = limit_millicpus_.find(*most.process->cgroup->id);
@@ -169,20 +173,25 @@ void SlownessFindings::look_at_queue(const Scope& scope) {
   const Work& work = scope.work;
   const std::uint64_t ready_ns = work.sums.cpu_ns + work.sums.queued_ns;
   const std::uint64_t share = percent(work.sums.queued_ns, ready_ns);
-  const std::uint64_t there = std::uint64_t{cpus_} * 1000;
+  const std::uint64_t there = std::min(std::uint64_t{scope.figures.cpus} * 1000, host_millicpus());
   const std::uint64_t wanted = millicpus(ready_ns, scope.wall_ns);
   const std::uint64_t got = millicpus(work.sums.cpu_ns, scope.wall_ns);
   const auto& requested = scope.figures.requested.millicpus;
   const auto more_than = [](std::uint64_t left, std::uint64_t right) {
     return left * 100 > right * kMoreThanThere_percent;
   };
+  const auto got_most_of = [](std::uint64_t got_them, std::uint64_t cpus) {
+    return got_them * 100 >= cpus * kGotThem_percent;
+  };
   // Fewer than there are were its own: it used no more than these.
-  const bool by_request =
-      requested && *requested > 0 && *requested < there && more_than(wanted, *requested) && !more_than(got, *requested);
-  const bool by_itself = more_than(wanted, there) || by_request;
+  const bool by_request = requested && *requested > 0 && *requested < there && more_than(wanted, *requested) &&
+                          !more_than(got, *requested) && got_most_of(got, *requested);
+  const bool by_itself = (more_than(wanted, there) && got_most_of(got, there)) || by_request;
   const Sums all{all_.cpu_ns - work.all_before.cpu_ns, all_.queued_ns - work.all_before.queued_ns};
-  const std::uint64_t all_wanted =
-      millicpus(all.cpu_ns + all.queued_ns, scope.figures.now_ns - std::min(work.all_since_ns, scope.figures.now_ns));
+  const std::uint64_t since_ns = scope.figures.now_ns - std::min(work.all_since_ns, scope.figures.now_ns);
+  const std::uint64_t all_wanted = millicpus(all.cpu_ns + all.queued_ns, since_ns);
+  const bool by_all =
+      more_than(all_wanted, host_millicpus()) && got_most_of(millicpus(all.cpu_ns, since_ns), host_millicpus());
   for (const std::string_view code : {"oversubscribed", "cpu_contention"}) {
     const bool itself = code == "oversubscribed";
     FindingDraft draft = draft_of(code, scope, work.most_threads);
@@ -190,14 +199,16 @@ void SlownessFindings::look_at_queue(const Scope& scope) {
                       figure("cpu_ns", work.sums.cpu_ns, "ns"),
                       figure("wall_ns", scope.wall_ns, "ns"),
                       figure("percent", share, "percent"),
-                      words("cpus", cpus_text(by_request ? *requested : there)),
+                      words("cpus", cpus_text(!itself      ? host_millicpus()
+                                              : by_request ? *requested
+                                                           : there)),
                       words("wanted_cpus", cpus_text((itself ? wanted : all_wanted) / 100 * 100))};
     if (!itself) draft.confidence = "medium";
     if (itself && work.most_threads.process && work.most_threads.wait_ns > 1) {
       draft.evidence.push_back(words("program", work.most_threads.process->program->tool.value_or("?")));
       draft.evidence.push_back(figure("threads", work.most_threads.wait_ns, "count"));
     }
-    const bool is_so = itself ? by_itself : !by_itself && more_than(all_wanted, there);
+    const bool is_so = itself ? by_itself : !by_itself && by_all;
     const bool holds = is_so && scope.wall_ns >= limit(code, "least_wall_ns") &&
                        work.sums.queued_ns >= limit(code, "least_queued_ns") && share >= limit(code, "least_percent");
     decide(std::move(draft), holds, !is_so || share * 100 < limit(code, "least_percent") * kStays_percent, scope);

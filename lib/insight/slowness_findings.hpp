@@ -97,6 +97,7 @@ class SlownessFindings {
   FindingDraft draft_of(std::string_view code, const Scope& scope, const Most& most) const;
   /// Reports it if `holds`, and if it is open and `holds_no_more`, for the last time.
   void decide(FindingDraft draft, bool holds, bool holds_no_more, const Scope& scope);
+  std::uint64_t host_millicpus() const noexcept { return std::uint64_t{cpus_} * 1000; }
   std::uint64_t limit(std::string_view code, std::string_view name) const { return book_.rules().limit(code, name); }
 
   FindingBook& book_;

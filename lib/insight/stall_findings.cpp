@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string>
 #include <utility>
 
+#include "insight/declared.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -16,6 +16,8 @@ constexpr std::string_view kStalled = "stalled";
 constexpr std::string_view kCircle = "deadlocked_pipe";
 /// A wait fills a span where nothing else takes more than a tenth of it.
 constexpr std::uint64_t kFills_percent = 90;
+/// Of a pipe that is followed.
+constexpr std::size_t kMostStages = 32;
 
 struct Wait {
   std::string_view name;
@@ -44,6 +46,11 @@ const Wait* wait_that_fills(const ProcessLedger& ledger) {
     if (ledger.life_ns > 0 && percent(ledger.*wait.member, ledger.life_ns) >= kFills_percent) return &wait;
   return nullptr;
 }
+
+bool is_in_pipe(std::string_view waits_for) { return waits_for == "pipe_read" || waits_for == "pipe_write"; }
+
+/// It waits for who asks it for something: of a terminal, the kernel names nothing.
+bool is_asked(std::string_view waits_for) { return waits_for == "poll" || waits_for == "other"; }
 
 const Wait& wait_named(std::string_view name) {
   return *std::find_if(kWaits.begin(), kWaits.end(), [name](const Wait& wait) { return wait.name == name; });
@@ -105,17 +112,49 @@ void StallFindings::saw(const ProcessSpan& span) {
   member.process = span.process;
 }
 
-/// From one to the process that it waits for, until one comes again.
+/// From one to the process that it waits for, until one comes again: each is visited once.
 bool StallFindings::waits_in_circle(const std::vector<const Member*>& members) const {
+  struct Step {
+    std::uint32_t to = 0;
+    std::size_t walk = 0;  ///< In which it was met. 0: not yet.
+  };
+  std::unordered_map<std::uint32_t, Step> steps;
+  for (const Member* each : members) steps[each->process->pid].to = each->peer_pid;
+  std::size_t walk = 0;
   for (const Member* first : members) {
-    std::set<std::uint32_t> met;
-    std::uint32_t next = first->process->pid;
-    while (next != 0 && met.insert(next).second) {
-      const auto at = std::find_if(members.begin(), members.end(),
-                                   [next](const Member* each) { return each->process->pid == next; });
-      next = at == members.end() ? 0 : (*at)->peer_pid;
+    ++walk;
+    auto at = steps.find(first->process->pid);
+    while (at != steps.end() && at->second.walk == 0) {
+      at->second.walk = walk;
+      at = steps.find(at->second.to);
     }
-    if (next == first->process->pid && met.size() >= 2) return true;
+    if (at != steps.end() && at->second.walk == walk && at->second.to != at->first) return true;
+  }
+  return false;
+}
+
+StallFindings::Natures StallFindings::natures_of(const std::vector<const Member*>& members) const {
+  Natures natures;
+  for (const Member* each : members) {
+    const bool is_normal = book_.rules().is_normal(kStalled, each->process->program->tool.value_or(""));
+    natures.by_pid[each->process->pid] = {each, is_normal};
+    natures.any_normal = natures.any_normal || is_normal;
+  }
+  return natures;
+}
+
+/// Who waits for what waits by nature, waits by nature, too. Where the other end is not known, it may be that.
+bool StallFindings::waits_by_nature(const Member& member, const Natures& natures) {
+  if (!natures.any_normal) return false;
+  std::uint32_t pid = member.process->pid;
+  for (std::size_t stages = 0; stages < kMostStages; ++stages) {
+    const auto at = natures.by_pid.find(pid);
+    if (at == natures.by_pid.end()) return false;
+    const auto& [each, is_normal] = at->second;
+    if (is_normal || each->waits_for == "poll" || each->waits_for == "local_socket") return true;
+    if (!is_in_pipe(each->waits_for)) return false;
+    if (each->peer_pid == 0) return true;
+    pid = each->peer_pid;
   }
   return false;
 }
@@ -123,6 +162,7 @@ bool StallFindings::waits_in_circle(const std::vector<const Member*>& members) c
 void StallFindings::report(const ScopeFigures& figures, const std::vector<const Member*>& members,
                            std::uint64_t since_ns, std::uint64_t time_ns, std::vector<Event>& events) {
   const std::uint64_t still_ns = time_ns - std::min(since_ns, time_ns);
+  if (still_ns < std::min(least_ns_, least_circle_ns_)) return;
   FindingDraft draft;
   draft.subject = figures.is_run ? "run" : "task";
   draft.context = figures.context;
@@ -130,7 +170,7 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
   draft.last_ns = time_ns;
   draft.evidence = {figure("still_ns", still_ns, "ns"), figure("processes", members.size(), "count")};
   const bool in_pipes = std::all_of(members.begin(), members.end(), [](const Member* each) {
-    return each->waits_for == "pipe_read" || each->waits_for == "pipe_write" || each->waits_for == "child";
+    return is_in_pipe(each->waits_for) || each->waits_for == "child";
   });
   if (still_ns >= least_circle_ns_ && in_pipes && waits_in_circle(members)) {
     draft.code = kCircle;
@@ -141,16 +181,16 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
     draft.evidence.push_back(words("programs", tools));
     return book_.report(draft, time_ns, events);
   }
+  if (still_ns < least_ns_) return;
   // Those that wait for others of the task explain nothing: for a child, and for a pipe where there is anything else.
   const Member* culprit = nullptr;
   const auto rank = [](const Member& each) {
-    return each.waits_for == "pipe_read" || each.waits_for == "pipe_write" ? 0 : 1;
+    return is_in_pipe(each.waits_for) ? 0 : is_asked(each.waits_for) ? 1 : 2;
   };
   bool any_sleeps = false;
+  const Natures natures = natures_of(members);
   for (const Member* each : members) {
-    if (each->waits_for == "child") continue;
-    // One that waits by nature may be what the task is about.
-    if (book_.rules().is_normal(kStalled, each->process->program->tool.value_or(""))) return;
+    if (each->waits_for == "child" || waits_by_nature(*each, natures)) continue;
     any_sleeps = any_sleeps || each->waits_for == "sleep";
     if (culprit == nullptr || rank(*each) > rank(*culprit) ||
         (rank(*each) == rank(*culprit) && each->quiet_since_ns < culprit->quiet_since_ns))
@@ -158,12 +198,15 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
   }
   // Who sleeps wakes up by itself.
   if (culprit == nullptr || still_ns < (any_sleeps ? least_sleep_ns_ : least_ns_)) return;
+  // So does a server, or a program at a prompt: a task that an engine runs has neither.
+  const bool may_be_meant = is_asked(culprit->waits_for);
+  if (may_be_meant && !is_declared(*figures.context)) return;
   const Wait& wait = wait_named(culprit->waits_for);
   draft.code = kStalled;
   draft.process = culprit->process;
   draft.confidence = wait.confidence;
   draft.evidence.push_back(words("waits_for", std::string(wait.words)));
-  if (any_sleeps) draft.severity = "note";
+  if (any_sleeps || may_be_meant) draft.severity = "note";
   book_.report(draft, time_ns, events);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <tracer/event.hpp>
@@ -53,6 +54,13 @@ class StallFindings {
 
   Work* work_of(const Process& process);
   bool waits_in_circle(const std::vector<const Member*>& members) const;
+  /// Of the processes of one task.
+  struct Natures {
+    std::unordered_map<std::uint32_t, std::pair<const Member*, bool>> by_pid = {};  ///< True: it waits by nature.
+    bool any_normal = false;
+  };
+  Natures natures_of(const std::vector<const Member*>& members) const;
+  static bool waits_by_nature(const Member& member, const Natures& natures);
   void report(const ScopeFigures& figures, const std::vector<const Member*>& members, std::uint64_t since_ns,
               std::uint64_t time_ns, std::vector<Event>& events);
 

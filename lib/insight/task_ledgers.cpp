@@ -54,6 +54,15 @@ std::vector<std::shared_ptr<TaskLedgers::Scope>> TaskLedgers::scopes_of(const Co
   return all;
 }
 
+/// Sets of CPUs of processes that came from outside may differ: together they have no more than the sum.
+std::uint32_t TaskLedgers::cpus_of(const Scope& scope) const noexcept {
+  if (scope.entries.empty() || scope.entries.size() >= kMostEntries) return cpus_;
+  std::uint64_t cpus = 0;
+  for (const auto& [pid, allowed] : scope.entries) cpus += allowed.value_or(cpus_);
+  cpus = std::max<std::uint64_t>(cpus, scope.most_inside_cpus);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(cpus, cpus_));
+}
+
 void TaskLedgers::place(Member& member, const Process& process) {
   if (member.context == process.context) return;
   member.context = process.context;
@@ -70,7 +79,10 @@ void TaskLedgers::place(Member& member, const Process& process) {
     if (has(member.scopes, each)) continue;
     ++each->living;
     if (has_past && member.begin_ns < each->wall.closed_ns()) each->whole = false;
+    const bool is_inside = process.parent_pid && each->pids.contains(*process.parent_pid);
+    if (!is_inside && each->entries.size() < kMostEntries) each->entries[process.pid] = member.cpus_allowed;
     if (each->pids.size() < kMostMembers) each->pids.insert(process.pid);
+    each->wall.has_cpus(cpus_of(*each));
   }
   member.scopes = std::move(now);
 }
@@ -96,11 +108,19 @@ void TaskLedgers::saw(const ProcessExec& exec) {
   // A command that was held until now: nothing before counts.
   const bool was_held = !exec.ended.start_ns && known.last_ns == known.begin_ns;
   if (was_held) known.begin_ns = known.last_ns = exec.time_ns;
+  known.cpus_allowed = exec.cpus_allowed;
   place(known, process);
   for (const auto& each : known.scopes) {
+    const auto entry = each->entries.find(process.pid);
+    if (entry != each->entries.end()) {
+      entry->second = exec.cpus_allowed;
+    } else {
+      each->most_inside_cpus = std::max(each->most_inside_cpus, exec.cpus_allowed.value_or(0));
+    }
+    each->wall.has_cpus(cpus_of(*each));
     if (!was_held || each->ended != 0 || each->living != 1) continue;
     each->begin_ns = exec.time_ns;
-    each->wall = WallLedger(exec.time_ns, cpus_);
+    each->wall = WallLedger(exec.time_ns, cpus_of(*each));
   }
 }
 
@@ -251,6 +271,7 @@ ScopeFigures TaskLedgers::figures_of(const Scope& scope, std::uint64_t now_ns) c
   }
   figures.ledger = scope.wall.ledger();
   figures.living = scope.living;
+  figures.cpus = cpus_of(scope);
   figures.requested = scope.requested;
   return figures;
 }
@@ -273,6 +294,10 @@ std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std:
   }
   if (!scope.finished) finished_.push_back(static_cast<std::uint64_t>(*key));
   scope.finished = true;
+  // Thousands of them are kept, as they may be joined again.
+  scope.wall.release(finish.end_ns);
+  std::unordered_set<std::uint32_t>().swap(scope.pids);
+  scope.entries.clear();
   if (finished_.size() > kMostFinished) {
     const auto oldest = scopes_.find(finished_.front());
     if (oldest != scopes_.end() && oldest->second->finished) {

@@ -30,13 +30,14 @@ struct ScopeFigures {
   bool by_tasks = false;  ///< Of a run: tasks ran for a fifth of its time or more, and speak for it.
   TaskLedger ledger = {};
   std::uint64_t living = 0;
+  std::uint32_t cpus = 0;  ///< That its processes may use, at most.
   Requested requested = {};
 };
 
 /// Finds the TaskLedger of each run and task from the ledgers of its processes. Bounded: by what lives, and by kMost.
 class TaskLedgers {
  public:
-  /// On this many CPUs.
+  /// On a host with this many CPUs.
   explicit TaskLedgers(std::uint32_t cpus) : cpus_(cpus) {}
 
   void saw(const ProcessStart& start);
@@ -63,6 +64,7 @@ class TaskLedgers {
   static constexpr std::size_t kMost = 32768;
   static constexpr std::size_t kMostFinished = 4096;  ///< That may still be joined.
   static constexpr std::size_t kMostAround = 8;
+  static constexpr std::size_t kMostEntries = 256;
   static constexpr std::size_t kMostMembers = 16384;  ///< Of one scope that are told from strangers.
 
   struct Scope {
@@ -83,8 +85,11 @@ class TaskLedgers {
     std::string name = {};               ///< Of a task: as what is in it says `within`.
     std::shared_ptr<Scope> around = {};  ///< The run of a task, and the task that a run is in; null: none.
     std::unordered_set<std::uint32_t> pids = {};
-    std::uint64_t tasks_running = 0;  ///< Of a run.
-    std::uint64_t first_task_ns = 0;  ///< 0: there was none.
+    /// Processes that came from outside, and how many CPUs each may use: what they start inherits it. Absent: unknown.
+    std::unordered_map<std::uint32_t, std::optional<std::uint32_t>> entries = {};
+    std::uint32_t most_inside_cpus = 0;  ///< Of a process that one of them started.
+    std::uint64_t tasks_running = 0;     ///< Of a run.
+    std::uint64_t first_task_ns = 0;     ///< 0: there was none.
     std::uint64_t no_task_since_ns = 0;
     std::uint64_t without_task_ns = 0;
   };
@@ -93,6 +98,7 @@ class TaskLedgers {
     std::uint64_t begin_ns = 0;  ///< Since when it counts.
     std::uint64_t last_ns = 0;   ///< Up to where what it did is known.
     ProcessLedger last = {};
+    std::optional<std::uint32_t> cpus_allowed = {};
     std::shared_ptr<const Context> context = {};      ///< For which `scopes` were found.
     std::vector<std::shared_ptr<Scope>> scopes = {};  ///< That it is in, the innermost first.
   };
@@ -100,6 +106,7 @@ class TaskLedgers {
   std::shared_ptr<Scope> scope(const std::optional<Key>& key, bool is_run, std::uint64_t begin_ns);
   Member& member(const Process& process, std::uint64_t begin_ns);
   void place(Member& member, const Process& process);
+  std::uint32_t cpus_of(const Scope& scope) const noexcept;
   std::vector<std::shared_ptr<Scope>> scopes_of(const Context& context, std::uint64_t begin_ns);
   void add_span(Member& member, std::uint64_t to_ns, const Account& account);
   void task_began(const Context& context, std::uint64_t start_ns);

@@ -81,7 +81,7 @@ void WallLedger::close(std::uint64_t to_ns) {
   const std::uint64_t wall_ns = to_ns - from_ns_;
   const double waited = std::accumulate(waited_.begin(), waited_.begin() + kCertain, 0.0);
   const auto lived = static_cast<double>(std::min(lived_.best(), wall_ns));
-  std::uint64_t least_ns = std::max(one_after_another_.best(), running_ns_ / std::max(cpus_, 1U));
+  std::uint64_t least_ns = std::max(one_after_another_.best(), running_ns_ / std::max(window_cpus_, 1U));
   if (lived > waited) least_ns = std::max(least_ns, static_cast<std::uint64_t>(lived - waited));
   const std::uint64_t most_ns = std::min(running_ns_, wall_ns);
   least_ns = std::min(least_ns, most_ns);
@@ -90,6 +90,7 @@ void WallLedger::close(std::uint64_t to_ns) {
   sums_.wall_ns += wall_ns;
   share_out(wall_ns - least_ns);
   from_ns_ = to_ns;
+  window_cpus_ = cpus_;
   running_ns_ = 0;
   one_after_another_.clear();
   lived_.clear();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,13 +31,25 @@ struct LifeSpan {
 /// gathered in windows that none of them crosses; the shorter a window, the closer the bounds.
 class WallLedger {
  public:
-  WallLedger(std::uint64_t begin_ns, std::uint32_t cpus) : from_ns_(begin_ns), cpus_(cpus) {}
+  WallLedger(std::uint64_t begin_ns, std::uint32_t cpus) : from_ns_(begin_ns), cpus_(cpus), window_cpus_(cpus) {}
+
+  /// So many from now on. Of a window, the most that it had count.
+  void has_cpus(std::uint32_t cpus) noexcept {
+    cpus_ = cpus;
+    window_cpus_ = std::max(window_cpus_, cpus);
+  }
 
   /// In the order of their ends, as far as possible.
   void add(const LifeSpan& span);
   /// All that lives has told what it did up to here.
   void close(std::uint64_t to_ns);
   /// Up to the last close().
+  /// Of one that is over: closes it, and frees the memory that only further spans need.
+  void release(std::uint64_t to_ns) {
+    close(to_ns);
+    one_after_another_.release();
+    lived_.release();
+  }
   const TaskLedger& ledger() const noexcept { return sums_; }
   std::uint64_t closed_ns() const noexcept { return from_ns_; }
   /// It began at `begin_ns`, and ends at `end_ns`: what does not fit to that is made to.
@@ -52,6 +65,7 @@ class WallLedger {
   TaskLedger sums_;
   std::uint64_t from_ns_;  ///< Of the window.
   std::uint32_t cpus_;
+  std::uint32_t window_cpus_;
   std::uint64_t running_ns_ = 0;  ///< Of the window, as all below.
   Chain one_after_another_;
   Chain lived_;

@@ -26,6 +26,7 @@ std::string_view bound_of(TimeCause cause) {
     case TimeCause::kSleep:
     case TimeCause::kEvents:
     case TimeCause::kStopped: return "idle";
+    case TimeCause::kUnclear: return "unclear";
     case TimeCause::kOther: break;
   }
   return "other";
@@ -39,6 +40,13 @@ void set_bound(ReportRow& row) {
   if (row.time.empty()) return;
   std::map<std::string_view, double> shares;
   for (const TimeShare& each : row.time) shares[bound_of(each.cause)] += each.share;
+  // With all that is unclear taken off, which its part in `time` has lost a share of only.
+  if (const auto unclear = shares.extract("unclear"); !unclear.empty()) {
+    const double waits = 1 - shares["compute"];
+    const double clear = waits - unclear.mapped();
+    for (auto& [bound, share] : shares)
+      if (bound != "compute") share = clear > 0 ? std::max(share * waits / clear - unclear.mapped(), 0.0) : 0;
+  }
   const auto largest =
       std::max_element(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (largest->second < kBoundShare || largest->first == "other") {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/certain_waits.hpp"
+
 namespace tracer {
 namespace {
 
@@ -12,7 +14,10 @@ struct Cause {
   std::string_view name;
 };
 
-constexpr std::array<Cause, 14> kCauses = {{{TimeCause::kCpu, "CPU"},
+/// Bounds that are closer together than this part of the time are taken for one figure.
+constexpr double kClose = 0.05;
+
+constexpr std::array<Cause, 15> kCauses = {{{TimeCause::kCpu, "CPU"},
                                             {TimeCause::kRunQueue, "run queue"},
                                             {TimeCause::kThrottled, "CPU limit"},
                                             {TimeCause::kDisk, "disk"},
@@ -25,7 +30,8 @@ constexpr std::array<Cause, 14> kCauses = {{{TimeCause::kCpu, "CPU"},
                                             {TimeCause::kEvents, "events"},
                                             {TimeCause::kMemory, "memory"},
                                             {TimeCause::kStopped, "stopped"},
-                                            {TimeCause::kOther, "other"}}};
+                                            {TimeCause::kOther, "other"},
+                                            {TimeCause::kUnclear, "CPU or wait"}}};
 
 std::uint64_t running_ns(const Ledger& ledger) { return ledger.cpu_ns; }
 std::uint64_t running_ns(const ProcessLedger& ledger) { return ledger.running_ns; }
@@ -46,6 +52,7 @@ std::uint64_t time_ns(const L& ledger, TimeCause cause) {
     case TimeCause::kEvents: return ledger.poll_ns;
     case TimeCause::kMemory: return ledger.reclaim_ns + ledger.swap_ns;
     case TimeCause::kStopped: return ledger.stopped_ns;
+    case TimeCause::kUnclear: return 0;
     case TimeCause::kOther: break;
   }
   return ledger.other_ns;
@@ -66,6 +73,7 @@ std::uint64_t time_ns(const TaskLedger& ledger, TimeCause cause) {
     case TimeCause::kEvents: return ledger.poll_ns;
     case TimeCause::kMemory: return ledger.memory_ns;
     case TimeCause::kStopped: return ledger.stopped_ns;
+    case TimeCause::kUnclear: return 0;
     case TimeCause::kOther: break;
   }
   return ledger.other_ns;
@@ -102,7 +110,22 @@ std::vector<TimeShare> time_shares(const std::optional<ProcessLedger>& processes
   return {};
 }
 
-std::vector<TimeShare> time_shares(const TaskLedger& ledger) { return shares_of(ledger); }
+/// What may have been computing, is not taken for a wait: the waits have in parts what is left.
+std::vector<TimeShare> time_shares(const TaskLedger& ledger) {
+  std::vector<TimeShare> shares = shares_of(ledger);
+  const auto wall = static_cast<double>(ledger.wall_ns);
+  if (unclear_ns(ledger) == 0 || static_cast<double>(unclear_ns(ledger)) < kClose * wall) return shares;
+  std::uint64_t left_ns = ledger.wall_ns;
+  for (TimeShare& each : shares) {
+    if (each.cause != TimeCause::kCpu) each.time_ns = certain_ns(ledger, each.time_ns);
+    left_ns -= std::min(left_ns, each.time_ns);
+  }
+  shares.push_back({TimeCause::kUnclear, left_ns, 0});
+  std::erase_if(shares, [](const TimeShare& each) { return each.time_ns == 0; });
+  for (TimeShare& each : shares) each.share = static_cast<double>(each.time_ns) / wall;
+  std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.time_ns > b.time_ns; });
+  return shares;
+}
 
 }  // namespace internal
 }  // namespace tracer

@@ -11,10 +11,10 @@ namespace tracer::internal {
 namespace {
 
 /// Their places are the script's colors.
-constexpr std::array kColored = {TimeCause::kCpu,   TimeCause::kRunQueue,   TimeCause::kThrottled, TimeCause::kDisk,
-                                 TimeCause::kPipe,  TimeCause::kNetwork,    TimeCause::kLock,      TimeCause::kChild,
-                                 TimeCause::kSleep, TimeCause::kEvents,     TimeCause::kMemory,    TimeCause::kStopped,
-                                 TimeCause::kOther, TimeCause::kLocalSocket};
+constexpr std::array kColored = {TimeCause::kCpu,   TimeCause::kRunQueue,    TimeCause::kThrottled, TimeCause::kDisk,
+                                 TimeCause::kPipe,  TimeCause::kNetwork,     TimeCause::kLock,      TimeCause::kChild,
+                                 TimeCause::kSleep, TimeCause::kEvents,      TimeCause::kMemory,    TimeCause::kStopped,
+                                 TimeCause::kOther, TimeCause::kLocalSocket, TimeCause::kUnclear};
 
 }  // namespace
 

@@ -29,8 +29,8 @@ bool locale_is_utf8() noexcept {
 
 thread_local std::optional<bool> said_utf8;
 
-constexpr Symbols kUtf8{"≥", "≤", "…", "█", "▒", "░"};
-constexpr Symbols kAscii{">=", "<=", "...", "#", "+", "."};
+constexpr Symbols kUtf8{"≥", "≤", "…", "█", "▒", "?", "░"};
+constexpr Symbols kAscii{">=", "<=", "...", "#", "+", "?", "."};
 
 }  // namespace
 

@@ -29,6 +29,7 @@ struct Symbols {
   const char* ellipsis;
   const char* running;
   const char* ready;
+  const char* unclear;
   const char* waiting;
 };
 const Symbols& symbols() noexcept;

@@ -85,12 +85,15 @@ std::string time_text(const Subject& subject) {
   if (row.time.empty()) return "\nwhere its time went is not known\n";
   std::string out = fmt::format("\nwhere its time went: {}\n", time_bar(row.time));
   Grid grid({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  const bool has_range = std::any_of(row.time.begin(), row.time.end(),
+                                     [](const TimeShare& each) { return each.cause == TimeCause::kUnclear; });
   for (const TimeShare& each : row.time) {
     std::string bound;
     if (each.cause == TimeCause::kCpu && row.task_ledger && row.task_ledger->computing_at_most_ns > each.time_ns)
       bound = fmt::format("at most {}", format_duration(row.task_ledger->computing_at_most_ns));
-    grid.add(
-        {fmt::format("  {}", to_string(each.cause)), format_duration(each.time_ns), format_share(each.share), bound});
+    const bool is_least = has_range && each.cause == TimeCause::kCpu;
+    grid.add({fmt::format("  {}", to_string(each.cause)),
+              (is_least ? symbols().at_least : "") + format_duration(each.time_ns), format_share(each.share), bound});
   }
   out += grid.text();
   out += row.bound_share ? fmt::format("  bound by {}: {} of its time\n", row.bound_by, format_share(*row.bound_share))

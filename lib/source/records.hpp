@@ -90,6 +90,7 @@ struct ExecRecord {
   RawWaits waits;                    ///< Likewise.
   RawProcessWaits process_waits;     ///< Likewise.
   std::uint64_t ended_peak_pages = 0;
+  std::optional<std::uint32_t> cpus_allowed;
   RecordFlags flags;
   ProgramText text;
 };

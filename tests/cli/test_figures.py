@@ -222,6 +222,12 @@ class Time(Figures):
             self.assertGreaterEqual(told, truth)
             self.assertLessEqual(told, truth + 0.15)
 
+    def test_a_program_has_the_cpus_that_it_may_run_on(self):
+        allowed = sorted(os.sched_getaffinity(0))
+        _, events = self.trace("taskset", "-c", str(allowed[-1]), "true")
+        execs = [each["cpus_allowed"] for each in of_kind(events, "process_exec")]
+        self.assertEqual(execs, [len(allowed), 1])
+
     def test_nothing_is_told_of_the_copy_that_waits_for_the_tracer(self):
         _, events = self.table("true", options=["--step", "s"])
         self.assertEqual(of_kind(events, "process_start")[0]["argv"], ["true"])

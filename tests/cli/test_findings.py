@@ -195,6 +195,37 @@ class TaskLedgers(support.TestCase):
         ready = ledger["computing_ns"] + ledger["queued_ns"]
         self.assertGreater(ready, ledger["wall_ns"] * 9 // 10)
 
+    def check_bounds(self, ledger, truth_ns, tolerance):
+        """That the truth is inside of them; processes begin and end beside what is known of them."""
+        self.assertLessEqual(ledger["computing_ns"], truth_ns * (1 + tolerance))
+        self.assertGreaterEqual(ledger["computing_at_most_ns"], truth_ns * (1 - tolerance))
+
+    def test_two_that_take_turns(self):
+        # By the clock, so that they never compute at once: together, as long as both.
+        turns = ("import sys,time\nwhile time.time() % 1 > 0.02: time.sleep(0.002)\nuntil = time.time() + 6\n"
+                 "while time.time() < until:\n"
+                 "    if time.time() % 1 // 0.5 != int(sys.argv[1]): time.sleep(0.005)\n"
+                 "print(time.process_time())\n")
+        script = self.path("turns.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(turns)
+        sums = [self.path("0"), self.path("1")]
+        ledger = self.ledger("".join(f"{PYTHON} {script} {i} > {sums[i]} &\n" for i in range(2)) + "wait\n")
+        truth_ns = 0
+        for each in sums:
+            with open(each, encoding="ascii") as file:
+                truth_ns += float(file.read()) * 1e9
+        self.check_bounds(ledger, truth_ns, 0.1)
+
+    def test_two_on_one_cpu(self):
+        cpu = min(os.sched_getaffinity(0))
+        burn = (f"taskset -c {cpu} bash -c '{PYTHON} -c \"{{0}}\" & {PYTHON} -c \"{{0}}\" & wait'\n").format(
+            "import time\nwhile time.process_time() < 2: pass")
+        ledger = self.ledger("exec " + burn)
+        # One CPU: what both computed, one after the other.
+        self.check_bounds(ledger, 4e9, 0.1)
+        self.assertGreaterEqual(ledger["computing_ns"], 3_200_000_000)
+
     def test_fork_and_join_with_a_straggler(self):
         busy = f"{PYTHON} -c 'import time\\nwhile time.process_time() < {{}}: pass' &\n"
         ledger = self.ledger("".join(busy.format(seconds) for seconds in (0.3, 0.3, 1.5)) + "wait\n")

@@ -89,6 +89,15 @@ class Slowness(support.TestCase):
         self.assertEqual(figures["cpus"], str(os.cpu_count()))
         self.assertGreaterEqual(figures["percent"], 60)
 
+    def test_more_at_once_than_the_cpus_that_it_may_use(self):
+        cpu = str(min(os.sched_getaffinity(0)))
+        found, result = self.findings("taskset", "-c", cpu, PYTHON, self.write("busy.py", BUSY), "4", "14")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        # On a machine where others have this CPU, too, it is not to blame.
+        self.assertLessEqual(set(found), {"oversubscribed"})
+        for finding in found.values():
+            self.assertEqual(self.evidence(finding)["cpus"], "1")
+
     def test_computing_is_no_finding(self):
         found, _ = self.findings(PYTHON, self.write("busy.py", BUSY), "1", "12")
         self.assertEqual(found, {})

@@ -45,6 +45,7 @@ struct Pace {
   std::uint64_t lock = 0;
   std::uint64_t sleep = 0;
   std::uint64_t child = 0;
+  std::uint64_t poll = 0;
   std::uint64_t threads = 1;
   std::uint64_t thread_cpu = 0;    ///< Of all threads; 0: as running.
   std::uint64_t thread_queue = 0;  ///< Likewise, as run_queue.
@@ -71,10 +72,11 @@ struct Player {
 
 class Task {
  public:
-  explicit Task(std::uint32_t cpus = 2) : insight_(std::make_unique<tracer::internal::Insight>(cpus)) {
+  explicit Task(std::uint32_t cpus = 2, const tracer::Context& context = task_context())
+      : insight_(std::make_unique<tracer::internal::Insight>(cpus)), context_(context) {
     tracer::TaskStart start;
     start.time_ns = start.start_ns = 1;
-    start.context = std::make_shared<const tracer::Context>(task_context());
+    start.context = std::make_shared<const tracer::Context>(context_);
     start.pid = 1;
     add(start);
   }
@@ -89,6 +91,15 @@ class Task {
     player.account.process_ledger->throttled_ns = 0;
     add(tracer::ProcessStart{player.begin_ns, process(player), {}});
     players_.push_back(std::move(player));
+  }
+  /// It begins its program anew, and may run on so many CPUs.
+  void execute(std::uint32_t pid, std::uint32_t cpus_allowed) {
+    tracer::ProcessExec exec;
+    exec.time_ns = std::max<std::uint64_t>(now_ns_, 1);
+    exec.process = process(player(pid));
+    exec.ended.start_ns = player(pid).begin_ns;
+    exec.cpus_allowed = cpus_allowed;
+    add(exec);
   }
   Pace& pace(std::uint32_t pid) { return player(pid).pace; }
 
@@ -131,7 +142,7 @@ class Task {
       if (each.living) end(each.pid);
     tracer::TaskFinish finish;
     finish.time_ns = finish.end_ns = now_ns_;
-    finish.context = std::make_shared<const tracer::Context>(task_context());
+    finish.context = std::make_shared<const tracer::Context>(context_);
     finish.pid = 1;
     finish.start_ns = finish.begin_ns = 1;
     finish.exit_code = 0;
@@ -184,10 +195,11 @@ class Task {
     process.lock_ns += part(pace.lock);
     process.sleep_ns += part(pace.sleep);
     process.child_ns += part(pace.child);
+    process.poll_ns += part(pace.poll);
     process.life_ns += length_ns;
-    process.other_ns +=
-        length_ns - part(pace.running + pace.run_queue + pace.disk + pace.network + pace.throttled + pace.reclaim +
-                         pace.swap + pace.pipe_read + pace.pipe_write + pace.lock + pace.sleep + pace.child);
+    process.other_ns += length_ns - part(pace.running + pace.run_queue + pace.disk + pace.network + pace.throttled +
+                                         pace.reclaim + pace.swap + pace.pipe_read + pace.pipe_write + pace.lock +
+                                         pace.sleep + pace.child + pace.poll);
     tracer::Ledger& threads = *player.account.ledger;
     threads.cpu_ns += part(pace.thread_cpu ? pace.thread_cpu : pace.running);
     threads.run_queue_ns += part(pace.thread_queue ? pace.thread_queue : pace.run_queue);
@@ -208,6 +220,7 @@ class Task {
   }
 
   std::unique_ptr<tracer::internal::Insight> insight_;
+  tracer::Context context_;
   std::vector<Player> players_;
   std::uint64_t now_ns_ = 0;
   std::uint64_t ended_ = 0;

@@ -51,6 +51,7 @@ struct Exec {
   std::optional<std::uint64_t> argv_total = {};  ///< Absent: what argv has.
   tracer_wire_account total = {};
   std::uint64_t peak_pages = 0;
+  std::uint32_t cpus_allowed = 0;
   std::uint32_t flags = TRACER_FLAG_EXECUTED;
   tracer_wire_waits waits = {};
   tracer_wire_process_waits process_waits = {};  ///< Only with TRACER_FLAG_PROCESS_WAITS.
@@ -166,6 +167,7 @@ inline Bytes exec_record(const Who& who, const Exec& exec, const std::string& ar
   record.total = exec.total;
   record.program_start_ns = exec.program_start_ns;
   record.peak_pages = exec.peak_pages;
+  record.cpus_allowed = exec.cpus_allowed;
   record.waits = exec.waits;
   record.argv_total = exec.argv_total.value_or(argv_bytes.size());
   record.flags = exec.flags;

@@ -72,7 +72,7 @@ class SmallFileSystem {
  public:
   explicit SmallFileSystem(const std::filesystem::path& folder) : folder_(folder) {
     std::filesystem::create_directory(folder);
-    mounted_ = ::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=96k") == 0;
+    mounted_ = ::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=160k") == 0;
   }
   ~SmallFileSystem() {
     if (mounted_) ::umount2(folder_.c_str(), MNT_DETACH);
@@ -81,7 +81,7 @@ class SmallFileSystem {
   SmallFileSystem& operator=(const SmallFileSystem&) = delete;
   bool mounted() const { return mounted_; }
   bool make_read_only() const {
-    return ::mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=96k") == 0;
+    return ::mount("tmpfs", folder_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=160k") == 0;
   }
 
  private:
@@ -190,6 +190,48 @@ TEST_CASE("what is too old is removed when a history is opened, and the oldest b
   CHECK(file.tasks()[1].task_key == "3");
 }
 
+TEST_CASE("the newest of a kind are looked up alone, and only so many of a kind are kept") {
+  const TempFile temp;
+  HistoryFile file(temp.path(), HistoryFile::Access::kWrite);
+  std::vector<PastTask> tasks;
+  for (std::uint64_t i = 0; i < HistoryFile::kMostTasksOfKind + 50; ++i) tasks.push_back(past(i, 10));
+  tasks.back().outcome = Outcome::kFailed;
+  PastTask other = past(0, 30);
+  other.kind.step = "SORT";
+  other.task_key = "other";
+  tasks.push_back(other);
+  CHECK(file.add(tasks, {}, std::chrono::seconds(1)));
+  CHECK(file.tasks().size() == HistoryFile::kMostTasksOfKind + 1);
+  const auto newest = file.succeeded(kAlign, 3);
+  REQUIRE(newest.size() == 3);
+  CHECK(newest[0].task_key == std::to_string(HistoryFile::kMostTasksOfKind + 48));
+  REQUIRE(file.succeeded(other.kind, 3).size() == 1);
+  CHECK(file.succeeded({"demo", "NONE", ""}, 3).empty());
+}
+
+TEST_CASE("a session's thread writes what was added, and looks up what is wanted meanwhile") {
+  const TempFile temp;
+  {
+    SessionHistory history(temp.path());
+    CHECK(!history.usual(kAlign));
+    for (std::uint64_t i = 0; i < 6; ++i) history.add(past(i, 10 * kSecond));
+    history.write_sometimes(1);
+    history.write_sometimes(60 * kSecond);
+    history.write_all();
+    CHECK(!history.take_problem());
+  }
+  SessionHistory dropped(temp.path());
+  dropped.want(kAlign);
+  dropped.want(kAlign);
+  CHECK(dropped.settle(std::chrono::seconds(60)));
+  REQUIRE(dropped.usual(kAlign));
+  CHECK(dropped.usual(kAlign)->expect({}).wall_ns->n == 6);
+  dropped.want({"demo", "NONE", ""});
+  CHECK(dropped.settle(std::chrono::seconds(60)));
+  REQUIRE(dropped.usual({"demo", "NONE", ""}));
+  CHECK(!dropped.usual({"demo", "NONE", ""})->expect({}).wall_ns);
+}
+
 TEST_CASE("damaged, foreign and newer files are refused, and stay as they are") {
   const TempFile temp;
   {
@@ -219,6 +261,8 @@ TEST_CASE("a history with damage inside harms no session, which says so once") {
   const auto size = std::filesystem::file_size(temp.path());
   for (std::size_t at = 4096; at < size; at += 64) temp.write_byte(at, std::byte{0xff});
   SessionHistory history(temp.path());
+  history.want(kAlign);
+  CHECK(history.settle(std::chrono::seconds(60)));
   const auto problem = history.take_problem();
   REQUIRE(problem);
   CHECK(problem->find("can't be read") != std::string::npos);
@@ -290,7 +334,10 @@ TEST_CASE("a history that can only be read is learned from, and one message says
   const auto problem = history.take_problem();
   REQUIRE(problem);
   CHECK(problem->find("can only be read") != std::string::npos);
-  CHECK(history.usual().expect(kAlign, {}).wall_ns->median == 10 * kSecond);
+  history.want(kAlign);
+  CHECK(history.settle(std::chrono::seconds(60)));
+  REQUIRE(history.usual(kAlign));
+  CHECK(history.usual(kAlign)->expect({}).wall_ns->median == 10 * kSecond);
   history.add(past(9, 10));
   history.write_all();
   CHECK(!history.take_problem());

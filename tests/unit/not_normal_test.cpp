@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "builders.hpp"
 #include "collect.hpp"
 #include "history/session_history.hpp"
 #include "insight/insight.hpp"
@@ -49,13 +50,16 @@ class Sessions {
     Insight insight(2);
     // Now, by the clock of a boot at the epoch.
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    insight.use(std::make_unique<SessionHistory>(file_.path()),
+    auto history = std::make_unique<SessionHistory>(file_.path());
+    history_ = history.get();
+    insight.use(std::move(history),
                 static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()) - kBegin);
     std::vector<Event> events;
     feed([&](const Event& event) { insight.add(event, events); });
     SessionEnd end;
     end.time_ns = kBegin + 10000 * kSecond;
     insight.add(Event(end), events);
+    history_ = nullptr;
     return collect::all_of<Finding>(events);
   }
   void past(std::uint64_t tasks, std::uint64_t wall_ns = 40 * kSecond) {
@@ -64,8 +68,12 @@ class Sessions {
     });
   }
 
+  /// Until what it has asked for has come.
+  void settle() { CHECK(history_->settle(std::chrono::seconds(60))); }
+
  private:
   TempFile file_;
+  SessionHistory* history_ = nullptr;  ///< Of the session that runs.
 };
 
 std::vector<double> around(double middle, std::size_t count) {
@@ -79,11 +87,12 @@ std::vector<double> around(double middle, std::size_t count) {
 TEST_CASE("a task that takes far longer than earlier ones is slow, while it runs and when it is over") {
   Sessions sessions;
   sessions.past(20);
-  const auto findings = sessions.run([](const auto& add) {
+  const auto findings = sessions.run([&](const auto& add) {
     TaskStart start;
     start.context = task_context(7);
     start.time_ns = start.start_ns = kBegin;
     add(Event(start));
+    sessions.settle();
     for (const std::uint64_t after : {50ull, 540ull}) {
       SnapshotEnd snapshot;
       snapshot.time_ns = kBegin + after * kSecond;
@@ -110,6 +119,71 @@ TEST_CASE("nothing is slow below five earlier ones, nor by less than ten seconds
   CHECK(findings_of(5, 40 * kSecond, 600 * kSecond) == 1);
   CHECK(findings_of(20, 2 * kSecond, 11 * kSecond) == 0);
   CHECK(findings_of(20, 40 * kSecond, 61 * kSecond) == 0);
+}
+
+TEST_CASE("what takes long with far more input than ever is not slow, and not large") {
+  Sessions sessions;
+  sessions.run([](const auto& add) {
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      TaskFinish small = finish(100 + i, kSecond / 4);
+      small.totals.account.read_bytes = 1'000'000;
+      add(Event(small));
+    }
+  });
+  const auto findings_with = [&](std::optional<std::uint64_t> read_bytes) {
+    return sessions.run([&](const auto& add) {
+      TaskFinish task = finish(7, 16 * kSecond, 8 * kGiB);
+      task.totals.account.read_bytes = read_bytes;
+      task.exit_code = 0;
+      add(Event(task));
+    });
+  };
+  CHECK(findings_with(60'000'000).empty());
+  const auto alike = findings_with(1'010'000);
+  REQUIRE(alike.size() == 2);
+  CHECK(alike[0].code == "slower_than_usual");
+  CHECK(alike[0].confidence == "high");
+  CHECK(alike[1].code == "memory_above_usual");
+}
+
+TEST_CASE("a task that seemed slow while it ran, and was not by what it had read, ends as a note") {
+  Sessions sessions;
+  sessions.run([](const auto& add) {
+    for (std::uint64_t i = 1; i <= 12; ++i) {
+      TaskFinish past = finish(100 + i, i * 10 * kSecond);
+      past.totals.account.read_bytes = i * 100'000'000;
+      add(Event(past));
+    }
+  });
+  const auto findings_at = [&](std::uint64_t read_early, std::uint64_t wall_ns) {
+    return sessions.run([&](const auto& add) {
+      TaskStart start;
+      start.context = task_context(7);
+      start.time_ns = start.start_ns = kBegin;
+      add(Event(start));
+      sessions.settle();
+      ProcessSample sample;
+      sample.process = build::process({.pid = 9, .start_ns = kBegin, .tool = "bwa", .context = *task_context(7)});
+      sample.time_ns = kBegin + wall_ns;
+      sample.account.read_bytes = read_early;
+      add(Event(sample));
+      SnapshotEnd snapshot;
+      snapshot.time_ns = kBegin + wall_ns;
+      add(Event(snapshot));
+      TaskFinish end = finish(7, wall_ns);
+      end.totals.account.read_bytes = 2'000'000'000;
+      add(Event(end));
+    });
+  };
+  // By what it has read, 200 s are usual.
+  CHECK(findings_at(2'000'000'000, 295 * kSecond).empty());
+  const auto early = findings_at(300'000'000, 295 * kSecond);
+  REQUIRE(early.size() == 2);
+  CHECK(early[0].state == "open");
+  CHECK(early[0].severity == "warning");
+  CHECK(early[0].confidence == "medium");
+  CHECK(early[1].state == "closed");
+  CHECK(early[1].severity == "note");
 }
 
 TEST_CASE("a task that failed is not compared, and does not become usual") {

@@ -113,6 +113,58 @@ TEST_CASE("more threads than CPUs") {
   CHECK(lived({.running = 1000, .threads = 8, .thread_cpu = 2000, .thread_queue = 6000}, 9).findings.empty());
 }
 
+TEST_CASE("who stands in line for others has not too many threads of its own") {
+  // 0.6 CPUs in all, of 2: somebody who is not followed has the rest.
+  CHECK(lived({.running = 500, .run_queue = 500, .threads = 4, .thread_cpu = 600, .thread_queue = 2200})
+            .findings.empty());
+  const Task most = lived({.running = 1000, .threads = 4, .thread_cpu = 1600, .thread_queue = 2200});
+  check_only(most, "oversubscribed");
+}
+
+TEST_CASE("two threads on the one CPU that they may use are too many") {
+  const Pace pace{.running = 1000, .threads = 2, .thread_cpu = 1000, .thread_queue = 1000};
+  CHECK(lived(pace).findings.empty());
+  Task task;
+  task.begin({.pid = 1, .tool = "bwa mem", .pace = pace});
+  task.execute(1, 1);
+  task.live(20);
+  task.finish();
+  check_only(task, "oversubscribed");
+  CHECK(story::text(*task.last("oversubscribed"), "cpus") == "1");
+}
+
+TEST_CASE("processes on one CPU each have together as many as they are, unless one started the other") {
+  for (const bool one_starts_the_other : {false, true}) {
+    Task task(4);
+    const Pace pace{.running = 500, .run_queue = 500, .threads = 2, .thread_cpu = 500, .thread_queue = 1000};
+    task.begin({.pid = 1, .tool = "rank", .pace = pace});
+    task.execute(1, 1);
+    task.begin({.pid = 2,
+                .tool = "rank",
+                .pace = pace,
+                .parent = one_starts_the_other ? std::optional<std::uint32_t>(1) : std::nullopt});
+    task.execute(2, 1);
+    task.live(20);
+    CHECK((task.last("oversubscribed") != nullptr) == one_starts_the_other);
+  }
+}
+
+TEST_CASE("of two that wait for storage at different times it is not known that both waited at once") {
+  Task task;
+  task.begin({.pid = 1, .tool = "sort", .pace = {.running = 500, .disk = 500}});
+  task.begin({.pid = 2, .tool = "sort", .pace = {.running = 500, .disk = 500}});
+  task.live(20);
+  task.finish();
+  CHECK(task.findings.empty());
+  Task both;
+  both.begin({.pid = 1, .tool = "sort", .pace = {.running = 200, .disk = 800}});
+  both.begin({.pid = 2, .tool = "sort", .pace = {.running = 200, .disk = 800}});
+  both.live(20);
+  REQUIRE(both.last("disk_wait") != nullptr);
+  CHECK(story::value(*both.last("disk_wait"), "percent") <= 60);
+  CHECK(both.last("disk_wait")->text.find("for at least 12.0 s") != std::string::npos);
+}
+
 TEST_CASE("two tasks that take the CPUs from each other") {
   Task task;
   const Pace pace{.running = 500, .run_queue = 500, .threads = 2, .thread_cpu = 1000, .thread_queue = 1000};

@@ -68,6 +68,62 @@ TEST_CASE("what waits by nature, or only for a child, is not said to stand still
   CHECK(task.findings.empty());
 }
 
+TEST_CASE("a helper that waits by nature hides nothing") {
+  Task task;
+  task.begin({.pid = 1, .tool = "run.sh", .pace = {.child = 1000}});
+  task.begin({.pid = 2, .tool = "tail", .pace = {.poll = 1000}, .parent = 1});
+  task.begin({.pid = 3, .tool = "bwa mem", .pace = {.lock = 1000}, .parent = 1});
+  task.live(62);
+  REQUIRE(task.last("stalled") != nullptr);
+  CHECK(task.last("stalled")->tool == "bwa mem");
+}
+
+TEST_CASE("who waits in a pipe for what waits by nature waits by nature") {
+  Task task;
+  task.begin({.pid = 1, .tool = "ssh", .pace = {.network = 1000}});
+  task.begin({.pid = 2, .tool = "grep", .pace = {.pipe_read = 1000, .reads_from = 1}});
+  task.begin({.pid = 3, .tool = "tee", .pace = {.pipe_read = 1000, .reads_from = 2}});
+  task.live(120);
+  CHECK(task.findings.empty());
+  // Not for it.
+  Task other;
+  other.begin({.pid = 1, .tool = "tail", .pace = {.poll = 1000}});
+  other.begin({.pid = 2, .tool = "hung.py", .pace = {.lock = 1000}});
+  other.begin({.pid = 3, .tool = "sort", .pace = {.pipe_read = 1000, .reads_from = 2}});
+  other.live(62);
+  REQUIRE(other.last("stalled") != nullptr);
+  CHECK(other.last("stalled")->tool == "hung.py");
+}
+
+TEST_CASE(
+    "a wait for whoever asks, as servers have it, is a note in a task that an engine runs, and nothing elsewhere") {
+  for (const story::Pace& pace : {story::Pace{.poll = 1000}, story::Pace{}}) {
+    Task declared;
+    declared.begin({.pid = 1, .tool = "python -m http.server", .pace = pace});
+    declared.live(120);
+    REQUIRE(declared.last("stalled") != nullptr);
+    CHECK(declared.last("stalled")->severity == "note");
+    Context recipe = story::task_context();
+    recipe.engine = "make";
+    Task command(2, recipe);
+    command.begin({.pid = 1, .tool = "python -m http.server", .pace = pace, .context = recipe});
+    command.live(120);
+    CHECK(command.findings.empty());
+  }
+}
+
+TEST_CASE("a circle is found among many, and a pipe of its own is none") {
+  Task task;
+  for (std::uint32_t pid = 1; pid <= 3000; ++pid)
+    task.begin({.pid = pid, .tool = "stage", .pace = {.pipe_read = 1000, .reads_from = pid == 1 ? 1 : pid - 1}});
+  task.live(32);
+  CHECK(task.last("deadlocked_pipe") == nullptr);
+  task.begin({.pid = 3001, .tool = "stage", .pace = {.pipe_read = 1000, .reads_from = 3002}});
+  task.begin({.pid = 3002, .tool = "stage", .pace = {.pipe_read = 1000, .reads_from = 3001}});
+  task.live(33);
+  CHECK(task.last("deadlocked_pipe") != nullptr);
+}
+
 TEST_CASE("a sleeper has ten times as long, and is a note") {
   Task task;
   task.begin({.pid = 1, .tool = "retry.py", .pace = {.sleep = 1000}});

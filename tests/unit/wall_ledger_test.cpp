@@ -115,6 +115,21 @@ TEST_CASE("what came one after another adds up; what came at once does not") {
   check_ms(at_once.computing_at_most_ns, 8000);
 }
 
+TEST_CASE("two that take turns on the one CPU that they may use compute all the time") {
+  WallLedger wall(0, 2);
+  wall.has_cpus(1);
+  wall.add(span({.to = 1000, .ran = 500, .queue = 500}));
+  wall.add(span({.to = 1000, .ran = 500, .queue = 500}));
+  // In the first window there were two CPUs.
+  wall.close(1000 * kMs);
+  check_ms(wall.ledger().computing_ns, 500);
+  wall.add(span({.from = 1000, .to = 3000, .ran = 1000, .queue = 1000}));
+  wall.add(span({.from = 1000, .to = 3000, .ran = 1000, .queue = 1000}));
+  wall.release(3000 * kMs);
+  check_ms(wall.ledger().computing_ns, 2500);
+  check_ms(wall.ledger().computing_at_most_ns, 3000);
+}
+
 TEST_CASE("four that compute on two CPUs compute all the time") {
   Did worker{.to = 10000, .ran = 5000, .queue = 5000};
   const TaskLedger ledger = ledger_of({worker, worker, worker, worker}, 10000);

@@ -768,7 +768,7 @@ class ProcessExec(Event):
     __slots__ = (
         "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
         "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
-        "container_id", "context", "provenance", "attached_ns", "ended",
+        "container_id", "context", "provenance", "attached_ns", "ended", "cpus_allowed",
     )
     kind: ClassVar[str] = "process_exec"
     time_ns: int
@@ -839,6 +839,9 @@ class ProcessExec(Event):
     not at all. In nanoseconds."""
     ended: ProgramAccount
     """The program that ended."""
+    cpus_allowed: int | None
+    """How many CPUs its affinity (`taskset`) and its cgroup's set of CPUs (Slurm, Docker) let it run on when the program
+    began. None when: the source does not report it. Source: `task->nr_cpus_allowed`; exec."""
 
 
 class ProcessStart(Event):

@@ -45,7 +45,7 @@ class TimeShare:
 
     cause: str
     """"CPU", "run queue", "disk", "pipe", "network", "local socket", "lock", "child", "sleep", "events", "memory",
-    "stopped", "CPU limit" or "other"."""
+    "stopped", "CPU limit", "other", or "CPU or wait": of runs, steps and tasks, what is certain of neither."""
     time_ns: int
     share: float
     """0 to 1."""

@@ -109,6 +109,7 @@ bool take_exec(std::span<const std::byte> bytes, ExecRecord& record) {
   record.process_waits =
       process_waits_of(process_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
   record.ended_peak_pages = wire.peak_pages;
+  if (wire.cpus_allowed != 0) record.cpus_allowed = wire.cpus_allowed;
   record.flags = flags_of(wire.flags);
   record.text.exe = path_of(*exe, (wire.flags & TRACER_FLAG_EXE_CUT) != 0);
   record.text.cwd = path_of(*cwd, (wire.flags & TRACER_FLAG_CWD_CUT) != 0);
