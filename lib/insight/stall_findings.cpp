@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -66,6 +67,14 @@ StallFindings::Work* StallFindings::work_of(const Process& process) {
 
 void StallFindings::moved(const Process& process, std::uint64_t time_ns) {
   if (Work* work = work_of(process)) work->moved_ns = std::max(work->moved_ns, time_ns);
+}
+
+void StallFindings::saw(const ContextChange& change) {
+  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
+    move_key(works_, from, to);
+    for (auto& [pid, member] : members_)
+      if (member.work == from) member.work = to;
+  });
 }
 
 void StallFindings::saw(const ProcessSpan& span) {
