@@ -280,6 +280,7 @@ void FailureChains::pass_on(std::vector<Origin>& origins, const ProcessExit& exi
     const bool ended_it = origin.nature == Nature::kEndedByStarter && origin.what.sender_pid == exit.process->pid;
     // One failure beside it is reason enough.
     if (ended_it || (!wraps && !ended_too && !fails)) fail(origin);
+    if (origin.nature == Nature::kFailure) decide_(origin.what, Verdict::kPassing);
   }
 }
 

@@ -17,7 +17,8 @@ namespace tracer::internal {
 
 /// What has come of a process that ended by a signal or with a status other than 0.
 enum class Verdict {
-  kFailed,             ///< It is a failure. One of the next two may follow.
+  kFailed,             ///< It is a failure. Any of the next three may follow.
+  kPassing,            ///< One more, the last of `passed_on_by`, ended with the same status.
   kPassedOn,           ///< Its parent ended with the same status, and so on, up to where nothing is known.
   kIgnored,            ///< The parent went on, or ended otherwise.
   kReaderHadEnough,    ///< It is none: it wrote to what nobody reads, and nobody passed that on.

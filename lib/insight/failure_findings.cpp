@@ -204,7 +204,6 @@ void FailureFindings::saw(const ProcessExit& exit, std::vector<Event>& events) {
 void FailureFindings::decide(const FailureOrigin& origin, Verdict verdict) {
   const auto known = std::static_pointer_cast<Failed>(origin.tag);
   if (!known || (verdict != Verdict::kFailed && !known->origin.process)) return;
-  if (verdict != Verdict::kFailed && verdict != Verdict::kPassedOn && verdict != Verdict::kIgnored) return;
   known->origin = origin;
   known->origin.tag = nullptr;
   if (verdict == Verdict::kFailed) failed(known);

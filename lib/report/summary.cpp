@@ -110,6 +110,7 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
       break;
     case internal::Verdict::kPassedOn:
     case internal::Verdict::kIgnored: failures.resolve(failure, verdict); break;
+    case internal::Verdict::kPassing: break;
     case internal::Verdict::kReaderHadEnough: ++excused.reader_had_enough; break;
     case internal::Verdict::kEndedByItsStarter: ++excused.ended_by_starter; break;
   }

@@ -42,6 +42,8 @@ class Scene {
     start.pid = 10;
     start.start_ns = kMs;
     add(start);
+    // Who starts tasks lives longer than they do.
+    begin(1, 0, 0, "start", Context());
     begin(10, 1, 1, std::move(script));
   }
   void begin(std::uint32_t pid, std::uint32_t parent, std::uint64_t at, std::string tool,
