@@ -151,11 +151,19 @@ void ContextResolver::begin_command(ContextPlace& place, const Process& process)
     contexts_.changed(run);
     return;
   }
-  auto scope = new_scope(place.scope, Begins::kRun);
+  // What names a task of its own, such as `tracerd task`, is in the run.
+  const bool is_task = place.scope && place.scope->begins == Begins::kTask && is_leader(*place.scope, process);
+  auto scope = new_scope(is_task ? place.scope->outer : place.scope, Begins::kRun);
   scope->of_command = true;
   lead(*scope, process);
   scope->said.run_id = leader_id(*scope);
   say(scope->said, "run", name, Provenance::kInferred);
+  if (is_task) {
+    announced_.put(place.scope, scope);
+    place.scope->in_run = true;
+    contexts_.changed(*scope);
+    return;
+  }
   place.scope = scope;
   // Launchers start jobs in a run only.
   match(place, process);

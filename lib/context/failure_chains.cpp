@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "context/declared_task.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -28,9 +29,9 @@ constexpr int kMostAbove = 64;
 constexpr std::array<std::string_view, 12> kShells = {"bash", "rbash", "sh",   "dash", "ash",  "zsh",
                                                       "ksh",  "ksh93", "mksh", "fish", "tcsh", "busybox"};
 /// What runs a command as its child, and ends with its status.
-constexpr std::array<std::string_view, 17> kWrappers = {
-    "env",    "nice",   "timeout", "sudo",    "time", "setsid",    "flock", "nsenter",  "unshare",
-    "strace", "ltrace", "su",      "runuser", "doas", "dumb-init", "tini",  "catatonit"};
+constexpr std::array<std::string_view, 18> kWrappers = {
+    "env",    "nice",   "timeout", "sudo",    "time", "setsid",    "flock", "nsenter",   "unshare",
+    "strace", "ltrace", "su",      "runuser", "doas", "dumb-init", "tini",  "catatonit", "xargs"};
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -41,8 +42,6 @@ std::string program_name(const Process& process) {
   if (process.program->exe) return std::string(base_name(*process.program->exe));
   return process.program->comm.value_or("");
 }
-
-bool is_shell(const Process& process) { return is_one_of(kShells, program_name(process)); }
 
 /// It has executed nothing since its fork: a subshell, for example.
 bool is_copy(const ProcessExit& exit) {
@@ -71,9 +70,30 @@ bool only_wraps(const ProcessExit& exit) {
 
 bool ended_well(const ProcessExit& exit) { return !exit.exit_signal && exit.exit_code.value_or(0) == 0; }
 
+/// It runs many commands, whatever becomes of each, and shows by its status that some have failed.
+bool runs_all(const Process& process) {
+  return program_name(process) == "xargs" || process.program->tool.value_or("").starts_with("parallel");
+}
+
+/// Is its status one of its own for a child that ended like this one?
+template <class Child>
+bool sums_up(const ProcessExit& parent, const Child& child) {
+  if (!parent.exit_code || *parent.exit_code == 0) return false;
+  const std::int32_t status = *parent.exit_code;
+  const std::string name = program_name(*parent.process);
+  if (name == "make" || name == "gmake") return status == 2;
+  if (name == "ninja") return status == 1;
+  if (!runs_all(*parent.process)) return false;
+  // GNU parallel: how many have failed; 101: more than 100.
+  if (name != "xargs") return status <= 101;
+  if (child.exit_signal) return status == 125;
+  return child.exit_code == 255 ? status == 124 : status == 123;
+}
+
 /// Shows the parent's status what became of the child?
 template <class Child>
 bool same_end(const ProcessExit& parent, const Child& child) {
+  if (sums_up(parent, child)) return true;
   if (parent.exit_signal) return parent.exit_signal == child.exit_signal;
   if (!parent.exit_code || *parent.exit_code == 0) return false;
   if (child.exit_code) return parent.exit_code == child.exit_code;
@@ -84,9 +104,15 @@ bool same_end(const ProcessExit& parent, const Child& child) {
 
 }  // namespace
 
+bool is_shell(const Process& process) { return is_one_of(kShells, program_name(process)); }
+
 FailureChains::Known* FailureChains::living(std::uint32_t pid, std::uint64_t start_ns) {
   const auto found = living_.find(pid);
   return found != living_.end() && found->second.start_ns == start_ns ? &found->second : nullptr;
+}
+
+FailureChains::Known* FailureChains::living_parent(const Process& process) {
+  return process.parent_pid ? living(*process.parent_pid, process.parent_start_ns.value_or(0)) : nullptr;
 }
 
 std::shared_ptr<const Process> FailureChains::ended_process(std::uint32_t pid) const {
@@ -109,32 +135,39 @@ void FailureChains::saw(const std::shared_ptr<const Process>& process) {
     if (living_.size() >= kMostLiving) return;
     living_[process->pid] = {process->start_ns, process};
   }
-  if (!process->parent_pid) return;
-  Known* parent = living(*process->parent_pid, process->parent_start_ns.value_or(0));
+  Known* parent = living_parent(*process);
   if (parent != nullptr && !parent->pending.empty()) parent->last_child_ns = process->start_ns;
 }
 
-void FailureChains::leads(std::uint32_t pid, std::uint64_t start_ns) {
+void FailureChains::leads(std::uint32_t pid, std::uint64_t start_ns, const Context& context) {
+  const Leads leads = context.task_key && !is_declared_task(context) ? Leads::kInferredTask : Leads::kWork;
   if (Known* known = living(pid, start_ns)) {
-    known->leads = true;
+    known->leads = std::max(known->leads, leads);
   } else if (living_.size() < kMostLiving && !ended_process(pid)) {
-    living_[pid] = {start_ns, nullptr, true};
+    living_[pid] = {start_ns, nullptr, leads};
   }
 }
 
-/// An ancestor has sent the signal, or a child of its parent, such as kill(1).
+/// An ancestor has sent the signal, or what an ancestor of the same run has started, such as kill(1), or another
+/// process of the same run.
 bool FailureChains::starter_sent(const ProcessExit& exit) const {
   if (exit.exit_signal_sender != "process" || !exit.exit_signal_sender_pid) return false;
+  const Process& process = *exit.process;
   const std::uint32_t sender = *exit.exit_signal_sender_pid;
-  if (sender == exit.process->pid) return false;
-  const std::optional<std::uint32_t> parent = exit.process->parent_pid;
-  std::shared_ptr<const Process> at = parent ? known_process(*parent) : nullptr;
+  if (sender == process.pid) return false;
+  const auto sent_by = known_process(sender);
+  const std::uint32_t started_by = sent_by ? sent_by->parent_pid.value_or(0) : 0;
+  const auto& run = process.context->run_key;
+  std::shared_ptr<const Process> at = process.parent_pid ? known_process(*process.parent_pid) : nullptr;
   for (int above = 0; at != nullptr && above < kMostAbove; ++above) {
     if (at->pid == sender) return true;
+    // Who types kill(1) where the run was begun is no part of it.
+    if (started_by == at->pid && (above == 0 || at->context->run_key == run)) return true;
     at = at->parent_pid ? known_process(*at->parent_pid) : nullptr;
   }
-  const auto sent_by = known_process(sender);
-  return parent && sent_by != nullptr && sent_by->parent_pid == parent;
+  if (sent_by == nullptr) return false;
+  if (process.parent_pid && started_by == process.parent_pid) return true;
+  return run && sent_by->context->run_key == run && !sent_by->context->engine_own;
 }
 
 FailureChains::Nature FailureChains::nature_of(const ProcessExit& exit) const {
@@ -167,6 +200,8 @@ FailureChains::Origin FailureChains::origin_of(const ProcessExit& exit, const st
   if (const auto pid = exit.exit_signal_sender_pid) {
     origin.what.sender_process = *pid == exit.process->pid ? exit.process : known_process(*pid);
   }
+  origin.what.reader_left = origin.nature == Nature::kReaderLeft;
+  origin.what.ended_by_starter = origin.nature == Nature::kEndedByStarter;
   return origin;
 }
 
@@ -208,7 +243,7 @@ std::vector<FailureChains::Origin> FailureChains::settle(Known& parent, const Pr
   if (last != nullptr) {
     const bool soon = exit.end_ns - std::min(exit.end_ns, last->end_ns) <= kSoonNs;
     const bool waited = parent.last_child_ns <= last->end_ns;
-    if (!soon && (!waited || exit.exit_code == kCommonStatus)) last = nullptr;
+    if (!soon && !runs_all(*exit.process) && (!waited || exit.exit_code == kCommonStatus)) last = nullptr;
   }
   const bool well = ended_well(exit);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> failed_spans;
@@ -217,7 +252,8 @@ std::vector<FailureChains::Origin> FailureChains::settle(Known& parent, const Pr
   std::vector<Origin> passed;
   for (Pending& each : parent.pending) {
     // Those that ran beside the last one: of a pipe, or workers.
-    if (last != nullptr && same_end(exit, each) && each.end_ns >= last->start_ns) {
+    const bool counts = runs_all(*exit.process) || each.end_ns >= (last != nullptr ? last->start_ns : 0);
+    if (last != nullptr && same_end(exit, each) && counts) {
       for (Origin& origin : each.origins)
         if (passed.size() < kMostOrigins) passed.push_back(std::move(origin));
       continue;
@@ -244,6 +280,7 @@ void FailureChains::pass_on(std::vector<Origin>& origins, const ProcessExit& exi
     const bool ended_it = origin.nature == Nature::kEndedByStarter && origin.what.sender_pid == exit.process->pid;
     // One failure beside it is reason enough.
     if (ended_it || (!wraps && !ended_too && !fails)) fail(origin);
+    if (origin.nature == Nature::kFailure) decide_(origin.what, Verdict::kPassing);
   }
 }
 
@@ -266,8 +303,7 @@ void FailureChains::end_at_top(Pending& pending, const ProcessExit& exit) {
 }
 
 void FailureChains::hand_up(Pending pending, const ProcessExit& exit) {
-  Known* parent =
-      exit.process->parent_pid ? living(*exit.process->parent_pid, exit.process->parent_start_ns.value_or(0)) : nullptr;
+  Known* parent = living_parent(*exit.process);
   if (parent == nullptr) return end_at_top(pending, exit);
   // It has gone on for long.
   if (parent->pending.size() >= kMostPending) {
@@ -313,12 +349,13 @@ void FailureChains::ended(const ProcessExit& exit, bool engine_own, const std::s
     living_.erase(found);
   }
   std::vector<Origin> origins = settle(self, exit);
-  const bool leads = self.leads;
+  const bool leads =
+      self.leads == Leads::kWork || (self.leads == Leads::kInferredTask && living_parent(*exit.process) == nullptr);
   ended_[exit.process->pid % kEndedPlaces] = exit.process;
   if (ended_well(exit)) return;
   Pending pending{exit.start_ns, exit.end_ns, exit.exit_code, exit.exit_signal, exit.exit_signal_sender_pid, {}};
   if (!origins.empty()) {
-    pass_on(origins, exit, leads || engine_own);
+    pass_on(origins, exit, leads || (engine_own && !only_wraps(exit)));
     pending.origins = std::move(origins);
   } else if (engine_own) {
     return;

@@ -17,7 +17,8 @@ namespace tracer::internal {
 
 /// What has come of a process that ended by a signal or with a status other than 0.
 enum class Verdict {
-  kFailed,             ///< It is a failure. One of the next two may follow.
+  kFailed,             ///< It is a failure. Any of the next three may follow.
+  kPassing,            ///< One more, the last of `passed_on_by`, ended with the same status.
   kPassedOn,           ///< Its parent ended with the same status, and so on, up to where nothing is known.
   kIgnored,            ///< The parent went on, or ended otherwise.
   kReaderHadEnough,    ///< It is none: it wrote to what nobody reads, and nobody passed that on.
@@ -36,10 +37,15 @@ struct FailureOrigin {
   std::optional<std::uint32_t> sender_pid = {};  ///< As ProcessExit::exit_signal_sender_pid.
   std::optional<bool> oom_killed = {};
   std::shared_ptr<const Process> sender_process = {};  ///< Null: not known.
+  bool reader_left = false;                            ///< It ended by writing to what nobody reads anymore.
+  bool ended_by_starter = false;  ///< The sender is above it or beside it, or belongs to the same run.
   /// Its parent, and those above, that ended with the same status; the first of them.
   std::vector<std::shared_ptr<const Process>> passed_on_by = {};
   std::shared_ptr<const Process> ignored_by = {};  ///< Null: nobody, or not known.
 };
+
+/// By its executable.
+bool is_shell(const Process& process);
 
 /// Decides which ends of processes are failures, by what their parents did next. A process that passes the status of
 /// a child on is no failure of its own. Each failure is decided at once where its status alone shows it, others when
@@ -53,8 +59,9 @@ class FailureChains {
 
   /// It began, or executed a program.
   void saw(const std::shared_ptr<const Process>& process);
-  /// A run or task began with it: its status is that of the run or task, so that nothing excuses it.
-  void leads(std::uint32_t pid, std::uint64_t start_ns);
+  /// A run or task with this context began with it: its status is that of the run or task, so that nothing excuses it.
+  /// The command of a recipe or a launcher that is a task by inference only is excused like any other, by its parent.
+  void leads(std::uint32_t pid, std::uint64_t start_ns, const Context& context);
   /// It ended. `engine_own`: as an engine's own process, which is no failure of the work.
   void ended(const ProcessExit& exit, bool engine_own, const std::shared_ptr<void>& tag = {});
   /// Its end was lost, or it is not followed any more.
@@ -88,15 +95,17 @@ class FailureChains {
     std::optional<std::uint32_t> sender_pid;
     std::vector<Origin> origins;  ///< Never empty.
   };
+  enum class Leads { kNothing, kInferredTask, kWork };
   struct Known {
     std::uint64_t start_ns = 0;
     std::shared_ptr<const Process> process = {};  ///< Null: only that it leads is known so far.
-    bool leads = false;
+    Leads leads = Leads::kNothing;
     std::uint64_t last_child_ns = 0;    ///< When the last child began, since the first of `pending` ended.
     std::vector<Pending> pending = {};  ///< The oldest first.
   };
 
   Known* living(std::uint32_t pid, std::uint64_t start_ns);
+  Known* living_parent(const Process& process);
   bool starter_sent(const ProcessExit& exit) const;
   Nature nature_of(const ProcessExit& exit) const;
   Origin origin_of(const ProcessExit& exit, const std::shared_ptr<void>& tag) const;

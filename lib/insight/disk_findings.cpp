@@ -5,6 +5,7 @@
 
 #include "base/certain_waits.hpp"
 #include "context/task_name.hpp"
+#include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -46,6 +47,13 @@ void DiskFindings::saw(const FileUse& use) {
   file.read_bytes += *use.read_bytes;
   file.opens += use.opens;
   file.process = use.process;
+}
+
+void DiskFindings::saw(const ContextChange& change) {
+  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
+    move_key(works_, from, to);
+    for (auto& [key, work] : works_) move_key(work.neighbors, from, to);
+  });
 }
 
 /// A task's waits are for the device that is busy, where no other is.

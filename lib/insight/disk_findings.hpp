@@ -28,6 +28,7 @@ class DiskFindings {
   void saw(const ProcessSpan& span);
   void saw(const DeviceSample& sample);
   void saw(const FileUse& use);
+  void saw(const ContextChange& change);
   /// At the end of a snapshot, before living().
   void snapshot(std::uint64_t time_ns);
   void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {

@@ -4,43 +4,54 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <string.h>
+#include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/text.hpp"
-#include "insight/declared.hpp"
+#include "context/declared_task.hpp"
+#include "insight/end_words.hpp"
 #include "insight/process_spans.hpp"
+#include "insight/renamed_keys.hpp"
 
 namespace tracer::internal {
 namespace {
 
 constexpr int kMostAbove = 64;
-/// Its pipe is closed a moment before a process is gone.
-constexpr std::uint64_t kMostBehindNs = 100'000'000;
 constexpr std::int32_t kNotFound = 127;
 constexpr std::int32_t kNotExecutable = 126;
+constexpr std::size_t kMostNamed = 4;
+constexpr std::size_t kMostCalled = 3;
 
 std::string tool_of(const Process& process) {
   return process.program->tool.value_or(process.program->comm.value_or("?"));
 }
 
-/// Without what it runs: "timeout", not "timeout sort".
+/// As it was called, and without what it runs: "timeout", not "timeout sort"; "pkill", not the "pgrep" that it is.
 std::string program_of(const Process& process) {
-  if (process.program->exe) return std::string(base_name(*process.program->exe));
-  return tool_of(process);
+  const Program& program = *process.program;
+  if (program.argv && !program.argv->empty()) {
+    std::string_view name = base_name(program.argv->front());
+    // As login shells are called.
+    if (name.starts_with('-')) name.remove_prefix(1);
+    if (!name.empty()) return std::string(name);
+  }
+  return program.exe ? std::string(base_name(*program.exe)) : tool_of(process);
 }
 
-std::string signal_name(std::int32_t signal) {
-  const char* name = ::sigabbrev_np(signal);
-  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
-}
-
-template <class Ended>
-std::string how(const Ended& ended) {
-  if (!ended.exit_signal) return fmt::format("ended with status {}", ended.exit_code.value_or(0));
-  return "was ended by " + signal_name(*ended.exit_signal);
+/// Its name, and its first arguments that are neither options nor assignments: "make check".
+std::string called_as(const Process& process) {
+  std::string called = program_of(process);
+  if (!process.program->argv) return called;
+  std::size_t words = 0;
+  for (std::size_t i = 1; i < process.program->argv->size() && words < kMostCalled; ++i) {
+    const std::string& word = (*process.program->argv)[i];
+    if (word.empty() || word[0] == '-' || word.find('=') != std::string::npos ||
+        word.find_first_not_of("0123456789") == std::string::npos)
+      continue;
+    called += ' ' + word;
+    ++words;
+  }
+  return called;
 }
 
 void add_status(FindingDraft& draft, const FailureOrigin& origin) {
@@ -70,247 +81,414 @@ bool is_scheduler(std::string_view tool) {
   return false;
 }
 
-std::uint64_t key_number(const std::optional<Key>& key) { return key ? static_cast<std::uint64_t>(*key) : 0; }
+std::string_view killer_code(const FailureOrigin& origin) {
+  const std::string sender = origin.sender_process ? program_of(*origin.sender_process) : std::string();
+  if (sender == "timeout") return "killed_by_timeout";
+  if (is_scheduler(sender)) return "killed_by_scheduler";
+  if (origin.sender_process && origin.sender_process->context->engine_own) return "killed_by_engine";
+  // What belongs to the run ends its own as it likes.
+  return origin.ended_by_starter ? std::string_view() : "killed_by_user";
+}
+
+int rank(std::string_view severity) {
+  if (severity == "error") return 3;
+  if (severity == "warning") return 2;
+  return severity.empty() ? 0 : 1;
+}
+
+bool is_engine(const std::shared_ptr<const Process>& process) { return process && process->context->engine_own; }
+
+std::uint64_t key_of(const Context& context, bool is_run) {
+  const auto& key = is_run ? context.run_key : context.task_key;
+  return key ? static_cast<std::uint64_t>(*key) : 0;
+}
 
 }  // namespace
 
+FailureFindings::FailureFindings(FindingBook& book)
+    : book_(book),
+      little_cpu_ns_(book.rules().limit("silent_failure", "little_cpu_ns")),
+      little_bytes_(book.rules().limit("silent_failure", "little_written_bytes")),
+      readers_(book.rules().limit("partial_output_used", "least_bytes")),
+      retried_(book) {}
+
 bool FailureFindings::is_below_trying(const Process& process) const {
-  if (book_.rules().tries(tool_of(process))) return true;
+  const auto tries = [this](const Process& each) {
+    return book_.rules().tries(tool_of(each)) || book_.rules().tries(called_as(each));
+  };
+  if (tries(process)) return true;
   auto parent = process.parent_pid;
   for (int above = 0; parent && above < kMostAbove; ++above) {
     const auto known = chains_.known_process(*parent);
     if (known == nullptr) return false;
-    if (book_.rules().tries(tool_of(*known))) return true;
+    if (tries(*known)) return true;
     parent = known->parent_pid;
   }
   return false;
 }
 
+bool FailureFindings::is_above(const Process& process, const Process& below) const {
+  auto parent = below.parent_pid;
+  for (int above = 0; parent && above < kMostAbove; ++above) {
+    if (*parent == process.pid) return true;
+    const auto known = chains_.known_process(*parent);
+    if (known == nullptr) return false;
+    parent = known->parent_pid;
+  }
+  return false;
+}
+
+void FailureFindings::began(std::uint32_t pid, std::uint64_t start_ns, const std::shared_ptr<const Context>& context,
+                            bool is_run) {
+  chains_.leads(pid, start_ns, *context);
+  const std::uint64_t key = key_of(*context, is_run);
+  if (key == 0 || leaders_.size() >= kMostScopes) return;
+  leaders_.insert_or_assign(key, Leader{pid, start_ns, context, is_run});
+}
+
+void FailureFindings::saw(const RunStart& start) { began(start.pid, start.start_ns, start.context, true); }
+
+void FailureFindings::saw(const TaskStart& start) { began(start.pid, start.start_ns, start.context, false); }
+
+void FailureFindings::saw(const ContextChange& change) {
+  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
+    move_key(leaders_, from, to);
+    retried_.rename(from, to);
+    auto node = by_scope_.extract(from);
+    if (node.empty()) return;
+    std::erase(scopes_, from);
+    for (const FailedPtr& each : node.mapped().all) remember(to, each);
+    Scope& scope = by_scope_[to];
+    scope.dropped += node.mapped().dropped;
+    scope.ran_out_of_memory |= node.mapped().ran_out_of_memory;
+  });
+  if (change.pid) return;
+  for (const bool is_run : {true, false}) {
+    const auto leader = leaders_.find(key_of(*change.after, is_run));
+    if (leader != leaders_.end() && (!is_run || !change.after->task_key)) leader->second.context = change.after;
+  }
+}
+
 void FailureFindings::saw(const OomKill& kill) {
-  if (oom_kills_.size() < kMostOfScope) oom_kills_.insert_or_assign(kill.process->pid, kill);
+  if (oom_kills_.size() < kMostOomKills) oom_kills_.insert_or_assign(kill.process->pid, kill);
 }
 
 void FailureFindings::saw(const ProcessExit& exit, std::vector<Event>& events) {
   events_ = &events;
   now_ns_ = exit.time_ns;
-  ended_ns_ = exit.end_ns;
-  writer_ = exit.account.written_bytes.value_or(0) > 0 ? exit.process : nullptr;
-  const bool well = !exit.exit_signal && exit.exit_code.value_or(0) == 0;
-  if (well && exit.account.ledger && exit.account.ledger->pipe_read_peer_pid) {
-    if (readers_.size() >= kMostReaders) readers_.clear();
-    readers_.insert_or_assign(*exit.account.ledger->pipe_read_peer_pid,
-                              Reader{exit.begin_ns, exit.end_ns, exit.process});
+  FailedPtr failed;
+  if (exit.exit_signal || exit.exit_code.value_or(0) != 0) {
+    const Account& account = exit.program.account;
+    failed = std::make_shared<Failed>();
+    failed->end_ns = exit.end_ns;
+    failed->written_bytes = account.written_bytes.value_or(0);
+    // What its children did is work as well.
+    failed->little = !exit.exit_signal && account.cpu_ns && *account.cpu_ns < little_cpu_ns_ &&
+                     failed->written_bytes < little_bytes_ && account.storage_written_bytes.value_or(0) == 0 &&
+                     !(account.process_ledger && account.process_ledger->child_ns >= little_cpu_ns_);
+  } else {
+    readers_.saw(exit);
   }
-  chains_.ended(exit, exit.process->context->engine_own);
+  chains_.ended(exit, exit.process->context->engine_own, failed);
   oom_kills_.erase(exit.process->pid);
+  for (const bool is_run : {false, true}) {
+    const auto leader = leaders_.find(key_of(*exit.process->context, is_run));
+    if (leader == leaders_.end() || leader->second.pid != exit.process->pid) continue;
+    leader->second.end_ns = exit.end_ns;
+    leader->second.exit_code = exit.exit_code;
+    leader->second.exit_signal = exit.exit_signal;
+  }
   events_ = nullptr;
 }
 
 void FailureFindings::decide(const FailureOrigin& origin, Verdict verdict) {
-  if (verdict == Verdict::kFailed) return failed(origin);
-  if (verdict != Verdict::kPassedOn && verdict != Verdict::kIgnored) return;
-  const auto scope = by_scope_.find(work_key(*origin.process->context));
-  if (scope == by_scope_.end()) return;
-  for (Failed& each : scope->second)
-    if (each.origin.process == origin.process) each.origin = origin;
+  const auto known = std::static_pointer_cast<Failed>(origin.tag);
+  if (!known || (verdict != Verdict::kFailed && !known->origin.process)) return;
+  known->origin = origin;
+  known->origin.tag = nullptr;
+  if (verdict == Verdict::kFailed) failed(known);
 }
 
-void FailureFindings::failed(const FailureOrigin& origin) {
-  Failed failed{origin};
-  failed.trying = is_below_trying(*origin.process);
-  failed.by_kernel = origin.oom_killed.value_or(false) ||
-                     (origin.exit_signal && is_crash(*origin.exit_signal) && origin.sender != "process");
-  failed.by_stranger = origin.exit_signal && origin.sender == "process" && origin.sender_pid != origin.process->pid;
-  failed.end_ns = ended_ns_;
-  failed.wrote = origin.process == writer_;
-  report_end(failed);
+void FailureFindings::failed(const FailedPtr& failed) {
+  const FailureOrigin& origin = failed->origin;
+  const bool by_itself = origin.sender_pid == origin.process->pid;
+  const bool by_process = origin.sender == "process" && !by_itself;
+  failed->trying = is_below_trying(*origin.process);
+  failed->crashed = origin.exit_signal && is_crash(*origin.exit_signal) && !by_process;
+  failed->by_kernel = origin.oom_killed.value_or(false) || (failed->crashed && !by_itself);
+  failed->by_stranger = origin.exit_signal && by_process && !killer_code(origin).empty();
+  report_end(*failed);
   const std::uint64_t key = work_key(*origin.process->context);
-  if (key == 0) return;
-  remember(key, std::move(failed));
+  if (key != 0) remember(key, failed);
+}
+
+void FailureFindings::add_oom(FindingDraft& draft, const Process& process) const {
+  draft.code = "oom_kill";
+  const auto found = oom_kills_.find(process.pid);
+  if (found == oom_kills_.end()) return;
+  const OomKill& kill = found->second;
+  const auto add = [&](const char* name, const std::optional<std::uint64_t>& value) {
+    if (value) draft.evidence.push_back(figure(name, *value, "bytes"));
+  };
+  add("limit_bytes", kill.limit_bytes);
+  add("usage_bytes", kill.usage_bytes);
+  add("peak_bytes", kill.peak_bytes);
+  if (kill.scope) draft.evidence.push_back(words("scope", *kill.scope));
+  if (kill.limit_cgroup) draft.evidence.push_back(words("limit_cgroup", *kill.limit_cgroup));
+  if (kill.allocator_pid) draft.evidence.push_back(figure("allocator_pid", *kill.allocator_pid));
 }
 
 /// What is known at once, whatever its task makes of it.
-void FailureFindings::report_end(const Failed& failed) {
+void FailureFindings::report_end(Failed& failed) {
   if (events_ == nullptr) return;
   const FailureOrigin& origin = failed.origin;
   const Process& process = *origin.process;
   const bool in_work = work_key(*process.context) != 0;
+  const bool is_declared = is_declared_task(*process.context);
   FindingDraft draft;
   draft.context = process.context;
   draft.process = origin.process;
-  draft.first_ns = draft.last_ns = ended_ns_;
+  draft.first_ns = draft.last_ns = failed.end_ns;
   draft.closed = true;
   draft.evidence = {words("how", how(origin)),
-                    figure("life_ns", ended_ns_ - std::min(ended_ns_, process.start_ns), "ns")};
+                    figure("life_ns", failed.end_ns - std::min(failed.end_ns, process.start_ns), "ns")};
   add_status(draft, origin);
-  if (failed.trying) draft.severity = "note";
   if (origin.oom_killed.value_or(false)) {
-    draft.code = "oom_kill";
-    if (const auto kill = oom_kills_.find(process.pid); kill != oom_kills_.end()) {
-      const auto add = [&](const char* name, const std::optional<std::uint64_t>& value) {
-        if (value) draft.evidence.push_back(figure(name, *value, "bytes"));
-      };
-      add("limit_bytes", kill->second.limit_bytes);
-      add("usage_bytes", kill->second.usage_bytes);
-      add("peak_bytes", kill->second.peak_bytes);
-      if (kill->second.scope) draft.evidence.push_back(words("scope", *kill->second.scope));
-      if (kill->second.limit_cgroup) draft.evidence.push_back(words("limit_cgroup", *kill->second.limit_cgroup));
-      if (kill->second.allocator_pid) draft.evidence.push_back(figure("allocator_pid", *kill->second.allocator_pid));
-    }
-    if (!in_work && draft.severity.empty()) draft.severity = "warning";
+    add_oom(draft, process);
+    if (!in_work) draft.severity = "warning";
   } else if (failed.by_stranger) {
-    const std::string sender = origin.sender_process ? program_of(*origin.sender_process) : std::string();
-    const bool by_engine = origin.sender_process && origin.sender_process->context->engine_own;
-    draft.code = sender == "timeout"    ? "killed_by_timeout"
-                 : is_scheduler(sender) ? "killed_by_scheduler"
-                 : by_engine            ? "killed_by_engine"
-                                        : "killed_by_user";
-    draft.evidence.push_back(words("sender", sender.empty() ? "another process" : sender));
+    draft.code = killer_code(origin);
+    const std::string sender = origin.sender_process ? program_of(*origin.sender_process) : "another process";
+    draft.evidence.push_back(words("sender", sender));
     if (origin.sender_pid) draft.evidence.push_back(figure("sender_pid", *origin.sender_pid));
-  } else if (failed.by_kernel) {
+  } else if (failed.crashed) {
     draft.code = "core_dumped";
     draft.evidence.push_back(words("signal", signal_name(*origin.exit_signal)));
+    // One that aborts reports a mistake, which its starter may expect.
+    if (!failed.by_kernel) draft.severity = is_declared ? "warning" : "note";
   } else if (origin.exit_code == kNotFound || origin.exit_code == kNotExecutable) {
     draft.code = origin.exit_code == kNotFound ? "command_not_found" : "no_permission";
     draft.confidence = "medium";
-    if (!is_declared(*process.context)) draft.severity = "note";
+    if (!is_declared) draft.severity = "note";
   } else {
     return;
   }
   // Of what is nobody's work only that memory ran out matters to others.
   if (!in_work && draft.code != "oom_kill") return;
+  if (failed.trying) draft.severity = "note";
+  const FindingRule* rule = book_.rules().rule_of(draft.code);
+  failed.said = draft.severity.empty() && rule != nullptr ? std::string_view(rule->severity) : draft.severity;
   book_.report(draft, now_ns_, *events_);
 }
 
+/// Not one above it: that sees how it ends.
 std::shared_ptr<const Process> FailureFindings::reader_of(const Failed& failed) const {
-  const auto reader = readers_.find(failed.origin.process->pid);
-  // The end of a process that shares a pipe wakes its reader, too.
-  const bool fits = failed.wrote && reader != readers_.end() && reader->second.begin_ns <= failed.end_ns &&
-                    reader->second.end_ns + kMostBehindNs >= failed.end_ns;
-  return fits ? reader->second.process : nullptr;
+  const Process& process = *failed.origin.process;
+  if (failed.origin.reader_left || book_.rules().is_normal("partial_output_used", tool_of(process))) return nullptr;
+  auto reader = readers_.reader_of(process.pid, failed.end_ns, failed.written_bytes);
+  return reader && !is_above(*reader, process) ? reader : nullptr;
 }
 
-void FailureFindings::report_silent(const Failed& failed, const std::shared_ptr<const Context>& context,
-                                    std::uint64_t time_ns, std::vector<Event>& events) {
-  const FailureOrigin& origin = failed.origin;
+bool FailureFindings::report_used(Failed& failed, const Leader& scope, std::uint64_t time_ns,
+                                  std::vector<Event>& events) {
   const auto reader = reader_of(failed);
+  if (reader == nullptr) return false;
   FindingDraft draft;
-  draft.code = reader ? "partial_output_used" : "silent_failure";
-  draft.context = context;
-  draft.process = origin.process;
+  draft.code = "partial_output_used";
+  draft.severity = failed.trying ? "note" : "error";
+  draft.context = scope.context;
+  draft.process = failed.origin.process;
   draft.first_ns = draft.last_ns = failed.end_ns;
+  draft.closed = true;
+  draft.confidence = failed.origin.ignored_by || failed.by_kernel || failed.by_stranger ? "high" : "medium";
+  draft.evidence = {words("how", how(failed.origin)), words("reader", tool_of(*reader)),
+                    figure("written_bytes", failed.written_bytes, "bytes")};
+  add_status(draft, failed.origin);
+  failed.said = draft.severity;
+  book_.report(draft, time_ns, events);
+  return true;
+}
+
+/// `alike`: not empty; the first stands for all.
+void FailureFindings::report_silent(const std::vector<FailedPtr>& alike, const Leader& scope, std::string_view severity,
+                                    std::uint64_t time_ns, std::vector<Event>& events) {
+  const Failed& failed = *alike.front();
+  const FailureOrigin& origin = failed.origin;
+  FindingDraft draft;
+  draft.code = "silent_failure";
+  draft.severity = severity;
+  draft.context = scope.context;
+  draft.process = origin.process;
+  draft.first_ns = failed.end_ns;
+  draft.last_ns = alike.back()->end_ns;
+  draft.count = alike.size();
   draft.closed = true;
   draft.confidence = origin.ignored_by || failed.by_kernel || failed.by_stranger ? "high" : "medium";
   draft.evidence = {words("how", how(origin))};
   add_status(draft, origin);
-  if (origin.ignored_by) draft.evidence.push_back(words("ignored_by", tool_of(*origin.ignored_by)));
-  if (reader) draft.evidence.push_back(words("reader", tool_of(*reader)));
-  if (failed.trying || (!reader && !failed.by_kernel && !failed.by_stranger && !is_declared(*draft.context))) {
-    draft.severity = "note";
-  } else if (!reader && (failed.by_kernel || failed.by_stranger)) {
-    draft.severity = "error";
+  if (origin.ignored_by)
+    draft.evidence.push_back(words(is_shell(*origin.ignored_by) ? "shell" : "program", tool_of(*origin.ignored_by)));
+  if (alike.size() > 1) {
+    std::vector<std::string> named;
+    for (std::size_t i = 1; i < alike.size() && named.size() < kMostNamed; ++i) {
+      std::string tool = tool_of(*alike[i]->origin.process);
+      if (std::find(named.begin(), named.end(), tool) == named.end()) named.push_back(std::move(tool));
+    }
+    std::string others;
+    for (const std::string& each : named) others += (others.empty() ? "" : ", ") + each;
+    draft.evidence.push_back(figure("others", alike.size() - 1, "count"));
+    draft.evidence.push_back(words("other_tools", others));
   }
+  for (const FailedPtr& each : alike) each->said = severity;
   book_.report(draft, time_ns, events);
 }
 
-template <class Finish>
-void FailureFindings::scope_ended(const Finish& finish, const std::optional<Key>& key, bool is_run,
-                                  std::vector<Event>& events) {
-  const auto scope = by_scope_.find(key_number(key));
-  if (scope == by_scope_.end() || !key) return;
-  const std::vector<Failed> all = std::move(scope->second);
-  by_scope_.erase(scope);
-  std::erase(scopes_, key_number(key));
-  if (finish.exit_code == 0) {
-    for (const Failed& each : all) report_silent(each, finish.context, finish.time_ns, events);
-    return;
+void FailureFindings::ended_well(const Scope& scope, const Leader& leader, std::uint64_t time_ns,
+                                 std::vector<Event>& events) {
+  const bool is_declared = !leader.is_run && is_declared_task(*leader.context);
+  std::vector<FailedPtr> warnings;
+  std::vector<FailedPtr> notes;
+  for (const FailedPtr& each : scope.all) {
+    if (report_used(*each, leader, time_ns, events)) continue;
+    const bool is_error = each->by_kernel || each->by_stranger;
+    const std::string_view severity = each->trying                   ? "note"
+                                      : is_error                     ? "error"
+                                      : is_declared && !each->little ? "warning"
+                                                                     : "note";
+    // One thing that happened is one finding.
+    if (rank(each->said) >= rank(severity)) continue;
+    if (severity == "error") {
+      report_silent({each}, leader, severity, time_ns, events);
+    } else {
+      (severity == "note" ? notes : warnings).push_back(each);
+    }
   }
-  if (all.empty() || (!finish.exit_code && !finish.exit_signal)) return;
-  const Failed& first =
-      *std::min_element(all.begin(), all.end(), [](const Failed& a, const Failed& b) { return a.end_ns < b.end_ns; });
+  if (!warnings.empty()) report_silent(warnings, leader, "warning", time_ns, events);
+  if (!notes.empty()) report_silent(notes, leader, "note", time_ns, events);
+}
+
+/// The failure that the leader's status comes from; else the last that may have led to it: one that nobody ignored, of
+/// a child of the leader or of an engine, and what that in turn may come from.
+FailureFindings::Cause FailureFindings::cause_of(const Scope& scope, const Leader& leader) const {
+  FailedPtr own;
+  FailedPtr passed;
+  for (const FailedPtr& each : scope.all) {
+    const auto& passing = each->origin.passed_on_by;
+    if (each->origin.process->pid == leader.pid) own = each;
+    const bool reaches =
+        std::any_of(passing.begin(), passing.end(), [&](const auto& by) { return by->pid == leader.pid; });
+    if (reaches && (!passed || each->end_ns < passed->end_ns)) passed = each;
+  }
+  if (passed) return {passed, true};
+  FailedPtr likely;
+  for (auto each = scope.all.rbegin(); each != scope.all.rend(); ++each) {
+    const FailureOrigin& origin = (*each)->origin;
+    // An engine goes on with the rest before it fails, or ends the rest.
+    if (origin.ignored_by && !is_engine(origin.ignored_by)) continue;
+    if (origin.process->pid == leader.pid || is_engine(origin.sender_process)) continue;
+    const auto& top = origin.passed_on_by.empty() ? origin.process : origin.passed_on_by.back();
+    const auto parent = top->parent_pid ? chains_.known_process(*top->parent_pid) : nullptr;
+    const bool leads_up = likely ? parent != nullptr && parent->pid == likely->origin.process->pid
+                                 : parent == nullptr || is_engine(parent) || parent->pid == leader.pid;
+    if (leads_up) likely = *each;
+  }
+  if (likely) return {likely, false};
+  return {own, own != nullptr};
+}
+
+void FailureFindings::ended_badly(const Scope& scope, const Leader& leader, std::uint64_t time_ns,
+                                  std::vector<Event>& events) {
+  const Cause cause = cause_of(scope, leader);
+  if (!cause.failed) return;
+  Failed& failed = *cause.failed;
+  const FailureOrigin& origin = failed.origin;
   FindingDraft draft;
   draft.code = "first_failure";
-  draft.subject = is_run ? "run" : "task";
-  draft.context = finish.context;
-  draft.process = first.origin.process;
-  draft.first_ns = first.end_ns;
-  draft.last_ns = finish.end_ns;
+  draft.subject = leader.is_run ? "run" : "task";
+  draft.confidence = cause.is_certain ? "high" : "medium";
+  draft.context = leader.context;
+  draft.process = origin.process;
+  draft.first_ns = failed.end_ns;
+  draft.last_ns = leader.end_ns.value_or(time_ns);
   draft.closed = true;
-  draft.evidence = {words("how", how(first.origin))};
+  draft.evidence = {words("how", how(origin))};
   std::string passed_on_by;
-  for (const auto& process : first.origin.passed_on_by)
+  for (const auto& process : origin.passed_on_by)
     passed_on_by += (passed_on_by.empty() ? "" : ", ") + tool_of(*process);
   if (!passed_on_by.empty()) draft.evidence.push_back(words("passed_on_by", passed_on_by));
-  if (all.size() > 1) draft.evidence.push_back(figure("failures", all.size(), "count"));
-  if (first.trying || (!is_run && !is_declared(*finish.context))) draft.severity = "note";
-  book_.report(draft, finish.time_ns, events);
-  hand_out(finish.pid, key_number(key), all);
+  const std::uint64_t failures = scope.all.size() + scope.dropped;
+  if (failures > 1) draft.evidence.push_back(figure("failures", failures, "count"));
+  draft.severity = failed.trying || (!leader.is_run && !is_declared_task(*leader.context)) ? "note" : "warning";
+  if (rank(failed.said) < rank(draft.severity)) failed.said = draft.severity;
+  book_.report(draft, time_ns, events);
+  // A task that failed inside of another, or of a run: what becomes of it there?
+  const auto process = chains_.known_process(leader.pid);
+  const auto parent = process && process->parent_pid ? chains_.known_process(*process->parent_pid) : nullptr;
+  const std::uint64_t around = parent ? work_key(*parent->context) : 0;
+  if (around != 0 && around != key_of(*leader.context, leader.is_run)) remember(around, cause.failed);
 }
 
-/// A task that failed inside of another, or of a run: what becomes of it there?
-void FailureFindings::hand_out(std::uint32_t leader_pid, std::uint64_t from_key, const std::vector<Failed>& all) {
-  const auto leader = chains_.known_process(leader_pid);
-  const auto parent = leader && leader->parent_pid ? chains_.known_process(*leader->parent_pid) : nullptr;
-  if (parent == nullptr) return;
-  const std::uint64_t key = work_key(*parent->context);
-  if (key == 0 || key == from_key) return;
-  for (const Failed& each : all) remember(key, each);
+FailureFindings::Scope FailureFindings::scope_ended(const Leader& leader, std::uint64_t time_ns,
+                                                    std::vector<Event>& events) {
+  const std::uint64_t key = key_of(*leader.context, leader.is_run);
+  leaders_.erase(key);
+  auto node = by_scope_.extract(key);
+  if (key == 0 || node.empty()) return {};
+  std::erase(scopes_, key);
+  Scope scope = std::move(node.mapped());
+  if (leader.exit_code == 0) {
+    ended_well(scope, leader, time_ns, events);
+  } else if (leader.exit_code || leader.exit_signal) {
+    ended_badly(scope, leader, time_ns, events);
+  }
+  return scope;
 }
 
-void FailureFindings::remember(std::uint64_t key, Failed failed) {
-  auto [scope, fresh] = by_scope_.try_emplace(key);
+void FailureFindings::remember(std::uint64_t key, const FailedPtr& failed) {
+  auto [entry, fresh] = by_scope_.try_emplace(key);
   if (fresh) scopes_.push_back(key);
-  if (scope->second.size() < kMostOfScope) scope->second.push_back(std::move(failed));
+  Scope& scope = entry->second;
+  scope.ran_out_of_memory |= failed->origin.oom_killed.value_or(false);
+  if (scope.all.size() >= kMostOfScope) {
+    // What was ignored has not ended anything; the first of the others may have.
+    auto least = std::find_if(scope.all.begin(), scope.all.end(), [](const FailedPtr& each) {
+      return each->origin.ignored_by && !each->by_kernel && !each->by_stranger;
+    });
+    if (least == scope.all.end()) least = std::next(scope.all.begin());
+    scope.all.erase(least);
+    ++scope.dropped;
+  }
+  scope.all.push_back(failed);
   if (scopes_.size() > kMostScopes) {
     by_scope_.erase(scopes_.front());
     scopes_.pop_front();
   }
 }
 
-void FailureFindings::note_attempt(const TaskFinish& finish, std::vector<Event>& events) {
-  const Context& context = *finish.context;
-  if (!context.run_key || !(context.task || context.task_id)) return;
-  // Attempts of one task have the same name, and not always the same id.
-  const std::string name = to_string(*context.run_key) + '\0' + context.step.value_or("") + '\0' +
-                           context.task.value_or(context.task_id.value_or(""));
-  const auto last = attempts_.find(name);
-  if (finish.exit_code == 0 && !finish.exit_signal) {
-    if (last != attempts_.end()) attempts_.erase(last);
-    return;
-  }
-  Attempt attempt{finish.exit_code, finish.exit_signal};
-  if (context.attempt.value_or(1) > 1 && last != attempts_.end() && last->second.exit_code == attempt.exit_code &&
-      last->second.exit_signal == attempt.exit_signal && (attempt.exit_code || attempt.exit_signal)) {
-    attempt.count = last->second.count + 1;
-    FindingDraft draft;
-    draft.code = "retried_alike";
-    draft.subject = "task";
-    draft.context = finish.context;
-    draft.first_ns = finish.begin_ns;
-    draft.last_ns = finish.end_ns;
-    draft.count = attempt.count;
-    draft.closed = true;
-    draft.evidence = {words("how", how(finish))};
-    book_.report(draft, finish.time_ns, events);
-  }
-  if (attempts_.size() >= kMostAttempts) attempts_.clear();
-  attempts_.insert_or_assign(name, attempt);
-}
-
 void FailureFindings::finished(const TaskFinish& finish, std::vector<Event>& events) {
-  scope_ended(finish, finish.context->task_key, false, events);
-  note_attempt(finish, events);
+  const Scope scope = scope_ended(
+      {finish.pid, finish.start_ns, finish.context, false, finish.end_ns, finish.exit_code, finish.exit_signal},
+      finish.time_ns, events);
+  retried_.finished(finish, scope.ran_out_of_memory, events);
 }
 
 void FailureFindings::finished(const RunFinish& finish, std::vector<Event>& events) {
-  scope_ended(finish, finish.context->run_key, true, events);
+  scope_ended({finish.pid, finish.start_ns, finish.context, true, finish.end_ns, finish.exit_code, finish.exit_signal},
+              finish.time_ns, events);
 }
 
 void FailureFindings::finish(std::uint64_t time_ns, std::vector<Event>& events) {
   events_ = &events;
-  now_ns_ = ended_ns_ = time_ns;
+  now_ns_ = time_ns;
   chains_.finish(time_ns);
   events_ = nullptr;
+  // Something in them lives on, but their status is known.
+  for (const bool is_run : {false, true}) {
+    std::vector<Leader> over;
+    for (const auto& [key, leader] : leaders_)
+      if (leader.is_run == is_run && leader.end_ns) over.push_back(leader);
+    for (const Leader& each : over) scope_ended(each, time_ns, events);
+  }
 }
 
 }  // namespace tracer::internal

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +16,8 @@
 
 #include "context/failure_chains.hpp"
 #include "insight/finding_book.hpp"
+#include "insight/output_readers.hpp"
+#include "insight/retried_tasks.hpp"
 
 namespace tracer::internal {
 
@@ -22,10 +25,12 @@ namespace tracer::internal {
 /// by what it reports of itself. Bounded: by what lives, and by the constants below.
 class FailureFindings {
  public:
-  explicit FailureFindings(FindingBook& book) : book_(book) {}
+  explicit FailureFindings(FindingBook& book);
 
   void saw(const std::shared_ptr<const Process>& process) { chains_.saw(process); }
-  void leads(std::uint32_t pid, std::uint64_t start_ns) { chains_.leads(pid, start_ns); }
+  void saw(const RunStart& start);
+  void saw(const TaskStart& start);
+  void saw(const ContextChange& change);
   void saw(const OomKill& kill);
   void saw(const ProcessExit& exit, std::vector<Event>& events);
   void finished(const TaskFinish& finish, std::vector<Event>& events);
@@ -36,52 +41,68 @@ class FailureFindings {
  private:
   static constexpr std::size_t kMostOfScope = 64;
   static constexpr std::size_t kMostScopes = 4096;
-  static constexpr std::size_t kMostReaders = 8192;
-  static constexpr std::size_t kMostAttempts = 8192;
+  static constexpr std::size_t kMostOomKills = 64;
 
   struct Failed {
-    FailureOrigin origin;
-    bool trying = false;  ///< Below what tries things out.
+    FailureOrigin origin = {};
+    std::uint64_t end_ns = 0;
+    std::uint64_t written_bytes = 0;  ///< By its last program, to whatever.
+    bool little = false;              ///< It did so little that its status may be all that it was run for.
+    bool trying = false;              ///< Below what tries things out.
+    bool crashed = false;
     bool by_kernel = false;
     bool by_stranger = false;
-    bool wrote = false;  ///< Something, to whatever.
-    std::uint64_t end_ns = 0;
+    std::string_view said = {};  ///< The worst severity of a finding about it. Empty: there is none.
   };
-  /// What has read from a process through a pipe, and ended well.
-  struct Reader {
-    std::uint64_t begin_ns = 0;
-    std::uint64_t end_ns = 0;
-    std::shared_ptr<const Process> process;
+  using FailedPtr = std::shared_ptr<Failed>;
+  /// Of a task or run.
+  struct Scope {
+    std::vector<FailedPtr> all = {};
+    std::uint64_t dropped = 0;  ///< That are not in `all`.
+    bool ran_out_of_memory = false;
   };
-  struct Attempt {
-    std::optional<std::int32_t> exit_code;
-    std::optional<std::int32_t> exit_signal;
-    std::uint64_t count = 1;
+  struct Leader {
+    std::uint32_t pid = 0;
+    std::uint64_t start_ns = 0;
+    std::shared_ptr<const Context> context;
+    bool is_run = false;
+    std::optional<std::uint64_t> end_ns = {};  ///< Absent: it lives.
+    std::optional<std::int32_t> exit_code = {};
+    std::optional<std::int32_t> exit_signal = {};
+  };
+  struct Cause {
+    FailedPtr failed;  ///< Null: not known.
+    bool is_certain = false;
   };
 
+  void began(std::uint32_t pid, std::uint64_t start_ns, const std::shared_ptr<const Context>& context, bool is_run);
   void decide(const FailureOrigin& origin, Verdict verdict);
-  void failed(const FailureOrigin& origin);
+  void failed(const FailedPtr& failed);
   bool is_below_trying(const Process& process) const;
+  bool is_above(const Process& process, const Process& below) const;
   std::shared_ptr<const Process> reader_of(const Failed& failed) const;
-  void report_end(const Failed& failed);
-  void remember(std::uint64_t key, Failed failed);
-  void hand_out(std::uint32_t leader_pid, std::uint64_t from_key, const std::vector<Failed>& all);
-  void report_silent(const Failed& failed, const std::shared_ptr<const Context>& context, std::uint64_t time_ns,
-                     std::vector<Event>& events);
-  template <class Finish>
-  void scope_ended(const Finish& finish, const std::optional<Key>& key, bool is_run, std::vector<Event>& events);
-  void note_attempt(const TaskFinish& finish, std::vector<Event>& events);
+  void report_end(Failed& failed);
+  void add_oom(FindingDraft& draft, const Process& process) const;
+  void remember(std::uint64_t key, const FailedPtr& failed);
+  bool report_used(Failed& failed, const Leader& scope, std::uint64_t time_ns, std::vector<Event>& events);
+  void report_silent(const std::vector<FailedPtr>& alike, const Leader& scope, std::string_view severity,
+                     std::uint64_t time_ns, std::vector<Event>& events);
+  void ended_well(const Scope& scope, const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
+  void ended_badly(const Scope& scope, const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
+  Cause cause_of(const Scope& scope, const Leader& leader) const;
+  Scope scope_ended(const Leader& leader, std::uint64_t time_ns, std::vector<Event>& events);
 
   FindingBook& book_;
+  std::uint64_t little_cpu_ns_;
+  std::uint64_t little_bytes_;
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
-  std::unordered_map<std::uint64_t, std::vector<Failed>> by_scope_;  ///< By the key of the task, else of the run.
-  std::deque<std::uint64_t> scopes_;                                 ///< These keys, the oldest first.
-  std::unordered_map<std::uint32_t, OomKill> oom_kills_;             ///< By pid, until its end.
-  std::map<std::uint32_t, Reader> readers_;                          ///< By the pid that they read from.
-  std::map<std::string, Attempt> attempts_;                          ///< The last that failed, by run and task.
+  OutputReaders readers_;
+  RetriedTasks retried_;
+  std::unordered_map<std::uint64_t, Scope> by_scope_;     ///< By the key of the task, else of the run.
+  std::deque<std::uint64_t> scopes_;                      ///< These keys, the oldest first.
+  std::map<std::uint64_t, Leader> leaders_;               ///< Of tasks and runs that are not over, by key.
+  std::unordered_map<std::uint32_t, OomKill> oom_kills_;  ///< By pid, until its end.
   std::uint64_t now_ns_ = 0;
-  std::shared_ptr<const Process> writer_;  ///< Whose end is being decided, if it has written something.
-  std::uint64_t ended_ns_ = 0;             ///< Of the process whose end is being decided.
   std::vector<Event>* events_ = nullptr;
 };
 

@@ -70,6 +70,10 @@ void Insight::snapshot(const SnapshotEnd& end, std::vector<Event>& events) {
 void Insight::changed(const ContextChange& change, std::vector<Event>& events) {
   ledgers_.saw(change);
   slowness_.saw(change);
+  failures_.saw(change);
+  disks_.saw(change);
+  pipes_.saw(change);
+  stalls_.saw(change);
   if (change.pid) return;
   if (change.old_task_key) book_.close_task(*change.before, false, change.time_ns, events);
   if (change.old_run_key) book_.close_task(*change.before, true, change.time_ns, events);
@@ -116,10 +120,10 @@ void Insight::add(Event event, std::vector<Event>& events) {
     changed(*change, events);
   } else if (const auto* run = event.get_if<RunStart>()) {
     ledgers_.saw(*run);
-    failures_.leads(run->pid, run->start_ns);
+    failures_.saw(*run);
   } else if (const auto* task = event.get_if<TaskStart>()) {
     ledgers_.saw(*task);
-    failures_.leads(task->pid, task->start_ns);
+    failures_.saw(*task);
   } else if (const auto* kill = event.get_if<OomKill>()) {
     failures_.saw(*kill);
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {

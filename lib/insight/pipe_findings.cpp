@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "insight/process_spans.hpp"
+#include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -58,6 +59,13 @@ void PipeFindings::saw(const ProcessExit& exit) {
   if (work == nullptr) return;
   work->ended.ended(exit);
   living_ -= work->living.erase(exit.process->pid);
+}
+
+void PipeFindings::saw(const ContextChange& change) {
+  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
+    const auto left = move_key(works_, from, to);
+    if (!left.empty()) living_ -= left.mapped().living.size();
+  });
 }
 
 void PipeFindings::look(const ScopeFigures& figures, const PipeGraph& graph, std::uint64_t time_ns,

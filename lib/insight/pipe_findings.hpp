@@ -24,6 +24,7 @@ class PipeFindings {
   void saw(const std::shared_ptr<const Process>& process);
   void saw(const ProcessSample& sample);
   void saw(const ProcessExit& exit);
+  void saw(const ContextChange& change);
   /// At a snapshot, of one that lives.
   void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
   void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,

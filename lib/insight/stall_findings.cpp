@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "insight/declared.hpp"
+#include "context/declared_task.hpp"
+#include "insight/renamed_keys.hpp"
 #include "insight/shares.hpp"
 
 namespace tracer::internal {
@@ -73,6 +74,14 @@ StallFindings::Work* StallFindings::work_of(const Process& process) {
 
 void StallFindings::moved(const Process& process, std::uint64_t time_ns) {
   if (Work* work = work_of(process)) work->moved_ns = std::max(work->moved_ns, time_ns);
+}
+
+void StallFindings::saw(const ContextChange& change) {
+  for_each_new_key(change, [this](std::uint64_t from, std::uint64_t to) {
+    move_key(works_, from, to);
+    for (auto& [pid, member] : members_)
+      if (member.work == from) member.work = to;
+  });
 }
 
 void StallFindings::saw(const ProcessSpan& span) {
@@ -200,7 +209,7 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
   if (culprit == nullptr || still_ns < (any_sleeps ? least_sleep_ns_ : least_ns_)) return;
   // So does a server, or a program at a prompt: a task that an engine runs has neither.
   const bool may_be_meant = is_asked(culprit->waits_for);
-  if (may_be_meant && !is_declared(*figures.context)) return;
+  if (may_be_meant && !is_declared_task(*figures.context)) return;
   const Wait& wait = wait_named(culprit->waits_for);
   draft.code = kStalled;
   draft.process = culprit->process;

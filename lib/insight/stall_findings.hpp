@@ -27,6 +27,7 @@ class StallFindings {
   /// A process began, ended, or began another program.
   void moved(const Process& process, std::uint64_t time_ns);
   void saw(const ProcessSpan& span);
+  void saw(const ContextChange& change);
   /// At the end of a snapshot, of one that lives.
   void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
   /// At the end of a snapshot, behind all that live.

@@ -110,6 +110,7 @@ void Summary::Impl::decide(const internal::FailureOrigin& failure, internal::Ver
       break;
     case internal::Verdict::kPassedOn:
     case internal::Verdict::kIgnored: failures.resolve(failure, verdict); break;
+    case internal::Verdict::kPassing: break;
     case internal::Verdict::kReaderHadEnough: ++excused.reader_had_enough; break;
     case internal::Verdict::kEndedByItsStarter: ++excused.ended_by_starter; break;
   }
@@ -153,13 +154,13 @@ void Summary::Impl::add(const Event& event) {
     living_folded_.push_back(*folded);
     sums_.hold(*folded, in_snapshot_);
   } else if (const auto* run = event.get_if<RunStart>()) {
-    chains_.leads(run->pid, run->start_ns);
+    chains_.leads(run->pid, run->start_ns, *run->context);
   } else if (const auto* over = event.get_if<RunFinish>()) {
     run_finished(*over);
   } else if (const auto* work = event.get_if<OwnWork>()) {
     add_own_work(*work);
   } else if (const auto* task = event.get_if<TaskStart>()) {
-    chains_.leads(task->pid, task->start_ns);
+    chains_.leads(task->pid, task->start_ns, *task->context);
     sums_.request(task->context, task->requested);
   } else if (const auto* finish = event.get_if<TaskFinish>()) {
     sums_.request(finish->context, finish->requested);

@@ -31,9 +31,14 @@ class FindingRulesReader {
     for_each_table(root, "finding", mistakes_, [this](const toml::table& table) { read_finding(table); });
     for_each_table(root, "normal", mistakes_, [this](const toml::table& table) { read_normal(table); });
     for_each_table(root, "trying", mistakes_, [this](const toml::table& table) {
-      check_keys(table, "trying", {"tools"}, mistakes_);
+      check_keys(table, "trying", {"tools", "test"}, mistakes_);
       for (std::string& tool : read_strings(table, "tools", false, mistakes_))
         rules_.trying_.push_back(std::move(tool));
+      const toml::table* test = read_test(table, {"trying", "working"}, mistakes_);
+      if (test == nullptr) return;
+      for (const auto& [key, tries] : {std::pair("trying", true), {"working", false}})
+        for (std::string& name : read_strings(*test, key, false, mistakes_))
+          rules_.trying_examples_.push_back({std::move(name), tries});
     });
   }
 
@@ -118,6 +123,9 @@ bool FindingRules::is_normal(std::string_view code, std::string_view tool) const
   });
 }
 
-bool FindingRules::tries(std::string_view tool) const { return matches_any(trying_, tool); }
+bool FindingRules::tries(std::string_view name) const {
+  return std::any_of(trying_.begin(), trying_.end(),
+                     [name](const auto& glob) { return glob_matches(glob, name, Brackets::kClasses); });
+}
 
 }  // namespace tracer::internal

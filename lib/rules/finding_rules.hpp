@@ -25,6 +25,12 @@ struct FindingExample {
   bool normal = false;  ///< Whether this tool does by nature what the code calls wrong.
 };
 
+/// Likewise, so that they test themselves.
+struct TryingExample {
+  std::string name;
+  bool tries = false;
+};
+
 /// When a finding is made, and what it says, by rules/findings.toml. Immutable after parse(), so any thread may ask.
 class FindingRules {
  public:
@@ -40,9 +46,11 @@ class FindingRules {
   /// This tool does by nature what the code calls wrong: nothing is said of it.
   bool is_normal(std::string_view code, std::string_view tool) const;
   /// What fails below this tool is part of its work, such as the trials of a configure script: no more than a note.
-  bool tries(std::string_view tool) const;
+  /// `name`: of the tool, or how it was called: "make check".
+  bool tries(std::string_view name) const;
   const std::vector<FindingRule>& rules() const noexcept { return rules_; }
   const std::vector<FindingExample>& examples() const noexcept { return examples_; }
+  const std::vector<TryingExample>& trying_examples() const noexcept { return trying_examples_; }
 
  private:
   friend class FindingRulesReader;
@@ -56,6 +64,7 @@ class FindingRules {
   std::vector<Normal> normal_;
   std::vector<std::string> trying_;  ///< Globs.
   std::vector<FindingExample> examples_;
+  std::vector<TryingExample> trying_examples_;
 };
 
 }  // namespace tracer::internal

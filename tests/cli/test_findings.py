@@ -2,9 +2,11 @@
 """Findings about planted failures: in scripts that hide them, a finding names the right process."""
 
 import os
+import shutil
 import subprocess
 import threading
 import time
+import unittest
 
 import support
 from support import PYTHON, of_kind
@@ -13,7 +15,7 @@ FAIL = r'''
 import ctypes, os, resource, signal, sys, time
 kind, place = sys.argv[1], sys.argv[2]
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-print("some output", flush=True)
+print("some output\n" * 10000, flush=True)
 with open(place + ".new", "w") as file:
     file.write(str(os.getpid()))
 os.rename(place + ".new", place)
@@ -150,9 +152,13 @@ class PlantedFailures(support.TestCase):
         self.assertIn("partial_output_used", codes["status"])
 
     def test_clean_work_has_no_findings(self):
+        # With a shell between: what is inferred of a run is not what a task of its own is.
         script = self.path("clean.sh")
+        around = self.path("around.sh")
+        with open(around, "w", encoding="utf-8") as file:
+            file.write(f"{support.TRACERD} task --step clean -- bash {script}\nbash {script}\n")
         with open(script, "w", encoding="utf-8") as file:
-            file.write("""
+            file.write(f"cd {self.folder}\nPYTHON={PYTHON}\n" + r"""
 grep -q nothing /etc/passwd || true
 yes | head -n 1 > /dev/null
 seq 100000 | sort -n | tail -n 1
@@ -160,10 +166,87 @@ test -e /nowhere || true
 diff /etc/passwd /etc/group > /dev/null || true
 sleep 30 & kill $!; wait
 timeout 5 true
+n=$(ls *.nosuch 2> /dev/null | wc -l)
+x=$(cat /nonexistent 2>&1)
+echo $(echo $(sh -c 'echo version 1 >&2; exit 1' 2>&1) | sed s/version//) > versions.yml
+git rev-parse HEAD 2> /dev/null || echo none
+mkdir /etc 2> /dev/null || true
+$PYTHON -S -c 'import nosuchmodule' 2> /dev/null || true
+[ -e big.gz ] || seq 2000000 | gzip -1 > big.gz
+zcat big.gz | head -1
+$PYTHON -S -c '
+import subprocess
+try:
+    subprocess.check_output(["sh", "-c", "seq 100000; exit 3"])
+except subprocess.CalledProcessError:
+    pass
+'
+printf '%s\n' /etc/passwd /etc/group | xargs -n1 grep -q root
+( (while true; do sleep 0.1; done) & echo $! > pid )
+sh -c 'kill $(cat pid)'
+true
 """)
-        result, events = self.trace(support.TRACERD, "task", "--step", "clean", "--", "bash", script)
+        result, events = self.trace("bash", around)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual([each for each in of_kind(events, "finding") if each["severity"] != "note"], [])
+        self.assertEqual([(each["severity"], each["text"]) for each in of_kind(events, "finding")
+                          if each["severity"] != "note"], [])
+
+
+POOL = """
+import ctypes, os, resource, sys
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+def work(place):
+    with open(place, "w") as file:
+        file.write(str(os.getpid()))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.string_at(0)
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2) as pool:
+        try:
+            pool.submit(work, sys.argv[1]).result()
+        except BrokenProcessPool:
+            print("a worker is gone")
+"""
+JAVA = """
+public class Starts {
+  public static void main(String[] words) throws Exception {
+    int status = new ProcessBuilder(words).inheritIO().start().waitFor();
+    System.out.println("ignored: " + status);
+  }
+}
+"""
+
+
+class OtherLanguages(support.TestCase):
+    """Failures that Python and Java catch."""
+
+    def findings_of(self, *command):
+        result, events = self.trace("bash", "-c", '"$@"; true', "bash", support.TRACERD, "task", "--step", "one", "--", *command)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [each for each in of_kind(events, "finding") if each["severity"] != "note"]
+
+    def test_a_worker_of_a_pool_that_crashes(self):
+        with open(self.path("pool.py"), "w", encoding="utf-8") as file:
+            file.write(POOL)
+        found, = self.findings_of(PYTHON, self.path("pool.py"), self.path("pid"))
+        self.assertEqual((found["code"], found["severity"]), ("core_dumped", "error"))
+        self.assertEqual(found["pid"], int(support.text_of(self.path("pid"))))
+
+    @unittest.skipUnless(shutil.which("javac"), "no javac: apt-get install default-jdk-headless")
+    def test_a_child_of_java_that_fails(self):
+        with open(self.path("Starts.java"), "w", encoding="utf-8") as file:
+            file.write(JAVA)
+        with open(self.path("fail.py"), "w", encoding="utf-8") as file:
+            file.write(FAIL)
+        subprocess.run(["javac", "-d", self.folder, self.path("Starts.java")], check=True)
+        for kind, wanted in (("segv", ("core_dumped", "error")), ("status", ("silent_failure", "warning"))):
+            place = self.path(kind)
+            found, = self.findings_of("java", "-cp", self.folder, "Starts", PYTHON, self.path("fail.py"), kind, place)
+            self.assertEqual((found["code"], found["severity"]), wanted)
+            self.assertEqual(found["pid"], int(support.text_of(place)))
 
 
 class TaskLedgers(support.TestCase):

@@ -4,21 +4,23 @@
 import json
 import os
 import re
+import subprocess
 
 import support
 from support import NOBODY, TRACERD, Terminal
 
-# Its child is killed by a stranger, and it ends well all the same: when the stranger has ended, as a run that others live in
-# is not over.
+# Its child is killed by a stranger, and it ends well all the same.
 KILLED = """
 sh -c 'echo $$ > victim; exec sleep 60' &
-while [ ! -s victim ]; do :; done
-setsid -f sh -c 'echo $$ > killer; read pid < victim; while read name < /proc/$pid/comm; [ $name != sleep ]; do :; done
-                sleep 1; /bin/kill -9 $pid'
 wait
-read pid < killer
-while [ -d /proc/$pid ]; do sleep 0.02; done
 exit 0
+"""
+STRANGER = """
+until [ -s "$1" ]; do sleep 0.02; done
+read pid < "$1"
+while read name < /proc/$pid/comm; [ $name != sleep ]; do sleep 0.02; done
+sleep 1
+kill -9 $pid
 """
 TASKS = """
 for s in S1 S2; do
@@ -38,24 +40,29 @@ class Why(support.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return path, result.stderr
 
+    def await_victim(self):
+        stranger = subprocess.Popen(["sh", "-c", STRANGER, "sh", self.path("victim")])
+        self.addCleanup(stranger.wait)
+
     def why(self, *words, status=0):
         result = self.tracerd("why", *words)
         self.assertEqual(result.returncode, status, result.stdout + result.stderr)
         return result.stdout if status == 0 else result.stderr
 
     def test_what_a_stranger_killed_is_said_first(self):
+        self.await_victim()
         path, printed = self.run_script(KILLED)
         head, table = printed.split("  where time went", 1)
         self.assertRegex(head, r"\n\nerror: .*sleep.*\n")
         self.assertNotIn("error: ", table)
         text = self.why(path)
         self.assertRegex(text, r"^\d+ error")
-        self.assertIn("silent_failure", text)
+        self.assertIn("killed_by_user", text)
         self.assertIn("was ended by SIGKILL", text)
         made = json.loads(self.why("--json", path))
-        silent, = [one for one in made["findings"] if one["code"] == "silent_failure"]
-        self.assertEqual((silent["severity"], silent["tool"]), ("error", "sleep"))
-        pid = str(silent["pid"])
+        killed, = made["findings"]
+        self.assertEqual((killed["code"], killed["severity"], killed["tool"]), ("killed_by_user", "error", "sleep"))
+        pid = str(killed["pid"])
         of_pid = self.why(path, pid)
         self.assertRegex(of_pid, rf"^process sleep \(pid {pid}\) in run ")
         self.assertIn("ended by signal 9 (KILL)", of_pid)
@@ -107,6 +114,15 @@ class Why(support.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("first_failure", result.stdout)
 
+    def test_a_command_that_names_a_task_is_in_it(self):
+        path = self.path("r.tracer")
+        result = self.tracerd("run", "--record", path, "--", TRACERD, "task", "--step", "S", "--", "bash", "-c",
+                              "bash -c 'kill -SEGV $$'; true")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found, = json.loads(self.why("--json", path))["findings"]
+        self.assertEqual((found["code"], found["severity"]), ("core_dumped", "warning"))
+        self.assertIn("core_dumped", self.why(path, "S"))
+
     def test_wrong_words(self):
         for words in ((), ("a", "b", "c"), ("--moon", "a")):
             self.assert_fails(self.tracerd("why", *words), 2, "TRC101")
@@ -115,8 +131,8 @@ class Why(support.TestCase):
     def test_the_live_line_shows_a_failure(self):
         script = self.path("s.sh")
         with open(script, "w", encoding="utf-8") as file:
-            file.write(KILLED.replace("exit 0", "sleep 3; exit 0").replace("victim", self.path("victim"))
-                       .replace("killer", self.path("killer")))
+            file.write(KILLED.replace("exit 0", "sleep 3; exit 0").replace("victim", self.path("victim")))
+        self.await_victim()
         terminal = Terminal(self, TRACERD, "run", "--", "bash", script, columns=200)
         terminal.read_until(None)
         self.assertEqual(terminal.exit_status(), 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Findings of sessions, runs, recordings and reports."""
 
+import os
 import subprocess
 import time
 import unittest
@@ -12,15 +13,25 @@ from recordings import TestCase
 # Its child is killed by a stranger, and it ends well all the same.
 KILLED = """
 sh -c 'echo $$ > victim; exec sleep 60' &
-while [ ! -s victim ]; do :; done
-setsid -f sh -c 'read pid < victim; while read name < /proc/$pid/comm; [ $name != sleep ]; do :; done; /bin/kill -9 $pid'
 wait
 exit 0
+"""
+STRANGER = """
+until [ -s victim ]; do sleep 0.02; done
+read pid < victim
+while read name < /proc/$pid/comm; [ $name != sleep ]; do sleep 0.02; done
+kill -9 $pid
 """
 
 
 @unittest.skipIf(recordings.why_no_tracing(), recordings.why_no_tracing())
 class Findings(TestCase):
+    def await_victim(self):
+        """The pid of a process that kills it."""
+        stranger = subprocess.Popen(["sh", "-c", STRANGER], cwd=self.folder)
+        self.addCleanup(stranger.wait)
+        return stranger.pid
+
     def until(self, condition):
         deadline = time.monotonic() + recordings.DEADLINE_SECONDS
         while not (value := condition()):
@@ -42,7 +53,7 @@ class Findings(TestCase):
 
     def test_of_a_living_session_a_recording_and_a_report(self):
         path = self.path("r.tracer")
-        with tracer.session(run="r", record=path) as s:
+        with tracer.session(run="r", record=path, pid=os.getpid(), exclude_pid=self.await_victim()) as s:
             with s.task("one"):
                 subprocess.run(["bash", "-c", KILLED], stderr=subprocess.DEVNULL, check=False, cwd=self.folder)
             self.until(lambda: any(each.code == "killed_by_user" for each in s.findings))
@@ -61,10 +72,12 @@ class Findings(TestCase):
         self.assertTrue(sleep.bound_by)
 
     def test_of_a_command(self):
-        result = tracer.run(["bash", "-c", KILLED], run="r", stderr=subprocess.DEVNULL, cwd=self.folder)
+        self.await_victim()
+        result = tracer.run(["bash", "-c", KILLED], stderr=subprocess.DEVNULL, cwd=self.folder)
         self.check(result.findings)
 
     def test_none_are_made_where_they_are_not_wanted(self):
+        self.await_victim()
         with tracer.session(findings=False) as s:
             subprocess.run(["bash", "-c", KILLED], stderr=subprocess.DEVNULL, check=False, cwd=self.folder)
         self.assertEqual(s.findings, ())

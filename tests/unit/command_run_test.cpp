@@ -96,6 +96,21 @@ TEST_CASE("a command is a run with the name of its tool, and the jobs that it st
   CHECK_FALSE(task.engine_own);
 }
 
+TEST_CASE("a command that names a task is in it, and the task is in the run") {
+  Below below;
+  below.exec(below.command(), "/usr/bin/tracerd", {"tracerd", "task", "--step", "align", "--", "bwa", "mem"});
+  below.exec(below.command(), "/usr/bin/bwa", {"bwa", "mem"});
+  const Context task = below.context(below.command());
+  CHECK(task.step == "align");
+  CHECK(task.task_key.has_value());
+  CHECK(task.run == "tracerd");
+  CHECK(task.run_key.has_value());
+  CHECK_FALSE(task.engine_own);
+  auto child = below.fork(below.command());
+  below.exec(child, "/usr/bin/sort", {"sort"});
+  CHECK(below.context(child).task_key == task.task_key);
+}
+
 TEST_CASE("an engine's run is that of the command which it is, or becomes") {
   const std::vector<std::string> snakemake = {"python3", "/usr/bin/snakemake", "-c1"};
   Below direct;

@@ -394,3 +394,38 @@ TEST_CASE("a parent with many failures that goes on holds only the last of them"
   story.end(10, {.at = 2000});
   CHECK(story.summary().failures()[0].ignored == 1000);
 }
+
+TEST_CASE("what runs many commands passes their failures on by a status of its own") {
+  struct Runner {
+    std::string exe;
+    std::string tool;
+    std::int32_t child;
+    std::int32_t own;
+  };
+  for (const Runner& runner : {Runner{"/usr/bin/xargs", "xargs", 3, 123},
+                               {"/usr/bin/xargs", "xargs", 255, 124},
+                               {"/usr/bin/make", "make", 1, 2},
+                               {"/usr/bin/ninja", "ninja", 4, 1},
+                               {"/usr/bin/parallel", "parallel", 3, 2}}) {
+    CAPTURE(runner.tool);
+    Story story = script();
+    story.begin({.pid = 11, .parent = 10, .exe = runner.exe, .start = 1});
+    story.begin({.pid = 12, .parent = 11, .exe = "/usr/bin/gzip", .start = 2});
+    story.end(12, {.at = 5, .status = runner.child});
+    story.begin({.pid = 13, .parent = 11, .exe = "/usr/bin/gzip", .start = 3});
+    story.end(13, {.at = 7, .status = runner.child});
+    story.end(11, {.at = 8, .status = runner.own});
+    story.end(10, {.at = 9, .status = 0});
+    CHECK(story.failed() == Words{"gzip", "gzip"});
+  }
+}
+
+TEST_CASE("an answer that xargs reports is still an answer") {
+  Story story = script();
+  story.begin({.pid = 11, .parent = 10, .exe = "/usr/bin/xargs", .start = 1});
+  story.begin({.pid = 12, .parent = 11, .exe = "/usr/bin/grep", .start = 2});
+  story.end(12, {.at = 5, .status = 1, .answer = true});
+  story.end(11, {.at = 8, .status = 123});
+  story.end(10, {.at = 9, .status = 0});
+  CHECK(story.failed().empty());
+}

@@ -22,6 +22,11 @@ TEST_CASE("the examples of rules/findings.toml hold") {
     CAPTURE(each.tool);
     CHECK(rules.is_normal(each.code, each.tool) == each.normal);
   }
+  CHECK(rules.trying_examples().size() > 10);
+  for (const TryingExample& each : rules.trying_examples()) {
+    CAPTURE(each.name);
+    CHECK(rules.tries(each.name) == each.tries);
+  }
 }
 
 TEST_CASE("docs/findings.md lists each code that has a rule, and no other") {

@@ -149,6 +149,8 @@ SessionOptions options_of(const py::dict& keywords) {
       options.findings = bool_of(value, name);
     } else if (name == "history") {
       options.history = bytes_of(value);
+    } else if (name == "command_pid") {
+      options.command_pid = static_cast<pid_t>(number_of(value, "a process", std::numeric_limits<pid_t>::max()));
     } else if (name == "tool_rules") {
       options.tool_rules = bytes_of(value);
     } else if (name == "secret_rules") {

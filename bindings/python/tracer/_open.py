@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from ._arguments import checked_call, flag_of, path_of
 from ._errors import InvalidArgumentError
 from ._options import context_fields, filter_rules, options_of
 from ._session import Session
 
-__all__ = ["session"]
+__all__ = ["session", "session_of_command"]
 
 Path = str | bytes | os.PathLike[str]
 
@@ -99,6 +100,18 @@ def session(
         "secret_rules": secret_rules, "engine_rules": engine_rules,
     })
     return Session({"rules": filter_rules(context, subjects), **options}, context, record, recording, follows)
+
+
+def session_of_command(
+    pid: int, *, pipeline: str | None, run: str | None, sample: str | None, step: str | None,
+    labels: Mapping[str, str] | None, record: Path | None, **options: Any,
+) -> Session:
+    """For tracer.run(): one that follows a command, which is a run. `options`: of session()."""
+    context = context_fields(pipeline=pipeline, run=run, sample=sample, step=step, labels=labels)
+    if record is not None:
+        _check_record(record, None)
+    rules = filter_rules(context, {"pid": pid})
+    return Session({"rules": rules, "command_pid": pid, **options_of(options)}, context, record, None, None)
 
 
 def _recording_of(source: Path) -> Path | None:

@@ -14,7 +14,7 @@ from typing import Any
 from . import _core
 from ._arguments import checked_call, codec_of, environment_of, flag_of, path_of, seconds_of, user_of, words_of
 from ._errors import CallbackError, InvalidArgumentError, InvalidTypeError, NotPermittedError, Problem
-from ._open import session
+from ._open import session_of_command
 from ._pipes import Pipes
 from ._run_result import Path, RunResult, as_typed, at_least
 from ._session import Session, open_sessions
@@ -83,10 +83,10 @@ def run(
                        timeout)
     with _Running(options) as running:
         try:
-            own = session(
-                pipeline=pipeline, run=run, sample=sample, step=step, labels=labels, record=record, families=families,
-                sample_interval=sample_interval, max_cost_share=max_cost_share, engine_rules=engine_rules,
-                mask_secrets=mask_secrets, pid=running.command.pid,
+            own = session_of_command(
+                running.command.pid, pipeline=pipeline, run=run, sample=sample, step=step, labels=labels, record=record,
+                families=families, sample_interval=sample_interval, max_cost_share=max_cost_share,
+                engine_rules=engine_rules, mask_secrets=mask_secrets,
             )
         except NotPermittedError as error:
             raise _with_other_way(error, options.argv) from None

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "insight/retried_tasks.hpp"
+
+#include <signal.h>
+
+#include "insight/end_words.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr std::int32_t kOfSignal = 128;
+
+/// A limit of memory or time ends a task in these ways.
+bool may_be_a_limit(const std::optional<std::int32_t>& exit_code, const std::optional<std::int32_t>& exit_signal) {
+  const std::int32_t signal = exit_signal.value_or(exit_code.value_or(0) - kOfSignal);
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGXCPU || signal == SIGUSR1 || signal == SIGUSR2;
+}
+
+bool grew(const std::optional<std::uint64_t>& next, const std::optional<std::uint64_t>& last) {
+  return next && last && *next > *last;
+}
+
+}  // namespace
+
+/// The next one had more than the last, or may have had.
+bool RetriedTasks::may_do_better(const Attempt& next, const Attempt& last) {
+  if (next.ran_out_of_memory || last.ran_out_of_memory) return true;
+  const Requested& now = next.requested;
+  const Requested& before = last.requested;
+  if (grew(now.memory_bytes, before.memory_bytes) || grew(now.time_ns, before.time_ns) ||
+      grew(now.millicpus, before.millicpus))
+    return true;
+  const bool is_known = now.memory_bytes && before.memory_bytes && now.time_ns && before.time_ns;
+  return !is_known && may_be_a_limit(next.exit_code, next.exit_signal);
+}
+
+void RetriedTasks::finished(const TaskFinish& finish, bool ran_out_of_memory, std::vector<Event>& events) {
+  const Context& context = *finish.context;
+  if (!context.run_key || !(context.task || context.task_id)) return;
+  // Attempts of one task have the same name, and not always the same id.
+  const std::pair name(static_cast<std::uint64_t>(*context.run_key),
+                       context.step.value_or("") + '\0' + context.task.value_or(context.task_id.value_or("")));
+  const auto last = attempts_.find(name);
+  if (finish.exit_code == 0 && !finish.exit_signal) {
+    if (last != attempts_.end()) attempts_.erase(last);
+    return;
+  }
+  Attempt attempt{finish.exit_code, finish.exit_signal, finish.requested, ran_out_of_memory};
+  const bool is_alike = context.attempt.value_or(1) > 1 && last != attempts_.end() &&
+                        last->second.exit_code == attempt.exit_code &&
+                        last->second.exit_signal == attempt.exit_signal && (attempt.exit_code || attempt.exit_signal);
+  if (is_alike && !may_do_better(attempt, last->second)) {
+    attempt.count = last->second.count + 1;
+    FindingDraft draft;
+    draft.code = "retried_alike";
+    draft.subject = "task";
+    draft.context = finish.context;
+    draft.first_ns = finish.begin_ns;
+    draft.last_ns = finish.end_ns;
+    draft.count = attempt.count;
+    draft.closed = true;
+    draft.evidence = {words("how", how(finish))};
+    book_.report(draft, finish.time_ns, events);
+  }
+  if (attempts_.size() >= kMost) attempts_.clear();
+  attempts_.insert_or_assign(name, attempt);
+}
+
+void RetriedTasks::rename(std::uint64_t from_run, std::uint64_t to_run) {
+  for (auto each = attempts_.lower_bound({from_run, {}}); each != attempts_.end() && each->first.first == from_run;) {
+    auto node = attempts_.extract(each++);
+    node.key().first = to_run;
+    attempts_.insert(std::move(node));
+  }
+}
+
+}  // namespace tracer::internal

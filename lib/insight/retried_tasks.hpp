@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "insight/finding_book.hpp"
+
+namespace tracer::internal {
+
+/// Finds tasks whose attempts fail alike. Bounded: by kMost.
+class RetriedTasks {
+ public:
+  explicit RetriedTasks(FindingBook& book) : book_(book) {}
+
+  /// `ran_out_of_memory`: the kernel killed a process of it for that; more memory may be all that it needs.
+  void finished(const TaskFinish& finish, bool ran_out_of_memory, std::vector<Event>& events);
+  void rename(std::uint64_t from_run, std::uint64_t to_run);
+
+ private:
+  static constexpr std::size_t kMost = 8192;
+
+  struct Attempt {
+    std::optional<std::int32_t> exit_code;
+    std::optional<std::int32_t> exit_signal;
+    Requested requested = {};
+    bool ran_out_of_memory = false;
+    std::uint64_t count = 1;
+  };
+
+  static bool may_do_better(const Attempt& next, const Attempt& last);
+
+  FindingBook& book_;
+  std::map<std::pair<std::uint64_t, std::string>, Attempt> attempts_;  ///< The last that failed, by run and task.
+};
+
+}  // namespace tracer::internal
