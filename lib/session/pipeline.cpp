@@ -101,13 +101,25 @@ void Pipeline::record(const Record& record) {
 }
 
 void Pipeline::event(Event event) {
+  const std::size_t first = batch_.size();
   try {
-    if (auto kept = replay_filter_.apply(std::move(event))) {
-      if (kept->kind() == EventKind::kProcessExit) exits_.add(1);
-      batch_.push_back(std::move(*kept));
-    }
+    replay_filter_.apply(std::move(event), batch_);
+    count_from(first);
   } catch (...) {
     out_of_memory();
+  }
+}
+
+void Pipeline::follow(std::uint32_t pid) {
+  const std::size_t first = batch_.size();
+  replay_filter_.follow(pid, boot_time_ns(), batch_);
+  count_from(first);
+}
+
+void Pipeline::count_from(std::size_t first) {
+  for (std::size_t i = first; i < batch_.size(); ++i) {
+    if (batch_[i].kind() == EventKind::kProcessExit) exits_.add(1);
+    if (followed_) followed_->saw(batch_[i]);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/counter.hpp"
 #include "correlate/correlator.hpp"
+#include "correlate/followed.hpp"
 #include "correlate/replay_filter.hpp"
 #include "insight/insight.hpp"
 #include "source/feed.hpp"
@@ -25,17 +26,24 @@ namespace tracer::internal {
 class Pipeline final : public Feed {
  public:
   /// `kernel_helps`: a part of the filter is decided before records come. `max_processes` are remembered at one time.
-  /// `insight`: null: nothing is concluded from the events.
+  /// `insight`: null: nothing is concluded from the events. `followed`: null: the kernel adds up.
   Pipeline(Correlator::Rules rules, const Filter& filter, bool kernel_helps, std::size_t max_processes,
-           SampleTable::ReadPss read_pss, CgroupTable::FindPath find_path, std::unique_ptr<Insight> insight)
+           SampleTable::ReadPss read_pss, CgroupTable::FindPath find_path, std::unique_ptr<Insight> insight,
+           std::unique_ptr<Followed> followed)
       : correlator_(std::move(rules), FilterEvaluator(filter, kernel_helps), max_processes, std::move(read_pss),
                     std::move(find_path)),
-        replay_filter_(FilterEvaluator(filter, false), max_processes),
-        insight_(std::move(insight)) {}
+        replay_filter_(FilterEvaluator(filter, false, followed == nullptr), max_processes),
+        insight_(std::move(insight)),
+        followed_(std::move(followed)) {}
 
   void record(const Record& record) override;
   void event(Event event) override;
   void snapshot_end(std::uint64_t time_ns) override;
+
+  /// Whom a session's callers name: a process and its descendants. With what reads the source.
+  void follow(std::uint32_t pid);
+  /// The processes of a source that keeps contexts elsewhere; null for others.
+  const Followed* followed() const noexcept { return followed_.get(); }
 
   /// Of the session itself: Loss, SessionEnd.
   void add(Event event);
@@ -68,7 +76,7 @@ class Pipeline final : public Feed {
   bool take_begun() noexcept { return std::exchange(begun_, false); }
 
   /// A RunStart, TaskStart and ProcessStart of all that lives, outer ones and parents first.
-  std::vector<Event> living() const { return correlator_.living(); }
+  std::vector<Event> living() const { return followed_ ? followed_->living() : correlator_.living(); }
 
   bool has_batch() const noexcept { return !batch_.empty(); }
   /// The events since the last call, in their order; `room` is what an earlier call gave, to be filled again.
@@ -98,6 +106,8 @@ class Pipeline final : public Feed {
   };
 
   void take_announced();
+  /// Of those that were added since.
+  void count_from(std::size_t first);
 
   Correlator correlator_;
   std::atomic<bool> any_announced_{false};
@@ -110,6 +120,7 @@ class Pipeline final : public Feed {
   Counter announcements_refused_;
   ReplayFilter replay_filter_;
   std::unique_ptr<Insight> insight_;
+  const std::unique_ptr<Followed> followed_;
   std::vector<Event> batch_;
   Snapshot snapshot_ = Snapshot::kNone;
   Correlator::Folding folding_ = Correlator::Folding::kNone;

@@ -65,7 +65,7 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
     std::uint32_t number = 0;  ///< Of its context.
     std::shared_ptr<const Context> context = {};
   };
-  /// Of the caller's thread. Absent: there is no kernel to ask, or not now.
+  /// Of the caller's thread. Absent: there is nobody to ask, or not now.
   std::optional<OpenLabel> open_label(const Context& context, const Caller& caller);
   void close_label(const OpenLabel& label) noexcept;
   /// For the caller's thread.
@@ -89,8 +89,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::map<std::string, std::uint64_t> losses() const override;
   OwnCost cost() const override;
   std::uint64_t reader_cpu_ns() const override { return cpu_ns_.value(); }
-  std::vector<ContextTotals> totals() const;
-  std::vector<FamilyState> families() const;
+  std::vector<ContextTotals> totals() const override;
+  std::vector<FamilyState> families() const override;
   const std::vector<Problem>& rule_problems() const noexcept { return rule_problems_; }
 
  private:
@@ -114,11 +114,13 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void welcome(const Newcomers& newcomers, std::span<const Event> living) noexcept;
   void refuse_in_callback(const char* what) const;
   std::uint32_t number_of(const Context& context);
+  std::vector<ProcessSample> living_at_desk();
 
   const pid_t pid_ = ::getpid();
   const SessionOptions options_;
   const std::unique_ptr<Source> source_;
   Control* const control_;  ///< Null: nothing can be asked of the source.
+  Desk* const desk_;        ///< Null: the session's callers are answered here.
   const std::shared_ptr<ContextTable> contexts_;
   Alarm alarm_;
   Outlets outlets_;
