@@ -24,7 +24,7 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
       processes_(programs_, resolver_, cgroups_, std::move(filter), rules_.find_context, max_processes),
       samples_(std::move(read_pss)),
       joins_(family_joins()) {
-  resolver_.set_command(rules_.command_pid);
+  if (rules_.command_pid != 0) resolver_.add_command(rules_.command_pid);
 }
 
 void Correlator::on_record(const Record& record, std::vector<Event>& events) {

@@ -88,6 +88,9 @@ class Correlator {
   /// From now on nothing is seen of what the family brings: what it would say is absent.
   void stop(Family family, std::uint64_t time_ns, std::vector<Event>& events);
 
+  /// See SessionOptions::command_pid.
+  void add_command(std::uint32_t pid) { resolver_.add_command(pid); }
+
   std::uint64_t secrets_masked() const noexcept { return programs_.secrets_masked(); }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.
   std::uint64_t forgotten() const noexcept { return processes_.forgotten(); }

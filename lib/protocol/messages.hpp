@@ -41,6 +41,7 @@ struct AttachRequest {
   static constexpr std::string_view kName = "attach";
   pid_t pid = 0;
   Context context = {};
+  bool command = false;  ///< Its program is a run, as that of SessionOptions::command_pid.
 };
 
 struct LabelRequest {

@@ -108,6 +108,7 @@ void read_request(const Json& object, AnnounceRequest& request) {
 }
 void read_request(const Json& object, AttachRequest& request) {
   require_key(object, "pid", request.pid);
+  read_key(object, "command", request.command);
   request.context = given_context(object);
 }
 void read_request(const Json& object, LabelRequest& request) {
@@ -155,6 +156,7 @@ void put_request(JsonOut& object, const AnnounceRequest& request) {
 }
 void put_request(JsonOut& object, const AttachRequest& request) {
   object["pid"] = request.pid;
+  if (request.command) object["command"] = true;
   object["context"] = object_of_given(request.context);
 }
 void put_request(JsonOut& object, const LabelRequest& request) {

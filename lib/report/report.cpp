@@ -105,12 +105,12 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
   for (const ContextTotals& totals : session.totals) certificate.ended += totals.ended;
   if (certificate.tier == Tier::kRecording)
     certificate.ended = summary.end() ? summary.end()->processes_ended : certificate.exits_seen;
-  const bool has_end = certificate.tier == Tier::kKernel || summary.end().has_value();
+  const bool has_end = certificate.tier != Tier::kRecording || summary.end().has_value();
   certificate.complete = has_end && certificate.losses.empty() && certificate.exits_seen == certificate.ended;
   // What the ring had no room for was added up all the same.
   certificate.total_is_whole =
       certificate.complete ||
-      (!session.totals.empty() && std::all_of(certificate.losses.begin(), certificate.losses.end(),
+      (certificate.tier == Tier::kKernel && !session.totals.empty() && std::all_of(certificate.losses.begin(), certificate.losses.end(),
                                               [](const auto& loss) { return loss.first.starts_with("ring_full_"); }));
   for (const FamilyState& state : session.families)
     if (state.problem) certificate.missing.push_back(state);
@@ -148,10 +148,22 @@ Figure failed_of(std::uint64_t kernel_failed, const SummaryRow& seen) {
   return {std::max(failed, seen.failed), failed > seen.failed ? Bound::kAtMost : Bound::kExact};
 }
 
+/// What was lost is missing in them.
+ReportRow total_of_events(SummaryRow sums, bool complete) {
+  if (!complete) {
+    sums.unknown_cpus = std::max<std::uint64_t>(sums.unknown_cpus, 1);
+    sums.unbounded_reads = std::max<std::uint64_t>(sums.unbounded_reads, 1);
+    sums.unknown_writes = std::max<std::uint64_t>(sums.unknown_writes, 1);
+    sums.unknown_networks = std::max<std::uint64_t>(sums.unknown_networks, 1);
+  }
+  return row_of(sums);
+}
+
 /// Sums that no lost event can change.
 ReportRow total_of(const Summary& summary, const SessionFigures& session, bool complete) {
   SummaryRow sums = summary.total();
   if (session.totals.empty()) return row_of(sums);
+  if (session.tier == Tier::kService) return total_of_events(sums, complete);
   const SummaryRow seen = sums;
   const std::vector<ProcessSample> living = summary.survivors();
   std::uint64_t cpu_ns = 0;

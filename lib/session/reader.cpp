@@ -295,9 +295,9 @@ bool Reader::flush(milliseconds timeout, const std::function<bool()>& go_on) {
   }
 }
 
-void Reader::track(pid_t pid, const Context& context) {
+void Reader::track(pid_t pid, const Context& context, bool is_command) {
   if (desk_ != nullptr && in_own_process() && state_.load() != State::kFinished) {
-    desk_->track(pid, context);
+    desk_->track(pid, context, is_command);
     const std::lock_guard turn(turn_);
     pipeline_.follow(static_cast<std::uint32_t>(pid));
     return alarm_.ring();
@@ -316,6 +316,7 @@ void Reader::track(pid_t pid, const Context& context) {
     }
     throw;
   }
+  if (is_command) pipeline_.add_command(static_cast<std::uint32_t>(pid));
   // Before start() nothing has it yet.
   if (state_.load() == State::kRunning) contexts_->give_back(number, source_->end_position());
   if (pipeline_.has_batch()) alarm_.ring();

@@ -57,7 +57,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// Throws Error(kInCallback), and what `go_on` throws.
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on);
 
-  void track(pid_t pid, const Context& context);
+  /// `is_command`: as that of SessionOptions::command_pid.
+  void track(pid_t pid, const Context& context, bool is_command = false);
   void report_own_work(const Context& task, OwnWork work);
   void announce(const Announcement& announcement, const Caller& caller);
   struct OpenLabel {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "show/certificate_text.hpp"
 #include "show/character_width.hpp"
 #include "show/figures.hpp"
 #include "show/findings_text.hpp"
@@ -204,6 +205,7 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
   const bool notable = report.cost.cpu_share.value_or(0) > kNotableCost;
   out += fmt::format("\n{}complete: {} of {} ended processes seen", certificate.complete ? "" : "NOT ",
                      certificate.exits_seen, certificate.ended);
+  if (const std::string_view by = seen_by(certificate.tier); !by.empty()) out += fmt::format(", {}", by);
   if (certificate.complete) {
     out += ", nothing lost";
   } else {

@@ -74,9 +74,9 @@ void ServiceDesk::meet(const std::string& session_id) noexcept {
   }
 }
 
-void ServiceDesk::track(pid_t pid, const Context& context) {
+void ServiceDesk::track(pid_t pid, const Context& context, bool is_command) {
   const std::lock_guard lock(mutex_);
-  ask(AttachRequest{pid, context}, expect_ok);
+  ask(AttachRequest{pid, context, is_command}, expect_ok);
   trees_[pid] = context;
 }
 

@@ -159,7 +159,8 @@ class ServiceSource final : public Source {
         // Of another's, the service decides: nothing would be seen of it else, and nobody would know why.
         const bool own = hello.sees_all || (::stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 &&
                                             owner.st_uid == hello.uid);
-        if (rule.context != Context{} || !own) desk_.track(pid, rule.context);
+        const bool is_command = pid == options_.command_pid;
+        if (is_command || rule.context != Context{} || !own) desk_.track(pid, rule.context, is_command);
       } else if (rule.subject == Filter::Subject::kCgroup && rule.context != Context{}) {
         desk_.announce({InCgroup{path_in_hierarchy(rule.text)}, rule.context}, this_caller());
       }

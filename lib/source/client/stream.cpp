@@ -13,10 +13,15 @@
 
 namespace tracer::internal {
 
+ServiceStream::ServiceStream(std::filesystem::path socket)
+    : socket_(std::move(socket)), buffer_(kReadBytes), fd_(connect_to_service(socket_)) {}
+
 void ServiceStream::open(std::optional<Resume> resume) {
-  close();
+  if (is_open() || !fd_) {
+    close();
+    fd_ = connect_to_service(socket_);
+  }
   resume_ = std::move(resume);
-  fd_ = connect_to_service(socket_);
   lines_ = LineSplitter();
   reader_ = {};
   rows_ = {};

@@ -23,7 +23,9 @@ namespace tracer::internal {
 /// time.
 class ServiceStream {
  public:
-  explicit ServiceStream(std::filesystem::path socket) : socket_(std::move(socket)), buffer_(kReadBytes) {}
+  /// Connects at once: who the caller is counts now, whatever rights it gives up later. Throws what
+  /// connect_to_service() throws.
+  explicit ServiceStream(std::filesystem::path socket);
   ~ServiceStream() { close(); }
   ServiceStream(const ServiceStream&) = delete;
   ServiceStream& operator=(const ServiceStream&) = delete;
@@ -33,7 +35,7 @@ class ServiceStream {
     std::string session_id;
     std::uint64_t from = 0;
   };
-  /// Connects and asks for events; what lives comes first, unless the service goes on where `resume` says. Throws what
+  /// Asks for events, over a new connection unless the first is still unused; what lives comes first, unless the service goes on where `resume` says. Throws what
   /// connect_to_service() throws.
   void open(std::optional<Resume> resume = {});
   void close() noexcept;
