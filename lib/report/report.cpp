@@ -149,13 +149,10 @@ Figure failed_of(std::uint64_t kernel_failed, const SummaryRow& seen) {
 }
 
 /// What was lost is missing in them.
-ReportRow total_of_events(SummaryRow sums, bool complete) {
-  if (!complete) {
-    sums.unknown_cpus = std::max<std::uint64_t>(sums.unknown_cpus, 1);
-    sums.unbounded_reads = std::max<std::uint64_t>(sums.unbounded_reads, 1);
-    sums.unknown_writes = std::max<std::uint64_t>(sums.unknown_writes, 1);
-    sums.unknown_networks = std::max<std::uint64_t>(sums.unknown_networks, 1);
-  }
+ReportRow total_of_events(SummaryRow sums) {
+  for (std::uint64_t* unknown :
+       {&sums.unknown_cpus, &sums.unbounded_reads, &sums.unknown_writes, &sums.unknown_networks})
+    *unknown = std::max<std::uint64_t>(*unknown, 1);
   return row_of(sums);
 }
 
@@ -163,7 +160,8 @@ ReportRow total_of_events(SummaryRow sums, bool complete) {
 ReportRow total_of(const Summary& summary, const SessionFigures& session, bool complete) {
   SummaryRow sums = summary.total();
   if (session.totals.empty()) return row_of(sums);
-  if (session.tier == Tier::kService) return total_of_events(sums, complete);
+  // These totals are of the same events.
+  if (session.tier == Tier::kService && !complete) return total_of_events(sums);
   const SummaryRow seen = sums;
   const std::vector<ProcessSample> living = summary.survivors();
   std::uint64_t cpu_ns = 0;

@@ -215,7 +215,7 @@ class FakeService {
   std::string good_reply(Client&, const tracer::internal::SubscribeRequest& request) {
     std::size_t first = request.from ? static_cast<std::size_t>(*request.from) - 1 : events_.size();
     const std::size_t missed = forgotten_ - std::min(forgotten_, first);
-    first = std::max(first, forgotten_);
+    first = std::min(std::max(first, forgotten_), events_.size());
     to_send_ = request.living_first ? living_ : std::vector<tracer::Event>();
     const std::size_t living = to_send_.size();
     if (request.from)

@@ -70,7 +70,7 @@ Event exit(const std::shared_ptr<const Process>& p, std::uint64_t cpu_ns = 5) {
   event.process = p;
   event.start_ns = p->start_ns;
   event.exit_code = 0;
-  event.account.cpu_ns = cpu_ns;
+  event.account.cpu_ns = event.program.account.cpu_ns = cpu_ns;
   return event;
 }
 
@@ -422,4 +422,13 @@ TEST_CASE("a report of a session by a service is complete when nothing was lost"
   CHECK(report.completeness.tier == Tier::kService);
   CHECK(report.completeness.complete);
   CHECK(report.total.cpu_ns == Figure{5, Bound::kExact});
+
+  Loss loss;
+  loss.cause = "service_gap";
+  loss.count = 1;
+  summary.add(loss);
+  const Report cut = make_report(summary, figures);
+  CHECK_FALSE(cut.completeness.complete);
+  CHECK_FALSE(cut.completeness.total_is_whole);
+  CHECK(cut.total.cpu_ns == Figure{5, Bound::kAtLeast});
 }
