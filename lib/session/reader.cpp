@@ -304,6 +304,9 @@ void Reader::track(pid_t pid, const Context& context, bool is_command) {
   }
   const std::lock_guard turn(turn_);
   if (control_ == nullptr || state_.load() == State::kFinished) return;
+  // A command without labels keeps those that it has inherited.
+  if (is_command) pipeline_.add_command(static_cast<std::uint32_t>(pid));
+  if (is_command && context == Context{}) return;
   const std::uint32_t number = contexts_->number_of(context);
   try {
     control_->track(pid, number, pipeline_);
@@ -316,7 +319,6 @@ void Reader::track(pid_t pid, const Context& context, bool is_command) {
     }
     throw;
   }
-  if (is_command) pipeline_.add_command(static_cast<std::uint32_t>(pid));
   // Before start() nothing has it yet.
   if (state_.load() == State::kRunning) contexts_->give_back(number, source_->end_position());
   if (pipeline_.has_batch()) alarm_.ring();
@@ -379,13 +381,13 @@ void Reader::disown_thread(const Caller& caller) noexcept {
   if (control_ != nullptr) control_->disown_thread(caller.tid);
 }
 
-void Reader::report_own_work(const Context& task, OwnWork work) {
+void Reader::report_own_work(const Context& task, OwnWork work, const Caller& caller) {
   if (desk_ != nullptr && in_own_process() && state_.load() == State::kRunning)
     return desk_->report_own_work(task, work);
   if (control_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return;
   const std::uint32_t number = contexts_->number_of(task);
   try {
-    pipeline_.own_work(number == 0 ? nullptr : contexts_->at(number), std::move(work));
+    pipeline_.own_work(number == 0 ? nullptr : contexts_->at(number), caller.pid, std::move(work));
   } catch (...) {
     contexts_->take_back(number, source_->end_position());
     throw;
