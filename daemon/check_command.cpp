@@ -131,10 +131,9 @@ void print_text(const tracer::CheckReport& report) {
   fmt::print(
       "\nNot visible on any kernel: bytes moved by io_uring, splice or mapped files (read_bytes, written_bytes).\n");
   const char* const by_service = "tracing works here by the service, for this user's own processes";
-  fmt::print("\n{}\n", report.usable() ? "tracing works here"
-                       : works_by_service(report)
-                           ? by_service
-                           : "tracing does not work here: items marked MISSING are required");
+  fmt::print("\n{}\n", report.usable()            ? "tracing works here"
+                       : works_by_service(report) ? by_service
+                                                  : "tracing does not work here: items marked MISSING are required");
 }
 
 }  // namespace

@@ -201,8 +201,9 @@ class TRACER_EXPORT Session {
   /// True once everything is delivered: after stop(), or when the source has ended (recordings).
   bool finished() const noexcept;
 
-  /// The tracked processes that live now, with their accounts so far. Empty for recordings. Waits for its turn at the source: 20 ms, or a snapshot. Throws Error if the kernel refuses to visit living processes,
-  /// such as without descriptors (kProgramRefused) or memory (kNoMemory).
+  /// The tracked processes that live now, with their accounts so far. Empty for recordings. Waits for its turn at the
+  /// source: 20 ms, or a snapshot. Throws Error if the kernel refuses to visit living processes, such as without
+  /// descriptors (kProgramRefused) or memory (kNoMemory).
   std::vector<ProcessSample> living();
   Statistics statistics() const;
   /// Sums by context, from the kernel. By a service: of the events that were delivered, so that a lost event is missing

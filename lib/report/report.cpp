@@ -109,9 +109,9 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
   certificate.complete = has_end && certificate.losses.empty() && certificate.exits_seen == certificate.ended;
   // What the ring had no room for was added up all the same.
   certificate.total_is_whole =
-      certificate.complete ||
-      (certificate.tier == Tier::kKernel && !session.totals.empty() && std::all_of(certificate.losses.begin(), certificate.losses.end(),
-                                              [](const auto& loss) { return loss.first.starts_with("ring_full_"); }));
+      certificate.complete || (certificate.tier == Tier::kKernel && !session.totals.empty() &&
+                               std::all_of(certificate.losses.begin(), certificate.losses.end(),
+                                           [](const auto& loss) { return loss.first.starts_with("ring_full_"); }));
   for (const FamilyState& state : session.families)
     if (state.problem) certificate.missing.push_back(state);
   return certificate;

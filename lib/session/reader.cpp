@@ -67,8 +67,8 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
       desk_(source_->desk()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
-      pipeline_(rules_of(options_, contexts_, host, rule_problems_),
-                options_.filter, source_->filters(), most_remembered(options_), pss_reader(control_), path_finder(control_), insight_of(options_, *source_),
+      pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, source_->filters(),
+                most_remembered(options_), pss_reader(control_), path_finder(control_), insight_of(options_, *source_),
                 followed_of(*source_, options_)),
       housekeeper_(options_, *source_, pipeline_, *this),
       label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {

@@ -78,9 +78,9 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::vector<ProcessSample> living();
   /// A queue that its owner reads by itself, from now on.
   void fill(std::shared_ptr<QueueState> queue) { outlets_.add(std::move(queue)); }
-  /// Calls `take` once with a RunStart, TaskStart and ProcessStart of all that lives: between two rounds, when what came
-  /// before is in all queues, and nothing of what comes after. On the reader's thread; at once, and with nothing, where
-  /// nothing can live.
+  /// Calls `take` once with a RunStart, TaskStart and ProcessStart of all that lives: between two rounds, when what
+  /// came before is in all queues, and nothing of what comes after. On the reader's thread; at once, and with nothing,
+  /// where nothing can live.
   void tell_living(std::function<void(std::span<const Event> living)> take) { add(true, std::move(take)); }
   Queue queue(QueueOptions options);
   SinkHandle add_sink(std::unique_ptr<Sink> sink, QueueOptions options);

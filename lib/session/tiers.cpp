@@ -13,8 +13,7 @@ namespace {
 
 std::unique_ptr<Source> open_tier(Tier tier, const SessionOptions& options, ContextTable& contexts) {
   if (tier == Tier::kKernel) return kernel_source(kernel_options(options, contexts));
-  if (tier == Tier::kService)
-    return service_source({options.service_socket, options.filter, options.command_pid});
+  if (tier == Tier::kService) return service_source({options.service_socket, options.filter, options.command_pid});
   throw Error({ErrorCode::kInvalidArgument,
                0,
                "\"" + std::string(to_string(tier)) + "\" is no tier that a session can choose",

@@ -159,9 +159,9 @@ TEST_CASE("a tree is followed, its labels are the service's, and its runs and ta
   finish.context = others.context;
   service.push(finish);
   REQUIRE(client.session.flush(std::chrono::seconds(5)));
-  CHECK(collect::kinds_of(client.events) ==
-        std::vector{EventKind::kProcessStart, EventKind::kTaskStart, EventKind::kProcessStart, EventKind::kProcessExit,
-                    EventKind::kTaskFinish});
+  CHECK(collect::kinds_of(client.events) == std::vector{EventKind::kProcessStart, EventKind::kTaskStart,
+                                                        EventKind::kProcessStart, EventKind::kProcessExit,
+                                                        EventKind::kTaskFinish});
   CHECK(client.all<ProcessExit>()[0].process->context->task == "ALIGN");
   CHECK(client.all<TaskFinish>()[0].context->task_key == Key{6});
   std::uint64_t living = 0;
@@ -416,8 +416,9 @@ TEST_CASE("a report of a session by a service is complete when nothing was lost"
   service.push(exit(process(4)));
   client.session.stop();
   for (const Event& event : client.events) summary.add(event);
-  const SessionFigures figures{client.session.totals(), client.session.statistics(), client.session.families(), 1000,
-                               false, client.session.tier()};
+  const SessionFigures figures{
+      client.session.totals(), client.session.statistics(), client.session.families(), 1000, false,
+      client.session.tier()};
   const Report report = make_report(summary, figures);
   CHECK(report.completeness.tier == Tier::kService);
   CHECK(report.completeness.complete);

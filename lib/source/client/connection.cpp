@@ -21,10 +21,16 @@ using std::chrono::milliseconds;
 [[noreturn]] void refuse_to_connect(const std::filesystem::path& socket, int error_number) {
   const std::string name = socket.string();
   if (error_number == EACCES || error_number == EPERM)
-    throw Error({ErrorCode::kPermission, error_number, fmt::format("{} must not be used by this user", name),
-                 "ask the administrator: the socket of tracerd serve, and its folder, are for all users", {}});
-  throw Error({ErrorCode::kNoService, error_number, fmt::format("no service listens on {}", name),
-               "ask the administrator to start it (tracerd serve), or name its socket", {}});
+    throw Error({ErrorCode::kPermission,
+                 error_number,
+                 fmt::format("{} must not be used by this user", name),
+                 "ask the administrator: the socket of tracerd serve, and its folder, are for all users",
+                 {}});
+  throw Error({ErrorCode::kNoService,
+               error_number,
+               fmt::format("no service listens on {}", name),
+               "ask the administrator to start it (tracerd serve), or name its socket",
+               {}});
 }
 
 sockaddr_un address_of(const std::filesystem::path& socket) {
@@ -32,9 +38,11 @@ sockaddr_un address_of(const std::filesystem::path& socket) {
   address.sun_family = AF_UNIX;
   const std::string name = socket.string();
   if (name.empty() || name.size() >= sizeof address.sun_path || name.find('\0') != std::string::npos)
-    throw Error({ErrorCode::kInvalidArgument, 0,
+    throw Error({ErrorCode::kInvalidArgument,
+                 0,
                  fmt::format("\"{}\" can't be the path of a socket", name.substr(0, 200)),
-                 fmt::format("name one of 1 to {} bytes", sizeof address.sun_path - 1), {}});
+                 fmt::format("name one of 1 to {} bytes", sizeof address.sun_path - 1),
+                 {}});
   std::memcpy(address.sun_path, name.data(), name.size());
   return address;
 }
@@ -57,8 +65,11 @@ UniqueFd connect_to_service(const std::filesystem::path& socket) {
 }
 
 void refuse_silent(const std::filesystem::path& socket, const char* what, int error_number) {
-  throw Error({ErrorCode::kNoService, error_number, fmt::format("the service at {} {}", socket.string(), what),
-               "look at its state (tracerd status) and its log, or restart it", {}});
+  throw Error({ErrorCode::kNoService,
+               error_number,
+               fmt::format("the service at {} {}", socket.string(), what),
+               "look at its state (tracerd status) and its log, or restart it",
+               {}});
 }
 
 /// A child made by fork may still have it.
@@ -83,8 +94,11 @@ std::string_view ServiceConnection::ask(const Request& request) {
 
 void ServiceConnection::send(std::string_view line, Clock::time_point until) {
   if (line.size() > kMaxRequestBytes)
-    throw Error({ErrorCode::kInvalidArgument, 0, "a request has more bytes than the service takes",
-                 fmt::format("use shorter names and labels: all together at most {} KiB", kMaxRequestBytes >> 10), {}});
+    throw Error({ErrorCode::kInvalidArgument,
+                 0,
+                 "a request has more bytes than the service takes",
+                 fmt::format("use shorter names and labels: all together at most {} KiB", kMaxRequestBytes >> 10),
+                 {}});
   while (!line.empty()) {
     const ssize_t sent = ::send(fd_.get(), line.data(), line.size(), MSG_NOSIGNAL);
     if (sent > 0) {
@@ -102,9 +116,11 @@ std::string_view ServiceConnection::receive(Clock::time_point until) {
   for (;;) {
     if (const auto line = lines_.next()) return *line;
     if (lines_.too_long())
-      throw Error({ErrorCode::kServiceRefused, 0,
+      throw Error({ErrorCode::kServiceRefused,
+                   0,
                    fmt::format("what listens on {} answers with a line that has no end", socket_.string()),
-                   "name the socket of tracerd serve", {}});
+                   "name the socket of tracerd serve",
+                   {}});
     const ssize_t got = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
     if (got > 0) {
       lines_.feed(std::span(buffer).first(static_cast<std::size_t>(got)));

@@ -38,8 +38,8 @@ class ServiceConnection {
   ~ServiceConnection();
 
   /// The reply to `request`, a line without its end, valid until the next call. Throws Error: kNoService when the
-  /// service is gone or does not answer in time, kServiceRefused for a reply without an end. The connection is of no use
-  /// then.
+  /// service is gone or does not answer in time, kServiceRefused for a reply without an end. The connection is of no
+  /// use then.
   std::string_view ask(const Request& request);
   bool usable() const noexcept { return usable_; }
   /// False: the service is in a pid namespace that this process does not see.

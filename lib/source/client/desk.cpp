@@ -15,10 +15,12 @@ void ServiceDesk::connect() const {
   connection_.reset();
   ServiceConnection fresh(socket_);
   if (!fresh.shares_pids())
-    throw Error({ErrorCode::kPidNamespace, 0,
+    throw Error({ErrorCode::kPidNamespace,
+                 0,
                  fmt::format("the service at {} runs outside of this pid namespace: its pids mean other processes",
                              socket_.string()),
-                 "ask outside of the container", {}});
+                 "ask outside of the container",
+                 {}});
   HelloReply hello = hello_from(fresh.ask(HelloRequest()));
   const bool other = !hello_.session_id.empty() && hello.session_id != hello_.session_id;
   hello_ = std::move(hello);

@@ -39,11 +39,17 @@ constexpr milliseconds kLongestEnd{2000};
 
 void require_named(const Filter::Rule& rule) {
   if (rule.subject == Filter::Subject::kTree && !read_proc_stat(static_cast<pid_t>(rule.number)))
-    throw Error({ErrorCode::kFilterNamesNothing, ESRCH, fmt::format("no process {} lives", rule.number),
-                 "name a living process, by its pid in this pid namespace", {}});
+    throw Error({ErrorCode::kFilterNamesNothing,
+                 ESRCH,
+                 fmt::format("no process {} lives", rule.number),
+                 "name a living process, by its pid in this pid namespace",
+                 {}});
   if (rule.subject == Filter::Subject::kCgroup && !find_cgroup(rule.text))
-    throw Error({ErrorCode::kFilterNamesNothing, ENOENT, fmt::format("there is no cgroup {}", rule.text),
-                 "name one as in /proc/PID/cgroup, or as a folder", {}});
+    throw Error({ErrorCode::kFilterNamesNothing,
+                 ENOENT,
+                 fmt::format("there is no cgroup {}", rule.text),
+                 "name one as in /proc/PID/cgroup, or as a folder",
+                 {}});
 }
 
 class ServiceSource final : public Source {
@@ -157,8 +163,8 @@ class ServiceSource final : public Source {
         const auto pid = static_cast<pid_t>(rule.number);
         struct stat owner {};
         // Of another's, the service decides: nothing would be seen of it else, and nobody would know why.
-        const bool own = hello.sees_all || (::stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 &&
-                                            owner.st_uid == hello.uid);
+        const bool own =
+            hello.sees_all || (::stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 && owner.st_uid == hello.uid);
         const bool is_command = pid == options_.command_pid;
         if (is_command || rule.context != Context{} || !own) desk_.track(pid, rule.context, is_command);
       } else if (rule.subject == Filter::Subject::kCgroup && rule.context != Context{}) {

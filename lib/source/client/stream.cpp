@@ -108,9 +108,11 @@ ServiceStream::Step ServiceStream::take_header() {
         break;
       case StreamReader::Step::kOlderSchema:
       case StreamReader::Step::kNewerSchema:
-        return cut({ErrorCode::kServiceVersion, 0,
+        return cut({ErrorCode::kServiceVersion,
+                    0,
                     fmt::format("the service at {} sends events in another format", socket_.string()),
-                    "use the libtracer of the same version as the service", {}});
+                    "use the libtracer of the same version as the service",
+                    {}});
       default: return cut_as_garbage();
     }
   }
@@ -167,13 +169,18 @@ bool ServiceStream::read_more() {
   if (got < 0 && errno == EINTR) return true;
   if (got < 0 && errno == EAGAIN) {
     if (phase_ != Phase::kStream && Clock::now() >= until_)
-      cut({ErrorCode::kNoService, ETIMEDOUT, fmt::format("the service at {} does not answer", socket_.string()),
-           "look at its state (tracerd status) and its log, or restart it", {}});
+      cut({ErrorCode::kNoService,
+           ETIMEDOUT,
+           fmt::format("the service at {} does not answer", socket_.string()),
+           "look at its state (tracerd status) and its log, or restart it",
+           {}});
     return false;
   }
-  cut({ErrorCode::kNoService, got < 0 ? errno : 0,
+  cut({ErrorCode::kNoService,
+       got < 0 ? errno : 0,
        fmt::format("the service at {} has closed the connection", socket_.string()),
-       "look at its state (tracerd status) and its log, or restart it", {}});
+       "look at its state (tracerd status) and its log, or restart it",
+       {}});
   return false;
 }
 
@@ -184,9 +191,11 @@ ServiceStream::Step ServiceStream::cut(Problem problem) {
 }
 
 ServiceStream::Step ServiceStream::cut_as_garbage() {
-  return cut({ErrorCode::kServiceRefused, 0,
+  return cut({ErrorCode::kServiceRefused,
+              0,
               fmt::format("what listens on {} sends no stream of events", socket_.string()),
-              "name the socket of tracerd serve", {}});
+              "name the socket of tracerd serve",
+              {}});
 }
 
 }  // namespace tracer::internal

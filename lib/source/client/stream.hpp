@@ -35,8 +35,8 @@ class ServiceStream {
     std::string session_id;
     std::uint64_t from = 0;
   };
-  /// Asks for events, over a new connection unless the first is still unused; what lives comes first, unless the service goes on where `resume` says. Throws what
-  /// connect_to_service() throws.
+  /// Asks for events, over a new connection unless the first is still unused; what lives comes first, unless the
+  /// service goes on where `resume` says. Throws what connect_to_service() throws.
   void open(std::optional<Resume> resume = {});
   void close() noexcept;
 
@@ -87,7 +87,7 @@ class ServiceStream {
   std::optional<Resume> resume_;
   StreamReader reader_;
   EventRows rows_;
-  std::size_t counted_ = 0;      ///< Events of the open frame.
+  std::size_t counted_ = 0;       ///< Events of the open frame.
   std::size_t frame_events_ = 0;  ///< What the open frame holds, also what this version does not know.
   std::uint64_t living_left_ = 0;
   std::uint64_t sequence_ = 0;
