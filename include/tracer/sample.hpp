@@ -109,16 +109,16 @@ struct GpuSample {
   std::uint64_t time_ns = 0;
   std::shared_ptr<const Process> process;     ///< Never null: who uses the device.
   std::optional<std::uint64_t> since_ns;      ///< When busy_ns began. Absent: the first sample of it.
-  std::string device;                         ///< "nvidia0", "card1": the device's own number on this machine.
-  std::optional<std::string> device_name;     ///< "NVIDIA A100-SXM4-40GB", or the driver's name: "amdgpu".
-  std::optional<std::string> device_uuid;     ///< Of NVIDIA's driver.
+  std::string gpu;                            ///< "nvidia0", "card1": the device's own number on this machine.
+  std::optional<std::string> gpu_name;        ///< "NVIDIA A100-SXM4-40GB", or the driver's name: "amdgpu".
+  std::optional<std::string> gpu_uuid;        ///< Of NVIDIA's driver.
   std::optional<std::uint64_t> memory_bytes;  ///< The device's memory that the process holds.
   /// How long the process kept the device's busiest engine busy. Of NVIDIA: its share in the driver's own samples times
   /// the span. Absent: the driver does not report it by process.
   std::optional<std::uint64_t> busy_ns;
-  std::optional<std::uint64_t> device_busy_ns;         ///< Likewise, of all processes.
-  std::optional<std::uint64_t> device_memory_bytes;    ///< Held by all processes.
-  std::optional<std::uint64_t> device_capacity_bytes;  ///< The device's memory.
+  std::optional<std::uint64_t> gpu_busy_ns;         ///< Likewise, of all processes.
+  std::optional<std::uint64_t> gpu_memory_bytes;    ///< Held by all processes.
+  std::optional<std::uint64_t> gpu_capacity_bytes;  ///< The device's memory.
 };
 
 /// What the host as a whole used since the last such event, and which part of it belonged to tasks. Made only by

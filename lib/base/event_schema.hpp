@@ -259,13 +259,12 @@ struct Schema<GpuSample> {
   static constexpr std::string_view kName = "gpu_sample";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &GpuSample::time_ns, Unit::kNs), group(2, "process", &GpuSample::process, Shape::kFlat),
-      field(3, "since_ns", &GpuSample::since_ns, Unit::kNs), field(4, "device", &GpuSample::device),
-      field(5, "device_name", &GpuSample::device_name), field(6, "device_uuid", &GpuSample::device_uuid),
+      field(3, "since_ns", &GpuSample::since_ns, Unit::kNs), field(4, "gpu", &GpuSample::gpu),
+      field(5, "gpu_name", &GpuSample::gpu_name), field(6, "gpu_uuid", &GpuSample::gpu_uuid),
       field(7, "memory_bytes", &GpuSample::memory_bytes, Unit::kBytes),
-      field(8, "busy_ns", &GpuSample::busy_ns, Unit::kNs),
-      field(9, "device_busy_ns", &GpuSample::device_busy_ns, Unit::kNs),
-      field(10, "device_memory_bytes", &GpuSample::device_memory_bytes, Unit::kBytes),
-      field(11, "device_capacity_bytes", &GpuSample::device_capacity_bytes, Unit::kBytes));
+      field(8, "busy_ns", &GpuSample::busy_ns, Unit::kNs), field(9, "gpu_busy_ns", &GpuSample::gpu_busy_ns, Unit::kNs),
+      field(10, "gpu_memory_bytes", &GpuSample::gpu_memory_bytes, Unit::kBytes),
+      field(11, "gpu_capacity_bytes", &GpuSample::gpu_capacity_bytes, Unit::kBytes));
 };
 
 template <>

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
         RulesError as RulesError, ServiceError as ServiceError, SessionClosedError as SessionClosedError,
         TracerError as TracerError,
-        UnsupportedKernelError as UnsupportedKernelError,
+        UnsupportedKernelError as UnsupportedKernelError, WhatIfError as WhatIfError,
     )
     from ._events import (
         CgroupSample as CgroupSample, Connection as Connection, ContainerFinish as ContainerFinish,
@@ -62,7 +62,7 @@ _NAMES_IN = {
     "_check": "CheckItem CheckReport check check_engine_rules",
     "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError MissingPackageError "
     "NotPermittedError OutOfMemoryError Problem RecordingError RulesError ServiceError SessionClosedError TracerError "
-    "UnsupportedKernelError",
+    "UnsupportedKernelError WhatIfError",
     "_events": "CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals DeviceSample "
     "EVENT_KINDS Event Evidence FailedProcess FileUse Finding Host KindCount Label Ledger Loss OomKill Overruled "
     "OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount Progress Provenance "

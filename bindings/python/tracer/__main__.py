@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _PROCESSES_IN_FILE = 20000
+# Command -> the package that does it, which is imported for it only.
+_COMMANDS = {"cost": "cost", "prices": "cost", "whatif": "whatif", "recommend": "recommend", "tune": "tune"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -37,6 +39,9 @@ class _Version(argparse.Action):
 
 def _parser() -> argparse.ArgumentParser:
     from .cost._command import add_commands
+    from .recommend._command import add_commands as add_recommend
+    from .tune._command import add_commands as add_tune
+    from .whatif._command import add_commands as add_whatif
 
     parser = _Parser(prog="tracer", description="Shows recordings of libtracer.")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
@@ -56,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
                         help="with --text: the rows of the table. Default: those that fit the recording; tree: all")
     report.add_argument("--title", default=None, help="the page title. Default: the file's name")
     add_commands(commands)
+    add_whatif(commands)
+    add_recommend(commands)
+    add_tune(commands)
     return parser
 
 
@@ -185,11 +193,15 @@ def _text_of(report: Report, output: str, by: str | None) -> bytes:
     return f"{text_of(report)}\n".encode(encoding, "backslashreplace")
 
 
-def _costs(options: argparse.Namespace) -> int:
-    from ._errors import InvalidArgumentError, TracerError
-    from .cost._command import run
+def _analysis(options: argparse.Namespace) -> int:
+    from importlib import import_module
 
+    from ._errors import InvalidArgumentError, TracerError
+
+    run = import_module(f".{_COMMANDS[options.command]}._command", __package__).run
     try:
+        text: str
+        status: int
         text, status = run(options)
         _to_stdout(text.encode("utf-8", "backslashreplace"))
         return status
@@ -203,7 +215,7 @@ def main(arguments: list[str] | None = None) -> int:
     """What the console script runs. 0: all went well, 1: an error, 2: the command line is wrong, 130: interrupted."""
     try:
         options = _parser().parse_args(arguments)
-        return _report(options) if options.command == "report" else _costs(options)
+        return _report(options) if options.command == "report" else _analysis(options)
     except KeyboardInterrupt:
         return 130
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
     "RecordingError", "RulesError", "CommandError", "CallbackError", "ServiceError", "SessionClosedError", "InternalError",
-    "InvalidTypeError", "MissingPackageError", "BillError", "Problem",
+    "InvalidTypeError", "MissingPackageError", "BillError", "WhatIfError", "Problem",
 ]
 
 
@@ -119,6 +119,10 @@ class BillError(TracerError, ValueError):
 
 class ServiceError(TracerError):
     """No service listens, or it refused a request (TRC140 to TRC142)."""
+
+
+class WhatIfError(TracerError, ValueError):
+    """A recording that can't be replayed, or machines of which no price or size is known (TRC135, TRC136)."""
 
 
 class CommandError(TracerError):

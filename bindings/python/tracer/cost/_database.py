@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import os
 import re
 import tempfile
@@ -42,7 +43,7 @@ def problem(code: str, what: str, fix: str) -> BillError:
 
 
 def source_of(path: str) -> str:
-    """The SQL that reads a file as it is: of CSV all as text."""
+    """The SQL that reads a file as it is: of CSV all as text, between commas or tabs, as its header has them."""
     name = path.lower()
     if name.endswith((".parquet", ".parq", ".pq")):
         return f"read_parquet({quoted(path)})"
@@ -55,15 +56,18 @@ def source_of(path: str) -> str:
             if not line.startswith("#"):
                 break
             skipped += 1
-    return (f"read_csv({quoted(path)}, all_varchar=true, header=true, delim=',', quote='\"', escape='\"', skip={skipped}, "
-            "auto_detect=false, " + _columns_argument(path, skipped) + ")")
+    delimiter, columns = _header_of(path, skipped)
+    return (f"read_csv({quoted(path)}, all_varchar=true, header=true, delim='{delimiter}', quote='\"', escape='\"', "
+            f"skip={skipped}, auto_detect=false, {columns})")
 
 
-def _columns_argument(path: str, skipped: int) -> str:
+def _header_of(path: str, skipped: int) -> tuple[str, str]:
     with _opened(path) as file:
         for _ in range(skipped):
             file.readline()
-        header = next(csv.reader(file), [])
+        first = file.readline()
+        delimiter = "\t" if "\t" in first and "," not in first else ","
+        header = next(csv.reader(itertools.chain([first], file), delimiter=delimiter), [])
     if not header:
         raise problem("TRC130", f"{path} is empty", "name a file with a header and rows")
     seen: set[str] = set()
@@ -71,7 +75,7 @@ def _columns_argument(path: str, skipped: int) -> str:
         if name.lower() in seen:
             raise problem("TRC130", f"{path} has two columns {name!r}", "export it again")
         seen.add(name.lower())
-    return "columns={" + ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in header) + "}"
+    return delimiter, "columns={" + ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in header) + "}"
 
 
 def _opened(path: str) -> Any:

@@ -7,6 +7,7 @@ import csv
 import datetime
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
@@ -18,6 +19,8 @@ from ._database import problem
 __all__ = ["OLD_DAYS", "Price", "import_prices", "read_prices", "store_path"]
 
 OLD_DAYS = 90
+# Columns of CSV files that need not be there.
+_MORE = {"gpus": ("gpu_count", "AcceleratorCount"), "local_disk_gb": ("local_disk_gb",), "network_gbps": ("network_gbps",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,14 @@ class Price:
     """How the price is known, as its file says: listed, estimated …"""
     date: str
     """Of the list, as YYYY-MM-DD."""
+    arch: str = ""
+    """"x86_64" or "arm64"; "" here and below: the file does not say."""
+    gpus: str = ""
+    local_disk_gb: str = ""
+    network_gbps: str = ""
+    """At most."""
+    spot_interruption: str = ""
+    """How many spot machines are taken back in a month, at most: a share. "1": the file gives no upper bound."""
 
 
 def store_path() -> Path:
@@ -115,6 +126,24 @@ def _number(path: str, row: int, name: str, text: str | None) -> str:
     raise problem("TRC132", f"{path}, row {row}: {name} is no price or size: {text!r}", "correct the file")
 
 
+def _arch(text: str | None) -> str:
+    return {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}.get((text or "").strip().lower(), "")
+
+
+def _interruption(path: str, row: int, text: str | None) -> str:
+    """The upper end of a band, such as "<5%", "5-10%" or ">20%", which has none; or a share itself."""
+    text = (text or "").strip()
+    if not text or text.startswith(">"):
+        return "1" if text else ""
+    match = re.fullmatch(r"(?:<|[\d.]+ ?%? ?[-–] ?)?([\d.]+) ?(%?)", text)
+    if match is None:
+        raise problem("TRC132", f"{path}, row {row}: spot_interruption is no share: {text!r}", 'write it as 5-10% or 0.1')
+    share = Decimal(_number(path, row, "spot_interruption", match[1])) / (100 if match[2] else 1)
+    if share > 1:
+        raise problem("TRC132", f"{path}, row {row}: spot_interruption is more than all: {text!r}", 'write it as 5-10% or 0.1')
+    return f"{share.normalize():f}"
+
+
 def _of_csv(path: str, file: object, date: str) -> Iterator[Price]:
     rows = csv.DictReader(line for line in file if not line.startswith("#"))  # type: ignore[attr-defined]
     names = set(rows.fieldnames or [])
@@ -131,8 +160,10 @@ def _of_csv(path: str, file: object, date: str) -> Iterator[Price]:
         if not region or not kind:
             raise problem("TRC132", f"{path}, row {number}: region or instance type is missing", "correct the file")
         vcpus, memory, demand, spot = (_number(path, number, key, value) for key, value in zip(keys[2:], figures))
-        yield Price(row.get("cloud") or "aws", region, kind, vcpus, memory, demand, spot,
-                    row.get("price_basis") or "listed", date)
+        more = {name: _number(path, number, key, row.get(key)) for name, keys_of in _MORE.items() for key in keys_of if row.get(key)}
+        yield Price(row.get("cloud") or "aws", region, kind, vcpus, memory, demand, spot, row.get("price_basis") or "listed", date,
+                    arch=_arch(row.get("arch") or row.get("Arch")),
+                    spot_interruption=_interruption(path, number, row.get("spot_interruption")), **more)
 
 
 def _of_json(path: str, content: dict[str, object], date: str | None) -> Iterator[Price]:
@@ -153,4 +184,21 @@ def _of_json(path: str, content: dict[str, object], date: str | None) -> Iterato
                 price = dimension.get("pricePerUnit", {}).get("USD")
                 if dimension.get("unit") == "Hrs" and price:
                     yield Price("aws", facts.get("regionCode", ""), facts["instanceType"], facts.get("vcpu", ""),
-                                facts.get("memory", "").replace(" GiB", "").replace(",", ""), price, "", "listed", published)
+                                facts.get("memory", "").replace(" GiB", "").replace(",", ""), price, "", "listed", published,
+                                **_facts_of(facts))
+
+
+def _facts_of(facts: dict[str, str]) -> dict[str, str]:
+    """More of a machine, from texts such as "AWS Graviton3 Processor", "2 x 1900 NVMe SSD", "Up to 12.5 Gigabit"."""
+    chip, found = facts.get("physicalProcessor", ""), {}
+    if chip:
+        found["arch"] = "arm64" if "Graviton" in chip else "x86_64" if re.search("Intel|AMD", chip) else ""
+    if facts.get("gpu", "").isdecimal():
+        found["gpus"] = facts["gpu"]
+    if disks := re.match(r"(\d+) ?x ?(\d+)", facts.get("storage", "")):
+        found["local_disk_gb"] = str(int(disks[1]) * int(disks[2]))
+    elif facts.get("storage") == "EBS only":
+        found["local_disk_gb"] = "0"
+    if network := re.search(r"([\d.]+) Gigabit", facts.get("networkPerformance", "")):
+        found["network_gbps"] = network[1]
+    return found

@@ -32,14 +32,25 @@ _ALIASES = {
     "price_model": ("pricemodel", "lifecycle"),
     "status": ("status", "state"),
 }
-
-
 def create(connection: Any) -> None:
     connection.execute("""CREATE TABLE tasks (task BIGINT, source VARCHAR, pipeline VARCHAR, run VARCHAR, step VARCHAR,
         sample VARCHAR, tool VARCHAR, name VARCHAR, hash VARCHAR, ecs VARCHAR, "user" VARCHAR, folder VARCHAR,
         instance VARCHAR, instance_type VARCHAR, zone VARCHAR, region VARCHAR, price_model VARCHAR, status VARCHAR,
         t0 BIGINT, t1 BIGINT, command_us BIGINT, cpus DOUBLE, memory_gib DOUBLE, used_cpus DOUBLE, used_gib DOUBLE,
-        sent_bytes DOUBLE, attempt INTEGER, key VARCHAR)""")
+        sent_bytes DOUBLE, attempt INTEGER, key VARCHAR, exit_code INTEGER, requested_us BIGINT, input_bytes DOUBLE,
+        unusable INTEGER)""")
+    connection.execute("CREATE MACRO amount_of(word) AS CASE WHEN try_cast(word AS DOUBLE) >= 0 AND try_cast(word AS DOUBLE) < 1e18 "
+                       "THEN try_cast(word AS DOUBLE) END")
+    # Nextflow writes both raw numbers and words: 1 GB is 2^30 bytes, 1h 2m 3s is 3,723,000 ms.
+    size = "'^([0-9.]+) ?([KMGTP]?)(?:i?B)?$'"
+    connection.execute(f"""CREATE MACRO bytes_of(word) AS CASE WHEN try_cast(word AS DOUBLE) IS NOT NULL THEN amount_of(word)
+        ELSE amount_of(try_cast(regexp_extract(word, {size}, 1) AS DOUBLE)
+        * power(1024, position(regexp_extract(word, {size}, 2) IN ' KMGTP') - 1)) END""")
+    parts = " + ".join(f"coalesce(try_cast(regexp_extract(word, '(?:^| )([0-9.]+){unit}(?: |$)', 1) AS DOUBLE), 0) * {ms}"
+                       for unit, ms in (("d", 86400000), ("h", 3600000), ("m", 60000), ("s", 1000), ("ms", 1)))
+    # Up to 30 years.
+    connection.execute(f"""CREATE MACRO ms_of(word) AS CASE WHEN try_cast(word AS DOUBLE) BETWEEN 0 AND 1e12 THEN try_cast(word AS DOUBLE)
+        WHEN regexp_full_match(word, '[0-9.]+(d|h|m|s|ms)( [0-9.]+(d|h|m|s|ms))*') AND ({parts}) <= 1e12 THEN {parts} END""")
     connection.execute("CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE)")
     connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
         memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR)""")
@@ -55,7 +66,7 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
                 raise problem("TRC130", f"no recording (*.tracer) is in {path}", "name a folder that has some, or files")
             for file in files:
                 _read_recording(connection, file)
-        elif path.lower().endswith((".csv", ".csv.gz", ".parquet", ".parq", ".pq")):
+        elif path.lower().endswith((".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".parq", ".pq")):
             _read_table(connection, path, notes)
         else:
             _read_recording(connection, path)
@@ -68,12 +79,33 @@ def _next(connection: Any) -> int:
     return first
 
 
-def _time(c: Columns, *keys: str) -> str:
+def _time(word: str) -> str:
     """ISO 8601, or milliseconds or seconds of Unix time."""
-    text = c.time(*keys)
-    number = f"try_cast({text} AS DOUBLE)"
-    return f"""CASE WHEN {number} IS NULL THEN epoch_us(try_cast({text} AS TIMESTAMP))
+    number = f"try_cast({word} AS DOUBLE)"
+    return f"""CASE WHEN {number} NOT BETWEEN 0 AND 1e15 THEN NULL
+        WHEN {number} IS NULL THEN epoch_us(try_cast(regexp_replace({word}, ' UTC$', '') AS TIMESTAMP))
         WHEN {number} > 1e11 THEN ({number} * 1000)::BIGINT ELSE ({number} * 1000000)::BIGINT END"""
+
+
+# Canonical column -> names that tables give it, and the SQL of its value of a word. A request or a peak of 0 is what an engine
+# writes for one that it does not know.
+_NUMBERS = {
+    "t0": (("start", "containerstart", "begin"), _time("{w}")),
+    "t1": (("complete", "containerend", "end"), _time("{w}")),
+    "command_us": (("realtime",), "(ms_of({w}) * 1000)::BIGINT"),
+    "cpus": (("cpus", "requestedcpus"), "nullif(amount_of({w}), 0)"),
+    "memory_gib": (("memory", "requestedmemorybytes"), "nullif(bytes_of({w}), 0) / 1073741824"),
+    # While the command ran: what the container used is less.
+    "used_cpus": (("pcpu", "cpu"), "amount_of(rtrim({w}, '%')) / 100"),
+    "used_gib": (("peakrss", "maxrss"), "nullif(bytes_of({w}), 0) / 1073741824"),
+    "sent_bytes": (("networksentbytes",), "amount_of({w})"),
+    "attempt": (("attempt",), "try_cast({w} AS INTEGER)"),
+    "exit_code": (("exit", "exitstatus", "exitcode"), "try_cast({w} AS INTEGER)"),
+    "requested_us": (("time", "requestedtimems"), "(ms_of({w}) * 1000)::BIGINT"),
+    "input_bytes": (("inputbytes", "inputsize"), "bytes_of({w})"),
+}
+_CHECKED = ("command_us", "cpus", "memory_gib", "used_cpus", "used_gib", "requested_us", "input_bytes")
+_OF_LIFE = "used_cpus * least(coalesce(command_us / nullif(t1 - t0, 0), 1), 1)"
 
 
 def _read_table(connection: Any, path: str, notes: list[str]) -> None:
@@ -81,33 +113,25 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     if not any(c.has(key) for key in (*_ALIASES["hash"], *_ALIASES["ecs"])):
         raise problem("TRC130", f"{path}, row 0: columns are missing: hash (or task_id, ecs_id)",
                       "name a recording, or a table with a row for each task: docs/cost.md lists its columns")
-
-    def number(*keys: str) -> str:
-        return f"try_cast({c.text(*keys)} AS DOUBLE)"
-
-    values = {name: c.text(*keys) for name, keys in _ALIASES.items()}
-    values["hash"] = f"left(lower(replace({values['hash']}, '/', '')), 8)"
-    values["ecs"] = f"nullif(regexp_extract({values['ecs']}, '([0-9a-f]{{32}})$', 1), '')"
-    values["t0"] = _time(c, "start", "containerstart", "begin")
-    values["t1"] = _time(c, "complete", "containerend", "end")
-    values["command_us"] = f"({number('realtime')} * 1000)::BIGINT"
-    values["cpus"] = number("cpus", "requestedcpus")
-    values["memory_gib"] = f"{number('memory', 'requestedmemorybytes')} / 1073741824"
-    # A percentage while the command ran: what the container used is less.
-    ran = f"({values['command_us']} / nullif({values['t1']} - ({values['t0']}), 0))"
-    values["used_cpus"] = f"{number('pcpu')} / 100 * least(coalesce({ran}, 1), 1)"
-    values["used_gib"] = f"{number('peakrss')} / 1073741824"
-    values["sent_bytes"] = number("networksentbytes")
-    values["attempt"] = f"try_cast({c.text('attempt')} AS INTEGER)"
-    names = list(values)
-    columns = ", ".join(f'"{name}"' for name in names)
+    texts = {name: c.text(*keys) for name, keys in _ALIASES.items()}
+    texts["hash"] = f"left(lower(replace({texts['hash']}, '/', '')), 8)"
+    texts["ecs"] = f"nullif(regexp_extract({texts['ecs']}, '([0-9a-f]{{32}})$', 1), '')"
+    # Each word once, then what is made of it.
+    words = ", ".join([*(f'{value} AS "{name}"' for name, value in texts.items()),
+                       *(f"nullif({c.text(*keys)}, '-') AS {name}_word" for name, (keys, _) in _NUMBERS.items())])
+    numbers = ", ".join(f"{value.format(w=f'{name}_word')} AS {name}" for name, (_, value) in _NUMBERS.items())
+    unusable = " + ".join(f"CASE WHEN {name} IS NULL AND {name}_word NOT IN ('0', '0.0', '0 B') THEN 1 ELSE 0 END" for name in _CHECKED)
+    columns = ", ".join(f'"{name}"' for name in (*texts, *_NUMBERS))
     try:
-        connection.execute(f"INSERT INTO tasks (task, source, {columns}) SELECT {_next(connection)} + row_number() OVER (), "
-                           f"{quoted(path)}, {', '.join(values[name] for name in names)} FROM {source_of(path)}")
+        connection.execute(f"""INSERT INTO tasks (task, source, {columns}, unusable) SELECT {_next(connection)} + row_number() OVER (),
+            {quoted(path)}, * EXCLUDE ({', '.join(f'{name}_word' for name in _NUMBERS)}) REPLACE ({_OF_LIFE} AS used_cpus), {unusable}
+            FROM (SELECT *, {numbers} FROM (SELECT {words} FROM {source_of(path)}))""")
     except Exception as error:
         raise read_error(path, error) from None
-    row = connection.execute("""SELECT count(*) FILTER (t0 IS NULL OR t1 IS NULL), count(*) FILTER (t1 < t0) FROM tasks
+    row = connection.execute("""SELECT count(*) FILTER (t0 IS NULL OR t1 IS NULL), count(*) FILTER (t1 < t0), sum(unusable) FROM tasks
         WHERE source = ?""", [path]).fetchone()
+    if row[2]:
+        notes.append(f"{path}: {row[2]} values are no numbers, sizes or times: they count as not known")
     if row[0]:
         notes.append(f"{path}: {row[0]} tasks have no times")
     if row[1]:
@@ -134,8 +158,8 @@ def _read_recording(connection: Any, path: str) -> None:
             SELECT {_ECS.replace('cgroup', 'cgroup::VARCHAR')} AS ecs, begin_ns, end_ns FROM recorded_containers
             WHERE kind = 'container_finish') WHERE ecs IS NOT NULL GROUP BY ecs""")
         connection.execute(f"""INSERT INTO tasks (task, source, pipeline, run, step, sample, name, hash, ecs, "user", folder,
-            status, t0, t1, command_us, cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, key, instance)
-            SELECT {first} + row_number() OVER (), {quoted(path)}, pipeline, coalesce(run_id, run), step, sample, task,
+            status, t0, t1, command_us, cpus, memory_gib, used_cpus, used_gib, sent_bytes, attempt, key, exit_code, requested_us,
+            instance) SELECT {first} + row_number() OVER (), {quoted(path)}, pipeline, coalesce(run_id, run), step, sample, task,
             left(lower(replace(task_id, '/', '')), 8), places.ecs, owner_uid::VARCHAR, places.cwd,
             CASE WHEN exit_code = 0 THEN 'COMPLETED' WHEN exit_code IS NOT NULL OR exit_signal IS NOT NULL THEN 'FAILED' END,
             (coalesce(lives.begin_ns, t.begin_ns)::HUGEINT + {offset}) // 1000,
@@ -143,6 +167,7 @@ def _read_recording(connection: Any, path: str) -> None:
             requested_millicpus / 1000, requested_memory_bytes / 1073741824,
             cpu_ns / nullif(coalesce(lives.end_ns, t.end_ns) - coalesce(lives.begin_ns, t.begin_ns), 0),
             coalesce(peak_bytes, peak_at_least_bytes) / 1073741824, network_sent_bytes, attempt, t.task_key::VARCHAR,
+            exit_code, requested_time_ns // 1000,
             (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))})
             FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
             LEFT JOIN places ON places.task_key = t.task_key::VARCHAR LEFT JOIN lives ON lives.ecs = places.ecs
@@ -183,7 +208,7 @@ def read_hosts(connection: Any, path: str) -> None:
 
     try:
         connection.execute(f"""INSERT INTO hosts SELECT {c.text('instance')}, {c.text('hostname')}, {c.text('instancetype')},
-            {number('vcpus')}, {number('memorygib')}, {_time(c, 'observedfrom')}, {_time(c, 'observedto')},
+            {number('vcpus')}, {number('memorygib')}, {_time(c.text('observedfrom'))}, {_time(c.text('observedto'))},
             {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')} FROM {source_of(path)}""")
     except Exception as error:
         raise read_error(path, error) from None

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tasks of each step were seen to need, over all recordings."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._errors import Problem, WhatIfError
+from ..cost._database import connect, table_of
+from ..tune._memory import OOM_FACTOR
+from ..whatif._read import read_workload
+from ..whatif._workload import Phase
+
+__all__ = ["ARCHES", "Step", "read_steps"]
+
+ARCHES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+@dataclass(slots=True)
+class Step:
+    pipeline: str | None
+    name: str
+    phases: list[tuple[Phase, ...]] = field(default_factory=list)
+    """Of each task that succeeded."""
+    walls_ns: list[int] = field(default_factory=list)
+    peaks_bytes: list[int] = field(default_factory=list)
+    """Of tasks that succeeded: exact, or upper bounds."""
+    at_least_bytes: int = 0
+    """What a task needed at least that was killed as memory had run out."""
+    without_peak: int = 0
+    failed: int = 0
+    requested_bytes: int | None = None
+    requested_cpus: float | None = None
+    at_once: int = 1
+    """The most tasks of it that one recording had at once."""
+    binaries: dict[str, set[str]] = field(default_factory=dict)
+    """Architecture -> names of the programs that ran in it there."""
+    images: set[str] = field(default_factory=set)
+    without_image: int = 0
+    disk_bytes_per_s: float = 0.0
+    """The most of one task, over its wall time."""
+    network_bytes_per_s: float = 0.0
+    bounds: dict[str, float] = field(default_factory=dict)
+    """What bounds it -> wall time of which that is so, in ns."""
+    shares: dict[str, float] = field(default_factory=dict)
+
+
+def read_steps(paths: Sequence[str], notes: list[str]) -> list[Step]:
+    """The steps of all recordings, those first that took most time."""
+    steps: dict[tuple[str | None, str], Step] = {}
+    for path in paths:
+        _read(path, steps, notes)
+    return sorted(steps.values(), key=lambda step: -sum(step.walls_ns))
+
+
+def _read(path: str, steps: dict[tuple[str | None, str], Step], notes: list[str]) -> None:
+    from .._recording import read
+
+    work = read_workload(path, every=True)
+    notes += [f"{os.path.basename(path)}: {note}" for note in work.notes if "replayed" not in note]
+    recording = read(path)
+    connection = connect()
+    try:
+        for name in ("tasks", "programs", "processes", "hosts"):
+            connection.register(name, recording.table(name))
+        arch = ARCHES.get(table_of(connection, "SELECT architecture::VARCHAR AS arch FROM hosts")[0]["arch"], "")
+        rows = {row["key"]: row for row in table_of(connection, """
+            SELECT t.task_key::VARCHAR AS key, pipeline::VARCHAR AS pipeline, run::VARCHAR AS run, step::VARCHAR AS step,
+                task::VARCHAR AS task, main.tool AS tool, t.exit_code, t.exit_signal, peak_bytes, peak_at_most_bytes,
+                peak_at_least_bytes, requested_memory_bytes, requested_millicpus, requested_container::VARCHAR AS image,
+                storage_read_bytes, storage_written_bytes, network_sent_bytes, network_received_bytes, killed.killed
+            FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS place FROM tasks
+                WHERE task_key IS NOT NULL) AS t
+            LEFT JOIN (SELECT task_key::VARCHAR AS key, arg_max(tool::VARCHAR, cpu_ns) AS tool FROM programs
+                WHERE tool IS NOT NULL GROUP BY 1) AS main ON main.key = t.task_key::VARCHAR
+            LEFT JOIN (SELECT task_key::VARCHAR AS key, bool_or(oom_killed) AS killed FROM processes GROUP BY 1) AS killed
+                ON killed.key = t.task_key::VARCHAR
+            WHERE place = 1""")}
+        # Of a fork that did not exec, the program is its parent's.
+        programs = connection.execute("""SELECT DISTINCT task_key::VARCHAR, regexp_extract(exe::VARCHAR, '[^/]*$') FROM programs
+            WHERE task_key IS NOT NULL AND exe IS NOT NULL AND program_start_ns > start_ns""").fetchall()
+    finally:
+        connection.close()
+    bounds = _bounds(path)
+    step_of: dict[str, Step] = {}
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for task in work.tasks:
+        row = rows.get(task.key or "")
+        if row is None:
+            continue
+        name = row["step"] or row["tool"] or row["task"] or "task"
+        pipeline = row["pipeline"]
+        step = step_of[task.key or ""] = steps.setdefault((pipeline, name), Step(pipeline, name))
+        wall = task.end_ns - task.begin_ns
+        spans.setdefault(id(step), []).extend([(task.begin_ns, 1), (task.end_ns, -1)])
+        peak = row["peak_bytes"] if row["peak_bytes"] is not None else row["peak_at_most_bytes"]
+        if row["killed"]:
+            step.at_least_bytes = max(step.at_least_bytes, round(OOM_FACTOR * (row["peak_bytes"] or row["peak_at_least_bytes"] or 0)))
+        step.requested_bytes = _larger(step.requested_bytes, row["requested_memory_bytes"])
+        step.requested_cpus = _larger(step.requested_cpus, row["requested_millicpus"] and row["requested_millicpus"] / 1000)
+        if row["image"]:
+            step.images.add(row["image"])
+        else:
+            step.without_image += 1
+        if row["exit_code"] or row["exit_signal"] or row["killed"]:
+            step.failed += 1
+            continue
+        step.phases.append(task.phases)
+        step.walls_ns.append(wall)
+        if peak is None:
+            step.without_peak += 1
+        else:
+            step.peaks_bytes.append(int(peak))
+        if wall > 0:
+            step.disk_bytes_per_s = max(step.disk_bytes_per_s, _sum(row, "storage_read_bytes", "storage_written_bytes") * 1e9 / wall)
+            step.network_bytes_per_s = max(step.network_bytes_per_s,
+                                           _sum(row, "network_sent_bytes", "network_received_bytes") * 1e9 / wall)
+        bound, share, time = bounds.get(task.key or "", (None, None, 0))
+        if bound:
+            step.bounds[bound] = step.bounds.get(bound, 0.0) + time
+            step.shares[bound] = step.shares.get(bound, 0.0) + time * (share or 0.0)
+    for key, binary in programs:
+        if key in step_of and binary:
+            step_of[key].binaries.setdefault(arch, set()).add(binary)
+    for step in {id(step): step for step in step_of.values()}.values():
+        now = most = 0
+        for _, change in sorted(spans[id(step)]):
+            now += change
+            most = max(most, now)
+        step.at_once = max(step.at_once, most)
+
+
+def _larger(one: Any, other: Any) -> Any:
+    return max((value for value in (one, other) if value is not None), default=None)
+
+
+def _sum(row: dict[str, Any], *names: str) -> int:
+    return sum(int(row[name] or 0) for name in names)
+
+
+def _bounds(path: str) -> dict[str, tuple[str, float | None, int]]:
+    """Of each task: what bounds it, the share of its time, and the time, as its report says."""
+    from .._report import report_of_paths
+
+    report = json.loads(report_of_paths([path], None, 1).to_json())
+    return {row["task_key"]: (row["bound_by"], row.get("bound_share"), row["task_ledger"]["wall_ns"])
+            for row in report["tasks"] if row.get("bound_by") and row.get("task_key") and row.get("task_ledger")}
+
+
+def no_steps(paths: Sequence[str]) -> WhatIfError:
+    return WhatIfError([Problem("TRC135", None, f"no task has finished in {', '.join(paths[:4])}",
+                                "record a run with tasks: docs/contexts.md says what makes one", "")])

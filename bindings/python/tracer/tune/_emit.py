@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes advice as files of engines. A name that an engine can't have is left out, in a comment."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .._errors import InvalidArgumentError
+from .._format import visible
+from ._inputs import LEAST_BYTES
+from ._text import size, waste_text
+
+if TYPE_CHECKING:
+    from . import Tune
+
+__all__ = ["emit"]
+
+_MIB = 1 << 20
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_PROCESS = re.compile(r"[A-Za-z_]\w*(?::[A-Za-z_]\w*)*", re.ASCII)
+# What ends a task that had too little memory: signals, and codes of LSF and Slurm. As nf-core's pipelines have it.
+_RETRIED = "((130..145) + 104 + 175)"
+
+
+def emit(result: Tune, engine: str) -> str:
+    from . import ENGINES
+
+    if engine not in ENGINES:
+        raise InvalidArgumentError(f"no file can be written for {engine!r}", f"one of {', '.join(ENGINES)}")
+    if result.by != "step":
+        raise InvalidArgumentError(f"engines know steps, these rows are of {result.by}s", "leave out --by")
+    writer = {"nextflow": _nextflow, "snakemake": _snakemake, "sbatch": _sbatch}[engine]
+    return "\n".join(writer(result)) + "\n"
+
+
+def _head(result: Tune, mark: str, use: str) -> Iterator[str]:
+    yield f"{mark} Written by tracer tune, from {result.attempts:,} attempts of tasks. {use}"
+    if waste := waste_text(result.waste()):
+        yield f"{mark} {waste}"
+
+
+def _comment(value: str) -> str:
+    """In one line, whatever it has in it."""
+    return visible(value).replace("*/", "* /")
+
+
+def _rows(result: Tune, mark: str, indent: str = "", new_time: bool = False) -> Iterator[tuple[Mapping[str, Any] | None, str]]:
+    """Rows with what their comment says; without a row, the comment says why it is left out."""
+    for row in sorted(result.rows, key=lambda each: (each["pipeline"] or "", each["step"] or "")):
+        name = _comment(row["step"] or "(no step)")
+        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and not (
+                row["advised_time_s"] is not None if new_time else _lowers_time(row)):
+            reason = "; ".join(row["reasons"]) or "nothing is to be changed"
+            yield None, f"{indent}{mark} {name}: {_comment(reason)}"
+        else:
+            yield row, name
+
+
+def _memory_comment(row: Mapping[str, Any]) -> str:
+    parts = [f"was {size(row['memory_requested_bytes'])}" if row["memory_requested_bytes"] is not None else "request not known"]
+    needed = row["memory_needed_at_least_bytes"]
+    parts.append(f"needs {size(needed)} or more" if needed is not None else f"peak {size(row['memory_peak_bytes'])} of {row['tasks']} tasks")
+    saved = row["memory_gib_hours_saved"]
+    if saved:
+        of = row["memory_gib_hours_requested"]
+        parts.append(f"{'saves' if saved > 0 else 'adds'} {abs(saved):.2f} of {of:.2f} GiB hours")
+    if row["failure_rate"] is not None:
+        parts.append(f"risk: {100 * row['failure_rate']:.1f} of 100 first attempts need more")
+    return ", ".join(parts)
+
+
+def _cpus_comment(row: Mapping[str, Any]) -> str:
+    saved = row["cpu_hours_saved"]
+    return (f"was {row['cpus_requested']:g}, wants {row['cpus_wanted']:.1f} for 95 % of the time"
+            + (f", saves {saved:.2f} of {row['cpu_hours_requested']:.2f} CPU hours" if saved else "")
+            + "; risk: bursts take longer")
+
+
+def _time_comment(row: Mapping[str, Any]) -> str:
+    was = "request not known" if row["time_requested_s"] is None else f"was {row['time_requested_s'] / 60:.0f} min"
+    return f"{was}, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
+
+
+def _lowers_time(row: Mapping[str, Any]) -> bool:
+    """A limit where there was none can only kill."""
+    return row["advised_time_s"] is not None and row["time_requested_s"] is not None
+
+
+def _nextflow(result: Tune) -> Iterator[str]:
+    yield from _head(result, "//", "Use it with: nextflow run -c FILE")
+    yield "process {"
+    retried = any(row["retried"] for row in result.rows)
+    names: set[str] = set()
+    for row, comment in _rows(result, "//", "  "):
+        if row is None:
+            yield comment
+            continue
+        if not _PROCESS.fullmatch(row["step"] or ""):
+            yield f"  // {comment}: no name of a Nextflow process"
+            continue
+        if row["step"] in names:
+            yield f"  // {comment}: another pipeline has a process of this name; tune it alone"
+            continue
+        names.add(row["step"])
+        yield f"  withName: '{row['step']}' {{"
+        if row["advised_memory_bytes"] is not None:
+            yield f"    memory = {{ {math.ceil(row['advised_memory_bytes'] / _MIB)}.MB * task.attempt }}  // {_memory_comment(row)}"
+            if not retried:
+                yield f"    errorStrategy = {{ task.exitStatus in {_RETRIED} ? 'retry' : 'finish' }}  // with more memory each time"
+                yield "    maxRetries = 2"
+        if row["advised_cpus"] is not None:
+            yield f"    cpus = {row['advised_cpus']}  // {_cpus_comment(row)}"
+        if _lowers_time(row):
+            yield f"    time = {{ {round(row['advised_time_s'] / 60)}.min * task.attempt }}  // {_time_comment(row)}"
+        yield "  }"
+    yield "}"
+
+
+def _snakemake(result: Tune) -> Iterator[str]:
+    yield from _head(result, "#", "Use it as config.yaml of a profile: snakemake --workflow-profile FOLDER")
+    resources: list[str] = []
+    threads: list[str] = []
+    names: set[str] = set()
+    for row, comment in _rows(result, "#", "  "):
+        if row is None:
+            resources.append(comment)
+            continue
+        name = row["step"] or ""
+        if not _IDENTIFIER.fullmatch(name):
+            resources.append(f"  # {comment}: no name of a rule")
+            continue
+        if name in names:
+            resources.append(f"  # {comment}: another pipeline has a rule of this name; tune it alone")
+            continue
+        names.add(name)
+        lines = []
+        if row["advised_memory_bytes"] is not None:
+            # In MB, which the executors take for MiB or for 10^6 bytes: enough in both.
+            constant = math.ceil(row["advised_memory_bytes"] / 1e6)
+            value = f"{constant} * attempt"
+            line = row["memory_per_input"]
+            if line is not None:
+                value = (f"max({math.ceil(LEAST_BYTES / 1e6)}, {math.ceil(line['constant_bytes'] / 1e6)} + "
+                         f"{line['per_input_byte'] * 1.048576:.4g} * input.size_mb) * attempt")
+            lines.append(f"    mem_mb: {json.dumps(value)}  # {_memory_comment(row)}")
+        if _lowers_time(row):
+            lines.append(f"    runtime: {json.dumps(str(round(row['advised_time_s'] / 60)) + ' * attempt')}  # {_time_comment(row)}")
+        if lines:
+            resources += [f"  {json.dumps(name, ensure_ascii=False)}:", *lines]
+        if row["advised_cpus"] is not None:
+            threads.append(f"  {json.dumps(name, ensure_ascii=False)}: {row['advised_cpus']}  # {_cpus_comment(row)}")
+    if any(not line.lstrip().startswith("#") for line in resources):
+        yield "restart-times: 2  # with more memory each time"
+        yield "set-resources:"
+    yield from resources
+    if threads:
+        yield "set-threads:"
+        yield from threads
+
+
+def _sbatch(result: Tune) -> Iterator[str]:
+    yield from _head(result, "#", "Each block belongs into the script of its step.")
+    for row, comment in _rows(result, "#", new_time=True):
+        yield ""
+        if row is None:
+            yield comment
+            continue
+        yield f"# {comment}"
+        # Slurm reads no more options after a line that is no comment, and none that has one behind it.
+        if row["advised_memory_bytes"] is not None:
+            yield f"# {_memory_comment(row)}"
+            yield f"#SBATCH --mem={math.ceil(row['advised_memory_bytes'] / _MIB)}M"
+        if row["advised_cpus"] is not None:
+            yield f"# {_cpus_comment(row)}"
+            yield f"#SBATCH --cpus-per-task={row['advised_cpus']}"
+        if row["advised_time_s"] is not None:
+            hours, minutes = divmod(round(row["advised_time_s"] / 60), 60)
+            yield f"# {_time_comment(row)}"
+            yield f"#SBATCH --time={hours:02}:{minutes:02}:00"

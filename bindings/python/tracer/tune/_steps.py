@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums attempts to steps: what each requested, used, was bound by, and what is advised for the next run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..cost._database import table_of
+from . import _inputs, _memory
+from ._observe import LEDGER
+
+__all__ = ["BOUND_BY", "FIELDS", "GIB", "evidence_of", "finished", "key_of", "steps_of"]
+
+GIB = 1 << 30
+# Causes of a task ledger by what a row is bound by: docs/findings.md.
+BOUND_BY = {"compute": ("computing",), "oversubscribed": ("queued",), "cpu_limit": ("throttled",), "memory": ("memory",),
+            "disk": ("disk",), "network": ("network",), "pipe": ("pipe", "local_socket"), "lock": ("lock",),
+            "idle": ("sleep", "poll", "stopped")}
+_BOUND_SHARE = 0.5
+_MEMORY_STEP = 100 << 20
+_TIME_FACTOR = 3
+_LEAST_TIME_S = 600
+# A helper that runs for a moment beside a tool needs no CPU of its own.
+_CPU_TOLERANCE = 0.15
+_SHOWN = 20
+
+FIELDS = ("pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed", "cached", "retried", "bound_by", "bound_share",
+          "cpus_requested", "cpus_used", "cpus_wanted", "memory_requested_bytes", "memory_median_bytes", "memory_peak_bytes",
+          "memory_needed_at_least_bytes", "memory_is_upper_bound", "time_requested_s", "time_median_s", "time_most_s",
+          "cpu_hours_requested", "cpu_hours_used", "memory_gib_hours_requested", "memory_gib_hours_used",
+          "advised_memory_bytes", "advised_cpus", "advised_time_s", "memory_rule", "memory_per_input", "failure_rate",
+          "cpu_hours_saved", "memory_gib_hours_saved", "money", "money_wasted", "money_saved", "currency", "price_date",
+          "reasons")
+
+
+def key_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["pipeline"] or "", row["step"] or ""
+
+
+def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[str, str], float]) -> list[dict[str, Any]]:
+    """Those with most memory and CPUs reserved for nothing first, as AWS weighs them: a CPU is worth 9 GiB."""
+    ok = "outcome = 'succeeded'"
+    ledger = ", ".join(f"sum({name}_ns) FILTER ({ok}) AS {name}_ns" for name in LEDGER)
+    hours = "life_us / 3.6e9"
+    step = "coalesce(o.tool, o.step)" if by == "tool" else "o.step"
+    connection.execute(f"""CREATE TEMP TABLE names AS SELECT row_number() OVER (ORDER BY pipeline, step) AS kind, * FROM (
+        SELECT DISTINCT pipeline, {step} AS step FROM observed AS o)""")
+    connection.execute(f"""CREATE TABLE kinds AS SELECT o.* REPLACE ({step} AS step), n.kind FROM observed AS o JOIN names AS n
+        ON n.pipeline IS NOT DISTINCT FROM o.pipeline AND n.step IS NOT DISTINCT FROM {step}""")
+    found = table_of(connection, f"""SELECT kind, any_value(pipeline) AS pipeline, any_value(step) AS step, mode(tool) AS tool,
+        count(*) AS attempts, count(*) FILTER ({ok}) AS tasks,
+        count(*) FILTER (outcome = 'out of memory') AS out_of_memory, count(*) FILTER (outcome IN ('failed', 'killed')) AS failed,
+        {ledger},
+        quantile_disc(cpus, 0.5) FILTER (attempt <= 1) AS cpus_requested,
+        sum(used_cpus * life_us) FILTER ({ok}) / nullif(sum(life_us) FILTER ({ok} AND used_cpus IS NOT NULL), 0) AS cpus_used,
+        quantile_cont(wanted_cpus, 0.95) FILTER ({ok}) AS cpus_wanted, count(wanted_cpus) FILTER ({ok}) AS with_wanted,
+        quantile_disc(memory_gib, 0.5) FILTER (attempt <= 1) AS memory_requested, quantile_disc(used_gib, 0.5) FILTER ({ok})
+        AS memory_median, max(used_gib, {_memory.GREATEST_TAIL}) FILTER ({ok} AND NOT is_lower_bound) AS largest,
+        count(used_gib) FILTER ({ok} AND NOT is_lower_bound) AS with_peak, max(at_least_gib) AS at_least,
+        max(used_gib) FILTER ({ok} AND is_lower_bound) AS bound_from_below,
+        count(*) FILTER ({ok} AND is_bound) AS bounds, count(*) FILTER (input_bytes IS NOT NULL AND {ok}) AS with_input,
+        quantile_disc(requested_us, 0.5) FILTER (attempt <= 1) / 1e6 AS time_requested_s,
+        quantile_disc(life_us, 0.5) FILTER ({ok}) / 1e6 AS time_median_s, max(life_us) FILTER ({ok}) / 1e6 AS time_most_s,
+        sum(cpus * {hours}) AS cpu_hours_requested, sum(used_cpus * {hours}) AS cpu_hours_used,
+        sum(memory_gib * {hours}) AS memory_hours_requested, sum(used_gib * {hours}) AS memory_hours_used,
+        max(attempt) AS most_attempts FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind""")
+    cached = dict(connection.execute("SELECT kind, count(*) FROM kinds WHERE outcome = 'cached' GROUP BY kind").fetchall())
+    lines = _inputs.lines_of(connection, [row["kind"] for row in found if row["with_input"] >= _inputs.ENOUGH], failures)
+    rows = [_row(row | {"cached": cached.get(row["kind"], 0)}, failures, history, lines.get(row["kind"])) for row in found]
+    _savings(connection, rows)
+    return rows
+
+
+def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, str], float],
+         line: _inputs.Line | None) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(FIELDS)
+    row |= {name: found[name] for name in ("kind", "pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed",
+                                           "cached", "cpus_requested", "cpus_used", "cpus_wanted", "cpu_hours_requested",
+                                           "cpu_hours_used", "time_requested_s", "time_median_s", "time_most_s")}
+    row["retried"] = found["most_attempts"] > 1
+    evidence = _memory.Evidence(found["with_peak"], [each * GIB for each in found["largest"] or ()],
+                                max(found["at_least"] or 0, found["bound_from_below"] or 0) * GIB)
+    requested = None if found["memory_requested"] is None else found["memory_requested"] * GIB
+    row["memory_requested_bytes"] = _whole(requested)
+    row["memory_median_bytes"] = _whole(found["memory_median"], GIB)
+    row["memory_peak_bytes"] = _whole(evidence.largest[0]) if evidence.largest else None
+    row["memory_needed_at_least_bytes"] = _whole(evidence.at_least) if evidence.at_least > (row["memory_peak_bytes"] or 0) else None
+    row["memory_is_upper_bound"] = bool(found["bounds"])
+    row["memory_gib_hours_requested"], row["memory_gib_hours_used"] = found["memory_hours_requested"], found["memory_hours_used"]
+    row["bound_by"], row["bound_share"] = _bound(found)
+    reasons = row["reasons"] = []
+    if found["tasks"] < _memory.ENOUGH:
+        row["memory_rule"] = "keep"
+        reasons.append(f"not enough evidence (n = {found['tasks']}): the request is kept")
+        _raise_after_oom(row, evidence, requested)
+        return row
+    _size_memory(row, evidence, requested, failures, line)
+    _size_cpus(row, found)
+    _size_time(row, found, history)
+    return row
+
+
+def _whole(value: float | None, unit: int = 1) -> int | None:
+    return None if value is None else round(value * unit)
+
+
+def _bound(found: Mapping[str, Any]) -> tuple[str | None, float | None]:
+    wall = found["wall_ns"]
+    if not wall:
+        return None, None
+    shares = {name: sum(found[f"{cause}_ns"] or 0 for cause in causes) / wall for name, causes in BOUND_BY.items()}
+    name = max(shares, key=lambda each: shares[each])
+    if shares[name] < _BOUND_SHARE or (found["other_ns"] or 0) / wall > shares[name]:
+        return "mixed", None
+    return name, shares[name]
+
+
+def _rounded(size: float) -> int:
+    return math.ceil(size / _MEMORY_STEP) * _MEMORY_STEP
+
+
+def _raise_after_oom(row: dict[str, Any], evidence: _memory.Evidence, requested: float | None) -> None:
+    """What ran out of memory is never advised as little again, however few were seen."""
+    if row["out_of_memory"] and (requested is None or evidence.base > requested):
+        row["advised_memory_bytes"] = _rounded(evidence.base)
+        row["memory_rule"] = "out of memory"
+        row["reasons"].append(f"{row['out_of_memory']} attempts ran out of memory: the request is raised")
+
+
+def _size_memory(row: dict[str, Any], evidence: _memory.Evidence, requested: float | None, failures: float,
+                 line: _inputs.Line | None) -> None:
+    reasons = row["reasons"]
+    if evidence.count < _memory.ENOUGH:
+        row["memory_rule"] = "keep"
+        reasons.append(f"the peak of memory is known of {evidence.count} tasks only: the request is kept")
+        _raise_after_oom(row, evidence, requested)
+        return
+    sized = _memory.allocation(evidence, requested, failures)
+    assert sized is not None
+    advised = _rounded(sized)
+    if requested is not None and advised >= requested and evidence.base <= requested:
+        # It has been enough, and nothing smaller is as safe.
+        row["memory_rule"], advised = "keep", round(requested)
+        reasons.append("its memory is right")
+    else:
+        row["memory_rule"], row["advised_memory_bytes"] = "constant", advised
+        if requested is not None and advised > requested:
+            reasons.append("it needs more memory than it requests")
+    row["failure_rate"] = _memory.failures_of(evidence, advised)
+    if row["failure_rate"] > failures:
+        reasons.append(f"the failure rate that was asked for, {failures:.2%}, needs more tasks or more memory than it may be worth")
+    if row["memory_is_upper_bound"]:
+        reasons.append("some peaks are upper bounds: the true ones may be lower")
+    if line is not None and row["memory_rule"] == "constant":
+        row["memory_rule"], row["memory_per_input"] = "input", line.to_json()
+        reasons.append(f"by the size of its input it wastes {1 - line.wasted / line.wasted_by_constant:.0%} less than by a constant, "
+                       f"in {line.judged} tasks that were held back")
+
+
+def _size_cpus(row: dict[str, Any], found: Mapping[str, Any]) -> None:
+    requested, reasons = row["cpus_requested"], row["reasons"]
+    if requested is None:
+        return
+    if found["with_wanted"] < _memory.ENOUGH:
+        if row["cpus_used"] is not None and row["cpus_used"] < requested / 2:
+            reasons.append("its CPUs are kept: averages do not say how many it wants at once, a recording does")
+        return
+    wanted = max(math.ceil(row["cpus_wanted"] - _CPU_TOLERANCE), 1)
+    if wanted < requested:
+        row["advised_cpus"] = wanted
+    elif row["bound_by"] in ("oversubscribed", "cpu_limit") and wanted > requested:
+        reasons.append(f"its threads want {row['cpus_wanted']:.1f} CPUs at once: request more, or tell it to use fewer")
+
+
+def _size_time(row: dict[str, Any], found: Mapping[str, Any], history: Mapping[tuple[str, str], float]) -> None:
+    most = found["time_most_s"]
+    if most is None:
+        return
+    known = history.get(key_of(row), history.get(("", row["step"] or "")))
+    if known is not None and known > most:
+        most = known
+        row["reasons"].append("its time is that of the history, which knows longer tasks")
+    seconds = max(most * _TIME_FACTOR, _LEAST_TIME_S)
+    unit = 60 if seconds < 7200 else 3600
+    seconds = math.ceil(seconds / unit) * unit
+    if row["time_requested_s"] is None or seconds < row["time_requested_s"]:
+        row["advised_time_s"] = seconds
+
+
+def _savings(connection: Any, rows: list[dict[str, Any]]) -> None:
+    """If the next run were this one: of each attempt, what was reserved minus what is advised, while it ran."""
+    from ..cost._database import insert
+
+    connection.execute("CREATE TABLE advice (kind BIGINT, advised_gib DOUBLE, advised_cpus DOUBLE, slope DOUBLE, constant DOUBLE)")
+    insert(connection, "advice", ((row["kind"], row["advised_memory_bytes"] / GIB if row["advised_memory_bytes"] else None,
+                                   row["advised_cpus"]) + _inputs.numbers_of(row["memory_per_input"]) for row in rows))
+    connection.execute(f"""CREATE TABLE advised AS SELECT k.task, k.kind, k.life_us / 3.6e9 AS hours, k.cpus, k.memory_gib, k.used_cpus,
+        k.used_gib, coalesce(a.advised_cpus, k.cpus) AS new_cpus, coalesce(CASE WHEN a.slope IS NOT NULL AND k.input_bytes IS NOT NULL
+        THEN greatest(a.constant + a.slope * k.input_bytes, {_inputs.LEAST_BYTES}) / {GIB} END, a.advised_gib, k.memory_gib) AS new_gib
+        FROM kinds AS k LEFT JOIN advice AS a USING (kind) WHERE k.outcome <> 'cached'""")
+    saved = {kind: (cpus, memory) for kind, cpus, memory in connection.execute("""SELECT kind, sum((cpus - new_cpus) * hours),
+        sum((memory_gib - new_gib) * hours) FROM advised GROUP BY kind""").fetchall()}
+    for row in rows:
+        row["cpu_hours_saved"], row["memory_gib_hours_saved"] = saved.get(row["kind"], (None, None))
+
+
+def evidence_of(connection: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The newest attempts of each row."""
+    found = table_of(connection, f"""SELECT pipeline, step, coalesce(name, task::VARCHAR) AS name, run, sample, attempt, outcome,
+        cpus, used_cpus, wanted_cpus, memory_gib, used_gib, is_bound, at_least_gib, input_bytes, life_us / 1e6 AS seconds,
+        requested_us / 1e6 AS requested_s FROM (SELECT *, row_number() OVER (PARTITION BY kind ORDER BY
+        outcome IN ('out of memory', 'killed') DESC, used_gib DESC NULLS LAST, task) AS place FROM kinds WHERE outcome <> 'cached')
+        WHERE place <= {_SHOWN} ORDER BY place""")
+    sorted_out: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in found:
+        sorted_out.setdefault(key_of(each), []).append({name: each[name] for name in each if name not in ("pipeline", "step")})
+    return sorted_out
+
+
+def finished(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The most to save first, by money, else by what AWS weighs."""
+    def weight(row: Mapping[str, Any]) -> tuple[float, float, str, str]:
+        unused = 9 * (row["cpu_hours_saved"] or 0) + (row["memory_gib_hours_saved"] or 0)
+        return -float(row["money_saved"] or 0), -unused, *key_of(row)
+
+    return [{name: row[name] for name in FIELDS} for row in sorted(rows, key=weight)]

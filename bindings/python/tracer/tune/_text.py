@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shows what is advised: a table, its evidence, the waste in one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .._errors import InvalidArgumentError
+from .._format import visible
+from ._steps import FIELDS, GIB
+
+if TYPE_CHECKING:
+    from . import Tune
+
+__all__ = ["duration", "size", "text_of", "to_csv", "waste_of", "waste_text", "why_of"]
+
+
+def size(value: float | None) -> str:
+    if value is None:
+        return "?"
+    gib = value / GIB
+    return f"{gib:.1f} GiB" if gib >= 0.95 else f"{value / (1 << 20):.0f} MiB"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "?"
+    if seconds >= 7200:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.1f} s"
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.1f}".removesuffix(".0")
+
+
+def _ending(name: str, most: int) -> str:
+    """The last part of a long name tells it apart."""
+    return visible(name if len(name) <= most else "…" + name[-most:])
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for row in rows:
+        flat = dict(row) | {"reasons": "; ".join(row["reasons"])}
+        if row["memory_per_input"] is not None:
+            flat["memory_per_input"] = row["memory_per_input"]["per_input_byte"]
+        writer.writerow(flat)
+    return text.getvalue()
+
+
+def waste_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    sums: dict[str, Any] = {}
+    for name in ("cpu_hours_requested", "cpu_hours_used", "cpu_hours_saved", "memory_gib_hours_requested",
+                 "memory_gib_hours_used", "memory_gib_hours_saved", "money", "money_wasted", "money_saved"):
+        known = [float(row[name]) for row in rows if row[name] is not None]
+        sums[name] = None if not known else f"{sum(known):.6f}" if name.startswith("money") else sum(known)
+    return sums | {"currency": next((row["currency"] for row in rows if row["currency"]), None),
+                   "price_date": min((row["price_date"] for row in rows if row["price_date"]), default=None)}
+
+
+def waste_text(sums: Mapping[str, Any]) -> str:
+    """One line; empty: nothing of what was requested is known."""
+    parts = []
+    for title, name, unit in (("CPUs", "cpu_hours", "CPU hours"), ("memory", "memory_gib_hours", "GiB hours")):
+        requested, used = sums[f"{name}_requested"], sums[f"{name}_used"]
+        if requested and used is not None:
+            parts.append(f"{title}: {requested:,.2f} {unit} reserved, {used / requested:.0%} used")
+    if not parts:
+        return ""
+    if sums["money"] is not None and sums["money_wasted"] is not None:
+        parts.append(f"about {float(sums['money_wasted']):,.2f} of {float(sums['money']):,.2f} {sums['currency']} for nothing, "
+                     f"an estimate by list prices of {sums['price_date']}")
+    return "; ".join(parts)
+
+
+def _advice(row: Mapping[str, Any]) -> str:
+    parts = []
+    if row["advised_memory_bytes"] is not None:
+        line = row["memory_per_input"]
+        parts.append(size(row["advised_memory_bytes"]) + (" or by input" if line else ""))
+    if row["advised_cpus"] is not None:
+        parts.append(f"{row['advised_cpus']} CPU{'s' * (row['advised_cpus'] > 1)}")
+    if row["advised_time_s"] is not None:
+        parts.append(duration(row["advised_time_s"]))
+    return ", ".join(parts) or (f"keep: n = {row['tasks']}" if row["memory_rule"] == "keep" and row["failure_rate"] is None
+                                else "keep")
+
+
+def _saves(row: Mapping[str, Any], money: bool) -> str:
+    if money:
+        return f"{float(row['money_saved']):,.2f}" if row["money_saved"] is not None else "-"
+    saved = row["memory_gib_hours_saved"]
+    return "-" if not saved else f"{saved:,.2f}"
+
+
+def text_of(result: Tune, most: int) -> str:
+    money = any(row["money_saved"] is not None for row in result.rows)
+    several = len({row["pipeline"] for row in result.rows}) > 1
+    lines = [[*(["pipeline"] if several else []), result.by, "n", "bound by", "CPUs ask → use", "memory ask → peak", "time ask → most",
+              "advice", "fails/100", "saves " + ("USD" if money else "GiB h")]]
+    for row in result.rows[:most]:
+        bound = row["bound_by"] or "-"
+        if row["bound_share"] is not None:
+            bound += f" {row['bound_share']:.0%}"
+        peak = ("≤ " if row["memory_is_upper_bound"] else "") + size(row["memory_peak_bytes"])
+        if row["memory_needed_at_least_bytes"] is not None:
+            peak = "≥ " + size(row["memory_needed_at_least_bytes"])
+        lines.append([*([visible(row["pipeline"] or "-", 32)] if several else []), _ending(row["step"] or "-", 40), str(row["tasks"]), bound,
+                      f"{_number(row['cpus_requested'])} → {_number(row['cpus_used'])}",
+                      f"{size(row['memory_requested_bytes'])} → {peak}",
+                      f"{duration(row['time_requested_s'])} → {duration(row['time_most_s'])}", _advice(row),
+                      "-" if row["failure_rate"] is None else f"{100 * row['failure_rate']:.1f}", _saves(row, money)])
+    widths = [max(len(each[i]) for each in lines) for i in range(len(lines[0]))]
+    right = {1 + several, len(widths) - 2, len(widths) - 1}
+    parts = ["  ".join(cell.rjust(width) if i in right else cell.ljust(width)
+                       for i, (cell, width) in enumerate(zip(each, widths))).rstrip() for each in lines]
+    if len(result.rows) > most:
+        parts.append(f"({len(result.rows) - most} more)")
+    parts.append("")
+    if waste := waste_text(result.waste()):
+        parts.append(waste)
+    few = sum(row["memory_rule"] == "keep" and row["failure_rate"] is None for row in result.rows)
+    if few:
+        parts.append(f"{few} {result.by}s have too few tasks: they keep what they request")
+    if any(row["failure_rate"] is not None for row in result.rows):
+        parts.append("fails/100: first attempts that may need more memory; let them be retried with more")
+    parts += [f"note: {note}" for note in result.notes[:6]]
+    return "\n".join(parts).rstrip("\n")
+
+
+def why_of(result: Tune, step: str) -> str:
+    found = [row for row in result.rows if row["step"] == step] or [
+        row for row in result.rows if (row["step"] or "").split(":")[-1] == step]
+    if not found:
+        names = ", ".join(visible(row["step"] or "-", 48) for row in result.rows[:12])
+        raise InvalidArgumentError(f"there is no {result.by} {step!r}", f"some of: {names}")
+    return "\n\n".join(_why(result, row) for row in found)
+
+
+def _why(result: Tune, row: Mapping[str, Any]) -> str:
+    title = visible(row["step"] or "-") + (f" of {visible(row['pipeline'])}" if row["pipeline"] else "")
+    lines = [title, f"  attempts       {row['attempts']}: {row['tasks']} succeeded, {row['out_of_memory']} out of memory, "
+             f"{row['failed']} failed otherwise"]
+    if row["tool"] and row["tool"] != row["step"]:
+        lines.append(f"  tool           {visible(row['tool'])}")
+    if row["bound_by"]:
+        share = f", {row['bound_share']:.0%} of its time" if row["bound_share"] is not None else ""
+        lines.append(f"  bound by       {row['bound_by']}{share}")
+    if row["memory_is_upper_bound"]:
+        sign = "≤ "
+    else:
+        sign = ""
+    lines.append(f"  memory         requested {size(row['memory_requested_bytes'])}, used {size(row['memory_median_bytes'])} in the median, "
+                 f"{sign}{size(row['memory_peak_bytes'])} at most")
+    if row["memory_needed_at_least_bytes"] is not None:
+        lines.append(f"                 needs at least {size(row['memory_needed_at_least_bytes'])}: an attempt ran out of memory, or stood "
+                     "at its limit")
+    wanted = "" if row["cpus_wanted"] is None else f"; 95 % of the time it wants {_number(row['cpus_wanted'])} at most"
+    lines.append(f"  CPUs           requested {_number(row['cpus_requested'])}, used {_number(row['cpus_used'])} on average{wanted}")
+    lines.append(f"  time           requested {duration(row['time_requested_s'])}, took {duration(row['time_median_s'])} in the median, "
+                 f"{duration(row['time_most_s'])} at most")
+    lines.append(f"  advice         {_advice(row)}")
+    if row["failure_rate"] is not None:
+        lines.append(f"  failure rate   {100 * row['failure_rate']:.2f} of 100 first attempts may need more memory (n = {row['tasks']})")
+    line = row["memory_per_input"]
+    if line is not None:
+        lines.append(f"  by input       {size(line['constant_bytes'])} + {line['per_input_byte']:.3g} × its size, up to twice "
+                     f"{size(line['most_input_bytes'])}")
+    lines += [f"  because        {reason}" for reason in row["reasons"]]
+    if row["money"] is not None:
+        lines.append(f"  money          about {row['money']} {row['currency']}, {row['money_wasted'] or '?'} for nothing, "
+                     f"{row['money_saved']} saved by the advice: an estimate by list prices of {row['price_date']}")
+    evidence = result.evidence.get((row["pipeline"] or "", row["step"] or ""), [])
+    lines.append("")
+    table = [["attempt", "outcome", "memory", "CPUs", "wanted", "time", "input"]]
+    for each in evidence:
+        used = None if each["used_gib"] is None else each["used_gib"] * GIB
+        least = each["at_least_gib"]
+        needed = f", needs ≥ {size(least * GIB)}" if least is not None else ""
+        table.append([visible(str(each["name"]), 40) + (f" #{each['attempt']}" if (each["attempt"] or 1) > 1 else ""), each["outcome"],
+                      ("≤ " if each["is_bound"] else "") + size(used) + needed, _number(each["used_cpus"]),
+                      _number(each["wanted_cpus"]), duration(each["seconds"]),
+                      "-" if each["input_bytes"] is None else size(each["input_bytes"])])
+    widths = [max(len(each[i]) for each in table) for i in range(len(table[0]))]
+    lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(each, widths)).rstrip() for each in table]
+    shown = len(evidence)
+    if row["attempts"] > shown:
+        lines.append(f"  ({row['attempts'] - shown} more, with less memory)")
+    return "\n".join(lines)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a run of a recording as a workload: docs/whatif.md says what each figure is made of."""
+
+from __future__ import annotations
+
+import math
+import os
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from .._errors import Problem, WhatIfError
+from ..cost._database import connect, table_of
+from ._cpus import find_cpus
+from ._order import find_order
+from ._phases import Piece, phases_of
+from ._workload import Task, Workload
+
+__all__ = ["read_workload"]
+
+_TABLES = ("tasks", "runs", "processes", "programs", "samples", "files", "events", "hosts")
+_LEDGER = ("computing", "computing_at_most", "queued", "throttled", "disk", "network", "pipe", "local_socket", "lock", "sleep",
+           "poll", "memory", "stopped", "other")
+
+
+def read_workload(path: str, run: str | None = None, cpus: float | None = None, every: bool = False) -> Workload:
+    """The run called `run`, by its name or key; None: the only one, or the one that all others are in; with `every`, the
+    tasks of all. `cpus`: how many it had; None: as found in the recording."""
+    from .._recording import read
+
+    recording = read(path)
+    connection = connect()
+    try:
+        for name in _TABLES:
+            connection.register(name, recording.table(name))
+        host = table_of(connection, "SELECT cpu_count FROM hosts")
+        runs = table_of(connection, """SELECT run_key::VARCHAR AS key, coalesce(run_id, run)::VARCHAR AS id, pid, start_ns,
+            run::VARCHAR AS run, "within"::VARCHAR AS within, begin_ns, end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes,
+            exit_code, exit_signal, coalesce(without_task_ns, 0) AS without_task_ns, tasks, """ + _ledger_columns() + """ FROM (SELECT *,
+            row_number() OVER (PARTITION BY run_key ORDER BY time_ns DESC) AS newest FROM runs) WHERE newest = 1
+            ORDER BY begin_ns""")
+        chosen, keys = _choose(path, runs, run, every)
+        rows = _tasks(connection, keys)
+        work = _workload(path, chosen, rows)
+        find_cpus(connection, work, rows or [chosen], int(host[0]["cpu_count"]), cpus)
+        _make_phases(connection, work, rows or [chosen], int(chosen["begin_ns"]))
+        order = _by_files(connection, work, rows)
+        work.by_files = len(order)
+        _attempts(work, rows, order)
+        find_order(work, order)
+        _note_unfinished(connection, work, keys)
+        return work
+    finally:
+        connection.close()
+
+
+def _ledger_columns() -> str:
+    return ", ".join(f"task_ledger_{name}_ns AS {name}" for name in _LEDGER)
+
+
+def _problem(what: str, fix: str) -> WhatIfError:
+    return WhatIfError([Problem("TRC135", None, what, fix, "")])
+
+
+def _choose(path: str, runs: list[dict[str, Any]], wanted: str | None, every: bool) -> tuple[dict[str, Any], list[str]]:
+    """A run, and the keys of it and of the runs inside of it."""
+    if not runs:
+        raise _problem(f"{path} has no run that has finished", "record a whole run: tracerd run --record FILE COMMAND")
+    if every:
+        begin, end = min(run["begin_ns"] for run in runs), max(run["end_ns"] for run in runs)
+        return (runs[0] if len(runs) == 1 else runs[0] | {"begin_ns": begin, "end_ns": end}), [run["key"] for run in runs]
+    if wanted is not None:
+        found = [run for run in runs if wanted in (run["run"], run["key"], run["id"])]
+        if len(found) != 1:
+            raise _problem(f"{path} has {len(found) or 'no'} runs called {wanted!r}: {_names(runs)}", "name one by its key")
+        chosen = found[0]
+    else:
+        outermost = [run for run in runs if all(run["begin_ns"] <= other["begin_ns"] and other["end_ns"] <= run["end_ns"]
+                                                for other in runs)]
+        if not outermost:
+            raise _problem(f"{path} has {len(runs)} runs: {_names(runs)}", "name one: --run KEY")
+        chosen = outermost[0]
+    keys, added = {chosen["key"]}, True
+    ids = {chosen["id"]}
+    while added and wanted is not None:
+        inner = {run["key"]: run["id"] for run in runs if run["key"] not in keys and (run["within"] or "").rpartition("/")[0] in ids}
+        keys, ids, added = keys | set(inner), ids | set(inner.values()), bool(inner)
+    return chosen, sorted(keys if wanted is not None else {run["key"] for run in runs})
+
+
+def _names(runs: Sequence[dict[str, Any]]) -> str:
+    names = [f"{run['run'] or 'no name'} ({run['key']})" for run in runs[:8]]
+    return ", ".join(names) + (f" and {len(runs) - 8} more" if len(runs) > 8 else "")
+
+
+def _tasks(connection: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Tasks that have no other inside: an outer one only waits for them."""
+    inside = ", ".join(f"'{key}'" for key in keys)
+    return table_of(connection, f"""WITH newest AS (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS place
+            FROM tasks WHERE run_key::VARCHAR IN ({inside})),
+        leaders AS (SELECT pid, start_ns, any_value(parent_pid) AS parent_pid, any_value(parent_start_ns) AS parent_start_ns,
+            any_value(end_ns) AS end_ns, any_value(oom_killed) AS oom_killed FROM processes GROUP BY pid, start_ns)
+        SELECT task_key::VARCHAR AS key, run_key::VARCHAR AS run_key, run_id::VARCHAR AS run_id, task_id::VARCHAR AS task_id,
+            coalesce(task::VARCHAR, step::VARCHAR, task_id::VARCHAR, 'task') AS name, step::VARCHAR AS step,
+            begin_ns, t.end_ns, cpu_ns, run_queue_ns, peak_bytes, peak_at_most_bytes, requested_millicpus, exit_code, exit_signal,
+            parent_pid, parent_start_ns, leaders.end_ns AS leader_end_ns, t.pid, t.start_ns, {_ledger_columns()}
+        FROM newest AS t LEFT JOIN leaders USING (pid, start_ns)
+        WHERE (place = 1 OR task_key IS NULL) AND NOT EXISTS (SELECT 1 FROM runs
+            WHERE runs."within"::VARCHAR = t.run_id::VARCHAR || '/' || t.task_id::VARCHAR AND runs.tasks > 0)
+        ORDER BY begin_ns, t.end_ns, key""")
+
+
+def _workload(path: str, run: dict[str, Any], rows: list[dict[str, Any]]) -> Workload:
+    begin, end = int(run["begin_ns"]), int(run["end_ns"])
+    children: dict[tuple[Any, Any], int] = {}
+    for row in rows:
+        children[row["parent_pid"], row["parent_start_ns"]] = children.get((row["parent_pid"], row["parent_start_ns"]), 0) + 1
+    places: dict[object, int] = {}
+    tasks = []
+    for row in rows:
+        parent = row["parent_pid"], row["parent_start_ns"]
+        # In containers, the parent of a task's leader is the runtime's: there the engine itself is the launcher.
+        launcher: object = parent if parent[0] is not None and children[parent] > 1 else row["run_key"]
+        finish = max(int(row["end_ns"]), int(row["begin_ns"]))
+        leader = finish if row["leader_end_ns"] is None else min(int(row["leader_end_ns"]), finish)
+        tasks.append(Task(row["name"], row["key"], int(row["begin_ns"]) - begin, finish - begin, (),
+                          places.setdefault(launcher, len(places)), peak_bytes=_peak(row),
+                          slot_end_ns=max(leader, int(row["begin_ns"])) - begin))
+    work = Workload(run["run"] or os.path.basename(path), tasks, [], 1, end - begin, 0, 1, "", int(run["cpu_ns"] or 0),
+                    peaks_exact=all(row["peak_bytes"] is not None for row in rows or [run]))
+    if not tasks:
+        work.notes.append("the run has no tasks: it is replayed as one")
+        tasks.append(Task(work.name, run["key"], 0, end - begin, (), 0, peak_bytes=_peak(run), slot_end_ns=end - begin))
+    last = max(task.end_ns for task in tasks)
+    work.tail_ns = max(work.wall_ns - last, 0)
+    outside = work.cpu_ns - sum(int(row["cpu_ns"] or 0) for row in rows or [run])
+    work.other_cpu_ns = float(min(max(outside - int(run["without_task_ns"] or 0), 0), last))
+    if work.other_cpu_ns < 0.01 * work.cpu_ns:
+        work.other_cpu_ns = 0.0
+    if run["exit_code"] or run["exit_signal"]:
+        work.notes.append("the run failed: it is replayed as far as it came")
+    failed = sum(bool(row["exit_code"] or row["exit_signal"]) for row in rows)
+    if failed:
+        work.notes.append(f"{failed} tasks failed: they are replayed as they ran")
+    return work
+
+
+def _peak(row: dict[str, Any]) -> int | None:
+    """Or its upper bound."""
+    value = row["peak_bytes"] if row["peak_bytes"] is not None else row["peak_at_most_bytes"]
+    return None if value is None else int(value)
+
+
+def _make_phases(connection: Any, work: Workload, rows: Sequence[dict[str, Any]], begin_ns: int) -> None:
+    without = 0
+    pieces = _pieces(connection, {row["key"]: number for number, row in enumerate(rows)}, begin_ns)
+    for number, (task, row) in enumerate(zip(work.tasks, rows)):
+        cpu, queue = int(row["cpu_ns"] or 0), int(row["run_queue_ns"] or 0)
+        if row["computing"] is None:
+            without += 1
+            least = most = float(cpu + queue)
+        else:
+            # A limit of its own is kept like a wait; that of the whole run is replaced by the CPUs of the replay.
+            kept = int(row["queued"]) + (int(row["throttled"]) if work.limited else 0)
+            # On one CPU, two can't compute at once.
+            least = max(int(row["computing"]), cpu / work.cpus) + kept
+            most = max(int(row["computing_at_most"]), cpu / work.cpus) + kept
+        own = pieces.get(number, ())
+        task.phases = phases_of(task.begin_ns, task.end_ns, own, cpu, queue, least)
+        task.phases_serial = task.phases if most == least else phases_of(task.begin_ns, task.end_ns, own, cpu, queue, most)
+    if without:
+        work.notes.append(f"{without} of {len(rows)} tasks have no task ledger: all of their time beyond CPU time and run queue "
+                          "is taken for waits")
+
+
+def _pieces(connection: Any, numbers: dict[str, int], begin_ns: int) -> dict[int, list[Piece]]:
+    """Of each task: the lives of its processes, divided at their snapshots."""
+    key = "coalesce(task_key::VARCHAR, run_key::VARCHAR)"
+    columns = "pid, start_ns, threads, cpu_ns, run_queue_ns, process_ledger_running_ns AS running, process_ledger_run_queue_ns AS queued"
+    rows = connection.execute(f"""WITH points AS (
+            SELECT {key} AS key, end_ns AS time, coalesce(begin_ns, start_ns) AS begin_ns, {columns} FROM processes
+                WHERE end_ns IS NOT NULL AND cpu_ns > 0
+            UNION ALL SELECT {key}, time_ns, NULL, {columns} FROM samples WHERE kind = 'process_sample'),
+        steps AS (SELECT *, max(threads) OVER life AS most_threads, any_value(begin_ns) OVER life AS born, last_value(key) OVER life AS last_key, lag(time) OVER w AS before,
+            cpu_ns::HUGEINT - coalesce(lag(cpu_ns) OVER w, 0) AS cpu, run_queue_ns::HUGEINT - coalesce(lag(run_queue_ns) OVER w, 0)
+            AS queue, running::HUGEINT + queued - coalesce(lag(running::HUGEINT + queued) OVER w, 0) AS active FROM points
+            WINDOW w AS (PARTITION BY pid, start_ns ORDER BY time), life AS (PARTITION BY pid, start_ns ORDER BY time
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))
+        SELECT last_key, coalesce(before, born, start_ns), time, cpu, coalesce(queue, 0), active, most_threads FROM steps
+        WHERE last_key IS NOT NULL AND time > coalesce(before, born, start_ns) AND cpu >= 0 ORDER BY 1, 2""").fetchall()
+    found: dict[int, list[Piece]] = {}
+    for owner, begin, end, cpu, queue, active, threads in rows:
+        number = numbers.get(owner)
+        if number is None:
+            continue
+        share = (cpu + queue if active is None else active) / (end - begin)
+        found.setdefault(number, []).append(Piece(begin - begin_ns, end - begin_ns, float(cpu), float(max(queue, 0)),
+                                                  min(max(share, 0.0), 1.0), math.inf if threads is None else float(threads)))
+    return found
+
+
+def _by_files(connection: Any, work: Workload, rows: Sequence[dict[str, Any]]) -> dict[int, list[int]]:
+    """Task -> the tasks that last wrote the files that it read, and had ended when it began.
+
+    A task that created a file itself reads its own: the inode may have been that of another before. One that only writes
+    to a file of another, such as a log, does not need it.
+    """
+    numbers = {row["key"]: number for number, row in enumerate(rows)}
+    work.has_files = bool(connection.execute("SELECT count(*) FROM files").fetchone()[0])
+    uses = connection.execute("""SELECT device, inode, task_key::VARCHAR, bool_or(opened_to_write OR created),
+        bool_or(opened_to_read) AND NOT bool_or(created) FROM files WHERE inode IS NOT NULL AND task_key IS NOT NULL
+        GROUP BY device, inode, task_key ORDER BY device, inode""").fetchall()
+    found: dict[int, set[int]] = {}
+    for _, group in groupby(uses, key=lambda use: use[:2]):
+        known = [(numbers[key], wrote, was_read) for _, _, key, wrote, was_read in group if key in numbers]
+        writers = sorted((work.tasks[number].end_ns, number) for number, wrote, _ in known if wrote)
+        for reader in [number for number, _, was_read in known if was_read] if writers else []:
+            before = bisect_right(writers, (work.tasks[reader].begin_ns, len(rows)))
+            if before and writers[before - 1][1] != reader:
+                found.setdefault(reader, set()).add(writers[before - 1][1])
+    return {reader: sorted(each) for reader, each in found.items()}
+
+
+def _attempts(work: Workload, rows: Sequence[dict[str, Any]], found: dict[int, list[int]]) -> None:
+    """An attempt begins after the one before it."""
+    last: dict[tuple[Any, Any], int] = {}
+    for number, row in enumerate(rows):
+        if row["task_id"] is None:
+            continue
+        before = last.get((row["run_key"], row["task_id"]))
+        if before is not None and work.tasks[before].end_ns <= work.tasks[number].begin_ns:
+            found.setdefault(number, []).append(before)
+        last[row["run_key"], row["task_id"]] = number
+
+
+def _note_unfinished(connection: Any, work: Workload, keys: Sequence[str]) -> None:
+    inside = ", ".join(f"'{key}'" for key in keys)
+    count = connection.execute(f"""SELECT count(DISTINCT task_key::VARCHAR) FROM events WHERE kind = 'task_start' AND
+        run_key::VARCHAR IN ({inside}) AND task_key::VARCHAR NOT IN (SELECT task_key::VARCHAR FROM tasks WHERE task_key IS NOT NULL)
+        """).fetchone()[0]
+    if count:
+        work.notes.append(f"{count} tasks had not finished when the recording ended: they are not replayed")

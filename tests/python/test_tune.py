@@ -1,0 +1,498 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to request, from tasks whose needs are known: tracer.tune."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import subprocess
+import sys
+import unittest
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from support import ROOT, TRACERD, TempDir, needs_tracing, run_python
+
+try:
+    import duckdb
+except ImportError:
+    duckdb = None  # type: ignore[assignment]
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+from tracer import BillError, InvalidArgumentError, RecordingError
+from tracer.tune import Tune, _memory, tune
+from tracer.tune._inputs import line_of
+from tracer.tune._memory import Evidence, allocation, failures_of
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+
+def task(number: int, peak: float, requested: float = 8, step: str = "ALIGN", **more: Any) -> dict[str, Any]:
+    """It takes an hour, and half of a CPU of two. Sizes in GiB."""
+    return {"run_id": "r1", "pipeline": "rnaseq", "hash": f"{number:02x}/{abs(hash(step)) % 0xffffff:06x}", "process": step, "tag": f"S{number}",
+            "status": "COMPLETED", "exit": 0, "attempt": 1, "start": f"2026-03-01T{number % 24:02}:00:00Z",
+            "complete": f"2026-03-01T{number % 24:02}:59:60Z".replace("59:60", "59:59"), "realtime": 3599000, "cpus": 2,
+            "memory": round(requested * GIB), "time": 4 * 3600 * 1000, "%cpu": 50.0, "peak_rss": round(peak * GIB)} | more
+
+
+PEAKS = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 2.0]
+
+
+@unittest.skipIf(duckdb is None, "needs duckdb")
+class TuneCase(TempDir):
+    def table(self, rows: Sequence[dict[str, Any]], name: str = "tasks.csv") -> str:
+        names = list(dict.fromkeys(key for row in rows for key in row))
+        path = self.folder / name
+        with open(path, "w", newline="") as file:
+            writer = csv.DictWriter(file, names, lineterminator="\n", delimiter="\t" if name.endswith(".tsv") else ",")
+            writer.writeheader()
+            writer.writerows(rows)
+        return str(path)
+
+    def tune(self, rows: Sequence[dict[str, Any]], **options: Any) -> Tune:
+        # What the machine has imported is not meant.
+        before = os.environ.get("XDG_DATA_HOME")
+        os.environ["XDG_DATA_HOME"] = str(self.folder / "data")
+        try:
+            return tune([self.table(rows)], **options)
+        finally:
+            os.environ.pop("XDG_DATA_HOME")
+            if before is not None:
+                os.environ["XDG_DATA_HOME"] = before
+
+    def row(self, result: Tune, step: str = "ALIGN") -> dict[str, Any]:
+        return next(row for row in result.rows if row["step"] == step)
+
+    def tracer(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run([sys.executable, "-m", "tracer", *words], capture_output=True, text=True, timeout=120,
+                                env=os.environ | {"XDG_DATA_HOME": str(self.folder / "data")})
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result
+
+
+class Rule(unittest.TestCase):
+    def test_margin_shrinks_with_evidence(self) -> None:
+        chance = random.Random(3)
+        margins = [allocation(Evidence.of(peaks), 1e12) / max(peaks) for peaks in
+                   ([chance.uniform(1e9, 1.2e9) for _ in range(n)] for n in (5, 10, 100))]
+        self.assertEqual(margins, sorted(margins, reverse=True))
+        self.assertAlmostEqual(margins[-1], 1.03)
+
+    def test_memory_that_ran_out_never_lowers(self) -> None:
+        chance = random.Random(4)
+        for _ in range(500):
+            peaks = [chance.lognormvariate(22, 0.5) for _ in range(chance.randrange(1, 40))]
+            requested = chance.choice([None, chance.lognormvariate(23, 1)])
+            limit = chance.lognormvariate(22, 1)
+            without = allocation(Evidence.of(peaks), requested)
+            after = allocation(Evidence.of(peaks, _memory.OOM_FACTOR * limit), requested)
+            self.assertGreaterEqual(after, without)
+            if len(peaks) >= _memory.ENOUGH:
+                self.assertGreaterEqual(after, _memory.OOM_FACTOR * limit)
+
+    def test_a_lower_rate_asks_for_no_less(self) -> None:
+        chance = random.Random(5)
+        for _ in range(200):
+            peaks = [chance.lognormvariate(22, 0.3) for _ in range(chance.randrange(5, 60))]
+            sizes = [allocation(Evidence.of(peaks), None, rate) for rate in (0.2, 0.05, 0.01, 0.001)]
+            self.assertEqual(sizes, sorted(sizes))
+            for size, rate in zip(sizes, (0.2, 0.05, 0.01, 0.001)):
+                self.assertLessEqual(failures_of(Evidence.of(peaks), size), rate * 1.000001)
+
+    def test_rate_that_is_promised(self) -> None:
+        """Peaks of three shapes whose truth is known by drawing more: within a factor of 2, over many steps."""
+        chance = random.Random(6)
+        for draw in (lambda: chance.lognormvariate(22, 0.1), lambda: chance.uniform(2e9, 3e9), lambda: 2e9 * chance.paretovariate(8)):
+            for count in (5, 20, 60):
+                promised = happened = 0.0
+                for _ in range(400):
+                    evidence = Evidence.of([draw() for _ in range(count)])
+                    size = allocation(evidence, 1e12)
+                    promised += failures_of(evidence, size)
+                    happened += sum(draw() > size for _ in range(50)) / 50
+                self.assertLess(happened, 2 * promised + 2, count)
+
+    def test_replay_of_real_runs(self) -> None:
+        """1,237 tasks in time order, each sized by those before it: as good as the best rule in a comparison of eleven, r1."""
+        kinds: defaultdict[tuple[str, str], list[tuple[float, float, float]]] = defaultdict(list)
+        with open(ROOT / "tests/data/tune/batch_tasks.csv") as file:
+            for row in csv.DictReader(line for line in file if not line.startswith("#")):
+                kinds[row["run_id"], row["process"]].append((float(row["realtime"]), float(row["memory"]), float(row["peak_rss"])))
+
+        def r1(past: list[float], requested: float) -> float:
+            n, most = len(past), max(past)
+            size = most * (1 + max(0.03, 0.3 / n))
+            return min(max(size + max(requested - size, 0) * 0.5 / n**2, 5e8), max(requested, 1.2 * most))
+
+        def replay(rule: Any) -> tuple[float, int, float]:
+            wasted, failed, used = 0.0, 0, 0.0
+            for tasks in kinds.values():
+                past: list[float] = []
+                for seconds, requested, peak in tasks:
+                    size = rule(past, requested) if past else requested
+                    while size < peak:
+                        wasted, failed, size = wasted + size * seconds, failed + 1, size * 2
+                    wasted, used = wasted + (size - peak) * seconds, used + peak * seconds
+                    past.append(peak)
+            return wasted, failed, used / (used + wasted)
+
+        reference, ours = replay(r1), replay(lambda past, requested: allocation(Evidence.of(past), requested))
+        greatest = replay(lambda past, requested: 1.2 * max(past))
+        self.assertEqual(reference[1], 35)
+        self.assertLessEqual(ours[1], reference[1])
+        self.assertLess(ours[0], 1.02 * reference[0])
+        self.assertLess(ours[1], greatest[1] / 2)
+        expected = failed = 0.0
+        for tasks in kinds.values():
+            past: list[float] = []
+            for _, requested, peak in tasks:
+                if len(past) >= _memory.ENOUGH:
+                    size = allocation(Evidence.of(past), requested)
+                    expected, failed = expected + failures_of(Evidence.of(past), size), failed + (peak > size)
+                past.append(peak)
+        self.assertGreater(failed, 10)
+        self.assertLess(failed, 2 * expected)
+        self.assertGreater(failed, expected / 2)
+
+
+class Inputs(unittest.TestCase):
+    def test_a_line_where_memory_follows_input(self) -> None:
+        chance = random.Random(8)
+        sizes = [chance.uniform(1e8, 2e10) for _ in range(60)]
+        line = line_of([(size, 1e9 + 0.5 * size * chance.uniform(0.97, 1.03), 60, 6e10) for size in sizes])
+        self.assertAlmostEqual(line.slope, 0.5, delta=0.1)
+        self.assertLess(line.wasted, 0.5 * line.wasted_by_constant)
+        self.assertLessEqual(line.failed, 2)
+
+    def test_a_constant_where_it_does_not(self) -> None:
+        chance = random.Random(9)
+        self.assertIsNone(line_of([(chance.uniform(1e8, 2e10), chance.uniform(4e9, 5e9), 60, 6e10) for _ in range(60)]))
+        self.assertIsNone(line_of([(1e9, 4e9, 60, 6e10)] * 60))
+        self.assertIsNone(line_of([(1e9 * n, 1e9 * n, 60, 6e10) for n in range(1, 6)]))
+
+
+class Tables(TuneCase):
+    def test_known_figures(self) -> None:
+        row = self.row(self.tune([task(n, peak) for n, peak in enumerate(PEAKS)]))
+        self.assertEqual((row["pipeline"], row["tasks"], row["attempts"]), ("rnaseq", 10, 10))
+        self.assertEqual((row["memory_requested_bytes"], row["memory_peak_bytes"], row["memory_median_bytes"]),
+                         (8 * GIB, 2 * GIB, round(1.4 * GIB)))
+        hours = 10 * 3599 / 3600
+        self.assertAlmostEqual(row["memory_gib_hours_requested"], 8 * hours, places=4)
+        self.assertAlmostEqual(row["memory_gib_hours_used"], sum(PEAKS) * 3599 / 3600, places=4)
+        self.assertAlmostEqual(row["cpu_hours_requested"], 2 * hours, places=4)
+        self.assertAlmostEqual(row["cpu_hours_used"], 0.5 * hours, places=4)
+        self.assertEqual(row["memory_rule"], "constant")
+        self.assertTrue(2.06 * GIB <= row["advised_memory_bytes"] <= 2.5 * GIB, row["advised_memory_bytes"])
+        self.assertEqual(row["advised_memory_bytes"] % (100 * MIB), 0)
+        self.assertLessEqual(row["failure_rate"], 0.05)
+        self.assertAlmostEqual(row["memory_gib_hours_saved"], (8 - row["advised_memory_bytes"] / GIB) * hours, places=4)
+        # Averages say nothing of what it wants at once.
+        self.assertIsNone(row["advised_cpus"])
+        self.assertEqual((row["time_most_s"], row["advised_time_s"]), (3599, 3 * 3600))
+
+    def test_too_few_keep_their_request(self) -> None:
+        row = self.row(self.tune([task(n, peak) for n, peak in enumerate(PEAKS[:4])]))
+        self.assertEqual((row["memory_rule"], row["advised_memory_bytes"], row["advised_cpus"], row["advised_time_s"]),
+                         ("keep", None, None, None))
+        self.assertIn("n = 4", " ".join(row["reasons"]))
+        self.assertEqual(row["memory_gib_hours_saved"], 0)
+
+    def test_out_of_memory(self) -> None:
+        """Its peak is no value, its limit is a bound; what something else killed or failed is neither."""
+        usual = [task(n, peak) for n, peak in enumerate(PEAKS)]
+        before = self.row(self.tune(usual))
+        for killed in (task(20, 1.5, 3, status="OUT_OF_MEMORY", exit=137), task(20, 2.9, 3, status="FAILED", exit=137)):
+            row = self.row(self.tune([*usual, killed]))
+            self.assertEqual((row["tasks"], row["out_of_memory"]), (10, 1))
+            self.assertGreaterEqual(row["advised_memory_bytes"], 1.2 * 3 * GIB)
+        for other in (task(20, 0.5, 8, status="FAILED", exit=137), task(20, 7.9, 8, status="FAILED", exit=1),
+                      task(20, 7.9, 8, status="CACHED"), task(20, 7.9, 8, status="ABORTED", exit="")):
+            row = self.row(self.tune([*usual, other]))
+            self.assertEqual((row["tasks"], row["out_of_memory"]), (10, 0))
+            self.assertEqual(row["advised_memory_bytes"], before["advised_memory_bytes"])
+            self.assertEqual((row["cached"], row["failed"]), (1, 0) if other["status"] == "CACHED" else (0, 1))
+
+    def test_out_of_memory_with_few_tasks(self) -> None:
+        row = self.row(self.tune([task(1, 1.0, 2), task(2, 2.0, 2, status="FAILED", exit=137)]))
+        self.assertGreaterEqual(row["advised_memory_bytes"], 2.4 * GIB)
+
+    def test_right_as_it_is(self) -> None:
+        row = self.row(self.tune([task(n, 1.95 + n / 1000, 2.05) for n in range(20)]))
+        self.assertEqual((row["memory_rule"], row["advised_memory_bytes"]), ("keep", None))
+
+    def test_a_lower_rate(self) -> None:
+        rows = [task(n, peak) for n, peak in enumerate(PEAKS)]
+        usual, careful = self.row(self.tune(rows)), self.row(self.tune(rows, failures=0.01))
+        self.assertGreater(careful["advised_memory_bytes"], usual["advised_memory_bytes"])
+        self.assertLessEqual(careful["failure_rate"], 0.0101)
+
+    def test_by_the_size_of_input(self) -> None:
+        rows = [task(n, 0.5 + 0.25 * n, 40, input_bytes=n * GIB) for n in range(1, 21)]
+        result = self.tune(rows)
+        row = self.row(result)
+        self.assertEqual(row["memory_rule"], "input")
+        self.assertAlmostEqual(row["memory_per_input"]["per_input_byte"], 0.25, delta=0.05)
+        self.assertIn("input.size_mb", self.tune([each | {"process": "align"} for each in rows]).emit("snakemake"))
+
+    def test_a_trace_of_nextflow_as_it_is(self) -> None:
+        """Its words for sizes and times, tabs, and a name with the tag."""
+        names = ("task_id", "hash", "name", "status", "exit", "submit", "duration", "realtime", "%cpu", "peak_rss", "cpus", "memory", "time",
+                 "start", "complete")
+        rows = [dict(zip(names, (n, f"{n:02x}/abcdef", f"RNA:ALIGN (S{n})", "COMPLETED", 0, "2026-03-01 10:00:00.000", "1h 1m", "59m 59s", "50.0%",
+                                 "1.5 GB", 2, "8 GB", "4h", "2026-03-01 10:00:00.000", "2026-03-01 10:59:59.000"))) for n in range(6)]
+        result = tune([self.table(rows, "trace.tsv")])
+        row = self.row(result, "RNA:ALIGN")
+        self.assertEqual((row["tasks"], row["memory_requested_bytes"], row["memory_peak_bytes"], row["time_requested_s"], row["time_most_s"]),
+                         (6, 8 * GIB, 3 * GIB // 2, 4 * 3600, 3599))
+        self.assertAlmostEqual(row["cpus_used"], 0.5)
+
+    def test_pipelines_and_tools_are_apart(self) -> None:
+        rows = [task(n, peak, pipeline=name, tool=name) for n, peak in enumerate(PEAKS) for name in ("a", "b")]
+        self.assertEqual(sorted((row["pipeline"], row["step"]) for row in self.tune(rows).rows), [("a", "ALIGN"), ("b", "ALIGN")])
+        self.assertEqual(sorted(row["step"] for row in self.tune(rows, by="tool").rows), ["a", "b"])
+
+    def test_money(self) -> None:
+        """A machine of 4 CPUs and 16 GiB for 1.04 USD: 2 CPUs and 8 GiB hold half of it; 26 weigh what an hour costs 0.52."""
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a", "complete": "", "start": ""}
+        rows = [task(n, 2.0, **machine) | {"start": "2026-03-01T10:00:00Z", "complete": "2026-03-01T11:00:00Z", "realtime": 3600000}
+                for n in range(10)]
+        prices = self.table([{"cloud": "aws", "region": "eu-west-1", "instance_type": "m6i.xlarge", "vcpus": "4", "memory_gib": "16",
+                              "on_demand_usd_h": "1.04", "spot_usd_h": "0.52", "price_basis": "listed"}], "prices.csv")
+        row = self.row(self.tune(rows, prices=prices))
+        self.assertAlmostEqual(float(row["money"]), 5.2)
+        self.assertAlmostEqual(float(row["money_wasted"]), 5.2 * (1 - (9 * 0.5 + 2) / 26), places=5)
+        self.assertAlmostEqual(float(row["money_saved"]), 5.2 * (8 - row["advised_memory_bytes"] / GIB) / 26, places=5)
+        self.assertIn("estimate", self.tune(rows, prices=prices).text())
+
+    def test_a_history_knows_longer_tasks(self) -> None:
+        kinds = [{"pipeline": "rnaseq", "step": "ALIGN", "wall_ns": {"n": 9, "median": 1, "p90": 1, "most": 7200 * 10**9}}]
+        (self.folder / "history.json").write_text(json.dumps({"kinds": kinds}))
+        rows = [task(n, peak, time=100 * 3600 * 1000) for n, peak in enumerate(PEAKS)]
+        self.assertEqual(self.row(self.tune(rows))["advised_time_s"], 3 * 3600)
+        self.assertEqual(self.row(self.tune(rows, history=self.folder / "history.json"))["advised_time_s"], 6 * 3600)
+
+    def test_the_same_attempts_twice(self) -> None:
+        rows = [task(n, peak) for n, peak in enumerate(PEAKS)]
+        first = self.table(rows)
+        with self.assertRaises(BillError) as caught:
+            tune([first, first])
+        self.assertEqual(caught.exception.code, "TRC131")
+        result = tune([first, self.table(rows, "copy.csv")])
+        self.assertEqual((result.attempts, self.row(result)["tasks"]), (10, 10))
+        self.assertIn("10 attempts are in several files", " ".join(result.notes))
+
+    def test_values_that_are_none(self) -> None:
+        """Of a request of 0 and a peak of 0, nothing is known; what is no number is counted."""
+        usual = [task(n, peak) for n, peak in enumerate(PEAKS)]
+        odd = [task(20, 0, 0), task(21, 1, memory="much", cpus="-2", realtime="1e400", peak_rss="inf")]
+        result = self.tune(usual + odd)
+        self.assertEqual(self.row(result)["advised_memory_bytes"], self.row(self.tune(usual))["advised_memory_bytes"])
+        self.assertIn("4 values are no numbers", " ".join(result.notes))
+
+    def test_no_task(self) -> None:
+        (self.folder / "empty.csv").write_text("hash,process\n")
+        result = tune([self.folder / "empty.csv"])
+        self.assertEqual((result.rows, result.attempts), ([], 0))
+        self.assertIn("no task is in these files", result.text())
+        for engine in ("nextflow", "snakemake", "sbatch"):
+            result.emit(engine)
+
+    def test_refused(self) -> None:
+        for options in ({"by": "moon"}, {"failures": 0}, {"failures": 0.9}):
+            with self.assertRaises(InvalidArgumentError):
+                self.tune([task(1, 1)], **options)
+        with self.assertRaises(InvalidArgumentError):
+            tune([])
+        with self.assertRaises(BillError) as caught:
+            self.tune([{"a": 1}])
+        self.assertEqual(caught.exception.code, "TRC130")
+        with self.assertRaises(RecordingError):
+            tune([self.folder / "none.csv"])
+        (self.folder / "history.json").write_text("{]")
+        with self.assertRaises(BillError):
+            self.tune([task(1, 1)], history=self.folder / "history.json")
+
+
+ODD = ("it's", 'quote"d', "back\\slash", "line\nbreak", "a: b", "#!x", "${x}", "*/", "né", "\u202eright")
+
+
+class Emitted(TuneCase):
+    def emitted(self, engine: str, *steps: str) -> str:
+        return self.tune([task(n, peak, step=step) for n, peak in enumerate(PEAKS) for step in steps]).emit(engine)
+
+    def test_nextflow(self) -> None:
+        text = self.emitted("nextflow", "RNA:ALIGN")
+        self.assertIn("withName: 'RNA:ALIGN'", text)
+        self.assertRegex(text, r"memory = \{ \d+\.MB \* task\.attempt \}  // was 8\.0 GiB, peak 2\.0 GiB of 10 tasks, saves .* risk: ")
+        self.assertIn("maxRetries = 2", text)
+        self.assertRegex(text, r"time = \{ 180\.min \* task\.attempt \}  // was 240 min")
+        # Who retries already keeps what they have.
+        rows = [task(n, peak, step="RNA:ALIGN") for n, peak in enumerate(PEAKS)] + [task(30, 1.0, step="RNA:ALIGN", attempt=2)]
+        self.assertNotIn("errorStrategy", self.tune(rows).emit("nextflow"))
+
+    def test_odd_names_are_comments(self) -> None:
+        for engine, mark in (("nextflow", "//"), ("snakemake", "#"), ("sbatch", "#")):
+            for line in self.emitted(engine, *ODD, "GOOD").splitlines():
+                if any(part in line for part in ("it's", "quote", "slash", "break", "a: b", "#!x", "${x}", "right")):
+                    self.assertTrue(line.lstrip().startswith(mark), line)
+                    self.assertFalse(line.startswith("#SBATCH"), line)
+
+    @unittest.skipIf(yaml is None, "needs yaml")
+    def test_snakemake(self) -> None:
+        profile = yaml.safe_load(self.emitted("snakemake", "align", *ODD))
+        self.assertEqual(set(profile), {"restart-times", "set-resources"})
+        self.assertEqual(set(profile["set-resources"]), {"align", "né"})
+        value = profile["set-resources"]["align"]["mem_mb"]
+        self.assertGreaterEqual(eval(value, {"attempt": 1}) * 10**6, 2.06 * GIB)
+        self.assertEqual(eval(value, {"attempt": 2}), 2 * eval(value, {"attempt": 1}))
+        self.assertEqual(profile["set-resources"]["align"]["runtime"], "180 * attempt")
+
+    def test_few_tasks_are_left_out(self) -> None:
+        rows = [task(n, peak) for n, peak in enumerate(PEAKS[:3])]
+        for engine, word in (("nextflow", "withName"), ("snakemake", "set-resources"), ("sbatch", "#SBATCH")):
+            text = self.tune(rows).emit(engine)
+            self.assertNotIn(word, text)
+            self.assertIn("n = 3", text)
+
+    def test_sbatch(self) -> None:
+        text = self.emitted("sbatch", "align")
+        self.assertRegex(text, r"(?m)^#SBATCH --mem=\d+M$")
+        self.assertRegex(text, r"(?m)^#SBATCH --time=03:00:00$")
+
+    def test_no_such_engine(self) -> None:
+        result = self.tune([task(1, 1)])
+        with self.assertRaises(InvalidArgumentError):
+            result.emit("moon")
+        with self.assertRaises(InvalidArgumentError):
+            self.tune([task(1, 1)], by="tool").emit("nextflow")
+
+
+class Commands(TuneCase):
+    def test_table_json_csv_why(self) -> None:
+        path = self.table([task(n, peak) for n, peak in enumerate(PEAKS)] + [task(1, 1, step="RARE")])
+        shown = self.tracer("tune", path).stdout
+        for word in ("8.0 GiB → 2.0 GiB", "keep: n = 1", "1 steps have too few tasks", "GiB hours reserved"):
+            self.assertIn(word, shown)
+        content = json.loads(self.tracer("tune", "--tasks", path, "--json").stdout)
+        self.assertEqual((content["attempts"], content["failures"], {row["step"] for row in content["rows"]}), (11, 0.05, {"ALIGN", "RARE"}))
+        self.assertAlmostEqual(content["waste"]["memory_gib_hours_requested"], 88 * 3599 / 3600, places=3)
+        lines = list(csv.DictReader(self.tracer("tune", path, "--csv").stdout.splitlines()))
+        self.assertEqual({line["step"] for line in lines}, {"ALIGN", "RARE"})
+        why = self.tracer("tune", path, "--why", "ALIGN").stdout
+        for word in ("S9", "used 1.4 GiB in the median, 2.0 GiB at most", "n = 10"):
+            self.assertIn(word, why)
+        self.assertIn("withName", self.tracer("tune", path, "--emit", "nextflow").stdout)
+
+    def test_errors(self) -> None:
+        path = self.table([task(1, 1)])
+        self.assertIn("ALIGN", self.tracer("tune", path, "--why", "MOON", status=2).stderr)
+        self.assertIn("TRC101", self.tracer("tune", status=2).stderr)
+        self.assertIn("TRC101", self.tracer("tune", path, "--failures", "2", status=2).stderr)
+        self.assertIn("TRC110", self.tracer("tune", str(self.folder / "none.csv"), status=1).stderr)
+        self.assertIn("TRC130", self.tracer("tune", self.table([{"a": 1}], "x.csv"), status=1).stderr)
+
+    def test_nothing_heavy_at_import(self) -> None:
+        self.assertEqual(run_python("import sys, tracer, tracer.tune; print('duckdb' in sys.modules)").stdout.strip(), "False")
+
+
+_TASKS = """
+import os, subprocess, sys
+import tracer
+WORK = '''
+import sys, threading, time
+held = b"x" * (int(sys.argv[1]) << 20)
+until = time.process_time() + 0.4
+while time.process_time() < until: pass
+'''
+folder = sys.argv[1]
+with tracer.session(record=os.path.join(folder, "run.tracer"), sample_interval=0.2) as session:
+    for n in range(5):
+        for step, processes in (("single", 1), ("double", 2), ("waiting", 0)):
+            work = os.path.join(folder, f"{step}{n}")
+            os.mkdir(work)
+            session.announce(work_dir=work, context={"pipeline": "p", "run": "r", "step": step, "task": f"{step} {n}", "task_id": f"{step}{n}"},
+                             requested={"millicpus": 4000, "memory_bytes": 4 << 30, "time_ns": 7200 * 10**9})
+            command = " & ".join([f'"{sys.executable}" -c "$1" {200 + 10 * n}'] * processes) + "; wait" if processes else "exec sleep 0.5"
+            subprocess.run(["sh", "-c", command, "sh", WORK], cwd=work, check=True)
+"""
+
+_OUT_OF_MEMORY = """
+import os, subprocess, sys
+import tracer
+folder, group = sys.argv[1:]
+HOLD = "exec " + sys.executable + " -c 'import sys; held = bytearray(b\\"x\\") * (int(sys.argv[1]) << 20)' $1"
+with tracer.session(record=os.path.join(folder, "run.tracer")) as session:
+    for n in range(6):
+        work = os.path.join(folder, f"t{n}")
+        os.mkdir(work)
+        session.announce(work_dir=work, context={"pipeline": "p", "run": "r", "step": "hold", "task": f"hold {n}", "task_id": f"t{n}"},
+                         requested={"memory_bytes": 4 << 30})
+        join = 'echo $$ > "$2/cgroup.procs"; ' if n == 5 else ""
+        done = subprocess.run(["sh", "-c", join + HOLD, "sh", str(900 if n == 5 else 390 + n), group], cwd=work)
+        assert (done.returncode == 0) == (n < 5), done
+"""
+
+
+@needs_tracing
+@unittest.skipUnless(os.path.exists(TRACERD), "needs tracerd")
+class Recordings(TuneCase):
+    """Real tasks whose memory and threads are known."""
+
+    def test_memory_cpus_time(self) -> None:
+        done = run_python(_TASKS, str(self.folder), timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = tune([self.folder / "run.tracer"])
+        self.assertEqual({row["step"] for row in result.rows}, {"single", "double", "waiting"})
+        waiting = self.row(result, "waiting")
+        self.assertEqual((waiting["bound_by"], waiting["advised_cpus"]), ("idle", 1))
+        for step, processes in (("single", 1), ("double", 2)):
+            row = self.row(result, step)
+            self.assertEqual((row["tasks"], row["cpus_requested"], row["memory_requested_bytes"], row["time_requested_s"]),
+                             (5, 4, 4 * GIB, 7200))
+            self.assertTrue(processes * 245 * MIB <= row["memory_peak_bytes"] <= processes * 290 * MIB, row["memory_peak_bytes"])
+            self.assertEqual(row["advised_cpus"], processes, row["cpus_wanted"])
+            self.assertEqual(row["advised_time_s"], 600)
+            self.assertIn(row["bound_by"], ("compute", "oversubscribed"))  # on a machine that others use
+            self.assertTrue(processes * 245 * MIB <= row["advised_memory_bytes"] <= processes * 290 * MIB + 300 * MIB)
+
+    def test_memory_ran_out(self) -> None:
+        """Five tasks hold 400 MiB, a sixth is killed by the kernel at 600 MiB."""
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+        points = [each[1] for each in mounts if each[2] == "cgroup" and "memory" in each[3].split(",")]
+        points += [each[1] for each in mounts if each[2] == "cgroup2"]
+        group = Path(points[0], f"tracer-tune-{os.getpid()}") if points else None
+        if group is None or not os.access(group.parent, os.W_OK):
+            self.skipTest("no cgroup can be made")
+        group.mkdir()
+        self.addCleanup(group.rmdir)
+        limit = next((group / name for name in ("memory.max", "memory.limit_in_bytes") if (group / name).exists()), None)
+        if limit is None:
+            self.skipTest("no cgroup has a limit of memory")
+        limit.write_text(str(600 * MIB))
+        for swap in (group / "memory.swap.max", group / "memory.memsw.limit_in_bytes"):
+            if swap.exists():
+                swap.write_text(str(0 if swap.name == "memory.swap.max" else 600 * MIB))
+        done = run_python(_OUT_OF_MEMORY, str(self.folder), str(group), timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = tune([self.folder / "run.tracer"])
+        row = self.row(result, "hold")
+        self.assertEqual((row["tasks"], row["out_of_memory"], row["attempts"]), (5, 1, 6))
+        self.assertTrue(390 * MIB <= row["memory_peak_bytes"] <= 420 * MIB, row["memory_peak_bytes"])
+        # It held pages of files, too, which are charged to others.
+        self.assertTrue(720 * MIB <= row["memory_needed_at_least_bytes"] <= 740 * MIB, row["memory_needed_at_least_bytes"])
+        self.assertGreaterEqual(row["advised_memory_bytes"], 720 * MIB)
+        self.assertRegex(result.why("hold"), r"needs ≥ 7[23]\d MiB")
+
+
+if __name__ == "__main__":
+    unittest.main()
