@@ -205,6 +205,13 @@ TrackedProcess& Correlator::process_of(const RecordIdentity& identity, std::opti
   return processes_.add(identity, attached_ns);
 }
 
+void Correlator::add_command(std::uint32_t pid, TrackAs as) {
+  if (as.command) resolver_.add_command(pid);
+  TrackedProcess* const tracked = processes_.find(pid);
+  // It has executed nothing yet.
+  if (as.held && tracked != nullptr && tracked->runs_program(tracked->process->start_ns)) tracked->held = true;
+}
+
 void Correlator::announce(TrackedProcess& tracked, std::vector<Event>& events) {
   if (tracked.announced || tracked.held) return;
   tracked.announced = true;

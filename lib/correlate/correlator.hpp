@@ -21,6 +21,7 @@
 #include "rules/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
 #include "source/records.hpp"
+#include "source/track_as.hpp"
 
 namespace tracer::internal {
 
@@ -88,8 +89,8 @@ class Correlator {
   /// From now on nothing is seen of what the family brings: what it would say is absent.
   void stop(Family family, std::uint64_t time_ns, std::vector<Event>& events);
 
-  /// See SessionOptions::command_pid.
-  void add_command(std::uint32_t pid) { resolver_.add_command(pid); }
+  /// A process that is followed already, and is more than its records say.
+  void add_command(std::uint32_t pid, TrackAs as);
 
   std::uint64_t secrets_masked() const noexcept { return programs_.secrets_masked(); }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.

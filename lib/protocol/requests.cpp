@@ -109,6 +109,7 @@ void read_request(const Json& object, AnnounceRequest& request) {
 void read_request(const Json& object, AttachRequest& request) {
   require_key(object, "pid", request.pid);
   read_key(object, "command", request.command);
+  read_key(object, "held", request.held);
   request.context = given_context(object);
 }
 void read_request(const Json& object, LabelRequest& request) {
@@ -157,6 +158,7 @@ void put_request(JsonOut& object, const AnnounceRequest& request) {
 void put_request(JsonOut& object, const AttachRequest& request) {
   object["pid"] = request.pid;
   if (request.command) object["command"] = true;
+  if (request.held) object["held"] = true;
   object["context"] = object_of_given(request.context);
 }
 void put_request(JsonOut& object, const LabelRequest& request) {

@@ -40,8 +40,8 @@ class Pipeline final : public Feed {
   void event(Event event) override;
   void snapshot_end(std::uint64_t time_ns) override;
 
-  /// See SessionOptions::command_pid. With what reads the source.
-  void add_command(std::uint32_t pid) { correlator_.add_command(pid); }
+  /// With what reads the source.
+  void add_command(std::uint32_t pid, TrackAs as) { correlator_.add_command(pid, as); }
   /// Whom a session's callers name: a process and its descendants. With what reads the source.
   void follow(std::uint32_t pid);
   /// The processes of a source that keeps contexts elsewhere; null for others.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/held_commands.hpp"
 #include "base/own_usage.hpp"
 #include "base/proc_stat.hpp"
 #include "base/quiet_thread.hpp"
@@ -19,6 +20,8 @@ using std::chrono::milliseconds;
 
 /// What still lies in the ring when a session ends is a matter of some 100 ms, unless the reader gets next to no CPU.
 constexpr std::chrono::seconds kLongestLastDrain{3};
+
+constexpr std::chrono::milliseconds kLongestCatchUp{200};
 
 /// Of processes that have ended records may still come.
 std::size_t most_remembered(const SessionOptions& options) {
@@ -295,18 +298,23 @@ bool Reader::flush(milliseconds timeout, const std::function<bool()>& go_on) {
   }
 }
 
-void Reader::track(pid_t pid, const Context& context, bool is_command) {
+void Reader::track(pid_t pid, const Context& context, TrackAs as) {
   if (desk_ != nullptr && in_own_process() && state_.load() != State::kFinished) {
-    desk_->track(pid, context, is_command);
+    desk_->track(pid, context, {as.command, as.held || is_held_command(pid)});
     const std::lock_guard turn(turn_);
     pipeline_.follow(static_cast<std::uint32_t>(pid));
     return alarm_.ring();
   }
   const std::lock_guard turn(turn_);
   if (control_ == nullptr || state_.load() == State::kFinished) return;
-  // A command without labels keeps those that it has inherited.
-  if (is_command) pipeline_.add_command(static_cast<std::uint32_t>(pid));
-  if (is_command && context == Context{}) return;
+  if (as) {
+    // Its fork was sent before anybody could name it.
+    const auto until = Housekeeper::Clock::now() + kLongestCatchUp;
+    while (source_->drain(pipeline_, DrainLimit()) && Housekeeper::Clock::now() < until) continue;
+    pipeline_.add_command(static_cast<std::uint32_t>(pid), as);
+    alarm_.ring();
+    if (context == Context{}) return;
+  }
   const std::uint32_t number = contexts_->number_of(context);
   try {
     control_->track(pid, number, pipeline_);

@@ -57,9 +57,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// Throws Error(kInCallback), and what `go_on` throws.
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on);
 
-  /// `is_command`: as that of SessionOptions::command_pid, and followed already; it keeps its labels if there is no
-  /// context.
-  void track(pid_t pid, const Context& context, bool is_command = false);
+  /// `as`: if it is any of these, it is followed already, and keeps its labels if there is no context.
+  void track(pid_t pid, const Context& context, TrackAs as = {});
   void report_own_work(const Context& task, OwnWork work, const Caller& caller);
   void announce(const Announcement& announcement, const Caller& caller);
   /// How many are kept of this user. From any thread.

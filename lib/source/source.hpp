@@ -22,6 +22,7 @@
 
 #include "base/caller.hpp"
 #include "source/feed.hpp"
+#include "source/track_as.hpp"
 
 namespace tracer::internal {
 
@@ -90,8 +91,7 @@ class Desk {
  public:
   virtual ~Desk() = default;
   /// These throw Error, as the methods of Session do.
-  /// `is_command`: its program is a run, as that of SessionOptions::command_pid.
-  virtual void track(pid_t pid, const Context& context, bool is_command) = 0;
+  virtual void track(pid_t pid, const Context& context, TrackAs as) = 0;
   virtual void announce(const Announcement& announcement, const Caller& caller) = 0;
   /// For the caller's thread. Returns the serial of the label.
   virtual std::uint64_t open_label(const Context& context, const Caller& caller) = 0;

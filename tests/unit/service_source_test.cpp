@@ -16,6 +16,7 @@
 #include <tracer/source.hpp>
 #include <tracer/summary.hpp>
 
+#include "base/held_commands.hpp"
 #include "builders.hpp"
 #include "collect.hpp"
 #include "fake_service.hpp"
@@ -167,6 +168,23 @@ TEST_CASE("a tree is followed, its labels are the service's, and its runs and ta
   std::uint64_t living = 0;
   for (const ContextTotals& totals : client.session.totals()) living += totals.living;
   CHECK(living == 1);
+}
+
+TEST_CASE("a command that is run is named to the service, without labels") {
+  FakeService service;
+  SessionOptions options = by_service(service, Filter().include_tree(::getpid()));
+  options.command_pid = ::getpid();
+  note_held_command(::getpid());
+  Client client(std::move(options));
+  forget_held_command(::getpid());
+  const auto attached = service.requests<AttachRequest>();
+  REQUIRE(attached.size() == 1);
+  CHECK(attached[0].command);
+  CHECK(attached[0].held);
+  CHECK(attached[0].context == Context{});
+  client.session.stop();
+  // Nothing was labeled.
+  CHECK(service.requests<AttachRequest>().size() == 1);
 }
 
 TEST_CASE("track() takes in a tree that lives already") {

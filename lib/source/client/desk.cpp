@@ -76,9 +76,9 @@ void ServiceDesk::meet(const std::string& session_id) noexcept {
   }
 }
 
-void ServiceDesk::track(pid_t pid, const Context& context, bool is_command) {
+void ServiceDesk::track(pid_t pid, const Context& context, TrackAs as) {
   const std::lock_guard lock(mutex_);
-  ask(AttachRequest{pid, context, is_command}, expect_ok);
+  ask(AttachRequest{pid, context, as.command, as.held}, expect_ok);
   trees_[pid] = context;
 }
 

@@ -20,7 +20,7 @@ class ServiceDesk final : public Desk {
   /// Throws Error: kNoService, kPermission, kServiceVersion, kServiceRefused, kPidNamespace.
   explicit ServiceDesk(std::filesystem::path socket);
 
-  void track(pid_t pid, const Context& context, bool is_command) override;
+  void track(pid_t pid, const Context& context, TrackAs as) override;
   void announce(const Announcement& announcement, const Caller& caller) override;
   std::uint64_t open_label(const Context& context, const Caller& caller) override;
   void close_label(std::uint64_t serial) noexcept override;

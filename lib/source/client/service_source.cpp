@@ -20,6 +20,7 @@
 
 #include "base/clock.hpp"
 #include "base/counter.hpp"
+#include "base/held_commands.hpp"
 #include "base/proc_stat.hpp"
 #include "base/unique_fd.hpp"
 #include "source/client/desk.hpp"
@@ -165,8 +166,8 @@ class ServiceSource final : public Source {
         // Of another's, the service decides: nothing would be seen of it else, and nobody would know why.
         const bool own =
             hello.sees_all || (::stat(fmt::format("/proc/{}", pid).c_str(), &owner) == 0 && owner.st_uid == hello.uid);
-        const bool is_command = pid == options_.command_pid;
-        if (is_command || rule.context != Context{} || !own) desk_.track(pid, rule.context, is_command);
+        const TrackAs as{pid == options_.command_pid, is_held_command(pid)};
+        if (as || rule.context != Context{} || !own) desk_.track(pid, rule.context, as);
       } else if (rule.subject == Filter::Subject::kCgroup && rule.context != Context{}) {
         desk_.announce({InCgroup{path_in_hierarchy(rule.text)}, rule.context}, this_caller());
       }
