@@ -32,6 +32,10 @@
 
 namespace tracer {
 
+namespace internal {
+struct SessionAccess;
+}  // namespace internal
+
 enum class Reader {
   kOwnThread,  ///< The session reads events and runs callbacks on its own thread.
   kPoll,       ///< The caller reads events and runs callbacks, with fd() and poll().
@@ -213,6 +217,7 @@ class TRACER_EXPORT Session {
   const std::vector<Problem>& rule_problems() const noexcept;
 
  private:
+  friend struct internal::SessionAccess;
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -60,8 +60,9 @@ void Correlator::label_ended(const std::shared_ptr<const Context>& labels, std::
   finish_over(open_labels_.close(labels), time_ns, events);
 }
 
-void Correlator::own_work(const std::shared_ptr<const Context>& labels, OwnWork work, std::vector<Event>& events) {
-  TrackedProcess* const own = processes_.find(static_cast<std::uint32_t>(::getpid()));
+void Correlator::own_work(const std::shared_ptr<const Context>& labels, pid_t pid, OwnWork work,
+                          std::vector<Event>& events) {
+  TrackedProcess* const own = processes_.find(static_cast<std::uint32_t>(pid));
   if (!own || own->selection != Selection::kSelected) return;
   TrackedProcess& tracked = *own;
   refresh_context(tracked, tracked.context_id);

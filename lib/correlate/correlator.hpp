@@ -62,9 +62,9 @@ class Correlator {
   void label_opened(const std::shared_ptr<const Context>& labels) { open_labels_.open(labels); }
   /// All records are read that are older than its end.
   void label_ended(const std::shared_ptr<const Context>& labels, std::uint64_t time_ns, std::vector<Event>& events);
-  /// Of this process, with what `labels` label; null: in none of their tasks. Nothing comes of it where it is not
+  /// Of the process `pid`, with what `labels` label; null: in none of their tasks. Nothing comes of it where it is not
   /// followed.
-  void own_work(const std::shared_ptr<const Context>& labels, OwnWork work, std::vector<Event>& events);
+  void own_work(const std::shared_ptr<const Context>& labels, pid_t pid, OwnWork work, std::vector<Event>& events);
   /// Of all labels.
   void end_labels(std::uint64_t time_ns, std::vector<Event>& events);
 

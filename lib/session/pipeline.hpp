@@ -53,8 +53,8 @@ class Pipeline final : public Feed {
   void label_opens(const std::shared_ptr<const Context>& labels);
   /// Likewise. All that was labeled so by this label is before that position of the source.
   void label_ends(const std::shared_ptr<const Context>& labels, std::uint64_t position) noexcept;
-  /// Likewise: of this process, with what `labels` label; null: outside of all tasks. Before the end of the label.
-  void own_work(std::shared_ptr<const Context> labels, OwnWork work);
+  /// Likewise: of the process `pid`, with what `labels` label; null: outside of all tasks. Before the end of the label.
+  void own_work(std::shared_ptr<const Context> labels, pid_t pid, OwnWork work);
   /// The source has yielded all before it.
   void came_to(std::uint64_t position);
   /// No label lives longer than the session.
@@ -79,6 +79,7 @@ class Pipeline final : public Feed {
   std::uint64_t secrets_masked() const noexcept { return correlator_.secrets_masked(); }
   std::uint64_t announcements_met() const noexcept { return correlator_.announcements().met(); }
   std::uint64_t announcements_expired() const noexcept { return correlator_.announcements().expired(); }
+  std::size_t announcements_of(uid_t uid) const { return correlator_.announcements().count_of_user(uid); }
   std::uint64_t announcements_refused() const noexcept { return announcements_refused_.value(); }
   void out_of_memory() noexcept { out_of_memory_.add(1); }
   /// Adds what was lost here, by cause.
@@ -94,6 +95,7 @@ class Pipeline final : public Feed {
 
   struct ReportedWork {
     std::shared_ptr<const Context> labels;
+    pid_t pid = 0;
     OwnWork work;
   };
 

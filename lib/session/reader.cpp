@@ -354,11 +354,11 @@ void Reader::disown_thread(const Caller& caller) noexcept {
   if (control_ != nullptr && in_own_process() && state_.load() != State::kFinished) control_->disown_thread(caller.tid);
 }
 
-void Reader::report_own_work(const Context& task, OwnWork work) {
+void Reader::report_own_work(const Context& task, OwnWork work, const Caller& caller) {
   if (control_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return;
   const std::uint32_t number = contexts_->number_of(task);
   try {
-    pipeline_.own_work(number == 0 ? nullptr : contexts_->at(number), std::move(work));
+    pipeline_.own_work(number == 0 ? nullptr : contexts_->at(number), caller.pid, std::move(work));
   } catch (...) {
     contexts_->take_back(number, source_->end_position());
     throw;

@@ -58,8 +58,10 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on);
 
   void track(pid_t pid, const Context& context);
-  void report_own_work(const Context& task, OwnWork work);
+  void report_own_work(const Context& task, OwnWork work, const Caller& caller);
   void announce(const Announcement& announcement, const Caller& caller);
+  /// How many are kept of this user. From any thread.
+  std::size_t announcements_of(uid_t uid) const { return pipeline_.announcements_of(uid); }
   struct OpenLabel {
     std::uint64_t serial = 0;
     std::uint32_t number = 0;  ///< Of its context.
@@ -72,6 +74,12 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void resume_label(const OpenLabel& label, const Caller& caller) noexcept;
   void disown_thread(const Caller& caller) noexcept;
   std::vector<ProcessSample> living();
+  /// A queue that its owner reads by itself, from now on.
+  void fill(std::shared_ptr<QueueState> queue) { outlets_.add(std::move(queue)); }
+  /// Calls `take` once with a RunStart, TaskStart and ProcessStart of all that lives: between two rounds, when what came
+  /// before is in all queues, and nothing of what comes after. On the reader's thread; at once, and with nothing, where
+  /// nothing can live.
+  void tell_living(std::function<void(std::span<const Event> living)> take) { add(true, std::move(take)); }
   Queue queue(QueueOptions options);
   SinkHandle add_sink(std::unique_ptr<Sink> sink, QueueOptions options);
   Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback,
