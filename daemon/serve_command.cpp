@@ -20,7 +20,7 @@
 #include "privileges.hpp"
 #include "say.hpp"
 #include "serve/listener.hpp"
-#include "serve/service.hpp"
+#include "serve/server.hpp"
 #include "serve_config.hpp"
 #include "serve_recordings.hpp"
 #include "service_manager.hpp"
@@ -34,7 +34,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using tracer::Error;
 using tracer::ErrorCode;
-using tracer::internal::Service;
+using tracer::internal::Server;
 using tracer::internal::UniqueFd;
 
 constexpr const char* kDefaultConfig = "/etc/tracer/tracerd.toml";
@@ -128,13 +128,13 @@ tracer::SessionOptions session_options(const ServeConfig& config) {
   return options;
 }
 
-void serve_until_the_end(Service& service, tracer::Session& session, ServeRecordings& recordings, Signals& signals,
+void serve_until_the_end(Server& server, tracer::Session& session, ServeRecordings& recordings, Signals& signals,
                          const ServiceManager& manager) {
   auto next_watchdog = steady_clock::now();
   auto next_status = steady_clock::now();
   while (!session.finished()) {
     const auto round = std::min(kRound, manager.watchdog_period().value_or(kRound));
-    service.run(milliseconds(signals.timeout(static_cast<int>(round.count()))), signals.to_poll().fd);
+    server.run(milliseconds(signals.timeout(static_cast<int>(round.count()))), signals.to_poll().fd);
     while (const auto signal = signals.next()) {
       if (signal->number == SIGHUP) {
         recordings.begin_anew();
@@ -149,7 +149,7 @@ void serve_until_the_end(Service& service, tracer::Session& session, ServeRecord
       next_watchdog = now + *period;
     }
     if (now >= next_status) {
-      manager.tell(fmt::format("STATUS=tracing; {} connections", service.connections()));
+      manager.tell(fmt::format("STATUS=tracing; {} connections", server.connections()));
       next_status = now + kStatusPeriod;
     }
   }
@@ -191,18 +191,18 @@ int serve_command(const Options& options) {
   for (const tracer::Problem& problem : session.rule_problems())
     say("tracerd: a rule is left out: {}\n", tracer::internal::printable_lines(problem.what));
   service_options.more_status = [&recordings] { return "{\"recordings\":" + recordings.status() + '}'; };
-  Service service(session, std::move(service_options));
+  Server server(session, std::move(service_options));
   recordings.start(session);
   session.start();
-  service.listen(std::move(sockets.everybodys), false);
-  if (sockets.admin) service.listen(std::move(sockets.admin), true);
+  server.listen(std::move(sockets.everybodys), false);
+  if (sockets.admin) server.listen(std::move(sockets.admin), true);
   manager.tell("READY=1\nSTATUS=tracing");
   if (::isatty(STDERR_FILENO) != 0)
     say("tracerd: serving on {}; press Ctrl-C to stop\n", tracer::internal::printable(config.socket.string()));
-  serve_until_the_end(service, session, recordings, signals, manager);
+  serve_until_the_end(server, session, recordings, signals, manager);
   manager.tell("STOPPING=1");
   session.stop();
-  service.finish(kLastWords);
+  server.finish(kLastWords);
   return 0;
 }
 

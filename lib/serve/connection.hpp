@@ -42,7 +42,7 @@ struct Connection {
   std::string reply;
   std::size_t reply_at = 0;
   bool busy = false;     ///< A request is with the workers.
-  bool gone = false;   ///< Its other end is closed.
+  bool gone = false;     ///< Its other end is closed.
   bool ended = false;    ///< It sends nothing more.
   bool closing = false;  ///< When the reply is written.
   Clock::time_point progress = Clock::now();

@@ -96,7 +96,9 @@ void Service::run(milliseconds timeout, int other_fd) {
 void Service::finish(milliseconds timeout) {
   const auto end = Clock::now() + timeout;
   listeners_.clear();
-  take_events();
+  do {
+    take_events();
+  } while (!queue_ended_);
   for (auto& [id, connection] : connections_) hub_.close_frames(connection->sight);
   deliver_filled();
   const auto waits = [this] {
@@ -337,11 +339,12 @@ void Service::reply(Connection& connection, std::string line) {
     pending_.push_back(connection.id);
     return;
   }
+  const std::uint64_t id = connection.id;
   connection.reply = std::move(line);
   connection.reply_at = 0;
   write_to(connection);
-  const auto still = connections_.find(connection.id);
-  if (still != connections_.end()) watch(connection);
+  const auto still = connections_.find(id);
+  if (still != connections_.end()) watch(*still->second);
 }
 
 /// May close it.

@@ -21,39 +21,24 @@
 #include "serve/connection.hpp"
 #include "serve/hub.hpp"
 #include "serve/limits.hpp"
+#include "serve/server.hpp"
 #include "serve/workers.hpp"
 
 namespace tracer::internal {
 
-struct ServiceOptions {
-  ServeLimits limits = {};
-  Sharing sharing = {};
-  std::vector<SubordinateIds> subordinate_ids = {};
-  /// More for `status` of whom may see all: an object as JSON, such as what is known of recordings.
-  std::function<std::string()> more_status = {};
-  std::function<std::string()> history = {};  ///< For `history`; empty: none is configured.
-};
-
-/// Serves a session to other processes of the host by the protocol of docs/protocol.md: each client gets what it may
-/// see. Runs on the thread that calls run(); the session must read on its own thread. Nothing that a client does throws
-/// here, or delays another for longer than a moment.
+/// What a Server is; see there. Nothing that a client does throws here, or delays another for longer than a moment.
 class Service {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// To be made before the session starts, so that nothing is missed. Throws Error(kNoMemory).
   Service(Session& session, ServiceOptions options);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// Clients of an `admin` socket see all.
   void listen(UniqueFd socket, bool admin);
-  /// Serves for so long, or until `other_fd` is readable or the session has ended.
   void run(std::chrono::milliseconds timeout, int other_fd);
-  /// After the session's end: gives clients what is left, for so long at most.
   void finish(std::chrono::milliseconds timeout);
-  /// For people: how many clients there are.
   std::size_t connections() const noexcept { return connections_.size(); }
 
  private:
@@ -96,7 +81,7 @@ class Service {
   /// `work` is done elsewhere, and gives the reply: on this thread, a moment later. Whatever it throws is a refusal.
   using Finish = std::function<std::string(Connection*)>;
   void ask(Connection& connection, Workers::Kind kind, std::function<Finish()> work);
-  std::string status_for(const Connection& connection) const;
+  std::string status_for(const Sight& sight, const Statistics& statistics) const;
 
   const std::shared_ptr<Reader> reader_;
   const ServiceOptions options_;

@@ -104,7 +104,7 @@ void Service::answer_one(Connection& connection, const R& request) {
   } else if constexpr (std::same_as<R, AttachRequest>) {
     ask(connection, Workers::Kind::kSession, [peer, request, reader] {
       require(peer, request);
-      reader->track(request.pid, labels_of(peer, request.context), request.command);
+      reader->track(request.pid, labels_of(peer, request.context), {request.command, request.held});
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, LabelRequest>) {
@@ -176,7 +176,11 @@ void Service::answer_one(Connection& connection, const R& request) {
     ask(connection, Workers::Kind::kSession,
         [reader] { return [line = to_line(StatisticsReply{reader->statistics()})](Connection*) { return line; }; });
   } else if constexpr (std::same_as<R, StatusRequest>) {
-    reply(connection, to_line(StatusReply{status_for(connection)}));
+    ask(connection, Workers::Kind::kSession, [this, reader]() -> Finish {
+      return [this, statistics = reader->statistics()](Connection* asker) {
+        return asker == nullptr ? std::string() : to_line(StatusReply{status_for(asker->sight, statistics)});
+      };
+    });
   } else if constexpr (std::same_as<R, SnapshotRequest>) {
     ask(connection, Workers::Kind::kSession, [this, sight, reader]() -> Finish {
       return [this, sight, samples = reader->living()](Connection*) {
@@ -262,9 +266,7 @@ void Service::welcome(Newcomer& newcomer) {
   }
 }
 
-std::string Service::status_for(const Connection& connection) const {
-  const Sight& sight = connection.sight;
-  const Statistics statistics = reader_->statistics();
+std::string Service::status_for(const Sight& sight, const Statistics& statistics) const {
   std::string text = "{\"tracer_version\":";
   append_json_text(text, TRACER_VERSION);
   text += ",\"session_id\":";

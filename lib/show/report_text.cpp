@@ -114,7 +114,7 @@ void append_cgroups(std::string& out, const Report& report) {
       out += fmt::format(
           "; at {}: processes {}, shared memory and tmpfs files {}, page cache {}, kernel {}, unexplained {}",
           format_bytes(*at.memory_bytes), format_bytes(*at.held_bytes), format_bytes(*at.shmem_bytes),
-          format_bytes(*at.file_bytes), at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknown,
+          format_bytes(*at.file_bytes), at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknownFigure,
           format_share(static_cast<double>(*at.unexplained_bytes) / static_cast<double>(*at.memory_bytes)));
     out += '\n';
   }
@@ -174,7 +174,7 @@ void append_survivors(std::string& out, const Report& report, std::optional<std:
     const ProcessSample& sample = report.survivors[i];
     const Process& process = *sample.process;
     const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
-      return value ? format(*value) : std::string(kUnknown);
+      return value ? format(*value) : std::string(kUnknownFigure);
     };
     const std::string head = fmt::format(
         "  pid {}  {}  so far: {}, CPU {}, read {}, written {}  ", process.pid, tool_of(process),
