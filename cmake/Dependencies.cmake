@@ -10,6 +10,7 @@ pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3>=3.37)
 find_path(TRACER_MSGPACK_INCLUDE msgpack.hpp REQUIRED)
 find_path(TRACER_TOML_INCLUDE toml++/toml.h REQUIRED)
+find_path(TRACER_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 
 # Where the daemon is linked statically.
 find_library(LIBBPF_STATIC libbpf.a)

@@ -4,7 +4,7 @@
 install(TARGETS tracerd RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
 
 # Debian's packages, by what is taken from them. Their licenses may only be named there, and lie in common-licenses.
-set(packages libbpf-dev libelf-dev zlib1g-dev libzstd-dev libsqlite3-dev libfmt-dev libmsgpack-cxx-dev libtomlplusplus-dev libcli11-dev
+set(packages libbpf-dev libelf-dev zlib1g-dev libzstd-dev libsqlite3-dev libfmt-dev libmsgpack-cxx-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev
              libc6-dev)
 file(GLOB standard_library /usr/share/doc/libstdc++-*-dev)
 list(TRANSFORM packages PREPEND /usr/share/doc/)

@@ -58,6 +58,8 @@ tracer::SessionOptions session_options(tracer::Filter filter, const Options& giv
   options.read_engine_notes = given.read_engine_notes;
   options.command_pid = command.value_or(0);
   options.history = outputs.history;
+  options.tiers = tracer::tiers_to_try();
+  options.service_socket = tracer::service_socket_to_try();
   return options;
 }
 
@@ -155,6 +157,11 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
   report_keeper_ = outputs.report_keeper;
   if (report_ && report_->name.ends_with(".html"))
     detailed_.emplace(command ? std::optional(static_cast<std::uint32_t>(*command)) : std::nullopt);
+  if (session_.tier() == tracer::Tier::kService)
+    say("tracerd: traced by the service at {}{}\n", printable(tracer::service_socket_to_try().string()),
+        session_.tier_problems().empty()
+            ? std::string()
+            : fmt::format(", as this user can't do it alone: {}", printable(session_.tier_problems().front().what)));
   for (const tracer::Problem& problem : session_.rule_problems())
     say("tracerd: a rule is left out: {}\n", printable_lines(problem.what));
   add_sinks(options, outputs);

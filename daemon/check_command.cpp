@@ -11,6 +11,8 @@
 
 #include <tracer/check.hpp>
 #include <tracer/host.hpp>
+#include <tracer/source.hpp>
+#include <tracer/tier.hpp>
 
 #include "commands.hpp"
 #include "show/printable.hpp"
@@ -61,6 +63,22 @@ tracer::CheckItem identity_item() {
   return item;
 }
 
+/// What an ordinary user has instead of rights.
+tracer::CheckItem service_item() {
+  tracer::CheckItem item;
+  const std::string socket = tracer::service_socket_to_try().string();
+  item.name = "service at " + printable(socket);
+  item.required = false;
+  item.effect = "tracerd run and watch, and Python's sessions, of users without rights";
+  try {
+    static_cast<void>(tracer::connect(socket));
+    item.available = true;
+  } catch (const tracer::Error& error) {
+    item.problem = error.problems().front();
+  }
+  return item;
+}
+
 std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -93,6 +111,9 @@ std::string json_of(const std::vector<T>& all) {
   return '[' + out + ']';
 }
 
+/// The last item.
+bool works_by_service(const tracer::CheckReport& report) { return report.items.back().available; }
+
 void print_text(const tracer::CheckReport& report) {
   const tracer::HostInfo host = tracer::this_host();
   fmt::print("Linux {} on {}, {} CPUs\n\n", host.kernel_release, host.architecture, host.cpu_count);
@@ -109,8 +130,10 @@ void print_text(const tracer::CheckReport& report) {
                  family.problem->what, to_string(family.problem->code));
   fmt::print(
       "\nNot visible on any kernel: bytes moved by io_uring, splice or mapped files (read_bytes, written_bytes).\n");
-  fmt::print("\n{}\n",
-             report.usable() ? "tracing works here" : "tracing does not work here: items marked MISSING are required");
+  const char* const by_service = "tracing works here by the service, for this user's own processes";
+  fmt::print("\n{}\n", report.usable()            ? "tracing works here"
+                       : works_by_service(report) ? by_service
+                                                  : "tracing does not work here: items marked MISSING are required");
 }
 
 }  // namespace
@@ -123,13 +146,15 @@ int check_command(const Options& options) {
   }
   tracer::CheckReport report = tracer::check();
   report.items.push_back(identity_item());
+  report.items.push_back(service_item());
+  const bool works = report.usable() || works_by_service(report);
   if (options.as_json) {
-    fmt::print("{{\"works\":{},\"problems\":{},\"families\":{}}}\n", report.usable(), json_of(report.problems()),
+    fmt::print("{{\"works\":{},\"problems\":{},\"families\":{}}}\n", works, json_of(report.problems()),
                json_of(report.families));
   } else {
     print_text(report);
   }
-  return report.usable() ? 0 : 1;
+  return works ? 0 : 1;
 }
 
 }  // namespace tracerd

@@ -33,6 +33,8 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "why"     ? "[--json] FILE [TASK|PID]"
                         : name == "files"   ? "[--json] FILE ..."
                         : name == "lineage" ? "[--json | --dot] FILE ..."
+                        : name == "serve"   ? "[--config FILE] [--check] [--foreground] [--socket PATH]"
+                        : name == "status"  ? "[--json] [--socket PATH]"
                         : name == "task"    ? "[--sample NAME] [--step NAME] [--name NAME] [--] COMMAND [ARGUMENT ...]"
                                             : "";
     return fmt::format("usage: tracerd {}{}{}\n", name, *words == '\0' ? "" : " ", words);
@@ -145,6 +147,21 @@ Exit status: 0: tracing works; 1: something required is missing.
 
 With --rules, it checks a file of rules for engines instead: it reports all mistakes with their lines, and tries the
 file's examples. Exit status: 0: the file is correct; 1: it is not.)";
+
+constexpr const char* kServeDescription = R"(Serve every user of this host.
+
+Traces the whole host and serves each user live with their own runs, tasks and processes: to tracer.connect(), views,
+plugins, and whatever speaks the protocol of docs/protocol.md. /etc/tracer/tracerd.toml configures it; docs/service.md
+describes each key. Needs root; gives up what it does not need once it traces.)";
+constexpr const char* kServeFooter = R"(
+SIGTERM ends it, SIGHUP begins a new recording. Exit status: 0: it was asked to end, or the configuration has no
+mistakes; 1: an error.
+)";
+
+constexpr const char* kStatusDescription = R"(Report what the service does.
+
+Prints what it traces, what it costs and lost, and what you hold of it; as root, what each user holds, and the
+recordings.)";
 
 std::string families_help() {
   const auto names = [](tracer::FamilyUse use) {
@@ -260,6 +277,15 @@ std::unique_ptr<CLI::App> make_app() {
   CLI::App& explain = *app->add_subcommand("explain", kExplainDescription);
   add_rules_options(explain);
   add(explain, "PID", "", "The process");
+  CLI::App& serve = *app->add_subcommand("serve", kServeDescription);
+  add(serve, "--config", "FILE", "Another configuration than /etc/tracer/tracerd.toml");
+  add_flag(serve, "--check", "Report the mistakes of the configuration with their lines, and do nothing else");
+  add_flag(serve, "--foreground", "Stay in the foreground, as it always does");
+  add(serve, "--socket", "PATH", "Listen on this socket alone");
+  serve.footer(kServeFooter);
+  CLI::App& status = *app->add_subcommand("status", kStatusDescription);
+  add_flag(status, "--json", "Print one JSON object: docs/protocol.md describes it");
+  add(status, "--socket", "PATH", "The service's socket (default: /run/tracer/tracer.sock)");
   CLI::App& check = *app->add_subcommand("check", kCheckDescription);
   add_flag(check, "--json", "Print one JSON object");
   add(check, "--rules", "FILE", "Check a file of rules for engines");

@@ -263,6 +263,9 @@ Options options_of(const CLI::App& app, Options::Command command) {
   options.use_history = !has_flag(app, "--no-history");
   if (options.history && !options.use_history)
     wrong("--history and --no-history exclude each other", app.get_name(), ErrorCode::kContradiction);
+  options.config = value_of(app, "--config");
+  options.socket = value_of(app, "--socket");
+  options.check_only = has_flag(app, "--check");
   options.prune = prune_of(app);
   options.delete_history = has_flag(app, "--delete");
   if (options.prune && options.delete_history)
@@ -295,13 +298,15 @@ Options::Command command_of(const std::string& name) {
   if (name == "task") return Options::Command::kTask;
   if (name == "history") return Options::Command::kHistory;
   if (name == "compare") return Options::Command::kCompare;
+  if (name == "serve") return Options::Command::kServe;
+  if (name == "status") return Options::Command::kStatus;
   if (name == "explain") return Options::Command::kExplain;
   return Options::Command::kCheck;
 }
 
 constexpr const char* kNoCommand =
-    "a command is missing: run, watch, task, report, why, compare, history, files, lineage, dump, export, explain "
-    "or check";
+    "a command is missing: run, watch, task, report, why, compare, history, files, lineage, dump, export, explain, "
+    "serve, status or check";
 
 /// What CLI11 found wrong, in words of ours.
 [[noreturn]] void refuse(const CLI::ParseError& error, const CLI::App* sub) {

@@ -34,7 +34,9 @@ struct Options {
     kLineage,
     kTask,
     kHistory,
-    kCompare
+    kCompare,
+    kServe,
+    kStatus
   };
   Command command = Command::kHelp;
   std::string help;  ///< The text that was asked for.
@@ -73,6 +75,9 @@ struct Options {
   bool delete_history = false;
   std::optional<std::uint64_t> input_bytes;
   std::optional<std::string> asked;  ///< Of why: a task, run or pid.
+  std::optional<std::string> config;  ///< Of serve.
+  std::optional<std::string> socket;  ///< Of serve and status: another than the configured one.
+  bool check_only = false;            ///< Of serve: the configuration is checked, and nothing else happens.
   std::string file;
   std::vector<std::string> files;  ///< Of report, files, lineage and compare.
   std::vector<std::string> given;  ///< Of task: all words but the first.

@@ -14,6 +14,8 @@ namespace tracerd {
 
 int run_command(const Options& options);
 int watch_command(const Options& options);
+int serve_command(const Options& options);
+int status_command(const Options& options);
 int dump_command(const Options& options);
 int explain_command(const Options& options);
 int export_command(const Options& options);

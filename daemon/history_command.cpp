@@ -42,7 +42,7 @@ std::vector<tracer::HistoryKind> kinds_of(const tracer::History& history, const 
 }
 
 std::string text_of(const std::optional<tracer::Usual>& usual, std::string (*format)(std::uint64_t)) {
-  return usual ? format(usual->median) : kUnknown;
+  return usual ? format(usual->median) : kUnknownFigure;
 }
 
 std::string day_of(std::uint64_t time_s) {
@@ -58,12 +58,12 @@ std::string table_of(const tracer::History& history, const Options& options, con
   for (const tracer::HistoryKind& kind : kinds) {
     const tracer::Expectation usual = history.expect(kind.kind, options.input_bytes);
     tasks += kind.tasks;
-    grid.add({kind.kind.pipeline.empty() ? kUnknown : visible(kind.kind.pipeline, kMostName),
+    grid.add({kind.kind.pipeline.empty() ? kUnknownFigure : visible(kind.kind.pipeline, kMostName),
               visible(kind.kind.step, kMostName), std::to_string(kind.tasks),
               std::to_string(kind.tasks - kind.succeeded), text_of(usual.wall_ns, format_duration),
-              usual.wall_ns ? format_duration(usual.wall_ns->p90) : kUnknown, text_of(usual.cpu_ns, format_duration),
-              text_of(usual.peak_bytes, format_bytes), text_of(usual.read_bytes, format_bytes),
-              day_of(kind.last_time_s)});
+              usual.wall_ns ? format_duration(usual.wall_ns->p90) : kUnknownFigure,
+              text_of(usual.cpu_ns, format_duration), text_of(usual.peak_bytes, format_bytes),
+              text_of(usual.read_bytes, format_bytes), day_of(kind.last_time_s)});
   }
   std::size_t runs = 0;
   for (const tracer::HistoryRun& run : history.runs()) runs += is_wanted(options, run.pipeline) ? 1 : 0;

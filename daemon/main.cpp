@@ -26,6 +26,8 @@ int run(const tracerd::Options& options) {
     case Command::kVersion: fmt::print("tracerd {}\n", TRACER_VERSION); return 0;
     case Command::kRun: return tracerd::run_command(options);
     case Command::kWatch: return tracerd::watch_command(options);
+    case Command::kServe: return tracerd::serve_command(options);
+    case Command::kStatus: return tracerd::status_command(options);
     case Command::kDump: return tracerd::dump_command(options);
     case Command::kExport: return tracerd::export_command(options);
     case Command::kExplain: return tracerd::explain_command(options);

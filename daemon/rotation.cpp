@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -87,8 +88,20 @@ std::uint32_t first_free(const Place& place) {
   return number;
 }
 
+/// The numbered ones that were not written to for so long.
+void remove_old(const Place& place, std::uint32_t keep, std::chrono::seconds max_age) {
+  const std::time_t oldest = std::time(nullptr) - static_cast<std::time_t>(max_age.count());
+  for (std::uint32_t number = 1; max_age.count() != 0 && number <= keep; ++number) {
+    const std::string name = fmt::format("{}.{}", place.name, number);
+    struct stat file {};
+    if (::fstatat(place.folder, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
+        file.st_mtime < oldest)
+      ::unlinkat(place.folder, name.c_str(), 0);
+  }
+}
+
 /// A descriptor of the new file, or what failed.
-int rotate(Place& place, std::uint32_t keep, Answer& answer) {
+int rotate(Place& place, std::uint32_t keep, std::chrono::seconds max_age, Answer& answer) {
   const auto numbered = [&place](std::uint32_t number) {
     return number == 0 ? place.name : fmt::format("{}.{}", place.name, number);
   };
@@ -105,6 +118,7 @@ int rotate(Place& place, std::uint32_t keep, Answer& answer) {
     answer.error_number = errno;
     return -1;
   }
+  remove_old(place, keep, max_age);
   // Made by this call: it can't be a link, nor a file that somebody else may read.
   const int fd = ::openat(place.folder, place.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0 || ::fstat(fd, &place.file) != 0) answer.error_number = errno;
@@ -112,13 +126,13 @@ int rotate(Place& place, std::uint32_t keep, Answer& answer) {
 }
 
 /// Until nobody can ask any more.
-void serve(int socket, std::vector<Place>& places, std::uint32_t keep) {
+void serve(int socket, std::vector<Place>& places, std::uint32_t keep, std::chrono::seconds max_age) {
   for (;;) {
     std::uint32_t which = 0;
     int none = -1;
     if (!Message(which).receive(socket, none) || which >= places.size()) return;
     Answer answer;
-    const int fd = rotate(places[which], keep, answer);
+    const int fd = rotate(places[which], keep, max_age, answer);
     const bool sent = Message(answer).send(socket, fd);
     if (fd >= 0) ::close(fd);
     if (!sent) return;
@@ -134,7 +148,7 @@ void keep_only(int socket) noexcept {
 }
 
 [[noreturn]] void run_helper(const std::optional<tracer::User>& user, int socket, const std::vector<std::string>& files,
-                             std::uint32_t keep) noexcept {
+                             std::uint32_t keep, std::chrono::seconds max_age) noexcept {
   // It ends when its socket does; a key that stops the command must not stop it in between two names.
   sigset_t all;
   ::sigfillset(&all);
@@ -152,7 +166,7 @@ void keep_only(int socket) noexcept {
     if (place.folder < 0 && ready.error_number == 0) ready.error_number = errno;
     if (::fstatat(place.folder, place.name.c_str(), &place.file, 0) != 0) place.file = {};
   }
-  if (Message(ready).send(socket, -1) && ready.error_number == 0) serve(socket, places, keep);
+  if (Message(ready).send(socket, -1) && ready.error_number == 0) serve(socket, places, keep, max_age);
   ::_exit(0);
 }
 
@@ -162,12 +176,13 @@ void keep_only(int socket) noexcept {
 
 }  // namespace
 
-Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep) {
+Rotation::Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep,
+                   std::chrono::seconds max_age) {
   for (const std::string& file : files) names_.push_back({.path = file});
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) refuse(errno, "can't make a socket");
   helper_ = ::fork();
-  if (helper_ == 0) run_helper(user, ends[1], files, keep);
+  if (helper_ == 0) run_helper(user, ends[1], files, keep, max_age);
   const int error_number = errno;
   ::close(ends[1]);
   socket_ = ends[0];

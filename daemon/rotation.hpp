@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,7 +25,9 @@ class Rotation {
 
   /// `keep`: the N; kKeepAll: as many as there are. Absent `user`: the rights of now. To be made while there is one
   /// thread. Throws tracer::Error: kInternal, kPermission, kFileUnwritable.
-  Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep);
+  /// `max_age`: older ones of them are removed, too; 0: none.
+  Rotation(const std::optional<tracer::User>& user, const std::vector<std::string>& files, std::uint32_t keep,
+           std::chrono::seconds max_age = {});
   ~Rotation();
   Rotation(const Rotation&) = delete;
   Rotation& operator=(const Rotation&) = delete;

@@ -32,6 +32,10 @@
 
 namespace tracer {
 
+namespace internal {
+struct SessionAccess;
+}  // namespace internal
+
 enum class Reader {
   kOwnThread,  ///< The session reads events and runs callbacks on its own thread.
   kPoll,       ///< The caller reads events and runs callbacks, with fd() and poll().
@@ -97,11 +101,14 @@ struct SubscribeOptions {
 /// belongs to the parent: the child may only destroy it, which does nothing.
 class TRACER_EXPORT Session {
  public:
-  /// Loads and checks everything; delivers nothing before start(). Throws Error with everything that is missing:
+  /// Opens the first of SessionOptions::tiers that works: a tier that lacks a right, something of the kernel or its
+  /// service gives way to the next; tier_problems() has why. Loads and checks everything; delivers nothing before
+  /// start(). Throws Error with everything that is missing:
   /// kPermission (CAP_BPF, CAP_PERFMON), kNoBtf, kKernelTooOld, kPidNamespace, kProgramRefused, kFilterNamesNothing,
-  /// kInvalidArgument, kInvalidRules, kFileUnreadable, kNoMemory.
+  /// kInvalidArgument, kInvalidRules, kFileUnreadable, kNoMemory; by a service also kNoService, kServiceVersion,
+  /// kServiceRefused.
   explicit Session(SessionOptions options = {});
-  /// Reads another source than the kernel: a recording, or a FakeSource in tests.
+  /// Reads a source: a recording, all that a service shows (connect()), or a FakeSource in tests.
   Session(Source source, SessionOptions options);
   ~Session();
   Session(const Session&) = delete;
@@ -140,8 +147,9 @@ class TRACER_EXPORT Session {
   /// start(), the end comes at start(), and nothing is delivered.
   void request_stop() noexcept;
   /// Takes in a living process and its descendants from now on, or from start() on; processes that are already followed
-  /// get the new labels. Does nothing for sources other than the kernel, and after the end. Throws Error:
-  /// kFilterNamesNothing if the process does not exist, kInvalidArgument beyond max_contexts.
+  /// get the new labels. Does nothing for recordings, and after the end. Throws Error: kFilterNamesNothing if the
+  /// process does not exist, kInvalidArgument beyond max_contexts; by a service also kPermission (another user's
+  /// process), kNoService, kServiceRefused.
   void track(pid_t pid, const Context& context = {});
 
   /// Labels the processes that the calling thread forks, and their descendants, until the returned label ends; also
@@ -193,16 +201,17 @@ class TRACER_EXPORT Session {
   /// True once everything is delivered: after stop(), or when the source has ended (recordings).
   bool finished() const noexcept;
 
-  /// The tracked processes that live now, with their accounts so far. Empty for sources other than the kernel. Waits
-  /// for its turn at the source: 20 ms, or a snapshot. Throws Error if the kernel refuses to visit living processes,
-  /// such as without descriptors (kProgramRefused) or memory (kNoMemory).
+  /// The tracked processes that live now, with their accounts so far. Empty for recordings. Waits for its turn at the
+  /// source: 20 ms, or a snapshot. Throws Error if the kernel refuses to visit living processes, such as without
+  /// descriptors (kProgramRefused) or memory (kNoMemory).
   std::vector<ProcessSample> living();
   Statistics statistics() const;
-  /// Sums by context, from the kernel. Empty for sources other than the kernel.
+  /// Sums by context, from the kernel. By a service: of the events that were delivered, so that a lost event is missing
+  /// in them. Empty for recordings.
   std::vector<ContextTotals> totals() const;
   /// One line for each rule of the filter: its effect, and whether the kernel or user space decides it.
   std::vector<std::string> explain() const;
-  /// The state of each requested family. Empty for sources other than the kernel.
+  /// The state of each requested family; by a service: of each that it has. Empty for recordings.
   std::vector<FamilyState> families() const;
   /// Where the events come from.
   Tier tier() const noexcept;
@@ -213,6 +222,7 @@ class TRACER_EXPORT Session {
   const std::vector<Problem>& rule_problems() const noexcept;
 
  private:
+  friend struct internal::SessionAccess;
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -129,6 +129,7 @@ Announced checked(const Announcement& announcement, const Caller& caller) {
   if (context == Context{} && announcement.requested == Requested{})
     refuse(ErrorCode::kInvalidArgument, "an announcement that gives nothing",
            "give a task, a run, a sample or a label");
+  announced.uid = caller.uid;
   announced.packed = packed(context, announcement.requested);
   if (announced.packed.size() + announced.key.size() > kMostBytes)
     refuse(ErrorCode::kInvalidArgument, fmt::format("an announcement of {} bytes", announced.packed.size()),

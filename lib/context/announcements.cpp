@@ -93,9 +93,30 @@ void Announcements::drop_if(Done done) {
       continue;
     }
     --count_of(each->first.front());
+    count_user(each->second.uid, false);
     each = known_.erase(each);
   }
-  for (auto each = below_.begin(); each != below_.end();) each = done(each->second.known) ? below_.erase(each) : ++each;
+  for (auto each = below_.begin(); each != below_.end();) {
+    if (!done(each->second.known)) {
+      ++each;
+      continue;
+    }
+    count_user(each->second.known.uid, false);
+    each = below_.erase(each);
+  }
+}
+
+void Announcements::count_user(uid_t uid, bool more) {
+  const std::lock_guard lock(users_mutex_);
+  std::size_t& count = of_user_[uid];
+  more ? ++count : --count;
+  if (count == 0) of_user_.erase(uid);
+}
+
+std::size_t Announcements::count_of_user(uid_t uid) const {
+  const std::lock_guard lock(users_mutex_);
+  const auto found = of_user_.find(uid);
+  return found == of_user_.end() ? 0 : found->second;
 }
 
 /// Whose task is over: nobody joins it any more.
@@ -110,6 +131,7 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
   if (size() >= capacity_) drop_done(now_ns);
   Known known;
   known.packed = std::move(announced.packed);
+  known.uid = announced.uid;
   known.started_from_ns = announced.started_from_ns;
   known.started_until_ns = announced.started_until_ns;
   known.expires_ns = now_ns + std::min(announced.expires_after_ns, ~std::uint64_t{0} - now_ns);
@@ -122,10 +144,13 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
     });
     if (same == end) {
       if (size() >= capacity_) return false;
+      count_user(known.uid, true);
       below_.emplace(pid, Below{std::move(*announced.argv), std::move(known), std::move(announced.key)});
     } else {
       known.scope = same->second.known.scope;
       known.met = same->second.known.met;
+      count_user(same->second.known.uid, false);
+      count_user(known.uid, true);
       same->second.known = std::move(known);
     }
   } else {
@@ -133,16 +158,32 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
     if (same == known_.end()) {
       if (size() >= capacity_) return false;
       ++count_of(announced.key.front());
+      count_user(known.uid, true);
       known_.emplace(std::move(announced.key), std::move(known));
     } else {
       known.scope = same->second.scope;
       known.met = same->second.met;
+      count_user(same->second.uid, false);
+      count_user(known.uid, true);
       same->second = std::move(known);
     }
   }
   ++epoch_;
   return true;
 }
+
+namespace {
+
+/// Whoever is not root can't speak for others, by whatever path or number.
+bool may_speak_for(const Announcements::Known& known, const Process& process) noexcept {
+  return known.uid == 0 || process.uid == known.uid;
+}
+
+bool began_within(const Announcements::Known& known, const Process& process) noexcept {
+  return process.start_ns >= known.started_from_ns && process.start_ns <= known.started_until_ns;
+}
+
+}  // namespace
 
 void Announcements::meet(Known& known, std::string_view key, const Found& found) {
   if (!known.met) {
@@ -152,38 +193,36 @@ void Announcements::meet(Known& known, std::string_view key, const Found& found)
   found(known, key);
 }
 
-void Announcements::found_in(const std::string& key, std::uint64_t start_ns, const Found& found) {
+void Announcements::found_in(const std::string& key, const Process& process, const Found& found) {
   const auto known = known_.find(key);
-  if (known == known_.end() || start_ns < known->second.started_from_ns || start_ns > known->second.started_until_ns)
-    return;
+  if (known == known_.end() || !began_within(known->second, process) || !may_speak_for(known->second, process)) return;
   meet(known->second, known->first, found);
 }
 
 /// Each folder on the way to `path`, itself included.
-void Announcements::found_along(char kind, std::string_view path, std::uint64_t start_ns, const Found& found) {
+void Announcements::found_along(char kind, std::string_view path, const Process& process, const Found& found) {
   if (!has(kind) || !is_absolute_below_root(path)) return;
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    found_in(scratch_.assign(1, kind).append(path.substr(0, end)), start_ns, found);
+    found_in(scratch_.assign(1, kind).append(path.substr(0, end)), process, found);
     if (end == std::string_view::npos) return;
   }
 }
 
 void Announcements::find(const Process& process, const std::vector<Label>& labels, const Found& found) {
   if (known_.empty()) return;
-  const std::uint64_t start_ns = process.start_ns;
-  if (process.cgroup->path) found_along('c', *process.cgroup->path, start_ns, found);
+  if (process.cgroup->path) found_along('c', *process.cgroup->path, process, found);
   if (has('i') && process.cgroup->container_id) {
     const std::string& id = *process.cgroup->container_id;
     // By its whole id or a part of it.
     for (std::size_t size = 12; size <= id.size(); ++size) {
-      found_in(scratch_.assign("i").append(id, 0, size), start_ns, found);
+      found_in(scratch_.assign("i").append(id, 0, size), process, found);
     }
   }
   if (has('l'))
     for (const Label& label : labels)
-      found_in(scratch_.assign("l").append(label.name).append("=").append(label.value), start_ns, found);
-  if (process.program->cwd) found_along('d', *process.program->cwd, start_ns, found);
-  if (has('p')) found_in(scratch_.assign("p").append(std::to_string(process.pid)), start_ns, found);
+      found_in(scratch_.assign("l").append(label.name).append("=").append(label.value), process, found);
+  if (process.program->cwd) found_along('d', *process.program->cwd, process, found);
+  if (has('p')) found_in(scratch_.assign("p").append(std::to_string(process.pid)), process, found);
 }
 
 void Announcements::find_below(const Process& ancestor, const Process& process, const Found& found) {
@@ -192,7 +231,7 @@ void Announcements::find_below(const Process& ancestor, const Process& process, 
   for (auto each = begin; each != end; ++each) {
     Below& below = each->second;
     Captures unused;
-    if (ancestor.start_ns >= below.known.started_from_ns && ancestor.start_ns <= below.known.started_until_ns &&
+    if (began_within(below.known, ancestor) && may_speak_for(below.known, process) &&
         below.argv.matches(*process.program->argv, unused))
       meet(below.known, below.key, found);
   }
@@ -201,10 +240,9 @@ void Announcements::find_below(const Process& ancestor, const Process& process, 
 void Announcements::ended(const Process& process) {
   if (!has('p')) return;
   const auto known = known_.find(scratch_.assign("p").append(std::to_string(process.pid)));
-  if (known == known_.end() || process.start_ns < known->second.started_from_ns ||
-      process.start_ns > known->second.started_until_ns)
-    return;
+  if (known == known_.end() || !began_within(known->second, process)) return;
   --count_of('p');
+  count_user(known->second.uid, false);
   known_.erase(known);
 }
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +34,7 @@ struct Announced {
   std::uint64_t started_from_ns = 0;  ///< Of the process that the key names.
   std::uint64_t started_until_ns = ~std::uint64_t{0};
   std::uint64_t expires_after_ns = 0;
+  uid_t uid = 0;  ///< Who announced it. Not 0: it says nothing of other users' processes.
 };
 
 std::string packed(const Context& context, const Requested& requested);
@@ -49,6 +54,7 @@ class Announcements {
     std::uint64_t started_from_ns = 0;
     std::uint64_t started_until_ns = ~std::uint64_t{0};
     std::uint64_t expires_ns = 0;
+    uid_t uid = 0;  ///< As in Announced.
     bool met = false;
     bool said = false;  ///< `packed`, of `scope`.
 
@@ -78,6 +84,8 @@ class Announcements {
   void expire(std::uint64_t now_ns);
 
   // From any thread.
+  /// How many are kept that this user announced.
+  std::size_t count_of_user(uid_t uid) const;
   std::uint64_t met() const noexcept { return met_.value(); }
   std::uint64_t expired() const noexcept { return expired_.value(); }
 
@@ -95,8 +103,9 @@ class Announcements {
   template <class Done>
   void drop_if(Done done);
   void drop_done(std::uint64_t now_ns);
-  void found_in(const std::string& key, std::uint64_t start_ns, const Found& found);
-  void found_along(char kind, std::string_view path, std::uint64_t start_ns, const Found& found);
+  void found_in(const std::string& key, const Process& process, const Found& found);
+  void found_along(char kind, std::string_view path, const Process& process, const Found& found);
+  void count_user(uid_t uid, bool more);
   void meet(Known& known, std::string_view key, const Found& found);
   std::size_t size() const noexcept { return known_.size() + below_.size(); }
   std::size_t& count_of(char kind) noexcept { return of_kind_[static_cast<unsigned char>(kind)]; }
@@ -110,6 +119,8 @@ class Announcements {
   std::uint64_t next_expiry_ns_ = ~std::uint64_t{0};
   std::array<std::size_t, 256> of_kind_{};  ///< How many there are in known_, by the kind of the key.
   std::string scratch_;
+  mutable std::mutex users_mutex_;
+  std::map<uid_t, std::size_t> of_user_;
   Counter met_;
   Counter expired_;
 };

@@ -117,7 +117,7 @@ void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const 
   place.rule.reset();
   read_again(place, process);
   match(place, process);
-  if (begins_program && process.pid == command_pid_) begin_command(place, process);
+  if (begins_program && commands_.contains(process.pid)) begin_command(place, process);
   for (Scope* each = place.scope.get(); each != nullptr && is_leader(*each, process); each = each->outer.get())
     if (own(*each, process)) contexts_.changed(*each);
   place.looked_at = 0;
@@ -435,6 +435,7 @@ void ContextResolver::ended(const ContextPlace& place, const Process& process, s
   }
   if (place.self) place.self->ended = true;
   announcements().ended(process);
+  commands_.erase(process.pid);
 }
 
 std::shared_ptr<const Context> ContextResolver::context_of(ContextPlace& place, const Process& process) {

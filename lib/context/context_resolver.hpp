@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,7 +40,7 @@ class ContextResolver {
                   KeyOrigin key_origin);
 
   /// What this process executes is a run, named after it, unless labels or an engine say more.
-  void set_command(std::uint32_t pid) noexcept { command_pid_ = pid; }
+  void add_command(std::uint32_t pid) { commands_.insert(pid); }
 
   /// A process begins: with what its parent has.
   ContextPlace child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process);
@@ -111,7 +112,7 @@ class ContextResolver {
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run and name.
   KeptScopes kept_;
   std::uint64_t notes_missing_ = 0;
-  std::uint32_t command_pid_ = 0;  ///< 0: there is none.
+  std::set<std::uint32_t> commands_;  ///< Their pids, until they end.
 };
 
 }  // namespace tracer::internal

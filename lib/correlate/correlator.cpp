@@ -24,7 +24,7 @@ Correlator::Correlator(Rules rules, FilterEvaluator filter, std::size_t max_proc
       processes_(programs_, resolver_, cgroups_, std::move(filter), rules_.find_context, max_processes),
       samples_(std::move(read_pss)),
       joins_(family_joins()) {
-  resolver_.set_command(rules_.command_pid);
+  if (rules_.command_pid != 0) resolver_.add_command(rules_.command_pid);
 }
 
 void Correlator::on_record(const Record& record, std::vector<Event>& events) {
@@ -60,8 +60,9 @@ void Correlator::label_ended(const std::shared_ptr<const Context>& labels, std::
   finish_over(open_labels_.close(labels), time_ns, events);
 }
 
-void Correlator::own_work(const std::shared_ptr<const Context>& labels, OwnWork work, std::vector<Event>& events) {
-  TrackedProcess* const own = processes_.find(static_cast<std::uint32_t>(::getpid()));
+void Correlator::own_work(const std::shared_ptr<const Context>& labels, pid_t pid, OwnWork work,
+                          std::vector<Event>& events) {
+  TrackedProcess* const own = processes_.find(static_cast<std::uint32_t>(pid));
   if (!own || own->selection != Selection::kSelected) return;
   TrackedProcess& tracked = *own;
   refresh_context(tracked, tracked.context_id);
@@ -204,6 +205,13 @@ TrackedProcess& Correlator::process_of(const RecordIdentity& identity, std::opti
     leave_scopes(*other, identity.time_ns, events);
   }
   return processes_.add(identity, attached_ns);
+}
+
+void Correlator::add_command(std::uint32_t pid, TrackAs as) {
+  if (as.command) resolver_.add_command(pid);
+  TrackedProcess* const tracked = processes_.find(pid);
+  // It has executed nothing yet.
+  if (as.held && tracked != nullptr && tracked->runs_program(tracked->process->start_ns)) tracked->held = true;
 }
 
 void Correlator::announce(TrackedProcess& tracked, std::vector<Event>& events) {

@@ -22,6 +22,7 @@
 #include "rules/secret_rules.hpp"
 #include "rules/tool_rules.hpp"
 #include "source/records.hpp"
+#include "source/track_as.hpp"
 
 namespace tracer::internal {
 
@@ -63,9 +64,9 @@ class Correlator {
   void label_opened(const std::shared_ptr<const Context>& labels) { open_labels_.open(labels); }
   /// All records are read that are older than its end.
   void label_ended(const std::shared_ptr<const Context>& labels, std::uint64_t time_ns, std::vector<Event>& events);
-  /// Of this process, with what `labels` label; null: in none of their tasks. Nothing comes of it where it is not
+  /// Of the process `pid`, with what `labels` label; null: in none of their tasks. Nothing comes of it where it is not
   /// followed.
-  void own_work(const std::shared_ptr<const Context>& labels, OwnWork work, std::vector<Event>& events);
+  void own_work(const std::shared_ptr<const Context>& labels, pid_t pid, OwnWork work, std::vector<Event>& events);
   /// Of all labels.
   void end_labels(std::uint64_t time_ns, std::vector<Event>& events);
 
@@ -88,6 +89,9 @@ class Correlator {
 
   /// From now on nothing is seen of what the family brings: what it would say is absent.
   void stop(Family family, std::uint64_t time_ns, std::vector<Event>& events);
+
+  /// A process that is followed already, and is more than its records say.
+  void add_command(std::uint32_t pid, TrackAs as);
 
   std::uint64_t secrets_masked() const noexcept { return programs_.secrets_masked(); }
   /// Processes that were forgotten since too many seemed alive: only after lost exits.

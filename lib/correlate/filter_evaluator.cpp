@@ -46,16 +46,22 @@ bool decided_in_user_space(Filter::Subject subject) noexcept {
   return subject == Filter::Subject::kExe || subject == Filter::Subject::kTool || subject == Filter::Subject::kArgument;
 }
 
-FilterEvaluator::FilterEvaluator(const Filter& filter, bool kernel_helps) {
+FilterEvaluator::FilterEvaluator(const Filter& filter, bool kernel_helps, bool labels) {
   const auto& rules = filter.rules();
   const bool includes_here = !kernel_helps || std::any_of(rules.begin(), rules.end(), [](const Filter::Rule& rule) {
     return rule.include && decided_in_user_space(rule.subject);
   });
   for (Filter::Rule rule : rules) {
     if (rule.subject == Filter::Subject::kCgroup) rule.text = path_in_hierarchy(std::move(rule.text));
-    if (rule.include && includes_here) includes_.push_back({rule, labels_of(rule.context)});
+    if (rule.include && includes_here) includes_.push_back({rule, labels ? labels_of(rule.context) : nullptr});
     if (!rule.include && (!kernel_helps || decided_in_user_space(rule.subject))) excludes_.push_back(rule);
   }
+}
+
+bool FilterEvaluator::takes_whole_trees() const noexcept {
+  return excludes_.empty() && std::all_of(includes_.begin(), includes_.end(), [](const Include& include) {
+           return !decided_in_user_space(include.rule.subject) && !include.labels;
+         });
 }
 
 FilterEvaluator::Decision FilterEvaluator::decide(Selection inherited, const Process& process) const {

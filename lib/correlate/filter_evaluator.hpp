@@ -16,8 +16,9 @@ enum class Selection : std::uint8_t { kSelected, kUndecided, kExcluded };
 /// include rules are decided here, since any of them may take a process in, and the kernel lets everything through.
 class FilterEvaluator {
  public:
-  /// `kernel_helps`: there is a kernel side that decides its part.
-  FilterEvaluator(const Filter& filter, bool kernel_helps);
+  /// `kernel_helps`: there is a kernel side that decides its part. `labels`: false: its rules give none, as processes
+  /// have them already.
+  FilterEvaluator(const Filter& filter, bool kernel_helps, bool labels = true);
 
   /// True: the kernel must let every process through.
   bool needs_all() const noexcept { return !includes_.empty(); }
@@ -25,6 +26,8 @@ class FilterEvaluator {
   bool selects_all() const noexcept { return includes_.empty() && excludes_.empty(); }
   /// True: a process may turn out excluded only when it executes.
   bool may_exclude_late() const noexcept { return !excludes_.empty(); }
+  /// True: it takes in processes with all that begins below them, and leaves their labels as they are.
+  bool takes_whole_trees() const noexcept;
   /// Of a process without a tracked parent.
   Selection initial() const noexcept { return needs_all() ? Selection::kUndecided : Selection::kSelected; }
   struct Decision {

@@ -2,8 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <tracer/event.hpp>
 
@@ -19,8 +24,11 @@ class ReplayFilter {
   ReplayFilter(FilterEvaluator filter, std::size_t max_processes)
       : filter_(std::move(filter)), max_processes_(max_processes) {}
 
-  /// The event, with the labels of the rule that took its process in; absent: it is filtered out.
-  std::optional<Event> apply(Event event);
+  /// Appends the event, with the labels of the rule that took its process in, unless it is filtered out; before it,
+  /// events of runs and tasks that it takes in.
+  void apply(Event event, std::vector<Event>& events);
+  /// Takes in a process and its descendants, living and future ones; appends a ProcessStart for each that was not.
+  void follow(std::uint32_t pid, std::uint64_t time_ns, std::vector<Event>& events);
   /// Processes that were forgotten since too many seemed alive: a descendant may be missing after that.
   std::uint64_t forgotten() const noexcept { return forgotten_.value(); }
 
@@ -28,14 +36,31 @@ class ReplayFilter {
   struct Entry {
     std::uint64_t start_ns = 0;
     FilterEvaluator::Decision decision;
+    std::shared_ptr<const Process> process;  ///< As it was last; null if follow() can change nothing.
   };
+  using Leader = std::pair<std::uint32_t, std::uint64_t>;  ///< Pid and start.
+
   template <class E>
-  std::optional<Event> apply_to_process(const E& event, const Event& handle);
-  Entry& entry_of(const Process& process);
+  std::optional<Event> apply_to_process(const E& event, const Event& handle, std::vector<Event>& events);
+  Entry& entry_of(const std::shared_ptr<const Process>& process);
+  bool selects(const Leader& leader) const;
+  /// Runs and tasks whose first process is taken in are kept, as all processes below it are; what joins them from
+  /// elsewhere is in their sums, as the session that made them saw it.
+  template <class E>
+  void apply_to_start(const E& start, const Event& event, std::vector<Event>& events);
+  bool keeps_scope(const Context& context) const;
+  bool keeps_change(const ContextChange& change);
+  void keep_scope(const Context& context);
+  void release(const Leader& leader, std::vector<Event>& events);
 
   FilterEvaluator filter_;
   std::size_t max_processes_;
   std::unordered_map<std::uint32_t, Entry> processes_;  ///< By pid.
+  std::set<std::uint32_t> trees_;                       ///< Those of follow() that have not been seen.
+  std::map<Leader, std::vector<Event>> held_;           ///< Starts whose leader has not been seen.
+  std::set<Key> runs_;                                  ///< Those that are kept.
+  std::set<Key> tasks_;
+  std::set<std::uint64_t> cgroups_;  ///< Of processes that are kept.
   Counter forgotten_;
 };
 

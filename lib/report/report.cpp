@@ -105,13 +105,13 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
   for (const ContextTotals& totals : session.totals) certificate.ended += totals.ended;
   if (certificate.tier == Tier::kRecording)
     certificate.ended = summary.end() ? summary.end()->processes_ended : certificate.exits_seen;
-  const bool has_end = certificate.tier == Tier::kKernel || summary.end().has_value();
+  const bool has_end = certificate.tier != Tier::kRecording || summary.end().has_value();
   certificate.complete = has_end && certificate.losses.empty() && certificate.exits_seen == certificate.ended;
   // What the ring had no room for was added up all the same.
   certificate.total_is_whole =
-      certificate.complete ||
-      (!session.totals.empty() && std::all_of(certificate.losses.begin(), certificate.losses.end(),
-                                              [](const auto& loss) { return loss.first.starts_with("ring_full_"); }));
+      certificate.complete || (certificate.tier == Tier::kKernel && !session.totals.empty() &&
+                               std::all_of(certificate.losses.begin(), certificate.losses.end(),
+                                           [](const auto& loss) { return loss.first.starts_with("ring_full_"); }));
   for (const FamilyState& state : session.families)
     if (state.problem) certificate.missing.push_back(state);
   return certificate;
@@ -148,10 +148,20 @@ Figure failed_of(std::uint64_t kernel_failed, const SummaryRow& seen) {
   return {std::max(failed, seen.failed), failed > seen.failed ? Bound::kAtMost : Bound::kExact};
 }
 
+/// What was lost is missing in them.
+ReportRow total_of_events(SummaryRow sums) {
+  for (std::uint64_t* unknown :
+       {&sums.unknown_cpus, &sums.unbounded_reads, &sums.unknown_writes, &sums.unknown_networks})
+    *unknown = std::max<std::uint64_t>(*unknown, 1);
+  return row_of(sums);
+}
+
 /// Sums that no lost event can change.
 ReportRow total_of(const Summary& summary, const SessionFigures& session, bool complete) {
   SummaryRow sums = summary.total();
   if (session.totals.empty()) return row_of(sums);
+  // These totals are of the same events.
+  if (session.tier == Tier::kService && !complete) return total_of_events(sums);
   const SummaryRow seen = sums;
   const std::vector<ProcessSample> living = summary.survivors();
   std::uint64_t cpu_ns = 0;

@@ -13,6 +13,8 @@
 namespace tracer::internal {
 namespace {
 
+using Losses = std::map<std::string, std::uint64_t>;
+
 /// Nanoseconds since the machine's start, and some times this, fit into a clock's 64 bits.
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
 
@@ -87,7 +89,10 @@ void Housekeeper::snapshot(Correlator::Folding folding, bool with_host) {
 
 void Housekeeper::report_losses() {
   if (source_.ends_itself()) return;
-  for (const auto& [cause, count] : session_.losses()) {
+  const Losses said = source_.says_losses() ? source_.counters().losses : Losses();
+  for (const auto& [cause, all] : session_.losses()) {
+    const auto known = said.find(cause);
+    const std::uint64_t count = all - (known == said.end() ? 0 : std::min(all, known->second));
     std::uint64_t& reported = reported_losses_[cause];
     if (count > reported) {
       Loss loss;
@@ -129,8 +134,24 @@ void Housekeeper::keep_to_budget() {
 void Housekeeper::finish() {
   if (source_.ends_itself()) return;
   if (control_ != nullptr) snapshot(Correlator::Folding::kNone, host_.has_value());
+  if (Desk* const desk = source_.desk()) ask_for_last_samples(*desk);
   // What they wait for from now on is not seen.
   pipeline_.stop(Family::kWaits);
+}
+
+void Housekeeper::ask_for_last_samples(Desk& desk) {
+  try {
+    std::vector<ProcessSample> samples = desk.living();
+    std::uint64_t time_ns = 0;
+    for (ProcessSample& sample : samples) {
+      if (!pipeline_.followed()->has(sample.process->pid, sample.process->start_ns)) continue;
+      time_ns = std::max(time_ns, sample.time_ns);
+      pipeline_.event(std::move(sample));
+    }
+    if (time_ns != 0) pipeline_.add(SnapshotEnd{time_ns});
+  } catch (const Error&) {
+    // The samples that have come are the last ones.
+  }
 }
 
 void Housekeeper::end() {
@@ -146,14 +167,12 @@ void Housekeeper::end() {
   end.cost_memory_bytes = cost.memory_bytes;
   end.cost_kernel_memory_bytes = cost.kernel_memory_bytes;
   end.missing_families.emplace();
-  if (control_ != nullptr) {
-    for (const RawTotals& totals : control_->totals()) {
-      end.processes_started += totals.living + totals.ended;
-      end.processes_ended += totals.ended;
-    }
-    for (const FamilyState& state : control_->families())
-      if (!state.active) end.missing_families->emplace_back(to_string(state.family));
+  for (const ContextTotals& totals : session_.totals()) {
+    end.processes_started += totals.living + totals.ended;
+    end.processes_ended += totals.ended;
   }
+  for (const FamilyState& state : session_.families())
+    if (!state.active) end.missing_families->emplace_back(to_string(state.family));
   pipeline_.add(std::move(end));
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <tracer/session.hpp>
 
@@ -33,6 +34,8 @@ class Housekeeper {
     virtual std::map<std::string, std::uint64_t> losses() const = 0;
     virtual OwnCost cost() const = 0;
     virtual std::uint64_t reader_cpu_ns() const = 0;
+    virtual std::vector<ContextTotals> totals() const = 0;
+    virtual std::vector<FamilyState> families() const = 0;
 
    protected:
     ~View() = default;
@@ -54,6 +57,7 @@ class Housekeeper {
   bool active(Family family) const;
   void take_snapshot(Clock::time_point now);
   void snapshot(Correlator::Folding folding, bool with_host);
+  void ask_for_last_samples(Desk& desk);
   void report_losses();
   void keep_to_budget();
 

@@ -34,9 +34,9 @@ void Pipeline::label_ends(const std::shared_ptr<const Context>& labels, std::uin
   --labels_open_;
 }
 
-void Pipeline::own_work(std::shared_ptr<const Context> labels, OwnWork work) {
+void Pipeline::own_work(std::shared_ptr<const Context> labels, pid_t pid, OwnWork work) {
   const std::lock_guard lock(announced_mutex_);
-  own_work_.push_back({std::move(labels), std::move(work)});
+  own_work_.push_back({std::move(labels), pid, std::move(work)});
   any_announced_.store(true, std::memory_order_release);
 }
 
@@ -74,7 +74,7 @@ void Pipeline::take_announced() {
     any_announced_.store(false, std::memory_order_relaxed);
   }
   for (const auto& labels : opened) correlator_.label_opened(labels);
-  for (ReportedWork& each : worked) correlator_.own_work(each.labels, std::move(each.work), batch_);
+  for (ReportedWork& each : worked) correlator_.own_work(each.labels, each.pid, std::move(each.work), batch_);
   const std::uint64_t now_ns = boot_time_ns();
   for (Announced& each : taken)
     if (!correlator_.announce(std::move(each), now_ns)) announcements_refused_.add(1);
@@ -101,13 +101,25 @@ void Pipeline::record(const Record& record) {
 }
 
 void Pipeline::event(Event event) {
+  const std::size_t first = batch_.size();
   try {
-    if (auto kept = replay_filter_.apply(std::move(event))) {
-      if (kept->kind() == EventKind::kProcessExit) exits_.add(1);
-      batch_.push_back(std::move(*kept));
-    }
+    replay_filter_.apply(std::move(event), batch_);
+    count_from(first);
   } catch (...) {
     out_of_memory();
+  }
+}
+
+void Pipeline::follow(std::uint32_t pid) {
+  const std::size_t first = batch_.size();
+  replay_filter_.follow(pid, boot_time_ns(), batch_);
+  count_from(first);
+}
+
+void Pipeline::count_from(std::size_t first) {
+  for (std::size_t i = first; i < batch_.size(); ++i) {
+    if (batch_[i].kind() == EventKind::kProcessExit) exits_.add(1);
+    if (followed_) followed_->saw(batch_[i]);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/counter.hpp"
 #include "correlate/correlator.hpp"
+#include "correlate/followed.hpp"
 #include "correlate/replay_filter.hpp"
 #include "insight/insight.hpp"
 #include "source/feed.hpp"
@@ -25,17 +26,26 @@ namespace tracer::internal {
 class Pipeline final : public Feed {
  public:
   /// `kernel_helps`: a part of the filter is decided before records come. `max_processes` are remembered at one time.
-  /// `insight`: null: nothing is concluded from the events.
+  /// `insight`: null: nothing is concluded from the events. `followed`: null: the kernel adds up.
   Pipeline(Correlator::Rules rules, const Filter& filter, bool kernel_helps, std::size_t max_processes,
-           SampleTable::ReadPss read_pss, CgroupTable::FindPath find_path, std::unique_ptr<Insight> insight)
+           SampleTable::ReadPss read_pss, CgroupTable::FindPath find_path, std::unique_ptr<Insight> insight,
+           std::unique_ptr<Followed> followed)
       : correlator_(std::move(rules), FilterEvaluator(filter, kernel_helps), max_processes, std::move(read_pss),
                     std::move(find_path)),
-        replay_filter_(FilterEvaluator(filter, false), max_processes),
-        insight_(std::move(insight)) {}
+        replay_filter_(FilterEvaluator(filter, false, followed == nullptr), max_processes),
+        insight_(std::move(insight)),
+        followed_(std::move(followed)) {}
 
   void record(const Record& record) override;
   void event(Event event) override;
   void snapshot_end(std::uint64_t time_ns) override;
+
+  /// With what reads the source.
+  void add_command(std::uint32_t pid, TrackAs as) { correlator_.add_command(pid, as); }
+  /// Whom a session's callers name: a process and its descendants. With what reads the source.
+  void follow(std::uint32_t pid);
+  /// The processes of a source that keeps contexts elsewhere; null for others.
+  const Followed* followed() const noexcept { return followed_.get(); }
 
   /// Of the session itself: Loss, SessionEnd.
   void add(Event event);
@@ -53,8 +63,8 @@ class Pipeline final : public Feed {
   void label_opens(const std::shared_ptr<const Context>& labels);
   /// Likewise. All that was labeled so by this label is before that position of the source.
   void label_ends(const std::shared_ptr<const Context>& labels, std::uint64_t position) noexcept;
-  /// Likewise: of this process, with what `labels` label; null: outside of all tasks. Before the end of the label.
-  void own_work(std::shared_ptr<const Context> labels, OwnWork work);
+  /// Likewise: of the process `pid`, with what `labels` label; null: outside of all tasks. Before the end of the label.
+  void own_work(std::shared_ptr<const Context> labels, pid_t pid, OwnWork work);
   /// The source has yielded all before it.
   void came_to(std::uint64_t position);
   /// No label lives longer than the session.
@@ -68,7 +78,7 @@ class Pipeline final : public Feed {
   bool take_begun() noexcept { return std::exchange(begun_, false); }
 
   /// A RunStart, TaskStart and ProcessStart of all that lives, outer ones and parents first.
-  std::vector<Event> living() const { return correlator_.living(); }
+  std::vector<Event> living() const { return followed_ ? followed_->living() : correlator_.living(); }
 
   bool has_batch() const noexcept { return !batch_.empty(); }
   /// The events since the last call, in their order; `room` is what an earlier call gave, to be filled again.
@@ -79,6 +89,7 @@ class Pipeline final : public Feed {
   std::uint64_t secrets_masked() const noexcept { return correlator_.secrets_masked(); }
   std::uint64_t announcements_met() const noexcept { return correlator_.announcements().met(); }
   std::uint64_t announcements_expired() const noexcept { return correlator_.announcements().expired(); }
+  std::size_t announcements_of(uid_t uid) const { return correlator_.announcements().count_of_user(uid); }
   std::uint64_t announcements_refused() const noexcept { return announcements_refused_.value(); }
   void out_of_memory() noexcept { out_of_memory_.add(1); }
   /// Adds what was lost here, by cause.
@@ -94,10 +105,13 @@ class Pipeline final : public Feed {
 
   struct ReportedWork {
     std::shared_ptr<const Context> labels;
+    pid_t pid = 0;
     OwnWork work;
   };
 
   void take_announced();
+  /// Of those that were added since.
+  void count_from(std::size_t first);
 
   Correlator correlator_;
   std::atomic<bool> any_announced_{false};
@@ -110,6 +124,7 @@ class Pipeline final : public Feed {
   Counter announcements_refused_;
   ReplayFilter replay_filter_;
   std::unique_ptr<Insight> insight_;
+  const std::unique_ptr<Followed> followed_;
   std::vector<Event> batch_;
   Snapshot snapshot_ = Snapshot::kNone;
   Correlator::Folding folding_ = Correlator::Folding::kNone;

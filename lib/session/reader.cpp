@@ -6,7 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "base/held_commands.hpp"
 #include "base/own_usage.hpp"
+#include "base/proc_stat.hpp"
 #include "base/quiet_thread.hpp"
 #include "session/session_setup.hpp"
 #include "source/proc/proc_memory.hpp"
@@ -18,6 +20,8 @@ using std::chrono::milliseconds;
 
 /// What still lies in the ring when a session ends is a matter of some 100 ms, unless the reader gets next to no CPU.
 constexpr std::chrono::seconds kLongestLastDrain{3};
+
+constexpr std::chrono::milliseconds kLongestCatchUp{200};
 
 /// Of processes that have ended records may still come.
 std::size_t most_remembered(const SessionOptions& options) {
@@ -47,6 +51,15 @@ std::unique_ptr<Insight> insight_of(const SessionOptions& options, const Source&
   return insight;
 }
 
+bool lives(std::uint32_t pid, std::uint64_t start_ns) {
+  const auto stat = read_proc_stat(static_cast<pid_t>(pid));
+  return stat && stat->started_from_ns <= start_ns && start_ns <= stat->started_until_ns;
+}
+
+std::unique_ptr<Followed> followed_of(Source& source, const SessionOptions& options) {
+  return source.desk() == nullptr ? nullptr : std::make_unique<Followed>(most_remembered(options), lives);
+}
+
 }  // namespace
 
 Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shared_ptr<ContextTable> contexts,
@@ -54,10 +67,12 @@ Reader::Reader(std::unique_ptr<Source> source, SessionOptions options, std::shar
     : options_(std::move(options)),
       source_(std::move(source)),
       control_(source_->control()),
+      desk_(source_->desk()),
       contexts_(std::move(contexts)),
       outlets_(options_.on_error),
       pipeline_(rules_of(options_, contexts_, host, rule_problems_), options_.filter, source_->filters(),
-                most_remembered(options_), pss_reader(control_), path_finder(control_), insight_of(options_, *source_)),
+                most_remembered(options_), pss_reader(control_), path_finder(control_), insight_of(options_, *source_),
+                followed_of(*source_, options_)),
       housekeeper_(options_, *source_, pipeline_, *this),
       label_numbers_(contexts_, *source_, [this](std::uint32_t number) { pipeline_.forget_context(number); }) {
   // Whoever polls may be the one who reads the queue.
@@ -283,9 +298,23 @@ bool Reader::flush(milliseconds timeout, const std::function<bool()>& go_on) {
   }
 }
 
-void Reader::track(pid_t pid, const Context& context) {
+void Reader::track(pid_t pid, const Context& context, TrackAs as) {
+  if (desk_ != nullptr && in_own_process() && state_.load() != State::kFinished) {
+    desk_->track(pid, context, {as.command, as.held || is_held_command(pid)});
+    const std::lock_guard turn(turn_);
+    pipeline_.follow(static_cast<std::uint32_t>(pid));
+    return alarm_.ring();
+  }
   const std::lock_guard turn(turn_);
   if (control_ == nullptr || state_.load() == State::kFinished) return;
+  if (as) {
+    // Its fork was sent before anybody could name it.
+    const auto until = Housekeeper::Clock::now() + kLongestCatchUp;
+    while (source_->drain(pipeline_, DrainLimit()) && Housekeeper::Clock::now() < until) continue;
+    pipeline_.add_command(static_cast<std::uint32_t>(pid), as);
+    alarm_.ring();
+    if (context == Context{}) return;
+  }
   const std::uint32_t number = contexts_->number_of(context);
   try {
     control_->track(pid, number, pipeline_);
@@ -304,6 +333,8 @@ void Reader::track(pid_t pid, const Context& context) {
 }
 
 std::optional<Reader::OpenLabel> Reader::open_label(const Context& context, const Caller& caller) {
+  if (desk_ != nullptr && in_own_process() && state_.load() != State::kFinished)
+    return OpenLabel{desk_->open_label(context, caller)};
   if (control_ == nullptr || !in_own_process() || state_.load() == State::kFinished) return std::nullopt;
   const std::uint32_t number = number_of(context);
   OpenLabel label{0, number, number == 0 ? nullptr : contexts_->at(number)};
@@ -340,6 +371,7 @@ std::uint32_t Reader::number_of(const Context& context) {
 }
 
 void Reader::close_label(const OpenLabel& label) noexcept {
+  if (desk_ != nullptr && in_own_process()) return desk_->close_label(label.serial);
   if (!in_own_process() || !control_->close_label(label.serial)) return;
   const std::uint64_t position = source_->end_position();
   pipeline_.label_ends(label.context, position);
@@ -347,18 +379,23 @@ void Reader::close_label(const OpenLabel& label) noexcept {
 }
 
 void Reader::resume_label(const OpenLabel& label, const Caller& caller) noexcept {
-  if (in_own_process()) control_->resume_label(caller.tid, label.serial);
+  if (!in_own_process()) return;
+  desk_ != nullptr ? desk_->resume_label(label.serial, caller) : control_->resume_label(caller.tid, label.serial);
 }
 
 void Reader::disown_thread(const Caller& caller) noexcept {
-  if (control_ != nullptr && in_own_process() && state_.load() != State::kFinished) control_->disown_thread(caller.tid);
+  if (!in_own_process() || state_.load() == State::kFinished) return;
+  if (desk_ != nullptr) desk_->disown_thread(caller);
+  if (control_ != nullptr) control_->disown_thread(caller.tid);
 }
 
-void Reader::report_own_work(const Context& task, OwnWork work) {
+void Reader::report_own_work(const Context& task, OwnWork work, const Caller& caller) {
+  if (desk_ != nullptr && in_own_process() && state_.load() == State::kRunning)
+    return desk_->report_own_work(task, work);
   if (control_ == nullptr || !in_own_process() || state_.load() != State::kRunning) return;
   const std::uint32_t number = contexts_->number_of(task);
   try {
-    pipeline_.own_work(number == 0 ? nullptr : contexts_->at(number), std::move(work));
+    pipeline_.own_work(number == 0 ? nullptr : contexts_->at(number), caller.pid, std::move(work));
   } catch (...) {
     contexts_->take_back(number, source_->end_position());
     throw;
@@ -369,10 +406,20 @@ void Reader::report_own_work(const Context& task, OwnWork work) {
 void Reader::announce(const Announcement& announcement, const Caller& caller) {
   Announced announced = checked(announcement, caller);
   if (state_.load() == State::kFinished) return;
+  if (desk_ != nullptr) return desk_->announce(announcement, caller);
   pipeline_.announce(std::move(announced));
 }
 
+std::vector<ProcessSample> Reader::living_at_desk() {
+  std::vector<ProcessSample> samples = desk_->living();
+  std::erase_if(samples, [this](const ProcessSample& sample) {
+    return !pipeline_.followed()->has(sample.process->pid, sample.process->start_ns);
+  });
+  return samples;
+}
+
 std::vector<ProcessSample> Reader::living() {
+  if (desk_ != nullptr && in_own_process() && state_.load() == State::kRunning) return living_at_desk();
   const std::lock_guard turn(turn_);
   if (control_ == nullptr || finished_.load()) return {};
   pipeline_.begin_query();
@@ -424,7 +471,7 @@ Subscription Reader::subscribe(std::optional<EventKind> kind, std::function<void
 
 /// At once, or when what was read so far has been delivered to all others: then it is clear what lives.
 void Reader::add(bool living_first, std::function<void(std::span<const Event> living)> join) {
-  if (living_first && control_ != nullptr && state_.load() == State::kRunning) {
+  if (living_first && (control_ != nullptr || desk_ != nullptr) && state_.load() == State::kRunning) {
     const std::lock_guard lock(newcomers_mutex_);
     if (!newcomers_closed_) {
       newcomers_.push_back(std::move(join));
@@ -477,6 +524,7 @@ Statistics Reader::statistics() const {
 }
 
 std::vector<ContextTotals> Reader::totals() const {
+  if (desk_ != nullptr) return pipeline_.followed()->totals();
   std::vector<ContextTotals> all;
   if (control_ == nullptr) return all;
   for (const RawTotals& raw : control_->totals()) {
@@ -487,6 +535,7 @@ std::vector<ContextTotals> Reader::totals() const {
 }
 
 std::vector<FamilyState> Reader::families() const {
+  if (desk_ != nullptr) return desk_->families();
   return control_ == nullptr ? std::vector<FamilyState>() : control_->families();
 }
 

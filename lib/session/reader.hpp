@@ -57,21 +57,30 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// Throws Error(kInCallback), and what `go_on` throws.
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& go_on);
 
-  void track(pid_t pid, const Context& context);
-  void report_own_work(const Context& task, OwnWork work);
+  /// `as`: if it is any of these, it is followed already, and keeps its labels if there is no context.
+  void track(pid_t pid, const Context& context, TrackAs as = {});
+  void report_own_work(const Context& task, OwnWork work, const Caller& caller);
   void announce(const Announcement& announcement, const Caller& caller);
+  /// How many are kept of this user. From any thread.
+  std::size_t announcements_of(uid_t uid) const { return pipeline_.announcements_of(uid); }
   struct OpenLabel {
     std::uint64_t serial = 0;
     std::uint32_t number = 0;  ///< Of its context.
     std::shared_ptr<const Context> context = {};
   };
-  /// Of the caller's thread. Absent: there is no kernel to ask, or not now.
+  /// Of the caller's thread. Absent: there is nobody to ask, or not now.
   std::optional<OpenLabel> open_label(const Context& context, const Caller& caller);
   void close_label(const OpenLabel& label) noexcept;
   /// For the caller's thread.
   void resume_label(const OpenLabel& label, const Caller& caller) noexcept;
   void disown_thread(const Caller& caller) noexcept;
   std::vector<ProcessSample> living();
+  /// A queue that its owner reads by itself, from now on.
+  void fill(std::shared_ptr<QueueState> queue) { outlets_.add(std::move(queue)); }
+  /// Calls `take` once with a RunStart, TaskStart and ProcessStart of all that lives: between two rounds, when what
+  /// came before is in all queues, and nothing of what comes after. On the reader's thread; at once, and with nothing,
+  /// where nothing can live.
+  void tell_living(std::function<void(std::span<const Event> living)> take) { add(true, std::move(take)); }
   Queue queue(QueueOptions options);
   SinkHandle add_sink(std::unique_ptr<Sink> sink, QueueOptions options);
   Subscription subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback,
@@ -89,8 +98,8 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   std::map<std::string, std::uint64_t> losses() const override;
   OwnCost cost() const override;
   std::uint64_t reader_cpu_ns() const override { return cpu_ns_.value(); }
-  std::vector<ContextTotals> totals() const;
-  std::vector<FamilyState> families() const;
+  std::vector<ContextTotals> totals() const override;
+  std::vector<FamilyState> families() const override;
   const std::vector<Problem>& rule_problems() const noexcept { return rule_problems_; }
 
  private:
@@ -114,11 +123,13 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   void welcome(const Newcomers& newcomers, std::span<const Event> living) noexcept;
   void refuse_in_callback(const char* what) const;
   std::uint32_t number_of(const Context& context);
+  std::vector<ProcessSample> living_at_desk();
 
   const pid_t pid_ = ::getpid();
   const SessionOptions options_;
   const std::unique_ptr<Source> source_;
   Control* const control_;  ///< Null: nothing can be asked of the source.
+  Desk* const desk_;        ///< Null: the session's callers are answered here.
   const std::shared_ptr<ContextTable> contexts_;
   Alarm alarm_;
   Outlets outlets_;

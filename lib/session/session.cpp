@@ -8,6 +8,7 @@
 
 #include "correlate/filter_evaluator.hpp"
 #include "session/reader.hpp"
+#include "session/session_access.hpp"
 #include "session/session_setup.hpp"
 #include "session/tiers.hpp"
 
@@ -58,6 +59,10 @@ Session::Session(Source source, SessionOptions options) {
 }
 
 Session::~Session() = default;
+
+std::shared_ptr<internal::Reader> internal::SessionAccess::reader(const Session& session) {
+  return session.impl_->reader;
+}
 
 Subscription Session::subscribe(std::optional<EventKind> kind, std::function<void(const Event&)> callback,
                                 SubscribeOptions options) {
@@ -112,7 +117,9 @@ ThreadLabel Session::label_thread(const Context& context) {
   auto label = impl_->reader->open_label(context, internal::this_caller());
   return label ? ThreadLabel(std::make_unique<ThreadLabel::Impl>(impl_->reader, *label)) : ThreadLabel();
 }
-void Session::report_own_work(const Context& task, const OwnWork& work) { impl_->reader->report_own_work(task, work); }
+void Session::report_own_work(const Context& task, const OwnWork& work) {
+  impl_->reader->report_own_work(task, work, internal::this_caller());
+}
 void Session::unlabel_thread() noexcept { impl_->reader->disown_thread(internal::this_caller()); }
 void Session::announce(const Announcement& announcement) {
   impl_->reader->announce(announcement, internal::this_caller());

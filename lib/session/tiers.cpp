@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "session/session_setup.hpp"
+#include "source/client/service_source.hpp"
 #include "source/kernel/kernel_source.hpp"
 
 namespace tracer::internal {
@@ -12,11 +13,28 @@ namespace {
 
 std::unique_ptr<Source> open_tier(Tier tier, const SessionOptions& options, ContextTable& contexts) {
   if (tier == Tier::kKernel) return kernel_source(kernel_options(options, contexts));
+  if (tier == Tier::kService) return service_source({options.service_socket, options.filter, options.command_pid});
   throw Error({ErrorCode::kInvalidArgument,
                0,
                "\"" + std::string(to_string(tier)) + "\" is no tier that a session can choose",
                "leave it out of SessionOptions::tiers",
                {}});
+}
+
+/// What another tier may do without. Other mistakes are the caller's, whatever the tier.
+bool is_of_the_tier(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::kPermission:
+    case ErrorCode::kNoBtf:
+    case ErrorCode::kKernelTooOld:
+    case ErrorCode::kProgramRefused:
+    case ErrorCode::kNoMemory:
+    case ErrorCode::kPidNamespace:
+    case ErrorCode::kNoService:
+    case ErrorCode::kServiceVersion:
+    case ErrorCode::kServiceRefused: return true;
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -27,7 +45,7 @@ std::unique_ptr<Source> open_source(const SessionOptions& options, ContextTable&
     try {
       return open_tier(tier, options, contexts);
     } catch (const Error& error) {
-      if (options.tiers.size() == 1) throw;
+      if (options.tiers.size() == 1 || !is_of_the_tier(error.code())) throw;
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }
   }

@@ -35,6 +35,14 @@ std::vector<std::string> unknown_of(const Report& report) {
   return unknown;
 }
 
+std::string_view seen_by(Tier tier) noexcept {
+  switch (tier) {
+    case Tier::kService: return "by the service";
+    case Tier::kProc: return "in /proc";
+    default: return {};
+  }
+}
+
 std::vector<std::string> lines_of(const RecordingDamage& damage) {
   std::vector<std::string> lines;
   if (damage.skipped_bytes != 0)

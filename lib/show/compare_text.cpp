@@ -19,13 +19,13 @@ constexpr std::size_t kMostRowName = 40;
 bool is_duration(Measure measure) { return measure == Measure::kWall || measure == Measure::kCpu; }
 
 std::string compared_text(Measure measure, const std::optional<double>& value) {
-  if (!value) return kUnknown;
+  if (!value) return kUnknownFigure;
   const auto whole = static_cast<std::uint64_t>(std::llround(*value));
   return is_duration(measure) ? format_duration(whole) : format_bytes(whole);
 }
 
 std::string change_text(const MeasureChange& change) {
-  if (!change.change) return change.verdict == ChangeVerdict::kMore ? "more" : kUnknown;
+  if (!change.change) return change.verdict == ChangeVerdict::kMore ? "more" : kUnknownFigure;
   if (change.verdict == ChangeVerdict::kSame) return "same";
   return fmt::format("{:+.0f} %{}", 100 * *change.change, change.may_be_noise ? " ?" : "");
 }
@@ -40,7 +40,7 @@ std::string word_for(const RowChange& row) {
     case ChangeVerdict::kSame: return "same";
     case ChangeVerdict::kNotKnown: break;
   }
-  return kUnknown;
+  return kUnknownFigure;
 }
 
 std::string compared_table(const char* what, const std::vector<RowChange>& rows) {

@@ -17,7 +17,7 @@ std::string with_bound(Bound bound, const std::string& text) {
 }
 
 std::string format_figure(const std::optional<Figure>& figure, std::string (*format)(std::uint64_t)) {
-  return figure ? with_bound(figure->bound, format(figure->value)) : kUnknown;
+  return figure ? with_bound(figure->bound, format(figure->value)) : kUnknownFigure;
 }
 
 }  // namespace tracer::internal

@@ -13,7 +13,7 @@
 namespace tracer::internal {
 
 /// What is not known.
-inline constexpr const char* kUnknown = "-";
+inline constexpr const char* kUnknownFigure = "-";
 
 /// "≥ 13 ms" for what is a bound; "-" for what is absent.
 std::string format_figure(const std::optional<Figure>& figure, std::string (*format)(std::uint64_t));

@@ -48,6 +48,7 @@ std::vector<std::string> facts_of(const DetailedReport& detailed) {
 
 void write_verdict(JsonBuilder& json, const Completeness& certificate) {
   std::string text = fmt::format("{} of {} ended processes seen", certificate.exits_seen, certificate.ended);
+  if (const std::string_view by = seen_by(certificate.tier); !by.empty()) text += fmt::format(", {}", by);
   if (certificate.complete) {
     text += ", nothing lost.";
   } else {

@@ -26,11 +26,11 @@ std::string visible_lines(std::string_view text) {
 }
 
 std::string command_text(const Program& program) {
-  return visible(joined_command(program).value_or(kUnknown), kMostCommandLength);
+  return visible(joined_command(program).value_or(kUnknownFigure), kMostCommandLength);
 }
 
 std::string tool_text(const Program& program) {
-  return visible(program.tool.value_or(program.comm.value_or(kUnknown)), kMostNameLength);
+  return visible(program.tool.value_or(program.comm.value_or(kUnknownFigure)), kMostNameLength);
 }
 
 /// A list with heads, or a text.
@@ -71,7 +71,7 @@ PagePart survivors_part(const Report& report) {
     const Process& process = *sample.process;
     part.rows.push_back({tool_text(*process.program), std::to_string(process.pid),
                          format_duration(sample.time_ns - std::min(sample.time_ns, process.start_ns)),
-                         sample.account.cpu_ns ? format_duration(*sample.account.cpu_ns) : std::string(kUnknown),
+                         sample.account.cpu_ns ? format_duration(*sample.account.cpu_ns) : std::string(kUnknownFigure),
                          format_figure(bytes_read(sample.account), format_bytes),
                          format_figure(bytes_written(sample.account), format_bytes), command_text(*process.program)});
   }

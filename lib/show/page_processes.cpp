@@ -29,7 +29,7 @@ std::vector<std::string> words_of(std::string_view text) {
 std::string status_of(const ListedProcess& process) {
   if (process.living) return "running";
   if (process.exit_signal) return fmt::format("signal {}", *process.exit_signal);
-  return process.exit_code ? fmt::format("status {}", *process.exit_code) : kUnknown;
+  return process.exit_code ? fmt::format("status {}", *process.exit_code) : kUnknownFigure;
 }
 
 /// Of each command the words that not all of its tool have.
@@ -58,7 +58,8 @@ void write_processes(JsonBuilder& json, const DetailedReport& detailed) {
   const auto add_time = [&](const char* title, unsigned px, auto time_ns) {
     add(fixed_column(title, "number", px), [&](PageColumn& column, const ListedProcess& one, std::size_t) {
       const std::optional<std::uint64_t> ns = time_ns(one);
-      column.add(ns ? format_duration(*ns) : kUnknown, ns ? std::optional(static_cast<double>(*ns)) : std::nullopt);
+      column.add(ns ? format_duration(*ns) : kUnknownFigure,
+                 ns ? std::optional(static_cast<double>(*ns)) : std::nullopt);
     });
   };
   const auto add_bytes = [&](const char* title, std::optional<Figure> ListedProcess::*figure) {

@@ -45,10 +45,10 @@ void write_over_time(JsonBuilder& json, const char* name, const std::vector<Seri
       json.list("lived", each.lived_ns, [&](std::uint64_t value) { json.put_value(value > 0 ? 1 : 0); });
       json.list("memory", each.memory_bytes,
                 [&](std::uint64_t value) { json.put_value(height_of(value, memory_scale)); });
-      json.put("cpu_text", most_cpu == 0 ? std::string(kUnknown)
+      json.put("cpu_text", most_cpu == 0 ? std::string(kUnknownFigure)
                                          : cpus_text(static_cast<double>(most_cpu) / static_cast<double>(part_ns)));
       json.put("memory_text",
-               most_memory == 0 ? std::string(kUnknown) : fmt::format("max {}", format_bytes(most_memory)));
+               most_memory == 0 ? std::string(kUnknownFigure) : fmt::format("max {}", format_bytes(most_memory)));
     });
   });
 }

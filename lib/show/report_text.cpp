@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "report/waste.hpp"
+#include "show/certificate_text.hpp"
 #include "show/character_width.hpp"
 #include "show/figures.hpp"
 #include "show/findings_text.hpp"
@@ -114,7 +115,7 @@ void append_cgroups(std::string& out, const Report& report) {
       out += fmt::format(
           "; at {}: processes {}, shared memory and tmpfs files {}, page cache {}, kernel {}, unexplained {}",
           format_bytes(*at.memory_bytes), format_bytes(*at.held_bytes), format_bytes(*at.shmem_bytes),
-          format_bytes(*at.file_bytes), at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknown,
+          format_bytes(*at.file_bytes), at.kernel_bytes ? format_bytes(*at.kernel_bytes) : kUnknownFigure,
           format_share(static_cast<double>(*at.unexplained_bytes) / static_cast<double>(*at.memory_bytes)));
     out += '\n';
   }
@@ -189,7 +190,7 @@ void append_survivors(std::string& out, const Report& report, std::optional<std:
     const ProcessSample& sample = report.survivors[i];
     const Process& process = *sample.process;
     const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
-      return value ? format(*value) : std::string(kUnknown);
+      return value ? format(*value) : std::string(kUnknownFigure);
     };
     const std::string head = fmt::format(
         "  pid {}  {}  so far: {}, CPU {}, read {}, written {}  ", process.pid, tool_of(process),
@@ -220,6 +221,7 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
   const bool notable = report.cost.cpu_share.value_or(0) > kNotableCost;
   out += fmt::format("\n{}complete: {} of {} ended processes seen", certificate.complete ? "" : "NOT ",
                      certificate.exits_seen, certificate.ended);
+  if (const std::string_view by = seen_by(certificate.tier); !by.empty()) out += fmt::format(", {}", by);
   if (certificate.complete) {
     out += ", nothing lost";
   } else {

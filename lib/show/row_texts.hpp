@@ -30,13 +30,13 @@ std::string cell_text(const ReportRow& row, const RowFigure<T>& figure, bool wit
   const std::string_view name = figure.name;
   // The rest of the column says more when these are empty.
   if (name == "failed" && row.failed.value == 0) return "";
-  if (name == "processes" && row.processes == 0) return kUnknown;
+  if (name == "processes" && row.processes == 0) return kUnknownFigure;
   std::string text;
   if (found.exact) text = text_of_number(*found.exact, figure.unit);
   if (found.at_least) text = with_bound(Bound::kAtLeast, text_of_number(*found.at_least, figure.unit));
   if (found.at_most && (text.empty() || with_at_most))
     text += (text.empty() ? "" : " ") + with_bound(Bound::kAtMost, text_of_number(*found.at_most, figure.unit));
-  if (text.empty()) text = kUnknown;
+  if (text.empty()) text = kUnknownFigure;
   if (name == "cpu_utilization" && row.requested.millicpus)
     text += " of " + format_share(static_cast<double>(*row.requested.millicpus) / 1000);
   if (name == "memory_bytes" && row.requested.memory_bytes) text += " of " + format_bytes(*row.requested.memory_bytes);

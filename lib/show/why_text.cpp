@@ -72,7 +72,7 @@ std::string times_of(std::uint64_t begin_ns, std::uint64_t end_ns, bool ended, c
 template <class T>
 std::string figures_text(const T& of, const std::optional<Figure>& memory_bytes) {
   const std::uint64_t wall_ns = of.end_ns - std::min(of.begin_ns, of.end_ns);
-  std::string text = fmt::format("CPU {}", of.cpu_ns ? format_duration(*of.cpu_ns) : kUnknown);
+  std::string text = fmt::format("CPU {}", of.cpu_ns ? format_duration(*of.cpu_ns) : kUnknownFigure);
   if (of.cpu_ns && wall_ns != 0)
     text += fmt::format(" ({} of its wall time)",
                         format_share(static_cast<double>(*of.cpu_ns) / static_cast<double>(wall_ns)));
@@ -104,7 +104,7 @@ std::string time_text(const Subject& subject) {
 void add_process_row(Grid& grid, const SubjectProcess& each, std::uint64_t origin_ns) {
   const Process& process = *each.process;
   const auto text = [](const std::optional<std::uint64_t>& value, std::string (*format)(std::uint64_t)) {
-    return value ? format(*value) : std::string(kUnknown);
+    return value ? format(*value) : std::string(kUnknownFigure);
   };
   grid.add({fmt::format("  {}", tool_name_of(process)), fmt::format("{}", process.pid),
             format_duration(each.begin_ns - std::min(each.begin_ns, origin_ns)),
@@ -139,7 +139,7 @@ std::string neighbors_text(const Subjects& subjects, const Subject& subject) {
   for (std::size_t i = 0; i < std::min(kMostNeighborsShown, neighbors.size()); ++i) {
     const SubjectScope& scope = *neighbors[i].scope;
     grid.add({fmt::format("  {}", printable(name_of_scope(scope), kMostSubjectName)),
-              format_duration(neighbors[i].together_ns), scope.cpu_ns ? format_duration(*scope.cpu_ns) : kUnknown,
+              format_duration(neighbors[i].together_ns), scope.cpu_ns ? format_duration(*scope.cpu_ns) : kUnknownFigure,
               format_figure(scope.read_bytes, format_bytes), format_figure(scope.written_bytes, format_bytes)});
   }
   out += grid.text();

@@ -22,6 +22,7 @@
 
 #include "base/caller.hpp"
 #include "source/feed.hpp"
+#include "source/track_as.hpp"
 
 namespace tracer::internal {
 
@@ -90,7 +91,7 @@ class Desk {
  public:
   virtual ~Desk() = default;
   /// These throw Error, as the methods of Session do.
-  virtual void track(pid_t pid, const Context& context) = 0;
+  virtual void track(pid_t pid, const Context& context, TrackAs as) = 0;
   virtual void announce(const Announcement& announcement, const Caller& caller) = 0;
   /// For the caller's thread. Returns the serial of the label.
   virtual std::uint64_t open_label(const Context& context, const Caller& caller) = 0;
@@ -98,7 +99,8 @@ class Desk {
   virtual void resume_label(std::uint64_t serial, const Caller& caller) noexcept = 0;
   virtual void disown_thread(const Caller& caller) noexcept = 0;
   virtual void report_own_work(const Context& task, const OwnWork& work) = 0;
-  virtual std::vector<ContextTotals> totals() const = 0;
+  /// The living processes that the caller may see, with their accounts so far. Throws Error.
+  virtual std::vector<ProcessSample> living() const = 0;
   virtual std::vector<FamilyState> families() const = 0;
 };
 
@@ -133,6 +135,8 @@ class Source {
   virtual bool finished() const noexcept = 0;
   /// True: what it yields has a SessionEnd and losses of its own, to which a session adds none.
   virtual bool ends_itself() const noexcept { return false; }
+  /// True: its losses are among the events that it yields, where they occurred.
+  virtual bool says_losses() const noexcept { return ends_itself(); }
   /// What it yields has no findings of its own, and they can be made of it.
   virtual bool wants_findings() const noexcept { return false; }
   /// It yields only what the filter's rules for pids, cgroups and users take in.

@@ -19,16 +19,23 @@ constexpr std::size_t kSkippableHeaderBytes = 8;
 constexpr std::uint64_t kCheckedInVain = 256u << 20;
 constexpr std::uint64_t kCheckedPerSkippedByte = 16;
 
-/// Of the header too, so that a damaged size is never believed.
-std::uint32_t checksum_of(const FrameHeader& header, std::span<const std::byte> stored) noexcept {
+std::uint32_t checksum_of(std::span<const std::byte> bytes, uLong before = 0) noexcept {
+  return static_cast<std::uint32_t>(
+      ::crc32(before, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+}
+
+std::uint32_t checksum_of(const FrameHeader& header) noexcept {
   std::byte rest[24];
   store(rest, header.stored_bytes);
   store(rest + 4, header.payload_bytes);
   store(rest + 8, header.stream);
   store(rest + 16, header.sequence);
-  uLong sum = ::crc32(0, reinterpret_cast<const Bytef*>(rest), sizeof rest);
-  sum = ::crc32(sum, reinterpret_cast<const Bytef*>(stored.data()), static_cast<uInt>(stored.size()));
-  return static_cast<std::uint32_t>(sum);
+  return checksum_of(rest);
+}
+
+/// Of the header too, so that a damaged size is never believed.
+std::uint32_t checksum_of(const FrameHeader& header, std::span<const std::byte> stored) noexcept {
+  return checksum_of(stored, checksum_of(header));
 }
 
 /// What zstd passes over: at least `bytes`. Returns how many it took.
@@ -94,6 +101,21 @@ void FrameWriter::append(Bytes& out, std::span<const std::byte> payload, std::si
   header.checksum = checksum_of(header, {stored, stored_bytes});
   store_header(out.data() + begin, header);
   out.resize(begin + kFrameHeaderBytes + stored_bytes);
+}
+
+SharedBytes shared_bytes(std::span<const std::byte> frame) {
+  const auto stored = frame.subspan(kFrameHeaderBytes);
+  return {Bytes(stored.begin(), stored.end()), load<std::uint32_t>(frame.data() + 8), checksum_of(stored)};
+}
+
+std::array<std::byte, kFrameHeaderBytes> frame_header(const SharedBytes& bytes, std::uint64_t stream,
+                                                      std::uint64_t sequence) noexcept {
+  FrameHeader header{static_cast<std::uint32_t>(bytes.stored.size()), bytes.payload_bytes, 0, stream, sequence};
+  header.checksum = static_cast<std::uint32_t>(
+      ::crc32_combine(checksum_of(header), bytes.checksum, static_cast<z_off_t>(bytes.stored.size())));
+  std::array<std::byte, kFrameHeaderBytes> out;
+  store_header(out.data(), header);
+  return out;
 }
 
 struct FrameFinder::Zstd {

@@ -2,6 +2,7 @@
 /// Frames: a checksummed, compressed run of bytes that can be found again after damage.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,6 +50,20 @@ class FrameWriter {
   std::uint64_t stream_;
   std::uint64_t sequence_ = 0;
 };
+
+/// A frame of events that any stream may have: its stored bytes once, and their checksum, so that a header for it takes
+/// no look at them.
+struct SharedBytes {
+  Bytes stored;
+  std::uint32_t payload_bytes = 0;
+  std::uint32_t checksum = 0;  ///< Of the stored bytes alone.
+};
+
+/// Of a whole frame that a FrameWriter made.
+SharedBytes shared_bytes(std::span<const std::byte> frame);
+/// The header of these bytes as a frame of that stream.
+std::array<std::byte, kFrameHeaderBytes> frame_header(const SharedBytes& bytes, std::uint64_t stream,
+                                                      std::uint64_t sequence) noexcept;
 
 struct Frame {
   FrameHeader header;

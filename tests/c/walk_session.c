@@ -170,6 +170,9 @@ void walk_session(void) {
   REQUIRE_OK(tracer_session_stop(session, &error));
   uint8_t finished = 0;
   CHECK(tracer_session_finished(session, &finished) == TRACER_OK && finished == 1);
+  tracer_tier tier = TRACER_TIER_RECORDING;
+  CHECK(tracer_session_tier(session, &tier) == TRACER_OK && tier == TRACER_TIER_KERNEL);
+  CHECK(tracer_session_tier(NULL, &tier) == TRACER_ERROR_INVALID_ARGUMENT && tier == TRACER_TIER_RECORDING);
   check_exit(queue, recorded_pid);
   check_sinks(recording, json);
   CHECK(tracer_session_start(session, &error) == TRACER_ENDED);

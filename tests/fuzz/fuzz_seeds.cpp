@@ -12,6 +12,7 @@
 #include <tracer/recording.hpp>
 #include <tracer/sink.hpp>
 
+#include "protocol/messages.hpp"
 #include "rules/builtin_rules.hpp"
 #include "rules/secret_rules_reader.hpp"
 #include "stream/frame_encoder.hpp"
@@ -125,6 +126,29 @@ void rules(const std::filesystem::path& folder) {
   }
 }
 
+/// A line of each kind.
+void lines(Folder folder) {
+  using namespace tracer::internal;
+  const auto add = [&](const std::string& line) { folder.add(std::as_bytes(std::span(line))); };
+  tracer::Context context;
+  context.step = "ALIGN";
+  context.labels = {{"lane", "1"}};
+  const tracer::BelowProcess below{{5, 6}, {"...", "align.sh"}};
+  add(to_line(Request(HelloRequest{})));
+  add(to_line(Request(AnnounceRequest{{tracer::InWorkDir{"/work/ab"}, context, {.millicpus = 1}}})));
+  add(to_line(Request(AnnounceRequest{{below, context}})));
+  add(to_line(Request(LabelRequest{7, context})));
+  add(to_line(Request(OwnWorkRequest{context, {}})));
+  add(to_line(Request(SubscribeRequest{{tracer::EventKind::kProcessExit}, 3, true, 4096})));
+  add(to_line(HelloReply{}));
+  add(to_line(TotalsReply{{{.context = context}}}));
+  add(to_line(StatisticsReply{}));
+  for (const tracer::Event& event : sample_events::all()) {
+    if (const auto* sample = event.get_if<tracer::ProcessSample>()) add(to_line(SnapshotReply{{*sample}}));
+    if (const auto* finding = event.get_if<tracer::Finding>()) add(to_line(FindingsReply{{*finding}}));
+  }
+}
+
 /// The argument vectors of the examples of the rules for secrets.
 void secrets(Folder folder) {
   for (const auto& example :
@@ -148,5 +172,6 @@ int main(int argc, char** argv) {
   gpus(Folder(std::filesystem::path(argv[1]) / "fuzz_gpu"));
   rules(std::filesystem::path(argv[1]) / "fuzz_rules");
   secrets(Folder(std::filesystem::path(argv[1]) / "fuzz_secrets"));
+  lines(Folder(std::filesystem::path(argv[1]) / "fuzz_protocol"));
   return 0;
 }

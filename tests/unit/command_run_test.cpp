@@ -28,7 +28,7 @@ class Below {
   };
 
   Below() {
-    resolver_.set_command(kCommand);
+    resolver_.add_command(kCommand);
     command_ = {process_of(kCommand, "/usr/bin/tracerd", {"tracerd", "run"}), {}};
     resolver_.executes(command_.place, command_.process, false);
   }

@@ -82,3 +82,29 @@ TEST_CASE("what was forgotten is held no more") {
   stages.push(taken_in());
   CHECK(stages.all<ProcessStart>().size() == 1);
 }
+
+TEST_CASE("a command whose fork was told before anybody named it begins with its exec, too") {
+  Stages stages;
+  stages.push(wire::start_record(kShell));
+  CHECK(stages.all<ProcessStart>().size() == 1);
+  stages.correlator.add_command(kShell.pid, {.held = true});
+  wire::Exec exec = exec_of(5000, 1000, "/bin/a");
+  exec.total = wire::counted(2);
+  stages.push(wire::exec_record(kShell, exec));
+  CHECK(stages.all<ProcessStart>().size() == 1);
+  CHECK_FALSE(stages.last<ProcessExec>().ended.start_ns.has_value());
+  stages.push(wire::exit_record(
+      kShell, {.time_ns = 9000, .program_start_ns = 5000, .total = wire::counted(5), .flags = TRACER_FLAG_EXECUTED}));
+  CHECK(stages.last<ProcessExit>().begin_ns == 5000);
+  CHECK(stages.last<ProcessExit>().account.cpu_ns == 300);
+
+  // What has executed something is no copy any more.
+  Stages later;
+  later.push(wire::start_record(kShell));
+  later.push(wire::exec_record(kShell, exec));
+  later.correlator.add_command(kShell.pid, {.held = true});
+  wire::Exec second = exec_of(6000, 5000, "/bin/b");
+  second.total = wire::counted(3);
+  later.push(wire::exec_record(kShell, second));
+  CHECK(later.last<ProcessExec>().ended.start_ns == 5000);
+}

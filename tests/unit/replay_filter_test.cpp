@@ -41,7 +41,12 @@ class Replay {
  public:
   explicit Replay(const Filter& filter, std::size_t max_processes = 100)
       : filter_(FilterEvaluator(filter, false), max_processes) {}
-  bool keeps(Event event) { return filter_.apply(std::move(event)).has_value(); }
+  std::vector<Event> apply(Event event) {
+    std::vector<Event> events;
+    filter_.apply(std::move(event), events);
+    return events;
+  }
+  bool keeps(Event event) { return !apply(std::move(event)).empty(); }
   ReplayFilter& operator*() { return filter_; }
 
  private:
@@ -123,10 +128,10 @@ TEST_CASE("with any rule a replay drops sums over processes, as they can't be ta
 TEST_CASE("a replayed process has the labels of the rule that takes it in, and so have its descendants") {
   Replay replay(Filter().include_tree(2, {.step = "align"}));
   for (const Event& event : {start(kFork), start(kWorker)}) {
-    const auto kept = (*replay).apply(event);
-    REQUIRE(kept.has_value());
-    CHECK(kept->get_if<ProcessStart>()->process->context->step == "align");
-    CHECK(kept->get_if<ProcessStart>()->process->program == event.get_if<ProcessStart>()->process->program);
+    const auto kept = replay.apply(event);
+    REQUIRE(kept.size() == 1);
+    CHECK(kept[0].get_if<ProcessStart>()->process->context->step == "align");
+    CHECK(kept[0].get_if<ProcessStart>()->process->program == event.get_if<ProcessStart>()->process->program);
   }
 }
 
@@ -134,4 +139,75 @@ TEST_CASE("a replay remembers a bounded number of processes, and says how many i
   Replay replay(Filter().include_exe("sh"), 10);
   for (std::uint32_t pid = 1; pid <= 25; ++pid) replay.keeps(start(process(pid, pid, 0, 0, "/bin/sh")));
   CHECK((*replay).forgotten() == 20);
+}
+
+TEST_CASE("a replay of a tree keeps the runs and tasks that begin in it, whenever their first process is told") {
+  Replay filter(Filter().include_tree(2));
+  const auto task = [](std::uint32_t pid, std::uint64_t start_ns, std::uint64_t key) {
+    TaskStart begins;
+    begins.pid = pid;
+    begins.start_ns = start_ns;
+    begins.context = std::make_shared<const Context>(Context{.task_id = "1", .task_key = Key{key}});
+    return begins;
+  };
+  const auto finish = [](const TaskStart& begins) {
+    TaskFinish ends;
+    ends.context = begins.context;
+    return ends;
+  };
+  // What lives is told with the task first.
+  CHECK_FALSE(filter.keeps(task(2, 20, 7)));
+  const auto kept = filter.apply(start(kFork));
+  REQUIRE(kept.size() == 2);
+  CHECK(kept[0].kind() == EventKind::kTaskStart);
+  CHECK(filter.keeps(task(3, 30, 8)) == false);
+  CHECK(filter.apply(start(kWorker)).size() == 2);
+  CHECK(filter.keeps(finish(task(2, 20, 7))));
+  CHECK_FALSE(filter.keeps(task(4, 40, 9)));
+  CHECK_FALSE(filter.keeps(start(kOther)));
+  CHECK_FALSE(filter.keeps(finish(task(4, 40, 9))));
+  ContextChange change;
+  change.before = task(2, 20, 7).context;
+  change.after = task(2, 20, 10).context;
+  CHECK(filter.keeps(change));
+  CHECK(filter.keeps(finish(task(2, 20, 10))));
+  change.before = task(4, 40, 9).context;
+  CHECK_FALSE(filter.keeps(change));
+}
+
+TEST_CASE("sums of a task are not kept where a rule may leave out some of its processes") {
+  Replay filter(Filter().include_tree(2).exclude_tool("cat"));
+  TaskStart begins;
+  begins.pid = 2;
+  begins.start_ns = 20;
+  filter.apply(start(kFork));
+  CHECK_FALSE(filter.keeps(begins));
+}
+
+TEST_CASE("a replay keeps samples of the cgroups of what it keeps") {
+  Replay filter(Filter().include_tree(2));
+  build::ProcessSpec spec{.pid = 2, .start_ns = 20};
+  spec.cgroup.id = 77;
+  filter.apply(start(build::process(spec)));
+  CgroupSample sample;
+  sample.cgroup = std::make_shared<const Cgroup>(Cgroup{.id = 77});
+  CHECK(filter.keeps(sample));
+  sample.cgroup = std::make_shared<const Cgroup>(Cgroup{.id = 78});
+  CHECK_FALSE(filter.keeps(sample));
+}
+
+TEST_CASE("a tree that is named later is taken in with what lives below it") {
+  Replay filter(Filter().include_tree(99));
+  for (const auto& each : {kBash, kFork, kWorker, kOther}) CHECK_FALSE(filter.keeps(start(each)));
+  std::vector<Event> taken;
+  (*filter).follow(2, 50, taken);
+  REQUIRE(taken.size() == 2);
+  CHECK(taken[0].get_if<ProcessStart>()->process->pid == 2);
+  CHECK(taken[0].get_if<ProcessStart>()->attached_ns == 50);
+  CHECK(taken[1].get_if<ProcessStart>()->process->pid == 3);
+  CHECK(filter.keeps(exit(kWorker)));
+  CHECK_FALSE(filter.keeps(exit(kOther)));
+  (*filter).follow(500, 60, taken);
+  CHECK(taken.size() == 2);
+  CHECK(filter.keeps(start(process(500, 70, 0, 0, "/bin/sh"))));
 }

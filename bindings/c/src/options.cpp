@@ -96,6 +96,17 @@ std::vector<Family> families_of(tracer_families given) {
   return families;
 }
 
+std::vector<Tier> tiers_of(std::uint32_t given, std::vector<Tier> otherwise) {
+  std::vector<Tier> tiers;
+  for (const Tier tier : {Tier::kKernel, Tier::kService, Tier::kProc}) {
+    const std::uint32_t bit = 1u << static_cast<unsigned>(tier);
+    if ((given & bit) != 0) tiers.push_back(tier);
+    given &= ~bit;
+  }
+  if (given != 0) refuse("options->tiers has a bit that is none of a live TRACER_TIER_...");
+  return tiers.empty() ? otherwise : tiers;
+}
+
 Context with_labels(Context context, const tracer_context& given) {
   if (given.label_count != 0) need(given.labels, "context->labels");
   for (std::size_t i = 0; i < given.label_count; ++i)
@@ -181,6 +192,9 @@ SessionOptions session_options(const tracer_session_options& given) {
   options.history = text_or_empty(given.history, "options->history");
   if (given.command_pid < 0 || given.command_pid > INT32_MAX) refuse("options->command_pid is not a process");
   options.command_pid = static_cast<pid_t>(given.command_pid);
+  options.tiers = tiers_of(given.tiers, options.tiers);
+  check_reserved(given.reserved2, "options");
+  if (auto socket = optional_text(given.service_socket, "options->service_socket")) options.service_socket = *socket;
   options.tool_rules = text_or_empty(given.tool_rules, "options->tool_rules");
   options.secret_rules = text_or_empty(given.secret_rules, "options->secret_rules");
   options.engine_rules = text_or_empty(given.engine_rules, "options->engine_rules");

@@ -18,6 +18,8 @@ std::unique_ptr<Session> make(const tracer_session_options& given, std::shared_p
   SessionOptions options = session_options(given);
   options.on_error = on_error_of(std::move(on_error));
   const auto recording = optional_text(given.recording, "options->recording");
+  if (recording && given.tiers != 0)
+    throw Refusal{TRACER_ERROR_INVALID_ARGUMENT, "options->tiers says nothing with a recording"};
   if (recording) return std::make_unique<Session>(recording_source(*recording), std::move(options));
   return std::make_unique<Session>(std::move(options));
 }
@@ -64,6 +66,13 @@ tracer_status tracer_session_finished(const tracer_session* session, uint8_t* ou
   return guard(nullptr, [&] {
     const SessionState& state = *need_own(session, "session").state;
     need(out, "out") = state.finished() ? 1 : 0;
+  });
+}
+
+tracer_status tracer_session_tier(const tracer_session* session, tracer_tier* out) {
+  if (out != nullptr) *out = TRACER_TIER_RECORDING;
+  return guard(nullptr, [&] {
+    need(out, "out") = static_cast<tracer_tier>(need_own(session, "session").state->session().tier());
   });
 }
 

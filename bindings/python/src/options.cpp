@@ -151,6 +151,16 @@ SessionOptions options_of(const py::dict& keywords) {
       options.history = bytes_of(value);
     } else if (name == "command_pid") {
       options.command_pid = static_cast<pid_t>(number_of(value, "a process", std::numeric_limits<pid_t>::max()));
+    } else if (name == "tiers") {
+      options.tiers.clear();
+      for (const py::handle tier : py::reinterpret_borrow<py::object>(value)) {
+        const std::string text = bytes_of(tier);
+        const auto known = tier_from_name(text);
+        if (!known) refuse(fmt::format("there is no tier \"{}\"", text), "name kernel or service");
+        options.tiers.push_back(*known);
+      }
+    } else if (name == "service_socket") {
+      options.service_socket = bytes_of(value);
     } else if (name == "tool_rules") {
       options.tool_rules = bytes_of(value);
     } else if (name == "secret_rules") {

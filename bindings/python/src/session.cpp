@@ -182,6 +182,12 @@ void bind_session(py::module_& module) {
             return subscribe(held.session(), kind(name), living_first, std::move(callback));
           },
           py::arg("kind"), py::arg("living_first"), py::arg("callback"));
+  module.def("tiers_to_try", [] {
+    py::list names;
+    for (const Tier tier : tiers_to_try()) names.append(text_of(to_string(tier)));
+    return names;
+  });
+  module.def("service_socket_to_try", [] { return text_of(service_socket_to_try().string()); });
   module.def("this_host", [] { return object_of(without_gil([] { return this_host(); })); });
 }
 

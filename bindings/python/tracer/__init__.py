@@ -24,7 +24,8 @@ if TYPE_CHECKING:
         InvalidArgumentError as InvalidArgumentError, InvalidTypeError as InvalidTypeError, InventoryError as InventoryError,
         MissingPackageError as MissingPackageError, NotPermittedError as NotPermittedError,
         OutOfMemoryError as OutOfMemoryError, Problem as Problem, RecordingError as RecordingError,
-        RulesError as RulesError, SessionClosedError as SessionClosedError, TracerError as TracerError,
+        RulesError as RulesError, ServiceError as ServiceError, SessionClosedError as SessionClosedError,
+        TracerError as TracerError,
         UnsupportedKernelError as UnsupportedKernelError, WhatIfError as WhatIfError,
     )
     from ._events import (
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
         SyscallUse as SyscallUse, TaskFinish as TaskFinish, TaskLedger as TaskLedger, TaskStart as TaskStart,
         ToolSample as ToolSample,
     )
-    from ._open import session as session
+    from ._open import connect as connect, session as session
     from ._recording import Recording as Recording, read as read
     from ._report import (
         CgroupMemory as CgroupMemory, Certificate as Certificate, Failure as Failure, Figure as Figure,
@@ -60,13 +61,13 @@ _NAMES_IN = {
     "_attach": "attach",
     "_check": "CheckItem CheckReport check check_engine_rules",
     "_errors": "BillError CallbackError CommandError InternalError InvalidArgumentError InvalidTypeError InventoryError "
-    "MissingPackageError NotPermittedError OutOfMemoryError Problem RecordingError RulesError SessionClosedError TracerError "
+    "MissingPackageError NotPermittedError OutOfMemoryError Problem RecordingError RulesError ServiceError SessionClosedError TracerError "
     "UnsupportedKernelError WhatIfError",
     "_events": "CgroupSample Connection ContainerFinish ContainerStart Context ContextChange ContextTotals DeviceSample "
     "EVENT_KINDS Event Evidence FailedProcess FileUse Finding Host KindCount Label Ledger Loss OomKill Overruled "
     "OwnWork ProcessExec ProcessExit ProcessLedger ProcessSample ProcessStart ProgramAccount Progress Provenance "
     "Requested RunFinish RunStart SessionEnd SnapshotEnd SyscallUse TaskFinish TaskLedger TaskStart ToolSample",
-    "_open": "session",
+    "_open": "connect session",
     "_recording": "Recording read",
     "_report": "CgroupMemory Certificate Failure Figure MissingFamily Pipeline Report ReportCost ReportNode ReportRow Series "
     "TimeShare Timeline",

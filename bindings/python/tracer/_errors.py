@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "TracerError", "InvalidArgumentError", "NotPermittedError", "UnsupportedKernelError", "OutOfMemoryError",
-    "RecordingError", "RulesError", "CommandError", "CallbackError", "SessionClosedError", "InternalError",
+    "RecordingError", "RulesError", "CommandError", "CallbackError", "ServiceError", "SessionClosedError", "InternalError",
     "InvalidTypeError", "MissingPackageError", "BillError", "WhatIfError", "InventoryError", "Problem",
 ]
 
@@ -113,6 +113,10 @@ class BillError(TracerError, ValueError):
     """A bill, a table of tasks or a price list that can't be used as it is (TRC130 to TRC132)."""
 
 
+class ServiceError(TracerError):
+    """No service listens, or it refused a request (TRC140 to TRC142)."""
+
+
 class WhatIfError(TracerError, ValueError):
     """A recording that can't be replayed, or machines of which no price or size is known (TRC135, TRC136)."""
 
@@ -165,6 +169,9 @@ _BY_NUMBER: dict[int, type[TracerError]] = {
     120: CommandError,
     121: CommandError,
     122: InvalidArgumentError,
+    140: ServiceError,
+    141: ServiceError,
+    142: ServiceError,
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tracer.session(): opens a session."""
+"""tracer.session() and tracer.connect(): open a session."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from . import _core
 from ._arguments import checked_call, flag_of, path_of
 from ._errors import InvalidArgumentError
 from ._options import context_fields, filter_rules, options_of
 from ._session import Session
 
-__all__ = ["session", "session_of_command"]
+__all__ = ["connect", "session", "session_of_command"]
 
 Path = str | bytes | os.PathLike[str]
 
@@ -26,7 +27,7 @@ def session(
     step: str | None = None,
     labels: Mapping[str, str] | None = None,
     record: Path | None = None,
-    source: Path = "kernel",
+    source: Path | None = None,
     pid: int | Collection[int] | None = None,
     cgroup: Path | Collection[Path] | None = None,
     uid: int | Collection[int] | None = None,
@@ -66,12 +67,16 @@ def session(
     process starts.
 
     `record`: a file for the recording, of which an older one is kept as FILE.1; the default is a temporary one, which
-    is deleted with the session and its tables. `source`: "kernel", or a recording to replay. `families`: names of
+    is deleted with the session and its tables. `source`: "kernel", "service" (a running `tracerd serve`), or a recording
+    to replay; by default the kernel, or else the service, if this process lacks the rights or the kernel something. The
+    environment variable TRACER_SOURCE forces one of both; `tier` of the session says which it is, and `tier_problems`
+    why. By a service, only the processes that this user may see are followed, secrets are masked, and options of the
+    kernel's part have no effect: `families`, `sample_interval`, `max_cost_share`, sizes and rules. `families`: names of
     docs/families.md. `sample_interval`: seconds between snapshots (default 1.0). `max_cost_share`: the share of one CPU
     above which the session disables the most expensive family. The other keywords are those of SessionOptions in C++.
 
-    Raises NotPermittedError (with the capability that is missing), UnsupportedKernelError, InvalidArgumentError,
-    RecordingError, RulesError.
+    Raises NotPermittedError (with the capability that is missing), UnsupportedKernelError, ServiceError,
+    InvalidArgumentError, RecordingError, RulesError.
     """
     subjects = {
         "pid": pid, "cgroup": cgroup, "uid": uid, "exe": exe, "tool": tool, "argument": argument,
@@ -80,7 +85,7 @@ def session(
     }
     context = context_fields(pipeline=pipeline, run=run, sample=sample, step=step, labels=labels)
     includes = any(value is not None for name, value in subjects.items() if not name.startswith("exclude_"))
-    recording = _recording_of(source)
+    tiers, recording = _tiers_of(source)
     if record is not None:
         _check_record(record, recording)
     if flag_of("host", host) and includes:
@@ -99,7 +104,9 @@ def session(
         "tool_rules": tool_rules,
         "secret_rules": secret_rules, "engine_rules": engine_rules,
     })
-    return Session({"rules": filter_rules(context, subjects), **options}, context, record, recording, follows)
+    options |= {"rules": filter_rules(context, subjects), "tiers": tiers,
+                "service_socket": _core.service_socket_to_try()}
+    return Session(options, context, record, recording, follows)
 
 
 def session_of_command(
@@ -111,16 +118,44 @@ def session_of_command(
     if record is not None:
         _check_record(record, None)
     rules = filter_rules(context, {"pid": pid})
-    return Session({"rules": rules, "command_pid": pid, **options_of(options)}, context, record, None, None)
+    tiers = {"tiers": _core.tiers_to_try(), "service_socket": _core.service_socket_to_try()}
+    return Session({"rules": rules, "command_pid": pid, **options_of(options), **tiers}, context, record, None, None)
 
 
-def _recording_of(source: Path) -> Path | None:
-    """The place of other sources to come."""
-    if source == "kernel":
-        return None
+@checked_call
+def connect(
+    socket: Path | None = None,
+    *,
+    record: Path | None = None,
+    findings: bool = True,
+    history: Path | None = None,
+) -> Session:
+    """Opens a session of all that this user may see of the service (`tracerd serve`) that listens on `socket`, without
+    rights of its own: for root everything, for others their own runs, tasks and processes. It begins with what lives now.
+
+    `socket`: the default is the environment variable TRACER_SOCKET, or /run/tracer/tracer.sock. The other keywords are
+    those of tracer.session(). When the service was restarted, the session reconnects, and states what it missed as a
+    Loss with the cause "service_gap".
+
+    Raises ServiceError if no service listens, speaks another version or refuses, NotPermittedError if the socket is not
+    for this user, InvalidArgumentError, RecordingError."""
+    place = _core.service_socket_to_try() if socket is None else path_of("socket", socket)
+    if record is not None:
+        path_of("record", record)
+    options = options_of({"findings": findings, "history": history})
+    return Session({**options, "tiers": ["service"], "service_socket": place}, {}, record, None, None)
+
+
+def _tiers_of(source: Path | None) -> tuple[list[str] | None, Path | None]:
+    """Where live events come from, or a recording."""
+    if source is None:
+        return _core.tiers_to_try(), None
+    if source in ("kernel", "service"):
+        return [os.fsdecode(source)], None
     if os.path.exists(path_of("source", source)):
-        return source
-    raise InvalidArgumentError(f"there is no source {source!r}", 'give "kernel", or the path of a recording')
+        return None, source
+    raise InvalidArgumentError(f"there is no source {source!r}",
+                               'give "kernel", "service", or the path of a recording')
 
 
 def _check_record(record: Path, recording: Path | None) -> None:

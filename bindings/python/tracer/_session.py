@@ -391,8 +391,20 @@ class Session(Source):
 
     @property
     def totals(self) -> list[ContextTotals]:
-        """Sums by context, added up in the kernel; losses don't change them. Empty for recordings."""
+        """Sums by context, added up in the kernel; losses don't change them. By a service, they are added up from the
+        events of this session. Empty for recordings."""
         return self._core.totals()
+
+    @property
+    def tier(self) -> str:
+        """Where its events come from: "kernel", "service" (a running `tracerd serve`) or "recording"."""
+        return self._core.tier
+
+    @property
+    def tier_problems(self) -> list[Problem]:
+        """Why more exact or nearer sources were not taken, such as the kernel for lack of a right. Empty: none was tried
+        before."""
+        return self._core.tier_problems
 
     @property
     def families(self) -> list[FamilyState]:

@@ -24,6 +24,15 @@ enum {
 /* Families of BPF programs, as bits: TRACER_FAMILY_... of fields.h. If a kernel refuses one, the others still work. */
 typedef uint32_t tracer_families;
 
+/* Where a session's events come from. */
+typedef uint32_t tracer_tier;
+enum {
+  TRACER_TIER_KERNEL = 0,   /* This machine's kernel, by BPF programs of the session's own: exact. Needs rights. */
+  TRACER_TIER_SERVICE = 1,  /* A running `tracerd serve`: exact, and only what the caller may see. Needs no rights. */
+  TRACER_TIER_PROC = 2,     /* /proc, looked at again and again: what lived too shortly is missing. Needs no rights. */
+  TRACER_TIER_RECORDING = 3 /* A recording. */
+};
+
 /* 0 or absent means the default, so { sizeof(tracer_session_options) } is all defaults. */
 typedef struct tracer_session_options {
   size_t size;
@@ -57,22 +66,27 @@ typedef struct tracer_session_options {
                            lost. 0: by the machine. */
   int64_t command_pid;  /* A process that the rules take in, such as that of a command: its program is a run, with the
                            tool's name as inferred run, unless labels or engine rules give its run. 0: none. */
-  uint32_t skip_findings; /* 1: no findings are made, and tasks have no task_ledger. */
-  uint32_t reserved;      /* 0. */
-  tracer_string history;  /* A database of earlier runs, made if it is not there. Absent: none. */
+  uint32_t skip_findings;       /* 1: no findings are made, and tasks have no task_ledger. */
+  uint32_t reserved;            /* 0. */
+  tracer_string history;        /* A database of earlier runs, made if it is not there. Absent: none. */
+  uint32_t tiers;               /* Bits, 1u << TRACER_TIER_…: the first in the order above that works is taken; not
+                                   TRACER_TIER_RECORDING. 0: the kernel only. 0 with a recording. */
+  uint32_t reserved2;           /* 0. */
+  tracer_string service_socket; /* Where the service listens. Absent: /run/tracer/tracer.sock. */
 } tracer_session_options;
 
 #define TRACER_SESSION_OPTIONS_INIT                                                                              \
   {                                                                                                              \
     sizeof(tracer_session_options), 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0, {NULL, 0}, {NULL, 0}, {NULL, 0}, \
-        {NULL, 0}, NULL, NULL, NULL, 0, 0, 0, 0, 0, {                                                            \
+        {NULL, 0}, NULL, NULL, NULL, 0, 0, 0, 0, 0, {NULL, 0}, 0, 0, {                                           \
       NULL, 0                                                                                                    \
     }                                                                                                            \
   }
 
 /* @since 0.1. Loads and checks everything; delivers nothing before tracer_session_start(). NULL options: defaults.
  * TRACER_ERROR_PERMISSION, _NO_BTF, _KERNEL_TOO_OLD, _PROGRAM_REFUSED, _FILTER_NAMES_NOTHING, _INVALID_ARGUMENT,
- * _INVALID_RULES, _FILE_UNREADABLE, _NO_MEMORY and those of tracer_recording_open(). */
+ * _INVALID_RULES, _FILE_UNREADABLE, _NO_MEMORY and those of tracer_recording_open(); by a service also _NO_SERVICE,
+ * _SERVICE_VERSION, _SERVICE_REFUSED. */
 TRACER_API tracer_status tracer_session_new(const tracer_session_options* options, tracer_session** out,
                                             tracer_error* error);
 /* @since 0.1. Stops it, as tracer_session_stop() does. Its queues, sinks, labels and subscriptions may outlive it.
@@ -92,6 +106,9 @@ TRACER_API tracer_status tracer_session_stop(tracer_session* session, tracer_err
 TRACER_API tracer_status tracer_session_request_stop(tracer_session* session);
 /* @since 0.1. *out is 1 once everything is delivered: after the end, or when a recording has ended. */
 TRACER_API tracer_status tracer_session_finished(const tracer_session* session, uint8_t* out);
+
+/* @since 0.1. *out is one of TRACER_TIER_…: the tier that was taken. */
+TRACER_API tracer_status tracer_session_tier(const tracer_session* session, tracer_tier* out);
 
 /* @since 0.1. One epoll descriptor, owned by the session: don't read, change or close it. -1 only for NULL and in a
  * forked child. Readable while tracer_session_dispatch() has something to do, timers included, after

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <malloc.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+#include <tracer/run.hpp>
+
+#include "commands.hpp"
+#include "privileges.hpp"
+#include "say.hpp"
+#include "serve/listener.hpp"
+#include "serve/server.hpp"
+#include "serve_config.hpp"
+#include "serve_recordings.hpp"
+#include "service_manager.hpp"
+#include "show/printable.hpp"
+#include "signals.hpp"
+
+namespace tracerd {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using tracer::Error;
+using tracer::ErrorCode;
+using tracer::internal::Server;
+using tracer::internal::UniqueFd;
+
+constexpr const char* kDefaultConfig = "/etc/tracer/tracerd.toml";
+constexpr milliseconds kRound{1000};
+constexpr milliseconds kLastWords{2000};
+constexpr auto kStatusPeriod = std::chrono::seconds(10);
+constexpr std::size_t kLeastRingBytes = 8u << 20;
+
+/// Without a file at the default place, the defaults hold.
+ServeConfig config_of(const Options& options) {
+  const std::string name = options.config.value_or(kDefaultConfig);
+  std::ifstream file(name, std::ios::binary);
+  if (!file) {
+    if (!options.config && errno == ENOENT) return {};
+    throw Error(
+        {ErrorCode::kFileUnreadable, errno, fmt::format("{} can't be read", name), "name another with --config", {}});
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return parse_serve_config(text, name);
+}
+
+struct Sockets {
+  UniqueFd everybodys;
+  UniqueFd admin;
+};
+
+void make_folder_of(const std::filesystem::path& socket) {
+  const std::string folder = socket.parent_path().string();
+  if (::mkdir(folder.c_str(), 0755) == 0) {
+    // Whatever the umask: everybody must get through.
+    ::chmod(folder.c_str(), 0755);
+  } else if (errno != EEXIST) {
+    throw Error({ErrorCode::kFileUnwritable,
+                 errno,
+                 fmt::format("the folder {} can't be made", folder),
+                 "make it, or name another socket",
+                 {}});
+  }
+}
+
+Sockets open_sockets(const ServeConfig& config) {
+  Sockets sockets;
+  for (HandedSocket& handed : take_handed_sockets()) {
+    UniqueFd& place = handed.name.find("admin") != std::string::npos ? sockets.admin : sockets.everybodys;
+    if (place)
+      throw Error({ErrorCode::kContradiction,
+                   0,
+                   "two sockets for the same purpose were handed over",
+                   "in the .socket unit of admin.sock, set FileDescriptorName=admin",
+                   {}});
+    place = std::move(handed.fd);
+  }
+  if (!sockets.everybodys) {
+    make_folder_of(config.socket);
+    sockets.everybodys = tracer::internal::listen_on(config.socket, 0666);
+  }
+  if (!sockets.admin && !config.admin_socket.empty()) {
+    make_folder_of(config.admin_socket);
+    sockets.admin = tracer::internal::listen_on(config.admin_socket, 0600);
+  }
+  return sockets;
+}
+
+/// /etc/subuid, with the users' names as numbers.
+std::vector<tracer::internal::SubordinateIds> read_subordinate_ids() {
+  std::ifstream file("/etc/subuid", std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return tracer::internal::subordinate_ids(text, [](std::string_view name) {
+    try {
+      return static_cast<uid_t>(tracer::find_user(std::string(name)).uid);
+    } catch (const Error&) {
+      return static_cast<uid_t>(-1);
+    }
+  });
+}
+
+void raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+tracer::SessionOptions session_options(const ServeConfig& config) {
+  tracer::SessionOptions options = config.session;
+  options.reader = tracer::Reader::kOwnThread;
+  options.ring_bytes = std::max(kLeastRingBytes, options.ring_bytes);
+  // Several users' at one time.
+  options.max_announcements = 4 * config.limits.announcements_of_user;
+  options.max_labeled_threads = 4 * config.limits.labels_of_user;
+  return options;
+}
+
+void serve_until_the_end(Server& server, tracer::Session& session, ServeRecordings& recordings, Signals& signals,
+                         const ServiceManager& manager) {
+  auto next_watchdog = steady_clock::now();
+  auto next_status = steady_clock::now();
+  while (!session.finished()) {
+    const auto round = std::min(kRound, manager.watchdog_period().value_or(kRound));
+    server.run(milliseconds(signals.timeout(static_cast<int>(round.count()))), signals.to_poll().fd);
+    while (const auto signal = signals.next()) {
+      if (signal->number == SIGHUP) {
+        recordings.begin_anew();
+      } else if (asks_for_end(*signal)) {
+        return;
+      }
+    }
+    const auto now = steady_clock::now();
+    recordings.look(now);
+    if (const auto period = manager.watchdog_period(); period && now >= next_watchdog) {
+      manager.tell("WATCHDOG=1");
+      next_watchdog = now + *period;
+    }
+    if (now >= next_status) {
+      manager.tell(fmt::format("STATUS=tracing; {} connections", server.connections()));
+      next_status = now + kStatusPeriod;
+    }
+  }
+}
+
+}  // namespace
+
+int serve_command(const Options& options) {
+  ServeConfig config = config_of(options);
+  if (options.socket) {
+    config.socket = *options.socket;
+    config.admin_socket.clear();
+  }
+  tracer::internal::ServiceOptions service_options{.limits = config.limits, .sharing = sharing_of(config)};
+  if (options.check_only) {
+    fmt::print("tracerd: {}: no mistakes\n", options.config.value_or(kDefaultConfig));
+    return 0;
+  }
+  if (::geteuid() != 0)
+    throw Error({ErrorCode::kPermission,
+                 EPERM,
+                 "only root may serve a whole host",
+                 "use sudo, or systemctl start tracerd; tracerd run and watch --host follow your own processes",
+                 {}});
+  service_options.subordinate_ids = read_subordinate_ids();
+  const ServiceManager manager;
+  manager.tell("STATUS=loading");
+  raise_descriptor_limit();
+  ServeRecordings recordings(config.recordings);
+  Sockets sockets = open_sockets(config);
+  Signals signals;
+  go_ahead_of_others();
+  tracer::Session session(session_options(config));
+  drop_privileges();
+#ifdef __GLIBC__
+  // What the kernel's type information took while programs were loaded is not needed again.
+  ::malloc_trim(0);
+#endif
+  for (const tracer::Problem& problem : session.rule_problems())
+    say("tracerd: a rule is left out: {}\n", tracer::internal::printable_lines(problem.what));
+  service_options.more_status = [&recordings] { return "{\"recordings\":" + recordings.status() + '}'; };
+  Server server(session, std::move(service_options));
+  recordings.start(session);
+  session.start();
+  server.listen(std::move(sockets.everybodys), false);
+  if (sockets.admin) server.listen(std::move(sockets.admin), true);
+  manager.tell("READY=1\nSTATUS=tracing");
+  if (::isatty(STDERR_FILENO) != 0)
+    say("tracerd: serving on {}; press Ctrl-C to stop\n", tracer::internal::printable(config.socket.string()));
+  serve_until_the_end(server, session, recordings, signals, manager);
+  manager.tell("STOPPING=1");
+  session.stop();
+  server.finish(kLastWords);
+  return 0;
+}
+
+}  // namespace tracerd

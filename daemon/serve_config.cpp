@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve_config.hpp"
+
+#include <bit>
+#include <charconv>
+#include <fstream>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+#include <tracer/run.hpp>
+
+#include "rules/rules_reader.hpp"
+
+namespace tracerd {
+namespace {
+
+using tracer::internal::check_keys;
+using tracer::internal::line_of;
+using tracer::internal::read_flag;
+using tracer::internal::read_string;
+using tracer::internal::RuleMistakes;
+
+/// Where the key is absent, `value` stays as it is.
+template <class Number>
+void read_number(const toml::table& table, std::string_view key, std::int64_t least, std::int64_t most, Number& value,
+                 RuleMistakes& mistakes) {
+  const toml::node* node = table.get(key);
+  if (node == nullptr) return;
+  const auto number = node->value_exact<std::int64_t>();
+  if (!number || *number < least || *number > most) {
+    mistakes.add(line_of(*node), fmt::format("\"{}\" must be a whole number from {} to {}", key, least, most));
+    return;
+  }
+  value = static_cast<Number>(*number);
+}
+
+void read_path(const toml::table& table, std::string_view key, bool may_be_empty, std::filesystem::path& path,
+               RuleMistakes& mistakes) {
+  const toml::node* node = table.get(key);
+  if (node == nullptr) return;
+  const std::string text = node->value_exact<std::string>().value_or("?");
+  if ((text.empty() && !may_be_empty) || (!text.empty() && text.front() != '/'))
+    mistakes.add(line_of(*node), fmt::format("\"{}\" must be an absolute path", key));
+  path = text;
+}
+
+/// Null: it is not there, or is no table, which is a mistake.
+const toml::table* table_of(const toml::table& root, std::string_view key, RuleMistakes& mistakes) {
+  const toml::node* node = root.get(key);
+  if (node == nullptr) return nullptr;
+  if (node->as_table() == nullptr) mistakes.add(line_of(*node), fmt::format("\"{}\" must be a table: [{}]", key, key));
+  return node->as_table();
+}
+
+void read_families(const toml::table& table, tracer::SessionOptions& options, RuleMistakes& mistakes) {
+  const toml::node* node = table.get("families");
+  if (node == nullptr) return;
+  options.families.clear();
+  for (const std::string& name : tracer::internal::read_strings(table, "families", false, mistakes)) {
+    const auto family = tracer::family_from_name(name);
+    if (!family || info_of(*family).use == tracer::FamilyUse::kAlways) {
+      mistakes.add(line_of(*node),
+                   fmt::format("there is no family \"{}\"; there are {}", name, tracer::names_of_families()));
+    } else {
+      options.families.push_back(*family);
+    }
+  }
+}
+
+void read_session(const toml::table& table, tracer::SessionOptions& options, RuleMistakes& mistakes) {
+  check_keys(table, "[session]",
+             {"families", "sample_interval_ms", "max_cost_percent", "ring_mib", "max_processes", "max_threads",
+              "max_cgroups", "engine_rules", "read_engine_notes"},
+             mistakes);
+  read_families(table, options, mistakes);
+  std::int64_t interval_ms = options.sample_interval.count();
+  read_number(table, "sample_interval_ms", 100, 24 * 3600 * 1000, interval_ms, mistakes);
+  options.sample_interval = std::chrono::milliseconds(interval_ms);
+  std::int64_t percent = 0;
+  read_number(table, "max_cost_percent", 1, 100000, percent, mistakes);
+  if (percent != 0) options.max_cost_share = static_cast<double>(percent) / 100;
+  std::uint64_t ring_mib = 0;
+  read_number(table, "ring_mib", 1, 1024, ring_mib, mistakes);
+  if (ring_mib != 0 && !std::has_single_bit(ring_mib))
+    mistakes.add(line_of(*table.get("ring_mib")), "\"ring_mib\" must be a power of two");
+  if (ring_mib != 0) options.ring_bytes = ring_mib << 20;
+  constexpr std::int64_t kMost = 1 << 22;
+  read_number(table, "max_processes", 1, kMost, options.max_processes, mistakes);
+  read_number(table, "max_threads", 1, kMost, options.max_threads, mistakes);
+  read_number(table, "max_cgroups", 1, kMost, options.max_cgroups, mistakes);
+  read_path(table, "engine_rules", true, options.engine_rules, mistakes);
+  if (table.get("read_engine_notes") != nullptr)
+    options.read_engine_notes = read_flag(table, "read_engine_notes", mistakes);
+}
+
+void read_recordings(const toml::table& table, ServeConfig::Recordings& recordings, RuleMistakes& mistakes) {
+  check_keys(table, "[recordings]", {"folder", "file_mib", "files", "max_age_hours"}, mistakes);
+  read_path(table, "folder", true, recordings.folder, mistakes);
+  std::uint64_t file_mib = recordings.file_bytes >> 20;
+  read_number(table, "file_mib", 1, 1 << 20, file_mib, mistakes);
+  recordings.file_bytes = file_mib << 20;
+  read_number(table, "files", 1, 9999, recordings.files, mistakes);
+  std::int64_t hours = recordings.max_age.count();
+  read_number(table, "max_age_hours", 1, 100 * 365 * 24, hours, mistakes);
+  recordings.max_age = std::chrono::hours(hours);
+}
+
+void read_limits(const toml::table& table, tracer::internal::ServeLimits& limits, RuleMistakes& mistakes) {
+  check_keys(table, "[limits]",
+             {"connections", "connections_of_user", "subscriptions_of_user", "labels_of_user", "announcements_of_user",
+              "mib_of_user", "mib_of_subscription", "mib_kept", "kept_s", "stalled_s"},
+             mistakes);
+  read_number(table, "connections", 32, 1 << 20, limits.connections, mistakes);
+  read_number(table, "connections_of_user", 1, 1 << 20, limits.connections_of_user, mistakes);
+  read_number(table, "subscriptions_of_user", 1, 1 << 16, limits.subscriptions_of_user, mistakes);
+  read_number(table, "labels_of_user", 1, 1 << 20, limits.labels_of_user, mistakes);
+  read_number(table, "announcements_of_user", 1, 1 << 24, limits.announcements_of_user, mistakes);
+  const auto read_mib = [&](std::string_view key, std::size_t& bytes) {
+    std::size_t mib = bytes >> 20;
+    read_number(table, key, 1, 1 << 16, mib, mistakes);
+    bytes = mib << 20;
+  };
+  read_mib("mib_of_user", limits.bytes_of_user);
+  read_mib("mib_of_subscription", limits.bytes_of_subscription);
+  read_mib("mib_kept", limits.bytes_kept);
+  std::int64_t seconds = limits.kept_without_clients.count();
+  read_number(table, "kept_s", 0, 24 * 3600, seconds, mistakes);
+  limits.kept_without_clients = std::chrono::seconds(seconds);
+  seconds = limits.stalled.count();
+  read_number(table, "stalled_s", 1, 24 * 3600, seconds, mistakes);
+  limits.stalled = std::chrono::seconds(seconds);
+}
+
+std::optional<gid_t> gid_of(const std::string& name) {
+  const auto number = [](std::string_view text) -> std::optional<gid_t> {
+    gid_t gid = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), gid);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(gid) : std::nullopt;
+  };
+  if (const auto gid = number(name)) return gid;
+  std::ifstream groups("/etc/group");
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos || line.substr(0, first) != name) continue;
+    return number(std::string_view(line).substr(second + 1, line.find(':', second + 1) - second - 1));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ServeConfig parse_serve_config(std::string_view text, std::string_view origin) {
+  ServeConfig config;
+  tracer::internal::read_rules(text, origin, [&config](const toml::table& root, RuleMistakes& mistakes) {
+    check_keys(root, "the file", {"schema", "socket", "session", "recordings", "limits", "share"}, mistakes);
+    if (const auto* socket = table_of(root, "socket", mistakes)) {
+      check_keys(*socket, "[socket]", {"path", "admin_path"}, mistakes);
+      read_path(*socket, "path", false, config.socket, mistakes);
+      read_path(*socket, "admin_path", true, config.admin_socket, mistakes);
+    }
+    if (const auto* session = table_of(root, "session", mistakes)) read_session(*session, config.session, mistakes);
+    if (const auto* recordings = table_of(root, "recordings", mistakes))
+      read_recordings(*recordings, config.recordings, mistakes);
+    if (const auto* limits = table_of(root, "limits", mistakes)) read_limits(*limits, config.limits, mistakes);
+    tracer::internal::for_each_table(root, "share", mistakes, [&](const toml::table& share) {
+      check_keys(share, "[[share]]", {"owner", "group"}, mistakes);
+      config.shares.push_back(
+          {read_string(share, "owner", true, mistakes), read_string(share, "group", true, mistakes)});
+    });
+  });
+  return config;
+}
+
+tracer::internal::Sharing sharing_of(const ServeConfig& config) {
+  tracer::internal::Sharing sharing;
+  for (const auto& [owner, group] : config.shares) {
+    const auto gid = gid_of(group);
+    if (!gid)
+      throw tracer::Error({tracer::ErrorCode::kNoSuchUser,
+                           0,
+                           fmt::format("[[share]]: there is no group '{}'", group),
+                           "name a group of /etc/group, or give its number",
+                           {}});
+    sharing[tracer::find_user(owner).uid].push_back(*gid);
+  }
+  return sharing;
+}
+
+}  // namespace tracerd

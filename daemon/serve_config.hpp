@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tracer/session.hpp>
+
+#include "serve/limits.hpp"
+
+namespace tracerd {
+
+/// What /etc/tracer/tracerd.toml says; docs/service.md describes each key.
+struct ServeConfig {
+  std::filesystem::path socket = "/run/tracer/tracer.sock";
+  std::filesystem::path admin_socket = "/run/tracer/admin.sock";  ///< Empty: none.
+  tracer::SessionOptions session = {};
+  struct Recordings {
+    std::filesystem::path folder = {};  ///< Empty: nothing is recorded.
+    std::uint64_t file_bytes = 256u << 20;
+    std::uint32_t files = 8;
+    std::chrono::hours max_age{7 * 24};
+  };
+  Recordings recordings = {};
+  tracer::internal::ServeLimits limits = {};
+  struct Share {
+    std::string owner;
+    std::string group;
+  };
+  std::vector<Share> shares = {};
+};
+
+/// Throws tracer::Error(kInvalidRules) with every mistake and its line.
+ServeConfig parse_serve_config(std::string_view text, std::string_view origin);
+
+/// Names of users and groups become numbers. Throws tracer::Error(kNoSuchUser).
+tracer::internal::Sharing sharing_of(const ServeConfig& config);
+
+}  // namespace tracerd

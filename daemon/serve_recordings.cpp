@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve_recordings.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+#include "base/json_text.hpp"
+#include "say.hpp"
+#include "show/printable.hpp"
+
+namespace tracerd {
+namespace {
+
+constexpr auto kTryAgain = std::chrono::seconds(60);
+
+}  // namespace
+
+ServeRecordings::ServeRecordings(const ServeConfig::Recordings& options) : options_(options) {
+  if (options_.folder.empty()) return;
+  file_ = (options_.folder / "host.tracer").string();
+  rotation_ = std::make_shared<Rotation>(std::nullopt, std::vector{file_}, options_.files, options_.max_age);
+}
+
+void ServeRecordings::start(tracer::Session& session) {
+  session_ = &session;
+  if (rotation_) begin_anew();
+}
+
+void ServeRecordings::begin_anew() {
+  if (!rotation_ || session_ == nullptr) return;
+  if (sink_) sink_->close();
+  sink_.reset();
+  const int fd = rotation_->next(0);
+  began_ = std::chrono::steady_clock::now();
+  if (fd >= 0) return begin(fd);
+  const int error_number = errno;
+  ++failures_;
+  try_again_ = began_ + kTryAgain;
+  problem_ = tracer::Error({tracer::ErrorCode::kFileUnwritable,
+                            error_number,
+                            fmt::format("{} can't be made", file_),
+                            "look at the folder and its disk; the service goes on, and tries again",
+                            {}})
+                 .what();
+  say("tracerd: {}\n", tracer::internal::printable_lines(*problem_));
+}
+
+void ServeRecordings::begin(int fd) {
+  problem_.reset();
+  sink_ = session_->add_sink(tracer::recording_sink(
+      fd, file_, session_->host(),
+      {.max_bytes = options_.file_bytes, .next_file = [rotation = rotation_] { return rotation->next(0); }}));
+}
+
+void ServeRecordings::look(std::chrono::steady_clock::time_point now) {
+  if (!rotation_) return;
+  if (sink_) {
+    if (const auto problem = sink_->problem()) {
+      ++failures_;
+      problem_ = tracer::Error(*problem).what();
+      say("tracerd: {}: {}\n", file_, tracer::internal::printable_lines(*problem_));
+      sink_->close();
+      sink_.reset();
+      try_again_ = now + kTryAgain;
+    } else if (now - began_ > options_.max_age / 4) {
+      // So that what is kept is hardly older than wanted.
+      begin_anew();
+    }
+  } else if (now >= try_again_) {
+    begin_anew();
+  }
+}
+
+std::string ServeRecordings::status() const {
+  if (!rotation_) return "null";
+  std::string text = "{\"file\":";
+  tracer::internal::append_json_text(text, file_);
+  text +=
+      fmt::format(",\"file_bytes\":{},\"files\":{},\"removed\":{},\"failures\":{},\"dropped_events\":{},\"problem\":",
+                  options_.file_bytes, options_.files, rotation_->removed(0), failures_, sink_ ? sink_->dropped() : 0);
+  if (problem_) {
+    tracer::internal::append_json_text(text, *problem_);
+  } else {
+    text += "null";
+  }
+  return text + '}';
+}
+
+}  // namespace tracerd

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <tracer/session.hpp>
+
+#include "rotation.hpp"
+#include "serve_config.hpp"
+
+namespace tracerd {
+
+/// What a service records of the whole host: files of a bounded size, number and age, in a folder of root's. A failure,
+/// such as a full disk, is reported, and it tries again later.
+class ServeRecordings {
+ public:
+  /// Before rights are given up, while there is one thread. Throws tracer::Error(kFileUnwritable).
+  explicit ServeRecordings(const ServeConfig::Recordings& options);
+  /// Begins to record.
+  void start(tracer::Session& session);
+  /// To be called now and then: says what has failed, goes on in a new file when it is time.
+  void look(std::chrono::steady_clock::time_point now);
+  /// Goes on in a new file now.
+  void begin_anew();
+  /// An object as JSON.
+  std::string status() const;
+
+ private:
+  void begin(int fd);
+
+  const ServeConfig::Recordings options_;
+  std::string file_;
+  std::shared_ptr<Rotation> rotation_;
+  tracer::Session* session_ = nullptr;
+  std::optional<tracer::SinkHandle> sink_;
+  std::optional<std::string> problem_;
+  std::uint64_t failures_ = 0;
+  std::chrono::steady_clock::time_point began_{};
+  std::chrono::steady_clock::time_point try_again_{};
+};
+
+}  // namespace tracerd

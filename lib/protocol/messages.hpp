@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The requests and replies of the protocol between a service and its clients, and the JSON lines that they are sent
+/// as: docs/protocol.md. The request_from(), … here throw Error(kServiceRefused) if a line makes no sense.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <tracer/announcement.hpp>
+#include <tracer/context.hpp>
+#include <tracer/error.hpp>
+#include <tracer/event.hpp>
+#include <tracer/families.hpp>
+#include <tracer/host.hpp>
+#include <tracer/statistics.hpp>
+
+namespace tracer::internal {
+
+inline constexpr std::uint64_t kProtocolVersion = 1;
+/// How deep objects and lists may lie in each other.
+inline constexpr std::size_t kMaxJsonDepth = 16;
+
+struct HelloRequest {
+  static constexpr std::string_view kName = "hello";
+  std::uint64_t version = kProtocolVersion;
+};
+
+struct AnnounceRequest {
+  static constexpr std::string_view kName = "announce";
+  Announcement announcement;
+};
+
+struct AttachRequest {
+  static constexpr std::string_view kName = "attach";
+  pid_t pid = 0;
+  Context context = {};
+  bool command = false;  ///< Its program is a run, as that of SessionOptions::command_pid.
+  bool held = false;     ///< It waits, as a copy of its parent, to execute a program: what it did before does not count.
+};
+
+struct LabelRequest {
+  static constexpr std::string_view kName = "label";
+  pid_t tid = 0;
+  Context context = {};
+};
+
+struct EndLabelRequest {
+  static constexpr std::string_view kName = "end_label";
+  std::uint64_t label = 0;
+};
+
+struct ResumeLabelRequest {
+  static constexpr std::string_view kName = "resume_label";
+  std::uint64_t label = 0;
+  pid_t tid = 0;
+};
+
+struct UnlabelRequest {
+  static constexpr std::string_view kName = "unlabel";
+  pid_t tid = 0;
+};
+
+/// The process is the peer's own: `work.process` is not sent.
+struct OwnWorkRequest {
+  static constexpr std::string_view kName = "own_work";
+  Context context = {};
+  OwnWork work;
+};
+
+struct TotalsRequest {
+  static constexpr std::string_view kName = "totals";
+};
+
+struct StatisticsRequest {
+  static constexpr std::string_view kName = "statistics";
+};
+
+struct StatusRequest {
+  static constexpr std::string_view kName = "status";
+};
+
+struct SnapshotRequest {
+  static constexpr std::string_view kName = "snapshot";
+};
+
+struct FindingsRequest {
+  static constexpr std::string_view kName = "findings";
+  std::optional<std::uint64_t> since_ns = {};
+};
+
+struct HistoryRequest {
+  static constexpr std::string_view kName = "history";
+};
+
+struct FlushRequest {
+  static constexpr std::string_view kName = "flush";
+};
+
+struct SubscribeRequest {
+  static constexpr std::string_view kName = "subscribe";
+  std::vector<EventKind> kinds = {};       ///< Empty: all.
+  std::optional<std::uint64_t> from = {};  ///< The number of the first event that is wanted.
+  bool living_first = false;               ///< Ignored with `from`.
+  std::optional<std::uint64_t> capacity_bytes = {};
+};
+
+using Request =
+    std::variant<HelloRequest, AnnounceRequest, AttachRequest, LabelRequest, EndLabelRequest, ResumeLabelRequest,
+                 UnlabelRequest, OwnWorkRequest, TotalsRequest, StatisticsRequest, StatusRequest, SnapshotRequest,
+                 FindingsRequest, HistoryRequest, FlushRequest, SubscribeRequest>;
+
+/// One line with its end.
+std::string to_line(const Request& request);
+Request request_from(std::string_view line);
+
+struct HelloReply {
+  std::uint64_t version = kProtocolVersion;
+  std::string tracer_version = {};
+  std::string session_id = {};
+  std::uint32_t uid = 0;  ///< The client's, as the service sees it.
+  bool sees_all = false;
+  std::vector<FamilyState> families = {};
+  HostInfo host = {};
+};
+
+struct LabelReply {
+  std::uint64_t label = 0;
+};
+
+struct TotalsReply {
+  std::vector<ContextTotals> totals = {};
+};
+
+struct StatisticsReply {
+  Statistics statistics = {};
+};
+
+struct SnapshotReply {
+  std::vector<ProcessSample> processes = {};
+};
+
+struct FindingsReply {
+  std::vector<Finding> findings = {};
+};
+
+/// The text of one JSON object.
+struct StatusReply {
+  std::string status = "{}";
+};
+
+struct HistoryReply {
+  std::string history = "{}";
+};
+
+struct FlushReply {
+  std::uint64_t sequence = 0;  ///< Of the last event that happened before the request; 0: there was none.
+};
+
+struct SubscribeReply {
+  /// The number of the first event that follows those that say what lives. Events are numbered from 1, of all kinds,
+  /// each that this uid may see; those that say what lives, and the Loss that stands for missing ones, have none.
+  std::uint64_t sequence = 0;
+  std::uint64_t missed = 0;  ///< How many from SubscribeRequest::from on are no longer there.
+  std::uint64_t living = 0;  ///< How many events come first that say what lives.
+};
+
+/// One line with its end: {"ok":true}.
+std::string ok_line();
+std::string to_line(const HelloReply& reply);
+std::string to_line(const LabelReply& reply);
+std::string to_line(const TotalsReply& reply);
+std::string to_line(const StatisticsReply& reply);
+std::string to_line(const SnapshotReply& reply);
+std::string to_line(const FindingsReply& reply);
+std::string to_line(const StatusReply& reply);
+std::string to_line(const HistoryReply& reply);
+std::string to_line(const FlushReply& reply);
+std::string to_line(const SubscribeReply& reply);
+/// {"ok":false,…} with the first problem; with kServiceVersion, also which versions are spoken.
+std::string refusal_line(const Error& error);
+
+/// What a client gets. All throw the service's own Error for a refusal; Error(kServiceRefused) if the line is no reply.
+void expect_ok(std::string_view line);
+HelloReply hello_from(std::string_view line);
+LabelReply label_from(std::string_view line);
+TotalsReply totals_from(std::string_view line);
+StatisticsReply statistics_from(std::string_view line);
+SnapshotReply snapshot_from(std::string_view line);
+FindingsReply findings_from(std::string_view line);
+StatusReply status_from(std::string_view line);
+HistoryReply history_from(std::string_view line);
+FlushReply flush_from(std::string_view line);
+SubscribeReply subscribe_from(std::string_view line);
+
+}  // namespace tracer::internal

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "protocol/context_json.hpp"
+#include "protocol/json_fields.hpp"
+#include "protocol/messages.hpp"
+
+namespace tracer::internal {
+
+Json object_from(std::string_view line, bool from_client) {
+  struct TooDeep {};
+  struct HasNul {};
+  const auto bounded = [from_client](int depth, Json::parse_event_t event, Json& parsed) {
+    const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (begins && static_cast<std::size_t>(depth) >= kMaxJsonDepth) throw TooDeep();
+    if (from_client && event == Json::parse_event_t::value && parsed.is_string() &&
+        parsed.get_ref<const std::string&>().find('\0') != std::string::npos)
+      throw HasNul();
+    return true;
+  };
+  try {
+    Json object = Json::parse(line, bounded);
+    if (!object.is_object()) refuse_line("a line is no JSON object");
+    return object;
+  } catch (const TooDeep&) {
+    refuse_line(fmt::format("a line has more than {} objects and lists in each other", kMaxJsonDepth));
+  } catch (const HasNul&) {
+    refuse_line("a text in a line has NUL in it");
+  } catch (const Json::exception& error) {
+    refuse_line(fmt::format("a line is no JSON, at byte {}",
+                            error.id == 101 ? static_cast<const Json::parse_error&>(error).byte : 0));
+  }
+}
+
+namespace {
+
+OfProcess process_from(const Json& object) {
+  OfProcess process;
+  require_key(object, "pid", process.pid);
+  read_key(object, "start_ns", process.start_ns);
+  return process;
+}
+
+JsonOut object_of_process(const OfProcess& process) {
+  JsonOut object = {{"pid", process.pid}};
+  put_key(object, "start_ns", process.start_ns);
+  return object;
+}
+
+AnnouncementKey key_from_json(const Json& key) {
+  if (key.contains("work_dir")) {
+    InWorkDir folder;
+    require_key(key, "work_dir", folder.path);
+    return folder;
+  }
+  if (key.contains("pid")) return process_from(key);
+  if (key.contains("cgroup")) {
+    InCgroup cgroup;
+    require_key(key, "cgroup", cgroup.path);
+    return cgroup;
+  }
+  if (key.contains("container")) {
+    InContainer container;
+    require_key(key, "container", container.id);
+    return container;
+  }
+  if (key.contains("slurm_job")) {
+    InSlurmJob job;
+    require_key(key, "slurm_job", job.id);
+    return job;
+  }
+  const auto below = key.find("below");
+  if (below == key.end() || !below->is_object())
+    refuse_line("\"key\" of an announcement names nothing",
+                "give work_dir, pid, cgroup, container, slurm_job, or below and argv");
+  BelowProcess process{process_from(*below), {}};
+  require_key(key, "argv", process.argv);
+  return process;
+}
+
+JsonOut object_of_key(const InWorkDir& key) { return {{"work_dir", key.path}}; }
+JsonOut object_of_key(const OfProcess& key) { return object_of_process(key); }
+JsonOut object_of_key(const InCgroup& key) { return {{"cgroup", key.path}}; }
+JsonOut object_of_key(const InContainer& key) { return {{"container", key.id}}; }
+JsonOut object_of_key(const InSlurmJob& key) { return {{"slurm_job", key.id}}; }
+JsonOut object_of_key(const BelowProcess& key) {
+  return {{"below", object_of_process(key.process)}, {"argv", key.argv}};
+}
+
+/// The field `expires_after_s` of a request.
+constexpr std::uint64_t kLongestExpiryS = 100ull * 365 * 24 * 3600;
+
+void read_request(const Json& object, HelloRequest& request) { read_key(object, "version", request.version); }
+void read_request(const Json& object, AnnounceRequest& request) {
+  const auto key = object.find("key");
+  if (key == object.end() || !key->is_object()) refuse_line("\"key\" of an announcement is missing, or no object");
+  Announcement& announcement = request.announcement;
+  announcement.key = key_from_json(*key);
+  announcement.context = given_context(object);
+  read_key(object, "requested", announcement.requested);
+  std::optional<std::uint64_t> expires_after_s;
+  read_key(object, "expires_after_s", expires_after_s);
+  if (!expires_after_s) return;
+  if (*expires_after_s > kLongestExpiryS) refuse_value("expires_after_s", "a number of seconds of at most 100 years");
+  announcement.expires_after = std::chrono::seconds(*expires_after_s);
+}
+void read_request(const Json& object, AttachRequest& request) {
+  require_key(object, "pid", request.pid);
+  read_key(object, "command", request.command);
+  read_key(object, "held", request.held);
+  request.context = given_context(object);
+}
+void read_request(const Json& object, LabelRequest& request) {
+  require_key(object, "tid", request.tid);
+  request.context = given_context(object);
+}
+void read_request(const Json& object, EndLabelRequest& request) { require_key(object, "label", request.label); }
+void read_request(const Json& object, ResumeLabelRequest& request) {
+  require_key(object, "label", request.label);
+  require_key(object, "tid", request.tid);
+}
+void read_request(const Json& object, UnlabelRequest& request) { require_key(object, "tid", request.tid); }
+void read_request(const Json& object, OwnWorkRequest& request) {
+  request.context = given_context(object);
+  const auto work = object.find("work");
+  if (work == object.end() || !work->is_object()) refuse_line("\"work\" is missing, or no object");
+  require_key(*work, "begin_ns", request.work.begin_ns);
+  require_key(*work, "end_ns", request.work.time_ns);
+  read_key(*work, "cpu_at_least_ns", request.work.cpu_at_least_ns);
+  read_fields(*work, request.work.account);
+}
+void read_request(const Json&, TotalsRequest&) {}
+void read_request(const Json&, StatisticsRequest&) {}
+void read_request(const Json&, StatusRequest&) {}
+void read_request(const Json&, SnapshotRequest&) {}
+void read_request(const Json& object, FindingsRequest& request) { read_key(object, "since_ns", request.since_ns); }
+void read_request(const Json&, HistoryRequest&) {}
+void read_request(const Json&, FlushRequest&) {}
+void read_request(const Json& object, SubscribeRequest& request) {
+  read_key(object, "kinds", request.kinds);
+  read_key(object, "from", request.from);
+  read_key(object, "living_first", request.living_first);
+  read_key(object, "capacity_bytes", request.capacity_bytes);
+}
+
+void put_request(JsonOut& object, const HelloRequest& request) { object["version"] = request.version; }
+void put_request(JsonOut& object, const AnnounceRequest& request) {
+  const Announcement& announcement = request.announcement;
+  object["key"] = std::visit([](const auto& key) { return object_of_key(key); }, announcement.key);
+  object["context"] = object_of_given(announcement.context);
+  if (JsonOut requested = object_of(announcement.requested); !requested.empty())
+    object["requested"] = std::move(requested);
+  // Rounded up: it must not expire before its time.
+  object["expires_after_s"] = std::chrono::ceil<std::chrono::seconds>(announcement.expires_after).count();
+}
+void put_request(JsonOut& object, const AttachRequest& request) {
+  object["pid"] = request.pid;
+  if (request.command) object["command"] = true;
+  if (request.held) object["held"] = true;
+  object["context"] = object_of_given(request.context);
+}
+void put_request(JsonOut& object, const LabelRequest& request) {
+  object["tid"] = request.tid;
+  object["context"] = object_of_given(request.context);
+}
+void put_request(JsonOut& object, const EndLabelRequest& request) { object["label"] = request.label; }
+void put_request(JsonOut& object, const ResumeLabelRequest& request) {
+  object["label"] = request.label;
+  object["tid"] = request.tid;
+}
+void put_request(JsonOut& object, const UnlabelRequest& request) { object["tid"] = request.tid; }
+void put_request(JsonOut& object, const OwnWorkRequest& request) {
+  object["context"] = object_of_given(request.context);
+  JsonOut work = object_of(request.work.account);
+  work["begin_ns"] = request.work.begin_ns;
+  work["end_ns"] = request.work.time_ns;
+  put_key(work, "cpu_at_least_ns", request.work.cpu_at_least_ns);
+  object["work"] = std::move(work);
+}
+void put_request(JsonOut&, const TotalsRequest&) {}
+void put_request(JsonOut&, const StatisticsRequest&) {}
+void put_request(JsonOut&, const StatusRequest&) {}
+void put_request(JsonOut&, const SnapshotRequest&) {}
+void put_request(JsonOut& object, const FindingsRequest& request) { put_key(object, "since_ns", request.since_ns); }
+void put_request(JsonOut&, const HistoryRequest&) {}
+void put_request(JsonOut&, const FlushRequest&) {}
+void put_request(JsonOut& object, const SubscribeRequest& request) {
+  for (const EventKind kind : request.kinds) object["kinds"].push_back(to_string(kind));
+  put_key(object, "from", request.from);
+  if (request.living_first) object["living_first"] = true;
+  put_key(object, "capacity_bytes", request.capacity_bytes);
+}
+
+template <std::size_t at = 0>
+Request read_named(const std::string& name, const Json& object) {
+  if constexpr (at == std::variant_size_v<Request>) {
+    refuse_line(fmt::format("there is no request \"{}\"", name.substr(0, 100)),
+                "see docs/protocol.md; a newer client can ask for less");
+  } else {
+    using One = std::variant_alternative_t<at, Request>;
+    if (name != One::kName) return read_named<at + 1>(name, object);
+    One request;
+    read_request(object, request);
+    return request;
+  }
+}
+
+}  // namespace
+
+Request request_from(std::string_view line) {
+  const Json object = object_from(line, true);
+  std::string name;
+  require_key(object, "request", name);
+  return read_named(name, object);
+}
+
+std::string to_line(const Request& request) {
+  JsonOut object = JsonOut::object();
+  std::visit(
+      [&object](const auto& each) {
+        object["request"] = each.kName;
+        put_request(object, each);
+      },
+      request);
+  return object.dump(-1, ' ', false, JsonOut::error_handler_t::replace) + '\n';
+}
+
+}  // namespace tracer::internal

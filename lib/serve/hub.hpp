@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include <tracer/event.hpp>
+#include <tracer/finding.hpp>
+#include <tracer/host.hpp>
+
+#include "serve/event_frame.hpp"
+#include "serve/limits.hpp"
+#include "serve/outbox.hpp"
+#include "serve/ownership.hpp"
+#include "serve/sight.hpp"
+
+namespace tracer::internal {
+
+/// Gives each event to those who may see it. Events are numbered by sight, and encoded once for all clients of equal
+/// sight and kinds. One thread.
+class Hub {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// A frame is closed at the latest so long after its first event.
+  static constexpr std::chrono::milliseconds kLongestOpen{100};
+  static constexpr std::size_t kMostFindings = 4096;
+
+  Hub(HostInfo host, ServeLimits limits, Ownership ownership)
+      : host_(std::move(host)), limits_(limits), ownership_(std::move(ownership)) {}
+
+  void deliver(std::span<const Event> events, Clock::time_point now);
+  /// Closes frames whose time has come; forgets what nobody has asked for for a while.
+  void tick(Clock::time_point now);
+  /// When tick() has something to do. Absent: only when events come.
+  std::optional<Clock::time_point> next_tick() const noexcept { return next_tick_; }
+  /// Closes the frames of this sight: what it may see by now is with its clients.
+  void close_frames(const Sight& sight);
+
+  /// The number of the last event that this sight may see.
+  std::uint64_t last_number(const Sight& sight) { return viewer(sight).last; }
+
+  struct Joined {
+    std::uint64_t sequence = 1;
+    std::uint64_t missed = 0;
+    std::uint64_t living = 0;
+  };
+  /// `outbox` gets events from now on: those of `kinds`, and each Loss and SessionEnd; empty: all. First what lives of
+  /// `living`, or the events from number `from` on that are still kept. `outbox` must leave before it ends. Throws
+  /// Error(kInvalidArgument): there is no such number yet.
+  Joined join(Outbox& outbox, const Sight& sight, std::set<EventKind> kinds, std::span<const Event> living,
+              std::optional<std::uint64_t> from, Clock::time_point now);
+  void leave(Outbox& outbox, Clock::time_point now) noexcept;
+
+  /// The last state of those that this sight may see.
+  std::vector<Finding> findings(const Sight& sight, std::uint64_t since_ns) const;
+  Owner owner_of(const Process& process) const { return ownership_.owner_of(process); }
+  /// Outboxes that have got something since the last call.
+  std::set<Outbox*> take_filled() { return std::exchange(filled_, {}); }
+
+ private:
+  /// Clients of equal sight and kinds.
+  struct View {
+    explicit View(const HostInfo& host) : maker(host) {}
+    bool wants(EventKind kind) const noexcept {
+      return kinds.empty() || kind == EventKind::kLoss || kind == EventKind::kSessionEnd || kinds.contains(kind);
+    }
+    std::set<EventKind> kinds;
+    FrameMaker maker;
+    std::optional<Clock::time_point> open_since;
+    std::set<Outbox*> outboxes;
+    Clock::time_point left;          ///< When the last of them left.
+    std::deque<SharedFrame> recent;  ///< Only with all kinds.
+    std::size_t recent_bytes = 0;
+  };
+  struct Viewer {
+    std::uint64_t last = 0;
+    std::uint64_t samples = 0;  ///< Processes of the present snapshot.
+    std::uint64_t started = 0;
+    std::uint64_t ended = 0;
+    std::map<std::set<EventKind>, View> views;
+  };
+
+  Viewer& viewer(const Sight& sight);
+  void give(const Sight& sight, Viewer& viewer, const Event& event, Clock::time_point now);
+  Event as_seen(const Sight& sight, Viewer& viewer, const Event& event) const;
+  void put(View& view, const Event& event, std::uint64_t number, Clock::time_point now);
+  void hand_out(View& view, std::vector<SharedFrame>& done);
+  void close(View& view);
+  void note_finding(const Event& event, const Owner& owner);
+  void replay(Outbox& outbox, const View* all, const std::set<EventKind>& kinds, std::uint64_t from, Joined& joined);
+
+  const HostInfo host_;
+  const ServeLimits limits_;
+  Ownership ownership_;
+  std::map<Sight, Viewer> viewers_;
+  std::map<std::uint64_t, std::pair<Event, Owner>> findings_;
+  std::deque<std::uint64_t> finding_order_;
+  std::set<Outbox*> filled_;
+  std::optional<Clock::time_point> next_tick_;
+};
+
+}  // namespace tracer::internal

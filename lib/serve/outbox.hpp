@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include <tracer/host.hpp>
+
+#include "serve/charges.hpp"
+#include "serve/event_frame.hpp"
+
+namespace tracer::internal {
+
+/// The frames that wait for one client, in its own stream. When they are too many, the oldest ones are dropped, and a
+/// Loss with the cause "queue_full" takes their place.
+class Outbox {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Outbox(const HostInfo& host, Charges& charges, uid_t uid, std::size_t capacity_bytes);
+
+  void push(SharedFrame frame);
+  enum class Written { kAll, kSome, kFailed };
+  /// Writes what the socket takes now.
+  Written write(int socket, Clock::time_point now);
+  bool empty() const noexcept { return head_.empty() && frames_.empty() && gap_.empty(); }
+  /// It lost something that it has not been told yet, and has read nothing since then.
+  bool stalled(Clock::time_point now, Clock::duration limit) const noexcept {
+    return !gap_.empty() && now - progress_ > limit;
+  }
+  std::uint64_t dropped() const noexcept { return dropped_; }
+  std::size_t held_bytes() const noexcept { return charge_.bytes(); }
+
+ private:
+  void drop_oldest();
+  void fill_gap();
+  bool began() const noexcept { return at_ != 0; }
+
+  const HostInfo& host_;
+  Charges& charges_;
+  const uid_t uid_;
+  const std::size_t capacity_bytes_;
+  const std::uint64_t stream_;
+  ByteCharge charge_;
+  Bytes head_;
+  std::size_t head_at_ = 0;
+  std::deque<SharedFrame> frames_;
+  std::array<std::byte, kFrameHeaderBytes> header_{};  ///< Of the first of them, once it has begun.
+  std::size_t at_ = 0;                                 ///< How much of the first one is written.
+  std::uint64_t sequence_ = 1;
+  std::map<EventKind, std::uint64_t> gap_;  ///< What was dropped in front of frames_.
+  std::uint64_t gap_first_ns_ = 0;
+  std::uint64_t gap_last_ns_ = 0;
+  std::uint64_t dropped_ = 0;
+  Clock::time_point progress_ = Clock::now();
+};
+
+}  // namespace tracer::internal

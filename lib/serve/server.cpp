@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/server.hpp"
+
+#include <utility>
+
+#include "serve/service.hpp"
+
+namespace tracer::internal {
+
+Server::Server(Session& session, ServiceOptions options)
+    : service_(std::make_unique<Service>(session, std::move(options))) {}
+Server::~Server() = default;
+void Server::listen(UniqueFd socket, bool admin) { service_->listen(std::move(socket), admin); }
+void Server::run(std::chrono::milliseconds timeout, int other_fd) { service_->run(timeout, other_fd); }
+void Server::finish(std::chrono::milliseconds timeout) { service_->finish(timeout); }
+std::size_t Server::connections() const noexcept { return service_->connections(); }
+
+}  // namespace tracer::internal

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tracer/session.hpp>
+
+#include "base/unique_fd.hpp"
+#include "serve/limits.hpp"
+#include "serve/ownership.hpp"
+
+namespace tracer::internal {
+
+struct ServiceOptions {
+  ServeLimits limits = {};
+  Sharing sharing = {};
+  std::vector<SubordinateIds> subordinate_ids = {};
+  /// More for `status` of whom may see all: an object as JSON, such as what is known of recordings.
+  std::function<std::string()> more_status = {};
+  std::function<std::string()> history = {};  ///< For `history`; empty: none is configured.
+};
+
+class Service;
+
+/// Serves a session to other processes of the host by the protocol of docs/protocol.md: each client gets what it may
+/// see. Works on the thread that calls run(); the session must read on its own thread.
+class Server {
+ public:
+  /// To be made before the session starts, so that nothing is missed. Throws Error(kNoMemory).
+  Server(Session& session, ServiceOptions options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Clients of an `admin` socket see all.
+  void listen(UniqueFd socket, bool admin);
+  /// Serves for so long, or until `other_fd` is readable or the session has ended.
+  void run(std::chrono::milliseconds timeout, int other_fd);
+  /// After the session's end: gives clients what is left, for so long at most.
+  void finish(std::chrono::milliseconds timeout);
+  std::size_t connections() const noexcept;
+
+ private:
+  std::unique_ptr<Service> service_;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/service.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
+#include "session/session_access.hpp"
+
+namespace tracer::internal {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kQueueBytes = 64u << 20;
+constexpr std::size_t kReadBytes = 64u << 10;
+constexpr int kAcceptsInARound = 64;
+constexpr int kLinesInARound = 16;
+constexpr std::size_t kKeptForRoot = 16;
+constexpr milliseconds kListenersRest{100};
+constexpr milliseconds kLook{1000};
+
+// What epoll says is which: below these are descriptors, from kFirstConnection on connections.
+constexpr std::uint64_t kFirstConnection = 1u << 30;
+
+milliseconds until(Service::Clock::time_point when, Service::Clock::time_point now) {
+  return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(when - now));
+}
+
+}  // namespace
+
+/// What the reader's thread leaves for this one.
+struct Service::Mail {
+  std::mutex mutex;
+  std::vector<Newcomer> newcomers;
+  Wakeup wakeup;
+};
+
+Service::Service(Session& session, ServiceOptions options)
+    : reader_(SessionAccess::reader(session)),
+      options_(std::move(options)),
+      host_(session.host()),
+      charges_(options_.limits),
+      hub_(host_, options_.limits, Ownership(options_.subordinate_ids)),
+      queue_(std::make_shared<QueueState>(QueueOptions{.capacity_bytes = kQueueBytes})),
+      mail_(std::make_shared<Mail>()),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      next_id_(kFirstConnection) {
+  if (!epoll_) throw Error({ErrorCode::kNoMemory, errno, "can't make a descriptor to wait on", {}, {}});
+  reader_->fill(queue_);
+  for (const int fd : {queue_->fd(), workers_.fd(), mail_->wakeup.fd()}) {
+    epoll_event event{EPOLLIN, {.u64 = static_cast<std::uint64_t>(fd)}};
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  }
+}
+
+Service::~Service() {
+  queue_->abandon();
+  while (!connections_.empty()) close(connections_.begin()->first);
+}
+
+void Service::listen(UniqueFd socket, bool admin) {
+  const int fd = socket.get();
+  epoll_event event{EPOLLIN, {.u64 = static_cast<std::uint64_t>(fd)}};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  listeners_.insert_or_assign(fd, Listener{std::move(socket), admin});
+}
+
+void Service::run(milliseconds timeout, int other_fd) {
+  const auto end = Clock::now() + timeout;
+  do {
+    const auto now = Clock::now();
+    auto wait = until(std::min(end, next_look_), now);
+    if (const auto tick = hub_.next_tick()) wait = std::min(wait, until(*tick, now));
+    if (listeners_rest_) wait = std::min(wait, until(listen_again_, now));
+    epoll_event event{EPOLLIN | EPOLLONESHOT, {.u64 = static_cast<std::uint64_t>(other_fd)}};
+    if (other_fd >= 0 && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, other_fd, &event) != 0 && errno == EEXIST)
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, other_fd, &event);
+    round(pending_.empty() ? static_cast<int>(wait.count()) : 0, other_fd);
+    if (std::exchange(other_happened_, false) || queue_ended_) break;
+  } while (Clock::now() < end);
+  if (other_fd >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, other_fd, nullptr);
+}
+
+void Service::finish(milliseconds timeout) {
+  const auto end = Clock::now() + timeout;
+  listeners_.clear();
+  do {
+    take_events();
+  } while (!queue_ended_);
+  for (auto& [id, connection] : connections_) hub_.close_frames(connection->sight);
+  deliver_filled();
+  const auto waits = [this] {
+    return std::any_of(connections_.begin(), connections_.end(), [](const auto& each) {
+      return (each.second->stream && !each.second->stream->empty()) || each.second->has_reply();
+    });
+  };
+  while (waits() && Clock::now() < end) round(20, -1);
+}
+
+void Service::round(int timeout_ms, int other_fd) {
+  std::array<epoll_event, 256> happened;
+  const int count = ::epoll_wait(epoll_.get(), happened.data(), static_cast<int>(happened.size()), timeout_ms);
+  bool mail = false;
+  bool done = false;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t what = happened[static_cast<std::size_t>(i)].data.u64;
+    if (what >= kFirstConnection) {
+      // It may have been closed since.
+      if (const auto found = connections_.find(what); found != connections_.end())
+        serve(*found->second, happened[static_cast<std::size_t>(i)].events);
+      continue;
+    }
+    const int fd = static_cast<int>(what);
+    if (fd == other_fd) other_happened_ = true;
+    if (fd == workers_.fd()) done = true;
+    if (fd == mail_->wakeup.fd()) mail = true;
+    if (const auto listener = listeners_.find(fd); listener != listeners_.end()) accept_from(listener->second);
+  }
+  if (mail) take_mail();
+  take_events();
+  // Behind the events that were there when they were done.
+  if (done)
+    for (const Workers::Rest& rest : workers_.take_done()) rest();
+  const auto now = Clock::now();
+  if (const auto tick = hub_.next_tick(); tick && *tick <= now) hub_.tick(now);
+  deliver_filled();
+  if (listeners_rest_ && now >= listen_again_) {
+    listeners_rest_ = false;
+    for (auto& [fd, listener] : listeners_) {
+      epoll_event event{EPOLLIN, {.u64 = static_cast<std::uint64_t>(fd)}};
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+    }
+  }
+  if (now >= next_look_) {
+    next_look_ = now + kLook;
+    close_stalled(now);
+  }
+}
+
+void Service::accept_from(Listener& listener) {
+  for (int i = 0; i < kAcceptsInARound; ++i) {
+    UniqueFd socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket) {
+      admit(std::move(socket), listener.admin);
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno == EAGAIN) return;
+    // No descriptor, no memory: who waits is served when others have gone.
+    listeners_rest_ = true;
+    listen_again_ = Clock::now() + kListenersRest;
+    for (auto& [fd, each] : listeners_) {
+      epoll_event event{0, {.u64 = static_cast<std::uint64_t>(fd)}};
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+    }
+    return;
+  }
+}
+
+void Service::admit(UniqueFd socket, bool admin) {
+  auto peer = peer_of(socket.get(), admin);
+  if (!peer) return;
+  const bool is_root = peer->uid == 0;
+  const std::size_t most = options_.limits.connections - (is_root ? 0 : kKeptForRoot);
+  const bool has_room = connections_.size() < most && charges_.take(peer->uid, Charged::kConnections, 1);
+  if (!has_room) {
+    ++refused_connections_;
+    const std::string line = refusal_line(Error(
+        {ErrorCode::kServiceRefused, 0, "too many connections", "close some, or raise the limit in tracerd.toml", {}}));
+    // A socket that is new takes a line.
+    [[maybe_unused]] const ssize_t sent = ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return;
+  }
+  const uid_t uid = peer->uid;
+  const std::uint64_t id = next_id_++;
+  try {
+    Sight sight = sight_of(*peer, options_.sharing);
+    auto connection = std::make_unique<Connection>(id, std::move(socket), std::move(*peer), std::move(sight), charges_);
+    epoll_event event{EPOLLIN, {.u64 = id}};
+    connection->watched = EPOLLIN;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection->socket.get(), &event) == 0) {
+      connections_.emplace(id, std::move(connection));
+      return;
+    }
+  } catch (const std::bad_alloc&) {
+    ++refused_connections_;
+  }
+  charges_.give_back(uid, Charged::kConnections, 1);
+}
+
+void Service::close(std::uint64_t id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection& connection = *found->second;
+  const uid_t uid = connection.peer.uid;
+  if (connection.stream) {
+    hub_.leave(*connection.stream, Clock::now());
+    streams_.erase(connection.stream.get());
+    charges_.give_back(uid, Charged::kSubscriptions, 1);
+  }
+  if (!connection.labels.empty()) {
+    charges_.give_back(uid, Charged::kLabels, connection.labels.size());
+    workers_.ask(Workers::Kind::kSession, uid, [reader = reader_, labels = std::move(connection.labels)] {
+      for (const auto& [serial, label] : labels) reader->close_label(label);
+      return Workers::Rest([] {});
+    });
+  }
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
+  connections_.erase(found);
+  charges_.give_back(uid, Charged::kConnections, 1);
+}
+
+void Service::watch(Connection& connection) {
+  std::uint32_t wanted = 0;
+  // A client of a stream has nothing to say; that it went is always said.
+  if (connection.may_read() && !connection.stream) wanted |= EPOLLIN;
+  const bool streams = connection.stream && !connection.busy && !connection.stream->empty();
+  if (connection.has_reply() || streams) wanted |= EPOLLOUT;
+  if (wanted == connection.watched) return;
+  connection.watched = wanted;
+  epoll_event event{wanted, {.u64 = connection.id}};
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.socket.get(), &event);
+}
+
+void Service::serve(Connection& connection, std::uint32_t happened) {
+  const std::uint64_t id = connection.id;
+  if ((happened & (EPOLLHUP | EPOLLERR)) != 0) return leave(connection);
+  if ((happened & EPOLLOUT) != 0) write_to(connection);
+  if (!connections_.contains(id)) return;
+  if ((happened & EPOLLIN) != 0 && connection.may_read()) read_from(connection);
+  if (const auto still = connections_.find(id); still != connections_.end()) watch(*still->second);
+}
+
+/// Its other end is closed. What it has asked for is done all the same.
+void Service::leave(Connection& connection) {
+  if (connection.stream) return close(connection.id);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
+  connection.gone = true;
+  if (connection.busy) return;
+  read_from(connection);
+}
+
+void Service::read_from(Connection& connection) {
+  std::array<std::byte, kReadBytes> buffer;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  iovec part{buffer.data(), buffer.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  // Room for the header alone: passed descriptors are closed by the kernel.
+  message.msg_controllen = CMSG_LEN(0);
+  const ssize_t got = ::recvmsg(connection.socket.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0) {
+    if (connection.gone || (errno != EAGAIN && errno != EINTR)) close(connection.id);
+    return;
+  }
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    connection.closing = true;
+    return refuse(connection, Error({ErrorCode::kServiceRefused, 0, "descriptors were passed", "pass none", {}}));
+  }
+  if (got == 0) {
+    // It may only have finished asking.
+    connection.ended = true;
+    if (!connection.busy && !connection.has_reply()) close(connection.id);
+    return;
+  }
+  const auto bytes = std::span(buffer).first(static_cast<std::size_t>(got));
+  if (!connection.input.set(connection.lines.held_bytes() + bytes.size())) {
+    connection.closing = true;
+    return refuse(connection, Error({ErrorCode::kServiceRefused,
+                                     0,
+                                     "your connections hold too much",
+                                     "read replies, and send whole lines",
+                                     {}}));
+  }
+  connection.progress = Clock::now();
+  connection.lines.feed(bytes);
+  take_lines(connection);
+}
+
+void Service::take_lines(Connection& connection) {
+  const std::uint64_t id = connection.id;
+  for (int i = 0; i < kLinesInARound; ++i) {
+    if (connection.busy || connection.has_reply() || connection.closing || connection.stream) break;
+    const auto line = connection.lines.next();
+    if (!line) break;
+    handle(connection, *line);
+    if (!connections_.contains(id)) return;
+  }
+  if (connection.lines.too_long() && !connection.closing) {
+    connection.closing = true;
+    refuse(connection, Error({ErrorCode::kServiceRefused,
+                              0,
+                              "a line is longer than 256 KiB",
+                              "send shorter requests, each with a line end",
+                              {}}));
+    if (!connections_.contains(id)) return;
+  }
+  connection.input.set(connection.lines.held_bytes());
+  if (connection.ended && !connection.busy && !connection.has_reply() && !connection.stream) close(id);
+}
+
+void Service::handle(Connection& connection, std::string_view line) {
+  try {
+    answer(connection, request_from(line));
+  } catch (const Error& error) {
+    refuse(connection, error);
+  } catch (const std::bad_alloc&) {
+    refuse(connection, Error({ErrorCode::kNoMemory, 0, "the service has no memory for this", {}, {}}));
+  }
+}
+
+void Service::refuse(Connection& connection, const Error& error) { reply(connection, refusal_line(error)); }
+
+void Service::reply(Connection& connection, std::string line) {
+  if (line.size() > kMaxReplyBytes)
+    line = refusal_line(
+        Error({ErrorCode::kServiceRefused, 0, "the reply would be too long", "subscribe, and add up what comes", {}}));
+  // A refusal is short, and has always room.
+  constexpr std::size_t kShort = 4096;
+  if (line.size() > kShort && !connection.output.set(line.size()))
+    line = refusal_line(Error(
+        {ErrorCode::kServiceRefused, 0, "your connections hold too much", "read the replies of the others first", {}}));
+  if (connection.gone) {
+    if (connection.closing) return close(connection.id);
+    pending_.push_back(connection.id);
+    return;
+  }
+  const std::uint64_t id = connection.id;
+  connection.reply = std::move(line);
+  connection.reply_at = 0;
+  write_to(connection);
+  const auto still = connections_.find(id);
+  if (still != connections_.end()) watch(*still->second);
+}
+
+/// May close it.
+void Service::write_to(Connection& connection) {
+  const std::uint64_t id = connection.id;
+  while (connection.has_reply()) {
+    const ssize_t sent = ::send(connection.socket.get(), connection.reply.data() + connection.reply_at,
+                                connection.reply.size() - connection.reply_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) {
+      if (errno != EAGAIN) close(id);
+      return;
+    }
+    connection.reply_at += static_cast<std::size_t>(sent);
+    connection.progress = Clock::now();
+  }
+  if (!connection.reply.empty()) {
+    connection.reply = {};
+    connection.reply_at = 0;
+    connection.output.set(0);
+    if (connection.closing) return close(id);
+    // What was sent meanwhile waits in the splitter: nothing else reports it.
+    if (!connection.stream && connection.lines.held_bytes() != 0) pending_.push_back(id);
+    if (connection.ended && connection.lines.held_bytes() == 0 && !connection.busy && !connection.stream)
+      return close(id);
+  }
+  if (!connection.stream || connection.busy) return;
+  if (connection.stream->write(connection.socket.get(), Clock::now()) == Outbox::Written::kFailed) return close(id);
+  if (queue_ended_ && connection.stream->empty()) ::shutdown(connection.socket.get(), SHUT_WR);
+}
+
+void Service::close_stalled(Clock::time_point now) {
+  std::vector<std::uint64_t> stalled;
+  for (const auto& [id, connection] : connections_) {
+    const bool slow_stream = connection->stream && connection->stream->stalled(now, options_.limits.stalled);
+    // A reply that nobody reads, or half a line that never ends.
+    const bool holds = connection->has_reply() || (connection->lines.held_bytes() != 0 && connection->may_read());
+    if (slow_stream || (holds && !connection->stream && now - connection->progress > options_.limits.stalled))
+      stalled.push_back(id);
+  }
+  for (const std::uint64_t id : stalled) close(id);
+}
+
+void Service::take_mail() {
+  const std::lock_guard lock(mail_->mutex);
+  mail_->wakeup.clear();
+  for (Newcomer& newcomer : mail_->newcomers) newcomers_.push_back(std::move(newcomer));
+  mail_->newcomers.clear();
+}
+
+void Service::take_events() {
+  constexpr std::size_t kMost = 1024;
+  constexpr std::size_t kMostInARound = 16 * kMost;
+  std::vector<Event> events(kMost);
+  for (std::size_t all = 0; all < kMostInARound;) {
+    // Who joins in between two events gets what comes behind.
+    std::size_t most = kMost;
+    for (auto each = newcomers_.begin(); each != newcomers_.end();) {
+      if (each->position > taken_) {
+        most = std::min<std::size_t>(most, static_cast<std::size_t>(each->position - taken_));
+        ++each;
+        continue;
+      }
+      Newcomer newcomer = std::move(*each);
+      each = newcomers_.erase(each);
+      welcome(newcomer);
+    }
+    const std::size_t count = queue_->read(std::span(events).first(most), &taken_);
+    if (count == 0) break;
+    all += count;
+    hub_.deliver(std::span(events).first(count), Clock::now());
+    for (std::size_t i = 0; i < count; ++i) events[i] = {};
+  }
+  if (!queue_ended_ && queue_->ended()) queue_ended_ = true;
+}
+
+void Service::deliver_filled() {
+  for (const std::uint64_t id : std::exchange(pending_, {})) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) continue;
+    Connection& connection = *found->second;
+    take_lines(connection);
+    if (!connections_.contains(id)) continue;
+    // Nobody reports what is left of one that is gone.
+    if (connection.gone && !connection.busy && connection.lines.held_bytes() == 0) {
+      read_from(connection);
+    } else if (!connection.gone) {
+      watch(connection);
+    } else if (!connection.busy) {
+      close(id);
+    }
+  }
+  for (Outbox* const outbox : hub_.take_filled()) {
+    const auto stream = streams_.find(outbox);
+    if (stream == streams_.end()) continue;
+    const std::uint64_t id = stream->second;
+    Connection& connection = *connections_.at(id);
+    if (!connection.has_reply()) write_to(connection);
+    if (connections_.contains(id)) watch(connection);
+  }
+}
+
+void Service::ask(Connection& connection, Workers::Kind kind, std::function<Finish()> work) {
+  connection.busy = true;
+  workers_.ask(kind, connection.peer.uid, [this, id = connection.id, work = std::move(work)]() -> Workers::Rest {
+    Finish finish;
+    std::string refusal;
+    try {
+      finish = work();
+    } catch (const Error& error) {
+      refusal = refusal_line(error);
+    } catch (const std::exception&) {
+      refusal = refusal_line(Error({ErrorCode::kNoMemory, 0, "the service has no memory for this", {}, {}}));
+    }
+    return [this, id, finish = std::move(finish), refusal = std::move(refusal)] {
+      const auto found = connections_.find(id);
+      Connection* const asker = found == connections_.end() ? nullptr : found->second.get();
+      std::string line = refusal;
+      try {
+        if (finish) line = finish(asker);
+      } catch (const Error& error) {
+        line = refusal_line(error);
+      }
+      if (asker == nullptr) return;
+      asker->busy = false;
+      if (!line.empty()) reply(*asker, std::move(line));
+    };
+  });
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tracer/session.hpp>
+
+#include "base/unique_fd.hpp"
+#include "base/wakeup.hpp"
+#include "dispatch/queue_state.hpp"
+#include "protocol/messages.hpp"
+#include "serve/charges.hpp"
+#include "serve/connection.hpp"
+#include "serve/hub.hpp"
+#include "serve/limits.hpp"
+#include "serve/server.hpp"
+#include "serve/workers.hpp"
+
+namespace tracer::internal {
+
+/// What a Server is; see there. Nothing that a client does throws here, or delays another for longer than a moment.
+class Service {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Service(Session& session, ServiceOptions options);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  void listen(UniqueFd socket, bool admin);
+  void run(std::chrono::milliseconds timeout, int other_fd);
+  void finish(std::chrono::milliseconds timeout);
+  std::size_t connections() const noexcept { return connections_.size(); }
+
+ private:
+  struct Listener {
+    UniqueFd socket;
+    bool admin = false;
+  };
+  struct Newcomer {
+    std::uint64_t connection = 0;
+    std::uint64_t position = 0;  ///< Of the queue: what comes later it gets.
+    std::vector<Event> living;
+    SubscribeRequest request;
+  };
+  struct Mail;
+
+  void round(int timeout_ms, int other_fd);
+  void accept_from(Listener& listener);
+  void admit(UniqueFd socket, bool admin);
+  void serve(Connection& connection, std::uint32_t happened);
+  void leave(Connection& connection);
+  void read_from(Connection& connection);
+  void take_lines(Connection& connection);
+  void write_to(Connection& connection);
+  void watch(Connection& connection);
+  void close(std::uint64_t id);
+  void close_stalled(Clock::time_point now);
+
+  void take_events();
+  void deliver_filled();
+  void welcome(Newcomer& newcomer);
+  void take_mail();
+
+  void reply(Connection& connection, std::string line);
+  void refuse(Connection& connection, const Error& error);
+  void handle(Connection& connection, std::string_view line);
+  /// The answers to requests, in service_requests.cpp.
+  void answer(Connection& connection, const Request& request);
+  template <class R>
+  void answer_one(Connection& connection, const R& request);
+  /// `work` is done elsewhere, and gives the reply: on this thread, a moment later. Whatever it throws is a refusal.
+  using Finish = std::function<std::string(Connection*)>;
+  void ask(Connection& connection, Workers::Kind kind, std::function<Finish()> work);
+  std::string status_for(const Sight& sight, const Statistics& statistics) const;
+
+  const std::shared_ptr<Reader> reader_;
+  const ServiceOptions options_;
+  const HostInfo host_;
+  const Clock::time_point began_ = Clock::now();
+  Charges charges_;
+  Hub hub_;
+  Workers workers_;
+  std::shared_ptr<QueueState> queue_;
+  std::uint64_t taken_ = 0;  ///< Events that have left the queue.
+  const std::shared_ptr<Mail> mail_;
+  std::vector<Newcomer> newcomers_;
+  UniqueFd epoll_;
+  std::map<int, Listener> listeners_;
+  std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;
+  std::map<Outbox*, std::uint64_t> streams_;
+  std::uint64_t next_id_ = 0;
+  Clock::time_point listen_again_{};
+  bool listeners_rest_ = false;
+  bool queue_ended_ = false;
+  bool other_happened_ = false;
+  std::vector<std::uint64_t> pending_;  ///< Connections with lines that came while another was answered.
+  std::uint64_t refused_connections_ = 0;
+  Clock::time_point next_look_{};
+};
+
+}  // namespace tracer::internal

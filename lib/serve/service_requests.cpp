@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What each request does, and the right that it needs.
+#include <algorithm>
+#include <concepts>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <tracer/version.hpp>
+
+#include "base/json_text.hpp"
+#include "serve/for_others.hpp"
+#include "serve/own_things.hpp"
+#include "serve/service.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// What a request needs besides a connection.
+enum class Right : std::uint8_t {
+  kNone,  ///< It is answered by what the peer may see.
+  kOwn,   ///< What it names must be the peer's own: own_things.hpp.
+};
+
+/// The one table of rights.
+template <class R>
+constexpr Right right_of() {
+  if constexpr (std::same_as<R, AnnounceRequest> || std::same_as<R, AttachRequest> || std::same_as<R, LabelRequest> ||
+                std::same_as<R, EndLabelRequest> || std::same_as<R, ResumeLabelRequest> ||
+                std::same_as<R, UnlabelRequest> || std::same_as<R, OwnWorkRequest>) {
+    return Right::kOwn;
+  } else {
+    static_assert(
+        std::same_as<R, HelloRequest> || std::same_as<R, TotalsRequest> || std::same_as<R, StatisticsRequest> ||
+            std::same_as<R, StatusRequest> || std::same_as<R, SnapshotRequest> || std::same_as<R, FindingsRequest> ||
+            std::same_as<R, HistoryRequest> || std::same_as<R, FlushRequest> || std::same_as<R, SubscribeRequest>,
+        "decide which right a new request needs");
+    return Right::kNone;
+  }
+}
+
+/// Equal labels of two users are two contexts.
+Context labels_of(const Peer& peer, Context context) {
+  if (context != Context{}) context.owner_uid = peer.uid;
+  return context;
+}
+
+[[noreturn]] void refuse_limit(const char* what) {
+  throw Error({ErrorCode::kServiceRefused,
+               0,
+               fmt::format("too many {} of your user", what),
+               "end some, or ask for a higher limit in tracerd.toml",
+               {}});
+}
+
+constexpr std::size_t kSubscriptionBytes = 1u << 20;
+constexpr std::size_t kDefaultCapacity = 4u << 20;
+constexpr std::size_t kLeastCapacity = 256u << 10;
+constexpr std::size_t kMostListed = 4096;
+constexpr std::chrono::milliseconds kLongestFlush{5000};
+
+/// The right of a request, judged on a worker: it may read files.
+void require(const Peer& peer, const AnnounceRequest& request) { require_own(peer, request.announcement.key); }
+void require(const Peer& peer, const AttachRequest& request) { require_own_process(peer, request.pid); }
+void require(const Peer& peer, const LabelRequest&) { require_own_process(peer, peer.pid); }
+void require(const Peer& peer, const ResumeLabelRequest&) { require_own_process(peer, peer.pid); }
+void require(const Peer& peer, const UnlabelRequest&) { require_own_process(peer, peer.pid); }
+void require(const Peer& peer, const OwnWorkRequest&) { require_own_process(peer, peer.pid); }
+/// Labels belong to their connection.
+void require(const Peer&, const EndLabelRequest&) {}
+template <class R>
+requires(right_of<R>() == Right::kNone) void require(const Peer&, const R&) {}
+
+}  // namespace
+
+void Service::answer(Connection& connection, const Request& request) {
+  std::visit([&](const auto& one) { answer_one(connection, one); }, request);
+}
+
+template <class R>
+void Service::answer_one(Connection& connection, const R& request) {
+  const Peer peer = connection.peer;
+  const Sight sight = connection.sight;
+  const auto reader = reader_;
+  if constexpr (std::same_as<R, HelloRequest>) {
+    if (request.version != kProtocolVersion)
+      throw Error({ErrorCode::kServiceVersion,
+                   0,
+                   fmt::format("this service does not speak version {}", request.version),
+                   "use a version of those that it names",
+                   {}});
+    reply(connection, to_line(HelloReply{kProtocolVersion, TRACER_VERSION, host_.session_id, peer.uid, sight.all,
+                                         reader->families(), host_}));
+  } else if constexpr (std::same_as<R, AnnounceRequest>) {
+    ask(connection, Workers::Kind::kFiles, [peer, request, reader, most = options_.limits.announcements_of_user] {
+      require(peer, request);
+      if (peer.uid != 0 && reader->announcements_of(peer.uid) >= most) refuse_limit("announcements");
+      reader->announce(request.announcement, peer.caller());
+      return [](Connection*) { return ok_line(); };
+    });
+  } else if constexpr (std::same_as<R, AttachRequest>) {
+    ask(connection, Workers::Kind::kSession, [peer, request, reader] {
+      require(peer, request);
+      reader->track(request.pid, labels_of(peer, request.context), {request.command, request.held});
+      return [](Connection*) { return ok_line(); };
+    });
+  } else if constexpr (std::same_as<R, LabelRequest>) {
+    if (!charges_.take(peer.uid, Charged::kLabels, 1)) refuse_limit("labels");
+    ask(connection, Workers::Kind::kSession, [this, peer, request, reader]() -> Finish {
+      std::optional<Reader::OpenLabel> label;
+      std::string refusal;
+      try {
+        require(peer, request);
+        label = reader->open_label(labels_of(peer, request.context),
+                                   Caller{peer.pid, require_own_thread(peer, request.tid), peer.uid});
+        if (!label) throw Error({ErrorCode::kServiceRefused, 0, "the session has ended", {}, {}});
+      } catch (const Error& error) {
+        refusal = refusal_line(error);
+      }
+      return [this, peer, label, refusal, reader](Connection* asker) {
+        if (label && asker != nullptr) {
+          asker->labels.emplace(label->serial, *label);
+          return to_line(LabelReply{label->serial});
+        }
+        charges_.give_back(peer.uid, Charged::kLabels, 1);
+        if (label) reader->close_label(*label);
+        return refusal;
+      };
+    });
+  } else if constexpr (std::same_as<R, EndLabelRequest>) {
+    require(peer, request);
+    const auto label = connection.labels.find(request.label);
+    if (label == connection.labels.end())
+      throw Error({ErrorCode::kInvalidArgument, 0, "this connection has no such label", {}, {}});
+    const Reader::OpenLabel ended = label->second;
+    connection.labels.erase(label);
+    charges_.give_back(peer.uid, Charged::kLabels, 1);
+    ask(connection, Workers::Kind::kSession, [ended, reader] {
+      reader->close_label(ended);
+      return [](Connection*) { return ok_line(); };
+    });
+  } else if constexpr (std::same_as<R, ResumeLabelRequest>) {
+    const auto label = connection.labels.find(request.label);
+    if (label == connection.labels.end())
+      throw Error({ErrorCode::kInvalidArgument, 0, "this connection has no such label", {}, {}});
+    ask(connection, Workers::Kind::kSession, [peer, request, reader, resumed = label->second] {
+      require(peer, request);
+      reader->resume_label(resumed, Caller{peer.pid, require_own_thread(peer, request.tid), peer.uid});
+      return [](Connection*) { return ok_line(); };
+    });
+  } else if constexpr (std::same_as<R, UnlabelRequest>) {
+    ask(connection, Workers::Kind::kSession, [peer, request, reader] {
+      require(peer, request);
+      reader->disown_thread(Caller{peer.pid, require_own_thread(peer, request.tid), peer.uid});
+      return [](Connection*) { return ok_line(); };
+    });
+  } else if constexpr (std::same_as<R, OwnWorkRequest>) {
+    ask(connection, Workers::Kind::kSession, [peer, request, reader] {
+      require(peer, request);
+      reader->report_own_work(labels_of(peer, request.context), request.work, peer.caller());
+      return [](Connection*) { return ok_line(); };
+    });
+  } else if constexpr (std::same_as<R, TotalsRequest>) {
+    ask(connection, Workers::Kind::kSession, [sight, reader] {
+      TotalsReply totals{reader->totals()};
+      std::erase_if(totals.totals, [&](const ContextTotals& each) {
+        const auto& uid = each.context.owner_uid;
+        return !may_see(sight, uid ? Owner{Audience::kOwner, *uid} : Owner{Audience::kRoot, 0});
+      });
+      return [line = to_line(totals)](Connection*) { return line; };
+    });
+  } else if constexpr (std::same_as<R, StatisticsRequest>) {
+    ask(connection, Workers::Kind::kSession,
+        [reader] { return [line = to_line(StatisticsReply{reader->statistics()})](Connection*) { return line; }; });
+  } else if constexpr (std::same_as<R, StatusRequest>) {
+    ask(connection, Workers::Kind::kSession, [this, reader]() -> Finish {
+      return [this, statistics = reader->statistics()](Connection* asker) {
+        return asker == nullptr ? std::string() : to_line(StatusReply{status_for(asker->sight, statistics)});
+      };
+    });
+  } else if constexpr (std::same_as<R, SnapshotRequest>) {
+    ask(connection, Workers::Kind::kSession, [this, sight, reader]() -> Finish {
+      return [this, sight, samples = reader->living()](Connection*) {
+        SnapshotReply reply;
+        for (const ProcessSample& sample : samples) {
+          const Owner owner = hub_.owner_of(*sample.process);
+          if (!may_see(sight, owner)) continue;
+          if (reply.processes.size() == kMostListed)
+            throw Error({ErrorCode::kServiceRefused,
+                         0,
+                         fmt::format("more than {} processes live", kMostListed),
+                         "subscribe with living_first",
+                         {}});
+          reply.processes.push_back(sight.all ? sample : *for_owner(sample, owner).get_if<ProcessSample>());
+        }
+        return to_line(reply);
+      };
+    });
+  } else if constexpr (std::same_as<R, FindingsRequest>) {
+    reply(connection, to_line(FindingsReply{hub_.findings(sight, request.since_ns.value_or(0))}));
+  } else if constexpr (std::same_as<R, HistoryRequest>) {
+    if (!options_.history || !sight.all)
+      throw Error({ErrorCode::kInvalidArgument,
+                   0,
+                   "this service keeps no history that you may read",
+                   "see tracerd history for your own",
+                   {}});
+    ask(connection, Workers::Kind::kFiles, [history = options_.history] {
+      return [line = to_line(HistoryReply{history()})](Connection*) { return line; };
+    });
+  } else if constexpr (std::same_as<R, FlushRequest>) {
+    ask(connection, Workers::Kind::kSession, [this, sight, reader]() -> Finish {
+      const bool flushed = reader->flush(kLongestFlush, {});
+      return [this, sight, flushed](Connection*) {
+        if (!flushed)
+          return refusal_line(
+              Error({ErrorCode::kServiceRefused, 0, "the service is too busy to flush now", "try again", {}}));
+        hub_.close_frames(sight);
+        return to_line(FlushReply{hub_.last_number(sight)});
+      };
+    });
+  } else {
+    static_assert(std::same_as<R, SubscribeRequest>);
+    const std::size_t capacity =
+        std::clamp<std::size_t>(static_cast<std::size_t>(request.capacity_bytes.value_or(kDefaultCapacity)),
+                                kLeastCapacity, options_.limits.bytes_of_subscription);
+    if (!charges_.take(peer.uid, Charged::kSubscriptions, 1)) refuse_limit("subscriptions");
+    if (!connection.subscription.set(kSubscriptionBytes)) {
+      charges_.give_back(peer.uid, Charged::kSubscriptions, 1);
+      refuse_limit("bytes");
+    }
+    connection.stream = std::make_unique<Outbox>(host_, charges_, peer.uid, capacity);
+    streams_.emplace(connection.stream.get(), connection.id);
+    Newcomer newcomer{connection.id, 0, {}, request};
+    if (!request.living_first || request.from) return welcome(newcomer);
+    connection.busy = true;
+    reader->tell_living([mail = mail_, queue = queue_, newcomer](std::span<const Event> living) mutable {
+      newcomer.position = queue->pushed();
+      newcomer.living.assign(living.begin(), living.end());
+      const std::lock_guard lock(mail->mutex);
+      mail->newcomers.push_back(std::move(newcomer));
+      mail->wakeup.set();
+    });
+  }
+}
+
+void Service::welcome(Newcomer& newcomer) {
+  const auto found = connections_.find(newcomer.connection);
+  if (found == connections_.end()) return;
+  Connection& connection = *found->second;
+  connection.busy = false;
+  try {
+    const auto& kinds = newcomer.request.kinds;
+    const Hub::Joined joined =
+        hub_.join(*connection.stream, connection.sight, std::set<EventKind>(kinds.begin(), kinds.end()),
+                  newcomer.living, newcomer.request.from, Clock::now());
+    reply(connection, to_line(SubscribeReply{joined.sequence, joined.missed, joined.living}));
+  } catch (const Error& error) {
+    streams_.erase(connection.stream.get());
+    connection.stream.reset();
+    charges_.give_back(connection.peer.uid, Charged::kSubscriptions, 1);
+    refuse(connection, error);
+  }
+}
+
+std::string Service::status_for(const Sight& sight, const Statistics& statistics) const {
+  std::string text = "{\"tracer_version\":";
+  append_json_text(text, TRACER_VERSION);
+  text += ",\"session_id\":";
+  append_json_text(text, host_.session_id);
+  const auto out = std::back_inserter(text);
+  const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - began_);
+  fmt::format_to(out, ",\"pid\":{},\"uptime_s\":{},\"families\":[", ::getpid(), uptime.count());
+  bool first = true;
+  for (const FamilyState& family : reader_->families()) {
+    fmt::format_to(out, "{}{{\"family\":\"{}\",\"active\":{}}}", first ? "" : ",", to_string(family.family),
+                   family.active);
+    first = false;
+  }
+  fmt::format_to(out, "],\"events\":{},\"cost\":{{\"cpu_ns\":{}", statistics.events, statistics.cost.cpu_ns);
+  if (statistics.cost.kernel_ns) fmt::format_to(out, ",\"kernel_ns\":{}", *statistics.cost.kernel_ns);
+  if (statistics.cost.memory_bytes) fmt::format_to(out, ",\"memory_bytes\":{}", *statistics.cost.memory_bytes);
+  if (statistics.cost.kernel_memory_bytes)
+    fmt::format_to(out, ",\"kernel_memory_bytes\":{}", *statistics.cost.kernel_memory_bytes);
+  text += "},\"losses\":{";
+  first = true;
+  for (const auto& [cause, count] : statistics.losses) {
+    if (!first) text += ',';
+    append_json_text(text, cause);
+    fmt::format_to(out, ":{}", count);
+    first = false;
+  }
+  text += "},\"users\":[";
+  first = true;
+  for (const auto& [uid, account] : charges_.accounts()) {
+    if (!may_see(sight, {Audience::kOwner, uid})) continue;
+    fmt::format_to(out,
+                   "{}{{\"uid\":{},\"connections\":{},\"subscriptions\":{},\"labels\":{},\"bytes\":{},"
+                   "\"announcements\":{},\"dropped_events\":{},\"refused\":{}}}",
+                   first ? "" : ",", uid, account.of(Charged::kConnections), account.of(Charged::kSubscriptions),
+                   account.of(Charged::kLabels), account.of(Charged::kBytes), reader_->announcements_of(uid),
+                   account.dropped_events, account.refused);
+    first = false;
+  }
+  text += ']';
+  if (sight.all) {
+    fmt::format_to(out, ",\"connections\":{},\"refused_connections\":{}", connections_.size(), refused_connections_);
+    if (options_.more_status) text += ",\"more\":" + options_.more_status();
+  }
+  return text + '}';
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/caller.hpp"
+#include "serve/limits.hpp"
+
+namespace tracer::internal {
+
+/// Who is at the other end of a connection. The kernel says so; nothing that a client sends changes it.
+struct Peer {
+  uid_t uid = 0;
+  pid_t pid = 0;  ///< When it connected: it may have ended since. Decides nothing.
+  std::vector<gid_t> groups = {};
+  bool admin = false;  ///< It came by the socket that only root can open.
+
+  Caller caller() const noexcept { return {pid, pid, uid}; }
+};
+
+/// Of a connected socket. Absent: the kernel does not say it; no such connection is served.
+std::optional<Peer> peer_of(int socket, bool admin);
+
+/// Whose events somebody may see. Equal ones get the same frames.
+struct Sight {
+  bool all = false;
+  std::vector<uid_t> owners = {};  ///< In order; with `all`: none.
+
+  auto operator<=>(const Sight&) const = default;
+};
+
+Sight sight_of(const Peer& peer, const Sharing& sharing);
+
+/// Nobody's, or everybody's: see Owner.
+enum class Audience : std::uint8_t { kOwner, kRoot, kEverybody };
+
+/// Whose an event is.
+struct Owner {
+  Audience audience = Audience::kRoot;
+  uid_t uid = 0;  ///< With kOwner.
+
+  bool operator==(const Owner&) const = default;
+};
+
+/// The one place that decides who sees what.
+bool may_see(const Sight& sight, const Owner& owner) noexcept;
+
+}  // namespace tracer::internal

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tracer/error.hpp>
+
+#include "base/unique_fd.hpp"
+#include "protocol/line_splitter.hpp"
+#include "protocol/messages.hpp"
+
+namespace tracer::internal {
+
+/// How long a service has for one answer.
+inline constexpr std::chrono::milliseconds kLongestAnswer{2000};
+
+/// A non-blocking connection to the service that listens on `socket`. Throws Error: kNoService, kPermission,
+/// kInvalidArgument, kNoMemory.
+UniqueFd connect_to_service(const std::filesystem::path& socket);
+
+/// The service at `socket` did not answer, or is gone.
+[[noreturn]] void refuse_silent(const std::filesystem::path& socket, const char* what, int error_number = 0);
+
+/// One connection for requests and their replies. One thread at a time.
+class ServiceConnection {
+ public:
+  /// Throws what connect_to_service() throws.
+  explicit ServiceConnection(std::filesystem::path socket)
+      : socket_(std::move(socket)), fd_(connect_to_service(socket_)) {}
+
+  ServiceConnection(ServiceConnection&&) noexcept = default;
+  ServiceConnection& operator=(ServiceConnection&&) noexcept = default;
+  ~ServiceConnection();
+
+  /// The reply to `request`, a line without its end, valid until the next call. Throws Error: kNoService when the
+  /// service is gone or does not answer in time, kServiceRefused for a reply without an end. The connection is of no
+  /// use then.
+  std::string_view ask(const Request& request);
+  bool usable() const noexcept { return usable_; }
+  /// False: the service is in a pid namespace that this process does not see.
+  bool shares_pids() const noexcept;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void send(std::string_view line, Clock::time_point until);
+  std::string_view receive(Clock::time_point until);
+  void wait(short events, Clock::time_point until);
+
+  std::filesystem::path socket_;
+  UniqueFd fd_;
+  LineSplitter lines_{kMaxReplyBytes};
+  bool usable_ = true;
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/client/desk.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tracer::internal {
+
+ServiceDesk::ServiceDesk(std::filesystem::path socket) : socket_(std::move(socket)) { connect(); }
+
+void ServiceDesk::connect() const {
+  connection_.reset();
+  ServiceConnection fresh(socket_);
+  if (!fresh.shares_pids())
+    throw Error({ErrorCode::kPidNamespace,
+                 0,
+                 fmt::format("the service at {} runs outside of this pid namespace: its pids mean other processes",
+                             socket_.string()),
+                 "ask outside of the container",
+                 {}});
+  HelloReply hello = hello_from(fresh.ask(HelloRequest()));
+  const bool other = !hello_.session_id.empty() && hello.session_id != hello_.session_id;
+  hello_ = std::move(hello);
+  connection_.emplace(std::move(fresh));
+  // Labels end with their connection.
+  if (other) {
+    for (const auto& [pid, context] : trees_) {
+      try {
+        expect_ok(connection_->ask(AttachRequest{pid, context}));
+      } catch (const Error&) {
+        // It has ended by now.
+        if (!connection_->usable()) throw;
+      }
+    }
+  }
+  for (auto& [serial, label] : labels_) {
+    try {
+      label.number = label_from(connection_->ask(LabelRequest{label.tid, label.context})).label;
+    } catch (const Error&) {
+      label.number = 0;
+      if (!connection_->usable()) throw;
+    }
+  }
+}
+
+template <class Take>
+auto ServiceDesk::ask(const Request& request, Take take) const {
+  const bool was_there = connection_ && connection_->usable();
+  if (was_there) {
+    try {
+      return take(connection_->ask(request));
+    } catch (const Error& error) {
+      // It may be back: after a restart, or where it gave up on an idle client.
+      if (connection_->usable() || error.error_number() == ETIMEDOUT) throw;
+    }
+  }
+  connect();
+  return take(connection_->ask(request));
+}
+
+HelloReply ServiceDesk::hello() const {
+  const std::lock_guard lock(mutex_);
+  return hello_;
+}
+
+void ServiceDesk::meet(const std::string& session_id) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (hello_.session_id == session_id && connection_ && connection_->usable()) return;
+  try {
+    connect();
+  } catch (const std::exception&) {
+    // Whoever asks next hears of it.
+  }
+}
+
+void ServiceDesk::track(pid_t pid, const Context& context, TrackAs as) {
+  const std::lock_guard lock(mutex_);
+  ask(AttachRequest{pid, context, as.command, as.held}, expect_ok);
+  trees_[pid] = context;
+}
+
+void ServiceDesk::untrack() noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    for (const auto& [pid, context] : std::exchange(trees_, {}))
+      if (context != Context{}) ask(AttachRequest{pid, {}}, [](std::string_view) {});
+  } catch (const std::exception&) {
+  }
+}
+
+void ServiceDesk::announce(const Announcement& announcement, const Caller&) {
+  const std::lock_guard lock(mutex_);
+  ask(AnnounceRequest{announcement}, expect_ok);
+}
+
+std::uint64_t ServiceDesk::open_label(const Context& context, const Caller& caller) {
+  const std::lock_guard lock(mutex_);
+  const LabelReply reply = ask(LabelRequest{caller.tid, context}, label_from);
+  labels_.emplace(++last_serial_, OpenLabel{reply.label, caller.tid, context});
+  return last_serial_;
+}
+
+void ServiceDesk::close_label(std::uint64_t serial) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto label = labels_.find(serial);
+  if (label == labels_.end()) return;
+  const std::uint64_t number = label->second.number;
+  labels_.erase(label);
+  if (number == 0) return;
+  try {
+    // Of another connection, the number means nothing: its labels are over.
+    if (connection_ && connection_->usable()) expect_ok(connection_->ask(EndLabelRequest{number}));
+  } catch (const std::exception&) {
+  }
+}
+
+void ServiceDesk::resume_label(std::uint64_t serial, const Caller& caller) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto label = labels_.find(serial);
+  if (label == labels_.end()) return;
+  label->second.tid = caller.tid;
+  try {
+    if (connection_ && connection_->usable() && label->second.number != 0) {
+      expect_ok(connection_->ask(ResumeLabelRequest{label->second.number, caller.tid}));
+    } else {
+      connect();
+    }
+  } catch (const std::exception&) {
+  }
+}
+
+void ServiceDesk::disown_thread(const Caller& caller) noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    ask(UnlabelRequest{caller.tid}, expect_ok);
+  } catch (const std::exception&) {
+  }
+}
+
+void ServiceDesk::report_own_work(const Context& task, const OwnWork& work) {
+  const std::lock_guard lock(mutex_);
+  ask(OwnWorkRequest{task, work}, expect_ok);
+}
+
+std::vector<ProcessSample> ServiceDesk::living() const {
+  const std::lock_guard lock(mutex_);
+  return ask(SnapshotRequest(), snapshot_from).processes;
+}
+
+std::uint64_t ServiceDesk::flush() {
+  const std::lock_guard lock(mutex_);
+  return ask(FlushRequest(), flush_from).sequence;
+}
+
+std::vector<FamilyState> ServiceDesk::families() const {
+  const std::lock_guard lock(mutex_);
+  return hello_.families;
+}
+
+}  // namespace tracer::internal

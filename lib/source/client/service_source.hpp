@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A running `tracerd serve` as a source: its events over one connection, and requests over another.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include <tracer/filter.hpp>
+
+#include "source/source.hpp"
+
+namespace tracer::internal {
+
+struct ServiceSourceOptions {
+  std::filesystem::path socket;
+  /// The labels of its rules become the service's. What it takes in is decided by whoever reads the source.
+  Filter filter = {};
+  /// A process whose program is a run; 0: none.
+  pid_t command_pid = 0;
+};
+
+/// Throws Error: kNoService, kPermission, kServiceVersion, kServiceRefused, kPidNamespace, kFilterNamesNothing,
+/// kInvalidArgument.
+std::unique_ptr<Source> service_source(ServiceSourceOptions options);
+
+}  // namespace tracer::internal

@@ -1,0 +1,482 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tracerd serve and tracerd status, with real users at a real socket."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import support
+from support import DEADLINE_SECONDS, TRACERD, of_kind, wait_until
+
+# Any user may execute it, unlike the one that runs the tests.
+PYTHON_OF_ALL = "/usr/bin/python3"
+ALICE, BOB, SHARED_GROUP = 20001, 20002, 20009
+
+
+def become(uid):
+    """For a child: this user for good, in a group that Alice and Bob share."""
+    os.setgroups([SHARED_GROUP])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+class Client:
+    """Speaks the protocol as a user does. The connection is made by a process of that user."""
+
+    def __init__(self, path, uid=0):
+        ours, theirs = socket.socketpair(socket.AF_UNIX)
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                if uid:
+                    become(uid)
+                made = socket.socket(socket.AF_UNIX)
+                made.connect(path)
+                socket.send_fds(theirs, [b"x"], [made.fileno()])
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(pid, 0)[1] == 0, "it can't connect"
+        _, fds, _, _ = socket.recv_fds(ours, 1, 1)
+        ours.close()
+        theirs.close()
+        self.socket = socket.socket(fileno=fds[0])
+        self.socket.settimeout(DEADLINE_SECONDS)
+        self.data = b""
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, request):
+        self.socket.sendall(json.dumps(request).encode() + b"\n")
+
+    def line(self):
+        while b"\n" not in self.data:
+            got = self.socket.recv(65536)
+            if not got:
+                raise EOFError("the service has closed the connection")
+            self.data += got
+        line, _, self.data = self.data.partition(b"\n")
+        return json.loads(line)
+
+    def ask(self, name, **fields):
+        self.send({"request": name, **fields})
+        return self.line()
+
+    def rest(self, seconds):
+        """All that comes in a while, or up to the end."""
+        until = time.monotonic() + seconds
+        while True:
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            self.socket.settimeout(left)
+            try:
+                got = self.socket.recv(1 << 20)
+            except TimeoutError:
+                break
+            if not got:
+                break
+            self.data += got
+        self.socket.settimeout(DEADLINE_SECONDS)
+        return self.data
+
+
+class Serve(support.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.socket = self.path("t.sock")
+        self.service = None
+
+    def serve(self, *options, **more):
+        self.service = self.start(TRACERD, "serve", "--socket", self.socket, *options, stderr=subprocess.PIPE, **more)
+        wait_until(lambda: self.answers() or self.service.poll() is not None, "the service answers")
+        self.assertIsNone(self.service.poll(), "it has ended")
+        return self.service
+
+    def answers(self):
+        try:
+            probe = socket.socket(socket.AF_UNIX)
+            probe.connect(self.socket)
+            probe.settimeout(1)
+            probe.sendall(b'{"request":"hello"}\n')
+            return probe.recv(1) != b""
+        except OSError:
+            return False
+        finally:
+            probe.close()
+
+    def client(self, uid=0):
+        client = Client(self.socket, uid)
+        self.addCleanup(client.close)
+        return client
+
+    def subscribe(self, uid=0, **fields):
+        client = self.client(uid)
+        reply = client.ask("subscribe", **fields)
+        self.assertTrue(reply["ok"], reply)
+        client.reply = reply
+        return client
+
+    def events_of(self, client, data=None):
+        """The events of a stream so far, as tracerd's own reader has them."""
+        path = self.path("stream")
+        with open(path, "wb") as file:
+            file.write(client.data if data is None else data)
+        return self.dump(path)[1:]
+
+    def read_until(self, client, condition, what):
+        def look():
+            client.rest(0.2)
+            events = self.events_of(client)
+            return events if condition(events) else None
+        return wait_until(look, what)
+
+    def run_as(self, uid, *words, **more):
+        """To its end; its pid."""
+        process = subprocess.Popen(words, preexec_fn=lambda: become(uid), stdout=subprocess.DEVNULL, **more)
+        process.wait(DEADLINE_SECONDS)
+        return process.pid
+
+    def folder_of(self, uid, name):
+        path = self.path(name)
+        os.mkdir(path)
+        os.chown(path, uid, uid)
+        return path
+
+    def refused(self, reply, code):
+        self.assertFalse(reply["ok"], reply)
+        self.assertEqual(reply["code"], code, reply)
+
+    def test_each_user_sees_their_own_and_root_sees_all(self):
+        self.serve()
+        streams = {uid: self.subscribe(uid) for uid in (ALICE, BOB, 0)}
+        pids = {uid: self.run_as(uid, "/bin/sh", "-c", f"/bin/true of-{uid}; exec /bin/echo secret-of-{uid}")
+                for uid in (ALICE, BOB)}
+        root_pid = self.run_as(0, "/bin/echo", "secret-of-root")
+        for uid, stream in streams.items():
+            mine = root_pid if uid == 0 else pids[uid]
+            events = self.read_until(stream, lambda events, mine=mine: any(
+                event["pid"] == mine for event in of_kind(events, "process_exit")), "its own exit")
+            processes = {event["pid"] for event in events if "pid" in event and event["kind"].startswith("process_")}
+            if uid == 0:
+                self.assertLessEqual(set(pids.values()), processes)
+                continue
+            other = BOB if uid == ALICE else ALICE
+            self.assertEqual({event["uid"] for event in events if "uid" in event}, {uid})
+            text = json.dumps(events)
+            self.assertNotIn(f"secret-of-{other}", text)
+            self.assertNotIn("secret-of-root", text)
+            self.assertNotIn(pids[other], processes)
+            ends = {event["pid"]: event for event in of_kind(events, "process_exit")}
+            self.assertEqual(ends[mine]["argv"], ["/bin/echo", f"secret-of-{uid}"])
+            self.assertEqual(ends[mine]["exit_code"], 0)
+            self.assertEqual(len(ends), 2, "of sh and true")
+        hello = self.client(ALICE).ask("hello", version=1)
+        self.assertEqual((hello["uid"], hello["sees"], hello["version"]), (ALICE, "own", 1))
+        self.assertEqual(self.client().ask("hello")["sees"], "all")
+
+    def test_what_is_of_others_is_refused(self):
+        self.serve()
+        alice = self.client(ALICE)
+        context = {"step": "ALIGN", "task": "t", "task_id": "1"}
+        bobs = self.folder_of(BOB, "bobs")
+        own = self.folder_of(ALICE, "own")
+        os.symlink(bobs, self.path("own", "link"))
+        victim = self.start("/bin/sleep", "600", preexec_fn=lambda: become(BOB))
+        for key in ({"work_dir": bobs}, {"work_dir": bobs + "/below"}, {"work_dir": self.path("own", "link")},
+                    {"work_dir": "/tmp/not-there-yet"}, {"work_dir": own + "/../bobs"}, {"pid": victim.pid},
+                    {"pid": victim.pid, "start_ns": 1}, {"pid": 1}, {"below": {"pid": victim.pid}, "argv": ["x"]},
+                    {"cgroup": "/"}, {"cgroup": "/system.slice"}, {"container": "0123456789ab"}, {"slurm_job": "12"}):
+            with self.subTest(key=key):
+                self.refused(alice.ask("announce", key=key, context=context), "TRC102")
+        self.refused(alice.ask("attach", pid=victim.pid, context=context), "TRC102")
+        self.refused(alice.ask("attach", pid=99999999, context=context), "TRC106")
+        # Those who connected have ended: no thread is theirs.
+        self.refused(alice.ask("label", tid=victim.pid, context=context), "TRC106")
+        self.refused(alice.ask("end_label", label=1), "TRC101")
+        self.assertTrue(alice.ask("announce", key={"work_dir": own}, context=context)["ok"])
+        self.assertTrue(alice.ask("announce", key={"work_dir": own + "/later/on"}, context=context)["ok"])
+        # A guess of a process that Alice had: the number alone is not it.
+        mine = self.start("/bin/sleep", "600", preexec_fn=lambda: become(ALICE))
+        self.refused(alice.ask("announce", key={"pid": mine.pid, "start_ns": 1}, context=context), "TRC106")
+        self.assertTrue(alice.ask("announce", key={"pid": mine.pid}, context=context)["ok"])
+        self.assertTrue(alice.ask("attach", pid=mine.pid, context=context)["ok"])
+        # Bob in Alice's folder is still Bob's, and gets none of her names.
+        os.chmod(own, 0o755)
+        stream, root = self.subscribe(ALICE), self.subscribe()
+        bob_pid = self.run_as(BOB, "/bin/true", cwd=own)
+        alice_pid = self.run_as(ALICE, "/bin/true", cwd=own)
+        events = self.read_until(root, lambda events: any(
+            event["pid"] == alice_pid for event in of_kind(events, "process_exit")), "both have ended")
+        ends = {event["pid"]: event for event in of_kind(events, "process_exit")}
+        self.assertIsNone((ends[bob_pid]["context"] or {}).get("task"))
+        self.assertEqual(ends[alice_pid]["context"]["task"], "t")
+        seen = self.read_until(stream, lambda events: of_kind(events, "process_exit"), "Alice sees hers")
+        self.assertEqual({event["uid"] for event in seen if "uid" in event}, {ALICE})
+
+    def test_a_label_is_for_the_threads_of_who_connected(self):
+        self.serve()
+        script = f"""
+import json, os, socket, subprocess, sys
+os.setgroups([]); os.setresgid({ALICE}, {ALICE}, {ALICE}); os.setresuid({ALICE}, {ALICE}, {ALICE})
+s = socket.socket(socket.AF_UNIX); s.connect({self.socket!r}); f = s.makefile("rw")
+def ask(**request):
+    f.write(json.dumps(request) + "\\n"); f.flush(); return json.loads(f.readline())
+label = ask(request="label", tid=os.getpid(), context={{"step": "S", "task_id": "7"}})
+subprocess.run(["/bin/true", "labeled"])
+ended = ask(request="end_label", label=label["label"])
+subprocess.run(["/bin/true", "after"])
+work = ask(request="own_work", context={{"step": "S"}}, work={{"begin_ns": 1, "end_ns": 2, "cpu_ns": 1}})
+flushed = ask(request="flush")
+totals = ask(request="totals")
+print(json.dumps([label, ended, work, flushed, totals]))
+"""
+        stream = self.subscribe(ALICE)
+        got = json.loads(subprocess.run([support.PYTHON, "-c", script], stdout=subprocess.PIPE, check=True,
+                                        timeout=DEADLINE_SECONDS).stdout)
+        for reply in got:
+            self.assertTrue(reply["ok"], reply)
+        events = self.read_until(stream, lambda events: len(events) >= got[3]["sequence"], "all that was flushed")
+        ends = {event["argv"][1]: event for event in of_kind(events, "process_exit") if event["tool"] == "true"}
+        self.assertEqual(ends["labeled"]["context"]["step"], "S")
+        self.assertIsNone((ends["after"]["context"] or {}).get("step"))
+        totals = got[4]["totals"]
+        self.assertEqual([(one["context"]["step"], one["ended"]) for one in totals if one["ended"]], [("S", 1)])
+        self.assertEqual([one for one in self.client(BOB).ask("totals")["totals"]], [])
+
+    def test_a_flush_is_exact_and_a_late_client_is_told_of_the_living_first(self):
+        self.serve()
+        living = self.start("/bin/sleep", "600", preexec_fn=lambda: become(ALICE))
+        stream = self.subscribe(ALICE)
+        control = self.client(ALICE)
+        for count in range(1, 6):
+            pids = {self.run_as(ALICE, "/bin/true") for _ in range(3)}
+            sequence = control.ask("flush")["sequence"]
+
+            def has_all(events, sequence=sequence):
+                return stream.reply["sequence"] - 1 + len(events) >= sequence
+            events = self.read_until(stream, has_all, f"flush {count}")
+            ends = {event["pid"] for event in of_kind(events, "process_exit")}
+            self.assertLessEqual(pids, ends)
+        late = self.subscribe(ALICE, living_first=True)
+        events = self.read_until(late, lambda events: len(events) >= late.reply["living"], "those that live")
+        first = events[:late.reply["living"]]
+        self.assertEqual({event["kind"] for event in first} - {"process_start", "run_start", "task_start"}, set())
+        self.assertIn(living.pid, {event["pid"] for event in first})
+        self.assertEqual({event["uid"] for event in first if "uid" in event}, {ALICE})
+        snapshot = control.ask("snapshot")["processes"]
+        self.assertEqual({sample["pid"] for sample in snapshot}, {living.pid})
+
+    def test_who_connects_again_misses_nothing(self):
+        self.serve()
+        first = self.subscribe(ALICE)
+        control = self.client(ALICE)
+        pids = [self.run_as(ALICE, "/bin/true")]
+        sequence = control.ask("flush")["sequence"]
+        events = self.read_until(first, lambda events: len(events) >= sequence, "all so far")
+        first.close()
+        pids += [self.run_as(ALICE, "/bin/true") for _ in range(3)]
+        again = self.subscribe(ALICE, **{"from": first.reply["sequence"] + len(events)})
+        self.assertEqual(again.reply["missed"], 0)
+        self.assertEqual(again.reply["sequence"], first.reply["sequence"] + len(events))
+        last = control.ask("flush")["sequence"]
+        more = self.read_until(again, lambda events: again.reply["sequence"] - 1 + len(events) >= last, "the rest")
+        ends = [event["pid"] for event in of_kind(events + more, "process_exit")]
+        self.assertEqual(sorted(ends), sorted(pids))
+        self.refused(self.client(ALICE).ask("subscribe", **{"from": 1 << 40}), "TRC101")
+
+    def test_nothing_that_a_client_sends_harms_another(self):
+        self.serve()
+        good = self.subscribe(ALICE)
+        for line in (b"\n", b"garbage\n", b"\x00\x01\xff\n", b"[]\n", b'{"request":"nonsense"}\n',
+                     b'{"request":"hello","version":2}\n', b'{"request":"hello\\u0000"}\n',
+                     b'{"request":"hello","x":' + b"[" * 10000 + b"]" * 10000 + b"}\n"):
+            client = self.client(BOB)
+            client.socket.sendall(line)
+            reply = client.line()
+            self.refused(reply, "TRC141" if b"version" in line else "TRC142")
+            self.assertTrue(client.ask("hello")["ok"], "the connection lives")
+        self.assertEqual(self.client(BOB).ask("hello", version=2)["versions"], [1])
+
+        def flood():
+            client = Client(self.socket, BOB)
+            piece = b"x" * (1 << 20)
+            try:
+                for _ in range(100):
+                    client.socket.sendall(piece)
+            except OSError:
+                pass
+            finally:
+                client.close()
+        floods = [threading.Thread(target=flood) for _ in range(4)]
+        for thread in floods:
+            thread.start()
+        # Half a line, and nothing more; descriptors.
+        half = self.client(BOB)
+        half.socket.sendall(b'{"request":"hel')
+        passing = self.client(BOB)
+        socket.send_fds(passing.socket, [b'{"request":"hello"}\n'], [0, 1])
+        self.refused(passing.line(), "TRC142")
+        pid = self.run_as(ALICE, "/bin/true")
+        self.read_until(good, lambda events: any(
+            event["pid"] == pid for event in of_kind(events, "process_exit")), "the good client sees its own")
+        for thread in floods:
+            thread.join(DEADLINE_SECONDS)
+        half.socket.sendall(b'lo"}\n')
+        self.assertTrue(half.line()["ok"])
+        with open(f"/proc/{self.service.pid}/status", encoding="utf-8") as file:
+            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+        self.assertLess(peak, 400 << 10, "in KiB, with the loader's own")
+
+    def test_too_many_connections_of_a_user_are_refused_and_others_are_not(self):
+        self.serve()
+        kept = [self.client(BOB) for _ in range(64)]
+        self.refused(self.client(BOB).line(), "TRC142")
+        self.assertTrue(self.client(ALICE).ask("hello")["ok"])
+        kept.pop().close()
+        self.assertTrue(wait_until(lambda: self.client(BOB).ask("hello")["ok"], "one more fits again"))
+
+    def configured(self, limits):
+        path = self.path("tracerd.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"schema = 1\n[limits]\n{limits}\n")
+        return "--config", path
+
+    def run_much(self):
+        """Of Alice, with words that nothing can compress."""
+        script = "import os, subprocess\nfor _ in range(800): subprocess.run(['/bin/true', os.urandom(1900).hex()])"
+        return self.start(PYTHON_OF_ALL, "-c", script, preexec_fn=lambda: become(ALICE))
+
+    def test_a_client_that_has_lost_something_and_reads_nothing_is_closed(self):
+        self.serve(*self.configured("stalled_s = 1"))
+        stuck = self.subscribe(ALICE, capacity_bytes=1)
+        quick = self.subscribe(ALICE)
+        runner = self.run_much()
+
+        def subscriptions():
+            quick.rest(0.1)
+            users = self.client().ask("status")["status"]["users"]
+            return next(user["subscriptions"] for user in users if user["uid"] == ALICE)
+        wait_until(lambda: subscriptions() == 1, "the stuck one is closed")
+        stuck.rest(DEADLINE_SECONDS)
+        self.assertEqual(runner.wait(DEADLINE_SECONDS), 0)
+        self.assertEqual(subscriptions(), 1, "the quick one is still there")
+
+    def test_a_client_that_reads_nothing_loses_its_own_oldest_events(self):
+        self.serve(*self.configured("stalled_s = 3600"))
+        stuck = self.subscribe(ALICE, capacity_bytes=1)
+        quick = self.subscribe(ALICE)
+        control = self.client(ALICE)
+        runner = self.run_much()
+        while runner.poll() is None:
+            quick.rest(0.1)
+        sequence = control.ask("flush")["sequence"]
+        events = self.read_until(quick, lambda events: len(events) >= sequence, "the quick one has all")
+        self.assertEqual(len(of_kind(events, "process_exit")), 801)
+        self.assertEqual(of_kind(events, "loss"), [])
+        status = self.client().ask("status")["status"]
+        alice = next(user for user in status["users"] if user["uid"] == ALICE)
+        self.assertLess(alice["bytes"], 8 << 20)
+        lost = self.read_until(stuck, lambda events: sum(event["count"] for event in of_kind(events, "loss")) +
+                               sum(event["kind"] != "loss" for event in events) >= sequence, "all is accounted for")
+        losses = of_kind(lost, "loss")
+        self.assertGreater(alice["dropped_events"], 0)
+        self.assertEqual(sum(event["count"] for event in losses), alice["dropped_events"])
+        self.assertEqual({event["cause"] for event in losses}, {"queue_full"})
+        self.assertEqual(sum(each["count"] for event in losses for each in event["by_kind"]), alice["dropped_events"])
+
+    def test_status_configuration_and_end(self):
+        result = self.tracerd("status", "--socket", self.socket)
+        self.assert_fails(result, 1, "TRC140")
+        config = self.path("tracerd.toml")
+        for text, line in (("schema = 1\n[nonsense]\n", 2), ("schema = 1\n[limits]\nconnections = 0\n", 3),
+                           ("schema = 1\n[session]\nfamilies = [\"x\"]\n", 3), ("schema = 1\n[socket]\npath = 1\n", 3),
+                           ("schema = 1\n[recordings]\nfolder = \"relative\"\n", 3), ("= 1\n", 1), ("", 1)):
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(text)
+            result = self.tracerd("serve", "--check", "--config", config)
+            self.assert_fails(result, 1, "TRC115")
+            self.assertIn(f"{config}:{line}:", result.stderr)
+        records = self.path("records")
+        os.mkdir(records)
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f'schema = 1\n[recordings]\nfolder = "{records}"\nfile_mib = 1\nfiles = 2\n')
+        self.assertEqual(self.tracerd("serve", "--check", "--config", config).returncode, 0)
+        service = self.serve("--config", config)
+        self.assert_fails(self.tracerd("serve", "--socket", self.socket), 1, "TRC107")
+        self.assert_fails(self.tracerd("serve", "--socket", self.path("x" * 120)), 1, "TRC101")
+        self.assert_fails(self.tracerd("serve", "--socket", "/proc/t.sock"), 1, "TRC114")
+        self.assert_fails(self.tracerd("serve", "--socket", self.path("y.sock"), preexec_fn=lambda: become(ALICE)), 1,
+                          "TRC102")
+        self.assertIn("traces:", self.tracerd("status", "--socket", self.socket).stdout)
+        status = json.loads(self.tracerd("status", "--json", "--socket", self.socket).stdout)
+        self.assertEqual(status["pid"], service.pid)
+        self.assertTrue(status["more"]["recordings"]["file"].startswith(records))
+        other = json.loads(self.tracerd("status", "--json", "--socket", self.socket,
+                                        preexec_fn=lambda: become(ALICE)).stdout)
+        self.assertEqual([user["uid"] for user in other["users"]], [ALICE])
+        self.assertNotIn("more", other)
+        stream = self.subscribe()
+        service.send_signal(signal.SIGHUP)
+        wait_until(lambda: os.path.exists(os.path.join(records, "host.tracer.1")), "a new recording begins")
+        pid = self.run_as(ALICE, "/bin/true")
+        service.send_signal(signal.SIGTERM)
+        self.assertEqual(service.wait(DEADLINE_SECONDS), 0)
+        stream.rest(DEADLINE_SECONDS)
+        events = self.events_of(stream)
+        self.assertEqual(events[-1]["kind"], "session_end")
+        self.assertIn(pid, {event["pid"] for event in of_kind(events, "process_exit")})
+        recorded = self.dump(os.path.join(records, "host.tracer"))
+        self.assertIn(pid, {event["pid"] for event in of_kind(recorded, "process_exit")})
+        # Nobody listens on what is left: it is replaced.
+        self.serve()
+
+    def test_a_manager_hands_sockets_over_and_is_told_when_it_is_ready(self):
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(self.socket)
+        listening.listen(16)
+        os.chmod(self.socket, 0o666)
+        notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        notify.bind(self.path("notify"))
+        notify.settimeout(DEADLINE_SECONDS)
+        # Who connects before it is ready is served later.
+        early = self.client(ALICE)
+        early.send({"request": "hello"})
+
+        environment = os.environ | {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "tracer.socket",
+                                    "NOTIFY_SOCKET": self.path("notify"), "WATCHDOG_USEC": "400000"}
+        wrapper = f'import os; os.dup2({listening.fileno()}, 3); os.set_inheritable(3, True)\n' \
+                  f'os.environ["LISTEN_PID"] = str(os.getpid())\nos.execv({TRACERD!r}, {[TRACERD, "serve"]!r})'
+        config = self.path("c.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write('schema = 1\n[socket]\nadmin_path = ""\n')
+        wrapper = wrapper.replace("'serve']", f"'serve', '--config', {config!r}]")
+        self.service = self.start(support.PYTHON, "-c", wrapper, env=environment, pass_fds=[listening.fileno()])
+        told = []
+        while not any("READY=1" in text for text in told):
+            told.append(notify.recv(4096).decode())
+        self.assertEqual(early.line()["uid"], ALICE)
+        for _ in range(3):
+            while "WATCHDOG=1" not in notify.recv(4096).decode():
+                pass
+        self.service.send_signal(signal.SIGTERM)
+        self.assertEqual(self.service.wait(DEADLINE_SECONDS), 0)
+
+    def test_what_is_left_of_its_rights(self):
+        service = self.serve()
+        with open(f"/proc/{service.pid}/status", encoding="utf-8") as file:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertNotIn("0", status["Uid"].split())
+        allowed = 1 << 39 | 1 << 38 | 1 << 19 | 1 << 2 | 1 << 5
+        self.assertEqual(int(status["CapEff"], 16) & ~allowed, 0)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of a user without rights, by a running `tracerd serve`."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+import unittest
+from typing import Any
+
+from support import ROOT, TRACERD, TempDir, needs_tracing, wait_until
+
+USER = 20001
+# One that another user may execute, for which the module was built.
+PYTHON = next((path for path in (sys.executable, f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
+               if not path.startswith("/root/") and os.path.exists(path)), None)
+
+HEAD = """
+import json, os, subprocess, sys, tracer
+"""
+
+
+@needs_tracing
+@unittest.skipUnless(os.geteuid() == 0 and PYTHON is not None, "needs root, and a Python for other users")
+class OfAUser(TempDir):
+    def setUp(self) -> None:
+        super().setUp()
+        os.chmod(self.folder, 0o755)
+        self.socket = str(self.folder / "tracer.sock")
+        config = self.folder / "tracerd.toml"
+        config.touch()
+        self.service = subprocess.Popen(
+            [TRACERD, "serve", "--foreground", "--config", str(config), "--socket", self.socket], stderr=subprocess.DEVNULL
+        )
+        self.addCleanup(self.end)
+        wait_until(self.answers, "an answer of the service")
+
+    def end(self) -> None:
+        self.service.kill()
+        self.service.wait()
+
+    def answers(self) -> bool:
+        self.assertIsNone(self.service.poll(), "the service has ended")
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(self.socket)
+                client.sendall(b'{"request":"hello","version":1}\n')
+                return bool(client.recv(65536))
+            except OSError:
+                return False
+
+    def python(self, code: str, **environment: str) -> Any:
+        """What a Python of that user prints, as JSON."""
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        os.chown(home, USER, USER)
+        assert PYTHON is not None
+        done = subprocess.run(
+            [PYTHON, "-B", "-c", HEAD + textwrap.dedent(code)], capture_output=True, text=True, timeout=60, cwd=home,
+            user=USER, group=USER, extra_groups=[],
+            env={"PATH": os.environ["PATH"], "HOME": str(home), "TRACER_SOCKET": self.socket,
+                 "PYTHONPATH": str(ROOT / "bindings/python"), **environment},
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        return json.loads(done.stdout)
+
+    def test_a_session_with_tasks_is_exact(self) -> None:
+        told = self.python("""
+            with tracer.session(pipeline="p", sample="S1") as s:
+                with s.task("align", task_id="1"):
+                    subprocess.run(["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=8"], check=True, stderr=-3)
+                subprocess.run(["true"], check=True)
+                s.flush()
+                tier, why = s.tier, [each.code for each in s.tier_problems]
+            report = json.loads(s.report.to_json())
+            print(json.dumps({"tier": tier, "why": why, "certificate": report["certificate"],
+                              "tasks": [(row["name"], row["processes"]) for row in report["tasks"]],
+                              "tools": sorted((row["name"], row["processes"]) for row in report["tools"])}))
+        """)
+        self.assertEqual((told["tier"], told["why"]), ("service", ["TRC102"]))
+        self.assertEqual(told["certificate"]["tier"], "service")
+        self.assertTrue(told["certificate"]["complete"], told["certificate"])
+        self.assertEqual(told["certificate"]["exits_seen"], 2)
+        self.assertIn(["align", 1], told["tasks"])
+        self.assertIn(["dd", 1], told["tools"])
+        self.assertIn(["true", 1], told["tools"])
+
+    def test_a_command_is_run_and_counted(self) -> None:
+        told = self.python("""
+            result = tracer.run(["sh", "-c", "true; true; exit 3"])
+            print(json.dumps([result.returncode, result.report.certificate.tier, result.report.certificate.complete,
+                              result.report.certificate.exits_seen]))
+        """)
+        self.assertEqual(told, [3, "service", True, 3])
+
+    def test_a_living_process_is_attached_to(self) -> None:
+        told = self.python("""
+            child = subprocess.Popen(["sh", "-c", "read line; true; true; exit 0"], stdin=-1)
+            with tracer.attach(pid=child.pid, run="r7") as s:
+                pids = [each.process.pid for each in s.living]
+                child.communicate(b"go\\n")
+                s.flush()
+            print(json.dumps([s.tier, pids == [child.pid], s.report.certificate.exits_seen,
+                              s.report.certificate.complete]))
+        """)
+        self.assertEqual(told, ["service", True, 3, True])
+
+    def test_connect_shows_what_lives_and_what_comes(self) -> None:
+        told = self.python("""
+            child = subprocess.Popen(["sleep", "100"])
+            with tracer.connect() as s:
+                starts = s.events(["process_start"], timeout=10, living_first=True)
+                before = next(each.process.pid for each in starts if each.process.pid == child.pid)
+                exits = s.events(["process_exit"], timeout=10)
+                child.kill()
+                child.wait()
+                after = next(each for each in exits if each.process.pid == child.pid)
+                uids = {each.process.uid for each in s.living}
+            print(json.dumps([s.tier, before == child.pid, after.exit_signal, sorted(uids - {os.getuid()})]))
+        """)
+        self.assertEqual(told, ["service", True, 9, []])
+
+    def test_a_source_can_be_forced_and_a_service_be_missing(self) -> None:
+        told = self.python("""
+            told = []
+            for source, socket in (("kernel", None), ("service", "/nowhere"), (None, "/nowhere")):
+                if socket:
+                    os.environ["TRACER_SOCKET"] = socket
+                try:
+                    tracer.session(source=source)
+                except tracer.TracerError as error:
+                    told.append([type(error).__name__, [each.code for each in error.problems]])
+            try:
+                tracer.connect("/nowhere")
+            except tracer.ServiceError as error:
+                told.append(error.code)
+            print(json.dumps(told))
+        """)
+        self.assertEqual(told, [["NotPermittedError", ["TRC102"]], ["ServiceError", ["TRC140"]],
+                                ["NotPermittedError", ["TRC102", "TRC140"]], "TRC140"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Who sees what, and what each client gets of it.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <tracer/error.hpp>
+
+#include "base/unique_fd.hpp"
+#include "builders.hpp"
+#include "serve/charges.hpp"
+#include "serve/for_others.hpp"
+#include "serve/hub.hpp"
+#include "serve/listener.hpp"
+#include "serve/outbox.hpp"
+#include "serve/own_things.hpp"
+#include "serve/ownership.hpp"
+#include "serve/sight.hpp"
+#include "stream/event_rows.hpp"
+#include "stream/stream_reader.hpp"
+#include "temp_file.hpp"
+
+using namespace tracer;
+using namespace tracer::internal;
+using std::chrono::milliseconds;
+using Clock = Hub::Clock;
+
+namespace {
+
+constexpr uid_t kAlice = 1000;
+constexpr uid_t kBob = 1001;
+constexpr Owner kOfAlice{Audience::kOwner, kAlice};
+constexpr Owner kOfBob{Audience::kOwner, kBob};
+constexpr Owner kOfRoot{Audience::kRoot, 0};
+const Sight kAliceSees{.owners = {kAlice}};
+const Sight kBobSees{.owners = {kBob}};
+const Sight kRootSees{.all = true};
+
+Event start_of(uid_t uid, std::uint32_t pid, std::uint64_t time_ns = 1, std::optional<std::uint32_t> parent = {}) {
+  return ProcessStart{
+      time_ns,
+      build::process({.pid = pid,
+                      .start_ns = pid * 10,
+                      .parent_pid = parent,
+                      .parent_start_ns = parent ? std::optional<std::uint64_t>(*parent * 10) : std::nullopt,
+                      .uid = uid,
+                      .argv = std::vector<std::string>{"tool", "secret"}}),
+      {}};
+}
+
+Event exit_of(uid_t uid, std::uint32_t pid, std::uint64_t time_ns = 1) {
+  ProcessExit exit = build::exit(pid, time_ns);
+  exit.process = build::process({.pid = pid, .start_ns = pid * 10, .uid = uid});
+  return exit;
+}
+
+/// A client at the other end of a socket.
+struct Client {
+  Client() {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+    service.reset(ends[0]);
+    own.reset(ends[1]);
+  }
+  /// All events that have come so far.
+  std::vector<Event> read() {
+    std::byte buffer[65536];
+    for (ssize_t got = 0; (got = ::read(own.get(), buffer, sizeof buffer)) > 0;)
+      reader.feed({buffer, static_cast<std::size_t>(got)});
+    std::vector<Event> events;
+    for (auto step = reader.step(); step != StreamReader::Step::kNeedsBytes; step = reader.step()) {
+      REQUIRE((step == StreamReader::Step::kHeader || step == StreamReader::Step::kFrame));
+      if (step == StreamReader::Step::kHeader) continue;
+      EventRows rows;
+      rows.open(reader.frame());
+      for (Event event = rows.next(); event.kind() != EventKind::kNone; event = rows.next()) events.push_back(event);
+    }
+    CHECK(reader.damage().missing_frames == 0);
+    CHECK(reader.damage().skipped_bytes == 0);
+    return events;
+  }
+  UniqueFd service;
+  UniqueFd own;
+  StreamReader reader;
+};
+
+std::vector<std::uint64_t> times(const std::vector<Event>& events) {
+  std::vector<std::uint64_t> all;
+  for (const Event& event : events) all.push_back(event.time_ns());
+  return all;
+}
+
+std::vector<Event> writes(Outbox& outbox, Client& client) {
+  std::vector<Event> events;
+  for (;;) {
+    const auto written = outbox.write(client.service.get(), Clock::now());
+    REQUIRE(written != Outbox::Written::kFailed);
+    const auto got = client.read();
+    events.insert(events.end(), got.begin(), got.end());
+    if (written == Outbox::Written::kAll) return events;
+  }
+}
+
+const HostInfo kHost = [] {
+  HostInfo host;
+  host.boot_id = "b";
+  host.cpu_count = 2;
+  return host;
+}();
+
+Hub make_hub(ServeLimits limits = {}) { return Hub(kHost, limits, Ownership()); }
+
+template <class F>
+ErrorCode code_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode{};
+}
+
+}  // namespace
+
+TEST_CASE("a user sees their own, root all, and a group what is shared with it") {
+  const Peer alice{kAlice, 1, {500, kAlice}, false};
+  const Peer bob{kBob, 1, {500, kBob}, false};
+  const Peer root{0, 1, {0}, false};
+  CHECK(may_see(sight_of(alice, {}), kOfAlice));
+  CHECK_FALSE(may_see(sight_of(alice, {}), kOfBob));
+  CHECK_FALSE(may_see(sight_of(alice, {}), kOfRoot));
+  CHECK(may_see(sight_of(alice, {}), {Audience::kEverybody, 0}));
+  for (const Owner& owner : {kOfAlice, kOfBob, kOfRoot}) CHECK(may_see(sight_of(root, {}), owner));
+  // Being in the same group is not enough.
+  CHECK_FALSE(may_see(sight_of(bob, {}), kOfAlice));
+  const Sharing sharing = {{kAlice, {500}}};
+  CHECK(may_see(sight_of(bob, sharing), kOfAlice));
+  CHECK(may_see(sight_of(bob, sharing), kOfBob));
+  CHECK_FALSE(may_see(sight_of(alice, sharing), kOfBob));
+  CHECK_FALSE(may_see(sight_of(bob, {{0, {500}}}), kOfRoot));
+  CHECK_FALSE(may_see(sight_of(bob, {{kAlice, {501}}}), kOfAlice));
+}
+
+TEST_CASE("a process is its user's; root's is whose it was that began it") {
+  Ownership ownership;
+  CHECK(ownership.owner_of(start_of(kAlice, 10)) == kOfAlice);
+  // sudo: root's process below Alice's, and what it begins.
+  CHECK(ownership.owner_of(start_of(0, 11, 1, 10)) == kOfAlice);
+  CHECK(ownership.owner_of(start_of(0, 12, 1, 11)) == kOfAlice);
+  CHECK(ownership.owner_of(exit_of(kAlice, 10)) == kOfAlice);
+  CHECK(ownership.owner_of(start_of(0, 13, 1, 12)) == kOfAlice);
+  // A daemon's is root's, also by a pid that Alice's had.
+  CHECK(ownership.owner_of(start_of(0, 20)) == kOfRoot);
+  ProcessStart reused{5, build::process({.pid = 10, .start_ns = 999, .uid = 0}), {}};
+  CHECK(ownership.owner_of(Event(reused)) == kOfRoot);
+  // Bob's below Alice's is Bob's.
+  CHECK(ownership.owner_of(start_of(kBob, 30, 1, 11)) == kOfBob);
+  ProcessStart unknown{5, build::process({.pid = 40, .start_ns = 1}), {}};
+  CHECK(ownership.owner_of(Event(unknown)) == kOfRoot);
+  for (const std::uint32_t pid : {11u, 12u, 13u}) ownership.owner_of(exit_of(0, pid));
+  ownership.owner_of(exit_of(kBob, 30));
+  CHECK(ownership.processes() == 0);
+}
+
+TEST_CASE("subordinate user ids are whose they are") {
+  const auto ranges = subordinate_ids("alice:100000:65536\nbob:165536:65536\n# x\nnobody:1\n1001:500000:10\n",
+                                      [](std::string_view name) {
+                                        return name == "alice" ? kAlice : name == "bob" ? kBob : static_cast<uid_t>(-1);
+                                      });
+  REQUIRE(ranges.size() == 3);
+  Ownership ownership(ranges);
+  CHECK(ownership.owner_of(start_of(100000, 1)) == kOfAlice);
+  CHECK(ownership.owner_of(start_of(165535, 2)) == kOfAlice);
+  CHECK(ownership.owner_of(start_of(165536, 3)) == kOfBob);
+  CHECK(ownership.owner_of(start_of(500009, 4)) == kOfBob);
+  CHECK(ownership.owner_of(start_of(500010, 5)) == Owner{Audience::kOwner, 500010});
+  Ownership overlapping({{kAlice, 100000, 10}, {kBob, 100005, 10}});
+  CHECK(overlapping.owner_of(start_of(100004, 1)) == kOfAlice);
+  CHECK(overlapping.owner_of(start_of(100006, 2)) == kOfRoot);
+}
+
+TEST_CASE("a task is whose its processes are; one of several users is root's") {
+  Context context;
+  context.task = "t";
+  context.task_key = Key{7};
+  context.owner_uid = kAlice;
+  const auto in_task = [&](uid_t uid, std::uint32_t pid) {
+    return Event(ProcessStart{1, build::process({.pid = pid, .start_ns = pid, .uid = uid, .context = context}), {}});
+  };
+  TaskFinish finish;
+  finish.context = std::make_shared<const Context>(context);
+  Ownership ownership;
+  CHECK(ownership.owner_of(in_task(kAlice, 1)) == kOfAlice);
+  CHECK(ownership.owner_of(Event(finish)) == kOfAlice);
+  // Root's processes in it don't take it away.
+  CHECK(ownership.owner_of(in_task(0, 2)) == kOfRoot);
+  CHECK(ownership.owner_of(Event(finish)) == kOfAlice);
+  CHECK(ownership.owner_of(in_task(kBob, 3)) == kOfBob);
+  CHECK(ownership.owner_of(Event(finish)) == kOfRoot);
+}
+
+TEST_CASE("what says something of the host is root's") {
+  Ownership ownership;
+  CHECK(ownership.owner_of(Event(DeviceSample{})) == kOfRoot);
+  CHECK(ownership.owner_of(Event(HostSample{})) == kOfRoot);
+  Finding finding;
+  finding.subject = "host";
+  Context context;
+  context.owner_uid = kAlice;
+  finding.context = std::make_shared<const Context>(context);
+  CHECK(ownership.owner_of(Event(finding)) == kOfRoot);
+  finding.subject = "task";
+  CHECK(ownership.owner_of(Event(finding)) == kOfAlice);
+  CHECK(ownership.owner_of(Event(Loss{})).audience == Audience::kEverybody);
+  CgroupSample sample;
+  Cgroup cgroup;
+  cgroup.path = "/user.slice/user-1000.slice/session-1.scope";
+  sample.cgroup = std::make_shared<const Cgroup>(cgroup);
+  CHECK(ownership.owner_of(Event(sample)) == kOfAlice);
+  cgroup.path = "/system.slice/docker-x.scope";
+  cgroup.id = 5;
+  sample.cgroup = std::make_shared<const Cgroup>(cgroup);
+  CHECK(ownership.owner_of(Event(sample)) == kOfRoot);
+}
+
+TEST_CASE("arguments of a process of another user are masked for who may see it") {
+  ProcessExec exec;
+  exec.process = build::process({.pid = 1, .uid = 0, .exe = "/bin/x", .argv = std::vector<std::string>{"x", "a", "b"}});
+  exec.ended.program = exec.process->program;
+  const Event masked = for_owner(Event(exec), kOfAlice);
+  const auto* got = masked.get_if<ProcessExec>();
+  CHECK(*got->process->program->argv == std::vector<std::string>{"x", "***", "***"});
+  CHECK(*got->ended.program->argv == std::vector<std::string>{"x", "***", "***"});
+  CHECK(*got->process->program->exe == "/bin/x");
+  const Event own = for_owner(start_of(kAlice, 1), kOfAlice);
+  CHECK(own.get_if<ProcessStart>()->process->program->argv->at(1) == "secret");
+}
+
+TEST_CASE("each client gets what it may see, in one stream without a gap") {
+  Charges charges((ServeLimits()));
+  Hub hub = make_hub();
+  Client alice, bob, root;
+  Outbox to_alice(kHost, charges, kAlice, 4u << 20);
+  Outbox to_bob(kHost, charges, kBob, 4u << 20);
+  Outbox to_root(kHost, charges, 0, 4u << 20);
+  const auto now = Clock::now();
+  CHECK(hub.join(to_alice, kAliceSees, {}, {}, {}, now).sequence == 1);
+  hub.join(to_bob, kBobSees, {EventKind::kProcessExit}, {}, {}, now);
+  hub.join(to_root, kRootSees, {}, {}, {}, now);
+  const std::vector<Event> events = {start_of(kAlice, 1, 1), start_of(kBob, 2, 2),  start_of(0, 3, 3),
+                                     exit_of(kBob, 2, 4),    exit_of(kAlice, 1, 5), Event(SnapshotEnd{6, 99})};
+  hub.deliver(events, now);
+  CHECK(hub.take_filled().size() == 3);
+  for (const Sight& sight : {kAliceSees, kBobSees, kRootSees}) hub.close_frames(sight);
+  const auto of_alice = writes(to_alice, alice);
+  CHECK(times(of_alice) == std::vector<std::uint64_t>{1, 5, 6});
+  CHECK(of_alice.back().get_if<SnapshotEnd>()->processes == 0);
+  CHECK(times(writes(to_bob, bob)) == std::vector<std::uint64_t>{4});
+  CHECK(times(writes(to_root, root)) == std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6});
+  CHECK(hub.last_number(kAliceSees) == 3);
+  CHECK(hub.last_number(kBobSees) == 3);
+  // Later, and by time.
+  hub.deliver(std::vector<Event>{start_of(kAlice, 7, 7)}, now);
+  hub.tick(now + milliseconds(50));
+  CHECK(writes(to_alice, alice).empty());
+  hub.tick(now + milliseconds(101));
+  CHECK(times(writes(to_alice, alice)) == std::vector<std::uint64_t>{7});
+  for (Outbox* outbox : {&to_alice, &to_bob, &to_root}) hub.leave(*outbox, now);
+}
+
+TEST_CASE("a late client gets what lives first, and nothing twice") {
+  Charges charges((ServeLimits()));
+  Hub hub = make_hub();
+  const auto now = Clock::now();
+  Client early, late;
+  Outbox to_early(kHost, charges, kAlice, 4u << 20);
+  Outbox to_late(kHost, charges, kAlice, 4u << 20);
+  hub.join(to_early, kAliceSees, {}, {}, {}, now);
+  hub.deliver(std::vector<Event>{start_of(kAlice, 1, 1), start_of(kBob, 2, 2), start_of(kAlice, 3, 3)}, now);
+  const std::vector<Event> living = {start_of(kAlice, 1, 1), start_of(kBob, 2, 2)};
+  const auto joined = hub.join(to_late, kAliceSees, {}, living, {}, now);
+  CHECK(joined.sequence == 3);
+  CHECK(joined.living == 1);
+  hub.deliver(std::vector<Event>{exit_of(kAlice, 1, 4)}, now);
+  hub.close_frames(kAliceSees);
+  CHECK(times(writes(to_late, late)) == std::vector<std::uint64_t>{1, 4});
+  CHECK(times(writes(to_early, early)) == std::vector<std::uint64_t>{1, 3, 4});
+  hub.leave(to_early, now);
+  hub.leave(to_late, now);
+}
+
+TEST_CASE("a client that connects again gets what it missed, or how much is gone") {
+  Charges charges((ServeLimits()));
+  Hub hub = make_hub({.bytes_kept = 1});
+  const auto now = Clock::now();
+  {
+    Outbox first(kHost, charges, kAlice, 4u << 20);
+    hub.join(first, kAliceSees, {}, {}, {}, now);
+    for (std::uint32_t i = 1; i <= 3; ++i) hub.deliver(std::vector<Event>{start_of(kAlice, i, i)}, now);
+    hub.close_frames(kAliceSees);
+    for (std::uint32_t i = 4; i <= 9; ++i) hub.deliver(std::vector<Event>{start_of(kAlice, i, i)}, now);
+    hub.leave(first, now);
+  }
+  // The first three went with their frame: no more than one is kept.
+  for (std::uint64_t from = 1; from <= 10; ++from) {
+    Client client;
+    Outbox outbox(kHost, charges, kAlice, 4u << 20);
+    const auto joined = hub.join(outbox, kAliceSees, {}, {}, from, now);
+    CHECK(joined.missed == (from < 4 ? 4 - from : 0));
+    CHECK(joined.sequence == std::max<std::uint64_t>(from, 4));
+    const auto got = writes(outbox, client);
+    CHECK(got.size() == 10 - joined.sequence);
+    if (!got.empty()) CHECK(got.front().time_ns() == joined.sequence);
+    hub.leave(outbox, now);
+  }
+  Outbox outbox(kHost, charges, kAlice, 4u << 20);
+  CHECK(code_of([&] { hub.join(outbox, kAliceSees, {}, {}, 11, now); }) == ErrorCode::kInvalidArgument);
+  CHECK(code_of([&] { hub.join(outbox, kAliceSees, {}, {}, 0, now); }) == ErrorCode::kInvalidArgument);
+  // Of some kinds only.
+  hub.deliver(std::vector<Event>{exit_of(kAlice, 4, 10)}, now);
+  Client client;
+  const auto joined = hub.join(outbox, kAliceSees, {EventKind::kProcessExit}, {}, 10, now);
+  CHECK(joined.sequence == 10);
+  CHECK(times(writes(outbox, client)) == std::vector<std::uint64_t>{10});
+  hub.leave(outbox, now);
+  // After a while nothing is kept.
+  hub.tick(now + std::chrono::seconds(61));
+  Outbox late(kHost, charges, kAlice, 4u << 20);
+  CHECK(hub.join(late, kAliceSees, {}, {}, 1, now).missed == 10);
+  hub.leave(late, now);
+}
+
+TEST_CASE("a slow client loses its own oldest frames, and is told how many events of which kinds") {
+  Charges charges((ServeLimits()));
+  Hub hub = make_hub();
+  const auto now = Clock::now();
+  Client slow, quick;
+  constexpr std::size_t kCapacity = 20000;
+  Outbox to_slow(kHost, charges, kAlice, kCapacity);
+  Outbox to_quick(kHost, charges, kAlice, 4u << 20);
+  hub.join(to_slow, kAliceSees, {}, {}, {}, now);
+  hub.join(to_quick, kAliceSees, {}, {}, {}, now);
+  std::uint64_t got_quick = 0;
+  constexpr std::uint32_t kRounds = 200;
+  for (std::uint32_t i = 1; i <= kRounds; ++i) {
+    hub.deliver(std::vector<Event>{start_of(kAlice, i, 2 * i), exit_of(kAlice, i, 2 * i + 1)}, now);
+    hub.close_frames(kAliceSees);
+    CHECK(to_slow.held_bytes() <= kCapacity);
+    got_quick += writes(to_quick, quick).size();
+  }
+  CHECK(got_quick == 2 * kRounds);
+  CHECK(to_quick.dropped() == 0);
+  CHECK(to_slow.stalled(now + std::chrono::hours(1), std::chrono::seconds(30)));
+  const auto got = writes(to_slow, slow);
+  REQUIRE(got.size() > 1);
+  const auto* loss = got.front().get_if<Loss>();
+  REQUIRE(loss != nullptr);
+  CHECK(loss->cause == "queue_full");
+  CHECK(loss->count == to_slow.dropped());
+  CHECK(loss->count + got.size() - 1 == 2 * kRounds);
+  CHECK(loss->first_ns == 2u);
+  REQUIRE(loss->by_kind.size() == 2);
+  CHECK(loss->by_kind[0].count == loss->count / 2);
+  CHECK(got[1].time_ns() == *loss->last_ns + 1);
+  CHECK_FALSE(to_slow.stalled(Clock::now() + std::chrono::hours(1), std::chrono::seconds(30)));
+  CHECK(to_slow.held_bytes() == 0);
+  hub.leave(to_slow, now);
+  hub.leave(to_quick, now);
+}
+
+TEST_CASE("a user's clients share what the user may hold; another user is not touched") {
+  ServeLimits limits;
+  limits.bytes_of_user = 30000;
+  Charges charges(limits);
+  Hub hub = make_hub(limits);
+  const auto now = Clock::now();
+  std::vector<std::unique_ptr<Outbox>> of_alice;
+  for (int i = 0; i < 8; ++i) {
+    of_alice.push_back(std::make_unique<Outbox>(kHost, charges, kAlice, 1u << 20));
+    hub.join(*of_alice.back(), kAliceSees, {}, {}, {}, now);
+  }
+  Client bob;
+  Outbox to_bob(kHost, charges, kBob, 1u << 20);
+  hub.join(to_bob, kBobSees, {}, {}, {}, now);
+  std::size_t got_bob = 0;
+  for (std::uint32_t i = 1; i <= 100; ++i) {
+    hub.deliver(std::vector<Event>{start_of(kAlice, i, i), start_of(kBob, 1000 + i, i)}, now);
+    hub.close_frames(kAliceSees);
+    hub.close_frames(kBobSees);
+    got_bob += writes(to_bob, bob).size();
+    CHECK(charges.accounts().at(kAlice).of(Charged::kBytes) <= limits.bytes_of_user);
+  }
+  std::uint64_t dropped = 0;
+  for (const auto& each : of_alice) dropped += each->dropped();
+  CHECK(dropped > 0);
+  CHECK(charges.accounts().at(kAlice).dropped_events == dropped);
+  CHECK(to_bob.dropped() == 0);
+  for (const auto& each : of_alice) hub.leave(*each, now);
+  of_alice.clear();
+  CHECK(got_bob == 100);
+  hub.leave(to_bob, now);
+}
+
+TEST_CASE("findings are kept in their last state, for who may see them") {
+  Hub hub = make_hub();
+  Context context;
+  context.owner_uid = kAlice;
+  Finding finding;
+  finding.subject = "task";
+  finding.context = std::make_shared<const Context>(context);
+  for (std::uint64_t i = 1; i <= Hub::kMostFindings + 10; ++i) {
+    finding.finding_key = Key{i};
+    finding.time_ns = i;
+    hub.deliver(std::vector<Event>{Event(finding)}, Clock::now());
+  }
+  finding.state = "closed";
+  finding.time_ns = 1u << 20;
+  hub.deliver(std::vector<Event>{Event(finding)}, Clock::now());
+  CHECK(hub.findings(kAliceSees, 0).size() == Hub::kMostFindings);
+  CHECK(hub.findings(kAliceSees, 1u << 20).size() == 1);
+  CHECK(hub.findings(kAliceSees, 1u << 20)[0].state == "closed");
+  CHECK(hub.findings(kBobSees, 0).empty());
+}
+
+TEST_CASE("a socket appears with its mode, replaces a stale one, and never one that is served") {
+  const TempFile file;
+  const auto& folder = file.folder();
+  const auto path = folder / "s.sock";
+  {
+    const UniqueFd first = listen_on(path, 0666);
+    struct stat status {};
+    REQUIRE(::stat(path.c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0666);
+    CHECK(code_of([&] { listen_on(path, 0666); }) == ErrorCode::kContradiction);
+  }
+  CHECK_NOTHROW(listen_on(path, 0600));
+  CHECK(code_of([&] { listen_on(folder / std::string(200, 'x'), 0666); }) == ErrorCode::kInvalidArgument);
+  CHECK(code_of([&] { listen_on("relative.sock", 0666); }) == ErrorCode::kInvalidArgument);
+  CHECK(code_of([&] { listen_on(folder / "missing" / "s.sock", 0666); }) == ErrorCode::kFileUnwritable);
+  CHECK(code_of([&] { listen_on(folder, 0666); }) == ErrorCode::kFileUnwritable);
+}
