@@ -74,7 +74,7 @@ struct Options {
   std::optional<std::chrono::seconds> prune;
   bool delete_history = false;
   std::optional<std::uint64_t> input_bytes;
-  std::optional<std::string> asked;  ///< Of why: a task, run or pid.
+  std::optional<std::string> asked;   ///< Of why: a task, run or pid.
   std::optional<std::string> config;  ///< Of serve.
   std::optional<std::string> socket;  ///< Of serve and status: another than the configured one.
   bool check_only = false;            ///< Of serve: the configuration is checked, and nothing else happens.

@@ -217,8 +217,7 @@ void TaskFacts::leave(std::shared_ptr<Scope>& entered, const ContextPlace& place
   const auto chain = chain_of(entered);
   for (Scope* scope : chain) {
     add_exit(scope->tally, exit, place.own);
-    if (is_leader(*scope, *exit.process))
-      chains_.leads(exit.process->pid, exit.process->start_ns, *context_of(*scope));
+    if (is_leader(*scope, *exit.process)) chains_.leads(exit.process->pid, exit.process->start_ns, *context_of(*scope));
   }
   // Before a task finishes, as the end of its leader decides what its children left.
   chains_.ended(exit, place.own, entered);

@@ -42,7 +42,7 @@ struct AttachRequest {
   pid_t pid = 0;
   Context context = {};
   bool command = false;  ///< Its program is a run, as that of SessionOptions::command_pid.
-  bool held = false;     ///< It waits, as a copy of its parent, to execute a program: what it did before does not count.
+  bool held = false;  ///< It waits, as a copy of its parent, to execute a program: what it did before does not count.
 };
 
 struct LabelRequest {

@@ -50,7 +50,9 @@ TEST_CASE("waste is what each task requested and did not use, for as long as it 
       format_notes(report, std::nullopt).waste ==
       "\nwaste: 2 tasks requested, and did not use, 6.0 of 12.0 CPU hours (50 %) and 24.0 of 48.0 GiB hours of memory "
       "(50 %)\n");
-  CHECK(to_json(report).find(R"("waste":{"cpu_tasks":2,"requested_cpu_hours":12,"unused_cpu_hours":6,"memory_tasks":2)") != std::string::npos);
+  CHECK(to_json(report).find(
+            R"("waste":{"cpu_tasks":2,"requested_cpu_hours":12,"unused_cpu_hours":6,"memory_tasks":2)") !=
+        std::string::npos);
 }
 
 TEST_CASE("a task that lives, or whose use is not known, is not in the waste") {
