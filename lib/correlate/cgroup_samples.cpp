@@ -12,7 +12,7 @@
 namespace tracer::internal {
 namespace {
 
-struct Followed {
+struct FollowedMemory {
   std::uint64_t processes = 0;
   HeldMemory held;
 };
@@ -26,7 +26,7 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
   const auto key_of = [](const CgroupMemoryRecord& record) {
     return Key(hierarchy_name(record.hierarchy), record.cgroup_id);
   };
-  std::map<Key, Followed> by_cgroup;
+  std::map<Key, FollowedMemory> by_cgroup;
   for (const CgroupMemoryRecord& record : records) by_cgroup[key_of(record)];
   for (const ProcessSample& sample : samples) {
     const Cgroup& cgroup = *sample.process->cgroup;
@@ -38,7 +38,7 @@ std::vector<CgroupSample> cgroup_samples(const std::vector<CgroupMemoryRecord>& 
 
   std::vector<CgroupSample> all;
   for (const CgroupMemoryRecord& record : records) {
-    const Followed& followed = by_cgroup[key_of(record)];
+    const FollowedMemory& followed = by_cgroup[key_of(record)];
     if (followed.processes == 0) continue;
     CgroupSample sample;
     sample.time_ns = samples.front().time_ns;

@@ -12,7 +12,7 @@ namespace tracer::internal {
 namespace {
 
 /// What labels have given; the rest is known only of events.
-Context labels_of(const Context& context) {
+Context only_labels(const Context& context) {
   Context labels;
   const auto take = [&](auto Context::*field, std::optional<Provenance> ContextProvenance::*provenance) {
     if (context.provenance.*provenance == Provenance::kLabel) labels.*field = context.*field;
@@ -109,7 +109,7 @@ bool Followed::has(std::uint32_t pid, std::uint64_t start_ns) const {
 }
 
 ContextTotals& Followed::sums_of(const Context& context) {
-  Context labels = labels_of(context);
+  Context labels = only_labels(context);
   if (sums_.size() >= kMostContexts && !sums_.contains(labels)) labels = {};
   ContextTotals& sums = sums_[labels];
   sums.context = std::move(labels);
@@ -121,7 +121,7 @@ std::vector<ContextTotals> Followed::totals() const {
   std::map<Context, ContextTotals> totals = sums_;
   for (const auto& [pid, member] : members_) {
     if (member.is_gone) continue;
-    const Context labels = labels_of(*member.process->context);
+    const Context labels = only_labels(*member.process->context);
     ContextTotals& sums = totals[labels];
     sums.context = labels;
     ++sums.living;

@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 import tomllib
 import unittest
 from pathlib import Path
@@ -484,13 +483,23 @@ class Real(World):
 
     def test_a_recording_of_a_whole_host_is_judged_and_of_a_part_is_not(self) -> None:
         path = os.path.join(self.folder, "host.tracer")
-        with subprocess.Popen([support.TRACERD, "watch", "--host", "--record", path], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as watch:
-            time.sleep(4)
+        events = Path(self.folder, "host.json")
+        with subprocess.Popen([support.TRACERD, "watch", "--host", "--record", path, "--json", str(events)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as watch:
+            # From the first snapshot on, the sums of the host are known; the last one has a sample.
+            support.wait_until(lambda: events.exists() and '"snapshot_end"' in events.read_text(errors="replace"), "a snapshot")
             watch.terminate()
         result = sweep([path])
         self.assertEqual(result.machines, 1)
         self.assertFalse(any("part of its host" in note for note in result.notes))
+        # What it did outside of tasks is at most what the host has counted.
+        self.recorded.read(path, [])
+        machine, first, last = self.connection.execute("SELECT machine, first, last FROM machines").fetchall()[0]
+        outside = sum(cpu_ns for _, _, cpu_ns in self.recorded.outside_of(machine, first, last))
+        system = self.connection.execute("SELECT sum(system_cpu_ns)::BIGINT FROM host_samples").fetchall()[0][0]
+        self.assertGreater(outside, 0)
+        self.assertLessEqual(outside, system * 1.1 + 100_000_000)
+        self.recorded.read_living_requests(machine)
         part = os.path.join(self.folder, "part.tracer")
         subprocess.run([support.TRACERD, "run", "--record", part, "--", "true"], check=True, stderr=subprocess.DEVNULL)
         result = sweep([part])

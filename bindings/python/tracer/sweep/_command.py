@@ -9,7 +9,7 @@ from typing import Any
 
 from ._live import ACTIONS
 
-__all__ = ["FOUND", "POLICY", "add_command", "run"]
+__all__ = ["FOUND", "POLICY", "add_commands", "run"]
 
 FOUND = 3
 """The exit status where something was found."""
@@ -26,7 +26,7 @@ POLICY: dict[str, Any] = {
 """All that --live calls, and that the commands need whose answers are read."""
 
 
-def add_command(commands: argparse._SubParsersAction[Any]) -> None:
+def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     sweep = commands.add_parser(
         "sweep", help="show machines, tasks, volumes and queues that cost money and do nothing",
         description="Shows what runs and does nothing, by what was observed: recordings of whole hosts, and saved answers of "

@@ -35,7 +35,7 @@ class _Machine:
         self._now = now
         recorded.connection.execute("CREATE OR REPLACE TEMP TABLE seen AS SELECT * FROM host_samples WHERE machine = ? AND t1 <= ?",
                                     [self._key, now if now is not None else _EVER])
-        self._last, self._first = recorded.connection.execute("SELECT max(t1), min(t0) FROM seen").fetchone()
+        self._last, self._first = recorded.connection.execute("SELECT max(t1), min(t0) FROM seen").fetchall()[0]
 
     def findings(self) -> Iterator[Finding]:
         yield from self._held()
@@ -45,7 +45,7 @@ class _Machine:
         yield from self._underfilled()
 
     def _ask(self, query: str, *values: object) -> Any:
-        return self._recorded.connection.execute(query, values).fetchone()
+        return self._recorded.connection.execute(query, values).fetchall()[0]
 
     def _finding(self, code: str, since: int, until: int, certainty: str, **facts: object) -> Finding:
         name = self._facts["instance"] or self._facts["host_name"] or self._key
@@ -113,8 +113,8 @@ class _Machine:
     def _last_work(self, until: int) -> tuple[str | None, str | None, int | None]:
         row = self._recorded.connection.execute(
             "SELECT run, pipeline, uid FROM works WHERE machine = ? AND ended <= ? ORDER BY ended DESC LIMIT 1",
-            [self._key, until + _FRESH]).fetchone()
-        return row or (None, None, None)
+            [self._key, until + _FRESH]).fetchall()
+        return row[0] if row else (None, None, None)
 
     def _held(self) -> Iterator[Finding]:
         end = self._facts["last"]

@@ -68,10 +68,10 @@ class Recorded:
                 FROM recorded_host_samples""")
             first, kind, instance, provider, count = self.connection.execute(f"""SELECT ((min(since_ns)::HUGEINT {wall},
                 max(instance_type::VARCHAR), max(instance_id::VARCHAR), max(provider::VARCHAR), count(*)
-                FROM recorded_host_samples""").fetchone()
+                FROM recorded_host_samples""").fetchall()[0]
             last = self.connection.execute(f"""SELECT ((max(time_ns)::HUGEINT {wall} FROM (
                 SELECT time_ns FROM recorded_host_samples UNION ALL SELECT time_ns FROM recorded_findings
-                UNION ALL SELECT time_ns FROM recorded_tasks UNION ALL SELECT time_ns FROM recorded_runs)""").fetchone()[0]
+                UNION ALL SELECT time_ns FROM recorded_tasks UNION ALL SELECT time_ns FROM recorded_runs)""").fetchall()[0][0]
             if not count:
                 notes.append(f"{path} follows a part of its host, or is shorter than a sample of it: it says nothing of idle machines")
             self.connection.execute(
