@@ -108,6 +108,7 @@ std::uint64_t key_of(const Context& context, bool is_run) {
 FailureFindings::FailureFindings(FindingBook& book)
     : book_(book),
       little_cpu_ns_(book.rules().limit("silent_failure", "little_cpu_ns")),
+      little_child_ns_(book.rules().limit("silent_failure", "little_child_ns")),
       little_bytes_(book.rules().limit("silent_failure", "little_written_bytes")),
       readers_(book.rules().limit("partial_output_used", "least_bytes")),
       retried_(book) {}
@@ -182,10 +183,10 @@ void FailureFindings::saw(const ProcessExit& exit, std::vector<Event>& events) {
     failed = std::make_shared<Failed>();
     failed->end_ns = exit.end_ns;
     failed->written_bytes = account.written_bytes.value_or(0);
-    // What its children did is work as well.
-    failed->little = !exit.exit_signal && account.cpu_ns && *account.cpu_ns < little_cpu_ns_ &&
+    // What its children did is work as well. What is not known is not held against it.
+    failed->little = !exit.exit_signal && account.cpu_ns.value_or(0) < little_cpu_ns_ &&
                      failed->written_bytes < little_bytes_ && account.storage_written_bytes.value_or(0) == 0 &&
-                     !(account.process_ledger && account.process_ledger->child_ns >= little_cpu_ns_);
+                     !(account.process_ledger && account.process_ledger->child_ns >= little_child_ns_);
   } else {
     readers_.saw(exit);
   }

@@ -94,6 +94,7 @@ class FailureFindings {
 
   FindingBook& book_;
   std::uint64_t little_cpu_ns_;
+  std::uint64_t little_child_ns_;
   std::uint64_t little_bytes_;
   FailureChains chains_{[this](const auto& failure, auto verdict) { decide(failure, verdict); }};
   OutputReaders readers_;

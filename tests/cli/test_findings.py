@@ -96,7 +96,7 @@ class PlantedFailures(support.TestCase):
         if kind == "oom":
             command = f"sh -c 'echo $$ > {self.group}/cgroup.procs; exec {command}'"
         if kind == "timeout":
-            command = f"timeout 0.5 {command}"
+            command = f"timeout 2 {command}"
         return VARIANTS[variant].format(command)
 
     def kill_strangers(self, places, over):

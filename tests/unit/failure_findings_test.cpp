@@ -58,6 +58,7 @@ class Scene {
     exit.start_ns = exit.begin_ns = exit.process->start_ns;
     exit.program.start_ns = exit.start_ns + 1;
     exit.program.program = exit.process->program;
+    exit.program.account.cpu_ns = 1000 * kMs;
     exit.exit_code = 0;
     return exit;
   }
