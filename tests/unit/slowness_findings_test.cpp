@@ -160,6 +160,7 @@ TEST_CASE("of two that wait for storage at different times it is not known that 
   both.begin({.pid = 1, .tool = "sort", .pace = {.running = 200, .disk = 800}});
   both.begin({.pid = 2, .tool = "sort", .pace = {.running = 200, .disk = 800}});
   both.live(20);
+  both.finish();
   REQUIRE(both.last("disk_wait") != nullptr);
   CHECK(story::value(*both.last("disk_wait"), "percent") <= 60);
   CHECK(both.last("disk_wait")->text.find("for at least 12.0 s") != std::string::npos);
