@@ -39,7 +39,8 @@ std::vector<SourceRule> all_kinds() {
 
 const std::array<TableRule, 16>& rules() {
   using enum EventKind;
-  // The last program of a process is the process's own; in samples `threads` are those alive.
+  // The last program of a process is the process's own; in samples `threads` are those alive; what a new program may do
+  // is not of the one that ended.
   static const std::array<TableRule, 16> all = {{
       {.table = Table::kProcesses,
        .name = "processes",
@@ -49,7 +50,8 @@ const std::array<TableRule, 16>& rules() {
        .wall_end = "end_ns"},
       {.table = Table::kPrograms,
        .name = "programs",
-       .sources = {{.kind = kProcessExec, .own = "ended."}, {.kind = kProcessExit, .own = "program.", .adds = false}},
+       .sources = {{.kind = kProcessExec, .own = "ended.", .without = {"cpus_allowed"}},
+                   {.kind = kProcessExit, .own = "program.", .adds = false}},
        .wall_begin = "program_start_ns",
        .wall_end = "program_end_ns"},
       {.table = Table::kSamples,
