@@ -32,7 +32,7 @@ class OfAUser(TempDir):
         os.chmod(self.folder, 0o755)
         self.socket = str(self.folder / "tracer.sock")
         config = self.folder / "tracerd.toml"
-        config.touch()
+        config.write_text("schema = 1\n")
         self.service = subprocess.Popen(
             [TRACERD, "serve", "--foreground", "--config", str(config), "--socket", self.socket], stderr=subprocess.DEVNULL
         )
