@@ -47,7 +47,7 @@ Event finish_of(const Context& context, std::uint64_t begin, std::uint64_t end, 
   finish.task_ledger = TaskLedger{.computing_ns = (end - begin) / 4,
                                   .disk_ns = end - begin - (end - begin) / 4,
                                   .wall_ns = end - begin,
-                                  .computing_at_most_ns = end - begin};
+                                  .computing_at_most_ns = (end - begin) / 4};
   return finish;
 }
 

@@ -596,8 +596,8 @@ class ProcessExit(Event):
     )
     kind: ClassVar[str] = "process_exit"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -772,8 +772,8 @@ class ProcessExec(Event):
     )
     kind: ClassVar[str] = "process_exec"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -840,8 +840,8 @@ class ProcessExec(Event):
     ended: ProgramAccount
     """The program that ended."""
     cpus_allowed: int | None
-    """How many CPUs its affinity (`taskset`) and its cgroup's set of CPUs (Slurm, Docker) let it run on when the program
-    began. None when: the source does not report it. Source: `task->nr_cpus_allowed`; exec."""
+    """How many CPUs its affinity (`taskset`) and its cgroup's set of CPUs (Slurm, Docker) let it run on when the
+    program began. None when: the source does not report it. Source: `task->nr_cpus_allowed`; exec."""
 
 
 class ProcessStart(Event):
@@ -854,8 +854,8 @@ class ProcessStart(Event):
     )
     kind: ClassVar[str] = "process_start"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -936,8 +936,8 @@ class ProcessSample(Event):
     )
     kind: ClassVar[str] = "process_sample"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -1105,8 +1105,8 @@ class ToolSample(Event):
     )
     kind: ClassVar[str] = "tool_sample"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     tool: str | None
     """The values that they have in common."""
     context: Context | None
@@ -1201,8 +1201,8 @@ class CgroupSample(Event):
     )
     kind: ClassVar[str] = "cgroup_sample"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     cgroup: str | None
     """The cgroup, with the same fields as for a process."""
     cgroup_id: int | None
@@ -1256,8 +1256,8 @@ class SnapshotEnd(Event):
     )
     kind: ClassVar[str] = "snapshot_end"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     processes: int
     """Followed processes that lived then."""
 
@@ -1270,8 +1270,8 @@ class Loss(Event):
     )
     kind: ClassVar[str] = "loss"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     cause: str
     """The cause, a name in losses.md."""
     count: int
@@ -1295,8 +1295,8 @@ class SessionEnd(Event):
     )
     kind: ClassVar[str] = "session_end"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     processes_started: int
     """Tracked processes, begun or taken in: those that ended, and those that the kernel side still holds."""
     processes_ended: int
@@ -1328,8 +1328,8 @@ class TaskStart(Event):
     )
     kind: ClassVar[str] = "task_start"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     context: Context | None
     """Its context, as in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
@@ -1358,8 +1358,8 @@ class TaskFinish(Event):
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     context: Context | None
     """Its context, as in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
@@ -1476,8 +1476,8 @@ class RunStart(Event):
     )
     kind: ClassVar[str] = "run_start"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     context: Context | None
     """Its context, as in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
@@ -1503,8 +1503,8 @@ class RunFinish(Event):
     )
     kind: ClassVar[str] = "run_finish"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     context: Context | None
     """Its context, as in the process, with `provenance`; the fields that are known by then."""
     provenance: Provenance | None
@@ -1626,8 +1626,8 @@ class ContextChange(Event):
     )
     kind: ClassVar[str] = "context_change"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     before: Context | None
     """The old and the new context, with `before_provenance` and `after_provenance`."""
     before_provenance: Provenance | None
@@ -1660,8 +1660,8 @@ class OwnWork(Event):
     )
     kind: ClassVar[str] = "own_work"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -1804,8 +1804,8 @@ class OomKill(Event):
     )
     kind: ClassVar[str] = "oom_kill"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -1898,8 +1898,8 @@ class FileUse(Event):
     )
     kind: ClassVar[str] = "file_use"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -2011,8 +2011,8 @@ class Connection(Event):
     )
     kind: ClassVar[str] = "connection"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -2127,8 +2127,8 @@ class DeviceSample(Event):
     )
     kind: ClassVar[str] = "device_sample"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     since_ns: int
     """When these sums began: when the last ones were read, which is shortly after the `time_ns` of that snapshot. In
     nanoseconds. Source: boot clock."""
@@ -2194,8 +2194,8 @@ class ContainerStart(Event):
     )
     kind: ClassVar[str] = "container_start"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -2361,8 +2361,8 @@ class Finding(Event):
     )
     kind: ClassVar[str] = "finding"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     finding_key: str
     """The same in all reports of a finding; made of its code and subject."""
     code: str
@@ -2410,8 +2410,8 @@ class SyscallUse(Event):
     )
     kind: ClassVar[str] = "syscall_use"
     time_ns: int
-    """When the BPF program ran. In all events of a snapshot: when the snapshot began. In `loss` and `session_end`: when
-    it was reported. In nanoseconds."""
+    """When the BPF program ran. In all events of a snapshot: when the snapshot began; in a `gpu_sample`: when the
+    driver was asked. In `loss` and `session_end`: when it was reported. In nanoseconds."""
     pid: int
     """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
     `thread_pid->numbers[]`."""
@@ -2486,6 +2486,169 @@ class SyscallUse(Event):
     """The errno of the last that failed. None when: none failed. Source: `sys_exit`."""
 
 
+class GpuSample(Event):
+    """What a followed process held of a GPU when the driver was asked last, and how long it kept the GPU busy since the sample before."""
+
+    __slots__ = (
+        "time_ns", "pid", "start_ns", "parent_pid", "parent_start_ns", "uid", "pid_namespace", "mount_namespace",
+        "comm", "exe", "argv", "argv_cut_bytes", "cwd", "tool", "cgroup", "cgroup_id", "cgroup_hierarchy",
+        "container_id", "context", "provenance", "since_ns", "gpu", "gpu_name", "gpu_uuid", "memory_bytes", "busy_ns",
+        "gpu_busy_ns", "gpu_memory_bytes", "gpu_capacity_bytes",
+    )
+    kind: ClassVar[str] = "gpu_sample"
+    time_ns: int
+    """When the driver was asked, up to about a second before the snapshot. In nanoseconds. Source: boot clock."""
+    pid: int
+    """Thread group id in the pid namespace of the session. Source: `task->tgid`; in a namespace of its own
+    `thread_pid->numbers[]`."""
+    start_ns: int
+    """When its first thread was created. Together with the host's `boot_id` and `pid`, it is the identity. In
+    nanoseconds. Source: `leader->start_boottime`."""
+    parent_pid: int | None
+    """The parent when tracking began; reparenting does not change it. None when: the start record was lost. Source:
+    `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    parent_start_ns: int | None
+    """The parent when tracking began; reparenting does not change it. In nanoseconds. None when: the start record was
+    lost. Source: `leader->real_parent`, its `tgid` and its leader's `start_boottime`; fork or visit."""
+    uid: int | None
+    """Real user id, in the initial user namespace. None when: the start record was lost and it has executed nothing.
+    Source: `task->cred->uid`; fork, exec, visit."""
+    pid_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/pid`. None when: unknown for the parent. Source:
+    `task->thread_pid->numbers[level].ns`; exec, visit, and fork if it is a new one."""
+    mount_namespace: int | None
+    """Inode number, as in `/proc/PID/ns/mnt`. None when: unknown for the parent. Source: `task->nsproxy->mnt_ns`; at
+    the same moments."""
+    comm: str | None
+    """The kernel's short name, up to 15 bytes, when the program began. None when: unknown for the parent. Source:
+    `task->comm`; exec, visit. A later change of the name is not seen."""
+    exe: str | None
+    """Path of the executable below the process's own root, by the file's name at the exec. For a script: its
+    interpreter. None when: the exec was lost; `/proc` could not be read. Source: exec: `mm->exe_file->f_path`, by
+    walking directory entries. Lived before: `/proc/PID/exe`. A leading "…" marks a missing beginning: deeper than 40
+    names in one mount, 12 mounts, or 3.8 KiB."""
+    argv: tuple[str, ...] | None
+    """Arguments, secrets masked as `***`. Above 4 KiB: the first 3 KiB and the last 1 KiB; "…" marks the cut. The word
+    in which the cut begins and the word in which it ends are shown as one. None when: as `exe`; the memory could not be
+    read without waiting. Source: exec: user memory from `mm->arg_start` to `mm->arg_end`. Lived before:
+    `/proc/PID/cmdline`."""
+    argv_cut_bytes: int | None
+    """Number of bytes missing in the middle. In bytes. None when: nothing is missing."""
+    cwd: str | None
+    """Working folder when the program began, below the process's own root; "…" as for `exe`. None when: as `exe`.
+    Source: exec: `task->fs->pwd`. Lived before: `/proc/PID/cwd`."""
+    tool: str | None
+    """Name by `rules/tools.toml`, such as `samtools sort`; without a rule, the file name. A worker of a pool, such as
+    Python's `multiprocessing`, has the name of the process that began the pool. None when: neither `exe` nor `argv` is
+    known. Source: `exe`, `argv`, `comm`."""
+    cgroup: str | None
+    """Path within its hierarchy. None when: its path was lost, and it was removed before it could be looked up. Source:
+    `kernfs_node` names, or the path given to `cgroup_mkdir`; else the cgroup file system."""
+    cgroup_id: int | None
+    """The kernel's number, the inode of the folder. None when: never known. Source: `css_set` → `cgroup->kn->id`; fork,
+    exec, visit. A move in between shows at the next exec, and in children."""
+    cgroup_hierarchy: str | None
+    """`v2`, or `memory` or `pids`: the v1 hierarchy of `cgroup`. design.md explains the choice. None when: never
+    known."""
+    container_id: str | None
+    """The 64 hexadecimal digits at the end of a component of the cgroup's path; the innermost such component. None
+    when: there is none; the runtime uses short ids. Source: `cgroup`."""
+    context: Context | None
+    """Where it belongs; None if it belongs to no run."""
+    provenance: Provenance | None
+    """How each field of the context is known."""
+    since_ns: int | None
+    """When `busy_ns` and `gpu_busy_ns` begin: the `time_ns` of its sample before. In nanoseconds. None when: its first
+    sample on this GPU; `tracer-gpu` was started again."""
+    gpu: str
+    """NVML: `nvidia` and the minor number, as in `/dev/nvidia0`. DRM: `card0`, as in `/sys/class/drm`. Source:
+    `nvmlDeviceGetMinorNumber`; `drm-pdev`."""
+    gpu_name: str | None
+    """NVML: the product's name. DRM: the driver's name, such as `amdgpu`. None when: NVML does not know it. Source:
+    `nvmlDeviceGetName`; `drm-driver`."""
+    gpu_uuid: str | None
+    """The GPU's identity. None when: DRM. Source: `nvmlDeviceGetUUID`."""
+    memory_bytes: int | None
+    """Memory of the GPU that the process holds. For a GPU without memory of its own, memory of the host that its
+    buffers take, which the process's resident memory may include. In bytes. None when: the driver does not report it;
+    it is more than the GPU has (counted as lost). Source: `nvmlDeviceGetComputeRunningProcesses`,
+    `…GraphicsRunningProcesses`; `drm-resident-*` or `drm-memory-*`, else `drm-total-*`, of regions `vram*` and `local*`
+    if there are any."""
+    busy_ns: int | None
+    """NVML: in each second, the driver's percentage of this process in its last sample period (1/6 s to 1 s), times
+    that second. It is an estimate, in steps of 1 %. DRM: how long its busiest kind of engine worked for it; if there
+    are several engines of a kind, their mean. In nanoseconds. None when: `since_ns` is None; the driver does not report
+    it by process; it is more than the time that passed (counted as lost). Source: `nvmlDeviceGetProcessUtilization`,
+    `smUtil`; `drm-engine-*`, or `drm-cycles-*` over `drm-total-cycles-*`."""
+    gpu_busy_ns: int | None
+    """NVML: likewise, the percentage of time in which the GPU worked for anybody. DRM: not known. In nanoseconds. None
+    when: `since_ns` is None; DRM. Source: `nvmlDeviceGetUtilizationRates`."""
+    gpu_memory_bytes: int | None
+    """Memory of the GPU that is in use, by anybody and by the driver. In bytes. None when: the driver does not report
+    it. Source: `nvmlDeviceGetMemoryInfo`; `mem_info_vram_used` of `amdgpu`."""
+    gpu_capacity_bytes: int | None
+    """Memory of the GPU. In bytes. None when: likewise. Source: likewise; `mem_info_vram_total`."""
+
+
+class HostSample(Event):
+    """What the host as a whole used since the last such event, and which part of it belonged to runs and tasks."""
+
+    __slots__ = (
+        "time_ns", "since_ns", "cpus", "task_cpu_ns", "system_cpu_ns", "idle_cpu_ns", "steal_cpu_ns", "memory_bytes",
+        "task_memory_bytes", "system_memory_bytes", "available_memory_bytes", "tasks", "network_bytes", "storage_bytes",
+        "provider", "instance_type", "instance_id",
+    )
+    kind: ClassVar[str] = "host_sample"
+    time_ns: int
+    """When the kernel's files were read, right before the snapshot. In nanoseconds. Source: boot clock."""
+    since_ns: int
+    """`time_ns` of the one before. In nanoseconds. Source: boot clock."""
+    cpus: int
+    """That are online. Source: `/proc/stat`."""
+    task_cpu_ns: int | None
+    """CPU time of followed processes in runs and tasks, engines included: of those that live at the snapshot, and those
+    that ended since. In nanoseconds. None when: of one of them it is not known; one was not in the snapshot before,
+    though it lived. Source: `cpu_ns`."""
+    system_cpu_ns: int | None
+    """CPU time of all others, excluded processes, the kernel's threads and interrupts: used by anybody, without
+    `task_cpu_ns`. In nanoseconds. None when: `task_cpu_ns` is None, or the kernel's count fell. Source: `/proc/stat`:
+    user, nice, system, irq, softirq."""
+    idle_cpu_ns: int | None
+    """CPU time of nobody, waits for disks included. In nanoseconds. None when: the kernel's count fell. Source:
+    `/proc/stat`: idle, iowait."""
+    steal_cpu_ns: int | None
+    """CPU time that the hypervisor held back: neither used nor idle. In nanoseconds. None when: the kernel's count
+    fell. Source: `/proc/stat`: steal."""
+    memory_bytes: int | None
+    """Memory of the host. In bytes. None when: it can't be read. Source: `/proc/meminfo`: MemTotal."""
+    task_memory_bytes: int | None
+    """Held by processes of runs and tasks at the snapshot, common pages once, as task memory. Pages of files are in it,
+    which may be available as well. In bytes. None when: of one of them it is not known. Source: snapshot."""
+    system_memory_bytes: int | None
+    """Neither available, nor anonymous or shared memory of runs and tasks. In bytes. None when: one of the above is
+    None."""
+    available_memory_bytes: int | None
+    """What the kernel could give without swapping, caches of files included. In bytes. None when: it can't be read.
+    Source: MemAvailable."""
+    tasks: int
+    """Runs and tasks in which a process lives."""
+    network_bytes: int | None
+    """Received and sent through network devices; if there are none, through all interfaces but loopback. In bytes. None
+    when: the kernel's count fell, as when an interface is gone. Source: `/proc/net/dev`, `/sys/class/net/*/device`."""
+    storage_bytes: int | None
+    """Read from and written to disks, partitions counted as their disk; not LVM, RAID, loop devices and `zram`, which
+    hand on what they are asked for. In bytes. None when: likewise. Source: `/proc/diskstats`, `/sys/block/*/device`."""
+    provider: str | None
+    """`aws`, `gcp` or `azure`, by `rules/hosts.toml`. None when: the firmware says nothing of that, as in many
+    containers. Source: `/sys/class/dmi/id/`."""
+    instance_type: str | None
+    """Such as `m6i.4xlarge` and `i-0b68…`. None when: the firmware does not say it: on AWS, machines with Nitro do.
+    Source: likewise."""
+    instance_id: str | None
+    """Such as `m6i.4xlarge` and `i-0b68…`. None when: the firmware does not say it: on AWS, machines with Nitro do.
+    Source: likewise."""
+
+
 EVENT_TYPES: dict[str, type[Event]] = {
     "process_exit": ProcessExit,
     "process_exec": ProcessExec,
@@ -2510,6 +2673,8 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "container_finish": ContainerFinish,
     "finding": Finding,
     "syscall_use": SyscallUse,
+    "gpu_sample": GpuSample,
+    "host_sample": HostSample,
 }
 """The class of each kind of events."""
 
@@ -2556,6 +2721,8 @@ __all__ = [
     "ContainerFinish",
     "Finding",
     "SyscallUse",
+    "GpuSample",
+    "HostSample",
 ]
 
 for _type in (
@@ -2597,5 +2764,7 @@ for _type in (
     ContainerFinish,
     Finding,
     SyscallUse,
+    GpuSample,
+    HostSample,
 ):
     register(_type)
