@@ -87,6 +87,11 @@ class Source:
         """One row for each block device that was used, at each snapshot."""
         return self.table("devices")
 
+    @property
+    def gpus(self) -> Table:
+        """One row for each process that used a GPU, and each such GPU, at each snapshot. Needs the family gpu."""
+        return self.table("gpus")
+
     @checked_call
     def sql(self, query: str) -> Any:
         """The result of a query over all tables, by DuckDB, which must be installed."""
