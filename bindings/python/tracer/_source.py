@@ -92,6 +92,11 @@ class Source:
         """One row for each process that used a GPU, and each such GPU, at each snapshot. Needs the family gpu."""
         return self.table("gpus")
 
+    @property
+    def host_samples(self) -> Table:
+        """What the whole host used, from `watch --host` or a service: `host_sample`."""
+        return self.table("host_samples")
+
     @checked_call
     def sql(self, query: str) -> Any:
         """The result of a query over all tables, by DuckDB, which must be installed."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "NAMES", "Table", "sql"]
 
 NAMES = ("processes", "programs", "samples", "tasks", "runs", "events", "losses", "hosts", "files",
-         "connections", "containers", "devices", "findings", "syscalls", "gpus")
+         "connections", "containers", "devices", "findings", "syscalls", "gpus",
+         "host_samples")
 
 _ROWS_PER_BATCH = 65536
 _ROWS_SHOWN = 10
