@@ -61,6 +61,9 @@ void add_status(FindingDraft& draft, const FailureOrigin& origin) {
 }
 
 /// What ends a program for its own mistakes.
+/// The kernel sends it where a process exceeds its own limit of CPU time or file size.
+bool is_of_limit(std::int32_t signal) { return signal == SIGXCPU || signal == SIGXFSZ; }
+
 bool is_crash(std::int32_t signal) {
   switch (signal) {
     case SIGSEGV:
@@ -216,7 +219,8 @@ void FailureFindings::failed(const FailedPtr& failed) {
   const bool by_process = origin.sender == "process" && !by_itself;
   failed->trying = is_below_trying(*origin.process);
   failed->crashed = origin.exit_signal && is_crash(*origin.exit_signal) && !by_process;
-  failed->by_kernel = origin.oom_killed.value_or(false) || (failed->crashed && !by_itself);
+  failed->by_kernel = origin.oom_killed.value_or(false) || (failed->crashed && !by_itself) ||
+                      (origin.exit_signal && is_of_limit(*origin.exit_signal) && origin.sender == "kernel");
   failed->by_stranger = origin.exit_signal && by_process && !killer_code(origin).empty();
   report_end(*failed);
   const std::uint64_t key = work_key(*origin.process->context);

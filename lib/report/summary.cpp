@@ -71,6 +71,7 @@ class Summary::Impl {
   std::map<std::uint32_t, ProcessSample> living_;  ///< By pid; of the last snapshot.
   std::vector<ToolSample> living_folded_;          ///< Likewise.
   std::optional<RunFinish> last_run_;              ///< Of which the ledger is known.
+  std::optional<TaskFinish> last_task_;
   std::uint64_t snapshot_ns_ = 0;
   std::vector<internal::GroupMemory*> in_snapshot_;  ///< In sums_.
 };
@@ -123,11 +124,15 @@ void Summary::Impl::run_finished(const RunFinish& finish) {
   last_run_ = finish;
 }
 
-/// A run that everything belongs to is all of the session.
+/// A run or task that everything belongs to is all of the session.
 SummaryRow Summary::Impl::total() const {
   SummaryRow row = now().total(whole());
-  if (last_run_ && last_run_->totals.processes == row.processes && row.living == 0)
+  if (row.living != 0) return row;
+  if (last_run_ && last_run_->totals.processes == row.processes) {
     row.task_ledger = last_run_->task_ledger;
+  } else if (last_task_ && last_task_->totals.processes == row.processes) {
+    row.task_ledger = last_task_->task_ledger;
+  }
   return row;
 }
 
@@ -164,7 +169,10 @@ void Summary::Impl::add(const Event& event) {
     sums_.request(task->context, task->requested);
   } else if (const auto* finish = event.get_if<TaskFinish>()) {
     sums_.request(finish->context, finish->requested);
-    if (finish->task_ledger) sums_.spent(finish->context, SummaryLevel::kTask, *finish->task_ledger);
+    if (finish->task_ledger) {
+      sums_.spent(finish->context, SummaryLevel::kTask, *finish->task_ledger);
+      last_task_ = *finish;
+    }
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
     cgroups.add(*cgroup);
   } else if (const auto* use = event.get_if<FileUse>()) {

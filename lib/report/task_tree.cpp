@@ -155,8 +155,14 @@ void TaskTree::request(const Context& identity, const std::shared_ptr<const Cont
 void TaskTree::spend(const Context& identity, const std::shared_ptr<const Context>& context, SummaryLevel level,
                      const TaskLedger& ledger) {
   if (level == SummaryLevel::kTask && identity.task == kOtherTasks) return;
-  for (Node* node : path_of(identity, context))
-    if (node->level == level) node->sums.row.task_ledger = ledger;
+  const auto& path = path_of(identity, context);
+  // The only task of a step may have no row of its own.
+  const auto is_meant = [&](const Node* node) {
+    return node->level == level ||
+           (level == SummaryLevel::kTask && node == path.back() && node->level == SummaryLevel::kStep);
+  };
+  for (Node* node : path)
+    if (is_meant(node)) node->sums.row.task_ledger = ledger;
 }
 
 /// All tools in a run, straight below another.
@@ -202,6 +208,10 @@ SummaryNode TaskTree::shown_node(const Node& node, bool whole) {
     take_largest_peak(made, node.identity != Context{});
     for (const SummaryNode& task : made.below) add_task_ledger(made.row, task.row.task_ledger);
   }
+  // All that is in a run may be one task, and the run no event.
+  if (node.level == SummaryLevel::kRun && !made.row.task_ledger && made.below.size() == 1 &&
+      made.below[0].row.processes == made.row.processes)
+    made.row.task_ledger = made.below[0].row.task_ledger;
   std::stable_sort(made.below.begin(), made.below.end(), comes_before);
   return made;
 }
