@@ -41,7 +41,7 @@ class _Version(argparse.Action):
 def _parser() -> argparse.ArgumentParser:
     from .cost._command import add_commands
     from .recommend._command import add_commands as add_recommend
-    from .sweep._command import add_command as add_sweep
+    from .sweep._command import add_commands as add_sweep
     from .tune._command import add_commands as add_tune
     from .whatif._command import add_commands as add_whatif
 
