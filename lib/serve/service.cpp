@@ -40,13 +40,6 @@ milliseconds until(Service::Clock::time_point when, Service::Clock::time_point n
 
 }  // namespace
 
-/// What the reader's thread leaves for this one.
-struct Service::Mail {
-  std::mutex mutex;
-  std::vector<Newcomer> newcomers;
-  Wakeup wakeup;
-};
-
 Service::Service(Session& session, ServiceOptions options)
     : reader_(SessionAccess::reader(session)),
       options_(std::move(options)),

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,7 +53,12 @@ class Service {
     std::vector<Event> living;
     SubscribeRequest request;
   };
-  struct Mail;
+  /// What the reader's thread leaves for this one.
+  struct Mail {
+    std::mutex mutex;
+    std::vector<Newcomer> newcomers;
+    Wakeup wakeup;
+  };
 
   void round(int timeout_ms, int other_fd);
   void accept_from(Listener& listener);
