@@ -95,6 +95,8 @@ Outbox::Written Outbox::write(int socket, Clock::time_point now) {
     if (!began()) {
       if (!gap_.empty()) fill_gap();
       header_ = frame_header(frames_.front()->bytes, stream_, sequence_);
+      // A Loss that was dropped would take along what it counts.
+      began_ = true;
     }
     const EventFrame& frame = *frames_.front();
     auto* const stored = const_cast<std::byte*>(frame.bytes.stored.data());
@@ -107,6 +109,7 @@ Outbox::Written Outbox::write(int socket, Clock::time_point now) {
     at_ += static_cast<std::size_t>(wrote);
     if (at_ < kFrameHeaderBytes + size) continue;
     at_ = 0;
+    began_ = false;
     ++sequence_;
     charge_.set(charge_.bytes() - std::min(charge_.bytes(), frame.charge_bytes()));
     frames_.pop_front();

@@ -41,7 +41,8 @@ class Outbox {
  private:
   void drop_oldest();
   void fill_gap();
-  bool began() const noexcept { return at_ != 0; }
+  /// The first frame is on its way, and can't be dropped.
+  bool began() const noexcept { return began_; }
 
   const HostInfo& host_;
   Charges& charges_;
@@ -54,6 +55,7 @@ class Outbox {
   std::deque<SharedFrame> frames_;
   std::array<std::byte, kFrameHeaderBytes> header_{};  ///< Of the first of them, once it has begun.
   std::size_t at_ = 0;                                 ///< How much of the first one is written.
+  bool began_ = false;
   std::uint64_t sequence_ = 1;
   std::map<EventKind, std::uint64_t> gap_;  ///< What was dropped in front of frames_.
   std::uint64_t gap_first_ns_ = 0;

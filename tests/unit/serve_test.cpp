@@ -377,6 +377,44 @@ TEST_CASE("a slow client loses its own oldest frames, and is told how many event
   hub.leave(to_quick, now);
 }
 
+TEST_CASE("what a full socket did not take is not lost again") {
+  Charges charges((ServeLimits()));
+  Hub hub = make_hub();
+  const auto now = Clock::now();
+  Client slow;
+  const int least = 1;
+  REQUIRE(::setsockopt(slow.service.get(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least) == 0);
+  Outbox outbox(kHost, charges, kAlice, 4096);
+  hub.join(outbox, kAliceSees, {}, {}, {}, now);
+  std::vector<Event> got;
+  std::uint64_t sent = 0;
+  for (std::uint32_t i = 1; i <= 300; ++i) {
+    hub.deliver(std::vector<Event>{start_of(kAlice, i, i)}, now);
+    hub.close_frames(kAliceSees);
+    ++sent;
+    REQUIRE(outbox.write(slow.service.get(), now) != Outbox::Written::kFailed);
+    // It reads now and then.
+    if (i % 50 != 0) continue;
+    const auto some = slow.read();
+    got.insert(got.end(), some.begin(), some.end());
+  }
+  const auto rest = writes(outbox, slow);
+  got.insert(got.end(), rest.begin(), rest.end());
+  std::uint64_t lost = 0;
+  std::uint64_t losses = 0;
+  for (const Event& event : got) {
+    const auto* loss = event.get_if<Loss>();
+    if (loss == nullptr) continue;
+    ++losses;
+    lost += loss->count;
+    for (const KindCount& kind : loss->by_kind) CHECK(kind.kind == EventKind::kProcessStart);
+  }
+  CHECK(losses > 1);
+  CHECK(lost == outbox.dropped());
+  CHECK(got.size() - losses + lost == sent);
+  hub.leave(outbox, now);
+}
+
 TEST_CASE("a user's clients share what the user may hold; another user is not touched") {
   ServeLimits limits;
   limits.bytes_of_user = 30000;
