@@ -78,8 +78,8 @@ int compute_in_turns(long turns, long ms_each) {
   return 0;
 }
 
-/// Of 1 ms.
-int take_turns(long ms) { return compute_in_turns(ms, 1); }
+/// Of 5 ms: to hand the lock over takes some 30 us, in which two may run.
+int take_turns(long ms) { return compute_in_turns(ms / 5, 5); }
 
 /// So few that it takes no part of the time to hand the lock over, slow as that may be.
 int take_long_turns(long ms) { return compute_in_turns(20, ms / 20); }
