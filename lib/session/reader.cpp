@@ -411,6 +411,17 @@ void Reader::announce(const Announcement& announcement, const Caller& caller) {
 }
 
 std::vector<ProcessSample> Reader::living_at_desk() {
+  // Which of them are followed is known of those whose beginning has come.
+  source_->settle(kLongestCatchUp);
+  const std::uint64_t end = source_->end_position();
+  const auto until = Housekeeper::Clock::now() + kLongestCatchUp;
+  for (bool more = true; more && Housekeeper::Clock::now() < until;) {
+    const std::lock_guard turn(turn_);
+    source_->drain(pipeline_, DrainLimit());
+    more = source_->position() < end;
+    if (more) wait_for(source_->fd(), milliseconds(1));
+  }
+  alarm_.ring();
   std::vector<ProcessSample> samples = desk_->living();
   std::erase_if(samples, [this](const ProcessSample& sample) {
     return !pipeline_.followed()->has(sample.process->pid, sample.process->start_ns);

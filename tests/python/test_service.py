@@ -82,7 +82,7 @@ class OfAUser(TempDir):
                               "tasks": [(row["name"], row["processes"]) for row in report["tasks"]],
                               "tools": sorted((row["name"], row["processes"]) for row in report["tools"])}))
         """)
-        self.assertEqual((told["tier"], told["why"]), ("service", ["TRC102"]))
+        self.assertEqual((told["tier"], told["why"]), ("service", 2 * ["TRC102"]))
         self.assertEqual(told["certificate"]["tier"], "service")
         self.assertTrue(told["certificate"]["complete"], told["certificate"])
         self.assertEqual(told["certificate"]["exits_seen"], 2)
@@ -92,7 +92,7 @@ class OfAUser(TempDir):
 
     def test_a_command_is_run_and_counted(self) -> None:
         told = self.python("""
-            result = tracer.run(["sh", "-c", "true; true; exit 3"])
+            result = tracer.run(["sh", "-c", "/bin/true; /bin/true; exit 3"])
             print(json.dumps([result.returncode, result.report.certificate.tier, result.report.certificate.complete,
                               result.report.certificate.exits_seen]))
         """)
@@ -100,9 +100,9 @@ class OfAUser(TempDir):
 
     def test_a_living_process_is_attached_to(self) -> None:
         told = self.python("""
-            child = subprocess.Popen(["sh", "-c", "read line; true; true; exit 0"], stdin=-1)
+            child = subprocess.Popen(["sh", "-c", "read line; /bin/true; /bin/true; exit 0"], stdin=-1)
             with tracer.attach(pid=child.pid, run="r7") as s:
-                pids = [each.process.pid for each in s.living]
+                pids = [each.pid for each in s.living]
                 child.communicate(b"go\\n")
                 s.flush()
             print(json.dumps([s.tier, pids == [child.pid], s.report.certificate.exits_seen,
@@ -115,12 +115,12 @@ class OfAUser(TempDir):
             child = subprocess.Popen(["sleep", "100"])
             with tracer.connect() as s:
                 starts = s.events(["process_start"], timeout=10, living_first=True)
-                before = next(each.process.pid for each in starts if each.process.pid == child.pid)
+                before = next(each.pid for each in starts if each.pid == child.pid)
                 exits = s.events(["process_exit"], timeout=10)
                 child.kill()
                 child.wait()
-                after = next(each for each in exits if each.process.pid == child.pid)
-                uids = {each.process.uid for each in s.living}
+                after = next(each for each in exits if each.pid == child.pid)
+                uids = {each.uid for each in s.living}
             print(json.dumps([s.tier, before == child.pid, after.exit_signal, sorted(uids - {os.getuid()})]))
         """)
         self.assertEqual(told, ["service", True, 9, []])
@@ -141,8 +141,8 @@ class OfAUser(TempDir):
                 told.append(error.code)
             print(json.dumps(told))
         """)
-        self.assertEqual(told, [["NotPermittedError", ["TRC102"]], ["ServiceError", ["TRC140"]],
-                                ["NotPermittedError", ["TRC102", "TRC140"]], "TRC140"])
+        self.assertEqual(told, [["NotPermittedError", 2 * ["TRC102"]], ["ServiceError", ["TRC140"]],
+                                ["NotPermittedError", [*2 * ["TRC102"], "TRC140"]], "TRC140"])
 
 
 if __name__ == "__main__":

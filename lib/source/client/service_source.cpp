@@ -119,7 +119,7 @@ class ServiceSource final : public Source {
       const std::uint64_t sequence = desk_.flush();
       const std::lock_guard lock(position_mutex_);
       // Of another session than the stream's, as it was restarted: there is nothing to wait for.
-      if (desk_.hello().session_id == session_id_) end_position_ = std::max(end_position_, before_ + sequence);
+      if (desk_.hello().session_id == session_id_) end_position_ = std::max(end_position_, base_ + sequence);
       return true;
     } catch (const Error&) {
       // What the stream still brings is all that can be known.
@@ -189,11 +189,12 @@ class ServiceSource final : public Source {
       const std::lock_guard lock(position_mutex_);
       if (opened.session_id != session_id_) {
         // Its numbers begin again; what somebody waits for of the earlier ones does not come any more.
-        before_ = std::max(position_, end_position_);
+        base_ = std::max(position_, end_position_) + opened.living + 1 - opened.sequence;
         session_id_ = opened.session_id;
       }
-      position_ = before_ + opened.sequence - std::min<std::uint64_t>(opened.sequence, 1);
-      end_position_ = std::max(end_position_, position_);
+      note_position();
+      // What lives belongs to the beginning.
+      end_position_ = std::max(end_position_, position_ + opened.living);
     }
     pause_ = kFirstPause;
     if (first) return;
@@ -203,10 +204,13 @@ class ServiceSource final : public Source {
     desk_.meet(opened.session_id);
   }
 
+  /// With the lock.
+  void note_position() noexcept { position_ = base_ + stream_.sequence() - 1 - stream_.living_left(); }
+
   void take(Event event, Feed& feed) {
     {
       const std::lock_guard lock(position_mutex_);
-      position_ = before_ + stream_.sequence() - std::min<std::uint64_t>(stream_.sequence(), 1);
+      note_position();
     }
     last_ns_ = std::max(last_ns_, event.time_ns());
     // Findings are made of the events here, by this session's history; its end is not the service's.
@@ -281,7 +285,7 @@ class ServiceSource final : public Source {
 
   mutable std::mutex position_mutex_;  ///< Guards the next four.
   std::string session_id_;             ///< That the stream comes from.
-  std::uint64_t before_ = 0;           ///< Positions of earlier sessions of the service.
+  std::uint64_t base_ = 0;             ///< The position of an event is this and its number, modulo 2^64.
   std::uint64_t position_ = 0;
   std::uint64_t end_position_ = 0;
 

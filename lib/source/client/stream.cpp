@@ -93,7 +93,7 @@ void ServiceStream::take_reply(std::string_view line) {
   const SubscribeReply reply = subscribe_from(line);
   opened_.sequence = sequence_ = reply.sequence;
   opened_.missed = reply.missed;
-  living_left_ = reply.living;
+  opened_.living = living_left_ = reply.living;
   const std::string rest = lines_.take_rest();
   reader_.feed(std::as_bytes(std::span(rest)));
   phase_ = Phase::kHeader;

@@ -54,10 +54,13 @@ class ServiceStream {
     bool resumed = false;
     std::uint64_t sequence = 0;  ///< Of the first event after those that say what lives.
     std::uint64_t missed = 0;
+    std::uint64_t living = 0;  ///< How many come before that, without numbers.
   };
   const Opened& opened() const noexcept { return opened_; }
   /// The sequence number of the event that comes next.
   std::uint64_t sequence() const noexcept { return sequence_; }
+  /// How many of those that say what lives are still to come.
+  std::uint64_t living_left() const noexcept { return living_left_; }
   const Problem& problem() const noexcept { return problem_; }
   bool is_open() const noexcept { return phase_ != Phase::kClosed; }
   int fd() const noexcept { return fd_.get(); }
