@@ -42,7 +42,7 @@ elif kind == "oom":
     held = []
     while True:
         held.append(bytearray(1 << 20))
-elif kind in ("stranger", "timeout"):
+elif kind == "stranger":
     time.sleep(60)
 '''
 
@@ -54,6 +54,8 @@ VARIANTS = {
 }
 KINDS = ("killed", "segv", "abort", "trap", "status", "exception", "full", "missing", "forbidden", "oom", "stranger",
          "timeout")
+FAILURES = {"oom_kill", "silent_failure", "partial_output_used", "first_failure", "killed_by_timeout", "killed_by_scheduler",
+            "killed_by_engine", "killed_by_user", "core_dumped", "command_not_found", "no_permission", "retried_alike"}
 # What the kernel or a stranger did; the rest are statuses.
 ERRORS = ("segv", "oom", "stranger", "timeout")
 
@@ -96,7 +98,8 @@ class PlantedFailures(support.TestCase):
         if kind == "oom":
             command = f"sh -c 'echo $$ > {self.group}/cgroup.procs; exec {command}'"
         if kind == "timeout":
-            command = f"timeout 2 {command}"
+            # Nothing that takes long to start.
+            command = f"timeout 2 sh -c 'echo $$ > {self.place(kind, variant)}; exec sleep 60'"
         return VARIANTS[variant].format(command)
 
     def kill_strangers(self, places, over):
@@ -151,7 +154,7 @@ class PlantedFailures(support.TestCase):
             self.assertIn("oom_kill", codes["oom"])
         self.assertIn("partial_output_used", codes["status"])
 
-    def test_clean_work_has_no_findings(self):
+    def test_clean_work_has_no_failures(self):
         # With a shell between: what is inferred of a run is not what a task of its own is.
         script = self.path("clean.sh")
         around = self.path("around.sh")
@@ -188,8 +191,9 @@ true
 """)
         result, events = self.trace("bash", around)
         self.assertEqual(result.returncode, 0, result.stderr)
+        # How slow it is depends on who else uses this machine.
         self.assertEqual([(each["severity"], each["text"]) for each in of_kind(events, "finding")
-                          if each["severity"] != "note"], [])
+                          if each["severity"] != "note" and each["code"] in FAILURES], [])
 
 
 POOL = """
