@@ -80,9 +80,9 @@ struct OwnWork {
   std::uint64_t time_ns = 0;               ///< When the part ended.
   std::shared_ptr<const Process> process;  ///< Never null; with the context of the task.
   std::uint64_t begin_ns = 0;
-  /// CPU time; the peak if it grew in this part, else a lower bound; bytes read and written. The rest is absent.
+  /// CPU time, or a lower bound; the peak if it grew in this part, else a lower bound; bytes read and written. The rest
+  /// is absent.
   Account account;
-  std::optional<std::uint64_t> cpu_at_least_ns;  ///< A lower bound, if account.cpu_ns is unknown.
 };
 
 /// A regular file that a process used: all its uses up to the process's end, or the session's. A use counts at the last
@@ -218,6 +218,9 @@ struct SessionEnd {
   std::optional<std::uint64_t> cost_memory_bytes;
   std::optional<std::uint64_t> cost_kernel_memory_bytes;
   std::optional<std::vector<std::string>> missing_families;  ///< Requested, but refused by the kernel, or disabled.
+  /// Tier::kProc: at most so many processes lived too shortly to be seen. Absent: processes are not looked for, but
+  /// reported by the kernel.
+  std::optional<std::uint64_t> missed_at_most;
 };
 
 namespace internal {

@@ -56,6 +56,12 @@ struct TRACER_EXPORT Process {
 /// Figures of what a process or program consumed, summed over all threads including ended ones, without its children.
 struct Account {
   std::optional<std::uint64_t> cpu_ns;     ///< Exact.
+  /// A lower bound, if cpu_ns is unknown: by the last look at a process that was seen only from time to time, or of the
+  /// parts that are known.
+  std::optional<std::uint64_t> cpu_at_least_ns;
+  /// Tier::kProc only, and not in cpu_ns: CPU time of children that it waited for, as far as it is in no account of a
+  /// program: of those that nobody saw, and of those that were seen, after the last look at them. To about 20 ms.
+  std::optional<std::uint64_t> missed_children_cpu_ns;
   std::optional<std::uint64_t> user_ns;    ///< The kernel's tick-sampled split, scaled to cpu_ns; absent below a tick.
   std::optional<std::uint64_t> system_ns;  ///< cpu_ns - user_ns.
   std::optional<std::uint64_t> run_queue_ns;  ///< Ready to run, but no CPU was free.

@@ -110,6 +110,8 @@ struct Completeness {
   /// The kernel added up the total, including lost events: it is complete where its bounds say so.
   bool total_is_whole = false;
   std::vector<FamilyState> missing;  ///< Requested families that are missing, wholly or in part.
+  /// As in SessionEnd. Not absent: processes were looked for from time to time, so that sums are lower bounds.
+  std::optional<std::uint64_t> missed_at_most;
 };
 
 /// The cost of the tracing.

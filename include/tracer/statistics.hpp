@@ -36,6 +36,7 @@ struct Statistics {
   std::uint64_t announcements_refused = 0;  ///< Those beyond max_announcements.
   OwnCost cost;
   std::map<std::string, std::uint64_t> losses;  ///< By cause; only those that occurred.
+  std::optional<std::uint64_t> missed_at_most;  ///< As in SessionEnd, so far.
 
   std::uint64_t lost() const noexcept {
     std::uint64_t sum = 0;

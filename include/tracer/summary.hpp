@@ -26,7 +26,7 @@ struct SummaryRow {
   std::uint64_t cpu_ns = 0;              ///< Sum of the known ones.
   std::uint64_t own_parts = 0;           ///< Number of OwnWork events; its process is not in `processes`.
   std::uint64_t own_cpu_ns = 0;          ///< The part of cpu_ns in these.
-  std::uint64_t unknown_cpus = 0;        ///< Programs of unknown CPU time: cpu_ns is too small.
+  std::uint64_t unknown_cpus = 0;        ///< Programs of unknown CPU time: cpu_ns has lower bounds of them, if any.
   std::uint64_t read_bytes = 0;          ///< Sum of the known ones.
   std::uint64_t read_at_most_bytes = 0;  ///< An upper bound, of those that have one.
   std::uint64_t unknown_reads = 0;       ///< Programs with only a bound, if it exceeds what exec itself reads.
@@ -48,6 +48,7 @@ struct SummaryRow {
   std::uint64_t excused = 0;
   std::uint64_t engine_failures = 0;            ///< Failures of the engine's own processes; not in `failed`.
   std::uint64_t answers = 0;                    ///< Ended with ProcessExit::status_is_answer; they are not in `failed`.
+  std::uint64_t unknown_statuses = 0;           ///< Ended, and nobody knows how: `failed` may be too small.
   std::optional<std::uint64_t> peak_rss_bytes;  ///< Peak of the largest single program.
   std::uint64_t first_start_ns = 0;
   std::uint64_t last_end_ns = 0;

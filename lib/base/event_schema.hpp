@@ -133,8 +133,7 @@ struct Schema<OwnWork> {
   static constexpr std::string_view kName = "own_work";
   static constexpr auto fields = std::tuple(
       field(1, "time_ns", &OwnWork::time_ns, Unit::kNs), group(2, "process", &OwnWork::process, Shape::kFlat),
-      field(3, "begin_ns", &OwnWork::begin_ns, Unit::kNs), group(4, "account", &OwnWork::account, Shape::kFlat),
-      field(5, "cpu_at_least_ns", &OwnWork::cpu_at_least_ns, Unit::kNs));
+      field(3, "begin_ns", &OwnWork::begin_ns, Unit::kNs), group(4, "account", &OwnWork::account, Shape::kFlat));
 };
 
 template <>
@@ -301,7 +300,8 @@ struct Schema<SessionEnd> {
                  field(7, "cost_kernel_ns", &SessionEnd::cost_kernel_ns, Unit::kNs),
                  field(8, "cost_memory_bytes", &SessionEnd::cost_memory_bytes, Unit::kBytes),
                  field(9, "cost_kernel_memory_bytes", &SessionEnd::cost_kernel_memory_bytes, Unit::kBytes),
-                 field(10, "missing_families", &SessionEnd::missing_families));
+                 field(10, "missing_families", &SessionEnd::missing_families),
+                 field(11, "missed_at_most", &SessionEnd::missed_at_most, Unit::kCount));
 };
 
 template <class... T>

@@ -154,7 +154,9 @@ struct Schema<Account> {
                  group(20, "process_ledger", &Account::process_ledger, Shape::kNested),
                  field(21, "peak_rss_at_least_bytes", &Account::peak_rss_at_least_bytes, Unit::kBytes),
                  field(22, "network_sent_bytes", &Account::network_sent_bytes, Unit::kBytes),
-                 field(23, "network_received_bytes", &Account::network_received_bytes, Unit::kBytes));
+                 field(23, "network_received_bytes", &Account::network_received_bytes, Unit::kBytes),
+                 field(24, "cpu_at_least_ns", &Account::cpu_at_least_ns, Unit::kNs),
+                 field(25, "missed_children_cpu_ns", &Account::missed_children_cpu_ns, Unit::kNs));
 };
 
 template <>

@@ -24,6 +24,14 @@ inline void add_figure(std::optional<std::uint64_t>& sum, const std::optional<st
   }
 }
 
+/// Its CPU time, or the lower bound of that; absent: nothing is known.
+inline std::optional<std::uint64_t> least_cpu_ns(const Account& account) {
+  return account.cpu_ns ? account.cpu_ns : account.cpu_at_least_ns;
+}
+
+/// As below; with kSpreads, the lower bound stands where the CPU time of a part is unknown.
+inline void add_figures(Account& sum, const Account& more, Unknown unknown);
+
 /// Adds each figure of `more` to that of the same name. What has no unit, such as a pid, stays as it is.
 template <Described T>
 void add_figures(T& sum, const T& more, Unknown unknown) {
@@ -45,6 +53,14 @@ void add_figures(T& sum, const T& more, Unknown unknown) {
       if (described.unit != Unit::kNone) add_figure(left, right, unknown);
     }
   });
+}
+
+inline void add_figures(Account& sum, const Account& more, Unknown unknown) {
+  if (unknown == Unknown::kIsPassed) return add_figures<Account>(sum, more, unknown);
+  std::optional<std::uint64_t> bound = least_cpu_ns(sum);
+  add_figure(bound, least_cpu_ns(more), Unknown::kIsPassed);
+  add_figures<Account>(sum, more, unknown);
+  sum.cpu_at_least_ns = sum.cpu_ns ? std::nullopt : bound;
 }
 
 /// Takes off each figure of `less`, where both are known; what is unknown of `less` counts as nothing.

@@ -28,6 +28,10 @@ void settle_reads(Account& account, std::uint64_t read_before_exec_bytes, const 
   account.read_calls.reset();
 }
 
+void set_missed(Account& account, std::uint64_t cpu_ns, std::uint64_t before_ns, const RecordFlags& flags) noexcept {
+  if (flags.polled) account.missed_children_cpu_ns = cpu_ns - std::min(cpu_ns, before_ns);
+}
+
 void set_ledgers(Account& account, const RawWaits& waits, const RawProcessWaits& process_waits,
                  const RawAccount& share) noexcept {
   account.ledger = to_ledger(waits, share);
@@ -60,6 +64,10 @@ Account to_account(const RawAccount& raw, const RecordFlags& flags) noexcept {
   Account account;
   if (flags.lost_sums) return account;
   account.cpu_ns = raw.cpu_ns;
+  if (flags.last_look) {
+    make_lower_bound(account);
+    return account;
+  }
   account.system_ns = system_share(raw.cpu_ns, raw);
   if (account.system_ns) account.user_ns = raw.cpu_ns - *account.system_ns;
   account.minor_faults = raw.minor_faults;
@@ -86,7 +94,9 @@ void set_peak(Account& account, std::uint64_t pages, const RecordFlags& flags) n
   account.peak_rss_bytes.reset();
   account.peak_rss_at_most_bytes.reset();
   if (flags.borrows_memory || pages == 0) return;
-  if (flags.peak_exact) {
+  if (flags.polled) {
+    account.peak_rss_at_least_bytes = bytes_of_pages(pages);
+  } else if (flags.peak_exact) {
     account.peak_rss_bytes = bytes_of_pages(pages);
   } else {
     account.peak_rss_at_most_bytes = bytes_of_pages(pages);
@@ -95,6 +105,8 @@ void set_peak(Account& account, std::uint64_t pages, const RecordFlags& flags) n
 
 void bound_peak(Account& account, bool in_doubt, std::optional<std::uint64_t> seen_bytes) noexcept {
   if (in_doubt && account.peak_rss_bytes) account.peak_rss_at_most_bytes = std::exchange(account.peak_rss_bytes, {});
+  // The kernel's mark counts such pages several times: no lower bound.
+  if (in_doubt && account.peak_rss_at_least_bytes) account.peak_rss_at_least_bytes = seen_bytes;
   if (!account.peak_rss_at_most_bytes || !seen_bytes) return;
   const std::uint64_t at_most = *account.peak_rss_at_most_bytes;
   const std::uint64_t at_least = std::min(*seen_bytes, at_most);
@@ -109,7 +121,8 @@ void bound_peak(Account& account, bool in_doubt, std::optional<std::uint64_t> se
 
 ProcessSums difference(const ProcessSums& sums, const ProcessSums& before) noexcept {
   return {difference(sums.total, before.total), difference(sums.waits, before.waits),
-          difference(sums.process_waits, before.process_waits)};
+          difference(sums.process_waits, before.process_waits),
+          sums.missed_children_cpu_ns - std::min(sums.missed_children_cpu_ns, before.missed_children_cpu_ns)};
 }
 
 Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcept {
@@ -124,6 +137,7 @@ Account ended_account(const ExecRecord& record, const ProcessSums& base) noexcep
   account.read_bytes.reset();
   account.read_calls.reset();
   if (record.flags.cpu_stale) forget_cpu(account);
+  set_missed(account, record.missed_children_cpu_ns, base.missed_children_cpu_ns, record.flags);
   set_peak(account, record.ended_peak_pages, record.flags);
   return account;
 }
@@ -132,6 +146,7 @@ Account process_account(const ExitRecord& record, const ProcessSums& before) noe
   const ProcessSums own = difference({record.total, record.waits, record.process_waits}, before);
   Account account = to_account(own.total, record.flags);
   if (!record.flags.lost_sums) set_ledgers(account, own.waits, own.process_waits, own.total);
+  set_missed(account, record.missed_children_cpu_ns, before.missed_children_cpu_ns, record.flags);
   set_peak(account, record.peak_pages, record.flags);
   settle_reads(account,
                record.read_before_exec_bytes - std::min(record.read_before_exec_bytes, before.total.read_bytes),
@@ -143,6 +158,7 @@ Account living_account(const ProcessSums& sums, std::uint64_t read_before_exec_b
                        const RecordFlags& flags) noexcept {
   Account account = to_account(sums.total, flags);
   if (!flags.lost_sums) set_ledgers(account, sums.waits, sums.process_waits, sums.total);
+  set_missed(account, sums.missed_children_cpu_ns, 0, flags);
   settle_reads(account, read_before_exec_bytes, flags);
   return account;
 }
@@ -157,6 +173,7 @@ Account last_program_account(const ExitRecord& record, const ProcessSums& base) 
   if (record.late.cpu_ns == 0 && !flags.lost_sums)
     set_ledgers(account, difference(record.waits, base.waits), difference(record.process_waits, base.process_waits),
                 share);
+  set_missed(account, record.missed_children_cpu_ns, base.missed_children_cpu_ns, flags);
   set_peak(account, record.peak_pages, flags);
   if (!flags.executed) settle_reads(account, 0, flags);
   return account;
@@ -172,8 +189,17 @@ Account totals_account(const RawTotals& totals) noexcept {
   return account;
 }
 
+void make_lower_bound(Account& account) noexcept {
+  Account bound;
+  bound.cpu_at_least_ns = account.cpu_ns ? account.cpu_ns : account.cpu_at_least_ns;
+  bound.missed_children_cpu_ns = account.missed_children_cpu_ns;
+  bound.peak_rss_at_least_bytes = account.peak_rss_at_least_bytes;
+  account = bound;
+}
+
 void forget_cpu(Account& account) noexcept {
   account.cpu_ns.reset();
+  account.cpu_at_least_ns.reset();
   account.user_ns.reset();
   account.system_ns.reset();
   account.ledger.reset();

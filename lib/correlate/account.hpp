@@ -25,6 +25,7 @@ struct ProcessSums {
   RawAccount total;
   RawWaits waits;
   RawProcessWaits process_waits;
+  std::uint64_t missed_children_cpu_ns = 0;  ///< As in Account; it may shrink, as children are found.
 };
 ProcessSums difference(const ProcessSums& sums, const ProcessSums& before) noexcept;
 
@@ -44,6 +45,9 @@ Account last_program_account(const ExitRecord& record, const ProcessSums& base) 
 
 /// Of the sums of all processes of a context that have ended.
 Account totals_account(const RawTotals& totals) noexcept;
+
+/// It has consumed at least this: what has no bound is not known.
+void make_lower_bound(Account& account) noexcept;
 
 /// Its CPU time is not known.
 void forget_cpu(Account& account) noexcept;

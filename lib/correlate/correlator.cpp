@@ -278,8 +278,10 @@ void Correlator::on(const ExecRecord& record, std::vector<Event>& events) {
   }
   tracked.process = std::move(process);
   tracked.program_start_ns = record.identity.time_ns;
-  tracked.program_base = {record.total, record.waits, record.process_waits};
+  tracked.program_base = {sum_of(record.total, record.in_doubt), record.waits, record.process_waits,
+                          record.missed_children_cpu_ns};
   tracked.base_cpu_known = !record.flags.cpu_stale;
+  tracked.begin_in_doubt = record.flags.polled;
   tracked.threads_pending = record.flags.threads_pending;
   if (tracked.selection != Selection::kSelected) return leave_scopes(tracked, event.time_ns, events);
   for (const auto& join : joins_) join->at_exec(record, was_held ? nullptr : before, event, events);
@@ -343,6 +345,10 @@ void Correlator::on(const ExitRecord& record, std::vector<Event>& events) {
     event.program.engine_own = process->context->engine_own;
     if (same) event.program.account = last_program_account(record, tracked.program_base);
     if (!tracked.base_cpu_known) forget_cpu(event.program.account);
+    if (tracked.begin_in_doubt) {
+      make_lower_bound(event.program.account);
+      if (tracked.not_its_own.total != RawAccount()) make_lower_bound(event.account);
+    }
     bound_peak(event.account, tracked.peak_in_doubt, tracked.seen_bytes);
     bound_peak(event.program.account, tracked.peak_in_doubt, tracked.seen_bytes);
     forget_unseen(event.account);

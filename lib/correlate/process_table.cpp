@@ -27,7 +27,8 @@ void TrackedProcess::note_memory(const ProcessSample& sample) {
 
 bool TrackedProcess::begins(const ExecRecord& record) {
   if (!std::exchange(held, false)) return false;
-  not_its_own = {record.total, record.waits, record.process_waits};
+  not_its_own = {sum_of(record.total, record.in_doubt), record.waits, record.process_waits,
+                 record.missed_children_cpu_ns};
   attached_ns = started_ns = begin_ns = record.identity.time_ns;
   return true;
 }

@@ -45,13 +45,14 @@ void SampleTable::add(const ThreadRecord& record, std::shared_ptr<const Process>
   sampling.sums.total = sum_of(sampling.sums.total, record.sum);
   sampling.sums.waits = sum_of(sampling.sums.waits, record.waits);
   if (record.process_waits.life_ns != 0) sampling.sums.process_waits = record.process_waits;
+  sampling.sums.missed_children_cpu_ns += record.missed_children_cpu_ns;
   sampling.read_before_exec_bytes = record.read_before_exec_bytes;
   sampling.flags = record.flags;
   sampling.before = before;
   sample.process = std::move(process);
   sample.attached_ns = attached_ns;
   sample.time_ns = record.identity.time_ns;
-  sample.threads = sample.threads.value_or(0) + (record.lives ? 1 : 0);
+  sample.threads = sample.threads.value_or(0) + (record.lives ? record.threads : 0);
   if (record.lives && record.state && !sample.state) sample.state = state_name(*record.state);
   if (!record.memory) return;
   const bool own = !sampling.borrows_memory();

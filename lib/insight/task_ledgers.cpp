@@ -185,7 +185,7 @@ void TaskLedgers::saw(const OwnWork& work) {
   if (!task || work.time_ns <= work.begin_ns) return;
   LifeSpan span{work.begin_ns, work.time_ns};
   const std::uint64_t length_ns = work.time_ns - work.begin_ns;
-  span.ledger.running_ns = std::min(work.account.cpu_ns.value_or(work.cpu_at_least_ns.value_or(0)), length_ns);
+  span.ledger.running_ns = std::min(least_cpu_ns(work.account).value_or(0), length_ns);
   span.ledger.other_ns = length_ns - span.ledger.running_ns;
   task->wall.add(span);
 }

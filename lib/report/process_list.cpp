@@ -44,7 +44,7 @@ void ProcessList::began(const ProcessExec& exec) {
 
 void ProcessList::add(const ProcessExit& exit) {
   begins_.erase({exit.process->pid, exit.start_ns});
-  if (!has_room(exit.account.cpu_ns.value_or(0))) return;
+  if (!has_room(least_cpu_ns(exit.account).value_or(0))) return;
   ListedProcess process;
   process.start_ns = std::max(exit.start_ns, exit.begin_ns);
   process.end_ns = exit.end_ns;

@@ -46,7 +46,7 @@ ReportRow row_of(const SummaryRow& sums) {
   row.process = sums.process;
   row.processes = sums.processes;
   row.living = sums.living;
-  row.failed = {sums.failed, Bound::kExact};
+  row.failed = {sums.failed, sums.unknown_statuses == 0 ? Bound::kExact : Bound::kAtLeast};
   row.wall_ns = sums.wall_ns;
   row.lives_ns = sums.lives_ns;
   row.first_start_ns = sums.first_start_ns;
@@ -102,11 +102,14 @@ Completeness completeness_of(const Summary& summary, const SessionFigures& sessi
     std::uint64_t& known = certificate.losses[cause];
     known = std::max(known, count);
   }
+  certificate.missed_at_most = session.statistics.missed_at_most;
+  if (!certificate.missed_at_most && summary.end()) certificate.missed_at_most = summary.end()->missed_at_most;
   for (const ContextTotals& totals : session.totals) certificate.ended += totals.ended;
   if (certificate.tier == Tier::kRecording)
     certificate.ended = summary.end() ? summary.end()->processes_ended : certificate.exits_seen;
   const bool has_end = certificate.tier != Tier::kRecording || summary.end().has_value();
-  certificate.complete = has_end && certificate.losses.empty() && certificate.exits_seen == certificate.ended;
+  certificate.complete = has_end && !certificate.missed_at_most && certificate.losses.empty() &&
+                         certificate.exits_seen == certificate.ended;
   // What the ring had no room for was added up all the same.
   certificate.total_is_whole =
       certificate.complete || (certificate.tier == Tier::kKernel && !session.totals.empty() &&
@@ -159,7 +162,8 @@ ReportRow total_of_events(SummaryRow sums) {
 /// Sums that no lost event can change.
 ReportRow total_of(const Summary& summary, const SessionFigures& session, bool complete) {
   SummaryRow sums = summary.total();
-  if (session.totals.empty()) return row_of(sums);
+  // Who polls has counted, and added up nothing that events don't have.
+  if (session.totals.empty() || session.statistics.missed_at_most) return row_of(sums);
   // These totals are of the same events.
   if (session.tier == Tier::kService && !complete) return total_of_events(sums);
   const SummaryRow seen = sums;
@@ -214,6 +218,29 @@ void mark_living(std::vector<ReportNode>& nodes) {
   for (ReportNode& node : nodes) mark_living(node.row), mark_living(node.below);
 }
 
+/// Where processes were looked for from time to time, some are missing in any row of several.
+void mark_polled(ReportRow& row) {
+  for (std::optional<Figure>* figure : {&row.cpu_ns, &row.memory_bytes, &row.read_bytes, &row.written_bytes,
+                                        &row.network_received_bytes, &row.network_sent_bytes}) {
+    if (!*figure) continue;
+    if ((*figure)->bound == Bound::kAtMost) {
+      figure->reset();
+    } else {
+      (*figure)->bound = Bound::kAtLeast;
+    }
+  }
+  row.failed.bound = Bound::kAtLeast;
+  row.memory_at_most_bytes.reset();
+}
+
+void mark_polled(std::vector<ReportRow>& rows) {
+  for (ReportRow& row : rows) mark_polled(row);
+}
+
+void mark_polled(std::vector<ReportNode>& nodes) {
+  for (ReportNode& node : nodes) mark_polled(node.row), mark_polled(node.below);
+}
+
 ReportCost cost_of(const Summary& summary, const SessionFigures& session) {
   ReportCost cost{session.statistics.cost, std::nullopt};
   const auto& end = summary.end();
@@ -262,6 +289,11 @@ Report make_report(const Summary& summary, const SessionFigures& session) {
       mark_living(*rows);
     mark_living(report.tree);
     mark_living(report.total);
+  }
+  if (report.completeness.missed_at_most) {
+    for (auto* rows : {&report.tools, &report.steps, &report.tasks, &report.samples}) mark_polled(*rows);
+    mark_polled(report.tree);
+    mark_polled(report.total);
   }
   report.answers = summary.total().answers;
   report.findings = summary.findings();

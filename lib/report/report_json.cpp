@@ -72,6 +72,7 @@ void put_certificate(JsonBuilder& json, const Completeness& certificate) {
       for (const auto& [cause, count] : certificate.losses) json.put(cause, count);
     });
     json.put("total_is_whole", certificate.total_is_whole);
+    json.put("missed_at_most", certificate.missed_at_most);
     json.list("missing", certificate.missing, [&](const FamilyState& state) {
       json.object([&] {
         json.put("family", to_string(state.family));

@@ -41,8 +41,9 @@ inline void add_reads(SummaryRow& row, const Account& account) {
 
 inline void add_figures_of(SummaryRow& row, const ProgramAccount& program) {
   const Account& account = program.account;
-  row.cpu_ns += account.cpu_ns.value_or(0);
-  if (!account.cpu_ns) ++row.unknown_cpus;
+  const std::uint64_t missed_ns = account.missed_children_cpu_ns.value_or(0);
+  row.cpu_ns += least_cpu_ns(account).value_or(0) + missed_ns;
+  if (!account.cpu_ns || missed_ns != 0) ++row.unknown_cpus;
   add_reads(row, account);
   row.written_bytes += account.written_bytes.value_or(0);
   row.written_at_least_bytes += written_at_least(account);
@@ -100,10 +101,9 @@ inline void add_own_work(RowSums& sums, const OwnWork& work, OwnParts parts) {
   part.start_ns = work.begin_ns;
   part.end_ns = work.time_ns;
   part.account = work.account;
-  const std::uint64_t cpu_ns = work.account.cpu_ns.value_or(work.cpu_at_least_ns.value_or(0));
-  if (!work.account.cpu_ns) row.cpu_ns += cpu_ns;
+  const std::uint64_t cpu_ns = least_cpu_ns(work.account).value_or(0);
   if (parts != OwnParts::kOfTask) {
-    if (!part.account.cpu_ns) part.account.cpu_ns = 0;
+    if (!part.account.cpu_ns) part.account.cpu_ns = cpu_ns;
     if (!part.account.read_bytes) part.account.read_bytes = 0;
     if (!part.account.written_bytes) part.account.written_bytes = 0;
   }
@@ -147,6 +147,7 @@ inline void add_row(SummaryRow& row, const SummaryRow& more) {
   row.failed += more.failed;
   row.engine_failures += more.engine_failures;
   row.answers += more.answers;
+  row.unknown_statuses += more.unknown_statuses;
   row.excused += more.excused;
   row.unknown_peaks += more.unknown_peaks;
   if (more.peak_rss_bytes) row.peak_rss_bytes = std::max(row.peak_rss_bytes.value_or(0), *more.peak_rss_bytes);
@@ -170,6 +171,7 @@ inline void count_end(SummaryRow& row, const ProcessExit& exit) {
   ++row.processes;
   if (exit.failed()) ++(exit.process->context->engine_own ? row.engine_failures : row.excused);
   if (exit.status_is_answer) ++row.answers;
+  if (!exit.exit_code && !exit.exit_signal) ++row.unknown_statuses;
 }
 
 /// What was excused, or an answer, is known to be a failure.

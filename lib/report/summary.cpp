@@ -29,7 +29,7 @@ class Summary::Impl {
   void add(const Event& event);
   const internal::Sums& now() const;
   /// Nothing is missing of what has happened, so that upper bounds hold.
-  bool whole() const { return end && losses.empty(); }
+  bool whole() const { return end && losses.empty() && !end->missed_at_most; }
   std::vector<ProcessSample> survivors() const;
   SummaryRow total() const;
 
@@ -227,6 +227,8 @@ ProgramAccount Summary::Impl::living_program(const ProcessSample& sample) const 
   // What was read before its last exec is not in the sample.
   const auto read_bytes = program.account.read_bytes;
   internal::take_off_figures(program.account, lived->second.ended);
+  if (program.account.cpu_ns)
+    *program.account.cpu_ns -= std::min(*program.account.cpu_ns, lived->second.ended.cpu_at_least_ns.value_or(0));
   program.account.read_bytes = read_bytes;
   return program;
 }

@@ -86,7 +86,7 @@ void Sums::ended(const ProcessExec& exec) {
 void Sums::ended(const ProcessExit& exit) {
   add_program(exit.process->context, exit.program, true);
   for_each_row(exit.process->context, exit.program, [&](RowSums& sums, bool) { count_end(sums.row, exit); });
-  const std::uint64_t cpu_ns = exit.account.cpu_ns.value_or(0);
+  const std::uint64_t cpu_ns = least_cpu_ns(exit.account).value_or(0);
   if (!is_among_largest(cpu_ns)) return;
   RowSums own;
   own.row.name = exit.process->program->tool.value_or(kNoTool);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/sums.hpp"
 #include "context/layers.hpp"
 #include "report/task_tree.hpp"
 #include "context/task_name.hpp"
@@ -32,7 +33,7 @@ void Timeline::add(const Event& event) {
     if (!exec->ended.start_ns) living_[{exec->process->pid, exec->process->start_ns}].counted_until_ns = exec->time_ns;
     program_ended(*exec->process, exec->ended, false, 0);
   } else if (const auto* exit = event.get_if<ProcessExit>()) {
-    program_ended(*exit->process, exit->program, true, exit->account.cpu_ns.value_or(0));
+    program_ended(*exit->process, exit->program, true, least_cpu_ns(exit->account).value_or(0));
   } else if (const auto* sample = event.get_if<ProcessSample>()) {
     sampled(*sample);
   } else if (const auto* folded_sample = event.get_if<ToolSample>()) {
@@ -123,7 +124,7 @@ void Timeline::program_ended(const Process& process, const ProgramAccount& progr
   const Identity identity{process.pid, process.start_ns};
   const auto known = living_.find(identity);
   Living living = known == living_.end() ? Living{} : known->second;
-  const std::uint64_t own_cpu_ns = program.account.cpu_ns.value_or(0);
+  const std::uint64_t own_cpu_ns = least_cpu_ns(program.account).value_or(0);
   const std::uint64_t all_cpu_ns =
       last && living.sampled ? std::max(process_cpu_ns, own_cpu_ns) : living.ended_programs_cpu_ns + own_cpu_ns;
   if (program.start_ns && program.end_ns && *program.end_ns >= *program.start_ns) {

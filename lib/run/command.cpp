@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ended_commands.hpp"
 #include "base/held_commands.hpp"
 #include "base/proc_stat.hpp"
 #include "base/reached.hpp"
@@ -217,9 +218,8 @@ bool has_left(pid_t child) {
   siginfo_t end{};
   if (::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid == child)
     return true;
-  constexpr std::uint32_t kForkedOnly = 0x40;  // PF_FORKNOEXEC
   const auto stat = internal::read_proc_stat(child);
-  return stat && (stat->flags & kForkedOnly) == 0;
+  return stat && (stat->flags & internal::kForkedOnly) == 0;
 }
 
 /// What has failed; absent: it executes. An exec closes its end of the channel, but other children that were forked
@@ -311,6 +311,7 @@ void Command::release() {
 
 std::optional<CommandEnd> Command::ended() noexcept {
   if (reaped_) return std::nullopt;
+  internal::keep_last_look(pid_);
   CommandEnd end{0};
   const pid_t found = ::waitpid(pid_, &*end.wait_status, WNOHANG);
   if (found == 0) return std::nullopt;

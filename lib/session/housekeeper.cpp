@@ -166,6 +166,7 @@ void Housekeeper::end() {
   end.cost_kernel_ns = cost.kernel_ns;
   end.cost_memory_bytes = cost.memory_bytes;
   end.cost_kernel_memory_bytes = cost.kernel_memory_bytes;
+  end.missed_at_most = source_.counters().missed_at_most;
   end.missing_families.emplace();
   for (const ContextTotals& totals : session_.totals()) {
     end.processes_started += totals.living + totals.ended;

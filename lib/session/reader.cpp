@@ -530,6 +530,7 @@ Statistics Reader::statistics() const {
   statistics.announcements_refused = pipeline_.announcements_refused();
   statistics.cost = cost();
   statistics.losses = counters.losses;
+  statistics.missed_at_most = counters.missed_at_most;
   pipeline_.count_losses(statistics.losses);
   return statistics;
 }

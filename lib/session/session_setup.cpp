@@ -88,6 +88,16 @@ KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& 
   return kernel;
 }
 
+ProcSourceOptions proc_options(const SessionOptions& options, ContextTable& contexts) {
+  KernelSourceOptions kernel = kernel_options(options, contexts);
+  ProcSourceOptions proc;
+  proc.max_processes = options.max_processes;
+  proc.families = options.families;
+  proc.max_cost_share = options.max_cost_share;
+  proc.choice = {std::move(kernel.rules), kernel.track_all, kernel.own_uid_only};
+  return proc;
+}
+
 ContextTotals totals_of(const RawTotals& raw, Context context) {
   ContextTotals totals;
   totals.context = std::move(context);

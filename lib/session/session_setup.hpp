@@ -9,6 +9,7 @@
 #include "correlate/correlator.hpp"
 #include "session/context_table.hpp"
 #include "source/kernel/kernel_source.hpp"
+#include "source/proc/proc_source.hpp"
 #include "source/raw_counters.hpp"
 
 namespace tracer::internal {
@@ -27,6 +28,9 @@ bool wanted(const SessionOptions& options, Family family);
 
 /// The kernel's part of a filter; its contexts get numbers. Throws Error(kInvalidArgument).
 KernelSourceOptions kernel_options(const SessionOptions& options, ContextTable& contexts);
+
+/// Likewise of a source that polls, which decides the same part.
+ProcSourceOptions proc_options(const SessionOptions& options, ContextTable& contexts);
 
 ContextTotals totals_of(const RawTotals& raw, Context context);
 

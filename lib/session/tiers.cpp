@@ -7,6 +7,7 @@
 #include "session/session_setup.hpp"
 #include "source/client/service_source.hpp"
 #include "source/kernel/kernel_source.hpp"
+#include "source/proc/proc_source.hpp"
 
 namespace tracer::internal {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 std::unique_ptr<Source> open_tier(Tier tier, const SessionOptions& options, ContextTable& contexts) {
   if (tier == Tier::kKernel) return kernel_source(kernel_options(options, contexts));
   if (tier == Tier::kService) return service_source({options.service_socket, options.filter, options.command_pid});
+  if (tier == Tier::kProc) return proc_source(proc_options(options, contexts));
   throw Error({ErrorCode::kInvalidArgument,
                0,
                "\"" + std::string(to_string(tier)) + "\" is no tier that a session can choose",

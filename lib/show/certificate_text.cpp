@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "show/certificate_text.hpp"
 
+#include <cstddef>
 #include <cstring>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -9,11 +11,30 @@
 
 namespace tracer::internal {
 
+std::vector<MissingFamilies> missing_families(const Completeness& certificate) {
+  std::vector<MissingFamilies> all;
+  std::vector<bool> active;
+  for (const FamilyState& state : certificate.missing) {
+    const std::string_view what = state.problem ? std::string_view(state.problem->what) : std::string_view();
+    std::size_t at = 0;
+    while (at < all.size() &&
+           (active[at] != state.active || (all[at].problem ? all[at].problem->what : std::string()) != what))
+      ++at;
+    if (at < all.size()) {
+      all[at].names += fmt::format(", {}", to_string(state.family));
+      continue;
+    }
+    all.push_back({fmt::format("{} {}", state.active ? "not all of" : "without", to_string(state.family)),
+                   state.problem ? &*state.problem : nullptr});
+    active.push_back(state.active);
+  }
+  return all;
+}
+
 std::vector<std::string> unknown_of(const Report& report) {
   std::vector<std::string> unknown;
-  for (const FamilyState& family : report.completeness.missing)
-    unknown.push_back(fmt::format("{} {}: {}", family.active ? "not all of" : "without", to_string(family.family),
-                                  family.problem ? family.problem->what : ""));
+  for (const MissingFamilies& each : missing_families(report.completeness))
+    unknown.push_back(fmt::format("{}: {}", each.names, each.problem ? each.problem->what : ""));
   const ReportRow& total = report.total;
   const auto add = [&](const char* what, const std::optional<Figure>& figure) {
     if (!figure) {

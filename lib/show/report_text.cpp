@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "show/certificate_text.hpp"
 #include "show/report_text.hpp"
 
 #include <signal.h>
@@ -219,20 +220,26 @@ std::string cost_of(const ReportCost& cost, bool in_full) {
 void append_certificate(std::string& out, const Report& report, std::optional<std::size_t> columns) {
   const Completeness& certificate = report.completeness;
   const bool notable = report.cost.cpu_share.value_or(0) > kNotableCost;
-  out += fmt::format("\n{}complete: {} of {} ended processes seen", certificate.complete ? "" : "NOT ",
-                     certificate.exits_seen, certificate.ended);
-  if (const std::string_view by = seen_by(certificate.tier); !by.empty()) out += fmt::format(", {}", by);
+  if (certificate.missed_at_most) {
+    out += fmt::format("\nNOT complete: polled; at most {} missed, and sums are lower bounds",
+                       format_count(*certificate.missed_at_most, "process was", "processes were"));
+  } else {
+    out += fmt::format("\n{}complete: {} of {} ended processes seen", certificate.complete ? "" : "NOT ",
+                       certificate.exits_seen, certificate.ended);
+    if (const std::string_view by = seen_by(certificate.tier); !by.empty()) out += fmt::format(", {}", by);
+  }
   if (certificate.complete) {
     out += ", nothing lost";
   } else {
     for (const auto& [cause, count] : certificate.losses) out += fmt::format("; {}: {}", cause, count);
+  }
+  if (!certificate.complete && !certificate.missed_at_most)
     out += certificate.total_is_whole
                ? fmt::format(
                      "\nThe kernel added up the line 'total' besides: processes, CPU, read, written and failed "
                      "are whole there, unless marked {}, {} or -",
                      symbols().at_least, symbols().at_most)
                : "\nThe line 'total' may lack what the lost processes consumed";
-  }
   const bool all_well = certificate.complete && certificate.missing.empty() && !notable;
   if (all_well) {
     const std::string cost = cost_of(report.cost, false);
@@ -241,9 +248,8 @@ void append_certificate(std::string& out, const Report& report, std::optional<st
     return;
   }
   out += '\n';
-  for (const FamilyState& state : certificate.missing)
-    out += fmt::format("{} {}: {} [{}]\n", state.active ? "not all of" : "without", to_string(state.family),
-                       state.problem->what, to_string(state.problem->code));
+  for (const MissingFamilies& each : missing_families(certificate))
+    out += fmt::format("{}: {} [{}]\n", each.names, each.problem->what, to_string(each.problem->code));
   out += cost_of(report.cost, true) + '\n';
 }
 

@@ -43,6 +43,8 @@ struct RecordFlags {
   bool cpu_stale = false;          ///< Exec: CPU time may miss up to one tick.
   bool copy = false;               ///< Lives, and has executed nothing since its fork, whenever that was.
   bool lost_sums = false;          ///< Threads that ended could not be summed: its accounts are not known.
+  bool polled = false;             ///< Looked at from time to time: its missed_children_cpu_ns is known.
+  bool last_look = false;          ///< It has ended since the last look: its accounts are lower bounds.
   std::uint8_t unknown_parts = 0;  ///< AccountPart: what the source can't know of its accounts.
 
   bool operator==(const RecordFlags&) const = default;
@@ -88,7 +90,9 @@ struct ExecRecord {
   std::uint64_t ended_start_ns = 0;  ///< When the program began that ended here.
   RawAccount total;                  ///< Of the process, up to here.
   RawWaits waits;                    ///< Likewise.
+  RawAccount in_doubt;               ///< Since `total`, of the ended program or of the next: of neither for sure.
   RawProcessWaits process_waits;     ///< Likewise.
+  std::uint64_t missed_children_cpu_ns = 0;  ///< As in Account.
   std::uint64_t ended_peak_pages = 0;
   std::optional<std::uint32_t> cpus_allowed;
   RecordFlags flags;
@@ -111,6 +115,7 @@ struct ExitRecord {
   RawAccount late;  ///< Share of threads of earlier programs that ended after those.
   RawWaits waits;
   RawProcessWaits process_waits;
+  std::uint64_t missed_children_cpu_ns = 0;  ///< As in Account.
   std::uint64_t peak_pages = 0;
   std::uint64_t read_before_exec_bytes = 0;
   RecordFlags flags;
@@ -129,6 +134,7 @@ struct ThreadRecord {
   RawAccount sum;                 ///< Of this thread; in the leader's record with all that have ended.
   RawWaits waits;                 ///< Likewise.
   RawProcessWaits process_waits;  ///< In the leader's record only.
+  std::uint64_t missed_children_cpu_ns = 0;  ///< As in Account.
   std::uint64_t read_before_exec_bytes = 0;
   RecordFlags flags;
   bool newly_adopted = false;
@@ -139,6 +145,7 @@ struct ThreadRecord {
   };
   std::optional<Memory> memory;  ///< Of the process, in the record of one of its threads.
   std::optional<ThreadState> state;
+  std::uint64_t threads = 1;  ///< That live, and that it stands for.
 };
 
 /// A regular file that a process has open.

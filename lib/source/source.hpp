@@ -37,6 +37,7 @@ struct Counters {
   std::uint64_t records = 0;  ///< Received in the kernel's own form; not what is read in /proc.
   std::uint64_t record_bytes = 0;
   std::map<std::string, std::uint64_t> losses;  ///< By cause, as in docs/losses.md; only those that occurred.
+  std::optional<std::uint64_t> missed_at_most;  ///< As in SessionEnd.
 };
 
 /// What a source with a live kernel behind it can be asked to do. Called by the reader, unless it says otherwise.

@@ -43,8 +43,8 @@ struct Kept : Feed {
   std::vector<std::uint64_t> ends;
 };
 
-inline KernelSourceOptions::Rule tree(pid_t pid, std::uint32_t context_id) {
-  KernelSourceOptions::Rule rule;
+inline SourceRule tree(pid_t pid, std::uint32_t context_id) {
+  SourceRule rule;
   rule.rule.number = static_cast<std::uint64_t>(pid);
   rule.context_id = context_id;
   return rule;

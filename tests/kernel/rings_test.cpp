@@ -307,7 +307,7 @@ TEST_CASE("an exclusion that finds no room in the ring is told later" * doctest:
   for (const bool executes : {true, false}) {
     CAPTURE(executes);
     KernelSourceOptions options;
-    KernelSourceOptions::Rule excluded;
+    SourceRule excluded;
     excluded.rule.subject = Filter::Subject::kCgroup;
     excluded.rule.include = false;
     excluded.rule.text = cgroup->folder();

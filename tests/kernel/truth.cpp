@@ -8,6 +8,7 @@
 #include "truth_rare.hpp"
 #include "truth_files.hpp"
 #include "truth_network.hpp"
+#include "truth_polling.hpp"
 #include "truth_oom.hpp"
 #include "truth_signals.hpp"
 #include "truth_syscalls.hpp"
@@ -359,6 +360,8 @@ int dump_core(const Arguments& a) {
 const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
   static const std::map<std::string, std::function<int(const Arguments&)>> all = {
       {"exit", exit_with},
+      {"run_tasks", run_tasks},
+      {"watch_by_polling", watch_by_polling},
       {"cpu", cpu},
       {"threads", threads},
       {"threads_that_end", threads_that_end},

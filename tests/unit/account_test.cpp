@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/sums.hpp"
 #include "raw_builder.hpp"
 
 using namespace tracer;
@@ -279,4 +280,52 @@ TEST_CASE("a forgotten cpu time takes its split along") {
   CHECK_FALSE(account.user_ns.has_value());
   CHECK_FALSE(account.system_ns.has_value());
   CHECK(account.minor_faults == 6);
+}
+
+TEST_CASE("the figures of a last look are lower bounds, and what has no bound is not known") {
+  RawAccount total = cpu(900, 0, 0);
+  total.written_bytes = 5;
+  ExitRecord record = exit_of(total, {.lived_before = true, .polled = true, .last_look = true});
+  record.peak_pages = 3;
+  record.missed_children_cpu_ns = 70;
+  const Account account = process_account(record);
+  CHECK_FALSE(account.cpu_ns.has_value());
+  CHECK(account.cpu_at_least_ns == 900);
+  CHECK(account.missed_children_cpu_ns == 70);
+  CHECK(account.peak_rss_at_least_bytes == 3 * kPage);
+  CHECK_FALSE(account.peak_rss_bytes.has_value());
+  CHECK_FALSE(account.peak_rss_at_most_bytes.has_value());
+  CHECK_FALSE(account.written_bytes.has_value());
+  CHECK_FALSE(account.minor_faults.has_value());
+  const Account last = last_program_account(record, {cpu(400, 0, 0), {}, {}, 20});
+  CHECK(last.cpu_at_least_ns == 500);
+  CHECK(last.missed_children_cpu_ns == 50);
+}
+
+TEST_CASE("what a source looked at last is final where the process had ended by then, but for its peak") {
+  ExitRecord record = exit_of(cpu(900, 0, 0), {.lived_before = true, .polled = true});
+  record.peak_pages = 3;
+  const Account account = process_account(record);
+  CHECK(account.cpu_ns == 900);
+  CHECK_FALSE(account.cpu_at_least_ns.has_value());
+  CHECK(account.peak_rss_at_least_bytes == 3 * kPage);
+  CHECK_FALSE(account.peak_rss_at_most_bytes.has_value());
+}
+
+TEST_CASE("in a sum the lower bound stands where the CPU time of a part is not known") {
+  Account sum;
+  sum.cpu_ns = 10;
+  Account bounded;
+  bounded.cpu_at_least_ns = 5;
+  add_figures(sum, bounded, Unknown::kSpreads);
+  CHECK_FALSE(sum.cpu_ns.has_value());
+  CHECK(sum.cpu_at_least_ns == 15);
+  Account exact;
+  exact.cpu_ns = 3;
+  add_figures(sum, exact, Unknown::kSpreads);
+  CHECK(sum.cpu_at_least_ns == 18);
+  Account both = exact;
+  add_figures(both, exact, Unknown::kSpreads);
+  CHECK(both.cpu_ns == 6);
+  CHECK_FALSE(both.cpu_at_least_ns.has_value());
 }

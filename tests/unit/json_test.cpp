@@ -59,22 +59,22 @@ TEST_CASE("a program's account is an object of its own") {
   CHECK(has(json, R"("program":{"start_ns":null,"end_ns":null,"exe":null,"tool":"bwa mem","cpu_ns":7,)"));
   CHECK(has(
       json,
-      R"("ledger":null,"process_ledger":null,"peak_rss_at_least_bytes":null,"network_sent_bytes":null,"network_received_bytes":null,"engine_own":false},"status_is_answer":false,)"));
+      R"("ledger":null,"process_ledger":null,"peak_rss_at_least_bytes":null,"network_sent_bytes":null,"network_received_bytes":null,"cpu_at_least_ns":null,"missed_children_cpu_ns":null,"engine_own":false},"status_is_answer":false,)"));
   CHECK(has(
       json,
       R"("exit_signal_sender":null,"exit_signal_sender_pid":null,"broken_pipe_ns":null,"begin_ns":0,"oom_killed":null})"));
 }
 
 TEST_CASE("a session's end tells what it cost and what was missing") {
-  SessionEnd end{1, 2, 3, 4, 5, 6, 7, 8, 9, {{"waits", "snapshots"}}};
+  SessionEnd end{1, 2, 3, 4, 5, 6, 7, 8, 9, {{"waits", "snapshots"}}, 10};
   CHECK(to_json(end) ==
         R"({"kind":"session_end","time_ns":1,"processes_started":2,"processes_ended":3,"exits_delivered":4,"losses":5,)"
         R"("cost_cpu_ns":6,"cost_kernel_ns":7,"cost_memory_bytes":8,"cost_kernel_memory_bytes":9,)"
-        R"("missing_families":["waits","snapshots"]})");
+        R"("missing_families":["waits","snapshots"],"missed_at_most":10})");
   end.missing_families.emplace();
-  CHECK(has(to_json(end), R"("missing_families":[]})"));
+  CHECK(has(to_json(end), R"("missing_families":[],)"));
   CHECK(has(to_json(SessionEnd{}), R"("cost_cpu_ns":null,"cost_kernel_ns":null,"cost_memory_bytes":null,)"
-                                   R"("cost_kernel_memory_bytes":null,"missing_families":null})"));
+                                   R"("cost_kernel_memory_bytes":null,"missing_families":null,"missed_at_most":null})"));
 }
 
 TEST_CASE("a cgroup whose processes were not counted has null of them, not none") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tracer/report.hpp>
 
+#include <utility>
+
 #include <doctest/doctest.h>
 
 #include "summed_events.hpp"
@@ -94,6 +96,42 @@ TEST_CASE("exits that are missing without a loss make a report incomplete") {
   const Report report = make_report(Summary(), session_of(totals_of(1, 0, 5)));
   CHECK_FALSE(report.completeness.complete);
   CHECK(report.completeness.ended == 1);
+}
+
+TEST_CASE("where processes were polled, sums are lower bounds, and what the kernel counted is no sum") {
+  const Event seen = exit_of({.pid = 1, .tool = "a", .start_ns = 100, .end_ns = 300, .cpu_ns = 50});
+  ProcessExit partly =
+      *exit_of({.pid = 2, .tool = "b", .start_ns = 100, .end_ns = 300, .cpu_ns = 70}).get_if<ProcessExit>();
+  for (Account* account : {&partly.account, &partly.program.account}) {
+    account->cpu_at_least_ns = std::exchange(account->cpu_ns, std::nullopt);
+    account->missed_children_cpu_ns = 8;
+  }
+  partly.exit_code.reset();
+  SessionFigures session = session_of(totals_of(2, 0, 0));
+  session.tier = Tier::kProc;
+  session.statistics.missed_at_most = 4;
+  const Report report = make_report(summary_of({seen, partly}), session);
+  CHECK_FALSE(report.completeness.complete);
+  CHECK_FALSE(report.completeness.total_is_whole);
+  CHECK(report.completeness.missed_at_most == 4u);
+  CHECK(report.total.cpu_ns == Figure{128, Bound::kAtLeast});
+  CHECK(report.total.failed.bound == Bound::kAtLeast);
+  REQUIRE(report.tools.size() == 2);
+  CHECK(report.tools[0].cpu_ns == Figure{78, Bound::kAtLeast});
+  CHECK(report.tools[1].cpu_ns == Figure{50, Bound::kAtLeast});
+  CHECK(to_json(report).find(R"("missed_at_most":4)") != std::string::npos);
+}
+
+TEST_CASE("a recording of a session that polled says so at its end") {
+  SessionEnd end;
+  end.missed_at_most = 9;
+  Summary summary;
+  summary.add(exit_of({.cpu_ns = 50}));
+  summary.add(end);
+  const Report report = make_report(summary);
+  CHECK(report.completeness.missed_at_most == 9u);
+  CHECK_FALSE(report.completeness.complete);
+  CHECK(report.total.cpu_ns == Figure{50, Bound::kAtLeast});
 }
 
 TEST_CASE("threads or processes that the kernel itself lost make the total too small") {
@@ -279,7 +317,7 @@ Event own_work_of(const char* step, std::uint64_t begin_ns, std::uint64_t end_ns
   work.account.cpu_ns = cpu_ns;
   work.account.read_bytes = 5;
   work.account.written_bytes = 6;
-  work.cpu_at_least_ns = cpu_at_least_ns;
+  work.account.cpu_at_least_ns = cpu_at_least_ns;
   return work;
 }
 

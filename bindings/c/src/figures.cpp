@@ -86,6 +86,7 @@ tracer_status tracer_session_statistics(const tracer_session* session, tracer_st
     put(value, value.cost_kernel_ns, TRACER_HAS_COST_KERNEL_NS, own.cost.kernel_ns);
     put(value, value.cost_memory_bytes, TRACER_HAS_COST_MEMORY_BYTES, own.cost.memory_bytes);
     put(value, value.cost_kernel_memory_bytes, TRACER_HAS_COST_KERNEL_MEMORY_BYTES, own.cost.kernel_memory_bytes);
+    put(value, value.missed_at_most, TRACER_HAS_MISSED_AT_MOST, own.missed_at_most);
     give(out, value, "out");
   });
 }

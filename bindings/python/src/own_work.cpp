@@ -231,7 +231,7 @@ void end_own_work(const Scope& scope, bool alone) noexcept try {
       const std::uint64_t process_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - part.process_cpu_ns;
       const std::uint64_t hidden_ns = less(process_ns, known_cpu_ns(all) - part.known_cpu_ns);
       const bool exact = hidden_ns <= std::max(kMostHiddenNs, process_ns / kMostHiddenShare);
-      (exact ? work.account.cpu_ns : work.cpu_at_least_ns) = part.cpu_ns;
+      (exact ? work.account.cpu_ns : work.account.cpu_at_least_ns) = part.cpu_ns;
     }
     if (io && part.io_known && part.counts) {
       work.account.read_bytes = less(io->read_bytes, part.read_bytes);
@@ -254,7 +254,7 @@ void end_own_work(const Scope& scope, bool alone) noexcept try {
     const std::lock_guard lock(all.mutex);
     const auto sums = all.sessions.find(session.id);
     if (sums == all.sessions.end()) continue;
-    sums->second.in_tasks_cpu_ns += work.account.cpu_ns.value_or(work.cpu_at_least_ns.value_or(0));
+    sums->second.in_tasks_cpu_ns += work.account.cpu_ns.value_or(work.account.cpu_at_least_ns.value_or(0));
     sums->second.in_tasks_read_bytes += work.account.read_bytes.value_or(0);
     sums->second.in_tasks_written_bytes += work.account.written_bytes.value_or(0);
   }

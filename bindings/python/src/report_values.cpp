@@ -244,6 +244,7 @@ py::dict value_of(const Completeness& certificate, const RecordingDamage& damage
   fields["ended"] = certificate.ended;
   fields["losses"] = losses;
   fields["total_is_whole"] = certificate.total_is_whole;
+  fields["missed_at_most"] = maybe(certificate.missed_at_most);
   fields["missing"] = missing;
   fields["damage"] = lost;
   return fields;

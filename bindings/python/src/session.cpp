@@ -62,6 +62,7 @@ py::dict dict_of(const Statistics& statistics) {
   py::dict losses;
   for (const auto& [cause, count] : statistics.losses) losses[text_of(cause)] = count;
   made["losses"] = losses;
+  made["missed_at_most"] = statistics.missed_at_most;
   return made;
 }
 

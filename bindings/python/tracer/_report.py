@@ -272,7 +272,7 @@ class Certificate:
     """How complete a report is: what is there, what is missing, and what is still right."""
 
     tier: str
-    """"kernel": a session on this machine. "recording": a recording, or another source of events."""
+    """"kernel" or "proc": a session on this machine. "recording": a recording, or another source of events."""
     complete: bool
     """Each process that ended was seen, and nothing was lost."""
     exits_seen: int
@@ -282,6 +282,8 @@ class Certificate:
     """By cause; docs/losses.md explains each."""
     total_is_whole: bool
     """The kernel added up the total, including lost events: it is complete where its bounds say so."""
+    missed_at_most: int | None
+    """Processes that lived too shortly to be seen, at most; None unless processes were polled in /proc."""
     missing: tuple[MissingFamily, ...]
     damage: Damage
     cannot_tell: tuple[str, ...]

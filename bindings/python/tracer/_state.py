@@ -43,6 +43,8 @@ class Statistics:
     """Memory of its maps in the kernel; None for other sources."""
     losses: Mapping[str, int]
     """By cause, as docs/losses.md defines them; only those that occurred."""
+    missed_at_most: int | None
+    """Processes that lived too shortly to be seen, at most; None unless they are polled in /proc."""
 
     @property
     def lost(self) -> int:

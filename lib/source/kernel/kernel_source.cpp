@@ -140,7 +140,7 @@ class KernelSource final : public Source, public Control {
   void track(pid_t pid, std::uint32_t context_id, Feed& feed) override {
     Filter::Rule tree;
     tree.number = static_cast<std::uint64_t>(pid);
-    KernelRules::require_named(tree, options_.own_uid_only);
+    require_named(tree, options_.own_uid_only);
     if (!started_) return static_cast<void>(tracked_early_.emplace_back(pid, context_id));
     note_context(context_id);
     LivingTree living(static_cast<std::uint32_t>(pid), context_id);
@@ -279,7 +279,7 @@ class KernelSource final : public Source, public Control {
   };
 
   static const KernelSourceOptions& checked(const KernelSourceOptions& options) {
-    for (const auto& rule : options.rules) KernelRules::require_named(rule.rule, options.own_uid_only);
+    for (const auto& rule : options.rules) require_named(rule.rule, options.own_uid_only);
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes < page || options.ring_bytes > kMostRingBytes)
       throw Error({ErrorCode::kInvalidArgument,

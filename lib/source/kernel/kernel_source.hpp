@@ -10,6 +10,7 @@
 #include <tracer/families.hpp>
 
 #include "source/source.hpp"
+#include "source/source_rule.hpp"
 
 namespace tracer::internal {
 
@@ -25,12 +26,7 @@ struct KernelSourceOptions {
   bool own_uid_only = false;
   std::vector<Family> families = {};  ///< Besides the lifecycle.
   bool time_programs = false;  ///< The kernel counts the run time of all BPF programs for as long as the source lives.
-  /// Rules that the kernel decides, each with the context id of what it takes in.
-  struct Rule {
-    Filter::Rule rule;
-    std::uint32_t context_id = 0;
-  };
-  std::vector<Rule> rules = {};
+  std::vector<SourceRule> rules = {};  ///< That the kernel decides.
 };
 
 /// The BPF programs, loaded; attached by start(). Throws Error with all that is missing.

@@ -3,7 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <signal.h>
 
 #include <cerrno>
 
@@ -31,36 +30,9 @@ void put(const bpf_map* map, const Key& key, const tracer_rule& value) {
                {}});
 }
 
-void require_process(std::uint64_t number, bool own_uid_only) {
-  const auto pid = static_cast<pid_t>(number);
-  const int error_number = pid > 0 && ::kill(pid, 0) == 0 ? 0 : pid > 0 ? errno : ESRCH;
-  if (error_number == EPERM && own_uid_only)
-    throw Error({ErrorCode::kPermission,
-                 EPERM,
-                 fmt::format("process {} belongs to another user", number),
-                 "use sudo: without root only your own processes can be followed",
-                 {}});
-  if (error_number == 0 || error_number == EPERM) return;
-  throw Error({ErrorCode::kFilterNamesNothing,
-               0,
-               fmt::format("there is no process {}", number),
-               "name a living process, as this process's pid namespace shows it",
-               {}});
-}
-
 }  // namespace
 
-void KernelRules::require_named(const Filter::Rule& rule, bool own_uid_only) {
-  if (rule.subject == Filter::Subject::kTree) require_process(rule.number, own_uid_only);
-  if (rule.subject == Filter::Subject::kCgroup && !find_cgroup(rule.text))
-    throw Error({ErrorCode::kFilterNamesNothing,
-                 0,
-                 fmt::format("there is no cgroup {}", rule.text),
-                 "give its path as in /proc/PID/cgroup, or its folder below a mounted cgroup file system",
-                 {}});
-}
-
-void KernelRules::add(const KernelSourceOptions::Rule& rule) {
+void KernelRules::add(const SourceRule& rule) {
   const tracer_rule value{rule.rule.include ? std::uint32_t{TRACER_RULE_INCLUDE} : std::uint32_t{TRACER_RULE_EXCLUDE},
                           rule.context_id};
   const auto number = static_cast<std::uint32_t>(rule.rule.number);

@@ -6,7 +6,7 @@
 
 #include <tracer/filter.hpp>
 
-#include "source/kernel/kernel_source.hpp"
+#include "source/source_rule.hpp"
 
 struct lifecycle_bpf;
 
@@ -20,10 +20,8 @@ class KernelRules {
 
   explicit KernelRules(lifecycle_bpf& skeleton) : skeleton_(skeleton) {}
 
-  /// Throws Error(kFilterNamesNothing, kPermission).
-  static void require_named(const Filter::Rule& rule, bool own_uid_only);
   /// Throws Error(kInvalidArgument): too many.
-  void add(const KernelSourceOptions::Rule& rule);
+  void add(const SourceRule& rule);
   /// Throws as above.
   void include_tree(std::uint32_t pid, std::uint32_t context_id);
   /// They are carried out, and their pids may come again.

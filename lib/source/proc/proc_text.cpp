@@ -31,11 +31,11 @@ std::optional<std::string> link_target(const std::string& link) {
 }  // namespace
 
 /// /proc/PID/cgroup has a line "number:controllers:path" for each hierarchy; v2's is "0::path".
-std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy) {
+std::optional<std::string> proc_cgroup(std::uint32_t pid, Hierarchy hierarchy, const std::string& proc) {
   const std::string_view wanted = hierarchy == Hierarchy::kV1Memory ? "memory"
                                   : hierarchy == Hierarchy::kV1Pids ? "pids"
                                                                     : "";
-  const auto text = read_small_file(fmt::format("/proc/{}/cgroup", pid));
+  const auto text = read_small_file(fmt::format("{}/{}/cgroup", proc, pid));
   if (!text) return std::nullopt;
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
@@ -81,8 +81,8 @@ bool leave_environment_out(std::string& argv, std::uint64_t arguments_bytes) {
 
 }  // namespace
 
-TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierarchy) {
-  const std::string folder = fmt::format("/proc/{}", pid);
+TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierarchy, const std::string& proc) {
+  const std::string folder = fmt::format("{}/{}", proc, pid);
   TextRecord nothing;
   nothing.pid = pid;
   nothing.start_ns = start_ns;
@@ -93,9 +93,10 @@ TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierar
     exe->resize(exe->size() - kDeleted.size());
   record.text.cwd = link_target(folder + "/cwd");
   std::optional<std::string> argv = read_small_file(folder + "/cmdline", kMostArgvBytes);
-  if (knows_cgroup_paths()) record.cgroup = proc_cgroup(pid, hierarchy);
+  if (knows_cgroup_paths()) record.cgroup = proc_cgroup(pid, hierarchy, proc);
   // It lives still, so that all this was its own: a pid comes again.
-  const auto stat = read_proc_stat(static_cast<pid_t>(pid));
+  const auto text = read_small_file(folder + "/stat");
+  const auto stat = text ? parse_proc_stat(*text) : std::nullopt;
   if (!stat || start_ns < stat->started_from_ns || start_ns > stat->started_until_ns) return nothing;
   if (argv && !leave_environment_out(*argv, stat->arguments_bytes)) argv.reset();
   if (argv) {

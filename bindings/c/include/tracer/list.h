@@ -81,6 +81,7 @@ TRACER_API tracer_status tracer_list_check_item(const tracer_list* list, size_t 
 #define TRACER_HAS_COST_KERNEL_NS (UINT64_C(1) << 0)
 #define TRACER_HAS_COST_MEMORY_BYTES (UINT64_C(1) << 1)
 #define TRACER_HAS_COST_KERNEL_MEMORY_BYTES (UINT64_C(1) << 2)
+#define TRACER_HAS_MISSED_AT_MOST (UINT64_C(1) << 3)
 
 /* Counted since the session started. */
 typedef struct tracer_statistics {
@@ -100,10 +101,11 @@ typedef struct tracer_statistics {
   uint64_t cost_kernel_ns;    /* Time of the programs in the kernel. */
   uint64_t cost_memory_bytes; /* Resident now, for the whole process. */
   uint64_t cost_kernel_memory_bytes;
+  uint64_t missed_at_most; /* Processes that lived too shortly to be seen in /proc; absent in other tiers. */
 } tracer_statistics;
 
 #define TRACER_STATISTICS_INIT \
-  { sizeof(tracer_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(tracer_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* @since 0.1 */
 TRACER_API tracer_status tracer_session_statistics(const struct tracer_session* session, tracer_statistics* out,
