@@ -239,6 +239,7 @@ Report full_report() {
                   .tool_peak_bytes = 1}};
   report.completeness.losses = {{"ring_full_exit", 3}};
   report.completeness.missing = {{Family::kWaits, false, "", Problem{ErrorCode::kKernelTooOld, 0, "w", "f", {}}}};
+  report.completeness.missed_at_most = 5;
   report.cost.own.kernel_ns = report.cost.own.memory_bytes = report.cost.own.kernel_memory_bytes = 1;
   report.cost.cpu_share = 0.5;
   return report;
