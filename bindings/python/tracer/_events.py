@@ -340,7 +340,7 @@ class ProgramAccount(Fact):
         "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes",
         "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
         "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "peak_rss_at_least_bytes",
-        "network_sent_bytes", "network_received_bytes", "engine_own",
+        "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns", "missed_children_cpu_ns", "engine_own",
     )
     start_ns: int | None
     """Its exec, or the process's start for a copy of the parent. If the process lived before and has executed nothing
@@ -414,6 +414,15 @@ class ProgramAccount(Fact):
     """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
     events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
     `own_work` and kernel totals. Source: as there."""
+    cpu_at_least_ns: int | None
+    """A lower bound, if `cpu_ns` is None: in the proc tier, CPU time up to the last look at the process; in sums, that
+    of the parts that are known. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: tier `proc`: as in
+    tiers."""
+    missed_children_cpu_ns: int | None
+    """Only in the proc tier, and not in `cpu_ns`: CPU time of children that the process waited for, as far as it is in
+    no account of a program: of those that nobody saw, and of those that were seen, after the last look at them and
+    around their execs. In nanoseconds. None when: other tiers. Source: `cutime` and `cstime` of `/proc/PID/stat`, less
+    what was seen of children that ended."""
     engine_own: bool
     """It did the engine's own work, including what an engine's copy does before its exec."""
 
@@ -504,7 +513,8 @@ class ContextTotals(Fact):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns",
+        "missed_children_cpu_ns",
     )
     context: Context | None
     """Where it belongs; None if it belongs to no run."""
@@ -578,6 +588,15 @@ class ContextTotals(Fact):
     """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
     events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
     `own_work` and kernel totals. Source: as there."""
+    cpu_at_least_ns: int | None
+    """A lower bound, if `cpu_ns` is None: in the proc tier, CPU time up to the last look at the process; in sums, that
+    of the parts that are known. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: tier `proc`: as in
+    tiers."""
+    missed_children_cpu_ns: int | None
+    """Only in the proc tier, and not in `cpu_ns`: CPU time of children that the process waited for, as far as it is in
+    no account of a program: of those that nobody saw, and of those that were seen, after the last look at them and
+    around their execs. In nanoseconds. None when: other tiers. Source: `cutime` and `cstime` of `/proc/PID/stat`, less
+    what was seen of children that ended."""
 
 
 class ProcessExit(Event):
@@ -591,8 +610,8 @@ class ProcessExit(Event):
         "voluntary_switches", "involuntary_switches", "peak_rss_bytes", "peak_rss_at_most_bytes", "read_bytes",
         "read_at_most_bytes", "written_bytes", "read_calls", "write_calls", "storage_read_bytes",
         "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger", "peak_rss_at_least_bytes",
-        "network_sent_bytes", "network_received_bytes", "program", "status_is_answer", "exit_signal_sender",
-        "exit_signal_sender_pid", "broken_pipe_ns", "begin_ns", "oom_killed",
+        "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns", "missed_children_cpu_ns", "program",
+        "status_is_answer", "exit_signal_sender", "exit_signal_sender_pid", "broken_pipe_ns", "begin_ns", "oom_killed",
     )
     kind: ClassVar[str] = "process_exit"
     time_ns: int
@@ -733,6 +752,15 @@ class ProcessExit(Event):
     """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
     events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
     `own_work` and kernel totals. Source: as there."""
+    cpu_at_least_ns: int | None
+    """A lower bound, if `cpu_ns` is None: in the proc tier, CPU time up to the last look at the process; in sums, that
+    of the parts that are known. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: tier `proc`: as in
+    tiers."""
+    missed_children_cpu_ns: int | None
+    """Only in the proc tier, and not in `cpu_ns`: CPU time of children that the process waited for, as far as it is in
+    no account of a program: of those that nobody saw, and of those that were seen, after the last look at them and
+    around their execs. In nanoseconds. None when: other tiers. Source: `cutime` and `cstime` of `/proc/PID/stat`, less
+    what was seen of children that ended."""
     program: ProgramAccount
     """The last program: a program and its account."""
     status_is_answer: bool
@@ -932,7 +960,8 @@ class ProcessSample(Event):
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns",
+        "missed_children_cpu_ns",
     )
     kind: ClassVar[str] = "process_sample"
     time_ns: int
@@ -1090,6 +1119,15 @@ class ProcessSample(Event):
     """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
     events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
     `own_work` and kernel totals. Source: as there."""
+    cpu_at_least_ns: int | None
+    """A lower bound, if `cpu_ns` is None: in the proc tier, CPU time up to the last look at the process; in sums, that
+    of the parts that are known. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: tier `proc`: as in
+    tiers."""
+    missed_children_cpu_ns: int | None
+    """Only in the proc tier, and not in `cpu_ns`: CPU time of children that the process waited for, as far as it is in
+    no account of a program: of those that nobody saw, and of those that were seen, after the last look at them and
+    around their execs. In nanoseconds. None when: other tiers. Source: `cutime` and `cstime` of `/proc/PID/stat`, less
+    what was seen of children that ended."""
 
 
 class ToolSample(Event):
@@ -1101,7 +1139,8 @@ class ToolSample(Event):
         "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "uid",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns",
+        "missed_children_cpu_ns", "uid",
     )
     kind: ClassVar[str] = "tool_sample"
     time_ns: int
@@ -1187,6 +1226,15 @@ class ToolSample(Event):
     """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
     events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
     `own_work` and kernel totals. Source: as there."""
+    cpu_at_least_ns: int | None
+    """A lower bound, if `cpu_ns` is None: in the proc tier, CPU time up to the last look at the process; in sums, that
+    of the parts that are known. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: tier `proc`: as in
+    tiers."""
+    missed_children_cpu_ns: int | None
+    """Only in the proc tier, and not in `cpu_ns`: CPU time of children that the process waited for, as far as it is in
+    no account of a program: of those that nobody saw, and of those that were seen, after the last look at them and
+    around their execs. In nanoseconds. None when: other tiers. Source: `cutime` and `cstime` of `/proc/PID/stat`, less
+    what was seen of children that ended."""
     uid: int | None
     """The user that they have in common."""
 
@@ -1291,7 +1339,7 @@ class SessionEnd(Event):
 
     __slots__ = (
         "time_ns", "processes_started", "processes_ended", "exits_delivered", "losses", "cost_cpu_ns", "cost_kernel_ns",
-        "cost_memory_bytes", "cost_kernel_memory_bytes", "missing_families",
+        "cost_memory_bytes", "cost_kernel_memory_bytes", "missing_families", "missed_at_most",
     )
     kind: ClassVar[str] = "session_end"
     time_ns: int
@@ -1318,6 +1366,9 @@ class SessionEnd(Event):
     missing_families: tuple[str, ...] | None
     """Families that were requested, but refused by the kernel, or disabled because the session exceeded
     `max_cost_share`: their fields are None from then on."""
+    missed_at_most: int | None
+    """In the proc tier: at most so many processes lived too shortly to be seen. None in other tiers, in which the
+    kernel reports each process."""
 
 
 class TaskStart(Event):
@@ -1353,8 +1404,9 @@ class TaskFinish(Event):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "own_cpu_ns", "peak_at_least_bytes",
-        "peak_at_most_bytes", "requested", "begin_ns", "task_ledger",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns",
+        "missed_children_cpu_ns", "own_cpu_ns", "peak_at_least_bytes", "peak_at_most_bytes", "requested", "begin_ns",
+        "task_ledger",
     )
     kind: ClassVar[str] = "task_finish"
     time_ns: int
@@ -1449,6 +1501,15 @@ class TaskFinish(Event):
     """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
     events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
     `own_work` and kernel totals. Source: as there."""
+    cpu_at_least_ns: int | None
+    """A lower bound, if `cpu_ns` is None: in the proc tier, CPU time up to the last look at the process; in sums, that
+    of the parts that are known. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: tier `proc`: as in
+    tiers."""
+    missed_children_cpu_ns: int | None
+    """Only in the proc tier, and not in `cpu_ns`: CPU time of children that the process waited for, as far as it is in
+    no account of a program: of those that nobody saw, and of those that were seen, after the last look at them and
+    around their execs. In nanoseconds. None when: other tiers. Source: `cutime` and `cstime` of `/proc/PID/stat`, less
+    what was seen of children that ended."""
     own_cpu_ns: int | None
     """CPU time of the session's own process (`own_work`); `cpu_ns` includes it. Sums include none of its other figures,
     except a peak that grew in the task. In nanoseconds. None when: unknown for a part."""
@@ -1498,8 +1559,9 @@ class RunFinish(Event):
         "run_queue_ns", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "peak_rss_bytes",
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
-        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "own_cpu_ns", "peak_at_least_bytes",
-        "peak_at_most_bytes", "tasks", "failed_tasks", "begin_ns", "task_ledger", "without_task_ns",
+        "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns",
+        "missed_children_cpu_ns", "own_cpu_ns", "peak_at_least_bytes", "peak_at_most_bytes", "tasks", "failed_tasks",
+        "begin_ns", "task_ledger", "without_task_ns",
     )
     kind: ClassVar[str] = "run_finish"
     time_ns: int
@@ -1594,6 +1656,15 @@ class RunFinish(Event):
     """Payload sent to and received from other machines, since the process was followed: the sum of its `connection`
     events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
     `own_work` and kernel totals. Source: as there."""
+    cpu_at_least_ns: int | None
+    """A lower bound, if `cpu_ns` is None: in the proc tier, CPU time up to the last look at the process; in sums, that
+    of the parts that are known. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: tier `proc`: as in
+    tiers."""
+    missed_children_cpu_ns: int | None
+    """Only in the proc tier, and not in `cpu_ns`: CPU time of children that the process waited for, as far as it is in
+    no account of a program: of those that nobody saw, and of those that were seen, after the last look at them and
+    around their execs. In nanoseconds. None when: other tiers. Source: `cutime` and `cstime` of `/proc/PID/stat`, less
+    what was seen of children that ended."""
     own_cpu_ns: int | None
     """CPU time of the session's own process (`own_work`); `cpu_ns` includes it. Sums include none of its other figures,
     except a peak that grew in the task. In nanoseconds. None when: unknown for a part."""
@@ -1657,6 +1728,7 @@ class OwnWork(Event):
         "peak_rss_at_most_bytes", "read_bytes", "read_at_most_bytes", "written_bytes", "read_calls", "write_calls",
         "storage_read_bytes", "storage_written_bytes", "storage_cancelled_bytes", "ledger", "process_ledger",
         "peak_rss_at_least_bytes", "network_sent_bytes", "network_received_bytes", "cpu_at_least_ns",
+        "missed_children_cpu_ns",
     )
     kind: ClassVar[str] = "own_work"
     time_ns: int
@@ -1789,8 +1861,13 @@ class OwnWork(Event):
     events without `same_host` whose peer is known. In bytes. None when: the family `network` is off; in `tool_sample`,
     `own_work` and kernel totals. Source: as there."""
     cpu_at_least_ns: int | None
-    """A lower bound, if `cpu_ns` is None. In nanoseconds. None when: `cpu_ns` is known, or nothing is. Source: as
-    `cpu_ns`."""
+    """A lower bound, if `cpu_ns` is None: CPU time of the threads that worked for it. In nanoseconds. None when:
+    `cpu_ns` is known, or nothing is. Source: as `cpu_ns`."""
+    missed_children_cpu_ns: int | None
+    """Only in the proc tier, and not in `cpu_ns`: CPU time of children that the process waited for, as far as it is in
+    no account of a program: of those that nobody saw, and of those that were seen, after the last look at them and
+    around their execs. In nanoseconds. None when: other tiers. Source: `cutime` and `cstime` of `/proc/PID/stat`, less
+    what was seen of children that ended."""
 
 
 class OomKill(Event):
