@@ -34,7 +34,7 @@ std::vector<Tier> tiers_to_try() {
     throw Error({ErrorCode::kInvalidArgument,
                  0,
                  "TRACER_SOURCE is \"" + std::string(given).substr(0, 100) + "\", which is no source of live events",
-                 "set it to kernel or service, or leave it out",
+                 "set it to kernel, service or proc, or leave it out",
                  {}});
   return {*tier};
 }

@@ -128,7 +128,6 @@ void read_request(const Json& object, OwnWorkRequest& request) {
   if (work == object.end() || !work->is_object()) refuse_line("\"work\" is missing, or no object");
   require_key(*work, "begin_ns", request.work.begin_ns);
   require_key(*work, "end_ns", request.work.time_ns);
-  read_key(*work, "cpu_at_least_ns", request.work.cpu_at_least_ns);
   read_fields(*work, request.work.account);
 }
 void read_request(const Json&, TotalsRequest&) {}
@@ -176,7 +175,6 @@ void put_request(JsonOut& object, const OwnWorkRequest& request) {
   JsonOut work = object_of(request.work.account);
   work["begin_ns"] = request.work.begin_ns;
   work["end_ns"] = request.work.time_ns;
-  put_key(work, "cpu_at_least_ns", request.work.cpu_at_least_ns);
   object["work"] = std::move(work);
 }
 void put_request(JsonOut&, const TotalsRequest&) {}

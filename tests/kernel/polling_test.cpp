@@ -53,7 +53,6 @@ Watched watch(std::vector<std::string> words) {
       watched.complete;
   REQUIRE(!lines.fail());
   std::getline(lines, watched.report, '\0');
-  MESSAGE(text);
   return watched;
 }
 
@@ -79,5 +78,5 @@ TEST_CASE("of a storm of short processes at most so many were missed as the repo
 }
 
 TEST_CASE("how a process ended is known where this user waits for it") {
-  CHECK(watch({"exit", "7"}).report.find("7") != std::string::npos);
+  CHECK(watch({"exit", "7"}).report.find("status 7") != std::string::npos);
 }

@@ -233,6 +233,32 @@ TEST_CASE("CPU time of children that were waited for and not seen is said of the
   CHECK(polled.kept.all<ThreadRecord>().back().flags.polled);
 }
 
+TEST_CASE("CPU time of a child whose end was told before its parent was gone is said of nobody else") {
+  FakeProc proc;
+  FakeProcess top{.pid = kFirst};
+  proc.put(top);
+  Polled polled(proc);
+  polled.source->start(polled.kept);
+  const FakeProcess middle{.pid = kFirst + 1, .parent = kFirst, .start_ticks = ticks_now() + 1};
+  FakeProcess worker{.pid = kFirst + 2, .parent = kFirst + 1, .start_ticks = ticks_now() + 1, .user_ticks = 90};
+  proc.put(middle);
+  proc.put(worker);
+  polled.look();
+  worker.state = 'Z';
+  worker.user_ticks = 100;
+  proc.put(worker);
+  polled.look();
+  REQUIRE(polled.kept.all<ExitRecord>().size() == 1);
+  // The one in the middle has waited for it and ended; the top one has waited for that.
+  proc.remove(worker.pid);
+  proc.remove(middle.pid);
+  top.children_ticks = 100;
+  proc.put(top);
+  polled.source->control()->snapshot(polled.kept, false);
+  CHECK(polled.kept.all<ExitRecord>().size() == 2);
+  CHECK(polled.kept.all<ThreadRecord>().back().missed_children_cpu_ns == 0);
+}
+
 TEST_CASE("what was missed is at most what the kernel counted and nobody saw") {
   FakeProc proc;
   Polled polled(proc);

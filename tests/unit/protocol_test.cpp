@@ -95,12 +95,12 @@ TEST_CASE("every request is what it was, once it was sent") {
   work.context = context;
   work.work.begin_ns = 5;
   work.work.time_ns = 9;
-  work.work.cpu_at_least_ns = 3;
+  work.work.account.cpu_at_least_ns = 3;
   work.work.account.cpu_ns = 4;
   work.work.account.read_bytes = 17;
   const OwnWorkRequest got_work = sent(work);
   CHECK(got_work.work.time_ns == 9);
-  CHECK(got_work.work.cpu_at_least_ns == 3u);
+  CHECK(got_work.work.account.cpu_at_least_ns == 3u);
   CHECK(got_work.work.account.cpu_ns == 4u);
   CHECK(got_work.work.account.read_bytes == 17u);
   CHECK_FALSE(got_work.work.account.written_bytes.has_value());

@@ -9,7 +9,10 @@
 namespace tracer::internal {
 
 PolledProcess::PolledProcess(const RecordIdentity& identity, const ProcStat& stat, bool children_counted)
-    : identity_(identity), stat_(stat), children_before_ns_(children_counted ? stat.children_cpu_ns : 0) {}
+    : waiter_pid(stat.parent_pid),
+      identity_(identity),
+      stat_(stat),
+      children_before_ns_(children_counted ? stat.children_cpu_ns : 0) {}
 
 /// What of it a tick hides is at most two: of user and of system time.
 void PolledProcess::take(const ProcStat& stat, std::optional<SchedulerTimes> times) noexcept {

@@ -38,7 +38,11 @@ bool shows_status(const ProcStat& stat, const std::optional<ProcStatus>& status)
          (status && status->all_uid == ::geteuid() && status->all_gid == ::getegid());
 }
 
+/// No status is negative.
+constexpr int kNoStatus = -1;
+
 void set_status(ExitRecord& record, int wait_status) noexcept {
+  if (wait_status == kNoStatus) return;
   constexpr int kSignal = 0x7f;
   constexpr int kCore = 0x80;
   if ((wait_status & kSignal) != 0) {
@@ -109,8 +113,10 @@ bool PolledProcesses::adopt(std::uint32_t pid, const ProcStat& stat, std::uint32
   }
   const auto now = Clock::now();
   // What its parent has executed by now comes first.
-  if (const auto parent = processes_.find(stat.parent_pid); parent != processes_.end() && !parent->second.told_end)
+  if (const auto parent = processes_.find(stat.parent_pid); parent != processes_.end() && !parent->second.told_end) {
+    parent->second.has_children = true;
     see(parent->second, feed, now, false);
+  }
   PolledProcess process(identity_of(pid, stat, context_id), stat, stat.started_from_ns < since_ns_);
   process.attached_ns = process.identity().time_ns;
   process.program_start_ns = process.identity().start_ns;
@@ -150,6 +156,10 @@ bool PolledProcesses::see(PolledProcess& process, Feed& feed, Clock::time_point 
   if (!stat) return !files_.is_gone(process.identity().pid);
   // What is final is read when its end is told.
   if (stat->started_from_ns != process.stat().started_from_ns || has_ended(*stat)) return false;
+  if (stat->parent_pid != process.stat().parent_pid && processes_.contains(stat->parent_pid)) {
+    process.waiter_pid = stat->parent_pid;
+    processes_.at(stat->parent_pid).has_children = true;
+  }
   if (stat->threads > process.most_threads()) forks_.saw_threads(stat->threads - process.most_threads());
   std::optional<PolledProcess> before;
   if (executed(process.stat(), *stat)) before = process;
@@ -251,20 +261,27 @@ void PolledProcesses::end(std::uint32_t pid, Feed& feed) {
   processes_.erase(pid);
 }
 
-/// Those that it has waited for are in what it tells, and not missed.
+/// Those that it has waited for are in what it tells, and not missed. Their ends may have been told before.
 void PolledProcesses::end_children_of(const PolledProcess& process, Feed& feed) {
-  if (process.missed_children_cpu_ns() == 0) return;
+  if (!process.has_children) return;
   std::vector<std::uint32_t> gone;
   for (const auto& [pid, child] : processes_)
-    if (child.stat().parent_pid == process.identity().pid && is_gone(child)) gone.push_back(pid);
+    if (child.waiter_pid == process.identity().pid && pid != child.waiter_pid && is_gone(child)) gone.push_back(pid);
   end_all(std::move(gone), feed);
 }
 
-/// What it consumed is in what its parent has waited for, if it has.
+/// What it consumed is in what its parent has waited for, if it has. Where somebody else waits for what it leaves, its
+/// parent is told of it nevertheless: then less is called missed than was.
 void PolledProcesses::give_to_parent(const PolledProcess& process) {
-  const auto parent = processes_.find(process.stat().parent_pid);
-  if (parent != processes_.end() && parent->second.identity().start_ns <= process.identity().start_ns)
-    parent->second.child_ended(process.cpu_with_children_ns());
+  const std::uint32_t pid = process.identity().pid;
+  const auto waiter = processes_.find(process.waiter_pid);
+  const bool found = waiter != processes_.end() && waiter->first != pid &&
+                     waiter->second.identity().start_ns <= process.identity().start_ns;
+  if (found) waiter->second.child_ended(process.cpu_with_children_ns());
+  if (!process.has_children) return;
+  for (auto& [each, child] : processes_)
+    if (child.waiter_pid == pid && each != pid) child.waiter_pid = process.waiter_pid;
+  if (found) waiter->second.has_children = true;
 }
 
 /// Where it was not waited for yet, or was looked at just before.
@@ -294,10 +311,12 @@ PolledProcesses::Final PolledProcesses::read_final(PolledProcess& process) {
 
 void PolledProcesses::tell_end(PolledProcess& process, Feed& feed) {
   const PolledProcess before = process;
-  Final final = read_final(process);
-  if (!final.wait_status) final.wait_status = exits_.wait_status(process.identity().pid);
+  const Final final = read_final(process);
   // Of a process whose first thread had ended before the others, the kernel tells that thread's.
-  if (before.stat().state == 'Z') final.wait_status.reset();
+  const bool is_of_leader = before.stat().state == 'Z';
+  const int wait_status =
+      is_of_leader ? kNoStatus
+                   : final.wait_status.value_or(exits_.wait_status(process.identity().pid).value_or(kNoStatus));
   end_children_of(process, feed);
   process.identity().time_ns = boot_time_ns();
   process.told_end = true;
@@ -312,8 +331,8 @@ void PolledProcesses::tell_end(PolledProcess& process, Feed& feed) {
   record.peak_pages = process.peak_pages();
   record.flags = process.flags();
   record.flags.last_look = !final.known || !process.ended_exactly();
-  if (final.wait_status) set_status(record, *final.wait_status);
-  count_end(process.identity().context_id, final.wait_status.value_or(0) != 0);
+  set_status(record, wait_status);
+  count_end(process.identity().context_id, wait_status != kNoStatus && wait_status != 0);
   feed.record(record);
 }
 
