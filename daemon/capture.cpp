@@ -162,6 +162,12 @@ Capture::Capture(tracer::Filter filter, const Options& options, Outputs outputs,
         session_.tier_problems().empty()
             ? std::string()
             : fmt::format(", as this user can't do it alone: {}", printable(session_.tier_problems().front().what)));
+  if (session_.tier() == tracer::Tier::kProc)
+    say("tracerd: polls /proc, so that sums are lower bounds{}\n",
+        session_.tier_problems().empty()
+            ? std::string()
+            : fmt::format(": {}; and {} ('tracerd check' explains)", printable(session_.tier_problems().front().what),
+                          printable(session_.tier_problems().back().what)));
   for (const tracer::Problem& problem : session_.rule_problems())
     say("tracerd: a rule is left out: {}\n", printable_lines(problem.what));
   add_sinks(options, outputs);

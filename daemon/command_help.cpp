@@ -170,7 +170,7 @@ std::string families_help() {
       if (info.use == use) text += (text.empty() ? "" : ", ") + std::string(info.name);
     return text;
   };
-  return fmt::format("Some of {} (default), {}; or none", names(tracer::FamilyUse::kByDefault),
+  return fmt::format("{} (default), {}; or none", names(tracer::FamilyUse::kByDefault),
                      names(tracer::FamilyUse::kOnRequest));
 }
 

@@ -24,9 +24,9 @@ TRACER_EXPORT std::string_view to_string(Tier tier) noexcept;
 /// Absent for any other text.
 TRACER_EXPORT std::optional<Tier> tier_from_name(std::string_view name) noexcept;
 
-/// What `tracerd run`, `tracerd watch` and Python's tracer.session() pass as SessionOptions::tiers: the kernel, then a
-/// service; or only the one that the environment variable TRACER_SOURCE names. Throws Error(kInvalidArgument) for
-/// another name.
+/// What `tracerd run`, `tracerd watch` and Python's tracer.session() pass as SessionOptions::tiers: the kernel, a
+/// service, then /proc; or only the one that the environment variable TRACER_SOURCE names. Throws
+/// Error(kInvalidArgument) for another name.
 TRACER_EXPORT std::vector<Tier> tiers_to_try();
 /// What they pass as SessionOptions::service_socket: that in the environment variable TRACER_SOCKET, else the default.
 TRACER_EXPORT std::filesystem::path service_socket_to_try();

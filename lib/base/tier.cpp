@@ -28,7 +28,7 @@ std::optional<Tier> tier_from_name(std::string_view name) noexcept {
 
 std::vector<Tier> tiers_to_try() {
   const char* const given = std::getenv("TRACER_SOURCE");
-  if (given == nullptr || *given == '\0') return {Tier::kKernel, Tier::kService};
+  if (given == nullptr || *given == '\0') return {Tier::kKernel, Tier::kService, Tier::kProc};
   const auto tier = tier_from_name(given);
   if (!tier || *tier == Tier::kRecording)
     throw Error({ErrorCode::kInvalidArgument,

@@ -53,9 +53,11 @@ std::string main_causes(const std::vector<TimeShare>& time, std::size_t most) {
   return text;
 }
 
-std::string time_bar_legend() {
-  return fmt::format("where time went: {} running on a CPU  {} ready, but no CPU was free  {} waiting  {} one of these",
-                     symbols().running, symbols().ready, symbols().waiting, symbols().unclear);
+std::string time_bar_legend(bool has_unclear) {
+  std::string text = fmt::format("where time went: {} running on a CPU  {} ready, but no CPU was free  {} waiting\n",
+                                 symbols().running, symbols().ready, symbols().waiting);
+  if (has_unclear) text += fmt::format("                 {} one of these: which one is not known\n", symbols().unclear);
+  return text;
 }
 
 }  // namespace tracer::internal

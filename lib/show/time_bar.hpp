@@ -15,7 +15,7 @@ std::string time_bar(const std::vector<TimeShare>& time);
 /// "lock 68 %, CPU 31 %": at most that many causes, the largest first; those that hardly matter are left out.
 std::string main_causes(const std::vector<TimeShare>& time, std::size_t most);
 
-/// What the signs of the bars mean, one line.
-std::string time_bar_legend();
+/// What the signs of the bars mean; lines, each with its end.
+std::string time_bar_legend(bool has_unclear);
 
 }  // namespace tracer::internal

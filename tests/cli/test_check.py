@@ -60,8 +60,11 @@ class Check(support.TestCase):
         self.assertRegex(text, r"ok      cost of the family syscalls: slows each call of the host by [1-9][0-9]* ns")
 
     def test_where_bpf_is_refused(self):
-        run = self.tracerd("run", "--", "true", preexec_fn=refuse_bpf)
+        run = self.tracerd("run", "--", "true", preexec_fn=refuse_bpf, env=os.environ | {"TRACER_SOURCE": "kernel"})
         self.assert_fails(run, 125, "TRC105")
+        run = self.tracerd("run", "--", "true", preexec_fn=refuse_bpf)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("tracerd: polls /proc, so that sums are lower bounds: the kernel refused to load", run.stderr)
         result = self.tracerd("check", "--json", preexec_fn=refuse_bpf)
         report = self.found(result)
         self.assertEqual((result.returncode, report["works"]), (1, False))

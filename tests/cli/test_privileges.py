@@ -171,7 +171,8 @@ class WithoutPrivileges(support.TestCase):
             os.setresgid(NOBODY, NOBODY, NOBODY)
             os.setresuid(NOBODY, NOBODY, NOBODY)
 
-        return self.tracerd(*words, binary=self.binary, preexec_fn=drop, cwd="/")
+        return self.tracerd(*words, binary=self.binary, preexec_fn=drop, cwd="/",
+                            env=os.environ | {"TRACER_SOURCE": "kernel"})
 
     def test_run_says_which_capabilities_are_missing(self):
         result = self.as_nobody("run", "--", "true")

@@ -150,10 +150,16 @@ class Service(support.TestCase):
         certificate = self.report(report)["certificate"]
         self.assertEqual((certificate["tier"], certificate["exits_seen"]), ("service", 1))
 
-    def test_without_a_service_both_problems_are_told(self):
-        result = self.run_as_user("run", "--", "/bin/true", TRACER_SOCKET=self.path("nothing"))
-        self.assert_fails(result, 125, "TRC102")
-        self.assertIn("TRC140", result.stderr)
+    def test_without_a_service_proc_is_polled_and_both_problems_are_reported(self):
+        report = os.path.join(self.home, "polled.json")
+        result = self.run_as_user("run", "--report", report, "--", "/bin/sh", "-c", "sleep 0.5; exit 3",
+                                  TRACER_SOCKET=self.path("nothing"))
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("tracerd: polls /proc, so that sums are lower bounds: missing capability CAP_BPF; and no service "
+                      f"listens on {self.path('nothing')}", result.stderr)
+        certificate = self.report(report)["certificate"]
+        self.assertEqual((certificate["tier"], certificate["complete"], certificate["exits_seen"]), ("proc", False, 2))
+        self.assertGreaterEqual(certificate["missed_at_most"], 0)
         self.assert_fails(self.run_as_user("run", "--", "/bin/true", TRACER_SOCKET="x" * 200), 125, "TRC101")
 
     def test_check_finds_the_service(self):

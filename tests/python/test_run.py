@@ -320,7 +320,8 @@ class Mistakes(TempDir):
 
         # Files of this package may be root's alone.
         done = run_python("""
-            import ctypes, tracer, tracer._run, tracer._session, tracer._events
+            import ctypes, os, tracer, tracer._run, tracer._session, tracer._events
+            os.environ["TRACER_SOURCE"] = "kernel"
             libc = ctypes.CDLL(None)
             for number in (38, 39, 21):  # CAP_PERFMON, CAP_BPF, CAP_SYS_ADMIN
                 assert libc.prctl(24, number, 0, 0, 0) == 0

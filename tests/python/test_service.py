@@ -132,7 +132,8 @@ class OfAUser(TempDir):
                 if socket:
                     os.environ["TRACER_SOCKET"] = socket
                 try:
-                    tracer.session(source=source)
+                    with tracer.session(source=source) as s:
+                        told.append([s.tier, [each.code for each in s.tier_problems]])
                 except tracer.TracerError as error:
                     told.append([type(error).__name__, [each.code for each in error.problems]])
             try:
@@ -142,7 +143,7 @@ class OfAUser(TempDir):
             print(json.dumps(told))
         """)
         self.assertEqual(told, [["NotPermittedError", 2 * ["TRC102"]], ["ServiceError", ["TRC140"]],
-                                ["NotPermittedError", [*2 * ["TRC102"], "TRC140"]], "TRC140"])
+                                ["proc", [*2 * ["TRC102"], "TRC140"]], "TRC140"])
 
 
 if __name__ == "__main__":

@@ -67,10 +67,10 @@ def session(
     process starts.
 
     `record`: a file for the recording, of which an older one is kept as FILE.1; the default is a temporary one, which
-    is deleted with the session and its tables. `source`: "kernel", "service" (a running `tracerd serve`), or a recording
-    to replay; by default the kernel, or else the service, if this process lacks the rights or the kernel something. The
-    environment variable TRACER_SOURCE forces one of both; `tier` of the session says which it is, and `tier_problems`
-    why. By a service, only the processes that this user may see are followed, secrets are masked, and options of the
+    is deleted with the session and its tables. `source`: "kernel", "service" (a running `tracerd serve`), "proc" (/proc, looked at
+    again and again: sums are lower bounds), or a recording to replay. By default the first of the three that works, if
+    this process lacks the rights or the kernel something; the environment variable TRACER_SOURCE forces one. `tier` of
+    the session says which it is, and `tier_problems` why; docs/tiers.md compares them. By a service, only the processes that this user may see are followed, secrets are masked, and options of the
     kernel's part have no effect: `families`, `sample_interval`, `max_cost_share`, sizes and rules. `families`: names of
     docs/families.md. `sample_interval`: seconds between snapshots (default 1.0). `max_cost_share`: the share of one CPU
     above which the session disables the most expensive family. The other keywords are those of SessionOptions in C++.
@@ -150,12 +150,12 @@ def _tiers_of(source: Path | None) -> tuple[list[str] | None, Path | None]:
     """Where live events come from, or a recording."""
     if source is None:
         return _core.tiers_to_try(), None
-    if source in ("kernel", "service"):
+    if source in ("kernel", "service", "proc"):
         return [os.fsdecode(source)], None
     if os.path.exists(path_of("source", source)):
         return None, source
     raise InvalidArgumentError(f"there is no source {source!r}",
-                               'give "kernel", "service", or the path of a recording')
+                               'give "kernel", "service", "proc", or the path of a recording')
 
 
 def _check_record(record: Path, recording: Path | None) -> None:

@@ -397,7 +397,7 @@ class Session(Source):
 
     @property
     def tier(self) -> str:
-        """Where its events come from: "kernel", "service" (a running `tracerd serve`) or "recording"."""
+        """Where its events come from: "kernel", "service" (a running `tracerd serve`), "proc" or "recording"."""
         return self._core.tier
 
     @property

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One program of known truth, seen by each source of events: what all of them owe."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import tracer
+from support import TRACERD, needs_tracing, wait_until
+
+# Long enough that a source that only looks from time to time sees each of its processes.
+LOOP = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"
+FAILS = ["sh", "-c", "sleep 0.6; exit 7"]
+KILLED = ["sh", "-c", "sleep 0.6 & wait $!; kill -TERM $$"]
+COMPUTES = ["sh", "-c", LOOP]
+EXACT = ("kernel", "service")
+
+
+def children_cpu_ns() -> int:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((usage.ru_utime + usage.ru_stime) * 1e9)
+
+
+class Seen:
+    """The story, as a source shows it."""
+
+    def __init__(self, source: str, recording: Path) -> None:
+        self.recording = recording
+        before = children_cpu_ns()
+        with tracer.session(source=source, record=recording, pipeline="p") as s:
+            self.tier = s.tier
+            with s.task("fails", task_id="1"):
+                self.failed = subprocess.Popen(FAILS)
+            with s.task("computes", task_id="2"):
+                self.computed = subprocess.Popen(COMPUTES)
+            self.killed = subprocess.Popen(KILLED)
+            self.lives = subprocess.Popen(["sleep", "100"])
+            for child in (self.failed, self.computed, self.killed):
+                child.wait()
+            self.cpu_ns = children_cpu_ns() - before
+            s.flush()
+            self.living = {each.pid for each in s.living}
+            self.families = s.families
+            self.statistics = s.statistics
+        self.lives.kill()
+        self.lives.wait()
+        self.certificate = s.report.certificate
+        self.total = s.report.total
+        self.events = list(tracer.read(recording))
+
+    def of(self, kind: str, pid: int) -> Any:
+        found = [event for event in self.events if event.kind == kind and event.pid == pid]
+        assert len(found) == 1, f"{len(found)} {kind} of {pid}"
+        return found[0]
+
+
+class Owed:
+    """The class that has it is a TestCase, and names its source."""
+
+    seen: Seen
+    tier: str
+
+    def test_the_session_and_its_report_name_the_source(self: Any) -> None:
+        self.assertEqual(self.seen.tier, self.tier)
+        self.assertEqual(self.seen.certificate.tier, self.tier)
+
+    def test_each_process_begins_and_ends_once_and_in_this_order(self: Any) -> None:
+        for child in (self.seen.failed, self.seen.computed, self.seen.killed):
+            start, end = self.seen.of("process_start", child.pid), self.seen.of("process_exit", child.pid)
+            self.assertEqual(start.start_ns, end.start_ns)
+            self.assertLessEqual(start.start_ns, end.time_ns)
+            self.assertLess(self.seen.events.index(start), self.seen.events.index(end))
+            self.assertEqual(start.parent_pid, os.getpid())
+        self.assertEqual([event.kind for event in self.seen.events].count("session_end"), 1)
+        self.assertEqual(self.seen.events[-1].kind, "session_end")
+
+    def test_descendants_are_linked_to_their_parents(self: Any) -> None:
+        sleeps = [event for event in self.seen.events
+                  if event.kind == "process_exit" and event.parent_pid == self.seen.failed.pid]
+        self.assertEqual([event.tool for event in sleeps], ["sleep"])
+
+    def test_how_they_ended(self: Any) -> None:
+        failed, killed = self.seen.of("process_exit", self.seen.failed.pid), self.seen.of("process_exit", self.seen.killed.pid)
+        self.assertEqual((failed.exit_code, failed.exit_signal), (7, None))
+        self.assertEqual((killed.exit_code, killed.exit_signal), (None, 15))
+
+    def test_labels_of_threads(self: Any) -> None:
+        for child, name, task in ((self.seen.failed, "fails", "1"), (self.seen.computed, "computes", "2")):
+            end = self.seen.of("process_exit", child.pid)
+            self.assertEqual((end.context.pipeline, end.context.task, end.context.task_id), ("p", name, task))
+        self.assertIsNone(self.seen.of("process_exit", self.seen.killed.pid).context.task_id)
+        finished = {event.context.task_id: event for event in self.seen.events if event.kind == "task_finish"}
+        self.assertEqual(sorted(finished), ["1", "2"])
+
+    def test_cpu_time_is_the_truth_or_a_lower_bound_that_says_so(self: Any) -> None:
+        total = self.seen.total
+        if self.tier in EXACT:
+            known = sum(event.cpu_ns for event in self.seen.events if event.kind == "process_exit"
+                        and event.pid != self.seen.lives.pid)
+            # wait4 rounds to microseconds, process by process; what lives is in no sum of exits.
+            self.assertAlmostEqual(known, self.seen.cpu_ns, delta=8 * 2000 + 20e6)
+            self.assertIsNone(self.seen.certificate.missed_at_most)
+        else:
+            end = self.seen.of("process_exit", self.seen.computed.pid)
+            known = end.cpu_ns if end.cpu_ns is not None else end.cpu_at_least_ns
+            self.assertIsNotNone(known)
+            self.assertLessEqual(known, self.seen.cpu_ns)
+            self.assertGreater(known, 0)
+            self.assertIsNotNone(self.seen.certificate.missed_at_most)
+        self.assertIsNotNone(total)
+
+    def test_unknown_is_absent(self: Any) -> None:
+        end = self.seen.of("process_exit", self.seen.computed.pid)
+        if self.tier in EXACT:
+            self.assertIsNotNone(end.ledger)
+            self.assertIsNotNone(end.peak_rss_bytes)
+            self.assertIsNone(end.cpu_at_least_ns)
+        else:
+            self.assertIsNone(end.ledger)
+            self.assertIsNone(end.peak_rss_bytes)
+            self.assertIsNone(end.broken_pipe_ns)
+
+    def test_what_lives_is_known_after_a_flush(self: Any) -> None:
+        self.assertIn(self.seen.lives.pid, self.seen.living)
+        self.assertNotIn(self.seen.failed.pid, self.seen.living)
+
+    def test_nothing_is_lost_and_families_have_reasons(self: Any) -> None:
+        self.assertEqual(self.seen.statistics.losses, {})
+        for family in self.seen.families:
+            self.assertTrue(family.active or family.problem is not None, family)
+
+    def test_its_recording_is_a_source_of_the_same_events(self: Any) -> None:
+        again = self.seen.recording.with_suffix(".again")
+        with tracer.session(source=self.seen.recording, record=again) as replay:
+            self.assertEqual(replay.tier, "recording")
+        before = [(event.kind, event.as_dict()) for event in self.seen.events]
+        after = [(event.kind, event.as_dict()) for event in tracer.read(again)]
+        self.assertEqual([kind for kind, _ in after], [kind for kind, _ in before])
+        self.assertEqual(after, before)
+
+
+class WithFolder(unittest.TestCase):
+    folder: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="tracer-test-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+
+
+@needs_tracing
+class Kernel(Owed, WithFolder):
+    tier = "kernel"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.seen = Seen("kernel", cls.folder / "a.trc")
+
+
+class Proc(Owed, WithFolder):
+    tier = "proc"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.seen = Seen("proc", cls.folder / "a.trc")
+
+
+@needs_tracing
+@unittest.skipUnless(os.geteuid() == 0, "needs root for a service")
+class Service(Owed, WithFolder):
+    tier = "service"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        place, config = str(cls.folder / "tracer.sock"), cls.folder / "tracerd.toml"
+        config.write_text("schema = 1\n")
+        service = subprocess.Popen([TRACERD, "serve", "--foreground", "--config", str(config), "--socket", place],
+                                   stderr=subprocess.DEVNULL)
+
+        def end() -> None:
+            service.kill()
+            service.wait()
+
+        cls.addClassCleanup(end)
+
+        def answers() -> bool:
+            with socket.socket(socket.AF_UNIX) as client:
+                try:
+                    client.connect(place)
+                    client.sendall(b'{"request":"hello","version":1}\n')
+                    return bool(client.recv(65536))
+                except OSError:
+                    return service.poll() is not None
+
+        wait_until(answers, "an answer of the service")
+        before = os.environ.get("TRACER_SOCKET")
+        os.environ["TRACER_SOCKET"] = place
+        try:
+            cls.seen = Seen("service", cls.folder / "a.trc")
+        finally:
+            if before is None:
+                del os.environ["TRACER_SOCKET"]
+            else:
+                os.environ["TRACER_SOCKET"] = before
+
+
+if __name__ == "__main__":
+    unittest.main()
