@@ -82,10 +82,17 @@ bool ReplayFilter::selects(const Leader& leader) const {
          known->second.decision.selection == Selection::kSelected;
 }
 
+/// It begins with own work of a process that lives, and with the start of that work.
+bool ReplayFilter::begins_within(const Leader& leader) const {
+  const auto known = processes_.find(leader.first);
+  return known != processes_.end() && known->second.start_ns < leader.second &&
+         known->second.decision.selection == Selection::kSelected;
+}
+
 template <class E>
 void ReplayFilter::apply_to_start(const E& start, const Event& event, std::vector<Event>& events) {
   const Leader leader(start.pid, start.start_ns);
-  if (selects(leader) || keeps_scope(*start.context)) {
+  if (selects(leader) || begins_within(leader) || keeps_scope(*start.context)) {
     keep_scope(*start.context);
     events.push_back(event);
   } else if (held_.size() < max_processes_) {

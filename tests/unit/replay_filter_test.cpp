@@ -163,6 +163,9 @@ TEST_CASE("a replay of a tree keeps the runs and tasks that begin in it, wheneve
   CHECK(filter.keeps(task(3, 30, 8)) == false);
   CHECK(filter.apply(start(kWorker)).size() == 2);
   CHECK(filter.keeps(finish(task(2, 20, 7))));
+  // It begins with work of a process that lives.
+  CHECK(filter.keeps(task(2, 25, 11)));
+  CHECK(filter.keeps(finish(task(2, 25, 11))));
   CHECK_FALSE(filter.keeps(task(4, 40, 9)));
   CHECK_FALSE(filter.keeps(start(kOther)));
   CHECK_FALSE(filter.keeps(finish(task(4, 40, 9))));
