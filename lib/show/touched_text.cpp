@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "rules/port_names.hpp"
 #include "show/figures.hpp"
 #include "show/printable.hpp"
 
@@ -48,9 +49,10 @@ std::string files_line(const Report& report, const char* what, std::uint64_t Bus
 std::string address_of(const BusyPeer& peer) {
   const std::string host = peer.address ? printable(*peer.address) : "others";
   if (!peer.port) return host;
-  if (peer.role == "server") return fmt::format("{} at the own port {}", host, *peer.port);
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, *peer.port)
-                                             : fmt::format("[{}]:{}", host, *peer.port);
+  const auto name = PortNames::builtin().name_of(peer.protocol, static_cast<std::uint16_t>(*peer.port));
+  const std::string port = name ? fmt::format("{} ({})", *peer.port, *name) : fmt::format("{}", *peer.port);
+  if (peer.role == "server") return fmt::format("{} at the own port {}", host, port);
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
 std::string text_of_error(int number) {

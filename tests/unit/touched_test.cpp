@@ -8,9 +8,11 @@
 
 #include <doctest/doctest.h>
 
+#include <tracer/error.hpp>
 #include <tracer/report.hpp>
 #include <tracer/summary.hpp>
 
+#include "rules/port_names.hpp"
 #include "show/touched_text.hpp"
 
 using namespace tracer;
@@ -93,8 +95,8 @@ TEST_CASE("peers are other machines, by tool; one that could not be reached is n
   CHECK(peers[0].received_bytes == 4 * kMiB);
   CHECK(peers[1].failed_connects == 2);
   CHECK(internal::format_touched(make_report(summary)) ==
-        "\nnetwork: curl with 10.0.0.1:443: 4.0 MiB received, 0 B sent\n"
-        "network: wget could not connect to 10.0.0.2:443: Connection refused (2 times)\n");
+        "\nnetwork: curl with 10.0.0.1:443 (https): 4.0 MiB received, 0 B sent\n"
+        "network: wget could not connect to 10.0.0.2:443 (https): Connection refused (2 times)\n");
 }
 
 TEST_CASE("sums of several machines: a file or peer of both is one, and devices are each its own") {
@@ -123,6 +125,33 @@ TEST_CASE("connects that failed are not pushed out by peers with data") {
   const auto peers = summary.peers();
   REQUIRE(peers.size() == Summary::kMostBusy + 1);
   CHECK(peers.back().tool == "wget");
+}
+
+TEST_CASE("a port has the name of what usually listens there") {
+  using internal::PortNames;
+  const PortNames& names = PortNames::builtin();
+  CHECK(names.name_of("tcp", 443) == "https");
+  CHECK(names.name_of("udp", 53) == "dns");
+  CHECK(names.name_of("udp", 22) == std::nullopt);
+  CHECK(names.name_of("tcp", 40000) == std::nullopt);
+  std::string mistakes;
+  try {
+    PortNames::parse(R"(schema = 1
+[[ports]]
+name = "a"
+protocols = ["tcp", "sctp"]
+numbers = [1, 0, 70000]
+[[ports]]
+name = "b"
+protocols = ["tcp"]
+numbers = [1]
+)",
+                     "mine.toml");
+  } catch (const Error& error) {
+    mistakes = error.what();
+  }
+  for (const char* each : {"\"sctp\"", "ports from 1 to 65535", "tcp 1 has two names: a and b", "mine.toml"})
+    CHECK_MESSAGE(mistakes.find(each) != std::string::npos, mistakes);
 }
 
 TEST_CASE("a device that was busy for most of the time is named, with who asked for most") {
