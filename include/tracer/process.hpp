@@ -55,7 +55,7 @@ struct TRACER_EXPORT Process {
 
 /// Figures of what a process or program consumed, summed over all threads including ended ones, without its children.
 struct Account {
-  std::optional<std::uint64_t> cpu_ns;     ///< Exact.
+  std::optional<std::uint64_t> cpu_ns;  ///< Exact.
   /// A lower bound, if cpu_ns is unknown: by the last look at a process that was seen only from time to time, or of the
   /// parts that are known.
   std::optional<std::uint64_t> cpu_at_least_ns;

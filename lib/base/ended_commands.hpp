@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Commands of this process that have ended and were not waited for yet: what /proc says of them then is final, and gone
-/// a moment later.
+/// Commands of this process that have ended and were not waited for yet: what /proc says of them then is final, and
+/// gone a moment later.
 #pragma once
 
 #include <sys/types.h>

@@ -164,8 +164,7 @@ void add(Completeness& certificate, const Completeness& more) {
   certificate.ended += more.ended;
   for (const auto& [cause, count] : more.losses) certificate.losses[cause] += count;
   certificate.total_is_whole = certificate.total_is_whole && more.total_is_whole;
-  if (more.missed_at_most)
-    certificate.missed_at_most = certificate.missed_at_most.value_or(0) + *more.missed_at_most;
+  if (more.missed_at_most) certificate.missed_at_most = certificate.missed_at_most.value_or(0) + *more.missed_at_most;
   for (const FamilyState& state : more.missing) {
     const bool known = std::any_of(certificate.missing.begin(), certificate.missing.end(),
                                    [&](const FamilyState& one) { return one.family == state.family; });

@@ -47,11 +47,10 @@ std::vector<std::string> facts_of(const DetailedReport& detailed) {
 }
 
 void write_verdict(JsonBuilder& json, const Completeness& certificate) {
-  std::string text =
-      certificate.missed_at_most
-          ? fmt::format("Polled: at most {} missed, and sums are lower bounds",
-                        format_count(*certificate.missed_at_most, "process was", "processes were"))
-          : fmt::format("{} of {} ended processes seen", certificate.exits_seen, certificate.ended);
+  std::string text = certificate.missed_at_most
+                         ? fmt::format("Polled: at most {} missed, and sums are lower bounds",
+                                       format_count(*certificate.missed_at_most, "process was", "processes were"))
+                         : fmt::format("{} of {} ended processes seen", certificate.exits_seen, certificate.ended);
   if (const std::string_view by = seen_by(certificate.tier); !certificate.missed_at_most && !by.empty())
     text += fmt::format(", {}", by);
   if (certificate.complete) {

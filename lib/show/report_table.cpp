@@ -395,7 +395,8 @@ ShownTable make_table(const Report& report, std::optional<By> by, std::optional<
     if (!fits && &layout != &kLayouts.back()) continue;
     ShownTable shown{table.grid(), {}};
     const std::string text = shown.grid.text();
-    if (fits && layout.bar && !report.total.time.empty()) shown.legend = '\n' + time_bar_legend(text.find(symbols().unclear) != std::string::npos);
+    if (fits && layout.bar && !report.total.time.empty())
+      shown.legend = '\n' + time_bar_legend(text.find(symbols().unclear) != std::string::npos);
     shown.legend += left_out(layout, table.has_spread());
     shown.legend += legend_of_bounds(text);
     return shown;

@@ -55,10 +55,11 @@ class FakeProc {
     const std::string folder = fmt::format("{}/", one.pid);
     std::filesystem::create_directories(temp_.folder() / folder);
     write(folder + "stat",
-          fmt::format("{} ({}) {} {} 1 1 0 -1 {} 7 0 3 0 {} 0 {} 0 20 0 {} 0 {} 1000000 100 18446744073709551615 1 1 {} 0 "
-                      "0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 {}\n",
-                      one.pid, one.comm, one.state, one.parent, one.flags, one.user_ticks, one.children_ticks, one.threads,
-                      one.start_ticks, one.stack, one.wait_status));
+          fmt::format(
+              "{} ({}) {} {} 1 1 0 -1 {} 7 0 3 0 {} 0 {} 0 20 0 {} 0 {} 1000000 100 18446744073709551615 1 1 {} 0 "
+              "0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 {}\n",
+              one.pid, one.comm, one.state, one.parent, one.flags, one.user_ticks, one.children_ticks, one.threads,
+              one.start_ticks, one.stack, one.wait_status));
     write(folder + "status",
           fmt::format("Name:\t{}\nUid:\t{}\t0\t0\t0\nVmHWM:\t    {} kB\nRssAnon:\t 400 kB\nRssFile:\t 40 kB\n"
                       "RssShmem:\t 4 kB\nvoluntary_ctxt_switches:\t11\nnonvoluntary_ctxt_switches:\t2\n",

@@ -73,8 +73,9 @@ TEST_CASE("a session's end tells what it cost and what was missing") {
         R"("missing_families":["waits","snapshots"],"missed_at_most":10})");
   end.missing_families.emplace();
   CHECK(has(to_json(end), R"("missing_families":[],)"));
-  CHECK(has(to_json(SessionEnd{}), R"("cost_cpu_ns":null,"cost_kernel_ns":null,"cost_memory_bytes":null,)"
-                                   R"("cost_kernel_memory_bytes":null,"missing_families":null,"missed_at_most":null})"));
+  CHECK(has(to_json(SessionEnd{}),
+            R"("cost_cpu_ns":null,"cost_kernel_ns":null,"cost_memory_bytes":null,)"
+            R"("cost_kernel_memory_bytes":null,"missing_families":null,"missed_at_most":null})"));
 }
 
 TEST_CASE("a cgroup whose processes were not counted has null of them, not none") {

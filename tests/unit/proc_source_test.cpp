@@ -64,7 +64,8 @@ struct Polled {
 
 TEST_CASE("the text of a process's state is read whatever its name is") {
   const auto stat = parse_proc_stat(
-      "42 (a) R 1) (\nb) S 7 1 1 0 -1 4194368 11 0 13 0 5 6 7 8 20 0 3 0 900 1 2 18446744073709551615 1 1 140 0 0 0 0 0 0 "
+      "42 (a) R 1) (\nb) S 7 1 1 0 -1 4194368 11 0 13 0 5 6 7 8 20 0 3 0 900 1 2 18446744073709551615 1 1 140 0 0 0 0 "
+      "0 0 "
       "0 0 0 17 0 0 0 0 0 0 0 0 0 10 30 0 0 256\n");
   REQUIRE(stat.has_value());
   CHECK(stat->comm == "a) R 1) (\nb");

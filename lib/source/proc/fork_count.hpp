@@ -12,8 +12,8 @@
 
 namespace tracer::internal {
 
-/// How many processes nobody can have seen, at most: the machine's own count of forks, threads included, less those that
-/// were seen. What other users fork is in it, too, as the kernel does not count by user.
+/// How many processes nobody can have seen, at most: the machine's own count of forks, threads included, less those
+/// that were seen. What other users fork is in it, too, as the kernel does not count by user.
 class ForkCount {
  public:
   /// Counts from here. False: this /proc does not say.

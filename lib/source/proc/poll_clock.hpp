@@ -6,9 +6,9 @@
 
 namespace tracer::internal {
 
-/// How often to look: every 10 ms while processes come and go, less and less the longer none did, at least every 250 ms.
-/// What is looked at waits in proportion to its age, so that what is missed of its life is a twentieth of it. Looking
-/// costs no more than its share of a CPU: where it is expensive it is done less often.
+/// How often to look: every 10 ms while processes come and go, less and less the longer none did, at least every 250
+/// ms. What is looked at waits in proportion to its age, so that what is missed of its life is a twentieth of it.
+/// Looking costs no more than its share of a CPU: where it is expensive it is done less often.
 class PollClock {
  public:
   using Clock = std::chrono::steady_clock;

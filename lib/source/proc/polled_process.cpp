@@ -93,7 +93,8 @@ std::uint64_t PolledProcess::missed_children_cpu_ns() const noexcept {
 }
 
 std::uint64_t PolledProcess::cpu_with_children_ns() const noexcept {
-  return account_.cpu_ns - std::min(account_.cpu_ns, in_doubt_ns_) + std::max(stat_.children_cpu_ns, children_before_ns_ + ended_children_ns_);
+  return account_.cpu_ns - std::min(account_.cpu_ns, in_doubt_ns_) +
+         std::max(stat_.children_cpu_ns, children_before_ns_ + ended_children_ns_);
 }
 
 RecordFlags PolledProcess::flags() const noexcept {

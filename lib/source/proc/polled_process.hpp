@@ -52,7 +52,8 @@ class PolledProcess {
   std::uint64_t attached_ns = 0;
   std::uint64_t program_start_ns = 0;
   bool told_end = false;  ///< Its end was reported; nobody has waited for it yet.
-  /// Who will wait for it, as far as it can be seen: its parent, or where that has ended, the one that it was a child of.
+  /// Who will wait for it, as far as it can be seen: its parent, or where that has ended, the one that it was a child
+  /// of.
   std::uint32_t waiter_pid = 0;
   bool has_children = false;  ///< One that is followed was its child.
 

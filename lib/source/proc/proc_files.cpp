@@ -101,13 +101,14 @@ std::optional<ProcStatus> parse_proc_status(std::string_view text) {
 }
 
 bool parse_proc_io(std::string_view text, RawAccount& account) {
-  const std::pair<std::string_view, std::uint64_t*> lines[] = {{"rchar:", &account.read_bytes},
-                                                               {"wchar:", &account.written_bytes},
-                                                               {"syscr:", &account.read_calls},
-                                                               {"syscw:", &account.write_calls},
-                                                               {"read_bytes:", &account.storage_read_bytes},
-                                                               {"write_bytes:", &account.storage_written_bytes},
-                                                               {"cancelled_write_bytes:", &account.storage_cancelled_bytes}};
+  const std::pair<std::string_view, std::uint64_t*> lines[] = {
+      {"rchar:", &account.read_bytes},
+      {"wchar:", &account.written_bytes},
+      {"syscr:", &account.read_calls},
+      {"syscw:", &account.write_calls},
+      {"read_bytes:", &account.storage_read_bytes},
+      {"write_bytes:", &account.storage_written_bytes},
+      {"cancelled_write_bytes:", &account.storage_cancelled_bytes}};
   for (const auto& [name, value] : lines) {
     const auto number = number_of(text, name);
     if (!number) return false;

@@ -28,7 +28,7 @@ struct ProcStatus {
   std::optional<std::uint32_t> all_gid;
   std::uint64_t voluntary_switches = 0;  ///< Of the first thread alone, as the next.
   std::uint64_t involuntary_switches = 0;
-  std::uint64_t peak_pages = 0;  ///< VmHWM; 0: it has no memory of its own, or has ended.
+  std::uint64_t peak_pages = 0;                ///< VmHWM; 0: it has no memory of its own, or has ended.
   std::optional<ThreadRecord::Memory> memory;  ///< Absent: likewise.
 };
 

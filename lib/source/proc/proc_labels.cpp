@@ -36,7 +36,8 @@ void ProcLabels::note(std::uint32_t pid, std::uint32_t context_id) {
 void ProcLabels::look(pid_t tid) {
   if (!files_.lists_children()) return look_at_all();
   const std::uint32_t context_id = context_of(tid);
-  for (const std::uint32_t pid : files_.children(static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(tid)))
+  for (const std::uint32_t pid :
+       files_.children(static_cast<std::uint32_t>(::getpid()), static_cast<std::uint32_t>(tid)))
     note(pid, context_id);
 }
 

@@ -178,7 +178,8 @@ class ProcSource final : public Source, public Control {
 
   Counters counters() const override {
     Counters counters;
-    if (const std::uint64_t refused = processes_.refused(); refused != 0) counters.losses["process_table_full"] = refused;
+    if (const std::uint64_t refused = processes_.refused(); refused != 0)
+      counters.losses["process_table_full"] = refused;
     counters.missed_at_most = processes_.missed_at_most();
     return counters;
   }

@@ -17,7 +17,7 @@ namespace tracer::internal {
 struct ProcSourceOptions {
   std::string root = "/proc";
   std::size_t max_processes = 32768;
-  std::vector<Family> families = {};  ///< That were asked for: all but snapshots are reported as missing.
+  std::vector<Family> families = {};          ///< That were asked for: all but snapshots are reported as missing.
   std::optional<double> max_cost_share = {};  ///< Of one CPU, for looking; absent: PollClock::kDefaultShare.
   ProcessChoice::Rules choice = {};
 };

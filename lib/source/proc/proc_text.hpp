@@ -11,8 +11,7 @@ namespace tracer::internal {
 
 /// What /proc says of a living process: exe, cwd, arguments, and its path in `hierarchy`. Nothing when it does not
 /// live, or another one has its pid by now.
-TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierarchy,
-                     const std::string& proc = "/proc");
+TextRecord proc_text(std::uint32_t pid, std::uint64_t start_ns, Hierarchy hierarchy, const std::string& proc = "/proc");
 
 /// False: in a cgroup namespace of its own this process sees other paths than the kernel side.
 bool knows_cgroup_paths() noexcept;

@@ -32,9 +32,8 @@ bool ProcessChoice::matches(const Filter::Rule& rule, const Candidate& candidate
 }
 
 bool ProcessChoice::excludes(const Candidate& candidate) const {
-  return std::any_of(rules_.rules.begin(), rules_.rules.end(), [&](const SourceRule& each) {
-    return !each.rule.include && matches(each.rule, candidate);
-  });
+  return std::any_of(rules_.rules.begin(), rules_.rules.end(),
+                     [&](const SourceRule& each) { return !each.rule.include && matches(each.rule, candidate); });
 }
 
 std::optional<std::uint32_t> ProcessChoice::choose(const Candidate& candidate) const {

@@ -15,15 +15,15 @@ class ProcessChoice {
  public:
   struct Rules {
     std::vector<SourceRule> rules = {};
-    bool track_all = false;     ///< Without an include rule, or where a later stage decides these.
+    bool track_all = false;  ///< Without an include rule, or where a later stage decides these.
     bool own_uid_only = false;
   };
   struct Candidate {
     std::uint32_t pid = 0;
     std::uint32_t uid = 0;
-    std::optional<std::string> cgroup = {};    ///< Its path.
+    std::optional<std::string> cgroup = {};     ///< Its path.
     std::optional<std::uint32_t> parents = {};  ///< The context of its parent, which is followed.
-    bool at_start = false;  ///< The rules on trees name those that live when the session starts.
+    bool at_start = false;                      ///< The rules on trees name those that live when the session starts.
   };
 
   explicit ProcessChoice(Rules rules);
