@@ -6,7 +6,7 @@ import re
 
 FENCE = re.compile(r"(?:<!-- (?P<mark>[^>]*) -->\n)?^(?P<indent> *)```(?P<language>\w+)\n(?P<text>.*?)^(?P=indent)```$", re.M | re.S)
 LANGUAGES = ("bash", "console", "python", "cpp", "c")
-CAUSES = "CPU|run queue|CPU limit|disk|pipe|network|lock|child|sleep|events|memory|stopped|other"
+CAUSES = "CPU or wait|CPU|run queue|CPU limit|disk|pipe|network|lock|child|sleep|events|memory|stopped|other"
 UNITS = "ns|us|µs|ms|s|min|h|B|KiB|MiB|GiB|%"
 
 
@@ -39,15 +39,15 @@ def blocks_of(text):
 
 def pattern_of(line):
     """Numbers, units, bars, and what was waited for differ from run to run. "…" stands for anything."""
-    line = re.sub(rf"(?:{CAUSES}) \d+ %(?:, (?:{CAUSES}) \d+ %)*", "\0time\0", line)
+    line = re.sub(rf"(?:{CAUSES}) ≥?\d+ %(?:, (?:{CAUSES}) ≥?\d+ %)*", "\0time\0", line)
     words = []
-    for word in re.findall(r"…|\0time\0|[█▒░]+|≥|\d+(?:\.\d+)*|\s+|[A-Za-z_%µ]+|.", line.strip()):
+    for word in re.findall(r"…|\0time\0|[█▒░?]{2,}|≥|\d+(?:\.\d+)*|\s+|[A-Za-z_%µ]+|.", line.strip()):
         if word == "…":
             words.append(".*")
         elif word == "\0time\0":
-            words.append(rf"(?:(?:{CAUSES}) \d+ %(?:, )?)+")
-        elif word[0] in "█▒░":
-            words.append("[█▒░]+")
+            words.append(rf"(?:(?:{CAUSES}) ≥?\d+ %(?:, )?)+")
+        elif word[0] in "█▒░?" and len(word) > 1:
+            words.append("[█▒░?]+")
         elif word == "≥":
             words.append("≥?")
         elif word[0].isdigit():
