@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 
+from debian_roots import bootstrap, keyring, mirror
 from python_package import NotThere, made_once, run_quietly
 from stamps import cache_folder
 
@@ -69,22 +70,6 @@ def folder():
     return cache_folder() / "pythons"
 
 
-def mirror():
-    """The archive that this machine's apt uses."""
-    lists = "/etc/apt/sources.list", *map(str, pathlib.Path("/etc/apt/sources.list.d").glob("*"))
-    for path in lists:
-        if os.path.exists(path):
-            text = pathlib.Path(path).read_text(encoding="utf-8")
-            found = re.search(r"^(?!#).*?(https?://\S+/debian)/?(\s|$)", text, re.M)
-            if found:
-                return found[1]
-    raise NotThere("no Debian archive in apt's lists")
-
-
-def keyring():
-    return "/usr/share/keyrings/debian-archive-keyring.gpg"
-
-
 def free_threaded(get):
     """Built without the global lock, in a few minutes; None: not fetched, and `get` is false."""
     place = folder() / f"{SOURCE}t"
@@ -128,9 +113,7 @@ def later_suite(get):
         return None
     with made_once(root, f"{LATER_SUITE} {LATER_PACKAGES}") as missing:
         if missing:
-            # debootstrap's scripts are the same for all suites that it may not know by name yet.
-            run_quietly(f"a root of {LATER_SUITE}", "debootstrap", "--variant=minbase", f"--keyring={keyring()}",
-                        LATER_SUITE, root, mirror(), "/usr/share/debootstrap/scripts/sid")
+            bootstrap(LATER_SUITE, root)
             inside = ("chroot", root, "env", "DEBIAN_FRONTEND=noninteractive")
             listing = run_quietly("its Pythons", *inside, "apt-cache", "search", "--names-only", r"^libpython3\.[0-9]+-dev$")
             wanted = [name for minor in re.findall(r"^libpython3\.(\d+)-dev", listing, re.M)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's packages of a build: packaging/debian, by debhelper."""
+import email.utils
+import os
+import re
+import shutil
+import subprocess
+
+from staged_files import ROOT, copy, output_of, run, stage
+
+BUILT = ("tracerd", "tracer-gpu", "tracer", "tracer_static", "tracer_c")
+COMPONENTS = ("daemon", "library", "development")
+
+
+def build(like_dev):
+    """The libraries of the system are linked dynamically, as Debian updates them."""
+    folder = ROOT / ("build/deb-like-dev" if like_dev else "build/deb")
+    link = output_of("env", "DEB_BUILD_MAINT_OPTIONS=hardening=+all", "dpkg-buildflags", "--get", "LDFLAGS") + " -s"
+    compiled = (["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DTRACER_DEVELOPER=ON"] if like_dev else
+                ["-DCMAKE_BUILD_TYPE=Release", "-DTRACER_DEVELOPER=OFF"])
+    run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *compiled, "-DTRACER_STATIC_DAEMON=OFF",
+        "-DCMAKE_INSTALL_PREFIX=/usr", f"-DCMAKE_INSTALL_LIBDIR=lib/{output_of('dpkg-architecture', '-qDEB_HOST_MULTIARCH')}",
+        f"-DCMAKE_EXE_LINKER_FLAGS={link}", f"-DCMAKE_SHARED_LINKER_FLAGS={link}", stdout=subprocess.DEVNULL)
+    run("ninja", "-C", folder, *BUILT)
+    return folder
+
+
+def maintainer():
+    """As Debian's tools take it: DEBFULLNAME and DEBEMAIL, else whoever git knows."""
+    name, address = os.environ.get("DEBFULLNAME"), os.environ.get("DEBEMAIL")
+    return f"{name} <{address}>" if name and address else output_of("git", "log", "-1", "--format=%an <%ae>")
+
+
+def build_packages():
+    """Those that scripts/lib/packages lists."""
+    listed = output_of("bash", "-c", '. scripts/lib/packages && echo "${BUILD_PACKAGES[*]}"').split()
+    return ", ".join(sorted(listed))
+
+
+def write_debian_folder(folder, version, date):
+    shutil.copytree(ROOT / "packaging/debian", folder)
+    control = (folder / "control.in").read_text().replace("@MAINTAINER@", maintainer())
+    (folder / "control").write_text(control.replace("@BUILD_PACKAGES@", build_packages()))
+    (folder / "control.in").unlink()
+    (folder / "changelog").write_text(
+        f"tracer ({version}-1) unstable; urgency=medium\n\n  * See changelog.gz for what has changed.\n\n"
+        f" -- {maintainer()}  {email.utils.formatdate(date)}\n")
+
+
+def make(out, version, date, like_dev=False):
+    """Writes them to `out`: the paths of the packages, and of the file .changes that lists them."""
+    work = ROOT / "build/packages/deb"
+    shutil.rmtree(work, ignore_errors=True)
+    tree, staged = work / "tree", work / "staged"
+    tree.mkdir(parents=True)
+    stage(build(like_dev), staged / "usr", COMPONENTS, date)
+    # Debian 12 has units in /lib.
+    (staged / "lib").mkdir()
+    (staged / "usr/lib/systemd").rename(staged / "lib/systemd")
+    copy(ROOT / "packaging/tracerd.toml", staged / "etc/tracer/tracerd.toml")
+    copy(ROOT / "CHANGELOG.md", tree / "CHANGELOG.md")
+    write_debian_folder(tree / "debian", version, date)
+    environment = {"TRACER_STAGED": str(staged), "SOURCE_DATE_EPOCH": str(date),
+                   "TRACER_DEB_OPTIONS": "-Zxz -z0" if like_dev else ""}
+    # Build dependencies were needed before, where it was built.
+    run("dpkg-buildpackage", "-b", "-us", "-uc", "-d", "-nc", cwd=tree, env=os.environ | environment,
+        **({"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} if like_dev else {}))
+    out.mkdir(parents=True, exist_ok=True)
+    made = sorted(path for path in work.iterdir() if re.search(r"\.(deb|changes|buildinfo)$", path.name))
+    return [shutil.move(path, out / path.name) for path in made]

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What packages contain: a build, and what is made of sources and help texts, in a folder as it is to lie on a machine."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import completion
+import help_texts
+import manual_pages
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+NOT_IN_PACKAGES = ("index.md", "notebooks")  # Pages of the site.
+
+
+def run(*command, **options):
+    subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, check=True, **options)
+
+
+def output_of(*command):
+    return subprocess.run([str(word) for word in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def project_version():
+    return re.search(r"^project\(tracer VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+
+
+def version_and_date(environment):
+    """The version of packages, and the time of all their files. What is no release sorts before the next one, and after what
+    was built of earlier commits."""
+    try:
+        date = int(environment.get("SOURCE_DATE_EPOCH") or output_of("git", "log", "-1", "--format=%ct"))
+        if f"v{project_version()}" in output_of("git", "tag", "--points-at", "HEAD").splitlines():
+            return project_version(), date
+        return (f"{project_version()}~git{output_of('git', 'rev-list', '--count', 'HEAD')}."
+                f"{output_of('git', 'rev-parse', '--short=8', 'HEAD')}", date)
+    except (OSError, subprocess.CalledProcessError):
+        # No clone: the sources of a release.
+        return project_version(), int((ROOT / "CMakeLists.txt").stat().st_mtime)
+
+
+def copy(source, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def stage(build, prefix, components, date):
+    """Fills `prefix` with the components of a build, manual pages, completion, unit and documentation."""
+    for component in components:
+        run("cmake", "--install", build, "--prefix", prefix, "--component", component, "--strip", stdout=subprocess.DEVNULL)
+    texts = help_texts.read(prefix / "bin/tracerd")
+    share = prefix / "share"
+    manual_pages.write(share / "man", texts, (ROOT / "docs/service.md").read_text(),
+                       (ROOT / "packaging/tracerd.toml").read_text(), date)
+    completed = share / "bash-completion/completions/tracerd"
+    completed.parent.mkdir(parents=True)
+    completed.write_text(completion.script(texts, (ROOT / "packaging/completion.bash.in").read_text()))
+    shutil.copytree(ROOT / "docs", share / "doc/tracerd", ignore=shutil.ignore_patterns(*NOT_IN_PACKAGES), dirs_exist_ok=True)
+    copy(ROOT / "packaging/systemd/tracerd.service", prefix / "lib/systemd/system/tracerd.service")
