@@ -114,6 +114,14 @@ def of_package(root):
                                             "cmake": first_line_of("cmake", "--version")}
 
 
+def of_packages(root):
+    """What scripts/packages puts into packages, how it does that, and their test."""
+    inputs = sources(root, "packaging/**/*", "docs/**/*.md", "scripts/packages", "CHANGELOG.md",
+                     *(f"scripts/lib/{name}.py" for name in ("completion", "deb_packages", "debian_roots", "help_texts",
+                                                            "manual_pages", "staged_files", "static_tarball")))
+    return of_package(root) | digests(root, inputs)
+
+
 @functools.cache
 def of_all_python_modules(root):
     """Computed once: what is digested there is large."""

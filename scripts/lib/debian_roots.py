@@ -11,13 +11,12 @@ from stamps import cache_folder
 
 # debootstrap's scripts are the same for all suites, also those that it does not know by name yet.
 SCRIPT = "/usr/share/debootstrap/scripts/sid"
-# root, what is mounted onto it (upper, work and archives; or nothing), command.
-INSIDE = """
-root=$1 base=$2 upper=$3 work=$4 archives=$5; shift 5
-mount -t overlay overlay -o "lowerdir=$base,upperdir=$upper,workdir=$work" "$root" || exit 125
-for each in /proc /sys /dev; do mount --rbind $each "$root$each" || exit 125; done
-mount --bind "$archives" "$root/var/cache/apt/archives" || exit 125
-exec chroot "$root" "$@"
+# Holds the mounts until its input ends: at the latest with the test.
+HOLDER = """
+root=$1 base=$2 upper=$3 work=$4 archives=$5
+mount -t overlay overlay -o "lowerdir=$base,upperdir=$upper,workdir=$work" "$root" &&
+    for each in /proc /sys /dev; do mount --rbind $each "$root$each" || exit; done &&
+    mount --bind "$archives" "$root/var/cache/apt/archives" && echo mounted && exec cat
 """
 
 
@@ -60,31 +59,44 @@ def plain_root():
 
 
 class RootCopy:
-    """A copy of plain_root() in `folder`. It has the kernel, /proc, /dev and the network of this machine."""
+    """A copy of plain_root(), which needs `folder` until close(). It has the kernel, /proc, /dev and the network of this
+    machine."""
 
     def __init__(self, folder):
-        self.base = plain_root()
-        self.merged, self.upper, self.work = (pathlib.Path(folder) / name for name in ("merged", "upper", "work"))
+        folder = pathlib.Path(folder)
         # Packages are fetched once.
-        self.archives = cache_folder() / "roots/archives"
-        for path in (self.merged, self.upper, self.work, self.archives / "partial"):
+        places = folder / "merged", plain_root(), folder / "upper", folder / "work", cache_folder() / "roots/archives"
+        for path in (*places, places[-1] / "partial"):
             path.mkdir(parents=True, exist_ok=True)
+        self.merged = places[0]
+        self.holder = subprocess.Popen(["unshare", "--mount", "sh", "-c", HOLDER, "sh", *map(str, places)], text=True,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if self.holder.stdout.readline() != "mounted\n":
+            self.close()
+            raise NotThere("a copy of a root can't be mounted")
+
+    def close(self):
+        self.holder.communicate()
+
+    def path(self, path):
+        """Where a file of it is seen from outside."""
+        return pathlib.Path(f"/proc/{self.holder.pid}/root{self.merged}/{path.lstrip('/')}")
 
     def words(self, *words):
-        places = (self.merged, self.base, self.upper, self.work, self.archives)
-        return ["unshare", "--mount", "sh", "-c", INSIDE, "sh", *map(str, places), *map(str, words)]
+        return ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", "chroot", str(self.merged), *map(str, words)]
 
     def run(self, *words, **variables):
         """Runs it in there: its status and all that it printed."""
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
                        "DEBIAN_FRONTEND": "noninteractive"} | variables
-        result = subprocess.run(self.words(*words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                env=environment, text=True, errors="replace", check=False)
+        command = self.words("env", "-i", *(f"{name}={value}" for name, value in environment.items()), *words)
+        result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                errors="replace", check=False)
         return result.returncode, result.stdout
 
-    def put(self, path, source=None, text=None, mode=0o644):
+    def put(self, path, source=None, text="", mode=0o644):
         """A file in there, of a file here or of text."""
-        target = self.upper / path.lstrip("/")
+        target = self.path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(pathlib.Path(source).read_bytes() if source else text.encode())
         target.chmod(mode)

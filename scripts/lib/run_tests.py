@@ -22,7 +22,7 @@ FUZZ_SECONDS = int(os.environ.get("TRACER_FUZZ_SECONDS", 20))
 KERNELS = os.environ.get("TRACER_KERNELS", "5.10 sid 6.1 6.12").split()
 MINUTES = float(os.environ.get("TRACER_TEST_MINUTES", 600))  # What would take longer waits for its turn in a later run.
 # On two CPUs, with their builds: how long steps take that never ran here.
-TYPICAL_MINUTES = {"package": 3, "asan": 10, "tsan": 12, "fuzz": 8, "engines": 8, "wheel": 5, "other Pythons": 8,
+TYPICAL_MINUTES = {"package": 3, "asan": 10, "tsan": 12, "fuzz": 8, "engines": 8, "deb and tarball": 4, "wheel": 5, "other Pythons": 8,
                    "documents": 4, "kernel, ground truth": 4, "command line": 3, "python package": 4}
 EMULATED_MINUTES = 8
 
@@ -175,10 +175,13 @@ class TestRun:
         package = ["ctest", "--test-dir", ROOT / "build/dev", "-L", "package", "--output-on-failure"]
         steps = {"package": lambda parts: self.stamped("package", parts, [self.report.step("package", package)]),
                  "asan": lambda parts: self.sanitized("asan", parts),
-                 "tsan": lambda parts: self.sanitized("tsan", parts), "fuzz": self.fuzzing, "engines": self.engines}
+                 "tsan": lambda parts: self.sanitized("tsan", parts), "fuzz": self.fuzzing, "engines": self.engines,
+                 "deb and tarball": lambda parts: self.stamped("deb and tarball", parts, [self.report.step(
+                     "deb and tarball", [sys.executable, ROOT / "tests/package/test_packages.py"])])}
         parts = {"package": artifacts.of_package(ROOT), "asan": artifacts.of_sanitizer(ROOT, "asan"),
                  "tsan": artifacts.of_sanitizer(ROOT, "tsan"),
-                 "fuzz": artifacts.of_fuzzing(ROOT, FUZZ_SECONDS), "engines": artifacts.of_engines(ROOT)}
+                 "fuzz": artifacts.of_fuzzing(ROOT, FUZZ_SECONDS), "engines": artifacts.of_engines(ROOT),
+                 "deb and tarball": artifacts.of_packages(ROOT)}
         if self.python:
             tests = ROOT / "tests"
             environment = os.environ | python_package.test_variables(ROOT / "build/dev")

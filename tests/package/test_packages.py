@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts/packages builds: Debian's packages are installed, upgraded, removed and purged in a root of Debian that has
+nothing else, and so is what install.sh installs. As root; nothing is installed on this machine."""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts/lib"))
+import help_texts
+import manual_pages
+import staged_files
+import static_tarball
+from debian_roots import RootCopy
+
+# Written by dpkg, apt and ldconfig whatever is installed.
+KEPT_BY_THE_SYSTEM = re.compile(r"/(proc|sys|dev|tmp|run)(/|$)|/var/(lib/dpkg|lib/apt|cache|log)/|/etc/ld\.so\.cache$")
+# In place of systemd's, to see what the packages' scripts and install.sh ask for.
+SYSTEMCTL = """#!/bin/sh
+echo "$*" >> /systemctl.log
+case "$*" in
+    *is-enabled*) [ -e /service-is-enabled ] && echo enabled || { echo disabled; exit 1; } ;;
+    *is-active*) [ -e /service-runs ] ;;
+esac
+"""
+COMPLETE = """
+. "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+_tracerd
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def output_of(*command, **options):
+    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=True, **options).stdout
+
+
+def setUpModule():
+    global made, debs
+    made = pathlib.Path(tempfile.mkdtemp(prefix="libtracer-packages-"))
+    unittest.addModuleCleanup(shutil.rmtree, made, True)
+    try:
+        output_of(ROOT / "scripts/packages", "all", "--like-dev", "--out", made)
+    except subprocess.CalledProcessError as error:
+        raise AssertionError(error.stdout[-4000:]) from error
+    debs = {path.name.partition("_")[0]: path for path in made.glob("*.deb")}
+
+
+class WithFolder(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="libtracer-package-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def extracted(self, *names):
+        for name in names:
+            output_of("dpkg-deb", "-x", debs[name], self.folder / "extracted")
+        return self.folder / "extracted"
+
+
+class WithRoot(WithFolder):
+    def setUp(self):
+        super().setUp()
+        self.root = RootCopy(self.folder)
+        self.addCleanup(self.root.close)
+
+    def good(self, *words, **variables):
+        status, text = self.root.run(*words, **variables)
+        self.assertEqual(status, 0, f"{words}: {text[-3000:]}")
+        return text
+
+    def apt(self, *words):
+        """With the package lists as they are; again with new ones where those are too old."""
+        words = ("apt-get", "-q", "-y", "--no-install-recommends", *words)
+        if self.root.run(*words)[0] != 0:
+            self.good("apt-get", "-q", "update")
+            self.good(*words)
+
+    def files(self):
+        listed = self.good("find", "/", "-xdev", "-mindepth", "1").splitlines()
+        return {path for path in listed if not KEPT_BY_THE_SYSTEM.match(path)}
+
+    def completed(self, *words, script="/usr/share/bash-completion/completions/tracerd"):
+        return self.good("bash", "-c", COMPLETE, "bash", script, *words).split()
+
+    def with_service_manager(self):
+        self.root.put("/usr/bin/systemctl", text=SYSTEMCTL, mode=0o755)
+        self.root.path("/run/systemd/system").mkdir(parents=True)
+
+    def asked_of_service_manager(self):
+        """What was asked since the last time, but for questions."""
+        log = self.root.path("/systemctl.log")
+        lines = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return [re.sub(r"--(quiet|system) ?", "", line) for line in lines if not re.search(r"is-(enabled|active)", line)]
+
+
+class Contents(WithFolder):
+    def test_the_packages_are_those_of_the_sonames(self):
+        self.assertEqual(set(debs), {"tracerd", "libtracer0.1", "libtracer-c0", "libtracer-dev"})
+        extracted = self.extracted("libtracer0.1", "libtracer-c0")
+        sonames = {re.search(r"SONAME.*\[(.*)\]", output_of("readelf", "-d", path))[1]
+                   for path in extracted.glob("usr/lib/*/*.so.*") if not path.is_symlink()}
+        self.assertEqual(sonames, {"libtracer.so.0.1", "libtracer-c.so.0"})
+
+    def test_lintian_finds_nothing(self):
+        changes, = made.glob("*.changes")
+        self.assertEqual(output_of("lintian", "--allow-root", "--display-info", "--tag-display-limit", "0",
+                                   "--suppress-tags", "no-symbols-control-file", changes), "")
+
+    def test_rules_and_example_are_those_of_the_sources(self):
+        extracted = self.extracted("tracerd")
+        for installed, source in (("usr/share/tracer/rules", "rules"), ("etc/tracer", "packaging")):
+            for path in (extracted / installed).iterdir():
+                self.assertEqual(path.read_bytes(), (ROOT / source / path.name).read_bytes(), path)
+        self.assertEqual({path.name for path in (extracted / "usr/share/tracer/rules").iterdir()},
+                         {path.name for path in (ROOT / "rules").glob("*.toml")})
+        self.assertEqual(output_of("dpkg-deb", "-I", debs["tracerd"], "conffiles"), "/etc/tracer/tracerd.toml\n")
+
+    def test_the_unit_has_no_mistakes_and_few_rights(self):
+        extracted = self.extracted("tracerd")
+        unit = "lib/systemd/system/tracerd.service"
+        # Units that it names are not in there: only what is said of this one counts. Status 0 does not mean that it is right.
+        said = output_of("sh", "-c", f"systemd-analyze verify --man=no --root={extracted} {extracted / unit} 2>&1 || true")
+        self.assertEqual([line for line in said.splitlines() if "tracerd" in line], [])
+        said = output_of("systemd-analyze", "security", "--offline=true", "--no-pager", f"--root={extracted}",
+                         "--threshold=35", "tracerd.service")
+        self.assertIn("Overall exposure level for tracerd.service: 3.", said)
+
+    def test_another_project_builds_with_the_development_package(self):
+        extracted = self.extracted("tracerd", "libtracer0.1", "libtracer-c0", "libtracer-dev")
+        folder, = extracted.glob("usr/lib/*/pkgconfig")
+        for name, compiler, source in (("tracer", ("c++", "-std=c++20"), "consumer.cpp"), ("tracer-c", ("cc",), "consumer.c")):
+            flags = output_of("pkg-config", "--cflags", "--libs", name, env=os.environ | {"PKG_CONFIG_PATH": str(folder)}).split()
+            program = self.folder / name
+            output_of(*compiler, ROOT / "tests/package/consumer" / source, *flags, "-o", program)
+            self.assertEqual(output_of(program, env={"LD_LIBRARY_PATH": str(folder.parent)}),
+                             f"tracer {staged_files.project_version()}\n")
+        output_of("cmake", "-S", ROOT / "tests/package/consumer", "-B", self.folder / "build", f"-DCMAKE_PREFIX_PATH={extracted}/usr")
+
+
+class Texts(WithFolder):
+    def setUp(self):
+        super().setUp()
+        self.extracted("tracerd")
+        self.share = self.folder / "extracted/usr/share"
+        self.texts = help_texts.read(self.folder / "extracted/usr/bin/tracerd")
+
+    def pages(self):
+        for path in sorted((self.share / "man").glob("man?/*.gz")):
+            yield path.name.removesuffix(".gz"), output_of("zcat", path)
+
+    def test_manual_pages_are_right_for_both_formatters(self):
+        names = []
+        for name, text in self.pages():
+            names.append(name)
+            path = self.folder / name
+            path.write_text(text)
+            self.assertEqual(output_of("sh", "-c", f"mandoc -T lint -W warning {path} 2>&1 || true"), "")
+            rendered = output_of("groff", "-man", "-Tutf8", "-ww", path)
+            self.assertNotIn("warning:", rendered)
+            self.assertIn("NAME", rendered)
+        self.assertEqual(set(names), {"tracerd.1", "tracerd.toml.5", *(f"tracerd-{name}.1" for name in self.texts[1])})
+
+    def test_each_option_of_the_help_is_in_a_page(self):
+        pages = dict(self.pages())
+        for name, command in self.texts[1].items():
+            self.assertGreater(len(command.options), 0)
+            for option in command.options:
+                self.assertIn(manual_pages.plain(option.long_name) + "\\fR", pages[f"tracerd-{name}.1"])
+
+    def test_each_key_of_the_configuration_is_in_page_and_example(self):
+        page = dict(self.pages())["tracerd.toml.5"]
+        example = (ROOT / "packaging/tracerd.toml").read_text()
+        keys = [key for _, key, _, _ in manual_pages.configuration_keys((ROOT / "docs/service.md").read_text())]
+        self.assertGreater(len(keys), 20)
+        for key in keys:
+            self.assertIn(f"\\fB{manual_pages.plain(key)}\\fR", page)
+            self.assertRegex(example, rf"(?m)^#{key} = .*")
+        self.assertEqual({*keys, "schema"}, set(re.findall(r"(?m)^#?(\w+) = ", example)))
+
+    def test_the_example_is_right_with_every_key(self):
+        text = re.sub(r"(?m)^#(?=[a-z\[])", "", (ROOT / "packaging/tracerd.toml").read_text())
+        path = self.folder / "all.toml"
+        path.write_text(text.replace('"alice"', '"root"').replace('"lab"', '"root"'))
+        self.assertIn("no mistakes", output_of(self.folder / "extracted/usr/bin/tracerd", "serve", "--check", "--config", path))
+
+
+class DebianPackages(WithRoot):
+    def install(self, *names):
+        for name in names:
+            self.root.put(f"/root/{debs[name].name}", debs[name])
+        self.apt("install", *(f"/root/{debs[name].name}" for name in names))
+
+    def later_version(self):
+        """tracerd as a later version has it, with another configuration."""
+        tree = self.folder / "later"
+        output_of("dpkg-deb", "-R", debs["tracerd"], tree)
+        control = tree / "DEBIAN/control"
+        control.write_text(re.sub(r"(?m)^Version: .*", "Version: 99.0-1", control.read_text()))
+        with open(tree / "etc/tracer/tracerd.toml", "a", encoding="utf-8") as file:
+            file.write("# A later version.\n")
+        output_of("dpkg-deb", "-Zgzip", "-z1", "-b", tree, self.root.path("/root/later.deb"))
+
+    def test_from_installation_to_purge(self):
+        before = self.files()
+        self.install("tracerd")
+        version = staged_files.project_version()
+        self.assertEqual(self.good("tracerd", "--version"), f"tracerd {version}\n")
+        self.assertIn("no mistakes", self.good("tracerd", "serve", "--check"))
+        self.assertEqual(self.completed("tracerd", "ru"), ["run"])
+        self.assertEqual(self.completed("tracerd", "run", "--fam"), ["--families"])
+        self.assertEqual(self.completed("tracerd", "run", "--families", "waits,snap"), ["waits,snapshots"])
+        self.assertEqual(self.completed("tracerd", "report", "--by", "ta"), ["task"])
+        self.assertIn("/etc/tracer/tracerd.toml", self.completed("tracerd", "serve", "--config", "/etc/tracer/"))
+        self.assertIn("gzip", self.completed("tracerd", "run", "--record", "x", "gzi"))
+        self.user_is_served()
+
+        self.root.put("/etc/tracer/tracerd.toml", text="schema = 1\n# Mine.\n")
+        self.root.put("/var/lib/tracer/host.tracer", text="a recording")
+        self.later_version()
+        self.good("dpkg", "--force-confold", "-i", "/root/later.deb")
+        self.assertEqual(self.good("cat", "/etc/tracer/tracerd.toml"), "schema = 1\n# Mine.\n")
+        self.good("dpkg", "--remove", "tracerd")
+        self.assertEqual(self.good("cat", "/etc/tracer/tracerd.toml"), "schema = 1\n# Mine.\n")
+        self.assertEqual(self.good("cat", "/var/lib/tracer/host.tracer"), "a recording")
+        self.good("dpkg", "--purge", "tracerd")
+        self.apt("autoremove", "--purge")
+        left = self.files() - before
+        self.assertEqual({path for path in left if not path.startswith("/root/")}, set())
+
+    def user_is_served(self):
+        """Two commands: installed, started; then an ordinary user sees what their own command did."""
+        with self.served():
+            text = self.good("setpriv", "--reuid=4711", "--regid=4711", "--clear-groups", "--no-new-privs", "tracerd", "run",
+                             "--no-history", "--", "sh", "-c", "gzip --version; gzip --help", HOME="/tmp")
+        self.assertRegex(text, r"(?m)^ +gzip +2 ")
+        self.assertRegex(text, r"complete: (\d+) of \1 ended processes seen, nothing lost")
+
+    @contextlib.contextmanager
+    def served(self):
+        """The service in the root until the end of the block."""
+        service = subprocess.Popen(self.root.words("tracerd", "serve"),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            socket = self.root.path("/run/tracer/tracer.sock")
+            until = time.monotonic() + 60
+            while not socket.exists() and service.poll() is None and time.monotonic() < until:
+                time.sleep(0.05)
+            self.assertIsNone(service.poll(), "the service has ended")
+            yield
+        finally:
+            service.terminate()
+            said = service.communicate(timeout=60)[0]
+        self.assertEqual(service.returncode, 0, said)
+
+    def test_the_service_is_neither_enabled_nor_started_restarted_if_it_runs_and_stopped(self):
+        self.with_service_manager()
+        self.install("tracerd")
+        self.assertEqual(self.asked_of_service_manager(), ["daemon-reload"])
+        self.assertNotIn("tracerd.service", self.good("sh", "-c", "ls -R /etc/systemd"))
+        self.later_version()
+        self.good("dpkg", "-i", "/root/later.deb")
+        self.assertEqual(self.asked_of_service_manager(), ["daemon-reload"])
+        self.root.put("/service-runs")
+        self.good("dpkg", "-i", f"/root/{debs['tracerd'].name}")
+        self.assertEqual(self.asked_of_service_manager(), ["daemon-reload", "restart tracerd.service"])
+        self.good("dpkg", "--remove", "tracerd")
+        self.assertEqual(self.asked_of_service_manager(), ["stop tracerd.service", "daemon-reload"])
+
+    def test_the_libraries_bring_what_they_need(self):
+        self.install("libtracer0.1", "libtracer-c0")
+        for path in self.good("sh", "-c", "ls /usr/lib/*/libtracer*.so.*").split():
+            self.assertNotIn("not found", self.good("ldd", path))
+
+
+class Installer(WithRoot):
+    def setUp(self):
+        super().setUp()
+        self.archive, = made.glob("*.tar.gz")
+        self.put(self.archive, made / "install.sh", "/root")
+
+    def put(self, archive, installer, place):
+        self.root.put(f"{place}/{archive.name}", archive)
+        self.root.put(f"{place}/install.sh", installer, mode=0o755)
+
+    def earlier_version(self):
+        """The same tracerd with a page that the later version has not."""
+        output_of("tar", "-xzf", self.archive, "-C", self.folder)
+        tree = self.folder / self.archive.name.removesuffix(".tar.gz")
+        tree = tree.rename(tree.with_name("tracerd-0.0.9"))
+        (tree / "share/doc/tracerd/gone.md").write_text("gone\n")
+        (tree / "share/doc/tracerd/gone").mkdir()
+        (tree / "share/doc/tracerd/gone/too.md").write_text("gone\n")
+        self.put(*static_tarball.finish(tree, self.folder / "earlier", "0.0.9", 1), "/root/earlier")
+
+    def refused(self, *words, because):
+        before = self.files()
+        status, text = self.root.run(*words)
+        self.assertEqual((status, self.files() - before), (1, set()), text)
+        self.assertIn(because, text)
+
+    def test_shells_and_shellcheck_accept_it(self):
+        self.assertEqual(output_of("shellcheck", "-s", "sh", made / "install.sh"), "")
+        for shell in ("dash", "bash"):
+            output_of(shell, "-n", made / "install.sh")
+
+    def test_a_copy_that_was_cut_off_does_nothing(self):
+        whole = (made / "install.sh").read_bytes()
+        # The last newline is none that anything depends on.
+        end = len(whole.rstrip())
+        lengths = sorted({*range(0, end, 200), *range(end - 60, end)})
+        for length in lengths:
+            self.root.path(f"/root/cut-{length}").write_bytes(whole[:length])
+        before = self.files()
+        printed = self.good("sh", "-c", "cd /root; for each in cut-*; do sh $each 2>/dev/null; bash $each 2>/dev/null; done; true")
+        self.assertEqual((printed, self.files() - before), ("", set()))
+        self.assertGreater(len(lengths), 80)
+
+    def test_dry_run_prints_what_a_run_does_and_changes_nothing(self):
+        before = self.files()
+        printed = self.good("/root/install.sh", "--dry-run")
+        self.assertEqual(self.files(), before)
+        done = self.good("/root/install.sh")
+
+        def commands(text):
+            return [re.sub(r"^(\+ install -m \d+) \S+", r"\1", line) for line in text.splitlines() if line.startswith("+")]
+        self.assertEqual(commands(printed), commands(done))
+        installed = self.files()
+        self.good("/root/install.sh", "--uninstall", "--dry-run")
+        self.assertEqual(self.files(), installed)
+
+    def test_installed_upgraded_and_uninstalled(self):
+        self.earlier_version()
+        before = self.files()
+        self.assertIn("(in the foreground)", self.good("/root/earlier/install.sh"))
+        self.assertIn("/usr/local/share/doc/tracerd/gone.md", self.files())
+        self.assertEqual(self.good("cat", "/etc/tracer/tracerd.toml"), (ROOT / "packaging/tracerd.toml").read_text())
+        self.root.put("/etc/tracer/tracerd.toml", text="schema = 1\n# Mine.\n")
+        for _ in range(2):
+            self.good("/root/install.sh")
+            self.assertEqual(self.good("cat", "/etc/tracer/tracerd.toml"), "schema = 1\n# Mine.\n")
+            self.assertEqual(self.good("tracerd", "--version", PATH="/usr/local/bin"),
+                             f"tracerd {staged_files.project_version()}\n")
+            self.assertFalse({"/usr/local/share/doc/tracerd/gone.md", "/usr/local/share/doc/tracerd/gone/too.md"} & self.files())
+        self.assertIn("ExecStart=/usr/local/bin/tracerd serve\n", self.good("cat", "/usr/local/lib/systemd/system/tracerd.service"))
+        self.assertEqual(self.completed("tracerd", "ru", script="/usr/local/share/bash-completion/completions/tracerd"), ["run"])
+        self.assertEqual({path for path in self.files() - before if ".new" in path or ".tracerd-install" in path}, set())
+        self.assertIn("/etc/tracer stays", self.good("/root/install.sh", "--uninstall"))
+        self.assertEqual(self.files() - before, {"/etc/tracer", "/etc/tracer/tracerd.toml"})
+        self.assertEqual(before - self.files(), set())
+        self.refused("/root/install.sh", "--uninstall", because="nothing was installed")
+
+    def test_the_service_manager_hears_of_it(self):
+        self.with_service_manager()
+        self.assertIn("systemctl enable --now tracerd", self.good("/root/install.sh"))
+        self.assertEqual(self.asked_of_service_manager(), ["daemon-reload"])
+        self.good("/root/install.sh")
+        self.assertEqual(self.asked_of_service_manager(), ["daemon-reload", "try-restart tracerd.service"])
+        self.good("/root/install.sh", "--uninstall")
+        self.assertEqual(self.asked_of_service_manager(), ["disable --now tracerd.service", "daemon-reload"])
+
+    def test_an_ordinary_user_installs_it_at_home(self):
+        self.good("sh", "-c", "mkdir -p /home/jo && cp /root/*.tar.gz /root/install.sh /home/jo && chown -R 4711 /home/jo")
+        user = ("setpriv", "--reuid=4711", "--regid=4711", "--clear-groups")
+        before = self.files()
+        self.good(*user, "/home/jo/install.sh", "--prefix", "/home/jo/.local")
+        self.assertIn("tracerd", self.good(*user, "/home/jo/.local/bin/tracerd", "--version"))
+        self.assertEqual({path for path in self.files() - before if not path.startswith("/home/jo/.local")}, set())
+        self.refused(*user, "/home/jo/install.sh", because="you may not write to /usr/local; use sudo")
+        self.good(*user, "/home/jo/install.sh", "--prefix=/home/jo/.local", "--uninstall")
+        self.assertEqual(self.files() - before, {"/home/jo/.local"})
+
+    def test_another_tarball_is_refused(self):
+        data = bytearray(self.archive.read_bytes())
+        data[len(data) // 2] ^= 1
+        self.root.path(f"/root/{self.archive.name}").write_bytes(data)
+        self.refused("/root/install.sh", because="its SHA-256 is")
+        self.root.path(f"/root/{self.archive.name}").unlink()
+        self.refused("/root/install.sh", because=f"put {self.archive.name} beside this script")
+        self.refused("/root/install.sh", "--prefix", "here", because="absolute path")
+
+    def test_what_a_package_owns_is_left_to_it(self):
+        self.root.put("/var/lib/dpkg/info/tracerd.list", text="/.\n/usr/bin/tracerd\n")
+        status = self.root.path("/var/lib/dpkg/status")
+        self.root.put("/var/lib/dpkg/status", text=status.read_text() + "Package: tracerd\nStatus: install ok installed\n"
+                      "Maintainer: x <x@example.org>\nArchitecture: all\nVersion: 1\nDescription: x\n\n")
+        self.refused("/root/install.sh", "--prefix", "/usr", because="belongs to a package")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
