@@ -42,8 +42,9 @@ def write_debian_folder(folder, version, date):
     control = (folder / "control.in").read_text().replace("@MAINTAINER@", maintainer())
     (folder / "control").write_text(control.replace("@BUILD_PACKAGES@", build_packages()))
     (folder / "control.in").unlink()
+    # Debian's own packages begin with the revision 1.
     (folder / "changelog").write_text(
-        f"tracer ({version}-1) unstable; urgency=medium\n\n  * See changelog.gz for what has changed.\n\n"
+        f"tracer ({version}-0) unstable; urgency=medium\n\n  * See changelog.gz for what has changed.\n\n"
         f" -- {maintainer()}  {email.utils.formatdate(date)}\n")
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import platform
 import shutil
-import subprocess
 
 from staged_files import ROOT, copy, run, stage
 
@@ -20,12 +19,8 @@ def build(like_dev):
 
 def packed(folder, archive, date):
     """The same content gives the same bytes."""
-    with open(archive, "wb") as file:
-        tar = subprocess.Popen(["tar", "-C", folder.parent, "--sort=name", f"--mtime=@{date}", "--owner=0", "--group=0",
-                                "--numeric-owner", "--mode=u=rwX,go=rX", "-cf", "-", folder.name], stdout=subprocess.PIPE)
-        subprocess.run(["gzip", "-9n"], stdin=tar.stdout, stdout=file, check=True)
-        if tar.wait() != 0:
-            raise OSError(f"{archive.name} can't be packed")
+    run("tar", "-C", folder.parent, "--sort=name", f"--mtime=@{date}", "--owner=0", "--group=0", "--numeric-owner",
+        "--mode=u=rwX,go=rX", "--use-compress-program=gzip -9n", "-cf", archive, folder.name)
     return hashlib.sha256(archive.read_bytes()).hexdigest()
 
 

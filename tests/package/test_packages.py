@@ -112,8 +112,7 @@ class Contents(WithFolder):
 
     def test_lintian_finds_nothing(self):
         changes, = made.glob("*.changes")
-        self.assertEqual(output_of("lintian", "--allow-root", "--display-info", "--tag-display-limit", "0",
-                                   "--suppress-tags", "no-symbols-control-file", changes), "")
+        self.assertEqual(output_of("lintian", "--allow-root", "--tag-display-limit", "0", changes), "")
 
     def test_rules_and_example_are_those_of_the_sources(self):
         extracted = self.extracted("tracerd")
@@ -124,15 +123,17 @@ class Contents(WithFolder):
                          {path.name for path in (ROOT / "rules").glob("*.toml")})
         self.assertEqual(output_of("dpkg-deb", "-I", debs["tracerd"], "conffiles"), "/etc/tracer/tracerd.toml\n")
 
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
     def test_the_unit_has_no_mistakes_and_few_rights(self):
         extracted = self.extracted("tracerd")
-        unit = "lib/systemd/system/tracerd.service"
-        # Units that it names are not in there: only what is said of this one counts. Status 0 does not mean that it is right.
-        said = output_of("sh", "-c", f"systemd-analyze verify --man=no --root={extracted} {extracted / unit} 2>&1 || true")
-        self.assertEqual([line for line in said.splitlines() if "tracerd" in line], [])
+        unit = self.folder / "tracerd.service"
+        text = (extracted / "lib/systemd/system/tracerd.service").read_text()
+        unit.write_text(text.replace("/usr/bin/tracerd", str(extracted / "usr/bin/tracerd")))
+        # Its status is 0 also where it finds mistakes.
+        self.assertEqual(output_of("systemd-analyze", "verify", "--man=no", unit), "")
         said = output_of("systemd-analyze", "security", "--offline=true", "--no-pager", f"--root={extracted}",
-                         "--threshold=35", "tracerd.service")
-        self.assertIn("Overall exposure level for tracerd.service: 3.", said)
+                         "--threshold=28", "tracerd.service")
+        self.assertIn("Overall exposure level for tracerd.service:", said)
 
     def test_another_project_builds_with_the_development_package(self):
         extracted = self.extracted("tracerd", "libtracer0.1", "libtracer-c0", "libtracer-dev")
@@ -164,7 +165,7 @@ class Texts(WithFolder):
             path = self.folder / name
             path.write_text(text)
             self.assertEqual(output_of("sh", "-c", f"mandoc -T lint -W warning {path} 2>&1 || true"), "")
-            rendered = output_of("groff", "-man", "-Tutf8", "-ww", path)
+            rendered = output_of("groff", "-man", "-Tutf8", "-P-cbou", "-ww", path)
             self.assertNotIn("warning:", rendered)
             self.assertIn("NAME", rendered)
         self.assertEqual(set(names), {"tracerd.1", "tracerd.toml.5", *(f"tracerd-{name}.1" for name in self.texts[1])})
@@ -250,9 +251,8 @@ class DebianPackages(WithRoot):
         service = subprocess.Popen(self.root.words("tracerd", "serve"),
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
-            socket = self.root.path("/run/tracer/tracer.sock")
             until = time.monotonic() + 60
-            while not socket.exists() and service.poll() is None and time.monotonic() < until:
+            while self.root.run("tracerd", "status")[0] != 0 and service.poll() is None and time.monotonic() < until:
                 time.sleep(0.05)
             self.assertIsNone(service.poll(), "the service has ended")
             yield
