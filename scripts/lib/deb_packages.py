@@ -42,9 +42,8 @@ def write_debian_folder(folder, version, date):
     control = (folder / "control.in").read_text().replace("@MAINTAINER@", maintainer())
     (folder / "control").write_text(control.replace("@BUILD_PACKAGES@", build_packages()))
     (folder / "control.in").unlink()
-    # Debian's own packages begin with the revision 1.
     (folder / "changelog").write_text(
-        f"tracer ({version}-0) unstable; urgency=medium\n\n  * See changelog.gz for what has changed.\n\n"
+        f"tracer ({version}) unstable; urgency=medium\n\n  * CHANGELOG.md lists what has changed.\n\n"
         f" -- {maintainer()}  {email.utils.formatdate(date)}\n")
 
 
@@ -59,7 +58,6 @@ def make(out, version, date, like_dev=False):
     (staged / "lib").mkdir()
     (staged / "usr/lib/systemd").rename(staged / "lib/systemd")
     copy(ROOT / "packaging/tracerd.toml", staged / "etc/tracer/tracerd.toml")
-    copy(ROOT / "CHANGELOG.md", tree / "CHANGELOG.md")
     write_debian_folder(tree / "debian", version, date)
     environment = {"TRACER_STAGED": str(staged), "SOURCE_DATE_EPOCH": str(date),
                    "TRACER_DEB_OPTIONS": "-Zxz -z0" if like_dev else ""}

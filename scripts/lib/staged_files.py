@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What packages contain: a build, and what is made of sources and help texts, in a folder as it is to lie on a machine."""
+import os
 import pathlib
 import re
 import shutil
@@ -56,4 +57,8 @@ def stage(build, prefix, components, date):
     completed.parent.mkdir(parents=True)
     completed.write_text(completion.script(texts, (ROOT / "packaging/completion.bash.in").read_text()))
     shutil.copytree(ROOT / "docs", share / "doc/tracerd", ignore=shutil.ignore_patterns(*NOT_IN_PACKAGES), dirs_exist_ok=True)
+    copy(ROOT / "CHANGELOG.md", share / "doc/tracerd/CHANGELOG.md")
     copy(ROOT / "packaging/systemd/tracerd.service", prefix / "lib/systemd/system/tracerd.service")
+    # Of two clones, files have different times.
+    for path in prefix.rglob("*"):
+        os.utime(path, (date, date), follow_symlinks=False)

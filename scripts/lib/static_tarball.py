@@ -31,7 +31,7 @@ def make(out, version, date, like_dev=False):
     shutil.rmtree(work, ignore_errors=True)
     stage(build(like_dev), work / name, COMPONENTS, date)
     documentation = work / name / "share/doc/tracerd"
-    for source in ("packaging/tracerd.toml", "LICENSE", "CHANGELOG.md", "packaging/debian/copyright"):
+    for source in ("packaging/tracerd.toml", "LICENSE", "packaging/debian/copyright"):
         copy(ROOT / source, documentation / source.rpartition("/")[2])
     return finish(work / name, out, version, date)
 
