@@ -331,7 +331,7 @@ class Installer(WithRoot):
         done = self.good("/root/install.sh")
 
         def commands(text):
-            return [re.sub(r"^(\+ install -m \d+) \S+", r"\1", line) for line in text.splitlines() if line.startswith("+")]
+            return [re.sub(r"^(\+ cp(?: -p)?) \S+", r"\1", line) for line in text.splitlines() if line.startswith("+")]
         self.assertEqual(commands(printed), commands(done))
         installed = self.files()
         self.good("/root/install.sh", "--uninstall", "--dry-run")
@@ -357,6 +357,16 @@ class Installer(WithRoot):
         self.assertEqual(self.files() - before, {"/etc/tracer", "/etc/tracer/tracerd.toml"})
         self.assertEqual(before - self.files(), set())
         self.refused("/root/install.sh", "--uninstall", because="nothing was installed")
+
+    def test_what_failed_half_way_can_be_uninstalled(self):
+        self.good("sh", "-c", "rm -r /usr/local/share/man; rm -f /usr/local/man; touch /usr/local/share/man")
+        before = self.files()
+        status, text = self.root.run("/root/install.sh")
+        self.assertNotEqual(status, 0)
+        self.assertIn("not finished; run it again, or with --uninstall", text)
+        self.assertIn("/usr/local/bin/tracerd", self.files())
+        self.good("/root/install.sh", "--uninstall")
+        self.assertEqual({path for path in self.files() ^ before if not path.startswith("/etc/tracer")}, set())
 
     def test_the_service_manager_hears_of_it(self):
         self.with_service_manager()
