@@ -124,11 +124,13 @@ soname=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 
 nm -D --defined-only "$library" | grep -v ' A ' >"$work/symbols"
 [[ -s $work/symbols ]] || fail "the library exports nothing"
-# Ours, and what the compiler makes of std templates for any caller: weak (V, W, u), in std:: or __gnu_cxx::.
+# Ours, and what the compiler makes of std templates for any caller: weak (V, W, u), in std:: or __gnu_cxx::. Also the types
+# of functions of built-in types, which std::function needs.
 foreign=$(c++filt <"$work/symbols" | sed 's/^[0-9a-f]* //' |
     grep -vE '^[A-Za-z] (virtual thunk to |non-virtual thunk to |guard variable for |typeinfo (name )?for |vtable for |VTT for )*tracer::' |
     grep -vE '^[VWu] ((typeinfo (name )?for|vtable for|VTT for|guard variable for) |[a-z ]*)*(std|__gnu_cxx)::' |
-    grep -vE '^[VWu] .*\b(std|__gnu_cxx)::[A-Za-z_:]+<' || true)
+    grep -vE '^[VWu] .*\b(std|__gnu_cxx)::[A-Za-z_:]+<' |
+    grep -vE '^V typeinfo (name )?for ((bool|char|int|long|short|unsigned|void|noexcept)\b|[ ,*()])+$' || true)
 if [[ -n ${foreign} && ${#extra[@]} -eq 0 ]]; then
     fail "symbols outside namespace tracer:"
     echo "$foreign" | head -40
