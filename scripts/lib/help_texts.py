@@ -20,7 +20,7 @@ class Option:
 
     def choices(self):
         """The words that its value can be; empty: any. Its text lists them."""
-        listed = re.match(r"Rows: (.*?) \(|(?:Some of )?(\w+, .*; or \w+)$", self.text)
+        listed = re.match(r"Rows: (.*?) \(|(\w+, .*; or \w+)$", self.text)
         return re.findall(r"\w+", re.sub(r"\bor\b|\(default\)", "", listed[1] or listed[2])) if listed else []
 
 
