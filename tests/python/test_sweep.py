@@ -143,10 +143,27 @@ class Observed(World):
     def test_only_services_use_its_cpus(self) -> None:
         end = DAY + 2 * HOUR
         machine = self.machine().does(end, tasks=3, cpus=3.5).does(end + HOUR, system_millicpus=300)
-        machine.outside("/system.slice/agent.service", end, end + HOUR, 280)
+        machine.outside("/system.slice/amazon-cloudwatch-agent.service", end, end + HOUR, 280)
         found = self.assert_found("trickle", end + 10 * MINUTE)
         self.assertEqual(found.since, end)
         self.assertAlmostEqual(found.evidence["system_millicpus"], 300, delta=5)
+        self.assertIn("30 % of a CPU", found.text)
+
+    def test_what_runs_in_the_slice_of_services_and_is_none_is_work(self) -> None:
+        end = DAY + 2 * HOUR
+        for number, cgroup in enumerate((
+                "/system.slice/docker-0123.scope", "/system.slice/libpod-0123.scope", "/system.slice/jupyter-alice.service",
+                "/system.slice/slurmstepd.scope/job_1", "/system.slice/slurmd.service", "/system.slice/run-u7.service")):
+            with self.subTest(cgroup):
+                machine = self.machine(f"m{number}", cpus=8).does(end, tasks=3, cpus=3.5).does(end + HOUR, system_millicpus=7500)
+                machine.outside(cgroup, end, end + HOUR, 7480)
+                self.assertEqual(self.codes(end + HOUR), [])
+
+    def test_a_service_that_computes_is_no_trickle(self) -> None:
+        end = DAY + 2 * HOUR
+        machine = self.machine().does(end, tasks=3, cpus=3.5).does(end + HOUR, system_millicpus=2000)
+        machine.outside("/system.slice/telegraf.service", end, end + HOUR, 1990)
+        self.assertEqual(self.codes(end + HOUR), [])
 
     def test_a_task_that_makes_no_progress(self) -> None:
         begin = DAY + HOUR

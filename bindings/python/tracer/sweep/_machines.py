@@ -55,7 +55,7 @@ class _Machine:
             finding=code, machine=str(name), host=self._facts["host_name"], instance=self._facts["instance"],
             instance_type=self._facts["instance_type"], since=since, until=until, certainty=certainty,
             text=rule.say(rule.text, said), advice=rule.say(rule.advice, said),
-            evidence={key: value for key, value in facts.items() if value is not None and key not in ("task", "run")})
+            evidence={key: value for key, value in facts.items() if value is not None and key not in ("task", "run", "system_percent")})
 
     def _watched_since(self) -> int:
         """Since when without a gap."""
@@ -84,8 +84,10 @@ class _Machine:
         quiet = limit("never-worked" if never else "idle-since", "most_system_millicpus")
         run, pipeline, uid = self._last_work(since)
         code = "trickle" if system > quiet else "never-worked" if never else "idle-since"
+        if code == "trickle" and system > limit("trickle", "most_system_millicpus"):
+            return
         certainty = "high" if from_boot or worked is not None else "medium"
-        found = self._finding(code, since, self._last, certainty, system_millicpus=round(system), run=run,
+        found = self._finding(code, since, self._last, certainty, system_millicpus=round(system), system_percent=round(system / 10), run=run,
                               uptime_s=(self._last - booted) // _SECOND, watched_since_s=(self._last - watched) // _SECOND)
         found.run, found.pipeline, found.started_by = run, pipeline, None if uid is None else f"uid {uid}"
         yield found
@@ -97,8 +99,7 @@ class _Machine:
         return float(used) / float(elapsed) if used and elapsed else 0.0
 
     def _system(self, since: int) -> tuple[float, dict[int, float]]:
-        """What was used outside of tasks, in thousandths of a CPU; and of this, what was not the machine's own, by minute
-        of the watch."""
+        """What was used outside of tasks, in millicpus; and of this, what was not the machine's own, by minute of the watch."""
         begin = max(since, self._watched_since())
         busiest = self._ask("""SELECT max(system_cpu_ns::DOUBLE / nullif(t1 - t0, 0)) FROM seen
             WHERE t0 >= ? AND t1 - t0 >= 1000000""", begin)[0]
