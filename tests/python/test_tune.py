@@ -215,12 +215,38 @@ class Tables(TuneCase):
             row = self.row(self.tune([*usual, killed]))
             self.assertEqual((row["tasks"], row["out_of_memory"]), (10, 1))
             self.assertGreaterEqual(row["advised_memory_bytes"], 1.2 * 3 * GIB)
-        for other in (task(20, 0.5, 8, status="FAILED", exit=137), task(20, 7.9, 8, status="FAILED", exit=1),
-                      task(20, 7.9, 8, status="CACHED"), task(20, 7.9, 8, status="ABORTED", exit="")):
+        for other in (task(20, 7.5, 8, status="FAILED", exit=1), task(20, 7.9, 8, status="CACHED"),
+                      task(20, 7.5, 8, status="ABORTED", exit="")):
             row = self.row(self.tune([*usual, other]))
             self.assertEqual((row["tasks"], row["out_of_memory"]), (10, 0))
             self.assertEqual(row["advised_memory_bytes"], before["advised_memory_bytes"])
             self.assertEqual((row["cached"], row["failed"]), (1, 0) if other["status"] == "CACHED" else (0, 1))
+
+    def test_never_below_a_size_that_has_lost_tasks(self) -> None:
+        """Killed with a peak that nobody knows or that was polled; out of memory inside of the program itself."""
+        usual = [task(n, 3) for n in range(20)]
+        self.assertLess(self.row(self.tune(usual))["advised_memory_bytes"], 4 * GIB)
+        for name, lost in (("no peak", {"exit": 137, "peak_rss": "-"}), ("polled peak", {"exit": 137, "peak_rss": 5 * GIB}),
+                           ("by itself", {"exit": 1, "peak_rss": round(7.9 * GIB)}), ("no end", {"exit": "", "status": "ABORTED", "peak_rss": round(7.9 * GIB)})):
+            with self.subTest(name):
+                result = self.tune([*usual, *(task(30 + n, 0, 8, **{"status": "FAILED"} | lost) for n in range(4))])
+                row = self.row(result)
+                self.assertEqual((row["memory_rule"], row["advised_memory_bytes"], row["failed"]), ("keep", None, 4))
+                self.assertEqual(row["memory_needed_at_least_bytes"], 8 * GIB)
+                self.assertIn("4 attempts failed at their limit of memory, or were killed", " ".join(row["reasons"]))
+                self.assertGreaterEqual(row["failure_rate"], 4 / 24)
+                for engine in ("nextflow", "sbatch"):
+                    self.assertNotRegex(result.emit(engine), r"(?m)^ *(memory = |#SBATCH --mem)")
+        # Of neither peak nor limit.
+        row = self.row(self.tune([*usual, task(30, 0, 0, status="FAILED", exit=137)]))
+        self.assertEqual((row["memory_rule"], row["advised_memory_bytes"]), ("keep", None))
+        self.assertIn("neither their peak nor their limit", " ".join(row["reasons"]))
+
+    def test_no_line_by_input_where_a_task_was_lost(self) -> None:
+        rows = [task(n, 0.5 + 0.25 * n, 40, input_bytes=n * GIB) for n in range(1, 21)]
+        self.assertEqual(self.row(self.tune(rows))["memory_rule"], "input")
+        row = self.row(self.tune([*rows, task(30, 20, 20, input_bytes=GIB, status="OUT_OF_MEMORY", exit=137)]))
+        self.assertEqual((row["memory_rule"], row["memory_per_input"]), ("constant", None))
 
     def test_out_of_memory_with_few_tasks(self) -> None:
         row = self.row(self.tune([task(1, 1.0, 2), task(2, 2.0, 2, status="FAILED", exit=137)]))

@@ -73,9 +73,10 @@ def _read_details(connection: Any, path: str) -> None:
         connection.execute(f"CREATE TEMP TABLE inputs AS {_INPUTS}")
         connection.execute(f"""INSERT INTO details SELECT {quoted(path)}, t.task_key::VARCHAR, t.cpu_ns, t.peak_bytes / 1073741824,
             t.peak_at_most_bytes / 1073741824, {', '.join(f't.task_ledger_{name}_ns' for name in LEDGER)},
-            coalesce(ended.oom, false), limited.limit_bytes / 1073741824, wanted.cpus, inputs.bytes
+            ended.oom, limited.limit_bytes / 1073741824, wanted.cpus, inputs.bytes
             FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
-            LEFT JOIN (SELECT task_key::VARCHAR AS key, bool_or(oom_killed) AS oom FROM recorded_processes
+            LEFT JOIN (SELECT task_key::VARCHAR AS key, CASE WHEN coalesce(bool_or(oom_killed), false) THEN true
+                WHEN count(*) FILTER (end_ns IS NOT NULL) = count(oom_killed) THEN false END AS oom FROM recorded_processes
                 WHERE task_key IS NOT NULL GROUP BY 1) AS ended ON ended.key = t.task_key::VARCHAR
             LEFT JOIN (SELECT key, max(limit_bytes) AS limit_bytes FROM limits GROUP BY key) AS limited
                 ON limited.key = t.task_key::VARCHAR
@@ -144,13 +145,16 @@ def _observed(connection: Any, notes: list[str]) -> None:
         CASE WHEN outcome = 'out of memory' THEN greatest(CASE WHEN is_exact AND used_gib < {_MOST_OF_LIMIT} * limit_gib THEN 0
                 ELSE coalesce(limit_gib, 0) END, coalesce(used_gib, 0)) * {OOM_FACTOR}
             WHEN outcome = 'succeeded' AND at_limit THEN limit_gib
-            WHEN outcome = 'killed' THEN used_gib END AS at_least_gib
+            -- Java, R and Python end by themselves where they get no more.
+            WHEN outcome IN ('failed', 'killed', 'unknown') AND used_gib >= {_NEAR_LIMIT} * limit_gib THEN greatest(limit_gib, used_gib)
+            -- A peak that was polled misses what came after the last look.
+            WHEN outcome = 'killed' THEN CASE WHEN oom IS NULL THEN greatest(limit_gib, used_gib) ELSE used_gib END END AS at_least_gib
         FROM (SELECT t.task, t.source, t.pipeline, coalesce(t.step, nullif(regexp_replace(t.name, ' \\(.*\\)$', ''), ''), main.tool,
             t.tool) AS step, coalesce(main.tool, t.tool) AS tool, t.run, t.sample, coalesce(t.name, t.sample, t.hash) AS name, t.hash,
             t.t0, coalesce(t.attempt, 1) AS attempt, t.cpus, t.memory_gib, t.requested_us, {memory} AS used_gib,
             d.peak_gib IS NULL AND d.peak_at_most_gib IS NOT NULL AS is_bound,
             d.key IS NOT NULL AND d.peak_gib IS NULL AND d.peak_at_most_gib IS NULL AS is_lower_bound,
-            d.key IS NOT NULL AS is_exact, coalesce(t.t1 - t.t0, t.command_us) AS life_us, t.used_cpus, d.wanted_cpus, d.cpu_ns,
+            d.key IS NOT NULL AS is_exact, d.oom, coalesce(t.t1 - t.t0, t.command_us) AS life_us, t.used_cpus, d.wanted_cpus, d.cpu_ns,
             {', '.join(f'd.{name}_ns' for name in LEDGER)}, coalesce(t.input_bytes, d.input_bytes) AS input_bytes,
             {limit} AS limit_gib, coalesce({memory} >= {_NEAR_LIMIT} * {limit}
                 AND d.memory_ns >= {_RECLAIMED} * d.wall_ns, false) AS at_limit,

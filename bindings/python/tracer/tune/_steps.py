@@ -60,6 +60,8 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
         AS memory_median, max(used_gib, {_memory.GREATEST_TAIL}) FILTER ({ok} AND NOT is_lower_bound) AS largest,
         count(used_gib) FILTER ({ok} AND NOT is_lower_bound) AS with_peak, max(at_least_gib) AS at_least,
         max(used_gib) FILTER ({ok} AND is_lower_bound) AS bound_from_below,
+        count(at_least_gib) FILTER (outcome IN ('failed', 'killed', 'unknown')) AS lost_at_limit,
+        count(*) FILTER (outcome = 'killed' AND at_least_gib IS NULL) AS lost_unknown,
         count(*) FILTER ({ok} AND is_bound) AS bounds, count(*) FILTER (input_bytes IS NOT NULL AND {ok}) AS with_input,
         quantile_disc(requested_us, 0.5) FILTER (attempt <= 1) / 1e6 AS time_requested_s,
         quantile_disc(life_us, 0.5) FILTER ({ok}) / 1e6 AS time_median_s, max(life_us) FILTER ({ok}) / 1e6 AS time_most_s,
@@ -96,7 +98,7 @@ def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, 
         reasons.append(f"not enough evidence (n = {found['tasks']}): the request is kept")
         _raise_after_oom(row, evidence, requested)
         return row
-    _size_memory(row, evidence, requested, failures, line)
+    _size_memory(row, found, evidence, requested, failures, line)
     _size_cpus(row, found)
     _size_time(row, found, history)
     return row
@@ -129,9 +131,13 @@ def _raise_after_oom(row: dict[str, Any], evidence: _memory.Evidence, requested:
         row["reasons"].append(f"{row['out_of_memory']} attempts ran out of memory: the request is raised")
 
 
-def _size_memory(row: dict[str, Any], evidence: _memory.Evidence, requested: float | None, failures: float,
+def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memory.Evidence, requested: float | None, failures: float,
                  line: _inputs.Line | None) -> None:
     reasons = row["reasons"]
+    if found["lost_unknown"]:
+        row["memory_rule"] = "keep"
+        reasons.append(f"{found['lost_unknown']} attempts were killed, and neither their peak nor their limit is known: the request is kept")
+        return
     if evidence.count < _memory.ENOUGH:
         row["memory_rule"] = "keep"
         reasons.append(f"the peak of memory is known of {evidence.count} tasks only: the request is kept")
@@ -143,17 +149,25 @@ def _size_memory(row: dict[str, Any], evidence: _memory.Evidence, requested: flo
     if requested is not None and advised >= requested and evidence.base <= requested:
         # It has been enough, and nothing smaller is as safe.
         row["memory_rule"], advised = "keep", round(requested)
-        reasons.append("its memory is right")
+        if found["lost_at_limit"] and row["memory_needed_at_least_bytes"] is not None:
+            reasons.append(f"{found['lost_at_limit']} attempts failed at their limit of memory, or were killed when nobody looked at it: "
+                           "the request is kept")
+        else:
+            reasons.append("its memory is right")
     else:
         row["memory_rule"], row["advised_memory_bytes"] = "constant", advised
         if requested is not None and advised > requested:
             reasons.append("it needs more memory than it requests")
     row["failure_rate"] = _memory.failures_of(evidence, advised)
+    if row["memory_rule"] == "keep":
+        lost = found["out_of_memory"] + found["lost_at_limit"]
+        row["failure_rate"] = max(row["failure_rate"], lost / (found["tasks"] + lost))
     if row["failure_rate"] > failures:
         reasons.append(f"the failure rate that was asked for, {failures:.2%}, needs more tasks or more memory than it may be worth")
     if row["memory_is_upper_bound"]:
         reasons.append("some peaks are upper bounds: the true ones may be lower")
-    if line is not None and row["memory_rule"] == "constant":
+    # A line through those that succeeded knows nothing of those that did not.
+    if line is not None and row["memory_rule"] == "constant" and row["memory_needed_at_least_bytes"] is None:
         row["memory_rule"], row["memory_per_input"] = "input", line.to_json()
         reasons.append(f"by the size of its input it wastes {1 - line.wasted / line.wasted_by_constant:.0%} less than by a constant, "
                        f"in {line.judged} tasks that were held back")
