@@ -307,6 +307,21 @@ class Tables(TuneCase):
         self.assertEqual(self.row(self.tune(rows))["advised_time_s"], 3 * 3600)
         self.assertEqual(self.row(self.tune(rows, history=self.folder / "history.json"))["advised_time_s"], 6 * 3600)
 
+    def test_time_that_was_up_is_a_lower_bound(self) -> None:
+        usual = [task(n, 3, time=4 * 3600 * 1000, start="2026-03-01T10:00:00Z", complete="2026-03-01T10:10:00Z") for n in range(10)]
+        self.assertEqual(self.row(self.tune(usual))["advised_time_s"], 30 * 60)
+        late = {"start": "2026-03-01T10:00:00Z", "complete": "2026-03-01T13:59:00Z"}
+        for name, lost in (("status", {"status": "TIMEOUT", "exit": ""}), ("exit status", {"exit": 140}), ("no start", {"exit": 140, "start": "", "realtime": ""}),
+                           ("at its end", {"exit": 143})):
+            with self.subTest(name):
+                result = self.tune([*usual, *(task(20 + n, 3, **{"status": "FAILED"} | late | lost) for n in range(3))])
+                row = self.row(result)
+                self.assertIsNone(row["advised_time_s"])
+                self.assertIn("3 attempts ended as their time was up", " ".join(row["reasons"]))
+                self.assertNotIn("#SBATCH --time", result.emit("sbatch"))
+        # What fails early by itself says nothing of time.
+        self.assertEqual(self.row(self.tune([*usual, task(20, 3, status="FAILED", exit=1)]))["advised_time_s"], 30 * 60)
+
     def test_the_same_attempts_twice(self) -> None:
         rows = [task(n, peak) for n, peak in enumerate(PEAKS)]
         first = self.table(rows)

@@ -21,6 +21,8 @@ _RECLAIMED = 0.05
 _KILLED_NEAR_LIMIT = 0.8
 # Seen by the kernel to hold less of it, others in the same cgroup or on the host had the rest.
 _MOST_OF_LIMIT = 0.5
+# 128 + SIGUSR2: batch systems warn or end a task so whose time is up.
+_OUT_OF_TIME = 140
 
 
 def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
@@ -148,13 +150,15 @@ def _observed(connection: Any, notes: list[str]) -> None:
             -- Java, R and Python end by themselves where they get no more.
             WHEN outcome IN ('failed', 'killed', 'unknown') AND used_gib >= {_NEAR_LIMIT} * limit_gib THEN greatest(limit_gib, used_gib)
             -- A peak that was polled misses what came after the last look.
-            WHEN outcome = 'killed' THEN CASE WHEN oom IS NULL THEN greatest(limit_gib, used_gib) ELSE used_gib END END AS at_least_gib
+            WHEN outcome = 'killed' THEN CASE WHEN oom IS NULL THEN greatest(limit_gib, used_gib) ELSE used_gib END END AS at_least_gib,
+        CASE WHEN outcome NOT IN ('succeeded', 'cached') AND (said_timeout OR exit_code = {_OUT_OF_TIME}
+            OR life_us >= {_NEAR_LIMIT} * requested_us) THEN greatest(requested_us, life_us) END AS at_least_us
         FROM (SELECT t.task, t.source, t.pipeline, coalesce(t.step, nullif(regexp_replace(t.name, ' \\(.*\\)$', ''), ''), main.tool,
             t.tool) AS step, coalesce(main.tool, t.tool) AS tool, t.run, t.sample, coalesce(t.name, t.sample, t.hash) AS name, t.hash,
             t.t0, coalesce(t.attempt, 1) AS attempt, t.cpus, t.memory_gib, t.requested_us, {memory} AS used_gib,
             d.peak_gib IS NULL AND d.peak_at_most_gib IS NOT NULL AS is_bound,
             d.key IS NOT NULL AND d.peak_gib IS NULL AND d.peak_at_most_gib IS NULL AS is_lower_bound,
-            d.key IS NOT NULL AS is_exact, d.oom, coalesce(t.t1 - t.t0, t.command_us) AS life_us, t.used_cpus, d.wanted_cpus, d.cpu_ns,
+            d.key IS NOT NULL AS is_exact, d.oom, t.exit_code, starts_with({status}, 'TIMEOUT') AS said_timeout, coalesce(t.t1 - t.t0, t.command_us) AS life_us, t.used_cpus, d.wanted_cpus, d.cpu_ns,
             {', '.join(f'd.{name}_ns' for name in LEDGER)}, coalesce(t.input_bytes, d.input_bytes) AS input_bytes,
             {limit} AS limit_gib, coalesce({memory} >= {_NEAR_LIMIT} * {limit}
                 AND d.memory_ns >= {_RECLAIMED} * d.wall_ns, false) AS at_limit,

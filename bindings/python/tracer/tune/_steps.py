@@ -64,6 +64,7 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
         count(*) FILTER (outcome = 'killed' AND at_least_gib IS NULL) AS lost_unknown,
         count(*) FILTER ({ok} AND is_bound) AS bounds, count(*) FILTER (input_bytes IS NOT NULL AND {ok}) AS with_input,
         quantile_disc(requested_us, 0.5) FILTER (attempt <= 1) / 1e6 AS time_requested_s,
+        max(at_least_us) / 1e6 AS time_at_least_s, count(at_least_us) AS out_of_time,
         quantile_disc(life_us, 0.5) FILTER ({ok}) / 1e6 AS time_median_s, max(life_us) FILTER ({ok}) / 1e6 AS time_most_s,
         sum(cpus * {hours}) AS cpu_hours_requested, sum(used_cpus * {hours}) AS cpu_hours_used,
         sum(memory_gib * {hours}) AS memory_hours_requested, sum(used_gib * {hours}) AS memory_hours_used,
@@ -196,6 +197,9 @@ def _size_time(row: dict[str, Any], found: Mapping[str, Any], history: Mapping[t
     if known is not None and known > most:
         most = known
         row["reasons"].append("its time is that of the history, which knows longer tasks")
+    if found["out_of_time"]:
+        most = max(most, found["time_at_least_s"])
+        row["reasons"].append(f"{found['out_of_time']} attempts ended as their time was up: the advice rests on that limit")
     seconds = max(most * _TIME_FACTOR, _LEAST_TIME_S)
     unit = 60 if seconds < 7200 else 3600
     seconds = math.ceil(seconds / unit) * unit
