@@ -532,6 +532,22 @@ class Prices(CommandCase):
         self.assertRegex(row["price_date"], r"^\d{4}-\d\d-\d\d$")
         self.assertIn("estimate", result.text())
 
+    def test_a_task_in_two_files_counts_once(self) -> None:
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a"}
+        first = self.table("tasks.csv", [task("10:00:00", "11:00:00", **machine), task("10:00:00", "11:00:00", "cc/00cc00", **machine)])
+        second = self.table("copy.csv", [task("10:00:00", "11:00:00", **machine, note="again")])
+        prices = self.table("prices.csv", self.LIST)
+        result = costs([], [first, second], prices=prices)
+        self.assertEqual((result.tasks, Decimal(result.rows[0]["allocated"])), (2, Decimal("1.04")))
+        self.assertIn("1 attempts are in several files", " ".join(result.notes))
+        self.refused("TRC131", "named twice", tasks=[first, first], prices=prices)
+        # Nor does it weigh twice in a bill.
+        lines = self.table("bill.csv", [machine_line("1.00")])
+        both = self.table("both.csv", [task("10:00:00", "11:00:00"), task("10:00:00", "11:00:00", "cc/00cc00", process="SORT")])
+        once = self.table("once.csv", [task("10:00:00", "11:00:00")])
+        found = costs([lines], [both, once], by=["step"], hosts=self.table("hosts.csv", [HOST]))
+        self.assertEqual({row["step"]: Decimal(row["allocated"]) for row in found.rows}, {"ALIGN": Decimal("0.5"), "SORT": Decimal("0.5")})
+
     def test_no_price_no_region(self) -> None:
         result = self.estimated(task("10:00:00", "11:00:00", machineType="m6i.xlarge"), task("10:00:00", "11:00:00", "cc/00cc00"))
         self.assertEqual(result.rows, [])

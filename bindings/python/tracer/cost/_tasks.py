@@ -57,8 +57,12 @@ def create(connection: Any) -> None:
 
 
 def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
-    """The number of tasks. A folder stands for the recordings in it."""
+    """The number of tasks, each once. A folder stands for the recordings in it."""
+    seen: set[str] = set()
     for path in paths:
+        if os.path.realpath(path) in seen:
+            raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
+        seen.add(os.path.realpath(path))
         if os.path.isdir(path):
             files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
                            if name.endswith(".tracer"))
@@ -70,8 +74,43 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
             _read_table(connection, path, notes)
         else:
             _read_recording(connection, path)
+    if len(paths) > 1 or any(map(os.path.isdir, paths)):
+        _drop_repeated(connection, notes)
+        _join_twins(connection, notes)
     count: int = connection.execute("SELECT count(*) FROM tasks").fetchone()[0]
     return count
+
+
+def _drop_repeated(connection: Any, notes: list[str]) -> None:
+    """Attempts that are in several files, such as a recording and its copy."""
+    repeated: list[tuple[int]] = connection.execute("""DELETE FROM tasks WHERE task IN (SELECT task FROM (SELECT task, row_number()
+        OVER (PARTITION BY key, hash, run, step, t0, attempt ORDER BY task) AS place FROM tasks
+        WHERE coalesce(key, hash) IS NOT NULL AND t0 IS NOT NULL) WHERE place > 1) RETURNING task""").fetchall()
+    if repeated:
+        notes.append(f"{len(repeated)} attempts are in several files: they count once")
+
+
+def _join_twins(connection: Any, notes: list[str]) -> None:
+    """A task that a recording and an engine's table have is one: the table says what was requested, and where it ran."""
+    connection.execute("""CREATE TEMP TABLE twins AS SELECT r.task AS recorded, any_value(t.task) AS listed
+        FROM tasks AS r JOIN tasks AS t ON t.hash = r.hash AND t.key IS NULL AND t.status IS DISTINCT FROM 'CACHED'
+        AND (t.step IS NULL OR r.step IS NULL OR t.step = r.step)
+        WHERE r.key IS NOT NULL AND r.hash IS NOT NULL GROUP BY r.task HAVING count(*) = 1""")
+    joined = connection.execute("SELECT count(*) FROM twins").fetchone()[0]
+    if joined:
+        # A bill has the name of the run that its engine's table has.
+        connection.execute("""UPDATE tasks SET run = n.listed FROM (SELECT r.run AS recorded, any_value(t.run) AS listed FROM twins
+            JOIN tasks AS r ON r.task = recorded JOIN tasks AS t ON t.task = listed WHERE t.run IS NOT NULL GROUP BY r.run
+            HAVING count(DISTINCT t.run) = 1) AS n WHERE tasks.key IS NOT NULL AND tasks.run IS NOT DISTINCT FROM n.recorded""")
+        both = ", ".join(f'"{name}" = coalesce(tasks."{name}", t."{name}")' for name in (
+            "cpus", "memory_gib", "requested_us", "pipeline", "step", "sample", "name", "ecs", "user", "folder", "instance", "status",
+            "command_us", "used_cpus", "used_gib", "sent_bytes", "attempt", "exit_code"))
+        connection.execute(f"""UPDATE tasks SET {both}, input_bytes = t.input_bytes, instance_type = t.instance_type, zone = t.zone,
+            region = t.region, price_model = t.price_model FROM twins, tasks AS t
+            WHERE twins.recorded = tasks.task AND t.task = twins.listed""")
+        connection.execute("DELETE FROM tasks WHERE task IN (SELECT listed FROM twins)")
+        notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
+    connection.execute("DROP TABLE twins")
 
 
 def _next(connection: Any) -> int:

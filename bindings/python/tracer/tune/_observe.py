@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from ..cost import _tasks
-from ..cost._database import problem, quoted
+from ..cost._database import quoted
 from ._memory import OOM_FACTOR
 
 __all__ = ["LEDGER", "observe"]
@@ -27,15 +26,8 @@ _OUT_OF_TIME = 140
 
 def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
     """The number of attempts."""
-    seen: set[str] = set()
-    for path in paths:
-        if os.path.realpath(path) in seen:
-            raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
-        seen.add(os.path.realpath(path))
     _tasks.create(connection)
     count = _tasks.read_tasks(connection, paths, notes)
-    if len(paths) > 1 or os.path.isdir(paths[0]):
-        count -= _drop_repeated(connection, notes)
     if not count:
         notes.append("no task is in these files: name the steps of a script with tracerd run --step, or record an engine")
     connection.execute(f"""CREATE TABLE details (source VARCHAR, key VARCHAR, cpu_ns DOUBLE, peak_gib DOUBLE, peak_at_most_gib DOUBLE,
@@ -43,18 +35,8 @@ def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
         input_bytes DOUBLE)""")
     for (source,) in connection.execute("SELECT DISTINCT source FROM tasks WHERE key IS NOT NULL ORDER BY source").fetchall():
         _read_details(connection, source)
-    _observed(connection, notes)
+    _observed(connection)
     return count
-
-
-def _drop_repeated(connection: Any, notes: list[str]) -> int:
-    """Attempts that are in several files, such as a recording and its copy."""
-    repeated: list[tuple[int]] = connection.execute("""DELETE FROM tasks WHERE task IN (SELECT task FROM (SELECT task, row_number()
-        OVER (PARTITION BY key, hash, run, step, t0, attempt ORDER BY task) AS place FROM tasks
-        WHERE coalesce(key, hash) IS NOT NULL AND t0 IS NOT NULL) WHERE place > 1) RETURNING task""").fetchall()
-    if repeated:
-        notes.append(f"{len(repeated)} attempts are in several files: they count once")
-    return len(repeated)
 
 
 def _read_details(connection: Any, path: str) -> None:
@@ -126,20 +108,7 @@ _INPUTS = """
         HAVING bool_or(opened_to_read) AND NOT bool_or(opened_to_write OR created)) GROUP BY key"""
 
 
-def _observed(connection: Any, notes: list[str]) -> None:
-    # An engine's table says what was requested for a task that a recording has.
-    connection.execute("""CREATE TEMP TABLE twins AS SELECT r.task AS recorded, any_value(t.task) AS listed
-        FROM tasks AS r JOIN tasks AS t ON t.hash = r.hash AND t.key IS NULL
-        AND (t.step IS NULL OR r.step IS NULL OR t.step = r.step)
-        WHERE r.key IS NOT NULL AND r.hash IS NOT NULL GROUP BY r.task HAVING count(*) = 1""")
-    joined = connection.execute("SELECT count(*) FROM twins").fetchone()[0]
-    if joined:
-        connection.execute("""UPDATE tasks SET cpus = coalesce(tasks.cpus, t.cpus), memory_gib = coalesce(tasks.memory_gib, t.memory_gib),
-            requested_us = coalesce(tasks.requested_us, t.requested_us), input_bytes = t.input_bytes,
-            pipeline = coalesce(tasks.pipeline, t.pipeline), instance_type = t.instance_type, zone = t.zone, region = t.region,
-            price_model = t.price_model FROM twins, tasks AS t WHERE twins.recorded = tasks.task AND t.task = twins.listed""")
-        connection.execute("DELETE FROM tasks WHERE task IN (SELECT listed FROM twins)")
-        notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
+def _observed(connection: Any) -> None:
     memory = "coalesce(d.peak_gib, d.peak_at_most_gib, t.used_gib)"
     limit = "coalesce(d.limit_gib, t.memory_gib)"
     status = "upper(coalesce(t.status, ''))"
