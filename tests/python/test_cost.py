@@ -7,6 +7,7 @@ import csv
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -25,6 +26,7 @@ except ImportError:
 from tracer import BillError, InvalidArgumentError, RulesError
 from tracer.cost import Costs, costs
 from tracer.cost._shares import amount_of, shares_of, units_of
+from tracer.cost._tasks import recordings_in
 from tracer.cost._terms import TERMS
 
 ARN = "arn:aws:ecs:eu-west-1:111122223333:task/cluster/"
@@ -532,6 +534,14 @@ class Prices(CommandCase):
         self.assertRegex(row["price_date"], r"^\d{4}-\d\d-\d\d$")
         self.assertIn("estimate", result.text())
 
+    def test_older_parts_of_a_recording_come_first(self) -> None:
+        names = ("b.tracer", "a.tracer", "host.tracer", "host.tracer.1", "host.tracer.10", "host.tracer.2", "x/host.tracer.1")
+        (self.folder / "lake/x").mkdir(parents=True)
+        for name in (*names, "host.tracer.0", "host.tracer.old", "host.tracer.html", "tracer.1"):
+            (self.folder / "lake" / name).touch()
+        self.assertEqual([os.path.relpath(path, self.folder / "lake") for path in recordings_in(str(self.folder / "lake"))],
+                         ["a.tracer", "b.tracer", "host.tracer.10", "host.tracer.2", "host.tracer.1", "host.tracer", "x/host.tracer.1"])
+
     def test_a_task_in_two_files_counts_once(self) -> None:
         machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a"}
         first = self.table("tasks.csv", [task("10:00:00", "11:00:00", **machine), task("10:00:00", "11:00:00", "cc/00cc00", **machine)])
@@ -614,6 +624,17 @@ wait
 """
 
 
+_ANNOUNCED = """
+import os, subprocess, sys
+import tracer
+work = os.path.join(sys.argv[1], "work")
+os.mkdir(work)
+with tracer.session(record=sys.argv[2]) as session:
+    session.announce(work_dir=work, context={"pipeline": "p", "run": "own", "step": "ALIGN", "task": "ALIGN (S1)", "task_id": "ab/12cd34"})
+    subprocess.run(["sh", "-c", "sleep 0.2; md5sum /etc/passwd"], cwd=work, check=True, stdout=subprocess.DEVNULL)
+"""
+
+
 @unittest.skipUnless(os.path.exists(TRACERD), "needs tracerd")
 @needs_tracing
 class Recordings(CostCase):
@@ -640,6 +661,22 @@ class Recordings(CostCase):
                               capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         return path
+
+    def test_a_recording_and_its_engines_table_have_one_task(self) -> None:
+        """The bill has the table's run; a copy, and an older part of a continued recording are read from a folder."""
+        lake = self.folder / "lake"
+        lake.mkdir()
+        done = run_python(_ANNOUNCED, str(self.folder), str(lake / "host.tracer.1"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shutil.copy(lake / "host.tracer.1", lake / "copy.tracer")
+        trace = self.table("trace.csv", [task("10:00:00", "10:30:00")])
+        bill = self.table("bill.csv", [split_line(ECS[1], "0.1", "0")])
+        result = costs([bill], [str(lake), trace], by=["run", "step"])
+        self.exact(result)
+        self.assertEqual((result.tasks, result.tasks_joined), (1, 1), result.notes)
+        self.assertEqual([(row["run"], row["step"], Decimal(row["allocated"])) for row in result.rows], [("r1", "ALIGN", Decimal("0.1"))])
+        os.unlink(lake / "copy.tracer")
+        self.assertEqual(costs([bill], [str(lake)]).tasks, 1)
 
     def test_by_cgroup_and_arn(self) -> None:
         recording = self.recorded(ECS[10:13])

@@ -177,6 +177,15 @@ class Observed(World):
         self.machine().does(begin + HOUR, tasks=3, cpus=3.5).stalls("SORT (S1)", begin, begin + HOUR)
         self.assertIsNone(self.assert_found("held", begin + 10 * MINUTE).share)
 
+    def test_a_task_that_two_files_have_is_held_once(self) -> None:
+        begin = DAY + HOUR
+        machine = self.machine().does(begin, tasks=2, cpus=3.5).does(begin + HOUR, tasks=2)
+        machine.stalls("SORT (S1)", begin, begin + 40 * MINUTE - 30 * SECOND).stalls("SORT (S1)", begin, begin + 40 * MINUTE)
+        self.assertEqual(self.codes(begin + 40 * MINUTE), ["held"])
+        for _ in range(2):
+            self.recorded._read_requests("m1", "SELECT 'k' AS task_key, 1 AS t0, NULL::BIGINT AS t1, 4 AS cpus, 5 AS requested_memory_bytes")
+        self.assertEqual(self.connection.execute("SELECT * FROM requests").fetchall(), [("m1", 1, None, 4.0, 5)])
+
     def test_a_task_that_went_on_is_not_held(self) -> None:
         begin = DAY + HOUR
         self.machine().does(begin + HOUR, tasks=3, cpus=3.5).stalls("SORT (S1)", begin, begin + 20 * MINUTE)
@@ -509,6 +518,11 @@ class Real(World):
         result = sweep([path])
         self.assertEqual(result.machines, 1)
         self.assertFalse(any("part of its host" in note for note in result.notes))
+        # A part of it that was continued in another file is read from its folder.
+        lake = Path(self.folder, "lake")
+        lake.mkdir()
+        shutil.copy(path, lake / "host.tracer.1")
+        self.assertEqual(sweep([lake]).machines, 1)
         # What it did outside of tasks is at most what the host has counted.
         self.recorded.read(path, [])
         machine, first, last = self.connection.execute("SELECT machine, first, last FROM machines").fetchall()[0]

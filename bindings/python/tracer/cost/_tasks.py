@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from ._database import columns_of, problem, quoted, read_error, source_of, table_of
 from ._formats import Columns
 
-__all__ = ["create", "read_hosts", "read_tasks"]
+__all__ = ["create", "read_hosts", "read_tasks", "recordings_in"]
 
 _ECS = "nullif(regexp_extract(cgroup, '(?:/ecs/(?:[^/]+/)?|ecstasks-)([0-9a-f]{32})(?:/|$|\\.slice)', 1), '')"
 # Canonical column -> names that tables give it, the first that is there counts. Compared without case and separators.
@@ -56,6 +57,13 @@ def create(connection: Any) -> None:
         memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR)""")
 
 
+def recordings_in(folder: str) -> list[str]:
+    """By name; of one that was continued in other files (--rotate), the oldest part first."""
+    parts = [(os.path.join(place, match[1]), -int(match[2] or 0), os.path.join(place, name)) for place, _, names in os.walk(folder)
+             for name in names if (match := re.fullmatch(r"(.*\.tracer)(?:\.([1-9]\d*))?", name, re.DOTALL))]
+    return [path for *_, path in sorted(parts)]
+
+
 def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
     """The number of tasks, each once. A folder stands for the recordings in it."""
     seen: set[str] = set()
@@ -64,8 +72,7 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
             raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
         seen.add(os.path.realpath(path))
         if os.path.isdir(path):
-            files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
-                           if name.endswith(".tracer"))
+            files = recordings_in(path)
             if not files:
                 raise problem("TRC130", f"no recording (*.tracer) is in {path}", "name a folder that has some, or files")
             for file in files:

@@ -125,8 +125,8 @@ class _Machine:
             end = min(end, self._now)
         least = self._rules.limit("held", "least_s") * _SECOND
         rows = self._recorded.connection.execute(
-            """SELECT task, run, pipeline, uid, tool, waits_for, confidence, t0, least(t1, ?) FROM stalls
-            WHERE machine = ? AND t0 <= ? AND t1 >= ? ORDER BY t0, task""", [end, self._key, end - least, end - _FRESH]).fetchall()
+            """SELECT task, run, pipeline, uid, tool, waits_for, confidence, t0, least(max(t1), ?) FROM stalls
+            WHERE machine = ? AND t0 <= ? AND t1 >= ? GROUP BY ALL ORDER BY t0, task""", [end, self._key, end - least, end - _FRESH]).fetchall()
         whole = self._last is not None and rows and not self._ask(
             "SELECT count(*) FROM seen WHERE t0 >= ? AND task_cpu_ns > (t1 - t0) * 10", rows[0][7])[0]
         for number, (task, run, pipeline, uid, tool, waits_for, confidence, t0, t1) in enumerate(rows):
