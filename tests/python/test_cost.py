@@ -582,6 +582,14 @@ class Prices(CommandCase):
         self.exact(result)
         self.assertEqual({row["state"]: Decimal(row["allocated"]) for row in result.rows},
                          {"final": Decimal("0.1"), "estimate": Decimal("0.52")})
+        # Lines of a whole month say nothing of how far the bill goes.
+        month = {"line_item_usage_start_date": "2026-03-01T00:00:00Z", "line_item_usage_end_date": "2026-04-01T00:00:00Z"}
+        lines = [split_line(ECS[1], "0.1", "0"), machine_line("3", instance="", line_item_line_item_type="Tax", **month),
+                 machine_line("4", instance="i-0fff", line_item_line_item_type="RIFee", line_item_usage_type="x", **month),
+                 machine_line("5", instance="vol-0123", line_item_usage_type="EU-EBS:VolumeUsage.gp3", **month)]
+        result = costs([self.table("bill.csv", lines)], [self.table("tasks.csv", tasks)], prices=self.table("prices.csv", self.LIST))
+        self.exact(result)
+        self.assertEqual([Decimal(row["allocated"]) for row in result.rows if row["state"] == "estimate"], [Decimal("0.52")])
 
     def test_import_show_age(self) -> None:
         path = self.table("prices.csv", self.LIST)

@@ -284,7 +284,9 @@ def totals_of(connection: Any, scale: int) -> dict[str, dict[str, str]]:
 def without_line(connection: Any, notes: list[str]) -> str:
     """Which tasks are after the bill's end, as SQL: only those are estimated. Others without a line cost nothing, or their
     machine's cost is not known: a note says how many."""
-    end = connection.execute("SELECT max(t1) FROM work").fetchone()[0]
+    # Taxes, fees and volumes may have the whole month, long before it is over.
+    end = connection.execute("""SELECT coalesce(max(t1) FILTER (shape IN ('machine', 'cpu', 'memory') AND (instance IS NOT NULL OR
+        ecs IS NOT NULL)), max(t1)) FROM work WHERE term = 'usage'""").fetchone()[0]
     later = f"t1 > {end}" if end is not None else "false"
     count = connection.execute(f"""SELECT count(*) FROM tasks WHERE task NOT IN (SELECT task FROM pieces WHERE task IS NOT NULL)
         AND status IS DISTINCT FROM 'CACHED' AND NOT coalesce({later}, false)""").fetchone()[0]
