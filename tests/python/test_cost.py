@@ -563,6 +563,15 @@ class Prices(CommandCase):
         self.assertEqual(result.rows, [])
         self.assertTrue(any("region is not known" in note for note in result.notes), result.notes)
 
+    def test_no_size(self) -> None:
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a"}
+        result = self.estimated(task("10:00:00", "11:00:00", cpus="", memory="0", **machine))
+        self.assertEqual(result.rows, [])
+        self.assertIn("1 tasks have no estimate: its size is not known", result.notes)
+        result = self.estimated(task("10:00:00", "11:00:00", memory="", **machine))
+        self.assertEqual(Decimal(result.rows[0]["allocated"]), Decimal("0.36"))
+        self.assertTrue(any("too low" in note for note in result.notes), result.notes)
+
     def test_time_that_no_command_used(self) -> None:
         """Seven tasks whose staging takes 1 to 7 s, and one that was repeated for an hour."""
         machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a"}
