@@ -445,6 +445,19 @@ class BadBills(CostCase):
         for repeated, total in (("once", "3"), ("all", "5")):
             self.assertEqual(Decimal(costs(bills, repeated=repeated).totals["USD"]["billed"]), Decimal(total))
 
+    def test_lines_that_differ_in_a_column_that_is_not_read(self) -> None:
+        """Two parts of one export: usage of one hour at two prices of the same unit."""
+        line = {"BilledCost": "1", "EffectiveCost": "1", "ListCost": "1", "BillingCurrency": "USD", "ChargeCategory": "Usage",
+                "ChargePeriodStart": "2026-03-01 10:00:00", "ChargePeriodEnd": "2026-03-01 11:00:00", "ServiceCategory": "Compute",
+                "ResourceId": "x", "SkuPriceId": "A"}
+        parts = [self.table("part-1.csv", [line]), self.table("part-2.csv", [line | {"SkuPriceId": "B"}])]
+        for repeated in ("error", "once", "all"):
+            self.assertEqual(Decimal(costs(parts, repeated=repeated).totals["USD"]["billed"]), 2)
+        self.refused("TRC131", bills=[parts[0], self.table("part-3.csv", [line, line | {"SkuPriceId": "C"}])])
+        # Another order of columns is no other line; of files with other columns, what is read counts.
+        self.refused("TRC131", bills=[parts[0], self.table("part-4.csv", [dict(reversed(line.items()))])])
+        self.refused("TRC131", bills=[parts[0], self.table("part-5.csv", [line | {"x_New": "1"}])])
+
     def test_an_older_delivery(self) -> None:
         """The same id of a line, at another cost."""
         period = {"bill_billing_period_start_date": "2026-03-01T00:00:00Z", "bill_payer_account_id": "1", "identity_line_item_id": "x"}
