@@ -191,6 +191,12 @@ class Splits(CostCase):
         lines = [machine_line("1.00"), split_line(ECS[1], "0.5", "0.2", split_line_item_parent_resource_id="i-0abc")]
         result = self.costs(lines, [task("10:00:00", "10:30:00")])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.5"), "idle": Decimal("0.5")})
+        # The provider writes an id in the one place and an ARN in the other.
+        arn = "arn:aws:ec2:eu-west-1:111122223333:instance/i-0abc"
+        for own, parent in ((arn, "i-0abc"), ("i-0abc", arn), (arn, arn)):
+            lines = [machine_line("1.00", instance=own), split_line(ECS[1], "0.5", "0.2", split_line_item_parent_resource_id=parent)]
+            result = self.costs(lines, [task("10:00:00", "10:30:00")])
+            self.assertEqual(self.sums(result), {"allocated": Decimal("0.5"), "idle": Decimal("0.5")}, (own, parent))
         result = self.costs([machine_line("0.35"), lines[1]], [task("10:00:00", "10:30:00")])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.1")})
 
