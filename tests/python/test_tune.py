@@ -242,6 +242,26 @@ class Tables(TuneCase):
         self.assertEqual((row["memory_rule"], row["advised_memory_bytes"]), ("keep", None))
         self.assertIn("neither their peak nor their limit", " ".join(row["reasons"]))
 
+    def test_requests_of_different_sizes(self) -> None:
+        """8 small tasks and 4 large ones: one size for all would take more than they reserve now."""
+        mixed = [*(task(n, 3, 4, cpus=2) for n in range(8)), *(task(20 + n, 50, 64, cpus=16) for n in range(4))]
+        result = self.tune(mixed)
+        row = self.row(result)
+        self.assertEqual((row["memory_rule"], row["advised_memory_bytes"], row["failure_rate"]), ("keep", None, None))
+        self.assertIn("memory of different sizes", " ".join(row["reasons"]))
+        self.assertEqual(row["memory_gib_hours_saved"], 0)
+        self.assertNotIn("memory =", result.emit("nextflow"))
+        self.assertNotIn("too few tasks", result.text())
+        # What is less than each of them is right for all.
+        row = self.row(self.tune([task(n, 2, 8 if n % 2 else 64) for n in range(20)]))
+        self.assertLess(row["advised_memory_bytes"], 3 * GIB)
+        # From run to run they may differ: the advice of the last one was taken.
+        row = self.row(self.tune([task(n, 3, 8 if n < 10 else 64, run_id="r1" if n < 10 else "r2") for n in range(20)]))
+        self.assertLess(row["advised_memory_bytes"], 4 * GIB)
+        # Nor is one raised for all.
+        row = self.row(self.tune([*mixed, task(40, 64, 64, status="OUT_OF_MEMORY", exit=137)]))
+        self.assertEqual((row["memory_rule"], row["advised_memory_bytes"]), ("keep", None))
+
     def test_no_line_by_input_where_a_task_was_lost(self) -> None:
         rows = [task(n, 0.5 + 0.25 * n, 40, input_bytes=n * GIB) for n in range(1, 21)]
         self.assertEqual(self.row(self.tune(rows))["memory_rule"], "input")

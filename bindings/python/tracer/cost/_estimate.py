@@ -95,8 +95,7 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
         notes.append(f"{cut} tasks took far longer than their command, compared with their run: attempts that the engine did not "
                      "see are likely, and that time is left out of the estimate")
     if partly:
-        notes.append(f"{partly} tasks neither requested CPUs nor used any that are known, or neither memory: their estimate is by the other, "
-                     "and too low")
+        notes.append(f"of {partly} tasks, only CPUs or only memory is known: their estimate is by that alone, and too low")
     for why, count in sorted(result.without_price.items()):
         notes.append(f"{count} tasks have no estimate: {why}")
     if result.dates:

@@ -25,6 +25,9 @@ _LEAST_TIME_S = 600
 # A helper that runs for a moment beside a tool needs no CPU of its own.
 _CPU_TOLERANCE = 0.15
 _SHOWN = 20
+# Requests of tasks of one run, at their first attempt, that lie further apart were made for each task by itself, as by the size of its input.
+_AGREE = 1.01
+_REQUESTS = ("cpus", "memory_gib", "requested_us")
 
 FIELDS = ("pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed", "cached", "retried", "bound_by", "bound_share",
           "cpus_requested", "cpus_used", "cpus_wanted", "memory_requested_bytes", "memory_median_bytes", "memory_peak_bytes",
@@ -71,9 +74,19 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
         max(attempt) AS most_attempts FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind""")
     cached = dict(connection.execute("SELECT kind, count(*) FROM kinds WHERE outcome = 'cached' GROUP BY kind").fetchall())
     lines = _inputs.lines_of(connection, [row["kind"] for row in found if row["with_input"] >= _inputs.ENOUGH], failures)
-    rows = [_row(row | {"cached": cached.get(row["kind"], 0)}, failures, history, lines.get(row["kind"])) for row in found]
+    least = _least_requests(connection)
+    rows = [_row(row | {"cached": cached.get(row["kind"], 0), "least": least.get(row["kind"], {})}, failures, history, lines.get(row["kind"])) for row in found]
     _savings(connection, rows)
     return rows
+
+
+def _least_requests(connection: Any) -> dict[int, dict[str, float]]:
+    """Of each kind: the smallest request where those of a run differ."""
+    columns = ", ".join(f"min(least_{name}) FILTER (most_{name} > {_AGREE} * least_{name}) AS {name}" for name in _REQUESTS)
+    ends = ", ".join(f"min({name}) AS least_{name}, max({name}) AS most_{name}" for name in _REQUESTS)
+    found = table_of(connection, f"""SELECT kind, {columns} FROM (SELECT kind, run, {ends} FROM kinds
+        WHERE attempt <= 1 AND outcome = 'succeeded' GROUP BY kind, run) GROUP BY kind""")
+    return {row["kind"]: {name: row[name] for name in _REQUESTS if row[name] is not None} for row in found}
 
 
 def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, str], float],
@@ -98,11 +111,23 @@ def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, 
         row["memory_rule"] = "keep"
         reasons.append(f"not enough evidence (n = {found['tasks']}): the request is kept")
         _raise_after_oom(row, evidence, requested)
-        return row
-    _size_memory(row, found, evidence, requested, failures, line)
-    _size_cpus(row, found)
-    _size_time(row, found, history)
+    else:
+        _size_memory(row, found, evidence, requested, failures, line)
+        _size_cpus(row, found)
+        _size_time(row, found, history)
+    _keep_different(row, found["least"])
     return row
+
+
+def _keep_different(row: dict[str, Any], least: Mapping[str, float]) -> None:
+    """One request for all, where each task has one of its own, is advised only if it is smaller than all of theirs."""
+    for name, request, advice, unit in (("CPUs", "cpus", "advised_cpus", 1), ("memory", "memory_gib", "advised_memory_bytes", GIB),
+                                        ("time", "requested_us", "advised_time_s", 1e-6)):
+        if request in least and row[advice] is not None and row[advice] > least[request] * unit:
+            row[advice] = None
+            row["reasons"].append(f"its tasks request {name} of different sizes: each keeps its own")
+            if name == "memory":
+                row["memory_rule"], row["memory_per_input"], row["failure_rate"] = "keep", None, None
 
 
 def _whole(value: float | None, unit: int = 1) -> int | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError
 from .._format import visible
+from ._memory import ENOUGH
 from ._steps import FIELDS, GIB
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _advice(row: Mapping[str, Any]) -> str:
         parts.append(f"{row['advised_cpus']} CPU{'s' * (row['advised_cpus'] > 1)}")
     if row["advised_time_s"] is not None:
         parts.append(duration(row["advised_time_s"]))
-    return ", ".join(parts) or (f"keep: n = {row['tasks']}" if row["memory_rule"] == "keep" and row["failure_rate"] is None
+    return ", ".join(parts) or (f"keep: n = {row['tasks']}" if row["tasks"] < ENOUGH
                                 else "keep")
 
 
@@ -125,7 +126,7 @@ def text_of(result: Tune, most: int) -> str:
     parts.append("")
     if waste := waste_text(result.waste()):
         parts.append(waste)
-    few = sum(row["memory_rule"] == "keep" and row["failure_rate"] is None for row in result.rows)
+    few = sum(row["tasks"] < ENOUGH for row in result.rows)
     if few:
         parts.append(f"{few} {result.by}s have too few tasks: they keep what they request")
     if any(row["failure_rate"] is not None for row in result.rows):
