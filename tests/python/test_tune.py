@@ -395,7 +395,13 @@ class Emitted(TuneCase):
         text = self.emitted("nextflow", "RNA:ALIGN")
         self.assertIn("withName: 'RNA:ALIGN'", text)
         self.assertRegex(text, r"memory = \{ \d+\.MB \* task\.attempt \}  // was 8\.0 GiB, peak 2\.0 GiB of 10 tasks, saves .* risk: ")
-        self.assertIn("maxRetries = 2", text)
+        # What the pipeline does with errors stays.
+        self.assertNotRegex(text, r"(?m)^\s*(errorStrategy|maxRetries)")
+        self.assertIn("--retry", text)
+        result = self.tune([task(n, peak, step="RNA:ALIGN") for n, peak in enumerate(PEAKS)])
+        self.assertRegex(result.emit("nextflow", retry=True), r"(?m)^    errorStrategy = .*\n    maxRetries = 2$")
+        with self.assertRaises(InvalidArgumentError):
+            result.emit("sbatch", retry=True)
         self.assertRegex(text, r"time = \{ 180\.min \* task\.attempt \}  // was 240 min")
         # Who retries already keeps what they have.
         rows = [task(n, peak, step="RNA:ALIGN") for n, peak in enumerate(PEAKS)] + [task(30, 1.0, step="RNA:ALIGN", attempt=2)]
@@ -453,6 +459,8 @@ class Commands(TuneCase):
         for word in ("S9", "used 1.4 GiB in the median, 2.0 GiB at most", "n = 10"):
             self.assertIn(word, why)
         self.assertIn("withName", self.tracer("tune", path, "--emit", "nextflow").stdout)
+        self.assertIn("maxRetries = 2\n", self.tracer("tune", path, "--emit", "nextflow", "--retry").stdout)
+        self.tracer("tune", path, "--retry", status=2)
 
     def test_errors(self) -> None:
         path = self.table([task(1, 1)])

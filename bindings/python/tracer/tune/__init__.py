@@ -66,11 +66,14 @@ class Tune:
 
         return why_of(self, step)
 
-    def emit(self, engine: str) -> str:
-        """A file for an engine: "nextflow" (a configuration), "snakemake" (a profile), "sbatch" (lines of job scripts)."""
+    def emit(self, engine: str, *, retry: bool = False) -> str:
+        """A file for an engine: "nextflow" (a configuration), "snakemake" (a profile), "sbatch" (lines of job scripts).
+
+        `retry`, for Nextflow: with an errorStrategy that retries what may have had too little memory, instead of the pipeline's own.
+        """
         from ._emit import emit
 
-        return emit(self, engine)
+        return emit(self, engine, retry)
 
     def __repr__(self) -> str:
         return self.text()

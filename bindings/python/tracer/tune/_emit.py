@@ -23,18 +23,20 @@ _MIB = 1 << 20
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PROCESS = re.compile(r"[A-Za-z_]\w*(?::[A-Za-z_]\w*)*", re.ASCII)
 # What ends a task that had too little memory: signals, and codes of LSF and Slurm. As nf-core's pipelines have it.
-_RETRIED = "((130..145) + 104 + 175)"
+_STRATEGY = "errorStrategy = { task.exitStatus in ((130..145) + 104 + 175) ? 'retry' : 'finish' }"
 
 
-def emit(result: Tune, engine: str) -> str:
+def emit(result: Tune, engine: str, retry: bool = False) -> str:
     from . import ENGINES
 
     if engine not in ENGINES:
         raise InvalidArgumentError(f"no file can be written for {engine!r}", f"one of {', '.join(ENGINES)}")
     if result.by != "step":
         raise InvalidArgumentError(f"engines know steps, these rows are of {result.by}s", "leave out --by")
-    writer = {"nextflow": _nextflow, "snakemake": _snakemake, "sbatch": _sbatch}[engine]
-    return "\n".join(writer(result)) + "\n"
+    if retry and engine != "nextflow":
+        raise InvalidArgumentError(f"retry is for nextflow, not for {engine}", "leave it out")
+    lines = _nextflow(result, retry) if engine == "nextflow" else {"snakemake": _snakemake, "sbatch": _sbatch}[engine](result)
+    return "\n".join(lines) + "\n"
 
 
 def _head(result: Tune, mark: str, use: str) -> Iterator[str]:
@@ -90,10 +92,14 @@ def _lowers_time(row: Mapping[str, Any]) -> bool:
     return row["advised_time_s"] is not None and row["time_requested_s"] is not None
 
 
-def _nextflow(result: Tune) -> Iterator[str]:
+def _nextflow(result: Tune, retry: bool) -> Iterator[str]:
     yield from _head(result, "//", "Use it with: nextflow run -c FILE")
+    if not retry and not any(row["retried"] for row in result.rows):
+        # Here, it would replace the pipeline's own.
+        yield ("// No task was retried: one that needs more memory may fail. If the pipeline has no errorStrategy of its own, add one, "
+               "or write this file with --retry:")
+        yield f"//   {_STRATEGY}; maxRetries = 2"
     yield "process {"
-    retried = any(row["retried"] for row in result.rows)
     names: set[str] = set()
     for row, comment in _rows(result, "//", "  "):
         if row is None:
@@ -109,8 +115,8 @@ def _nextflow(result: Tune) -> Iterator[str]:
         yield f"  withName: '{row['step']}' {{"
         if row["advised_memory_bytes"] is not None:
             yield f"    memory = {{ {math.ceil(row['advised_memory_bytes'] / _MIB)}.MB * task.attempt }}  // {_memory_comment(row)}"
-            if not retried:
-                yield f"    errorStrategy = {{ task.exitStatus in {_RETRIED} ? 'retry' : 'finish' }}  // with more memory each time"
+            if retry:
+                yield f"    {_STRATEGY}  // with more memory each time, instead of the pipeline's own"
                 yield "    maxRetries = 2"
         if row["advised_cpus"] is not None:
             yield f"    cpus = {row['advised_cpus']}  // {_cpus_comment(row)}"
