@@ -50,12 +50,11 @@ def _comment(value: str) -> str:
     return visible(value).replace("*/", "* /")
 
 
-def _rows(result: Tune, mark: str, indent: str = "", new_time: bool = False) -> Iterator[tuple[Mapping[str, Any] | None, str]]:
+def _rows(result: Tune, mark: str, indent: str = "") -> Iterator[tuple[Mapping[str, Any] | None, str]]:
     """Rows with what their comment says; without a row, the comment says why it is left out."""
     for row in sorted(result.rows, key=lambda each: (each["pipeline"] or "", each["step"] or "")):
         name = _comment(row["step"] or "(no step)")
-        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and not (
-                row["advised_time_s"] is not None if new_time else _lowers_time(row)):
+        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and not _lowers_time(row):
             reason = "; ".join(row["reasons"]) or "nothing is to be changed"
             yield None, f"{indent}{mark} {name}: {_comment(reason)}"
         else:
@@ -83,8 +82,7 @@ def _cpus_comment(row: Mapping[str, Any]) -> str:
 
 
 def _time_comment(row: Mapping[str, Any]) -> str:
-    was = "request not known" if row["time_requested_s"] is None else f"was {row['time_requested_s'] / 60:.0f} min"
-    return f"{was}, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
+    return f"was {row['time_requested_s'] / 60:.0f} min, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
 
 
 def _lowers_time(row: Mapping[str, Any]) -> bool:
@@ -169,8 +167,8 @@ def _snakemake(result: Tune) -> Iterator[str]:
 
 
 def _sbatch(result: Tune) -> Iterator[str]:
-    yield from _head(result, "#", "Each block belongs into the script of its step.")
-    for row, comment in _rows(result, "#", new_time=True):
+    yield from _head(result, "#", "Each block belongs into the script of its step. Slurm retries nothing.")
+    for row, comment in _rows(result, "#"):
         yield ""
         if row is None:
             yield comment
@@ -183,7 +181,7 @@ def _sbatch(result: Tune) -> Iterator[str]:
         if row["advised_cpus"] is not None:
             yield f"# {_cpus_comment(row)}"
             yield f"#SBATCH --cpus-per-task={row['advised_cpus']}"
-        if row["advised_time_s"] is not None:
+        if _lowers_time(row):
             hours, minutes = divmod(round(row["advised_time_s"] / 60), 60)
             yield f"# {_time_comment(row)}"
             yield f"#SBATCH --time={hours:02}:{minutes:02}:00"
