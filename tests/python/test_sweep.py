@@ -59,8 +59,9 @@ class World(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, True)
         self.rules = read_rules()
 
-    def machine(self, name: str = "m1", booted: int = DAY, cpus: int = 4, instance: str | None = None) -> Machine:
-        return Machine(self, name, booted, cpus, instance)
+    def machine(self, name: str = "m1", booted: int = DAY, cpus: int = 4, instance: str | None = None,
+                instance_type: str = "m6i.xlarge") -> Machine:
+        return Machine(self, name, booted, cpus, instance, instance_type)
 
     def answer(self, name: str, content: Any, look: int) -> str:
         path = os.path.join(self.folder, f"{look}")
@@ -92,10 +93,10 @@ class World(unittest.TestCase):
 class Machine:
     """Sampled every 10 s."""
 
-    def __init__(self, world: World, name: str, booted: int, cpus: int, instance: str | None) -> None:
+    def __init__(self, world: World, name: str, booted: int, cpus: int, instance: str | None, instance_type: str) -> None:
         self.world, self.name, self.cpus, self.booted, self.at = world, name, cpus, booted, booted + 20 * SECOND
-        world.connection.execute("INSERT INTO machines VALUES (?, ?, ?, 'm6i.xlarge', 'aws', ?, ?, ?, true)",
-                                 [name, name, instance, booted, self.at, self.at])
+        world.connection.execute("INSERT INTO machines VALUES (?, ?, ?, ?, 'aws', ?, ?, ?, true) ON CONFLICT DO NOTHING",
+                                 [name, name, instance, instance_type, booted, self.at, self.at])
 
     def unseen(self, until: int) -> Machine:
         """Nobody watched."""
@@ -121,6 +122,10 @@ class Machine:
     def stalls(self, task: str, begin: int, end: int, waits_for: str = "data from a pipe") -> Machine:
         self.world.connection.execute("INSERT INTO stalls VALUES (?, ?, 'r1', 'p1', 1000, true, 'sort', ?, 'high', 'stalled', ?, ?)",
                                       [self.name, task, waits_for, begin, end])
+        return self
+
+    def gpu(self, begin: int, end: int, used: bool) -> Machine:
+        insert(self.world.connection, "gpu_uses", [(self.name, at, used) for at in range(begin, end, 10 * SECOND)])
         return self
 
     def ran(self, run: str, ended: int, uid: int = 1000) -> Machine:
@@ -237,6 +242,29 @@ class Observed(World):
         end = DAY + HOUR
         self.machine().does(end, tasks=1, cpus=4).does(end + 50 * MINUTE, tasks=1, cpus=0.12)
         self.assertEqual(self.codes(end + 50 * MINUTE), [])
+
+    def test_a_machine_whose_gpu_works_is_not_idle(self) -> None:
+        """Outside of any run, with no CPU to speak of."""
+        end = DAY + HOUR
+        self.machine("m1", instance_type="g5.xlarge").does(end, tasks=1, cpus=4).ran("r7", end).does(end + 2 * HOUR).gpu(DAY, end + HOUR, True)
+        self.machine("m1").gpu(end + HOUR, end + 2 * HOUR, False)
+        self.assertEqual(self.codes(end + HOUR), [])
+        found = self.assert_found("idle-since", end + HOUR + 10 * MINUTE)
+        self.assertEqual(found.since, end + HOUR - 10 * SECOND)
+
+    def test_a_gpu_that_nobody_watched_may_work(self) -> None:
+        for number, tasks in enumerate((0, 1)):
+            self.machine(f"m{number}", instance_type="p4d.24xlarge").does(DAY + 3 * HOUR, tasks=tasks)
+        self.assertEqual(self.codes(DAY + 3 * HOUR), [])
+        self.assertEqual(sum("has a GPU, and nobody watched it" in note for note in self.inventory.notes), 2)
+
+    def test_a_task_that_waits_for_a_gpu_is_not_held(self) -> None:
+        begin = DAY + HOUR
+        machine = self.machine(instance_type="g5.xlarge").does(begin, tasks=2, cpus=3.5).does(begin + HOUR, tasks=2)
+        machine.stalls("TRAIN (S1)", begin, begin + HOUR)
+        self.assertEqual([each.certainty for each in self.found(begin + 30 * MINUTE)], ["low"])
+        machine.gpu(begin, begin + HOUR, True)
+        self.assertEqual(self.codes(begin + 30 * MINUTE), [])
 
     def test_a_busy_day_has_no_findings(self) -> None:
         machine, at = self.machine(), DAY + 3 * MINUTE

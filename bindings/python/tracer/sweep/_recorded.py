@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from .._recording import read
 from ..cost._database import quoted, table_of
 from ..cost._tasks import recordings_in, table_of_recording
 
@@ -29,6 +30,10 @@ def files_in(paths: Sequence[str]) -> list[str]:
     return files
 
 
+# A GPU that worked for less than one part in so many of the time was not used.
+_GPU_USED = 100
+
+
 class Recorded:
     """Tables of what was observed, by machine: all recordings of one boot of a host are one machine's."""
 
@@ -36,6 +41,8 @@ class Recorded:
         self.connection = connection
         self._files: dict[str, list[tuple[str, int]]] = {}
         """By machine, with what is to be added to times in ns: of which processes outside of tasks were not looked at."""
+        self._gpus: dict[str, list[tuple[str, int]]] = {}
+        """Likewise, of which samples of GPUs were not."""
         self._living: dict[str, list[tuple[str, int]]] = {}
         """Likewise, of which requests of living tasks were not."""
         connection.execute("""
@@ -48,11 +55,10 @@ class Recorded:
                 tool VARCHAR, waits_for VARCHAR, confidence VARCHAR, code VARCHAR, t0 BIGINT, t1 BIGINT);
             CREATE TABLE requests (machine VARCHAR, t0 BIGINT, t1 BIGINT, cpus DOUBLE, memory_bytes UBIGINT);
             CREATE TABLE tasks_read (machine VARCHAR, task_key VARCHAR, PRIMARY KEY (machine, task_key));
+            CREATE TABLE gpu_uses (machine VARCHAR, t BIGINT, used BOOLEAN);
             CREATE TABLE outside (machine VARCHAR, t BIGINT, cgroup VARCHAR, cpu_ns UBIGINT)""")
 
     def read(self, path: str, notes: list[str]) -> None:
-        from .._recording import read
-
         recording = read(path)
         hosts = table_of_recording(self.connection, recording, "hosts")
         if not hosts:
@@ -61,6 +67,7 @@ class Recorded:
         machine = str(host["boot_id"] or host["host_name"] or path)
         self._files.setdefault(machine, []).append((path, offset))
         self._living.setdefault(machine, []).append((path, offset))
+        self._gpus.setdefault(machine, []).append((path, offset))
         with _Tables(self.connection, recording, "host_samples", "findings", "tasks", "runs"):
             wall = f"+ {offset}::HUGEINT) // 1000)::BIGINT"
             self.connection.execute(f"""INSERT INTO host_samples SELECT {quoted(machine)}, ((since_ns::HUGEINT {wall},
@@ -107,13 +114,24 @@ class Recorded:
 
     def read_living_requests(self, machine: str) -> None:
         """Of tasks that had not ended when their recording did. Reads the recordings again."""
-        from .._recording import read
-
         for path, offset in self._living.pop(machine, []):
             with _Tables(self.connection, read(path), "events"):
                 self._read_requests(machine, f"""SELECT task_key::VARCHAR AS task_key, ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT AS t0,
                     NULL::BIGINT AS t1, requested_millicpus / 1000 AS cpus, requested_memory_bytes
                     FROM recorded_events WHERE kind = 'task_start'""")
+
+    def gpu_uses_of(self, machine: str, until: int) -> tuple[int, int | None]:
+        """How many samples of its GPUs there are, and when one was used last. Reads the recordings again. The first sample of a
+        process says not yet for how long it used one, and some drivers never say it: it counts as use."""
+        for path, offset in self._gpus.pop(machine, []):
+            with _Tables(self.connection, read(path), "events"):
+                self.connection.execute(f"""INSERT INTO gpu_uses SELECT {quoted(machine)}, ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT,
+                    since_ns IS NULL OR coalesce(busy_ns, gpu_busy_ns) IS NULL
+                    OR greatest(coalesce(busy_ns, 0), coalesce(gpu_busy_ns, 0)) * {_GPU_USED} > time_ns - since_ns
+                    FROM recorded_events WHERE kind = 'gpu_sample'""")
+        count, last = self.connection.execute("SELECT count(*), max(t) FILTER (used) FROM gpu_uses WHERE machine = ? AND t <= ?",
+                                              [machine, until]).fetchall()[0]
+        return int(count), last
 
     def outside_of(self, machine: str, since: int, until: int) -> list[tuple[int, str, int]]:
         """CPU time of processes in no run or task, by the minute of `since` and the cgroup. Reads the recordings again."""
@@ -125,8 +143,6 @@ class Recorded:
         return rows
 
     def _read_outside(self, machine: str, path: str, offset: int, since: int) -> None:
-        from .._recording import read
-
         with _Tables(self.connection, read(path), "samples", "processes"):
             from_ns = since * 1000 - offset
             # A snapshot before the time that is asked for says where the sums begin.
