@@ -213,6 +213,18 @@ class Machines(CostCase):
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.75")})
         self.assertEqual({row["run"] for row in result.rows}, {"r1"})
 
+    def test_local_times_of_a_trace(self) -> None:
+        """An hour ahead of the bill; those that have a zone, or are numbers, are what they say."""
+        for start, complete in (("2026-03-01 11:15:00.000", "2026-03-01 11:45:00.000"), ("2026-03-01T10:15:00Z", "2026-03-01T11:45:00+01:00"),
+                                ("1772360100000", "1772361900000")):
+            trace = [task("", "") | {"start": start, "complete": complete}]
+            result = self.costs([machine_line("1.00")], trace, [HOST], timezone="Europe/Berlin")
+            self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.75")}, start)
+            result = self.costs([machine_line("1.00")], trace, [HOST])
+            self.assertEqual(any("--timezone" in note for note in result.notes), " " in start, result.notes)
+        with self.assertRaises(InvalidArgumentError):
+            self.costs([machine_line("1.00")], trace, timezone="Mars/Phobos")
+
     def test_shared_by_two_runs(self) -> None:
         result = self.costs([machine_line("1.00")], [task("10:00:00", "11:00:00"), task("10:00:00", "10:30:00", "cc/00cc00", "r2")],
                             [HOST])

@@ -42,6 +42,8 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
                       help="lines that come twice: an error, counted once, all counted, or the file named last counts for its "
                       "billing period")
     cost.add_argument("--currency", metavar="CODE", help="the currency of lines that name none")
+    cost.add_argument("--timezone", metavar="ZONE", help="of times without one in tables of tasks and machines, such as Europe/Berlin. "
+                      "Default: UTC")
     cost.add_argument("--total", metavar="AMOUNT", help="what the invoice says: fail if the bill sums to another amount")
     cost.add_argument("--rows", type=int, default=12, metavar="N", help="rows of the table, the largest first. Default: 12")
     form = cost.add_mutually_exclusive_group()
@@ -84,7 +86,7 @@ def _cost(options: argparse.Namespace) -> tuple[str, int]:
         raise InvalidArgumentError(f"--rows {options.rows} shows nothing", "1 or more")
     result = costs(options.bill, options.tasks, by=[each.strip().replace("-", "_") for each in options.by.split(",")],
                    basis=options.basis, idle=options.idle, hosts=options.hosts, prices=options.prices, centers=options.centers,
-                   tags=tags, repeated=options.repeated, currency=options.currency)
+                   tags=tags, repeated=options.repeated, currency=options.currency, timezone=options.timezone)
     if options.json:
         text = json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n"
     else:

@@ -8,10 +8,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from .._errors import InvalidArgumentError
 from ._database import columns_of, problem, quoted, read_error, source_of, table_of
 from ._formats import Columns
 
-__all__ = ["create", "read_hosts", "read_tasks", "recordings_in"]
+__all__ = ["create", "note_zones", "read_hosts", "read_tasks", "recordings_in"]
 
 _ECS = "nullif(regexp_extract(cgroup, '(?:/ecs/(?:[^/]+/)?|ecstasks-)([0-9a-f]{32})(?:/|$|\\.slice)', 1), '')"
 # Canonical column -> names that tables give it, the first that is there counts. Compared without case and separators.
@@ -33,7 +34,21 @@ _ALIASES = {
     "price_model": ("pricemodel", "lifecycle"),
     "status": ("status", "state"),
 }
-def create(connection: Any) -> None:
+# Of a time of day, behind it.
+_ZONED = r"'\d:\d\d(:\d\d(\.\d+)?)? ?(Z|UTC|[+-]\d\d(:?\d\d)?)$'"
+
+
+def create(connection: Any, timezone: str | None = None) -> None:
+    """`timezone` is that of times without one, such as "Europe/Berlin". Raises InvalidArgumentError if there is no such."""
+    time = "try_cast(regexp_replace(word, ' UTC$', '') AS TIMESTAMP)"
+    if timezone is not None:
+        try:
+            connection.execute(f"SELECT timezone({quoted(timezone)}, TIMESTAMP '2026-01-01')")
+        except Exception as error:
+            raise InvalidArgumentError(f"there is no time zone {timezone!r}: {str(error).splitlines()[0]}",
+                                       "name one as Europe/Berlin or America/New_York") from None
+        time = f"CASE WHEN regexp_matches(word, {_ZONED}) THEN {time} ELSE timezone('UTC', timezone({quoted(timezone)}, {time})) END"
+    connection.execute(f"CREATE MACRO wall_us(word) AS epoch_us({time})")
     connection.execute("""CREATE TABLE tasks (task BIGINT, source VARCHAR, pipeline VARCHAR, run VARCHAR, step VARCHAR,
         sample VARCHAR, tool VARCHAR, name VARCHAR, hash VARCHAR, ecs VARCHAR, "user" VARCHAR, folder VARCHAR,
         instance VARCHAR, instance_type VARCHAR, zone VARCHAR, region VARCHAR, price_model VARCHAR, status VARCHAR,
@@ -77,7 +92,7 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
                 raise problem("TRC130", f"no recording (*.tracer) is in {path}", "name a folder that has some, or files")
             for file in files:
                 _read_recording(connection, file)
-        elif path.lower().endswith((".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".parq", ".pq")):
+        elif _is_table(path):
             _read_table(connection, path, notes)
         else:
             _read_recording(connection, path)
@@ -129,7 +144,7 @@ def _time(word: str) -> str:
     """ISO 8601, or milliseconds or seconds of Unix time."""
     number = f"try_cast({word} AS DOUBLE)"
     return f"""CASE WHEN {number} NOT BETWEEN 0 AND 1e15 THEN NULL
-        WHEN {number} IS NULL THEN epoch_us(try_cast(regexp_replace({word}, ' UTC$', '') AS TIMESTAMP))
+        WHEN {number} IS NULL THEN wall_us({word})
         WHEN {number} > 1e11 THEN ({number} * 1000)::BIGINT ELSE ({number} * 1000000)::BIGINT END"""
 
 
@@ -183,6 +198,23 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     if row[1]:
         notes.append(f"{path}: {row[1]} tasks end before they begin: their times are not used")
         connection.execute("UPDATE tasks SET t0 = NULL, t1 = NULL WHERE t1 < t0")
+
+
+def note_zones(connection: Any, paths: Sequence[str], notes: list[str]) -> None:
+    """Which tables have times without a zone, by their first rows."""
+    for path in paths:
+        if not _is_table(path):
+            continue
+        c = columns_of(connection, path)
+        words = [c.text(*_NUMBERS[name][0]) for name in ("t0", "t1")]
+        zoneless = " OR ".join(f"(NOT regexp_matches({word}, {_ZONED}) AND wall_us({word}) IS NOT NULL AND try_cast({word} AS DOUBLE) IS NULL)"
+                               for word in words)
+        if connection.execute(f"SELECT count(*) FROM (FROM {source_of(path)} LIMIT 1000) WHERE {zoneless}").fetchone()[0]:
+            notes.append(f"{path}: its times have no zone, and count as UTC. Nextflow writes local time: name its zone with --timezone")
+
+
+def _is_table(path: str) -> bool:
+    return path.lower().endswith((".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".parq", ".pq"))
 
 
 def _read_recording(connection: Any, path: str) -> None:

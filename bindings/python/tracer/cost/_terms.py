@@ -162,15 +162,12 @@ def _machines(connection: Any) -> dict[str, Machine]:
     while rows := cursor.fetchmany(50000):
         for instance, task, run, t0, t1, cpus, memory, sent in rows:
             machine(instance).tasks.append(Task(task, run, t0, t1, Weights.of(cpus, memory), sent))
-    for instance, t0, t1 in connection.execute("SELECT instance, t0, t1 FROM hosts WHERE instance IS NOT NULL").fetchall():
+    for instance, t0, t1, cpus, memory in connection.execute("""SELECT instance, t0, t1, coalesce(system_cpus, 0),
+            coalesce(system_gib, 0) FROM hosts WHERE instance IS NOT NULL""").fetchall():
         here = machine(instance)
         if t0 is not None and t1 is not None:
             here.watched.append((t0, t1))
-    # On average over its recordings, which may be parts of one.
-    for instance, cpus, memory in connection.execute("""SELECT instance, sum(coalesce(system_cpus, 0) * span) / sum(span),
-            sum(coalesce(system_gib, 0) * span) / sum(span) FROM (SELECT *, greatest(coalesce(t1 - t0, 1), 1)::DOUBLE AS span FROM hosts)
-            WHERE instance IS NOT NULL GROUP BY instance""").fetchall():
-        machine(instance).system = Weights.of(cpus, memory)
+        here.system = Weights.of(cpus, memory)
     return machines
 
 
