@@ -373,6 +373,26 @@ class Formats(CostCase):
         result = self.costs([line], [task("10:00:00", "10:30:00")])
         self.assertEqual((result.rows[0]["run"], result.rows[0]["allocated"]), ("r1", "0.000012500000"))
 
+    def test_times_with_a_zone(self) -> None:
+        """Whatever zone the reader is in: as text, and as Parquet has them."""
+        code = """if True:
+            import os, sys, time
+            os.environ["TZ"] = "Europe/Berlin"
+            time.tzset()
+            from tracer.cost import costs
+            for row in costs([sys.argv[1]], [sys.argv[2]], hosts=sys.argv[3]).rows:
+                print(row["allocated"], row["idle"])
+            """
+        tasks, hosts = self.table("tasks.csv", [task("10:00:00", "10:30:00")]), self.table("hosts.csv", [HOST])
+        line = machine_line("1.00", line_item_usage_start_date="2026-03-01T12:00:00+02:00", line_item_usage_end_date="2026-03-01T13:00:00+02:00")
+        path = str(self.folder / "cur.parquet")
+        duckdb.sql(f"""COPY (SELECT * REPLACE (line_item_usage_start_date::TIMESTAMPTZ AS line_item_usage_start_date,
+            line_item_usage_end_date::TIMESTAMPTZ AS line_item_usage_end_date)
+            FROM read_csv('{self.table("bill.csv", [line])}', all_varchar = true)) TO '{path}' (FORMAT parquet)""")
+        for bill in (str(self.folder / "bill.csv"), path):
+            done = run_python(code, bill, tasks, hosts)
+            self.assertEqual((done.stdout.split(), done.stderr), (["0.250000000000", "0.750000000000"], ""), bill)
+
     def test_parquet_with_a_list_of_pairs_and_doubles(self) -> None:
         path = str(self.folder / "cur.parquet")
         duckdb.sql(f"""COPY (SELECT 'Usage' AS line_item_line_item_type, 'AmazonECS' AS line_item_product_code,

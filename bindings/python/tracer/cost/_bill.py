@@ -116,7 +116,7 @@ def _check(connection: Any, paths: Sequence[str]) -> None:
                      for file, row, value in bad]
     for name in _TIMES:
         bad = connection.execute(f'SELECT file, row, "{name}" FROM read WHERE "{name}" IS NOT NULL AND '
-                                 f'try_cast("{name}" AS TIMESTAMP) IS NULL ORDER BY file, row LIMIT 3').fetchall()
+                                 f'try_cast("{name}" AS TIMESTAMPTZ) IS NULL ORDER BY file, row LIMIT 3').fetchall()
         problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no time: {value!r}", "export it again", "")
                      for file, row, value in bad]
     bad = connection.execute("SELECT file, row FROM read WHERE billed IS NULL AND split_used IS NULL "
@@ -173,10 +173,11 @@ def _scale(connection: Any, bill: Bill) -> int:
 
 def _make_lines(connection: Any) -> None:
     money = ", ".join(f"try_cast({name} AS DECIMAL(38, {PLACES})) AS {name}" for name in _MONEY)
+    # Without a zone, a time is that of the connection: UTC. A TIMESTAMP would leave out a zone that is there.
     others = ("account", "payer", "period", "invoice", "service", "usage_type", "line_type", "resource", "parent",
               "instance_type", "currency", "tags", "term", "bucket", "shape")
     connection.execute(f"""CREATE TABLE lines AS SELECT (row_number() OVER ())::BIGINT AS line, file, row,
-        epoch_us(try_cast("start" AS TIMESTAMP)) AS t0, epoch_us(try_cast("end" AS TIMESTAMP)) AS t1,
+        epoch_us(try_cast("start" AS TIMESTAMPTZ)) AS t0, epoch_us(try_cast("end" AS TIMESTAMPTZ)) AS t1,
         nullif(instance, '') AS instance, nullif(regexp_extract(resource, ':task/.*([0-9a-f]{{32}})$', 1), '') AS ecs,
         nullif(regexp_extract(resource, '(vol-[0-9a-f]+)$', 1), '') AS volume,
         try_cast(regexp_extract(vcpus, '[0-9.]+') AS DOUBLE) AS vcpus,

@@ -40,14 +40,14 @@ _ZONED = r"'\d:\d\d(:\d\d(\.\d+)?)? ?(Z|UTC|[+-]\d\d(:?\d\d)?)$'"
 
 def create(connection: Any, timezone: str | None = None) -> None:
     """`timezone` is that of times without one, such as "Europe/Berlin". Raises InvalidArgumentError if there is no such."""
-    time = "try_cast(regexp_replace(word, ' UTC$', '') AS TIMESTAMP)"
+    time = "try_cast(regexp_replace(word, ' UTC$', '') AS TIMESTAMPTZ)"
     if timezone is not None:
         try:
             connection.execute(f"SELECT timezone({quoted(timezone)}, TIMESTAMP '2026-01-01')")
         except Exception as error:
             raise InvalidArgumentError(f"there is no time zone {timezone!r}: {str(error).splitlines()[0]}",
                                        "name one as Europe/Berlin or America/New_York") from None
-        time = f"CASE WHEN regexp_matches(word, {_ZONED}) THEN {time} ELSE timezone('UTC', timezone({quoted(timezone)}, {time})) END"
+        time = f"CASE WHEN regexp_matches(word, {_ZONED}) THEN {time} ELSE timezone({quoted(timezone)}, timezone('UTC', {time})) END"
     connection.execute(f"CREATE MACRO wall_us(word) AS epoch_us({time})")
     connection.execute("""CREATE TABLE tasks (task BIGINT, source VARCHAR, pipeline VARCHAR, run VARCHAR, step VARCHAR,
         sample VARCHAR, tool VARCHAR, name VARCHAR, hash VARCHAR, ecs VARCHAR, "user" VARCHAR, folder VARCHAR,
