@@ -674,6 +674,31 @@ class Prices(CommandCase):
         self.assertIn("1 prices of 2026-10-01", self.tracer("prices", "import", str(path)).stdout)
         self.assertIn("0.0773", self.tracer("prices", "show", "c7g.large").stdout)
 
+    def test_aws_price_list_with_sizes_that_are_none(self) -> None:
+        """AWS writes NA for some; what is no number at all is an error with its product."""
+        def offer(memory: str, vcpu: str = "2", usd: str = "0.0773") -> str:
+            path = self.folder / "offer.json"
+            facts = {"instanceType": "u-x.metal", "regionCode": "eu-west-1", "operatingSystem": "Linux", "tenancy": "Shared",
+                     "capacitystatus": "Used", "preInstalledSw": "NA", "vcpu": vcpu, "memory": memory}
+            path.write_text(json.dumps({"publicationDate": "2026-10-01T00:00:00Z", "products": {"SKU1": {"attributes": facts}}, "terms": {
+                "OnDemand": {"SKU1": {"x": {"priceDimensions": {"y": {"unit": "Hrs", "pricePerUnit": {"USD": usd}}}}}}}}))
+            return str(path)
+
+        machine = {"machineType": "u-x.metal", "cloudZone": "eu-west-1a"}
+        tasks = self.table("tasks.csv", [task("10:00:00", "11:00:00", **machine)])
+        for given in (("NA",), ("4 GiB", "NA")):
+            result = costs([], [tasks], prices=offer(*given))
+            self.assertEqual(result.rows, [])
+            self.assertIn("1 tasks have no estimate: no price of u-x.metal in eu-west-1", result.notes)
+        self.assertEqual(len(costs([], [tasks], prices=offer("1,952 GiB")).rows), 1)
+        for given in (("many",), ("4 GiB", "two"), ("4 GiB", "2", "cheap"), ("4 GiB", "-2"), ("nan GiB",)):
+            self.assertIn("product SKU1", self.tracer("prices", "import", offer(*given), status=1).stderr)
+        # Nor from the store of prices, if somebody has changed it.
+        self.tracer("prices", "import", offer("4 GiB"))
+        store = self.folder / "data/libtracer/prices.csv"
+        store.write_text(store.read_text().replace(",4,", ",NA,"))
+        self.refused("TRC132", "row 1", "memory_gib", tasks=[tasks], prices=store)
+
     def test_bad_lists(self) -> None:
         for name, text, word in (("a.csv", "x,y\n1,2\n", "columns are missing"),
                                  ("b.csv", "cloud,region,instance_type,on_demand_usd_h\naws,eu,m,cheap\n", "row 1"),
