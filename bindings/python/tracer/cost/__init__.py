@@ -65,8 +65,20 @@ class Costs:
         """A table of the `most` largest rows."""
         from ._rows import text_of
 
-        text = text_of(self.rows, self.by, most)
-        parts = [text, ""]
+        return "\n".join([text_of(self.rows, self.by, most), "", *self._facts(), *(f"note: {note}" for note in self.notes[:6]),
+                          *([f"note: {len(self.notes) - 6} more, in --json"] if len(self.notes) > 6 else [])])
+
+    def html(self, title: str = "Cost", most: int = 2000) -> str:
+        """The `most` largest rows, and all notes, as one page that needs no network and no other file."""
+        from .._table_page import facts_html, list_html, page_of, table_html
+        from ._rows import table_for_people
+
+        (header, *lines), numbers, sums = table_for_people(self.rows, self.by, most)
+        return page_of(title, [("", facts_html(self._facts())), ("", table_html(header, lines, numbers, sums)),
+                               ("Notes", list_html([[note] for note in self.notes]) if self.notes else "")])
+
+    def _facts(self) -> list[str]:
+        parts = []
         if self.lines:
             parts.append(f"difference to the bill: {self.difference} over {self.lines:,} lines, basis: {self.basis}")
         for currency, sums in self.totals.items():
@@ -77,10 +89,7 @@ class Costs:
         dates = sorted({row["price_date"] for row in self.rows if row["price_date"]})
         if dates:
             parts.append(f"estimates are by list prices of {', '.join(dates)}: they are no prices")
-        parts += [f"note: {note}" for note in self.notes[:6]]
-        if len(self.notes) > 6:
-            parts.append(f"note: {len(self.notes) - 6} more, in --json")
-        return "\n".join(parts)
+        return parts
 
     def __repr__(self) -> str:
         return self.text()

@@ -49,6 +49,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     form = cost.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="write everything as one JSON object: docs/cost.md describes it")
     form.add_argument("--csv", action="store_true", help="write all rows as CSV")
+    form.add_argument("--html", action="store_true", help="write one page that needs no network and no other file")
 
     prices = commands.add_parser("prices", help="import and show list prices of machines",
                                  description="Imports and shows list prices of machines. Nothing is fetched.")
@@ -90,7 +91,7 @@ def _cost(options: argparse.Namespace) -> tuple[str, int]:
     if options.json:
         text = json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n"
     else:
-        text = result.to_csv() if options.csv else result.text(options.rows) + "\n"
+        text = result.to_csv() if options.csv else result.html() if options.html else result.text(options.rows) + "\n"
     wrong = _wrong(options, result)
     for each in wrong:
         print(f"tracer: {each}", file=sys.stderr)

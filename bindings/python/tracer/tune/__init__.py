@@ -60,6 +60,12 @@ class Tune:
 
         return text_of(self, most)
 
+    def html(self, title: str = "Tune", most: int = 2000) -> str:
+        """The `most` rows with most to save, why, and all notes, as one page that needs no network and no other file."""
+        from ._text import html_of
+
+        return html_of(self, title, most)
+
     def why(self, step: str) -> str:
         """The evidence of a step's advice, as text. Raises InvalidArgumentError if there is no such step, or several."""
         from ._text import why_of

@@ -31,6 +31,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     form = tune.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="write everything as one JSON object: docs/tune.md describes it")
     form.add_argument("--csv", action="store_true", help="write all rows as CSV")
+    form.add_argument("--html", action="store_true", help="write one page that needs no network and no other file")
     form.add_argument("--emit", choices=("nextflow", "snakemake", "sbatch"),
                       help="write a configuration, a profile, or lines of job scripts, each line with what it saves and risks")
     form.add_argument("--why", metavar="STEP", help="show what the advice for a step rests on")
@@ -51,6 +52,8 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
         return json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n", 0
     if options.csv:
         return result.to_csv(), 0
+    if options.html:
+        return result.html(), 0
     if options.emit:
         return result.emit(options.emit, retry=options.retry), 0
     if options.why is not None:
