@@ -64,8 +64,9 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str)
     if problems:
         raise BillError(problems)
     for at, (number, path, select, columns) in enumerate(selects):
-        # Lines may differ in columns that nothing else is read of, such as the price. Files of other columns can't be compared so.
-        if len(paths) > 1 and len(shapes) == 1:
+        # Lines without an id may differ in columns that nothing else is read of, such as the price. Files of other columns can't be
+        # compared so.
+        if len(paths) > 1 and len(shapes) == 1 and select["identity"] == "NULL::VARCHAR":
             select["whole"] = f"hash({', '.join(columns.raw(key) + '::VARCHAR' for key in sorted(map(key_of, columns.types)))})"
         parts = ", ".join(f'{value} AS "{name}"' for name, value in select.items())
         make = "CREATE TABLE read AS" if at == 0 else "INSERT INTO read"
