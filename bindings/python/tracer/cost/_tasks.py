@@ -126,9 +126,8 @@ def _join_twins(connection: Any, notes: list[str]) -> None:
             HAVING count(DISTINCT t.run) = 1) AS n WHERE tasks.key IS NOT NULL AND tasks.run IS NOT DISTINCT FROM n.recorded""")
         both = ", ".join(f'"{name}" = coalesce(tasks."{name}", t."{name}")' for name in (
             "cpus", "memory_gib", "requested_us", "pipeline", "step", "sample", "name", "ecs", "user", "folder", "instance", "status",
-            "command_us", "used_cpus", "used_gib", "sent_bytes", "attempt", "exit_code"))
-        connection.execute(f"""UPDATE tasks SET {both}, input_bytes = t.input_bytes, instance_type = t.instance_type, zone = t.zone,
-            region = t.region, price_model = t.price_model FROM twins, tasks AS t
+            "command_us", "used_cpus", "used_gib", "sent_bytes", "attempt", "exit_code", "instance_type", "zone", "region", "price_model"))
+        connection.execute(f"""UPDATE tasks SET {both}, input_bytes = t.input_bytes FROM twins, tasks AS t
             WHERE twins.recorded = tasks.task AND t.task = twins.listed""")
         connection.execute("DELETE FROM tasks WHERE task IN (SELECT listed FROM twins)")
         notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
