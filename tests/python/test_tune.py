@@ -248,7 +248,7 @@ class Tables(TuneCase):
         result = self.tune(mixed)
         row = self.row(result)
         self.assertEqual((row["memory_rule"], row["advised_memory_bytes"], row["failure_rate"]), ("keep", None, None))
-        self.assertIn("memory of different sizes", " ".join(row["reasons"]))
+        self.assertIn("different amounts of memory", " ".join(row["reasons"]))
         self.assertEqual(row["memory_gib_hours_saved"], 0)
         self.assertNotIn("memory =", result.emit("nextflow"))
         self.assertNotIn("too few tasks", result.text())
@@ -351,6 +351,9 @@ class Tables(TuneCase):
         result = tune([first, self.table(rows, "copy.csv")])
         self.assertEqual((result.attempts, self.row(result)["tasks"]), (10, 10))
         self.assertIn("10 attempts are in several files", " ".join(result.notes))
+        # Whichever is named first, a resumed run's trace hides none.
+        resumed = self.table([each | {"status": "CACHED"} for each in rows], "resumed.csv")
+        self.assertEqual(self.row(tune([resumed, first]))["tasks"], 10)
 
     def test_values_that_are_none(self) -> None:
         """Of a request of 0 and a peak of 0, nothing is known; what is no number is counted."""

@@ -104,9 +104,10 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
 
 
 def _drop_repeated(connection: Any, notes: list[str]) -> None:
-    """Attempts that are in several files, such as a recording and its copy."""
+    """Attempts that are in several files, such as a recording and its copy. The trace of a resumed run has those of the run before
+    as cached."""
     repeated: list[tuple[int]] = connection.execute("""DELETE FROM tasks WHERE task IN (SELECT task FROM (SELECT task, row_number()
-        OVER (PARTITION BY key, hash, run, step, t0, attempt ORDER BY task) AS place FROM tasks
+        OVER (PARTITION BY key, hash, run, step, t0, attempt ORDER BY coalesce(status = 'CACHED', false), task) AS place FROM tasks
         WHERE coalesce(key, hash) IS NOT NULL AND t0 IS NOT NULL) WHERE place > 1) RETURNING task""").fetchall()
     if repeated:
         notes.append(f"{len(repeated)} attempts are in several files: they count once")

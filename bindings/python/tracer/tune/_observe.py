@@ -20,7 +20,7 @@ _RECLAIMED = 0.05
 _KILLED_NEAR_LIMIT = 0.8
 # Seen by the kernel to hold less of it, others in the same cgroup or on the host had the rest.
 _MOST_OF_LIMIT = 0.5
-# 128 + SIGUSR2: batch systems warn or end a task so whose time is up.
+# 128 + SIGUSR2: how batch systems warn or end a task whose time is up.
 _OUT_OF_TIME = 140
 
 

@@ -25,7 +25,7 @@ _LEAST_TIME_S = 600
 # A helper that runs for a moment beside a tool needs no CPU of its own.
 _CPU_TOLERANCE = 0.15
 _SHOWN = 20
-# Requests of tasks of one run, at their first attempt, that lie further apart were made for each task by itself, as by the size of its input.
+# First attempts of one run whose requests lie further apart have requests of their own, such as by the size of their input.
 _AGREE = 1.01
 _REQUESTS = ("cpus", "memory_gib", "requested_us")
 
@@ -63,7 +63,7 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
         AS memory_median, max(used_gib, {_memory.GREATEST_TAIL}) FILTER ({ok} AND NOT is_lower_bound) AS largest,
         count(used_gib) FILTER ({ok} AND NOT is_lower_bound) AS with_peak, max(at_least_gib) AS at_least,
         max(used_gib) FILTER ({ok} AND is_lower_bound) AS bound_from_below,
-        count(at_least_gib) FILTER (outcome IN ('failed', 'killed', 'unknown')) AS lost_at_limit,
+        count(*) FILTER (outcome IN ('failed', 'killed', 'unknown') AND at_least_gib >= limit_gib) AS lost_at_limit,
         count(*) FILTER (outcome = 'killed' AND at_least_gib IS NULL) AS lost_unknown,
         count(*) FILTER ({ok} AND is_bound) AS bounds, count(*) FILTER (input_bytes IS NOT NULL AND {ok}) AS with_input,
         quantile_disc(requested_us, 0.5) FILTER (attempt <= 1) / 1e6 AS time_requested_s,
@@ -125,7 +125,7 @@ def _keep_different(row: dict[str, Any], least: Mapping[str, float]) -> None:
                                         ("time", "requested_us", "advised_time_s", 1e-6)):
         if request in least and row[advice] is not None and row[advice] > least[request] * unit:
             row[advice] = None
-            row["reasons"].append(f"its tasks request {name} of different sizes: each keeps its own")
+            row["reasons"].append(f"its tasks request different amounts of {name}: each keeps its own")
             if name == "memory":
                 row["memory_rule"], row["memory_per_input"], row["failure_rate"] = "keep", None, None
 
@@ -176,7 +176,7 @@ def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memor
         # It has been enough, and nothing smaller is as safe.
         row["memory_rule"], advised = "keep", round(requested)
         if found["lost_at_limit"] and row["memory_needed_at_least_bytes"] is not None:
-            reasons.append(f"{found['lost_at_limit']} attempts failed at their limit of memory, or were killed when nobody looked at it: "
+            reasons.append(f"{found['lost_at_limit']} attempts failed at their limit of memory, or were killed with a peak that nobody knows: "
                            "the request is kept")
         else:
             reasons.append("its memory is right")
