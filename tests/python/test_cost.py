@@ -7,6 +7,7 @@ import csv
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -25,6 +26,7 @@ except ImportError:
 from tracer import BillError, InvalidArgumentError, RulesError
 from tracer.cost import Costs, costs
 from tracer.cost._shares import amount_of, shares_of, units_of
+from tracer.cost._tasks import recordings_in
 from tracer.cost._terms import TERMS
 
 ARN = "arn:aws:ecs:eu-west-1:111122223333:task/cluster/"
@@ -189,6 +191,12 @@ class Splits(CostCase):
         lines = [machine_line("1.00"), split_line(ECS[1], "0.5", "0.2", split_line_item_parent_resource_id="i-0abc")]
         result = self.costs(lines, [task("10:00:00", "10:30:00")])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.5"), "idle": Decimal("0.5")})
+        # The provider writes an id in the one place and an ARN in the other.
+        arn = "arn:aws:ec2:eu-west-1:111122223333:instance/i-0abc"
+        for own, parent in ((arn, "i-0abc"), ("i-0abc", arn), (arn, arn)):
+            lines = [machine_line("1.00", instance=own), split_line(ECS[1], "0.5", "0.2", split_line_item_parent_resource_id=parent)]
+            result = self.costs(lines, [task("10:00:00", "10:30:00")])
+            self.assertEqual(self.sums(result), {"allocated": Decimal("0.5"), "idle": Decimal("0.5")}, (own, parent))
         result = self.costs([machine_line("0.35"), lines[1]], [task("10:00:00", "10:30:00")])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.1")})
 
@@ -204,6 +212,18 @@ class Machines(CostCase):
         result = self.costs([machine_line("1.00")], [task("10:15:00", "10:45:00")], [HOST])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.75")})
         self.assertEqual({row["run"] for row in result.rows}, {"r1"})
+
+    def test_local_times_of_a_trace(self) -> None:
+        """An hour ahead of the bill; those that have a zone, or are numbers, are what they say."""
+        for start, complete in (("2026-03-01 11:15:00.000", "2026-03-01 11:45:00.000"), ("2026-03-01T10:15:00Z", "2026-03-01T11:45:00+01:00"),
+                                ("1772360100000", "1772361900000")):
+            trace = [task("", "") | {"start": start, "complete": complete}]
+            result = self.costs([machine_line("1.00")], trace, [HOST], timezone="Europe/Berlin")
+            self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "idle": Decimal("0.75")}, start)
+            result = self.costs([machine_line("1.00")], trace, [HOST])
+            self.assertEqual(any("--timezone" in note for note in result.notes), " " in start, result.notes)
+        with self.assertRaises(InvalidArgumentError):
+            self.costs([machine_line("1.00")], trace, timezone="Mars/Phobos")
 
     def test_shared_by_two_runs(self) -> None:
         result = self.costs([machine_line("1.00")], [task("10:00:00", "11:00:00"), task("10:00:00", "10:30:00", "cc/00cc00", "r2")],
@@ -353,6 +373,26 @@ class Formats(CostCase):
         result = self.costs([line], [task("10:00:00", "10:30:00")])
         self.assertEqual((result.rows[0]["run"], result.rows[0]["allocated"]), ("r1", "0.000012500000"))
 
+    def test_times_with_a_zone(self) -> None:
+        """Whatever zone the reader is in: as text, and as Parquet has them."""
+        code = """if True:
+            import os, sys, time
+            os.environ["TZ"] = "Europe/Berlin"
+            time.tzset()
+            from tracer.cost import costs
+            for row in costs([sys.argv[1]], [sys.argv[2]], hosts=sys.argv[3]).rows:
+                print(row["allocated"], row["idle"])
+            """
+        tasks, hosts = self.table("tasks.csv", [task("10:00:00", "10:30:00")]), self.table("hosts.csv", [HOST])
+        line = machine_line("1.00", line_item_usage_start_date="2026-03-01T12:00:00+02:00", line_item_usage_end_date="2026-03-01T13:00:00+02:00")
+        path = str(self.folder / "cur.parquet")
+        duckdb.sql(f"""COPY (SELECT * REPLACE (line_item_usage_start_date::TIMESTAMPTZ AS line_item_usage_start_date,
+            line_item_usage_end_date::TIMESTAMPTZ AS line_item_usage_end_date)
+            FROM read_csv('{self.table("bill.csv", [line])}', all_varchar = true)) TO '{path}' (FORMAT parquet)""")
+        for bill in (str(self.folder / "bill.csv"), path):
+            done = run_python(code, bill, tasks, hosts)
+            self.assertEqual((done.stdout.split(), done.stderr), (["0.250000000000", "0.750000000000"], ""), bill)
+
     def test_parquet_with_a_list_of_pairs_and_doubles(self) -> None:
         path = str(self.folder / "cur.parquet")
         duckdb.sql(f"""COPY (SELECT 'Usage' AS line_item_line_item_type, 'AmazonECS' AS line_item_product_code,
@@ -443,6 +483,19 @@ class BadBills(CostCase):
         for repeated, total in (("once", "3"), ("all", "5")):
             self.assertEqual(Decimal(costs(bills, repeated=repeated).totals["USD"]["billed"]), Decimal(total))
 
+    def test_lines_that_differ_in_a_column_that_is_not_read(self) -> None:
+        """Two parts of one export: usage of one hour at two prices of the same unit."""
+        line = {"BilledCost": "1", "EffectiveCost": "1", "ListCost": "1", "BillingCurrency": "USD", "ChargeCategory": "Usage",
+                "ChargePeriodStart": "2026-03-01 10:00:00", "ChargePeriodEnd": "2026-03-01 11:00:00", "ServiceCategory": "Compute",
+                "ResourceId": "x", "SkuPriceId": "A"}
+        parts = [self.table("part-1.csv", [line]), self.table("part-2.csv", [line | {"SkuPriceId": "B"}])]
+        for repeated in ("error", "once", "all"):
+            self.assertEqual(Decimal(costs(parts, repeated=repeated).totals["USD"]["billed"]), 2)
+        self.refused("TRC131", bills=[parts[0], self.table("part-3.csv", [line, line | {"SkuPriceId": "C"}])])
+        # Another order of columns is no other line; of files with other columns, what is read counts.
+        self.refused("TRC131", bills=[parts[0], self.table("part-4.csv", [dict(reversed(line.items()))])])
+        self.refused("TRC131", bills=[parts[0], self.table("part-5.csv", [line | {"x_New": "1"}])])
+
     def test_an_older_delivery(self) -> None:
         """The same id of a line, at another cost."""
         period = {"bill_billing_period_start_date": "2026-03-01T00:00:00Z", "bill_payer_account_id": "1", "identity_line_item_id": "x"}
@@ -532,10 +585,43 @@ class Prices(CommandCase):
         self.assertRegex(row["price_date"], r"^\d{4}-\d\d-\d\d$")
         self.assertIn("estimate", result.text())
 
+    def test_older_parts_of_a_recording_come_first(self) -> None:
+        names = ("b.tracer", "a.tracer", "host.tracer", "host.tracer.1", "host.tracer.10", "host.tracer.2", "x/host.tracer.1")
+        (self.folder / "lake/x").mkdir(parents=True)
+        for name in (*names, "host.tracer.0", "host.tracer.old", "host.tracer.html", "tracer.1"):
+            (self.folder / "lake" / name).touch()
+        self.assertEqual([os.path.relpath(path, self.folder / "lake") for path in recordings_in(str(self.folder / "lake"))],
+                         ["a.tracer", "b.tracer", "host.tracer.10", "host.tracer.2", "host.tracer.1", "host.tracer", "x/host.tracer.1"])
+
+    def test_a_task_in_two_files_counts_once(self) -> None:
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a"}
+        first = self.table("tasks.csv", [task("10:00:00", "11:00:00", **machine), task("10:00:00", "11:00:00", "cc/00cc00", **machine)])
+        second = self.table("copy.csv", [task("10:00:00", "11:00:00", **machine, note="again")])
+        prices = self.table("prices.csv", self.LIST)
+        result = costs([], [first, second], prices=prices)
+        self.assertEqual((result.tasks, Decimal(result.rows[0]["allocated"])), (2, Decimal("1.04")))
+        self.assertIn("1 attempts are in several files", " ".join(result.notes))
+        self.refused("TRC131", "named twice", tasks=[first, first], prices=prices)
+        # Nor does it weigh twice in a bill.
+        lines = self.table("bill.csv", [machine_line("1.00")])
+        both = self.table("both.csv", [task("10:00:00", "11:00:00"), task("10:00:00", "11:00:00", "cc/00cc00", process="SORT")])
+        once = self.table("once.csv", [task("10:00:00", "11:00:00")])
+        found = costs([lines], [both, once], by=["step"], hosts=self.table("hosts.csv", [HOST]))
+        self.assertEqual({row["step"]: Decimal(row["allocated"]) for row in found.rows}, {"ALIGN": Decimal("0.5"), "SORT": Decimal("0.5")})
+
     def test_no_price_no_region(self) -> None:
         result = self.estimated(task("10:00:00", "11:00:00", machineType="m6i.xlarge"), task("10:00:00", "11:00:00", "cc/00cc00"))
         self.assertEqual(result.rows, [])
         self.assertTrue(any("region is not known" in note for note in result.notes), result.notes)
+
+    def test_no_size(self) -> None:
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a"}
+        result = self.estimated(task("10:00:00", "11:00:00", cpus="", memory="0", **machine))
+        self.assertEqual(result.rows, [])
+        self.assertIn("1 tasks have no estimate: its size is not known", result.notes)
+        result = self.estimated(task("10:00:00", "11:00:00", memory="", **machine))
+        self.assertEqual(Decimal(result.rows[0]["allocated"]), Decimal("0.36"))
+        self.assertTrue(any("too low" in note for note in result.notes), result.notes)
 
     def test_time_that_no_command_used(self) -> None:
         """Seven tasks whose staging takes 1 to 7 s, and one that was repeated for an hour."""
@@ -556,6 +642,14 @@ class Prices(CommandCase):
         self.exact(result)
         self.assertEqual({row["state"]: Decimal(row["allocated"]) for row in result.rows},
                          {"final": Decimal("0.1"), "estimate": Decimal("0.52")})
+        # Lines of a whole month say nothing of how far the bill goes.
+        month = {"line_item_usage_start_date": "2026-03-01T00:00:00Z", "line_item_usage_end_date": "2026-04-01T00:00:00Z"}
+        lines = [split_line(ECS[1], "0.1", "0"), machine_line("3", instance="", line_item_line_item_type="Tax", **month),
+                 machine_line("4", instance="i-0fff", line_item_line_item_type="RIFee", line_item_usage_type="x", **month),
+                 machine_line("5", instance="vol-0123", line_item_usage_type="EU-EBS:VolumeUsage.gp3", **month)]
+        result = costs([self.table("bill.csv", lines)], [self.table("tasks.csv", tasks)], prices=self.table("prices.csv", self.LIST))
+        self.exact(result)
+        self.assertEqual([Decimal(row["allocated"]) for row in result.rows if row["state"] == "estimate"], [Decimal("0.52")])
 
     def test_import_show_age(self) -> None:
         path = self.table("prices.csv", self.LIST)
@@ -580,6 +674,31 @@ class Prices(CommandCase):
         self.assertIn("1 prices of 2026-10-01", self.tracer("prices", "import", str(path)).stdout)
         self.assertIn("0.0773", self.tracer("prices", "show", "c7g.large").stdout)
 
+    def test_aws_price_list_with_sizes_that_are_none(self) -> None:
+        """AWS writes NA for some; what is no number at all is an error with its product."""
+        def offer(memory: str, vcpu: str = "2", usd: str = "0.0773") -> str:
+            path = self.folder / "offer.json"
+            facts = {"instanceType": "u-x.metal", "regionCode": "eu-west-1", "operatingSystem": "Linux", "tenancy": "Shared",
+                     "capacitystatus": "Used", "preInstalledSw": "NA", "vcpu": vcpu, "memory": memory}
+            path.write_text(json.dumps({"publicationDate": "2026-10-01T00:00:00Z", "products": {"SKU1": {"attributes": facts}}, "terms": {
+                "OnDemand": {"SKU1": {"x": {"priceDimensions": {"y": {"unit": "Hrs", "pricePerUnit": {"USD": usd}}}}}}}}))
+            return str(path)
+
+        machine = {"machineType": "u-x.metal", "cloudZone": "eu-west-1a"}
+        tasks = self.table("tasks.csv", [task("10:00:00", "11:00:00", **machine)])
+        for given in (("NA",), ("4 GiB", "NA")):
+            result = costs([], [tasks], prices=offer(*given))
+            self.assertEqual(result.rows, [])
+            self.assertIn("1 tasks have no estimate: no price of u-x.metal in eu-west-1", result.notes)
+        self.assertEqual(len(costs([], [tasks], prices=offer("1,952 GiB")).rows), 1)
+        for given in (("many",), ("4 GiB", "two"), ("4 GiB", "2", "cheap"), ("4 GiB", "-2"), ("nan GiB",)):
+            self.assertIn("product SKU1", self.tracer("prices", "import", offer(*given), status=1).stderr)
+        # Nor from the store of prices, if somebody has changed it.
+        self.tracer("prices", "import", offer("4 GiB"))
+        store = self.folder / "data/libtracer/prices.csv"
+        store.write_text(store.read_text().replace(",4,", ",NA,"))
+        self.refused("TRC132", "row 1", "memory_gib", tasks=[tasks], prices=store)
+
     def test_bad_lists(self) -> None:
         for name, text, word in (("a.csv", "x,y\n1,2\n", "columns are missing"),
                                  ("b.csv", "cloud,region,instance_type,on_demand_usd_h\naws,eu,m,cheap\n", "row 1"),
@@ -595,6 +714,17 @@ for path in "$@"; do
   sh -c 'echo $$ > "$1/cgroup.procs"; exec sh -c "sleep 0.2; sort /etc/passwd | md5sum"' - "$root/$path" &
 done
 wait
+"""
+
+
+_ANNOUNCED = """
+import os, subprocess, sys
+import tracer
+work = os.path.join(sys.argv[1], "work")
+os.mkdir(work)
+with tracer.session(record=sys.argv[2]) as session:
+    session.announce(work_dir=work, context={"pipeline": "p", "run": "own", "step": "ALIGN", "task": "ALIGN (S1)", "task_id": "ab/12cd34"})
+    subprocess.run(["sh", "-c", "sleep 0.2; md5sum /etc/passwd"], cwd=work, check=True, stdout=subprocess.DEVNULL)
 """
 
 
@@ -624,6 +754,22 @@ class Recordings(CostCase):
                               capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         return path
+
+    def test_a_recording_and_its_engines_table_have_one_task(self) -> None:
+        """The bill has the table's run; a copy, and an older part of a continued recording are read from a folder."""
+        lake = self.folder / "lake"
+        lake.mkdir()
+        done = run_python(_ANNOUNCED, str(self.folder), str(lake / "host.tracer.1"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shutil.copy(lake / "host.tracer.1", lake / "copy.tracer")
+        trace = self.table("trace.csv", [task("10:00:00", "10:30:00")])
+        bill = self.table("bill.csv", [split_line(ECS[1], "0.1", "0")])
+        result = costs([bill], [str(lake), trace], by=["run", "step"])
+        self.exact(result)
+        self.assertEqual((result.tasks, result.tasks_joined), (1, 1), result.notes)
+        self.assertEqual([(row["run"], row["step"], Decimal(row["allocated"])) for row in result.rows], [("r1", "ALIGN", Decimal("0.1"))])
+        os.unlink(lake / "copy.tracer")
+        self.assertEqual(costs([bill], [str(lake)]).tasks, 1)
 
     def test_by_cgroup_and_arn(self) -> None:
         recording = self.recorded(ECS[10:13])

@@ -59,8 +59,9 @@ class World(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, True)
         self.rules = read_rules()
 
-    def machine(self, name: str = "m1", booted: int = DAY, cpus: int = 4, instance: str | None = None) -> Machine:
-        return Machine(self, name, booted, cpus, instance)
+    def machine(self, name: str = "m1", booted: int = DAY, cpus: int = 4, instance: str | None = None,
+                instance_type: str = "m6i.xlarge") -> Machine:
+        return Machine(self, name, booted, cpus, instance, instance_type)
 
     def answer(self, name: str, content: Any, look: int) -> str:
         path = os.path.join(self.folder, f"{look}")
@@ -92,10 +93,10 @@ class World(unittest.TestCase):
 class Machine:
     """Sampled every 10 s."""
 
-    def __init__(self, world: World, name: str, booted: int, cpus: int, instance: str | None) -> None:
+    def __init__(self, world: World, name: str, booted: int, cpus: int, instance: str | None, instance_type: str) -> None:
         self.world, self.name, self.cpus, self.booted, self.at = world, name, cpus, booted, booted + 20 * SECOND
-        world.connection.execute("INSERT INTO machines VALUES (?, ?, ?, 'm6i.xlarge', 'aws', ?, ?, ?, true)",
-                                 [name, name, instance, booted, self.at, self.at])
+        world.connection.execute("INSERT INTO machines VALUES (?, ?, ?, ?, 'aws', ?, ?, ?, true) ON CONFLICT DO NOTHING",
+                                 [name, name, instance, instance_type, booted, self.at, self.at])
 
     def unseen(self, until: int) -> Machine:
         """Nobody watched."""
@@ -123,6 +124,10 @@ class Machine:
                                       [self.name, task, waits_for, begin, end])
         return self
 
+    def gpu(self, begin: int, end: int, used: bool) -> Machine:
+        insert(self.world.connection, "gpu_uses", [(self.name, at, used) for at in range(begin, end, 10 * SECOND)])
+        return self
+
     def ran(self, run: str, ended: int, uid: int = 1000) -> Machine:
         self.world.connection.execute("INSERT INTO works VALUES (?, ?, 'p1', ?, ?)", [self.name, run, uid, ended])
         return self
@@ -143,10 +148,27 @@ class Observed(World):
     def test_only_services_use_its_cpus(self) -> None:
         end = DAY + 2 * HOUR
         machine = self.machine().does(end, tasks=3, cpus=3.5).does(end + HOUR, system_millicpus=300)
-        machine.outside("/system.slice/agent.service", end, end + HOUR, 280)
+        machine.outside("/system.slice/amazon-cloudwatch-agent.service", end, end + HOUR, 280)
         found = self.assert_found("trickle", end + 10 * MINUTE)
         self.assertEqual(found.since, end)
         self.assertAlmostEqual(found.evidence["system_millicpus"], 300, delta=5)
+        self.assertIn("30 % of a CPU", found.text)
+
+    def test_what_runs_in_the_slice_of_services_and_is_none_is_work(self) -> None:
+        end = DAY + 2 * HOUR
+        for number, cgroup in enumerate((
+                "/system.slice/docker-0123.scope", "/system.slice/libpod-0123.scope", "/system.slice/jupyter-alice.service",
+                "/system.slice/slurmstepd.scope/job_1", "/system.slice/slurmd.service", "/system.slice/run-u7.service")):
+            with self.subTest(cgroup):
+                machine = self.machine(f"m{number}", cpus=8).does(end, tasks=3, cpus=3.5).does(end + HOUR, system_millicpus=7500)
+                machine.outside(cgroup, end, end + HOUR, 7480)
+                self.assertEqual(self.codes(end + HOUR), [])
+
+    def test_a_service_that_computes_is_no_trickle(self) -> None:
+        end = DAY + 2 * HOUR
+        machine = self.machine().does(end, tasks=3, cpus=3.5).does(end + HOUR, system_millicpus=2000)
+        machine.outside("/system.slice/telegraf.service", end, end + HOUR, 1990)
+        self.assertEqual(self.codes(end + HOUR), [])
 
     def test_a_task_that_makes_no_progress(self) -> None:
         begin = DAY + HOUR
@@ -159,6 +181,15 @@ class Observed(World):
         begin = DAY + HOUR
         self.machine().does(begin + HOUR, tasks=3, cpus=3.5).stalls("SORT (S1)", begin, begin + HOUR)
         self.assertIsNone(self.assert_found("held", begin + 10 * MINUTE).share)
+
+    def test_a_task_that_two_files_have_is_held_once(self) -> None:
+        begin = DAY + HOUR
+        machine = self.machine().does(begin, tasks=2, cpus=3.5).does(begin + HOUR, tasks=2)
+        machine.stalls("SORT (S1)", begin, begin + 40 * MINUTE - 30 * SECOND).stalls("SORT (S1)", begin, begin + 40 * MINUTE)
+        self.assertEqual(self.codes(begin + 40 * MINUTE), ["held"])
+        for _ in range(2):
+            self.recorded._read_requests("m1", "SELECT 'k' AS task_key, 1 AS t0, NULL::BIGINT AS t1, 4 AS cpus, 5 AS requested_memory_bytes")
+        self.assertEqual(self.connection.execute("SELECT * FROM requests").fetchall(), [("m1", 1, None, 4.0, 5)])
 
     def test_a_task_that_went_on_is_not_held(self) -> None:
         begin = DAY + HOUR
@@ -211,6 +242,29 @@ class Observed(World):
         end = DAY + HOUR
         self.machine().does(end, tasks=1, cpus=4).does(end + 50 * MINUTE, tasks=1, cpus=0.12)
         self.assertEqual(self.codes(end + 50 * MINUTE), [])
+
+    def test_a_machine_whose_gpu_works_is_not_idle(self) -> None:
+        """Outside of any run, with no CPU to speak of."""
+        end = DAY + HOUR
+        self.machine("m1", instance_type="g5.xlarge").does(end, tasks=1, cpus=4).ran("r7", end).does(end + 2 * HOUR).gpu(DAY, end + HOUR, True)
+        self.machine("m1").gpu(end + HOUR, end + 2 * HOUR, False)
+        self.assertEqual(self.codes(end + HOUR), [])
+        found = self.assert_found("idle-since", end + HOUR + 10 * MINUTE)
+        self.assertEqual(found.since, end + HOUR - 10 * SECOND)
+
+    def test_a_gpu_that_nobody_watched_may_work(self) -> None:
+        for number, tasks in enumerate((0, 1)):
+            self.machine(f"m{number}", instance_type="p4d.24xlarge").does(DAY + 3 * HOUR, tasks=tasks)
+        self.assertEqual(self.codes(DAY + 3 * HOUR), [])
+        self.assertEqual(sum("has a GPU, and nobody watched it" in note for note in self.inventory.notes), 2)
+
+    def test_a_task_that_waits_for_a_gpu_is_not_held(self) -> None:
+        begin = DAY + HOUR
+        machine = self.machine(instance_type="g5.xlarge").does(begin, tasks=2, cpus=3.5).does(begin + HOUR, tasks=2)
+        machine.stalls("TRAIN (S1)", begin, begin + HOUR)
+        self.assertEqual([each.certainty for each in self.found(begin + 30 * MINUTE)], ["low"])
+        machine.gpu(begin, begin + HOUR, True)
+        self.assertEqual(self.codes(begin + 30 * MINUTE), [])
 
     def test_a_busy_day_has_no_findings(self) -> None:
         machine, at = self.machine(), DAY + 3 * MINUTE
@@ -492,6 +546,11 @@ class Real(World):
         result = sweep([path])
         self.assertEqual(result.machines, 1)
         self.assertFalse(any("part of its host" in note for note in result.notes))
+        # A part of it that was continued in another file is read from its folder.
+        lake = Path(self.folder, "lake")
+        lake.mkdir()
+        shutil.copy(path, lake / "host.tracer.1")
+        self.assertEqual(sweep([lake]).machines, 1)
         # What it did outside of tasks is at most what the host has counted.
         self.recorded.read(path, [])
         machine, first, last = self.connection.execute("SELECT machine, first, last FROM machines").fetchall()[0]

@@ -215,12 +215,58 @@ class Tables(TuneCase):
             row = self.row(self.tune([*usual, killed]))
             self.assertEqual((row["tasks"], row["out_of_memory"]), (10, 1))
             self.assertGreaterEqual(row["advised_memory_bytes"], 1.2 * 3 * GIB)
-        for other in (task(20, 0.5, 8, status="FAILED", exit=137), task(20, 7.9, 8, status="FAILED", exit=1),
-                      task(20, 7.9, 8, status="CACHED"), task(20, 7.9, 8, status="ABORTED", exit="")):
+        for other in (task(20, 7.5, 8, status="FAILED", exit=1), task(20, 7.9, 8, status="CACHED"),
+                      task(20, 7.5, 8, status="ABORTED", exit="")):
             row = self.row(self.tune([*usual, other]))
             self.assertEqual((row["tasks"], row["out_of_memory"]), (10, 0))
             self.assertEqual(row["advised_memory_bytes"], before["advised_memory_bytes"])
             self.assertEqual((row["cached"], row["failed"]), (1, 0) if other["status"] == "CACHED" else (0, 1))
+
+    def test_never_below_a_size_that_has_lost_tasks(self) -> None:
+        """Killed with a peak that nobody knows or that was polled; out of memory inside of the program itself."""
+        usual = [task(n, 3) for n in range(20)]
+        self.assertLess(self.row(self.tune(usual))["advised_memory_bytes"], 4 * GIB)
+        for name, lost in (("no peak", {"exit": 137, "peak_rss": "-"}), ("polled peak", {"exit": 137, "peak_rss": 5 * GIB}),
+                           ("by itself", {"exit": 1, "peak_rss": round(7.9 * GIB)}), ("no end", {"exit": "", "status": "ABORTED", "peak_rss": round(7.9 * GIB)})):
+            with self.subTest(name):
+                result = self.tune([*usual, *(task(30 + n, 0, 8, **{"status": "FAILED"} | lost) for n in range(4))])
+                row = self.row(result)
+                self.assertEqual((row["memory_rule"], row["advised_memory_bytes"], row["failed"]), ("keep", None, 4))
+                self.assertEqual(row["memory_needed_at_least_bytes"], 8 * GIB)
+                self.assertIn("4 attempts failed at their limit of memory, or were killed", " ".join(row["reasons"]))
+                self.assertGreaterEqual(row["failure_rate"], 4 / 24)
+                for engine in ("nextflow", "sbatch"):
+                    self.assertNotRegex(result.emit(engine), r"(?m)^ *(memory = |#SBATCH --mem)")
+        # Of neither peak nor limit.
+        row = self.row(self.tune([*usual, task(30, 0, 0, status="FAILED", exit=137)]))
+        self.assertEqual((row["memory_rule"], row["advised_memory_bytes"]), ("keep", None))
+        self.assertIn("neither their peak nor their limit", " ".join(row["reasons"]))
+
+    def test_requests_of_different_sizes(self) -> None:
+        """8 small tasks and 4 large ones: one size for all would take more than they reserve now."""
+        mixed = [*(task(n, 3, 4, cpus=2) for n in range(8)), *(task(20 + n, 50, 64, cpus=16) for n in range(4))]
+        result = self.tune(mixed)
+        row = self.row(result)
+        self.assertEqual((row["memory_rule"], row["advised_memory_bytes"], row["failure_rate"]), ("keep", None, None))
+        self.assertIn("different amounts of memory", " ".join(row["reasons"]))
+        self.assertEqual(row["memory_gib_hours_saved"], 0)
+        self.assertNotIn("memory =", result.emit("nextflow"))
+        self.assertNotIn("too few tasks", result.text())
+        # What is less than each of them is right for all.
+        row = self.row(self.tune([task(n, 2, 8 if n % 2 else 64) for n in range(20)]))
+        self.assertLess(row["advised_memory_bytes"], 3 * GIB)
+        # From run to run they may differ: the advice of the last one was taken.
+        row = self.row(self.tune([task(n, 3, 8 if n < 10 else 64, run_id="r1" if n < 10 else "r2") for n in range(20)]))
+        self.assertLess(row["advised_memory_bytes"], 4 * GIB)
+        # Nor is one raised for all.
+        row = self.row(self.tune([*mixed, task(40, 64, 64, status="OUT_OF_MEMORY", exit=137)]))
+        self.assertEqual((row["memory_rule"], row["advised_memory_bytes"]), ("keep", None))
+
+    def test_no_line_by_input_where_a_task_was_lost(self) -> None:
+        rows = [task(n, 0.5 + 0.25 * n, 40, input_bytes=n * GIB) for n in range(1, 21)]
+        self.assertEqual(self.row(self.tune(rows))["memory_rule"], "input")
+        row = self.row(self.tune([*rows, task(30, 20, 20, input_bytes=GIB, status="OUT_OF_MEMORY", exit=137)]))
+        self.assertEqual((row["memory_rule"], row["memory_per_input"]), ("constant", None))
 
     def test_out_of_memory_with_few_tasks(self) -> None:
         row = self.row(self.tune([task(1, 1.0, 2), task(2, 2.0, 2, status="FAILED", exit=137)]))
@@ -281,6 +327,21 @@ class Tables(TuneCase):
         self.assertEqual(self.row(self.tune(rows))["advised_time_s"], 3 * 3600)
         self.assertEqual(self.row(self.tune(rows, history=self.folder / "history.json"))["advised_time_s"], 6 * 3600)
 
+    def test_time_that_was_up_is_a_lower_bound(self) -> None:
+        usual = [task(n, 3, time=4 * 3600 * 1000, start="2026-03-01T10:00:00Z", complete="2026-03-01T10:10:00Z") for n in range(10)]
+        self.assertEqual(self.row(self.tune(usual))["advised_time_s"], 30 * 60)
+        late = {"start": "2026-03-01T10:00:00Z", "complete": "2026-03-01T13:59:00Z"}
+        for name, lost in (("status", {"status": "TIMEOUT", "exit": ""}), ("exit status", {"exit": 140}), ("no start", {"exit": 140, "start": "", "realtime": ""}),
+                           ("at its end", {"exit": 143})):
+            with self.subTest(name):
+                result = self.tune([*usual, *(task(20 + n, 3, **{"status": "FAILED"} | late | lost) for n in range(3))])
+                row = self.row(result)
+                self.assertIsNone(row["advised_time_s"])
+                self.assertIn("3 attempts ended as their time was up", " ".join(row["reasons"]))
+                self.assertNotIn("#SBATCH --time", result.emit("sbatch"))
+        # What fails early by itself says nothing of time.
+        self.assertEqual(self.row(self.tune([*usual, task(20, 3, status="FAILED", exit=1)]))["advised_time_s"], 30 * 60)
+
     def test_the_same_attempts_twice(self) -> None:
         rows = [task(n, peak) for n, peak in enumerate(PEAKS)]
         first = self.table(rows)
@@ -290,6 +351,9 @@ class Tables(TuneCase):
         result = tune([first, self.table(rows, "copy.csv")])
         self.assertEqual((result.attempts, self.row(result)["tasks"]), (10, 10))
         self.assertIn("10 attempts are in several files", " ".join(result.notes))
+        # Whichever is named first, a resumed run's trace hides none.
+        resumed = self.table([each | {"status": "CACHED"} for each in rows], "resumed.csv")
+        self.assertEqual(self.row(tune([resumed, first]))["tasks"], 10)
 
     def test_values_that_are_none(self) -> None:
         """Of a request of 0 and a peak of 0, nothing is known; what is no number is counted."""
@@ -334,7 +398,13 @@ class Emitted(TuneCase):
         text = self.emitted("nextflow", "RNA:ALIGN")
         self.assertIn("withName: 'RNA:ALIGN'", text)
         self.assertRegex(text, r"memory = \{ \d+\.MB \* task\.attempt \}  // was 8\.0 GiB, peak 2\.0 GiB of 10 tasks, saves .* risk: ")
-        self.assertIn("maxRetries = 2", text)
+        # What the pipeline does with errors stays.
+        self.assertNotRegex(text, r"(?m)^\s*(errorStrategy|maxRetries)")
+        self.assertIn("--retry", text)
+        result = self.tune([task(n, peak, step="RNA:ALIGN") for n, peak in enumerate(PEAKS)])
+        self.assertRegex(result.emit("nextflow", retry=True), r"(?m)^    errorStrategy = .*\n    maxRetries = 2$")
+        with self.assertRaises(InvalidArgumentError):
+            result.emit("sbatch", retry=True)
         self.assertRegex(text, r"time = \{ 180\.min \* task\.attempt \}  // was 240 min")
         # Who retries already keeps what they have.
         rows = [task(n, peak, step="RNA:ALIGN") for n, peak in enumerate(PEAKS)] + [task(30, 1.0, step="RNA:ALIGN", attempt=2)]
@@ -368,6 +438,11 @@ class Emitted(TuneCase):
         text = self.emitted("sbatch", "align")
         self.assertRegex(text, r"(?m)^#SBATCH --mem=\d+M$")
         self.assertRegex(text, r"(?m)^#SBATCH --time=03:00:00$")
+        # A limit where none is known can only kill.
+        unknown = self.tune([task(n, peak, time="") for n, peak in enumerate(PEAKS)])
+        self.assertIsNotNone(self.row(unknown)["advised_time_s"])
+        self.assertNotIn("#SBATCH --time", unknown.emit("sbatch"))
+        self.assertIn("#SBATCH --mem", unknown.emit("sbatch"))
 
     def test_no_such_engine(self) -> None:
         result = self.tune([task(1, 1)])
@@ -392,6 +467,8 @@ class Commands(TuneCase):
         for word in ("S9", "used 1.4 GiB in the median, 2.0 GiB at most", "n = 10"):
             self.assertIn(word, why)
         self.assertIn("withName", self.tracer("tune", path, "--emit", "nextflow").stdout)
+        self.assertIn("maxRetries = 2\n", self.tracer("tune", path, "--emit", "nextflow", "--retry").stdout)
+        self.tracer("tune", path, "--retry", status=2)
 
     def test_errors(self) -> None:
         path = self.table([task(1, 1)])

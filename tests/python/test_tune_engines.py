@@ -168,7 +168,7 @@ class Engines(TempDir):
                 for step in odd:
                     table.writerow(["r", f"{n}", step, "COMPLETED", 8 * GIB, GIB, 1000])
         (self.folder / "main.nf").write_text("process GOOD {\n  script: 'true'\n}\nworkflow { GOOD() }\n")
-        (self.folder / "tune.config").write_text(tune([self.folder / "odd.csv"]).emit("nextflow"))
+        (self.folder / "tune.config").write_text(tune([self.folder / "odd.csv"]).emit("nextflow", retry=True))
         shown = self.run_engine(*installed.nextflow("24.10.0"), "-c", "tune.config", "config")
         self.assertIn("withName:GOOD", shown.replace("'", ""))
 

@@ -65,8 +65,20 @@ class Costs:
         """A table of the `most` largest rows."""
         from ._rows import text_of
 
-        text = text_of(self.rows, self.by, most)
-        parts = [text, ""]
+        return "\n".join([text_of(self.rows, self.by, most), "", *self._facts(), *(f"note: {note}" for note in self.notes[:6]),
+                          *([f"note: {len(self.notes) - 6} more, in --json"] if len(self.notes) > 6 else [])])
+
+    def html(self, title: str = "Cost", most: int = 2000) -> str:
+        """The `most` largest rows, and all notes, as one page that needs no network and no other file."""
+        from .._table_page import facts_html, list_html, page_of, table_html
+        from ._rows import table_for_people
+
+        (header, *lines), numbers, sums = table_for_people(self.rows, self.by, most)
+        return page_of(title, [("", facts_html(self._facts())), ("", table_html(header, lines, numbers, sums)),
+                               ("Notes", list_html([[note] for note in self.notes]) if self.notes else "")])
+
+    def _facts(self) -> list[str]:
+        parts = []
         if self.lines:
             parts.append(f"difference to the bill: {self.difference} over {self.lines:,} lines, basis: {self.basis}")
         for currency, sums in self.totals.items():
@@ -77,10 +89,7 @@ class Costs:
         dates = sorted({row["price_date"] for row in self.rows if row["price_date"]})
         if dates:
             parts.append(f"estimates are by list prices of {', '.join(dates)}: they are no prices")
-        parts += [f"note: {note}" for note in self.notes[:6]]
-        if len(self.notes) > 6:
-            parts.append(f"note: {len(self.notes) - 6} more, in --json")
-        return "\n".join(parts)
+        return parts
 
     def __repr__(self) -> str:
         return self.text()
@@ -89,12 +98,14 @@ class Costs:
 def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os.PathLike[str]] = (), *,
           by: Sequence[str] = ("run",), basis: str = "billed", idle: str = "keep", hosts: str | os.PathLike[str] | None = None,
           prices: str | os.PathLike[str] | None = None, centers: str | os.PathLike[str] | None = None,
-          tags: Mapping[str, str] | None = None, repeated: str = "error", currency: str | None = None) -> Costs:
+          tags: Mapping[str, str] | None = None, repeated: str = "error", currency: str | None = None,
+          timezone: str | None = None) -> Costs:
     """Costs of `tasks` (recordings, folders of them, tables in CSV or Parquet) by `bills` (CSV, Parquet, JSON lines).
 
     Without a bill, and for tasks after its end, an estimate by `prices`: a price list, or None for the imported ones.
     `hosts` is a table of machines; `centers` a rules file; `tags` says which tag means run, hash, pipeline, step, sample,
-    user; `repeated` what lines are worth that come twice. Raises BillError, RecordingError, RulesError,
+    user; `repeated` what lines are worth that come twice; `timezone`, such as "Europe/Berlin", is that of times without one in
+    tables of tasks and machines, which are UTC otherwise. Raises BillError, RecordingError, RulesError,
     InvalidArgumentError, MissingPackageError.
     """
     from .._errors import InvalidArgumentError
@@ -130,12 +141,14 @@ def costs(bills: Sequence[str | os.PathLike[str]] = (), tasks: Sequence[str | os
     connection = _database.connect()
     try:
         notes: list[str] = []
-        _tasks.create(connection)
+        _tasks.create(connection, timezone)
         connection.execute("CREATE TABLE sizes (instance_type VARCHAR, vcpus DOUBLE, memory_gib DOUBLE)")
         _database.insert(connection, "sizes", {p.instance_type: (p.instance_type, p.vcpus, p.memory_gib) for p in known}.values())
         if hosts is not None:
             _tasks.read_hosts(connection, os.fspath(hosts))
         count = _tasks.read_tasks(connection, [os.fspath(path) for path in tasks], notes)
+        if timezone is None:
+            _tasks.note_zones(connection, [os.fspath(path) for path in tasks], notes)
         scale, facts, lines, totals = _terms.MIN_SCALE, {}, 0, {}
         if bills:
             bill = read_bills(connection, [os.fspath(path) for path in bills], basis, repeated)

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._errors import BillError, Problem
 from ._database import PLACES, columns_of, problem, quoted, read_error, source_of
-from ._formats import FORMATS, detect
+from ._formats import FORMATS, detect, key_of
 
 __all__ = ["Bill", "read_bills"]
 
@@ -38,6 +38,7 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str)
     bill = Bill()
     _refuse_twice(paths)
     selects = []
+    shapes = set()
     problems: list[Problem] = []
     for number, path in enumerate(paths):
         columns = columns_of(connection, path)
@@ -54,14 +55,19 @@ def read_bills(connection: Any, paths: Sequence[str], basis: str, repeated: str)
             problems.append(Problem("TRC130", None, f"{path}, row 0 ({found.title}): columns are missing: {', '.join(missing)}",
                                     "export it with these columns; names are compared without case and separators", ""))
             continue
-        selects.append((number, path, found.select(columns)))
+        selects.append((number, path, found.select(columns), columns))
+        shapes.add((path.lower().endswith(".csv") or path.lower().endswith(".csv.gz"), *sorted(map(key_of, columns.types))))
         bill.files.append(path)
         bill.formats.append(found.name)
         if path.lower().endswith(".csv") and not _ends_with_line(path):
             bill.notes.append(f"{path} does not end with the end of a line: it may be cut")
     if problems:
         raise BillError(problems)
-    for at, (number, path, select) in enumerate(selects):
+    for at, (number, path, select, columns) in enumerate(selects):
+        # Lines without an id may differ in columns that nothing else is read of, such as the price. Files of other columns can't be
+        # compared so.
+        if len(paths) > 1 and len(shapes) == 1 and select["identity"] == "NULL::VARCHAR":
+            select["whole"] = f"hash({', '.join(columns.raw(key) + '::VARCHAR' for key in sorted(map(key_of, columns.types)))})"
         parts = ", ".join(f'{value} AS "{name}"' for name, value in select.items())
         make = "CREATE TABLE read AS" if at == 0 else "INSERT INTO read"
         try:
@@ -111,7 +117,7 @@ def _check(connection: Any, paths: Sequence[str]) -> None:
                      for file, row, value in bad]
     for name in _TIMES:
         bad = connection.execute(f'SELECT file, row, "{name}" FROM read WHERE "{name}" IS NOT NULL AND '
-                                 f'try_cast("{name}" AS TIMESTAMP) IS NULL ORDER BY file, row LIMIT 3').fetchall()
+                                 f'try_cast("{name}" AS TIMESTAMPTZ) IS NULL ORDER BY file, row LIMIT 3').fetchall()
         problems += [Problem("TRC130", None, f"{paths[file]}, row {row}: {name} is no time: {value!r}", "export it again", "")
                      for file, row, value in bad]
     bad = connection.execute("SELECT file, row FROM read WHERE billed IS NULL AND split_used IS NULL "
@@ -123,7 +129,8 @@ def _check(connection: Any, paths: Sequence[str]) -> None:
 
 
 def _check_repeated(connection: Any, paths: Sequence[str], repeated: str, bill: Bill) -> None:
-    """A line is the same if all that is read of it is the same; with an id of the line, if id and time are."""
+    """A line is the same if all of its columns are, or in files with other columns all that is read; with an id of the line, if
+    id and time are."""
     if repeated not in _REPEATED:
         raise problem("TRC101", f"repeated is {repeated!r}", f"one of {', '.join(_REPEATED)}")
     names = [row[0] for row in connection.execute("DESCRIBE read").fetchall() if row[0] not in ("file", "row")]
@@ -167,10 +174,11 @@ def _scale(connection: Any, bill: Bill) -> int:
 
 def _make_lines(connection: Any) -> None:
     money = ", ".join(f"try_cast({name} AS DECIMAL(38, {PLACES})) AS {name}" for name in _MONEY)
+    # Without a zone, a time is that of the connection: UTC. A TIMESTAMP would leave out a zone that is there.
     others = ("account", "payer", "period", "invoice", "service", "usage_type", "line_type", "resource", "parent",
               "instance_type", "currency", "tags", "term", "bucket", "shape")
     connection.execute(f"""CREATE TABLE lines AS SELECT (row_number() OVER ())::BIGINT AS line, file, row,
-        epoch_us(try_cast("start" AS TIMESTAMP)) AS t0, epoch_us(try_cast("end" AS TIMESTAMP)) AS t1,
+        epoch_us(try_cast("start" AS TIMESTAMPTZ)) AS t0, epoch_us(try_cast("end" AS TIMESTAMPTZ)) AS t1,
         nullif(instance, '') AS instance, nullif(regexp_extract(resource, ':task/.*([0-9a-f]{{32}})$', 1), '') AS ecs,
         nullif(regexp_extract(resource, '(vol-[0-9a-f]+)$', 1), '') AS volume,
         try_cast(regexp_extract(vcpus, '[0-9.]+') AS DOUBLE) AS vcpus,

@@ -42,11 +42,14 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
                       help="lines that come twice: an error, counted once, all counted, or the file named last counts for its "
                       "billing period")
     cost.add_argument("--currency", metavar="CODE", help="the currency of lines that name none")
+    cost.add_argument("--timezone", metavar="ZONE", help="of times without one in tables of tasks and machines, such as Europe/Berlin. "
+                      "Default: UTC")
     cost.add_argument("--total", metavar="AMOUNT", help="what the invoice says: fail if the bill sums to another amount")
     cost.add_argument("--rows", type=int, default=12, metavar="N", help="rows of the table, the largest first. Default: 12")
     form = cost.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="write everything as one JSON object: docs/cost.md describes it")
     form.add_argument("--csv", action="store_true", help="write all rows as CSV")
+    form.add_argument("--html", action="store_true", help="write one page that needs no network and no other file")
 
     prices = commands.add_parser("prices", help="import and show list prices of machines",
                                  description="Imports and shows list prices of machines. Nothing is fetched.")
@@ -84,11 +87,11 @@ def _cost(options: argparse.Namespace) -> tuple[str, int]:
         raise InvalidArgumentError(f"--rows {options.rows} shows nothing", "1 or more")
     result = costs(options.bill, options.tasks, by=[each.strip().replace("-", "_") for each in options.by.split(",")],
                    basis=options.basis, idle=options.idle, hosts=options.hosts, prices=options.prices, centers=options.centers,
-                   tags=tags, repeated=options.repeated, currency=options.currency)
+                   tags=tags, repeated=options.repeated, currency=options.currency, timezone=options.timezone)
     if options.json:
         text = json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n"
     else:
-        text = result.to_csv() if options.csv else result.text(options.rows) + "\n"
+        text = result.to_csv() if options.csv else result.html() if options.html else result.text(options.rows) + "\n"
     wrong = _wrong(options, result)
     for each in wrong:
         print(f"tracer: {each}", file=sys.stderr)

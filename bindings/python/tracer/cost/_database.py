@@ -29,6 +29,7 @@ def connect() -> Any:
         raise MissingPackageError([Problem("TRC101", None, f"this needs the package duckdb, which can't be imported: {error}",
                                            "pip install 'libtracer[cost]'", "")]) from error
     connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False})
+    connection.execute("SET TimeZone = 'UTC'")
     folder = tempfile.gettempdir()
     connection.execute(f"SET temp_directory = {quoted(os.path.join(folder, f'tracer-cost-{os.getpid()}'))}")
     return connection

@@ -60,7 +60,10 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
     def refuse(why: str) -> None:
         result.without_price[why] = result.without_price.get(why, 0) + 1
 
+    partly = 0
+
     def pieces() -> Iterator[tuple[object, ...]]:
+        nonlocal partly
         for task, kind, zone, region, model, cpus, memory, microseconds, _ in rows:
             region = _region_of(zone, region)
             if not kind or not region:
@@ -74,6 +77,10 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
             if microseconds is None:
                 refuse("its times are not known")
                 continue
+            if not cpus and not memory:
+                refuse("its size is not known")
+                continue
+            partly += not cpus or not memory
             size = Weights.of(float(price.vcpus), float(price.memory_gib))
             own = Weights.of(cpus, memory)
             share = Decimal(min(own.cpu + own.memory, size.cpu + size.memory)) / Decimal(size.cpu + size.memory)
@@ -87,6 +94,8 @@ def estimate(connection: Any, prices: Sequence[Price], where: str, notes: list[s
     if cut:
         notes.append(f"{cut} tasks took far longer than their command, compared with their run: attempts that the engine did not "
                      "see are likely, and that time is left out of the estimate")
+    if partly:
+        notes.append(f"of {partly} tasks, only CPUs or only memory is known: their estimate is by that alone, and too low")
     for why, count in sorted(result.without_price.items()):
         notes.append(f"{count} tasks have no estimate: {why}")
     if result.dates:

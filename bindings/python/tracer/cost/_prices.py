@@ -83,13 +83,19 @@ def read_prices(path: str | os.PathLike[str]) -> list[Price]:
         with open(path, newline="", encoding="utf-8") as file:
             rows = csv.DictReader(file)
             if rows.fieldnames and set(rows.fieldnames) == set(Price.__dataclass_fields__):
-                return [Price(**row) for row in rows]
+                return [_checked(str(path), number, Price(**row)) for number, row in enumerate(rows, 1)]
     except OSError as error:
         raise RecordingError.of("TRC110", error.errno, f"can't read {path}: {error.strerror}",
                                 "import a list: tracer prices import FILE") from None
     except UnicodeDecodeError:
         pass
     return list(_read_file(str(path), None))
+
+
+def _checked(path: str, row: int, price: Price) -> Price:
+    for name in ("vcpus", "memory_gib", "on_demand", "spot", *_MORE, "spot_interruption"):
+        _number(path, row, name, getattr(price, name))
+    return price
 
 
 def _read_file(path: str, date: str | None) -> Iterator[Price]:
@@ -114,7 +120,7 @@ def _read_file(path: str, date: str | None) -> Iterator[Price]:
         raise problem("TRC132", f"{path}: {error}", "give the date as YYYY-MM-DD") from None
 
 
-def _number(path: str, row: int, name: str, text: str | None) -> str:
+def _number(path: str, row: int | str, name: str, text: str | None) -> str:
     text = (text or "").strip()
     if not text:
         return ""
@@ -123,7 +129,8 @@ def _number(path: str, row: int, name: str, text: str | None) -> str:
             return text
     except InvalidOperation:
         pass
-    raise problem("TRC132", f"{path}, row {row}: {name} is no price or size: {text!r}", "correct the file")
+    where = row if isinstance(row, str) else f"row {row}"
+    raise problem("TRC132", f"{path}, {where}: {name} is no price or size: {text!r}", "correct the file")
 
 
 def _arch(text: str | None) -> str:
@@ -176,16 +183,23 @@ def _of_json(path: str, content: dict[str, object], date: str | None) -> Iterato
     datetime.date.fromisoformat(published)
     wanted = {"operatingSystem": "Linux", "tenancy": "Shared", "capacitystatus": "Used", "preInstalledSw": "NA"}
     for sku, product in products.items():
-        facts = product.get("attributes", {})
+        facts = product.get("attributes", {}) if isinstance(product, dict) else {}
         if any(facts.get(key) != value for key, value in wanted.items()) or "instanceType" not in facts:
             continue
         for offer in terms.get("OnDemand", {}).get(sku, {}).values():
             for dimension in offer.get("priceDimensions", {}).values():
                 price = dimension.get("pricePerUnit", {}).get("USD")
                 if dimension.get("unit") == "Hrs" and price:
-                    yield Price("aws", facts.get("regionCode", ""), facts["instanceType"], facts.get("vcpu", ""),
-                                facts.get("memory", "").replace(" GiB", "").replace(",", ""), price, "", "listed", published,
-                                **_facts_of(facts))
+                    yield Price("aws", facts.get("regionCode", ""), facts["instanceType"], _figure(path, sku, "vcpu", facts.get("vcpu")),
+                                _figure(path, sku, "memory", facts.get("memory", "").removesuffix(" GiB").replace(",", "")),
+                                _figure(path, sku, "USD", price), "", "listed", published, **_facts_of(facts))
+
+
+def _figure(path: str, sku: str, name: str, text: str | None) -> str:
+    """"": AWS writes NA for one that it does not give."""
+    if text is None or text.strip() in ("", "NA"):
+        return ""
+    return _number(path, f"product {sku}", name, text)
 
 
 def _facts_of(facts: dict[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ._database import PLACES, insert, table_of
 from ._shares import amount_of, shares_of, units_of
 from ._terms import TERMS
 
-__all__ = ["BY", "FIELDS", "decimal_text", "rows_of", "split_tools", "text_of", "to_csv"]
+__all__ = ["BY", "FIELDS", "decimal_text", "rows_of", "split_tools", "table_for_people", "text_of", "to_csv"]
 
 BY = ("pipeline", "run", "step", "tool", "sample", "instance", "user", "cost_center", "kind")
 PARTS = ("staging", "hidden_attempts", "lost_attempts")
@@ -97,7 +97,8 @@ def rows_of(connection: Any, by: Sequence[str], basis: str, price_date: str | No
         {staging} AS staging, coalesce(sum(amount) FILTER (kind = 'hidden attempt'), 0) AS hidden_attempts,
         coalesce(sum(amount) FILTER (kind = 'lost attempt'), 0) AS lost_attempts
         FROM placed LEFT JOIN centers USING (place) GROUP BY {'ALL' if not by else ', '.join(
-            str(i + 1) for i in range(len(by) + 1)) + ', line IS NULL'} ORDER BY billed DESC""") if by else table_of(
+            str(i + 1) for i in range(len(by) + 1)) + ', line IS NULL'} ORDER BY billed DESC, {', '.join(
+            str(i + 1) for i in range(len(by) + 1))}""") if by else table_of(
         connection, f"""SELECT of_currency AS currency, CASE WHEN line IS NULL THEN 'estimate' WHEN count(*) > count(of_invoice)
         THEN 'open' ELSE 'final' END AS state, {sums}, sum(amount) AS billed, {staging} AS staging,
         coalesce(sum(amount) FILTER (kind = 'hidden attempt'), 0) AS hidden_attempts,
@@ -135,8 +136,10 @@ def _money(text: str | None) -> str:
     return "" if text is None else f"{Decimal(text):,.2f}"
 
 
-def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int) -> str:
-    """A table for people: cents, the largest rows, and what the rest is together. Columns of zeros are left out."""
+def table_for_people(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int,
+                     longest: int | None = None) -> tuple[list[list[str]], range, int]:
+    """A header and rows: cents, the largest rows, and what the rest is together; which columns are numbers, and how many rows
+    are sums. Columns of zeros are left out; `longest` is that of a name."""
     figures = [name for name in ("allocated", *PARTS, *TERMS[1:], "billed")
                if name in ("allocated", "billed") or any(row[name] is not None and Decimal(row[name]) for row in rows)]
     shown = list(rows[:most])
@@ -150,8 +153,9 @@ def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int) -> str
         return [*names, *cells, currency, state]
 
     for row in shown:
-        lines.append(line([visible(str(row[name]), 48) if row[name] is not None else "-" for name in by], [row],
+        lines.append(line([visible(str(row[name]), longest) if row[name] is not None else "-" for name in by], [row],
                           row["currency"] or "?", row["state"]))
+    detailed = len(lines)
     for currency, state in sorted({(row["currency"] or "?", row["state"]) for row in rows}):
         values = [row for row in rows if (row["currency"] or "?", row["state"]) == (currency, state)]
         rest = [row for row in rows[most:] if (row["currency"] or "?", row["state"]) == (currency, state)]
@@ -159,7 +163,11 @@ def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int) -> str
             lines.append(line([f"({len(rest)} more)", *[""] * (len(by) - 1)], rest, currency, state))
         if by:
             lines.append(line(["total", *[""] * (len(by) - 1)], values, currency, state))
+    return lines, range(len(by), len(by) + len(figures)), len(lines) - detailed
+
+
+def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int) -> str:
+    lines, numbers, _ = table_for_people(rows, by, most, 48)
     widths = [max(len(each[i]) for each in lines) for i in range(len(lines[0]))]
-    last = len(by) + len(figures)
-    return "\n".join("  ".join(cell.rjust(width) if len(by) <= i < last else cell.ljust(width)
+    return "\n".join("  ".join(cell.rjust(width) if i in numbers else cell.ljust(width)
                                for i, (cell, width) in enumerate(zip(each, widths))).rstrip() for each in lines)

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from .._errors import InvalidArgumentError
 from ._database import columns_of, problem, quoted, read_error, source_of, table_of
 from ._formats import Columns
 
-__all__ = ["create", "read_hosts", "read_tasks"]
+__all__ = ["create", "note_zones", "read_hosts", "read_tasks", "recordings_in"]
 
 _ECS = "nullif(regexp_extract(cgroup, '(?:/ecs/(?:[^/]+/)?|ecstasks-)([0-9a-f]{32})(?:/|$|\\.slice)', 1), '')"
 # Canonical column -> names that tables give it, the first that is there counts. Compared without case and separators.
@@ -32,7 +34,21 @@ _ALIASES = {
     "price_model": ("pricemodel", "lifecycle"),
     "status": ("status", "state"),
 }
-def create(connection: Any) -> None:
+# Of a time of day, behind it.
+_ZONED = r"'\d:\d\d(:\d\d(\.\d+)?)? ?(Z|UTC|[+-]\d\d(:?\d\d)?)$'"
+
+
+def create(connection: Any, timezone: str | None = None) -> None:
+    """`timezone` is that of times without one, such as "Europe/Berlin". Raises InvalidArgumentError if there is no such."""
+    time = "try_cast(regexp_replace(word, ' UTC$', '') AS TIMESTAMPTZ)"
+    if timezone is not None:
+        try:
+            connection.execute(f"SELECT timezone({quoted(timezone)}, TIMESTAMP '2026-01-01')")
+        except Exception as error:
+            raise InvalidArgumentError(f"there is no time zone {timezone!r}: {str(error).splitlines()[0]}",
+                                       "name one as Europe/Berlin or America/New_York") from None
+        time = f"CASE WHEN regexp_matches(word, {_ZONED}) THEN {time} ELSE timezone({quoted(timezone)}, timezone('UTC', {time})) END"
+    connection.execute(f"CREATE MACRO wall_us(word) AS epoch_us({time})")
     connection.execute("""CREATE TABLE tasks (task BIGINT, source VARCHAR, pipeline VARCHAR, run VARCHAR, step VARCHAR,
         sample VARCHAR, tool VARCHAR, name VARCHAR, hash VARCHAR, ecs VARCHAR, "user" VARCHAR, folder VARCHAR,
         instance VARCHAR, instance_type VARCHAR, zone VARCHAR, region VARCHAR, price_model VARCHAR, status VARCHAR,
@@ -56,22 +72,67 @@ def create(connection: Any) -> None:
         memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR)""")
 
 
+def recordings_in(folder: str) -> list[str]:
+    """By name; of one that was continued in other files (--rotate), the oldest part first."""
+    parts = [(os.path.join(place, match[1]), -int(match[2] or 0), os.path.join(place, name)) for place, _, names in os.walk(folder)
+             for name in names if (match := re.fullmatch(r"(.*\.tracer)(?:\.([1-9]\d*))?", name, re.DOTALL))]
+    return [path for *_, path in sorted(parts)]
+
+
 def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
-    """The number of tasks. A folder stands for the recordings in it."""
+    """The number of tasks, each once. A folder stands for the recordings in it."""
+    seen: set[str] = set()
     for path in paths:
+        if os.path.realpath(path) in seen:
+            raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
+        seen.add(os.path.realpath(path))
         if os.path.isdir(path):
-            files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
-                           if name.endswith(".tracer"))
+            files = recordings_in(path)
             if not files:
                 raise problem("TRC130", f"no recording (*.tracer) is in {path}", "name a folder that has some, or files")
             for file in files:
                 _read_recording(connection, file)
-        elif path.lower().endswith((".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".parq", ".pq")):
+        elif _is_table(path):
             _read_table(connection, path, notes)
         else:
             _read_recording(connection, path)
+    if len(paths) > 1 or any(map(os.path.isdir, paths)):
+        _drop_repeated(connection, notes)
+        _join_twins(connection, notes)
     count: int = connection.execute("SELECT count(*) FROM tasks").fetchone()[0]
     return count
+
+
+def _drop_repeated(connection: Any, notes: list[str]) -> None:
+    """Attempts that are in several files, such as a recording and its copy. The trace of a resumed run has those of the run before
+    as cached."""
+    repeated: list[tuple[int]] = connection.execute("""DELETE FROM tasks WHERE task IN (SELECT task FROM (SELECT task, row_number()
+        OVER (PARTITION BY key, hash, run, step, t0, attempt ORDER BY coalesce(status = 'CACHED', false), task) AS place FROM tasks
+        WHERE coalesce(key, hash) IS NOT NULL AND t0 IS NOT NULL) WHERE place > 1) RETURNING task""").fetchall()
+    if repeated:
+        notes.append(f"{len(repeated)} attempts are in several files: they count once")
+
+
+def _join_twins(connection: Any, notes: list[str]) -> None:
+    """A task that a recording and an engine's table have is one: the table says what was requested, and where it ran."""
+    connection.execute("""CREATE TEMP TABLE twins AS SELECT r.task AS recorded, any_value(t.task) AS listed
+        FROM tasks AS r JOIN tasks AS t ON t.hash = r.hash AND t.key IS NULL AND t.status IS DISTINCT FROM 'CACHED'
+        AND (t.step IS NULL OR r.step IS NULL OR t.step = r.step)
+        WHERE r.key IS NOT NULL AND r.hash IS NOT NULL GROUP BY r.task HAVING count(*) = 1""")
+    joined = connection.execute("SELECT count(*) FROM twins").fetchone()[0]
+    if joined:
+        # A bill has the name of the run that its engine's table has.
+        connection.execute("""UPDATE tasks SET run = n.listed FROM (SELECT r.run AS recorded, any_value(t.run) AS listed FROM twins
+            JOIN tasks AS r ON r.task = recorded JOIN tasks AS t ON t.task = listed WHERE t.run IS NOT NULL GROUP BY r.run
+            HAVING count(DISTINCT t.run) = 1) AS n WHERE tasks.key IS NOT NULL AND tasks.run IS NOT DISTINCT FROM n.recorded""")
+        both = ", ".join(f'"{name}" = coalesce(tasks."{name}", t."{name}")' for name in (
+            "cpus", "memory_gib", "requested_us", "pipeline", "step", "sample", "name", "ecs", "user", "folder", "instance", "status",
+            "command_us", "used_cpus", "used_gib", "sent_bytes", "attempt", "exit_code", "instance_type", "zone", "region", "price_model"))
+        connection.execute(f"""UPDATE tasks SET {both}, input_bytes = t.input_bytes FROM twins, tasks AS t
+            WHERE twins.recorded = tasks.task AND t.task = twins.listed""")
+        connection.execute("DELETE FROM tasks WHERE task IN (SELECT listed FROM twins)")
+        notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
+    connection.execute("DROP TABLE twins")
 
 
 def _next(connection: Any) -> int:
@@ -83,7 +144,7 @@ def _time(word: str) -> str:
     """ISO 8601, or milliseconds or seconds of Unix time."""
     number = f"try_cast({word} AS DOUBLE)"
     return f"""CASE WHEN {number} NOT BETWEEN 0 AND 1e15 THEN NULL
-        WHEN {number} IS NULL THEN epoch_us(try_cast(regexp_replace({word}, ' UTC$', '') AS TIMESTAMP))
+        WHEN {number} IS NULL THEN wall_us({word})
         WHEN {number} > 1e11 THEN ({number} * 1000)::BIGINT ELSE ({number} * 1000000)::BIGINT END"""
 
 
@@ -137,6 +198,23 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     if row[1]:
         notes.append(f"{path}: {row[1]} tasks end before they begin: their times are not used")
         connection.execute("UPDATE tasks SET t0 = NULL, t1 = NULL WHERE t1 < t0")
+
+
+def note_zones(connection: Any, paths: Sequence[str], notes: list[str]) -> None:
+    """Which tables have times without a zone, by their first rows."""
+    for path in paths:
+        if not _is_table(path):
+            continue
+        c = columns_of(connection, path)
+        words = [c.text(*_NUMBERS[name][0]) for name in ("t0", "t1")]
+        zoneless = " OR ".join(f"(NOT regexp_matches({word}, {_ZONED}) AND wall_us({word}) IS NOT NULL AND try_cast({word} AS DOUBLE) IS NULL)"
+                               for word in words)
+        if connection.execute(f"SELECT count(*) FROM (FROM {source_of(path)} LIMIT 1000) WHERE {zoneless}").fetchone()[0]:
+            notes.append(f"{path}: its times have no zone, and count as UTC. Nextflow writes local time: name its zone with --timezone")
+
+
+def _is_table(path: str) -> bool:
+    return path.lower().endswith((".csv", ".csv.gz", ".tsv", ".txt", ".parquet", ".parq", ".pq"))
 
 
 def _read_recording(connection: Any, path: str) -> None:

@@ -52,18 +52,21 @@ _RUN = "CASE WHEN known_run THEN tag_run END"
 _BELONGS = "(task IS NOT NULL OR known_run)"
 _STRANGE = """CASE WHEN tag_run IS NOT NULL THEN 'run not among the tasks' ELSE 'container of no task' END"""
 
+# An ARN in the one place may be an id in the other.
+_PARENT = "coalesce(nullif(regexp_extract(work.parent, '(^|/)(i-[0-9a-f]+)$', 2), ''), work.parent)"
+
 
 def _share_parents(connection: Any, scale: int) -> None:
     """Where the machine's own lines are in the bill beside the split ones, only they are billed; the split ones weigh."""
-    connection.execute("""UPDATE work SET of_parent = true WHERE used_cost IS NOT NULL AND parent IS NOT NULL AND EXISTS (
+    connection.execute(f"""UPDATE work SET of_parent = true WHERE used_cost IS NOT NULL AND parent IS NOT NULL AND EXISTS (
         SELECT 1 FROM work AS p WHERE p.used_cost IS NULL AND p.shape = 'machine' AND p.term = 'usage' AND
-        p.resource = work.parent AND p.t0 < work.t1 AND p.t1 > work.t0)""")
+        coalesce(p.instance, p.resource) = {_PARENT} AND p.t0 < work.t1 AND p.t1 > work.t0)""")
     if not connection.execute("SELECT count(*) FROM work WHERE of_parent").fetchone()[0]:
         return
-    rows = connection.execute(f"""SELECT parent AS machine, t0, t1, line, used_cost, unused_cost, NULL, task, {_RUN},
+    rows = connection.execute(f"""SELECT {_PARENT} AS machine, t0, t1, line, used_cost, unused_cost, NULL, task, {_RUN},
         {_KIND}, {_BELONGS}, {_STRANGE} FROM work WHERE of_parent UNION ALL
-        SELECT resource, t0, t1, line, NULL, NULL, cost, NULL, NULL, NULL, NULL, NULL FROM work WHERE used_cost IS NULL
-        AND shape = 'machine' AND term = 'usage' AND resource IN (SELECT parent FROM work WHERE of_parent)
+        SELECT coalesce(instance, resource), t0, t1, line, NULL, NULL, cost, NULL, NULL, NULL, NULL, NULL FROM work WHERE used_cost IS NULL
+        AND shape = 'machine' AND term = 'usage' AND coalesce(instance, resource) IN (SELECT {_PARENT} FROM work WHERE of_parent)
         ORDER BY 1, 2, 4""").fetchall()
 
     def pieces() -> Iterator[tuple[object, ...]]:
@@ -281,7 +284,9 @@ def totals_of(connection: Any, scale: int) -> dict[str, dict[str, str]]:
 def without_line(connection: Any, notes: list[str]) -> str:
     """Which tasks are after the bill's end, as SQL: only those are estimated. Others without a line cost nothing, or their
     machine's cost is not known: a note says how many."""
-    end = connection.execute("SELECT max(t1) FROM work").fetchone()[0]
+    # Taxes, fees and volumes may have the whole month, long before it is over.
+    end = connection.execute("""SELECT coalesce(max(t1) FILTER (shape IN ('machine', 'cpu', 'memory') AND (instance IS NOT NULL OR
+        ecs IS NOT NULL)), max(t1)) FROM work WHERE term = 'usage'""").fetchone()[0]
     later = f"t1 > {end}" if end is not None else "false"
     count = connection.execute(f"""SELECT count(*) FROM tasks WHERE task NOT IN (SELECT task FROM pieces WHERE task IS NOT NULL)
         AND status IS DISTINCT FROM 'CACHED' AND NOT coalesce({later}, false)""").fetchone()[0]

@@ -13,7 +13,7 @@ from typing import Any
 from .._errors import Problem, RulesError
 from ..cost._prices import Price
 
-__all__ = ["Facts", "facts_of", "read_families"]
+__all__ = ["Facts", "facts_of", "has_accelerator", "read_families"]
 
 _FACTS = ("burstable", "arch", "network", "local_disk", "accelerator")
 
@@ -62,6 +62,11 @@ def _by_name(kind: str) -> dict[str, Any]:
                 if fact in rule:
                     found.setdefault(fact, rule[fact])
     return found
+
+
+def has_accelerator(kind: str) -> bool:
+    """GPUs or the like, by the name of the machine type."""
+    return bool(_by_name(kind).get("accelerator"))
 
 
 def facts_of(price: Price) -> Facts | None:

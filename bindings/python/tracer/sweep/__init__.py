@@ -53,6 +53,12 @@ class Sweep:
 
         return text_of(self)
 
+    def html(self, title: str = "Sweep") -> str:
+        """All findings as one page that needs no network and no other file."""
+        from ._text import html_of
+
+        return html_of(self, title)
+
     def __repr__(self) -> str:
         return self.text()
 

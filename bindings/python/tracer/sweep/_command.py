@@ -51,6 +51,7 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     form = sweep.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="write everything as one JSON object: docs/sweep.md describes it")
     form.add_argument("--csv", action="store_true", help="write all findings as CSV")
+    form.add_argument("--html", action="store_true", help="write one page that needs no network and no other file")
 
 
 def run(options: argparse.Namespace) -> tuple[str, int]:
@@ -64,4 +65,6 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
     status = FOUND if result.findings else 0
     if options.json:
         return json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n", status
+    if options.html:
+        return result.html(), status
     return (result.to_csv() if options.csv else result.text() + "\n"), status

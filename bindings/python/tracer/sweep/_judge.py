@@ -16,7 +16,7 @@ __all__ = ["findings_of"]
 def findings_of(recorded: Recorded, inventory: Inventory, rules: Rules, now: int | None) -> list[Finding]:
     """Up to `now`, in microseconds of Unix time; None: up to the end."""
     findings = []
-    for finding in observed(recorded, rules, now):
+    for finding in observed(recorded, rules, now, inventory.notes):
         looks = [each for each in inventory.instances.get(finding.instance or "", []) if now is None or each.look <= now]
         if looks:
             last = max(looks, key=lambda each: each.look)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..recommend._families import has_accelerator
 from ._finding import Finding, spoken
 from ._recorded import Recorded, machines_of
 from ._rules import Rules
@@ -22,10 +23,13 @@ _FRESH = 120 * _SECOND
 _BUCKET = 300 * _SECOND
 
 
-def observed(recorded: Recorded, rules: Rules, now: int | None) -> Iterator[Finding]:
+def observed(recorded: Recorded, rules: Rules, now: int | None, notes: list[str]) -> Iterator[Finding]:
     """Findings at the end of what was recorded of each machine, or `now`."""
     for machine in machines_of(recorded.connection):
-        yield from _Machine(recorded, rules, machine, now).findings()
+        one = _Machine(recorded, rules, machine, now)
+        yield from one.findings()
+        if one.unknown_gpu:
+            notes.append(f"{one.name} has a GPU, and nobody watched it (--families with gpu): whether it is idle is not known")
 
 
 class _Machine:
@@ -33,6 +37,8 @@ class _Machine:
         self._recorded, self._rules, self._facts = recorded, rules, facts
         self._key = str(facts["machine"])
         self._now = now
+        self.name = str(facts["instance"] or facts["host_name"] or self._key)
+        self.unknown_gpu = False
         recorded.connection.execute("CREATE OR REPLACE TEMP TABLE seen AS SELECT * FROM host_samples WHERE machine = ? AND t1 <= ?",
                                     [self._key, now if now is not None else _EVER])
         self._last, self._first = recorded.connection.execute("SELECT max(t1), min(t0) FROM seen").fetchall()[0]
@@ -48,14 +54,13 @@ class _Machine:
         return self._recorded.connection.execute(query, values).fetchall()[0]
 
     def _finding(self, code: str, since: int, until: int, certainty: str, **facts: object) -> Finding:
-        name = self._facts["instance"] or self._facts["host_name"] or self._key
         rule = self._rules.of[code]
-        said = {"machine": name, "for": spoken((until - since) // _SECOND), **facts}
+        said = {"machine": self.name, "for": spoken((until - since) // _SECOND), **facts}
         return Finding(
-            finding=code, machine=str(name), host=self._facts["host_name"], instance=self._facts["instance"],
+            finding=code, machine=self.name, host=self._facts["host_name"], instance=self._facts["instance"],
             instance_type=self._facts["instance_type"], since=since, until=until, certainty=certainty,
             text=rule.say(rule.text, said), advice=rule.say(rule.advice, said),
-            evidence={key: value for key, value in facts.items() if value is not None and key not in ("task", "run")})
+            evidence={key: value for key, value in facts.items() if value is not None and key not in ("task", "run", "system_percent")})
 
     def _watched_since(self) -> int:
         """Since when without a gap."""
@@ -73,6 +78,13 @@ class _Machine:
         # A machine that boots is never idle yet, whenever the watch began.
         if self._last - (booted if worked is None else since) < least or self._last - since < limit("idle-since", "least_s") * _SECOND:
             return
+        gpu_free = self._gpu_free_since()
+        if gpu_free is None:
+            return
+        if gpu_free > since:
+            never, since = False, gpu_free
+            if self._last - since < limit("idle-since", "least_s") * _SECOND:
+                return
         system, outside = self._system(since)
         foreign = [minute for minute, millicpus in outside.items() if millicpus > limit("idle-since", "most_system_millicpus")]
         if foreign:
@@ -84,11 +96,21 @@ class _Machine:
         quiet = limit("never-worked" if never else "idle-since", "most_system_millicpus")
         run, pipeline, uid = self._last_work(since)
         code = "trickle" if system > quiet else "never-worked" if never else "idle-since"
+        if code == "trickle" and system > limit("trickle", "most_system_millicpus"):
+            return
         certainty = "high" if from_boot or worked is not None else "medium"
-        found = self._finding(code, since, self._last, certainty, system_millicpus=round(system), run=run,
+        found = self._finding(code, since, self._last, certainty, system_millicpus=round(system), system_percent=round(system / 10), run=run,
                               uptime_s=(self._last - booted) // _SECOND, watched_since_s=(self._last - watched) // _SECOND)
         found.run, found.pipeline, found.started_by = run, pipeline, None if uid is None else f"uid {uid}"
         yield found
+
+    def _gpu_free_since(self) -> int | None:
+        """0: none is there, or none was used; None: one is there, and it is not known."""
+        samples, last = self._recorded.gpu_uses_of(self._key, self._last)
+        if not samples and has_accelerator(str(self._facts["instance_type"])):
+            self.unknown_gpu = True
+            return None
+        return int(last or 0)
 
     def _millicpus(self, since: int) -> float:
         """Used outside of tasks, on average."""
@@ -97,8 +119,7 @@ class _Machine:
         return float(used) / float(elapsed) if used and elapsed else 0.0
 
     def _system(self, since: int) -> tuple[float, dict[int, float]]:
-        """What was used outside of tasks, in thousandths of a CPU; and of this, what was not the machine's own, by minute
-        of the watch."""
+        """What was used outside of tasks, in millicpus; and of this, what was not the machine's own, by minute of the watch."""
         begin = max(since, self._watched_since())
         busiest = self._ask("""SELECT max(system_cpu_ns::DOUBLE / nullif(t1 - t0, 0)) FROM seen
             WHERE t0 >= ? AND t1 - t0 >= 1000000""", begin)[0]
@@ -124,11 +145,17 @@ class _Machine:
             end = min(end, self._now)
         least = self._rules.limit("held", "least_s") * _SECOND
         rows = self._recorded.connection.execute(
-            """SELECT task, run, pipeline, uid, tool, waits_for, confidence, t0, least(t1, ?) FROM stalls
-            WHERE machine = ? AND t0 <= ? AND t1 >= ? ORDER BY t0, task""", [end, self._key, end - least, end - _FRESH]).fetchall()
+            """SELECT task, run, pipeline, uid, tool, waits_for, confidence, t0, least(max(t1), ?) FROM stalls
+            WHERE machine = ? AND t0 <= ? AND t1 >= ? GROUP BY ALL ORDER BY t0, task""", [end, self._key, end - least, end - _FRESH]).fetchall()
         whole = self._last is not None and rows and not self._ask(
             "SELECT count(*) FROM seen WHERE t0 >= ? AND task_cpu_ns > (t1 - t0) * 10", rows[0][7])[0]
         for number, (task, run, pipeline, uid, tool, waits_for, confidence, t0, t1) in enumerate(rows):
+            gpu_free = self._gpu_free_since()
+            if gpu_free is None:
+                confidence = "low"
+            elif gpu_free > t0:
+                # It may wait for that.
+                continue
             found = self._finding("held", t0, t1, str(confidence), task=task or "a task", run=run, tool=tool,
                                   waits_for=waits_for)
             found.task, found.run, found.pipeline, found.started_by = task, run, pipeline, None if uid is None else f"uid {uid}"
@@ -146,6 +173,10 @@ class _Machine:
         since = self._last - len(shares) * _BUCKET
         # The oldest of them may begin with what was before.
         since = self._low_since(since)
+        gpu_free = self._gpu_free_since() if self._last - since >= least else None
+        if gpu_free is None:
+            return
+        since = max(since, gpu_free)
         if self._last - since < least:
             return
         by_cpu, by_memory = (sum(each[place] for each in shares) / len(shares) for place in (0, 1))

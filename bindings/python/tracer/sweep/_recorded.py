@@ -7,8 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from .._recording import read
 from ..cost._database import quoted, table_of
-from ..cost._tasks import table_of_recording
+from ..cost._tasks import recordings_in, table_of_recording
 
 __all__ = ["Recorded", "files_in", "machines_of"]
 
@@ -22,12 +23,15 @@ def files_in(paths: Sequence[str]) -> list[str]:
         if not os.path.isdir(path):
             files.append(path)
             continue
-        found = sorted(os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
-                       if name.endswith(".tracer"))
+        found = recordings_in(path)
         if not found:
             raise problem("TRC137", f"no recording (*.tracer) is in {path}", "name a folder that has some, or files")
         files += found
     return files
+
+
+# A GPU that worked for less than one part in so many of the time was not used.
+_GPU_USED = 100
 
 
 class Recorded:
@@ -37,6 +41,8 @@ class Recorded:
         self.connection = connection
         self._files: dict[str, list[tuple[str, int]]] = {}
         """By machine, with what is to be added to times in ns: of which processes outside of tasks were not looked at."""
+        self._gpus: dict[str, list[tuple[str, int]]] = {}
+        """Likewise, of which samples of GPUs were not."""
         self._living: dict[str, list[tuple[str, int]]] = {}
         """Likewise, of which requests of living tasks were not."""
         connection.execute("""
@@ -48,11 +54,11 @@ class Recorded:
             CREATE TABLE stalls (machine VARCHAR, task VARCHAR, run VARCHAR, pipeline VARCHAR, uid UINTEGER, of_task BOOLEAN,
                 tool VARCHAR, waits_for VARCHAR, confidence VARCHAR, code VARCHAR, t0 BIGINT, t1 BIGINT);
             CREATE TABLE requests (machine VARCHAR, t0 BIGINT, t1 BIGINT, cpus DOUBLE, memory_bytes UBIGINT);
+            CREATE TABLE tasks_read (machine VARCHAR, task_key VARCHAR, PRIMARY KEY (machine, task_key));
+            CREATE TABLE gpu_uses (machine VARCHAR, t BIGINT, used BOOLEAN);
             CREATE TABLE outside (machine VARCHAR, t BIGINT, cgroup VARCHAR, cpu_ns UBIGINT)""")
 
     def read(self, path: str, notes: list[str]) -> None:
-        from .._recording import read
-
         recording = read(path)
         hosts = table_of_recording(self.connection, recording, "hosts")
         if not hosts:
@@ -61,6 +67,7 @@ class Recorded:
         machine = str(host["boot_id"] or host["host_name"] or path)
         self._files.setdefault(machine, []).append((path, offset))
         self._living.setdefault(machine, []).append((path, offset))
+        self._gpus.setdefault(machine, []).append((path, offset))
         with _Tables(self.connection, recording, "host_samples", "findings", "tasks", "runs"):
             wall = f"+ {offset}::HUGEINT) // 1000)::BIGINT"
             self.connection.execute(f"""INSERT INTO host_samples SELECT {quoted(machine)}, ((since_ns::HUGEINT {wall},
@@ -85,9 +92,8 @@ class Recorded:
                 SELECT run::VARCHAR AS run, run_id::VARCHAR AS run_id, pipeline::VARCHAR AS pipeline, owner_uid, end_ns, run_key
                 FROM recorded_tasks UNION ALL SELECT run::VARCHAR, run_id::VARCHAR, pipeline::VARCHAR, owner_uid, end_ns, run_key
                 FROM recorded_runs) WHERE end_ns IS NOT NULL GROUP BY run_key""")
-            self.connection.execute(f"""INSERT INTO requests SELECT {quoted(machine)}, ((begin_ns::HUGEINT {wall},
-                ((end_ns::HUGEINT {wall}, requested_millicpus / 1000, requested_memory_bytes FROM recorded_tasks
-                WHERE requested_millicpus IS NOT NULL OR requested_memory_bytes IS NOT NULL""")
+            self._read_requests(machine, f"""SELECT task_key::VARCHAR AS task_key, ((begin_ns::HUGEINT {wall} AS t0,
+                ((end_ns::HUGEINT {wall} AS t1, requested_millicpus / 1000 AS cpus, requested_memory_bytes FROM recorded_tasks""")
             # The last report of a finding counts. Where the recording ended, it is closed with it; a task that ended is not held.
             self.connection.execute(f"""INSERT INTO stalls SELECT {quoted(machine)}, coalesce(task, step, run), coalesce(run_id, run),
                 pipeline, owner_uid, subject = 'task', tool, [each.text FOR each IN evidence IF each.name = 'waits_for'][1],
@@ -97,17 +103,35 @@ class Recorded:
                 AND (f.task_key IS NULL OR f.task_key::VARCHAR NOT IN (SELECT task_key::VARCHAR FROM recorded_tasks WHERE task_key IS NOT NULL))
                 AND (f.run_key IS NULL OR f.run_key::VARCHAR NOT IN (SELECT run_key::VARCHAR FROM recorded_runs WHERE run_key IS NOT NULL))""")
 
+    def _read_requests(self, machine: str, rows: str) -> None:
+        """Of tasks that no file before had: several recordings of a host have some in common."""
+        self.connection.execute(f"""CREATE OR REPLACE TEMP TABLE read_requests AS SELECT * FROM ({rows}) WHERE task_key IS NULL OR
+            task_key NOT IN (SELECT task_key FROM tasks_read WHERE machine = {quoted(machine)})""")
+        self.connection.execute(f"""INSERT INTO requests SELECT {quoted(machine)}, t0, t1, cpus, requested_memory_bytes
+            FROM read_requests WHERE cpus IS NOT NULL OR requested_memory_bytes IS NOT NULL""")
+        self.connection.execute(f"""INSERT INTO tasks_read SELECT DISTINCT {quoted(machine)}, task_key FROM read_requests
+            WHERE task_key IS NOT NULL""")
+
     def read_living_requests(self, machine: str) -> None:
         """Of tasks that had not ended when their recording did. Reads the recordings again."""
-        from .._recording import read
-
         for path, offset in self._living.pop(machine, []):
-            with _Tables(self.connection, read(path), "events", "tasks"):
-                self.connection.execute(f"""INSERT INTO requests SELECT {quoted(machine)},
-                    ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT, NULL, requested_millicpus / 1000, requested_memory_bytes
-                    FROM recorded_events WHERE kind = 'task_start' AND task_key::VARCHAR NOT IN (
-                    SELECT task_key::VARCHAR FROM recorded_tasks WHERE task_key IS NOT NULL)
-                    AND (requested_millicpus IS NOT NULL OR requested_memory_bytes IS NOT NULL)""")
+            with _Tables(self.connection, read(path), "events"):
+                self._read_requests(machine, f"""SELECT task_key::VARCHAR AS task_key, ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT AS t0,
+                    NULL::BIGINT AS t1, requested_millicpus / 1000 AS cpus, requested_memory_bytes
+                    FROM recorded_events WHERE kind = 'task_start'""")
+
+    def gpu_uses_of(self, machine: str, until: int) -> tuple[int, int | None]:
+        """How many samples of its GPUs there are, and when one was used last. Reads the recordings again. The first sample of a
+        process says not yet for how long it used one, and some drivers never say it: it counts as use."""
+        for path, offset in self._gpus.pop(machine, []):
+            with _Tables(self.connection, read(path), "events"):
+                self.connection.execute(f"""INSERT INTO gpu_uses SELECT {quoted(machine)}, ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT,
+                    since_ns IS NULL OR coalesce(busy_ns, gpu_busy_ns) IS NULL
+                    OR greatest(coalesce(busy_ns, 0), coalesce(gpu_busy_ns, 0)) * {_GPU_USED} > time_ns - since_ns
+                    FROM recorded_events WHERE kind = 'gpu_sample'""")
+        count, last = self.connection.execute("SELECT count(*), max(t) FILTER (used) FROM gpu_uses WHERE machine = ? AND t <= ?",
+                                              [machine, until]).fetchall()[0]
+        return int(count), last
 
     def outside_of(self, machine: str, since: int, until: int) -> list[tuple[int, str, int]]:
         """CPU time of processes in no run or task, by the minute of `since` and the cgroup. Reads the recordings again."""
@@ -119,8 +143,6 @@ class Recorded:
         return rows
 
     def _read_outside(self, machine: str, path: str, offset: int, since: int) -> None:
-        from .._recording import read
-
         with _Tables(self.connection, read(path), "samples", "processes"):
             from_ns = since * 1000 - offset
             # A snapshot before the time that is asked for says where the sums begin.

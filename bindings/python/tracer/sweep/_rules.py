@@ -22,6 +22,7 @@ BUILT_IN = Path(__file__).with_name("findings.toml")
 _LIMITS = {
     "never-worked": ("least_s", "latest_watch_s", "most_system_millicpus"),
     "idle-since": ("least_s", "most_system_millicpus"),
+    "trickle": ("least_s", "most_system_millicpus"),
     "underfilled": ("least_s", "most_percent"),
     "stuck": ("between_looks_s", "youngest_machine_s"),
 }
@@ -52,6 +53,8 @@ class Rules:
     of: Mapping[str, Rule] = field(default_factory=dict)
     system: tuple[str, ...] = ()
     """Globs on cgroups of the machine's own services."""
+    services: tuple[str, ...] = ()
+    """Globs on names of their units in a system.slice."""
     reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By source: globs on why a job is stuck."""
 
@@ -59,7 +62,10 @@ class Rules:
         return self.of[code].limits[name]
 
     def is_system(self, cgroup: str) -> bool:
-        return any(fnmatch.fnmatchcase(cgroup, glob) for glob in self.system)
+        # A group below a service's own may be a container that it has started.
+        unit = re.search(r"/system\.slice/(?:system-[^/]+\.slice/)?([^/]+)\.service$", cgroup)
+        return any(fnmatch.fnmatchcase(cgroup, glob) for glob in self.system) or unit is not None and any(
+            fnmatch.fnmatchcase(unit[1], glob) for glob in self.services)
 
     def is_stuck(self, source: str, reason: str) -> bool:
         return any(fnmatch.fnmatchcase(reason, glob) for glob in self.reasons.get(source, ()))
@@ -95,10 +101,12 @@ def read_rules(path: str | Path = BUILT_IN) -> Rules:
         of[code] = Rule(code, entry["text"], entry["advice"], limits)
     wrong += [f"the finding {code} is missing" for code in CODES if code not in of]
     system: list[str] = []
+    services: list[str] = []
     reasons: dict[str, list[str]] = {}
     tests: list[tuple[str, str | None, bool, str]] = []
-    for where, entry in _entries(content, "system", ("cgroups", "why", "test"), wrong):
-        system += _texts(entry, "cgroups", where, wrong)
+    for where, entry in _entries(content, "system", ("cgroups", "services", "why", "test"), wrong):
+        system += _texts(entry, "cgroups", where, wrong) if "cgroups" in entry or "services" not in entry else []
+        services += _texts(entry, "services", where, wrong) if "services" in entry else []
         tests += _tests(entry, where, None, "system", wrong)
     for where, entry in _entries(content, "reason", ("source", "reasons", "test"), wrong):
         if entry.get("source") not in ("batch", "slurm"):
@@ -106,7 +114,7 @@ def read_rules(path: str | Path = BUILT_IN) -> Rules:
             continue
         reasons.setdefault(entry["source"], []).extend(_texts(entry, "reasons", where, wrong))
         tests += _tests(entry, where, entry["source"], "stuck", wrong)
-    rules = Rules(of, tuple(system), {source: tuple(globs) for source, globs in reasons.items()})
+    rules = Rules(of, tuple(system), tuple(services), {source: tuple(globs) for source, globs in reasons.items()})
     if not wrong:
         wrong += [f"{where}: the example {json.dumps(each)} comes out as the opposite" for where, source, fits, each in tests
                   if (rules.is_system(each) if source is None else rules.is_stuck(source, each)) != fits]

@@ -16,7 +16,7 @@ from ._finding import FIELDS, Finding, spoken, time_text
 if TYPE_CHECKING:
     from . import Sweep
 
-__all__ = ["text_of", "to_csv"]
+__all__ = ["html_of", "text_of", "to_csv"]
 
 
 def to_csv(findings: Sequence[Finding]) -> str:
@@ -30,25 +30,48 @@ def to_csv(findings: Sequence[Finding]) -> str:
     return out.getvalue()
 
 
+_HEADER = ("finding", "since", "for", "cost", "started by", "certainty")
+
+
+def _cells(finding: Finding) -> list[str]:
+    duration = "" if finding.duration_s is None else spoken(finding.duration_s)
+    cost = "" if finding.cost_per_hour is None else f"{Decimal(finding.cost_per_hour):.2f} {finding.currency}/h"
+    cells = (finding.finding, time_text(finding.since) or "", duration, cost, finding.started_by or "", finding.certainty)
+    return [visible(cell) for cell in cells]
+
+
+def _together(result: Sweep) -> list[str]:
+    """What all of it is."""
+    if not result.findings:
+        return [f"nothing is wasted, as far as was observed: {result.machines} machines"]
+    costs = [Decimal(each.cost_per_hour) for each in result.findings if each.cost_per_hour is not None]
+    if not costs:
+        return []
+    dates = sorted({each.price_date for each in result.findings if each.price_date})
+    return [f"together {sum(costs):.2f} USD/h, by list prices of {', '.join(dates)}: an estimate, no price"]
+
+
+def html_of(result: Sweep, title: str) -> str:
+    from .._table_page import facts_html, list_html, page_of, table_html
+
+    machines = [] if not result.findings else [f"{len(result.findings)} findings; {result.machines} machines were observed as a whole"]
+    rows = [[*_cells(each)[:1], each.machine or "", *_cells(each)[1:]] for each in result.findings]
+    return page_of(title, [
+        ("", facts_html([*_together(result), *machines])),
+        ("", table_html((*_HEADER[:1], "machine", *_HEADER[1:]), rows, {4}) if rows else ""),
+        ("What to do", list_html([[each.text, each.advice] for each in result.findings]) if rows else ""),
+        ("Notes", list_html([[note] for note in result.notes]) if result.notes else "")])
+
+
 def text_of(result: Sweep) -> str:
-    lines = []
-    for finding in result.findings:
-        duration = "" if finding.duration_s is None else spoken(finding.duration_s)
-        cost = "" if finding.cost_per_hour is None else f"{Decimal(finding.cost_per_hour):.2f} {finding.currency}/h"
-        cells = (finding.finding, time_text(finding.since) or "", duration, cost, finding.started_by or "", finding.certainty)
-        lines.append([visible(cell) for cell in cells])
+    lines = [_cells(finding) for finding in result.findings]
+    notes = [f"note: {visible(note)}" for note in result.notes]
     if not lines:
-        return "\n".join([f"nothing is wasted, as far as was observed: {result.machines} machines",
-                          *(f"note: {visible(note)}" for note in result.notes)])
-    header = ("finding", "since", "for", "cost", "started by", "certainty")
+        return "\n".join([*_together(result), *notes])
+    header = _HEADER
     widths = [max(len(header[place]), *(len(line[place]) for line in lines)) for place in range(len(header))]
     parts = ["  ".join(name.ljust(width) for name, width in zip(header, widths)).rstrip()]
     for line, finding in zip(lines, result.findings):
         parts.append("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
         parts += [f"    {visible(finding.text)}", f"    {visible(finding.advice)}"]
-    costs = [Decimal(each.cost_per_hour) for each in result.findings if each.cost_per_hour is not None]
-    if costs:
-        dates = sorted({each.price_date for each in result.findings if each.price_date})
-        parts.append(f"together {sum(costs):.2f} USD/h, by list prices of {', '.join(dates)}: an estimate, no price")
-    parts += [f"note: {visible(note)}" for note in result.notes]
-    return "\n".join(parts)
+    return "\n".join([*parts, *_together(result), *notes])

@@ -60,17 +60,26 @@ class Tune:
 
         return text_of(self, most)
 
+    def html(self, title: str = "Tune", most: int = 2000) -> str:
+        """The `most` rows with most to save, why, and all notes, as one page that needs no network and no other file."""
+        from ._text import html_of
+
+        return html_of(self, title, most)
+
     def why(self, step: str) -> str:
         """The evidence of a step's advice, as text. Raises InvalidArgumentError if there is no such step, or several."""
         from ._text import why_of
 
         return why_of(self, step)
 
-    def emit(self, engine: str) -> str:
-        """A file for an engine: "nextflow" (a configuration), "snakemake" (a profile), "sbatch" (lines of job scripts)."""
+    def emit(self, engine: str, *, retry: bool = False) -> str:
+        """A file for an engine: "nextflow" (a configuration), "snakemake" (a profile), "sbatch" (lines of job scripts).
+
+        `retry`, for Nextflow: with an errorStrategy that retries what may have had too little memory, instead of the pipeline's own.
+        """
         from ._emit import emit
 
-        return emit(self, engine)
+        return emit(self, engine, retry)
 
     def __repr__(self) -> str:
         return self.text()

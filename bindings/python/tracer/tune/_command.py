@@ -26,9 +26,12 @@ def add_commands(commands: argparse._SubParsersAction[Any]) -> None:
     tune.add_argument("--prices", metavar="FILE", help="a price list. Default: the imported ones")
     tune.add_argument("--history", metavar="FILE", help="what tracerd history --json printed: times rest on it, too")
     tune.add_argument("--rows", type=int, default=20, metavar="N", help="rows of the table, the most to save first. Default: 20")
+    tune.add_argument("--retry", action="store_true", help="with --emit nextflow: retry what may have had too little memory, instead of by "
+                      "the pipeline's own errorStrategy")
     form = tune.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="write everything as one JSON object: docs/tune.md describes it")
     form.add_argument("--csv", action="store_true", help="write all rows as CSV")
+    form.add_argument("--html", action="store_true", help="write one page that needs no network and no other file")
     form.add_argument("--emit", choices=("nextflow", "snakemake", "sbatch"),
                       help="write a configuration, a profile, or lines of job scripts, each line with what it saves and risks")
     form.add_argument("--why", metavar="STEP", help="show what the advice for a step rests on")
@@ -41,14 +44,18 @@ def run(options: argparse.Namespace) -> tuple[str, int]:
 
     if options.rows < 1:
         raise InvalidArgumentError(f"--rows {options.rows} shows nothing", "1 or more")
+    if options.retry and options.emit is None:
+        raise InvalidArgumentError("--retry is for a file", "add --emit nextflow")
     result = tune([*options.recordings, *options.tasks], by=options.by, failures=options.failures, prices=options.prices,
                   history=options.history)
     if options.json:
         return json.dumps(result.to_json(), ensure_ascii=False, indent=1) + "\n", 0
     if options.csv:
         return result.to_csv(), 0
+    if options.html:
+        return result.html(), 0
     if options.emit:
-        return result.emit(options.emit), 0
+        return result.emit(options.emit, retry=options.retry), 0
     if options.why is not None:
         return result.why(options.why) + "\n", 0
     return result.text(options.rows) + "\n", 0

@@ -23,18 +23,20 @@ _MIB = 1 << 20
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PROCESS = re.compile(r"[A-Za-z_]\w*(?::[A-Za-z_]\w*)*", re.ASCII)
 # What ends a task that had too little memory: signals, and codes of LSF and Slurm. As nf-core's pipelines have it.
-_RETRIED = "((130..145) + 104 + 175)"
+_STRATEGY = "errorStrategy = { task.exitStatus in ((130..145) + 104 + 175) ? 'retry' : 'finish' }"
 
 
-def emit(result: Tune, engine: str) -> str:
+def emit(result: Tune, engine: str, retry: bool = False) -> str:
     from . import ENGINES
 
     if engine not in ENGINES:
         raise InvalidArgumentError(f"no file can be written for {engine!r}", f"one of {', '.join(ENGINES)}")
     if result.by != "step":
         raise InvalidArgumentError(f"engines know steps, these rows are of {result.by}s", "leave out --by")
-    writer = {"nextflow": _nextflow, "snakemake": _snakemake, "sbatch": _sbatch}[engine]
-    return "\n".join(writer(result)) + "\n"
+    if retry and engine != "nextflow":
+        raise InvalidArgumentError(f"retry is for nextflow, not for {engine}", "leave it out")
+    lines = _nextflow(result, retry) if engine == "nextflow" else {"snakemake": _snakemake, "sbatch": _sbatch}[engine](result)
+    return "\n".join(lines) + "\n"
 
 
 def _head(result: Tune, mark: str, use: str) -> Iterator[str]:
@@ -48,12 +50,11 @@ def _comment(value: str) -> str:
     return visible(value).replace("*/", "* /")
 
 
-def _rows(result: Tune, mark: str, indent: str = "", new_time: bool = False) -> Iterator[tuple[Mapping[str, Any] | None, str]]:
+def _rows(result: Tune, mark: str, indent: str = "") -> Iterator[tuple[Mapping[str, Any] | None, str]]:
     """Rows with what their comment says; without a row, the comment says why it is left out."""
     for row in sorted(result.rows, key=lambda each: (each["pipeline"] or "", each["step"] or "")):
         name = _comment(row["step"] or "(no step)")
-        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and not (
-                row["advised_time_s"] is not None if new_time else _lowers_time(row)):
+        if row["advised_memory_bytes"] is None and row["advised_cpus"] is None and not _lowers_time(row):
             reason = "; ".join(row["reasons"]) or "nothing is to be changed"
             yield None, f"{indent}{mark} {name}: {_comment(reason)}"
         else:
@@ -81,8 +82,7 @@ def _cpus_comment(row: Mapping[str, Any]) -> str:
 
 
 def _time_comment(row: Mapping[str, Any]) -> str:
-    was = "request not known" if row["time_requested_s"] is None else f"was {row['time_requested_s'] / 60:.0f} min"
-    return f"{was}, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
+    return f"was {row['time_requested_s'] / 60:.0f} min, took {row['time_most_s'] / 60:.1f} min at most; risk: what takes longer is killed"
 
 
 def _lowers_time(row: Mapping[str, Any]) -> bool:
@@ -90,10 +90,14 @@ def _lowers_time(row: Mapping[str, Any]) -> bool:
     return row["advised_time_s"] is not None and row["time_requested_s"] is not None
 
 
-def _nextflow(result: Tune) -> Iterator[str]:
+def _nextflow(result: Tune, retry: bool) -> Iterator[str]:
     yield from _head(result, "//", "Use it with: nextflow run -c FILE")
+    if not retry and not any(row["retried"] for row in result.rows):
+        # Here, it would replace the pipeline's own.
+        yield ("// No task was retried: one that needs more memory may fail. If the pipeline has no errorStrategy of its own, add one, "
+               "or write this file with --retry:")
+        yield f"//   {_STRATEGY}; maxRetries = 2"
     yield "process {"
-    retried = any(row["retried"] for row in result.rows)
     names: set[str] = set()
     for row, comment in _rows(result, "//", "  "):
         if row is None:
@@ -109,8 +113,8 @@ def _nextflow(result: Tune) -> Iterator[str]:
         yield f"  withName: '{row['step']}' {{"
         if row["advised_memory_bytes"] is not None:
             yield f"    memory = {{ {math.ceil(row['advised_memory_bytes'] / _MIB)}.MB * task.attempt }}  // {_memory_comment(row)}"
-            if not retried:
-                yield f"    errorStrategy = {{ task.exitStatus in {_RETRIED} ? 'retry' : 'finish' }}  // with more memory each time"
+            if retry:
+                yield f"    {_STRATEGY}  // with more memory each time, instead of the pipeline's own"
                 yield "    maxRetries = 2"
         if row["advised_cpus"] is not None:
             yield f"    cpus = {row['advised_cpus']}  // {_cpus_comment(row)}"
@@ -163,8 +167,8 @@ def _snakemake(result: Tune) -> Iterator[str]:
 
 
 def _sbatch(result: Tune) -> Iterator[str]:
-    yield from _head(result, "#", "Each block belongs into the script of its step.")
-    for row, comment in _rows(result, "#", new_time=True):
+    yield from _head(result, "#", "Each block belongs into the script of its step. Slurm retries nothing.")
+    for row, comment in _rows(result, "#"):
         yield ""
         if row is None:
             yield comment
@@ -177,7 +181,7 @@ def _sbatch(result: Tune) -> Iterator[str]:
         if row["advised_cpus"] is not None:
             yield f"# {_cpus_comment(row)}"
             yield f"#SBATCH --cpus-per-task={row['advised_cpus']}"
-        if row["advised_time_s"] is not None:
+        if _lowers_time(row):
             hours, minutes = divmod(round(row["advised_time_s"] / 60), 60)
             yield f"# {_time_comment(row)}"
             yield f"#SBATCH --time={hours:02}:{minutes:02}:00"

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from ..cost import _tasks
-from ..cost._database import problem, quoted
+from ..cost._database import quoted
 from ._memory import OOM_FACTOR
 
 __all__ = ["LEDGER", "observe"]
@@ -21,19 +20,14 @@ _RECLAIMED = 0.05
 _KILLED_NEAR_LIMIT = 0.8
 # Seen by the kernel to hold less of it, others in the same cgroup or on the host had the rest.
 _MOST_OF_LIMIT = 0.5
+# 128 + SIGUSR2: how batch systems warn or end a task whose time is up.
+_OUT_OF_TIME = 140
 
 
 def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
     """The number of attempts."""
-    seen: set[str] = set()
-    for path in paths:
-        if os.path.realpath(path) in seen:
-            raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
-        seen.add(os.path.realpath(path))
     _tasks.create(connection)
     count = _tasks.read_tasks(connection, paths, notes)
-    if len(paths) > 1 or os.path.isdir(paths[0]):
-        count -= _drop_repeated(connection, notes)
     if not count:
         notes.append("no task is in these files: name the steps of a script with tracerd run --step, or record an engine")
     connection.execute(f"""CREATE TABLE details (source VARCHAR, key VARCHAR, cpu_ns DOUBLE, peak_gib DOUBLE, peak_at_most_gib DOUBLE,
@@ -41,18 +35,8 @@ def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
         input_bytes DOUBLE)""")
     for (source,) in connection.execute("SELECT DISTINCT source FROM tasks WHERE key IS NOT NULL ORDER BY source").fetchall():
         _read_details(connection, source)
-    _observed(connection, notes)
+    _observed(connection)
     return count
-
-
-def _drop_repeated(connection: Any, notes: list[str]) -> int:
-    """Attempts that are in several files, such as a recording and its copy."""
-    repeated: list[tuple[int]] = connection.execute("""DELETE FROM tasks WHERE task IN (SELECT task FROM (SELECT task, row_number()
-        OVER (PARTITION BY key, hash, run, step, t0, attempt ORDER BY task) AS place FROM tasks
-        WHERE coalesce(key, hash) IS NOT NULL AND t0 IS NOT NULL) WHERE place > 1) RETURNING task""").fetchall()
-    if repeated:
-        notes.append(f"{len(repeated)} attempts are in several files: they count once")
-    return len(repeated)
 
 
 def _read_details(connection: Any, path: str) -> None:
@@ -73,9 +57,10 @@ def _read_details(connection: Any, path: str) -> None:
         connection.execute(f"CREATE TEMP TABLE inputs AS {_INPUTS}")
         connection.execute(f"""INSERT INTO details SELECT {quoted(path)}, t.task_key::VARCHAR, t.cpu_ns, t.peak_bytes / 1073741824,
             t.peak_at_most_bytes / 1073741824, {', '.join(f't.task_ledger_{name}_ns' for name in LEDGER)},
-            coalesce(ended.oom, false), limited.limit_bytes / 1073741824, wanted.cpus, inputs.bytes
+            ended.oom, limited.limit_bytes / 1073741824, wanted.cpus, inputs.bytes
             FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
-            LEFT JOIN (SELECT task_key::VARCHAR AS key, bool_or(oom_killed) AS oom FROM recorded_processes
+            LEFT JOIN (SELECT task_key::VARCHAR AS key, CASE WHEN coalesce(bool_or(oom_killed), false) THEN true
+                WHEN count(*) FILTER (end_ns IS NOT NULL) = count(oom_killed) THEN false END AS oom FROM recorded_processes
                 WHERE task_key IS NOT NULL GROUP BY 1) AS ended ON ended.key = t.task_key::VARCHAR
             LEFT JOIN (SELECT key, max(limit_bytes) AS limit_bytes FROM limits GROUP BY key) AS limited
                 ON limited.key = t.task_key::VARCHAR
@@ -123,20 +108,7 @@ _INPUTS = """
         HAVING bool_or(opened_to_read) AND NOT bool_or(opened_to_write OR created)) GROUP BY key"""
 
 
-def _observed(connection: Any, notes: list[str]) -> None:
-    # An engine's table says what was requested for a task that a recording has.
-    connection.execute("""CREATE TEMP TABLE twins AS SELECT r.task AS recorded, any_value(t.task) AS listed
-        FROM tasks AS r JOIN tasks AS t ON t.hash = r.hash AND t.key IS NULL
-        AND (t.step IS NULL OR r.step IS NULL OR t.step = r.step)
-        WHERE r.key IS NOT NULL AND r.hash IS NOT NULL GROUP BY r.task HAVING count(*) = 1""")
-    joined = connection.execute("SELECT count(*) FROM twins").fetchone()[0]
-    if joined:
-        connection.execute("""UPDATE tasks SET cpus = coalesce(tasks.cpus, t.cpus), memory_gib = coalesce(tasks.memory_gib, t.memory_gib),
-            requested_us = coalesce(tasks.requested_us, t.requested_us), input_bytes = t.input_bytes,
-            pipeline = coalesce(tasks.pipeline, t.pipeline), instance_type = t.instance_type, zone = t.zone, region = t.region,
-            price_model = t.price_model FROM twins, tasks AS t WHERE twins.recorded = tasks.task AND t.task = twins.listed""")
-        connection.execute("DELETE FROM tasks WHERE task IN (SELECT listed FROM twins)")
-        notes.append(f"{joined} tasks of recordings took their requests from a table with the same hash")
+def _observed(connection: Any) -> None:
     memory = "coalesce(d.peak_gib, d.peak_at_most_gib, t.used_gib)"
     limit = "coalesce(d.limit_gib, t.memory_gib)"
     status = "upper(coalesce(t.status, ''))"
@@ -144,13 +116,18 @@ def _observed(connection: Any, notes: list[str]) -> None:
         CASE WHEN outcome = 'out of memory' THEN greatest(CASE WHEN is_exact AND used_gib < {_MOST_OF_LIMIT} * limit_gib THEN 0
                 ELSE coalesce(limit_gib, 0) END, coalesce(used_gib, 0)) * {OOM_FACTOR}
             WHEN outcome = 'succeeded' AND at_limit THEN limit_gib
-            WHEN outcome = 'killed' THEN used_gib END AS at_least_gib
+            -- Java, R and Python end by themselves where they get no more.
+            WHEN outcome IN ('failed', 'killed', 'unknown') AND used_gib >= {_NEAR_LIMIT} * limit_gib THEN greatest(limit_gib, used_gib)
+            -- A peak that was polled misses what came after the last look.
+            WHEN outcome = 'killed' THEN CASE WHEN oom IS NULL THEN greatest(limit_gib, used_gib) ELSE used_gib END END AS at_least_gib,
+        CASE WHEN outcome NOT IN ('succeeded', 'cached') AND (said_timeout OR exit_code = {_OUT_OF_TIME}
+            OR life_us >= {_NEAR_LIMIT} * requested_us) THEN greatest(requested_us, life_us) END AS at_least_us
         FROM (SELECT t.task, t.source, t.pipeline, coalesce(t.step, nullif(regexp_replace(t.name, ' \\(.*\\)$', ''), ''), main.tool,
             t.tool) AS step, coalesce(main.tool, t.tool) AS tool, t.run, t.sample, coalesce(t.name, t.sample, t.hash) AS name, t.hash,
             t.t0, coalesce(t.attempt, 1) AS attempt, t.cpus, t.memory_gib, t.requested_us, {memory} AS used_gib,
             d.peak_gib IS NULL AND d.peak_at_most_gib IS NOT NULL AS is_bound,
             d.key IS NOT NULL AND d.peak_gib IS NULL AND d.peak_at_most_gib IS NULL AS is_lower_bound,
-            d.key IS NOT NULL AS is_exact, coalesce(t.t1 - t.t0, t.command_us) AS life_us, t.used_cpus, d.wanted_cpus, d.cpu_ns,
+            d.key IS NOT NULL AS is_exact, d.oom, t.exit_code, starts_with({status}, 'TIMEOUT') AS said_timeout, coalesce(t.t1 - t.t0, t.command_us) AS life_us, t.used_cpus, d.wanted_cpus, d.cpu_ns,
             {', '.join(f'd.{name}_ns' for name in LEDGER)}, coalesce(t.input_bytes, d.input_bytes) AS input_bytes,
             {limit} AS limit_gib, coalesce({memory} >= {_NEAR_LIMIT} * {limit}
                 AND d.memory_ns >= {_RECLAIMED} * d.wall_ns, false) AS at_limit,

@@ -25,6 +25,9 @@ _LEAST_TIME_S = 600
 # A helper that runs for a moment beside a tool needs no CPU of its own.
 _CPU_TOLERANCE = 0.15
 _SHOWN = 20
+# First attempts of one run whose requests lie further apart have requests of their own, such as by the size of their input.
+_AGREE = 1.01
+_REQUESTS = ("cpus", "memory_gib", "requested_us")
 
 FIELDS = ("pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed", "cached", "retried", "bound_by", "bound_share",
           "cpus_requested", "cpus_used", "cpus_wanted", "memory_requested_bytes", "memory_median_bytes", "memory_peak_bytes",
@@ -60,17 +63,30 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
         AS memory_median, max(used_gib, {_memory.GREATEST_TAIL}) FILTER ({ok} AND NOT is_lower_bound) AS largest,
         count(used_gib) FILTER ({ok} AND NOT is_lower_bound) AS with_peak, max(at_least_gib) AS at_least,
         max(used_gib) FILTER ({ok} AND is_lower_bound) AS bound_from_below,
+        count(*) FILTER (outcome IN ('failed', 'killed', 'unknown') AND at_least_gib >= limit_gib) AS lost_at_limit,
+        count(*) FILTER (outcome = 'killed' AND at_least_gib IS NULL) AS lost_unknown,
         count(*) FILTER ({ok} AND is_bound) AS bounds, count(*) FILTER (input_bytes IS NOT NULL AND {ok}) AS with_input,
         quantile_disc(requested_us, 0.5) FILTER (attempt <= 1) / 1e6 AS time_requested_s,
+        max(at_least_us) / 1e6 AS time_at_least_s, count(at_least_us) AS out_of_time,
         quantile_disc(life_us, 0.5) FILTER ({ok}) / 1e6 AS time_median_s, max(life_us) FILTER ({ok}) / 1e6 AS time_most_s,
         sum(cpus * {hours}) AS cpu_hours_requested, sum(used_cpus * {hours}) AS cpu_hours_used,
         sum(memory_gib * {hours}) AS memory_hours_requested, sum(used_gib * {hours}) AS memory_hours_used,
         max(attempt) AS most_attempts FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind""")
     cached = dict(connection.execute("SELECT kind, count(*) FROM kinds WHERE outcome = 'cached' GROUP BY kind").fetchall())
     lines = _inputs.lines_of(connection, [row["kind"] for row in found if row["with_input"] >= _inputs.ENOUGH], failures)
-    rows = [_row(row | {"cached": cached.get(row["kind"], 0)}, failures, history, lines.get(row["kind"])) for row in found]
+    least = _least_requests(connection)
+    rows = [_row(row | {"cached": cached.get(row["kind"], 0), "least": least.get(row["kind"], {})}, failures, history, lines.get(row["kind"])) for row in found]
     _savings(connection, rows)
     return rows
+
+
+def _least_requests(connection: Any) -> dict[int, dict[str, float]]:
+    """Of each kind: the smallest request where those of a run differ."""
+    columns = ", ".join(f"min(least_{name}) FILTER (most_{name} > {_AGREE} * least_{name}) AS {name}" for name in _REQUESTS)
+    ends = ", ".join(f"min({name}) AS least_{name}, max({name}) AS most_{name}" for name in _REQUESTS)
+    found = table_of(connection, f"""SELECT kind, {columns} FROM (SELECT kind, run, {ends} FROM kinds
+        WHERE attempt <= 1 AND outcome = 'succeeded' GROUP BY kind, run) GROUP BY kind""")
+    return {row["kind"]: {name: row[name] for name in _REQUESTS if row[name] is not None} for row in found}
 
 
 def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, str], float],
@@ -95,11 +111,23 @@ def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, 
         row["memory_rule"] = "keep"
         reasons.append(f"not enough evidence (n = {found['tasks']}): the request is kept")
         _raise_after_oom(row, evidence, requested)
-        return row
-    _size_memory(row, evidence, requested, failures, line)
-    _size_cpus(row, found)
-    _size_time(row, found, history)
+    else:
+        _size_memory(row, found, evidence, requested, failures, line)
+        _size_cpus(row, found)
+        _size_time(row, found, history)
+    _keep_different(row, found["least"])
     return row
+
+
+def _keep_different(row: dict[str, Any], least: Mapping[str, float]) -> None:
+    """One request for all, where each task has one of its own, is advised only if it is smaller than all of theirs."""
+    for name, request, advice, unit in (("CPUs", "cpus", "advised_cpus", 1), ("memory", "memory_gib", "advised_memory_bytes", GIB),
+                                        ("time", "requested_us", "advised_time_s", 1e-6)):
+        if request in least and row[advice] is not None and row[advice] > least[request] * unit:
+            row[advice] = None
+            row["reasons"].append(f"its tasks request different amounts of {name}: each keeps its own")
+            if name == "memory":
+                row["memory_rule"], row["memory_per_input"], row["failure_rate"] = "keep", None, None
 
 
 def _whole(value: float | None, unit: int = 1) -> int | None:
@@ -129,9 +157,13 @@ def _raise_after_oom(row: dict[str, Any], evidence: _memory.Evidence, requested:
         row["reasons"].append(f"{row['out_of_memory']} attempts ran out of memory: the request is raised")
 
 
-def _size_memory(row: dict[str, Any], evidence: _memory.Evidence, requested: float | None, failures: float,
+def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memory.Evidence, requested: float | None, failures: float,
                  line: _inputs.Line | None) -> None:
     reasons = row["reasons"]
+    if found["lost_unknown"]:
+        row["memory_rule"] = "keep"
+        reasons.append(f"{found['lost_unknown']} attempts were killed, and neither their peak nor their limit is known: the request is kept")
+        return
     if evidence.count < _memory.ENOUGH:
         row["memory_rule"] = "keep"
         reasons.append(f"the peak of memory is known of {evidence.count} tasks only: the request is kept")
@@ -143,17 +175,25 @@ def _size_memory(row: dict[str, Any], evidence: _memory.Evidence, requested: flo
     if requested is not None and advised >= requested and evidence.base <= requested:
         # It has been enough, and nothing smaller is as safe.
         row["memory_rule"], advised = "keep", round(requested)
-        reasons.append("its memory is right")
+        if found["lost_at_limit"] and row["memory_needed_at_least_bytes"] is not None:
+            reasons.append(f"{found['lost_at_limit']} attempts failed at their limit of memory, or were killed with a peak that nobody knows: "
+                           "the request is kept")
+        else:
+            reasons.append("its memory is right")
     else:
         row["memory_rule"], row["advised_memory_bytes"] = "constant", advised
         if requested is not None and advised > requested:
             reasons.append("it needs more memory than it requests")
     row["failure_rate"] = _memory.failures_of(evidence, advised)
+    if row["memory_rule"] == "keep":
+        lost = found["out_of_memory"] + found["lost_at_limit"]
+        row["failure_rate"] = max(row["failure_rate"], lost / (found["tasks"] + lost))
     if row["failure_rate"] > failures:
         reasons.append(f"the failure rate that was asked for, {failures:.2%}, needs more tasks or more memory than it may be worth")
     if row["memory_is_upper_bound"]:
         reasons.append("some peaks are upper bounds: the true ones may be lower")
-    if line is not None and row["memory_rule"] == "constant":
+    # A line through those that succeeded knows nothing of those that did not.
+    if line is not None and row["memory_rule"] == "constant" and row["memory_needed_at_least_bytes"] is None:
         row["memory_rule"], row["memory_per_input"] = "input", line.to_json()
         reasons.append(f"by the size of its input it wastes {1 - line.wasted / line.wasted_by_constant:.0%} less than by a constant, "
                        f"in {line.judged} tasks that were held back")
@@ -182,6 +222,9 @@ def _size_time(row: dict[str, Any], found: Mapping[str, Any], history: Mapping[t
     if known is not None and known > most:
         most = known
         row["reasons"].append("its time is that of the history, which knows longer tasks")
+    if found["out_of_time"]:
+        most = max(most, found["time_at_least_s"])
+        row["reasons"].append(f"{found['out_of_time']} attempts ended as their time was up: the advice rests on that limit")
     seconds = max(most * _TIME_FACTOR, _LEAST_TIME_S)
     unit = 60 if seconds < 7200 else 3600
     seconds = math.ceil(seconds / unit) * unit

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError
 from .._format import visible
+from ._memory import ENOUGH
 from ._steps import FIELDS, GIB
 
 if TYPE_CHECKING:
     from . import Tune
 
-__all__ = ["duration", "size", "text_of", "to_csv", "waste_of", "waste_text", "why_of"]
+__all__ = ["duration", "html_of", "size", "text_of", "to_csv", "waste_of", "waste_text", "why_of"]
 
 
 def size(value: float | None) -> str:
@@ -37,9 +38,9 @@ def _number(value: float | None) -> str:
     return "?" if value is None else f"{value:.1f}".removesuffix(".0")
 
 
-def _ending(name: str, most: int) -> str:
+def _ending(name: str, most: int | None) -> str:
     """The last part of a long name tells it apart."""
-    return visible(name if len(name) <= most else "…" + name[-most:])
+    return visible(name if most is None or len(name) <= most else "…" + name[-most:])
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -88,7 +89,7 @@ def _advice(row: Mapping[str, Any]) -> str:
         parts.append(f"{row['advised_cpus']} CPU{'s' * (row['advised_cpus'] > 1)}")
     if row["advised_time_s"] is not None:
         parts.append(duration(row["advised_time_s"]))
-    return ", ".join(parts) or (f"keep: n = {row['tasks']}" if row["memory_rule"] == "keep" and row["failure_rate"] is None
+    return ", ".join(parts) or (f"keep: n = {row['tasks']}" if row["tasks"] < ENOUGH
                                 else "keep")
 
 
@@ -99,7 +100,8 @@ def _saves(row: Mapping[str, Any], money: bool) -> str:
     return "-" if not saved else f"{saved:,.2f}"
 
 
-def text_of(result: Tune, most: int) -> str:
+def table_of(result: Tune, most: int, longest: int | None = None) -> tuple[list[list[str]], set[int]]:
+    """A header and rows, and which columns are numbers. `longest` is that of a name."""
     money = any(row["money_saved"] is not None for row in result.rows)
     several = len({row["pipeline"] for row in result.rows}) > 1
     lines = [[*(["pipeline"] if several else []), result.by, "n", "bound by", "CPUs ask → use", "memory ask → peak", "time ask → most",
@@ -111,27 +113,48 @@ def text_of(result: Tune, most: int) -> str:
         peak = ("≤ " if row["memory_is_upper_bound"] else "") + size(row["memory_peak_bytes"])
         if row["memory_needed_at_least_bytes"] is not None:
             peak = "≥ " + size(row["memory_needed_at_least_bytes"])
-        lines.append([*([visible(row["pipeline"] or "-", 32)] if several else []), _ending(row["step"] or "-", 40), str(row["tasks"]), bound,
+        lines.append([*([visible(row["pipeline"] or "-", longest and 32)] if several else []), _ending(row["step"] or "-", longest), str(row["tasks"]), bound,
                       f"{_number(row['cpus_requested'])} → {_number(row['cpus_used'])}",
                       f"{size(row['memory_requested_bytes'])} → {peak}",
                       f"{duration(row['time_requested_s'])} → {duration(row['time_most_s'])}", _advice(row),
                       "-" if row["failure_rate"] is None else f"{100 * row['failure_rate']:.1f}", _saves(row, money)])
+    last = len(lines[0]) - 1
+    return lines, {1 + several, last - 1, last}
+
+
+def text_of(result: Tune, most: int) -> str:
+    lines, right = table_of(result, most, 40)
     widths = [max(len(each[i]) for each in lines) for i in range(len(lines[0]))]
-    right = {1 + several, len(widths) - 2, len(widths) - 1}
     parts = ["  ".join(cell.rjust(width) if i in right else cell.ljust(width)
                        for i, (cell, width) in enumerate(zip(each, widths))).rstrip() for each in lines]
     if len(result.rows) > most:
         parts.append(f"({len(result.rows) - most} more)")
-    parts.append("")
+    return "\n".join([*parts, "", *_facts(result), *(f"note: {note}" for note in result.notes[:6])]).rstrip("\n")
+
+
+def html_of(result: Tune, title: str, most: int) -> str:
+    from .._table_page import facts_html, list_html, page_of, table_html
+
+    (header, *lines), numbers = table_of(result, most)
+    reasons = [[(f"{row['pipeline']}: " if row["pipeline"] else "") + (row["step"] or "-"), *row["reasons"]]
+               for row in result.rows[:most] if row["reasons"]]
+    if len(result.rows) > most:
+        lines.append([f"({len(result.rows) - most} more)", *[""] * (len(header) - 1)])
+    return page_of(title, [("", facts_html(_facts(result))), ("", table_html(header, lines, numbers)),
+                           ("Why", list_html(reasons) if reasons else ""),
+                           ("Notes", list_html([[note] for note in result.notes]) if result.notes else "")])
+
+
+def _facts(result: Tune) -> list[str]:
+    parts = []
     if waste := waste_text(result.waste()):
         parts.append(waste)
-    few = sum(row["memory_rule"] == "keep" and row["failure_rate"] is None for row in result.rows)
+    few = sum(row["tasks"] < ENOUGH for row in result.rows)
     if few:
         parts.append(f"{few} {result.by}s have too few tasks: they keep what they request")
     if any(row["failure_rate"] is not None for row in result.rows):
         parts.append("fails/100: first attempts that may need more memory; let them be retried with more")
-    parts += [f"note: {note}" for note in result.notes[:6]]
-    return "\n".join(parts).rstrip("\n")
+    return parts
 
 
 def why_of(result: Tune, step: str) -> str:
