@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._database import columns_of, problem, quoted, read_error, source_of, table_of
-from ._formats import Columns
+from ._formats import text_of
 
 __all__ = ["create", "read_hosts", "read_tasks"]
 
@@ -39,18 +39,16 @@ def create(connection: Any) -> None:
         t0 BIGINT, t1 BIGINT, command_us BIGINT, cpus DOUBLE, memory_gib DOUBLE, used_cpus DOUBLE, used_gib DOUBLE,
         sent_bytes DOUBLE, attempt INTEGER, key VARCHAR, exit_code INTEGER, requested_us BIGINT, input_bytes DOUBLE,
         unusable INTEGER)""")
-    connection.execute("CREATE MACRO amount_of(word) AS CASE WHEN try_cast(word AS DOUBLE) >= 0 AND try_cast(word AS DOUBLE) < 1e18 "
-                       "THEN try_cast(word AS DOUBLE) END")
+    connection.execute("CREATE MACRO amount_of(number) AS CASE WHEN number >= 0 AND number < 1e18 THEN number END")
     # Nextflow writes both raw numbers and words: 1 GB is 2^30 bytes, 1h 2m 3s is 3,723,000 ms.
     size = "'^([0-9.]+) ?([KMGTP]?)(?:i?B)?$'"
-    connection.execute(f"""CREATE MACRO bytes_of(word) AS CASE WHEN try_cast(word AS DOUBLE) IS NOT NULL THEN amount_of(word)
-        ELSE amount_of(try_cast(regexp_extract(word, {size}, 1) AS DOUBLE)
-        * power(1024, position(regexp_extract(word, {size}, 2) IN ' KMGTP') - 1)) END""")
+    connection.execute(f"""CREATE MACRO bytes_of(word) AS amount_of(try_cast(regexp_extract(word, {size}, 1) AS DOUBLE)
+        * power(1024, position(regexp_extract(word, {size}, 2) IN ' KMGTP') - 1))""")
     parts = " + ".join(f"coalesce(try_cast(regexp_extract(word, '(?:^| )([0-9.]+){unit}(?: |$)', 1) AS DOUBLE), 0) * {ms}"
                        for unit, ms in (("d", 86400000), ("h", 3600000), ("m", 60000), ("s", 1000), ("ms", 1)))
     # Up to 30 years.
-    connection.execute(f"""CREATE MACRO ms_of(word) AS CASE WHEN try_cast(word AS DOUBLE) BETWEEN 0 AND 1e12 THEN try_cast(word AS DOUBLE)
-        WHEN regexp_full_match(word, '[0-9.]+(d|h|m|s|ms)( [0-9.]+(d|h|m|s|ms))*') AND ({parts}) <= 1e12 THEN {parts} END""")
+    connection.execute(f"""CREATE MACRO ms_of(word) AS
+        CASE WHEN regexp_full_match(word, '[0-9.]+(d|h|m|s|ms)( [0-9.]+(d|h|m|s|ms))*') AND ({parts}) <= 1e12 THEN {parts} END""")
     connection.execute("CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE)")
     connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
         memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR)""")
@@ -79,30 +77,31 @@ def _next(connection: Any) -> int:
     return first
 
 
-def _time(word: str) -> str:
+def _time(number: str, word: str) -> str:
     """ISO 8601, or milliseconds or seconds of Unix time."""
-    number = f"try_cast({word} AS DOUBLE)"
-    return f"""CASE WHEN {number} NOT BETWEEN 0 AND 1e15 THEN NULL
-        WHEN {number} IS NULL THEN epoch_us(try_cast(regexp_replace({word}, ' UTC$', '') AS TIMESTAMP))
+    return f"""CASE WHEN {number} IS NULL THEN epoch_us(try_cast(regexp_replace({word}, ' UTC$', '') AS TIMESTAMP))
+        WHEN {number} NOT BETWEEN 0 AND 1e15 THEN NULL
         WHEN {number} > 1e11 THEN ({number} * 1000)::BIGINT ELSE ({number} * 1000000)::BIGINT END"""
 
 
-# Canonical column -> names that tables give it, and the SQL of its value of a word. A request or a peak of 0 is what an engine
-# writes for one that it does not know.
+_DURATION = "((CASE WHEN {n} IS NULL THEN ms_of({w}) WHEN {n} BETWEEN 0 AND 1e12 THEN {n} END) * 1000)::BIGINT"
+_SIZE = "CASE WHEN {n} IS NULL THEN bytes_of({w}) ELSE amount_of({n}) END"
+# Canonical column -> names that tables give it, and the SQL of its value: {n} is a word as a number, {w} the word, which takes
+# far longer. A request or a peak of 0 is what an engine writes for one that it does not know.
 _NUMBERS = {
-    "t0": (("start", "containerstart", "begin"), _time("{w}")),
-    "t1": (("complete", "containerend", "end"), _time("{w}")),
-    "command_us": (("realtime",), "(ms_of({w}) * 1000)::BIGINT"),
-    "cpus": (("cpus", "requestedcpus"), "nullif(amount_of({w}), 0)"),
-    "memory_gib": (("memory", "requestedmemorybytes"), "nullif(bytes_of({w}), 0) / 1073741824"),
+    "t0": (("start", "containerstart", "begin"), _time("{n}", "{w}")),
+    "t1": (("complete", "containerend", "end"), _time("{n}", "{w}")),
+    "command_us": (("realtime",), _DURATION),
+    "cpus": (("cpus", "requestedcpus"), "nullif(amount_of({n}), 0)"),
+    "memory_gib": (("memory", "requestedmemorybytes"), f"nullif({_SIZE}, 0) / 1073741824"),
     # While the command ran: what the container used is less.
-    "used_cpus": (("pcpu", "cpu"), "amount_of(rtrim({w}, '%')) / 100"),
-    "used_gib": (("peakrss", "maxrss"), "nullif(bytes_of({w}), 0) / 1073741824"),
-    "sent_bytes": (("networksentbytes",), "amount_of({w})"),
-    "attempt": (("attempt",), "try_cast({w} AS INTEGER)"),
-    "exit_code": (("exit", "exitstatus", "exitcode"), "try_cast({w} AS INTEGER)"),
-    "requested_us": (("time", "requestedtimems"), "(ms_of({w}) * 1000)::BIGINT"),
-    "input_bytes": (("inputbytes", "inputsize"), "bytes_of({w})"),
+    "used_cpus": (("pcpu", "cpu"), "amount_of(CASE WHEN {n} IS NULL THEN try_cast(rtrim({w}, '%') AS DOUBLE) ELSE {n} END) / 100"),
+    "used_gib": (("peakrss", "maxrss"), f"nullif({_SIZE}, 0) / 1073741824"),
+    "sent_bytes": (("networksentbytes",), "amount_of({n})"),
+    "attempt": (("attempt",), "try_cast({n} AS INTEGER)"),
+    "exit_code": (("exit", "exitstatus", "exitcode"), "try_cast({n} AS INTEGER)"),
+    "requested_us": (("time", "requestedtimems"), _DURATION),
+    "input_bytes": (("inputbytes", "inputsize"), _SIZE),
 }
 _CHECKED = ("command_us", "cpus", "memory_gib", "used_cpus", "used_gib", "requested_us", "input_bytes")
 _OF_LIFE = "used_cpus * least(coalesce(command_us / nullif(t1 - t0, 0), 1), 1)"
@@ -116,16 +115,19 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     texts = {name: c.text(*keys) for name, keys in _ALIASES.items()}
     texts["hash"] = f"left(lower(replace({texts['hash']}, '/', '')), 8)"
     texts["ecs"] = f"nullif(regexp_extract({texts['ecs']}, '([0-9a-f]{{32}})$', 1), '')"
-    # Each word once, then what is made of it.
+    # Each word once, then as a number, then what is made of it.
     words = ", ".join([*(f'{value} AS "{name}"' for name, value in texts.items()),
-                       *(f"nullif({c.text(*keys)}, '-') AS {name}_word" for name, (keys, _) in _NUMBERS.items())])
-    numbers = ", ".join(f"{value.format(w=f'{name}_word')} AS {name}" for name, (_, value) in _NUMBERS.items())
-    unusable = " + ".join(f"CASE WHEN {name} IS NULL AND {name}_word NOT IN ('0', '0.0', '0 B') THEN 1 ELSE 0 END" for name in _CHECKED)
+                       *(f"({c.raw(*keys)})::VARCHAR AS {name}_word" for name, (keys, _) in _NUMBERS.items())])
+    known = {name: f"nullif({text_of(f'{name}_word')}, '-')" for name in _NUMBERS}
+    numbers = ", ".join(f"try_cast({name}_word AS DOUBLE) AS {name}_number" for name in _NUMBERS)
+    values = ", ".join(f"{value.format(n=f'{name}_number', w=known[name])} AS {name}" for name, (_, value) in _NUMBERS.items())
+    unusable = " + ".join(f"CASE WHEN {name} IS NULL AND {name}_word IS NOT NULL THEN CASE {known[name]} WHEN '0' THEN 0 WHEN '0.0' THEN 0 "
+                          f"WHEN '0 B' THEN 0 ELSE ({known[name]} IS NOT NULL)::INTEGER END ELSE 0 END" for name in _CHECKED)
     columns = ", ".join(f'"{name}"' for name in (*texts, *_NUMBERS))
     try:
         connection.execute(f"""INSERT INTO tasks (task, source, {columns}, unusable) SELECT {_next(connection)} + row_number() OVER (),
-            {quoted(path)}, * EXCLUDE ({', '.join(f'{name}_word' for name in _NUMBERS)}) REPLACE ({_OF_LIFE} AS used_cpus), {unusable}
-            FROM (SELECT *, {numbers} FROM (SELECT {words} FROM {source_of(path)}))""")
+            {quoted(path)}, {columns.replace('"used_cpus"', _OF_LIFE)}, {unusable}
+            FROM (SELECT *, {values} FROM (SELECT *, {numbers} FROM (SELECT {words} FROM {source_of(path)})))""")
     except Exception as error:
         raise read_error(path, error) from None
     row = connection.execute("""SELECT count(*) FILTER (t0 IS NULL OR t1 IS NULL), count(*) FILTER (t1 < t0), sum(unusable) FROM tasks
