@@ -208,9 +208,12 @@ def read_hosts(connection: Any, path: str) -> None:
     def number(key: str) -> str:
         return f"try_cast({c.text(key)} AS DOUBLE)"
 
+    def time(key: str) -> str:
+        return _time(number(key), c.text(key))
+
     try:
         connection.execute(f"""INSERT INTO hosts SELECT {c.text('instance')}, {c.text('hostname')}, {c.text('instancetype')},
-            {number('vcpus')}, {number('memorygib')}, {_time(c.text('observedfrom'))}, {_time(c.text('observedto'))},
+            {number('vcpus')}, {number('memorygib')}, {time('observedfrom')}, {time('observedto')},
             {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')} FROM {source_of(path)}""")
     except Exception as error:
         raise read_error(path, error) from None

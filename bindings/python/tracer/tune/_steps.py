@@ -11,7 +11,7 @@ from ..cost._database import table_of
 from . import _inputs, _memory
 from ._observe import LEDGER
 
-__all__ = ["BOUND_BY", "FIELDS", "GIB", "evidence_of", "finished", "key_of", "steps_of"]
+__all__ = ["BOUND_BY", "FIELDS", "GIB", "evidence_of", "finished", "key_of", "rests_on_one_run", "steps_of"]
 
 GIB = 1 << 30
 # Causes of a task ledger by what a row is bound by: docs/findings.md.
@@ -26,7 +26,7 @@ _LEAST_TIME_S = 600
 _CPU_TOLERANCE = 0.15
 _SHOWN = 20
 
-FIELDS = ("pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed", "cached", "retried", "bound_by", "bound_share",
+FIELDS = ("pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed", "cached", "retried", "runs", "bound_by", "bound_share",
           "cpus_requested", "cpus_used", "cpus_wanted", "memory_requested_bytes", "memory_median_bytes", "memory_peak_bytes",
           "memory_needed_at_least_bytes", "memory_is_upper_bound", "time_requested_s", "time_median_s", "time_most_s",
           "cpu_hours_requested", "cpu_hours_used", "memory_gib_hours_requested", "memory_gib_hours_used",
@@ -66,7 +66,7 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
         quantile_disc(life_us, 0.5) FILTER ({ok}) / 1e6 AS time_median_s, max(life_us) FILTER ({ok}) / 1e6 AS time_most_s,
         sum(cpus * {hours}) AS cpu_hours_requested, sum(used_cpus * {hours}) AS cpu_hours_used,
         sum(memory_gib * {hours}) AS memory_hours_requested, sum(used_gib * {hours}) AS memory_hours_used,
-        max(attempt) AS most_attempts FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind""")
+        max(attempt) AS most_attempts, nullif(count(DISTINCT run) FILTER ({ok}), 0) AS runs FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind""")
     cached = dict(connection.execute("SELECT kind, count(*) FROM kinds WHERE outcome = 'cached' GROUP BY kind").fetchall())
     lines = _inputs.lines_of(connection, [row["kind"] for row in found if row["with_input"] >= _inputs.ENOUGH], failures)
     rows = [_row(row | {"cached": cached.get(row["kind"], 0)}, failures, history, lines.get(row["kind"])) for row in found]
@@ -80,7 +80,7 @@ def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, 
     row |= {name: found[name] for name in ("kind", "pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed",
                                            "cached", "cpus_requested", "cpus_used", "cpus_wanted", "cpu_hours_requested",
                                            "cpu_hours_used", "time_requested_s", "time_median_s", "time_most_s")}
-    row["retried"] = found["most_attempts"] > 1
+    row["retried"], row["runs"] = found["most_attempts"] > 1, found["runs"]
     evidence = _memory.Evidence(found["with_peak"], [each * GIB for each in found["largest"] or ()],
                                 max(found["at_least"] or 0, found["bound_from_below"] or 0) * GIB)
     requested = None if found["memory_requested"] is None else found["memory_requested"] * GIB
@@ -101,6 +101,11 @@ def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, 
     _size_cpus(row, found)
     _size_time(row, found, history)
     return row
+
+
+def rests_on_one_run(row: Mapping[str, Any]) -> bool:
+    """Or its runs are not known. Runs differ more than their tasks, and by how much one run does not say."""
+    return row["failure_rate"] is not None and row["failure_rate"] < _memory.ONE_RUN and (row["runs"] or 1) == 1
 
 
 def _whole(value: float | None, unit: int = 1) -> int | None:
@@ -151,7 +156,9 @@ def _size_memory(row: dict[str, Any], evidence: _memory.Evidence, requested: flo
             reasons.append("it needs more memory than it requests")
     row["failure_rate"] = _memory.failures_of(evidence, advised)
     if row["failure_rate"] > failures:
-        reasons.append(f"the failure rate that was asked for, {failures:.2%}, needs more tasks or more memory than it may be worth")
+        reasons.append(f"{evidence.count} tasks can't support a failure rate of {failures:.2%} with this memory: expect {row['failure_rate']:.2%}")
+    if failures < _memory.ONE_RUN and rests_on_one_run(row):
+        reasons.append(f"one run can't support {failures:.2%} for another one: there, expect up to {_memory.ONE_RUN:.0%}")
     if row["memory_is_upper_bound"]:
         reasons.append("some peaks are upper bounds: the true ones may be lower")
     if line is not None and row["memory_rule"] == "constant":
