@@ -4,26 +4,30 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import gzip
 import json
 import os
 import subprocess
 import sys
+import time
 import unittest
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from support import TRACERD, TempDir, needs_tracing, run_python
+from support import TRACERD, TempDir, needs_tracing, run_python, wait_until
 
 try:
     import duckdb
 except ImportError:
     duckdb = None  # type: ignore[assignment]
 
+import tracer
 from tracer import BillError, InvalidArgumentError, RulesError
-from tracer.cost import Costs, costs
+from tracer.cost import Costs, _tasks, costs
 from tracer.cost._shares import amount_of, shares_of, units_of
 from tracer.cost._terms import TERMS
 
@@ -238,6 +242,55 @@ class Machines(CostCase):
         result = self.costs([machine_line("0.52")], [task("10:00:00", "11:00:00")],
                             [HOST | {"system_cpus": "1", "system_memory_gib": "1"}])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.26"), "idle": Decimal("0.16"), "system": Decimal("0.10")})
+
+    def sampled(self, bill: Sequence[dict[str, str]], tasks: Sequence[dict[str, str]], samples: Sequence[tuple[str, str, float, float]],
+                hosts: Sequence[dict[str, str]] = ()) -> Costs:
+        """As if a recording of the whole machine had these samples: from, to, CPUs and GiB that others used."""
+        read = _tasks.read_tasks
+
+        def with_samples(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
+            for begin, end, cpus, gib in samples:
+                connection.execute(f"""INSERT INTO hosts SELECT 'i-0abc', 'h', NULL, 4, 16, epoch_us(TIMESTAMP '2026-03-01 {begin}'),
+                    epoch_us(TIMESTAMP '2026-03-01 {end}'), {cpus}, {gib}, NULL, true""")
+            return read(connection, paths, notes)
+
+        with mock.patch.object(_tasks, "read_tasks", with_samples):
+            return self.costs(bill, tasks, hosts)
+
+    def test_system_by_samples_of_the_host(self) -> None:
+        """In one half hour others used 2 CPUs and 8 GiB, in the other nothing: each slice has its own."""
+        samples = [("10:00:00", "10:30:00", 2, 8), ("10:30:00", "11:00:00", 0, 0)]
+        result = self.sampled([machine_line("1.00")], [task("10:15:00", "10:45:00")], samples)
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "system": Decimal("0.25"), "idle": Decimal("0.5")})
+        # Beside a task that has requested all, they share the machine.
+        result = self.sampled([machine_line("0.60")], [task("10:00:00", "11:00:00", cpus="4", memory=str(16 << 30))], samples[:1])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.5"), "system": Decimal("0.1")})
+
+    def test_time_without_samples_is_not_observed(self) -> None:
+        """A gap between two recordings, and before and after them, whatever a task held."""
+        samples = [("10:10:00", "10:20:00", 0, 0), ("10:40:00", "10:50:00", 4, 16)]
+        result = self.sampled([machine_line("0.60")], [task("10:00:00", "10:30:00")], samples)
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.15"), "idle": Decimal("0.05"), "system": Decimal("0.1"),
+                                             "unobserved": Decimal("0.3")})
+
+    def test_samples_that_overlap_count_once(self) -> None:
+        samples = [("10:00:00", "10:30:00", 2, 8), ("10:15:00", "10:45:00", 2, 8), ("10:45:00", "11:00:00", 0, 0)]
+        result = self.sampled([machine_line("1.00")], [task("10:00:00", "10:00:01", cpus="0", memory="0")], samples)
+        self.assertEqual(self.sums(result), {"system": Decimal("0.375"), "idle": Decimal("0.625")})
+        # What was sampled is better than what is told; the rest is as told.
+        result = self.sampled([machine_line("1.00")], [task("10:00:00", "10:00:01", cpus="0", memory="0")],
+                              [("10:15:00", "10:45:00", 2, 8)], [HOST | {"system_cpus": "4", "system_memory_gib": "16"}])
+        self.assertEqual(self.sums(result), {"system": Decimal("0.75"), "idle": Decimal("0.25")})
+
+    def test_many_samples(self) -> None:
+        """A day of samples, every 10 s: in each second minute others used half of the machine."""
+        samples = [(f"{n // 360:02}:{n // 6 % 60:02}:{n % 6 * 10:02}", f"{(n + 1) // 360:02}:{(n + 1) // 6 % 60:02}:{(n + 1) % 6 * 10:02}",
+                    2 * (n // 6 % 2), 8 * (n // 6 % 2)) for n in range(23 * 360)]
+        lines = [machine_line("1.20", hour) for hour in range(22)]
+        result = self.sampled(lines, [task("00:00:00", "22:00:00")], samples)
+        # Each of 8,640 slices is rounded to twelve places.
+        for term, amount in (("allocated", 13.2), ("system", 6.6), ("idle", 6.6)):
+            self.assertAlmostEqual(float(self.sums(result)[term]), amount, places=7)
 
     def test_started_before_the_run_and_killed_in_it(self) -> None:
         """Half an hour billed in the second hour: it is the first half, as the machine ran in the hour before."""
@@ -637,6 +690,62 @@ class Recordings(CostCase):
         self.exact(result)
         self.assertLessEqual({"sort", "md5sum", "sleep"}, {row["tool"] for row in result.rows})
         self.assertEqual(self.sums(result)["allocated"], Decimal("0.33"))
+
+
+_BUSY = "import time\nwhile time.process_time() < 2: pass"
+
+
+@unittest.skipUnless(os.path.exists(TRACERD), "needs tracerd")
+@needs_tracing
+class Hosts(CostCase):
+    """The watch of this host, and its machine on a bill."""
+
+    def recorded(self, *words: str) -> str:
+        path, events = self.folder / "host.tracer", self.folder / "host.json"
+        with subprocess.Popen([TRACERD, *words, "--record", path, "--json", events], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as watch:
+            wait_until(lambda: events.exists() and '"host"' in events.read_text(errors="replace"), "its first line")
+            subprocess.run([sys.executable, "-c", _BUSY], check=True)
+            watch.terminate()
+        return str(path)
+
+    def bill(self, path: str) -> tuple[str, str, Any]:
+        """Two hours around the recording, at 1 USD each; the machine has the id i-0abc and this host's name."""
+        host = tracer.read(path).host
+        now = datetime.datetime.fromtimestamp(time.time(), datetime.timezone.utc).replace(minute=0, second=0, microsecond=0)
+        lines = [machine_line("1.00", product_vcpu="", product_memory="") | {
+            "line_item_usage_start_date": (now + datetime.timedelta(hours=n)).isoformat(),
+            "line_item_usage_end_date": (now + datetime.timedelta(hours=n + 1)).isoformat()} for n in (-1, 0)]
+        return self.table("bill.csv", lines), self.table("hosts.csv", [{"instance": "i-0abc", "host_name": host.host_name}]), host
+
+    def test_a_process_in_no_run_is_system_and_the_rest_of_the_hour_is_not_observed(self) -> None:
+        path = self.recorded("watch", "--host")
+        bill, hosts, host = self.bill(path)
+        result = costs([bill], [path], by=["kind"], hosts=hosts)
+        self.exact(result)
+        sums = self.sums(result)
+        samples = tracer.read(path).host_samples.to_dicts()
+        seconds = sum(row["time_ns"] - row["since_ns"] for row in samples) / 1e9
+        self.assertGreater(seconds, 1)
+        watched = float(sums.get("idle", 0) + sums.get("system", 0))
+        self.assertAlmostEqual(watched, seconds / 3600, places=6)
+        self.assertAlmostEqual(float(sums["unobserved"]), 2 - seconds / 3600, places=6)
+        # At least the two seconds of CPU of the process, and at most what the kernel says of others.
+        gib = host.memory_bytes / (1 << 30)
+        used = float(sums["system"]) * 3600 * (9 * host.cpu_count + gib)
+        cpu = sum(row["system_cpu_ns"] for row in samples) / 1e9
+        self.assertGreaterEqual(cpu, 1.8)
+        held = max(row["system_memory_bytes"] for row in samples) / (1 << 30) * seconds
+        self.assertGreaterEqual(used, 9 * 1.8)
+        self.assertLessEqual(used, (9 * cpu + held) * 1.01)
+
+    def test_a_recording_of_a_part_of_its_host_says_nothing_of_the_rest(self) -> None:
+        path = str(self.folder / "run.tracer")
+        subprocess.run([TRACERD, "run", "--record", path, "--", "true"], check=True, stderr=subprocess.DEVNULL)
+        bill, hosts, _ = self.bill(path)
+        result = costs([bill], [path], hosts=hosts)
+        self.exact(result)
+        self.assertEqual(self.sums(result), {"unobserved": Decimal(2)})
 
 
 class Commands(CommandCase):

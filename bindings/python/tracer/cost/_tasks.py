@@ -51,7 +51,8 @@ def create(connection: Any) -> None:
         CASE WHEN regexp_full_match(word, '[0-9.]+(d|h|m|s|ms)( [0-9.]+(d|h|m|s|ms))*') AND ({parts}) <= 1e12 THEN {parts} END""")
     connection.execute("CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE)")
     connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
-        memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR)""")
+        memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR, sampled BOOLEAN)""")
+    connection.execute("CREATE TABLE recordings (source VARCHAR, host_name VARCHAR)")
 
 
 def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
@@ -68,8 +69,20 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
             _read_table(connection, path, notes)
         else:
             _read_recording(connection, path)
+    _place(connection)
     count: int = connection.execute("SELECT count(*) FROM tasks").fetchone()[0]
     return count
+
+
+def _place(connection: Any) -> None:
+    """A host's name leads to its machine: of those that somebody has told, or else of those that a sample names."""
+    connection.execute("""CREATE TEMP TABLE placed_hosts AS SELECT host_name, coalesce(any_value(instance) FILTER (sampled IS FALSE),
+            any_value(instance)) AS instance, max(instance_type) AS instance_type
+            FROM hosts WHERE host_name IS NOT NULL AND instance IS NOT NULL GROUP BY host_name;
+        UPDATE hosts SET instance = p.instance FROM placed_hosts AS p WHERE p.host_name = hosts.host_name AND sampled IS NOT FALSE;
+        UPDATE tasks SET instance = coalesce(tasks.instance, p.instance), instance_type = coalesce(tasks.instance_type, p.instance_type)
+            FROM placed_hosts AS p JOIN recordings AS r USING (host_name) WHERE r.source = tasks.source;
+        DROP TABLE placed_hosts""")
 
 
 def _next(connection: Any) -> int:
@@ -149,7 +162,7 @@ def _read_recording(connection: Any, path: str) -> None:
     if not host:
         return
     offset = int(host[0]["wall_offset_ns"])
-    for name in ("tasks", "programs", "processes", "containers", "events"):
+    for name in ("tasks", "programs", "processes", "containers", "host_samples"):
         connection.register(f"recorded_{name}", recording.table(name))
     first = _next(connection)
     try:
@@ -169,24 +182,25 @@ def _read_recording(connection: Any, path: str) -> None:
             requested_millicpus / 1000, requested_memory_bytes / 1073741824,
             cpu_ns / nullif(coalesce(lives.end_ns, t.end_ns) - coalesce(lives.begin_ns, t.begin_ns), 0),
             coalesce(peak_bytes, peak_at_least_bytes) / 1073741824, network_sent_bytes, attempt, t.task_key::VARCHAR,
-            exit_code, requested_time_ns // 1000,
-            (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))})
-            FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
+            exit_code, requested_time_ns // 1000, NULL FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
             LEFT JOIN places ON places.task_key = t.task_key::VARCHAR LEFT JOIN lives ON lives.ecs = places.ecs
             WHERE newest = 1 OR t.task_key IS NULL""")
         connection.execute(f"""INSERT INTO tools SELECT task, tool, sum(cpu), sum(memory) FROM (
             SELECT tasks.task, p.tool::VARCHAR AS tool,
             p.cpu_ns::DOUBLE AS cpu, p.peak_rss_bytes::DOUBLE * p.wall_ns::DOUBLE AS memory FROM recorded_programs AS p
             JOIN tasks ON tasks.source = {quoted(path)} AND p.task_key::VARCHAR = tasks.key) WHERE tool IS NOT NULL GROUP BY task, tool""")
-        connection.execute(f"""INSERT INTO hosts (instance, host_name, vcpus, memory_gib, t0, t1, system_cpus, system_gib)
-            SELECT (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))}),
-            {quoted(str(host[0]['host_name']))}, {int(host[0]['cpu_count'])}, {int(host[0]['memory_bytes'])} / 1073741824,
-            (min(time_ns)::HUGEINT + {offset}) // 1000, (max(time_ns)::HUGEINT + {offset}) // 1000,
-            (SELECT sum(cpu_ns)::DOUBLE FROM recorded_processes WHERE task_key IS NULL AND run_key IS NULL)
-            / nullif(max(time_ns) - min(time_ns), 0), NULL FROM recorded_events""")
+        # Only samples of the whole host say what others used of it, and that nobody used the rest.
+        name = quoted(str(host[0]["host_name"]))
+        connection.execute(f"""INSERT INTO recordings VALUES ({quoted(path)}, {name});
+            INSERT INTO hosts (host_name, vcpus, memory_gib) VALUES ({name}, {int(host[0]['cpu_count'])},
+                {int(host[0]['memory_bytes'])} / 1073741824);
+            INSERT INTO hosts SELECT instance_id::VARCHAR, {name}, instance_type::VARCHAR, nullif(cpus, 0)::DOUBLE, memory_bytes / 1073741824,
+                ((since_ns::HUGEINT + {offset}) // 1000)::BIGINT, ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT,
+                system_cpu_ns::DOUBLE / (time_ns - since_ns), system_memory_bytes / 1073741824, NULL, true FROM recorded_host_samples
+            WHERE time_ns > since_ns AND system_cpu_ns IS NOT NULL AND system_memory_bytes IS NOT NULL""")
     finally:
         connection.execute("DROP TABLE IF EXISTS places; DROP TABLE IF EXISTS lives")
-        for name in ("tasks", "programs", "processes", "containers", "events"):
+        for name in ("tasks", "programs", "processes", "containers", "host_samples"):
             connection.unregister(f"recorded_{name}")
 
 
@@ -214,6 +228,6 @@ def read_hosts(connection: Any, path: str) -> None:
     try:
         connection.execute(f"""INSERT INTO hosts SELECT {c.text('instance')}, {c.text('hostname')}, {c.text('instancetype')},
             {number('vcpus')}, {number('memorygib')}, {time('observedfrom')}, {time('observedto')},
-            {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')} FROM {source_of(path)}""")
+            {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')}, false FROM {source_of(path)}""")
     except Exception as error:
         raise read_error(path, error) from None
