@@ -28,6 +28,7 @@ except ImportError:
 import tracer
 from tracer import BillError, InvalidArgumentError, RulesError
 from tracer.cost import Costs, _tasks, costs
+from tracer.cost._prices import import_prices
 from tracer.cost._shares import amount_of, shares_of, units_of
 from tracer.cost._terms import TERMS
 
@@ -515,6 +516,45 @@ class BadBills(CostCase):
         self.refused("TRC130", "cut.csv.gz", bills=[self.folder / "cut.csv.gz"])
         (self.folder / "cut.parquet").write_bytes(b"PAR1" + bytes(100))
         self.refused("TRC130", "cut.parquet", bills=[self.folder / "cut.parquet"])
+
+    def test_a_resource_in_no_region_or_of_no_name(self) -> None:
+        """Its cost is in the total, in a row that says why it is nobody's."""
+        lines = [machine_line("1.00", instance="i-0def", product_region_code=""), machine_line("2.00", instance=""),
+                 machine_line("0.25", instance="arn:aws:s3:::bucket", line_item_product_code="AmazonS3", line_item_usage_type="Requests-Tier1")]
+        result = self.costs(lines, [task("10:00:00", "10:15:00")], [HOST], by=["kind"])
+        self.assertEqual(Decimal(result.totals["USD"]["billed"]), Decimal("3.25"))
+        found = {row["kind"]: (Decimal(row["unobserved"]), Decimal(row["not_attributable"])) for row in result.rows}
+        self.assertEqual(found.pop("machine that nobody watched"), (Decimal(1), Decimal(0)))
+        self.assertEqual(sum(apart for _, apart in found.values()), Decimal("2.25"))
+        self.assertTrue(all(found), found)
+
+    def test_negative_split_lines(self) -> None:
+        """A correction of what a task has cost is that task's."""
+        more = {"line_item_usage_start_date": HOUR.format(11), "line_item_usage_end_date": HOUR.format(12)}
+        result = self.costs([split_line(ECS[1], "0.50", "0.20"), split_line(ECS[1], "-0.10", "-0.05", **more)], [task("10:00:00", "11:30:00")])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.40"), "idle": Decimal("0.15")})
+        self.assertEqual({row["run"] for row in result.rows}, {"r1"})
+
+    def test_another_currency_than_that_of_prices(self) -> None:
+        """A bill in EUR, and a task after it, which is estimated in USD: two rows, and no sum of both."""
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a", "instance": ""}
+        tasks = [task("10:00:00", "10:30:00"), task("14:00:00", "15:00:00", "cc/00cc00", **machine)]
+        result = costs([self.table("bill.csv", [split_line(ECS[1], "0.1", "0", line_item_currency_code="EUR")])],
+                       [self.table("tasks.csv", tasks)], prices=self.table("prices.csv", Prices.LIST), by=["run"])
+        self.exact(result)
+        self.assertEqual({(row["currency"], row["state"]): Decimal(row["allocated"]) for row in result.rows},
+                         {("EUR", "final"): Decimal("0.1"), ("USD", "estimate"): Decimal("0.52")})
+        self.assertEqual(result.text().count("total"), 2)
+
+    def test_prices_of_last_year(self) -> None:
+        """The estimate has their date, and a note has their age."""
+        store = self.folder / "data" / "libtracer"
+        with mock.patch.dict(os.environ, {"XDG_DATA_HOME": str(self.folder / "data")}):
+            import_prices(self.table("prices.csv", Prices.LIST), (datetime.date.today() - datetime.timedelta(days=365)).isoformat())
+            result = costs([], [self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])])
+        self.assertTrue((store / "prices.csv").exists())
+        self.assertEqual([row["price_date"] for row in result.rows], [(datetime.date.today() - datetime.timedelta(days=365)).isoformat()])
+        self.assertTrue(any("365 days old: import newer ones" in note for note in result.notes), result.notes)
 
     def test_other_input(self) -> None:
         with self.assertRaises(InvalidArgumentError):
