@@ -252,7 +252,7 @@ class Machines(CostCase):
         def with_samples(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
             for begin, end, cpus, gib in samples:
                 connection.execute(f"""INSERT INTO hosts SELECT 'i-0abc', 'h', NULL, 4, 16, epoch_us(TIMESTAMP '2026-03-01 {begin}'),
-                    epoch_us(TIMESTAMP '2026-03-01 {end}'), {cpus}, {gib}, NULL, true""")
+                    epoch_us(TIMESTAMP '2026-03-01 {end}'), {cpus}, {gib}, NULL, true, NULL""")
             return read(connection, paths, notes)
 
         with mock.patch.object(_tasks, "read_tasks", with_samples):
@@ -778,6 +778,19 @@ class Hosts(CostCase):
         held = max(row["system_memory_bytes"] for row in samples) / (1 << 30) * seconds
         self.assertGreaterEqual(used, 9 * 1.8)
         self.assertLessEqual(used, (9 * cpu + held) * 1.01)
+
+    def test_the_type_and_region_of_a_host_give_an_estimate(self) -> None:
+        path = str(self.folder / "run.tracer")
+        subprocess.run([TRACERD, "run", "--record", path, "--step", "s", "--", "sleep", "0.5"], check=True, stderr=subprocess.DEVNULL)
+        hosts = self.table("hosts.csv", [{"instance": "i-0abc", "host_name": tracer.read(path).host.host_name,
+                                          "instance_type": "m6i.xlarge", "region": "eu-west-1"}])
+        prices = self.table("prices.csv", Prices.LIST)
+        [row] = costs([], [path], hosts=hosts, prices=prices, by=["step"]).rows
+        # It has requested nothing: a CPU's part of what it used, and its memory.
+        self.assertEqual((row["step"], row["state"], row["basis"]), ("s", "estimate", "list price"))
+        self.assertGreater(Decimal(row["allocated"]), 0)
+        self.assertLess(Decimal(row["allocated"]), Decimal("1.04") * 60 / 3600)
+        self.assertEqual(costs([], [path], prices=prices, by=["step"]).rows, [])
 
     def test_a_recording_of_a_part_of_its_host_says_nothing_of_the_rest(self) -> None:
         path = str(self.folder / "run.tracer")

@@ -51,7 +51,8 @@ def create(connection: Any) -> None:
         CASE WHEN regexp_full_match(word, '[0-9.]+(d|h|m|s|ms)( [0-9.]+(d|h|m|s|ms))*') AND ({parts}) <= 1e12 THEN {parts} END""")
     connection.execute("CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE)")
     connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
-        memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR, sampled BOOLEAN)""")
+        memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR, sampled BOOLEAN,
+        region VARCHAR)""")
     connection.execute("CREATE TABLE recordings (source VARCHAR, host_name VARCHAR)")
 
 
@@ -77,11 +78,11 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
 def _place(connection: Any) -> None:
     """A host's name leads to its machine: of those that somebody has told, or else of those that a sample names."""
     connection.execute("""CREATE TEMP TABLE placed_hosts AS SELECT host_name, coalesce(any_value(instance) FILTER (sampled IS FALSE),
-            any_value(instance)) AS instance, max(instance_type) AS instance_type
-            FROM hosts WHERE host_name IS NOT NULL AND instance IS NOT NULL GROUP BY host_name;
+            any_value(instance)) AS instance, max(instance_type) AS instance_type,
+            max(region) AS region FROM hosts WHERE host_name IS NOT NULL AND instance IS NOT NULL GROUP BY host_name;
         UPDATE hosts SET instance = p.instance FROM placed_hosts AS p WHERE p.host_name = hosts.host_name AND sampled IS NOT FALSE;
-        UPDATE tasks SET instance = coalesce(tasks.instance, p.instance), instance_type = coalesce(tasks.instance_type, p.instance_type)
-            FROM placed_hosts AS p JOIN recordings AS r USING (host_name) WHERE r.source = tasks.source;
+        UPDATE tasks SET instance = coalesce(tasks.instance, p.instance), instance_type = coalesce(tasks.instance_type, p.instance_type),
+            region = coalesce(tasks.region, p.region) FROM placed_hosts AS p JOIN recordings AS r USING (host_name) WHERE r.source = tasks.source;
         DROP TABLE placed_hosts""")
 
 
@@ -196,7 +197,7 @@ def _read_recording(connection: Any, path: str) -> None:
                 {int(host[0]['memory_bytes'])} / 1073741824);
             INSERT INTO hosts SELECT instance_id::VARCHAR, {name}, instance_type::VARCHAR, nullif(cpus, 0)::DOUBLE, memory_bytes / 1073741824,
                 ((since_ns::HUGEINT + {offset}) // 1000)::BIGINT, ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT,
-                system_cpu_ns::DOUBLE / (time_ns - since_ns), system_memory_bytes / 1073741824, NULL, true FROM recorded_host_samples
+                system_cpu_ns::DOUBLE / (time_ns - since_ns), system_memory_bytes / 1073741824, NULL, true, NULL FROM recorded_host_samples
             WHERE time_ns > since_ns AND system_cpu_ns IS NOT NULL AND system_memory_bytes IS NOT NULL""")
     finally:
         connection.execute("DROP TABLE IF EXISTS places; DROP TABLE IF EXISTS lives")
@@ -228,6 +229,6 @@ def read_hosts(connection: Any, path: str) -> None:
     try:
         connection.execute(f"""INSERT INTO hosts SELECT {c.text('instance')}, {c.text('hostname')}, {c.text('instancetype')},
             {number('vcpus')}, {number('memorygib')}, {time('observedfrom')}, {time('observedto')},
-            {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')}, false FROM {source_of(path)}""")
+            {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')}, false, {c.text('region')} FROM {source_of(path)}""")
     except Exception as error:
         raise read_error(path, error) from None
