@@ -486,6 +486,13 @@ class Recordings(TuneCase):
             self.assertIn(row["bound_by"], ("compute", "oversubscribed"))  # on a machine that others use
             self.assertTrue(processes * 245 * MIB <= row["advised_memory_bytes"] <= processes * 290 * MIB + 300 * MIB)
 
+        # An engine's table of the same tasks adds what it knows, and no attempt.
+        table = self.table([{"hash": f"{step}{n}", "process": step, "pipeline": "p", "status": "COMPLETED", "cpus": 3}
+                            for n in range(5) for step in ("single", "double", "waiting")])
+        both = tune([self.folder / "run.tracer", table])
+        self.assertEqual((both.attempts, [row["attempts"] for row in both.rows]), (15, [5, 5, 5]))
+        self.assertIn("15 tasks of recordings took their requests", " ".join(both.notes))
+
     def test_memory_ran_out(self) -> None:
         """Five tasks hold 400 MiB, a sixth is killed by the kernel at 600 MiB."""
         mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]

@@ -131,12 +131,15 @@ _TITLES = {"unused_commitment": "unused commitment", "not_attributable": "not at
            "hidden_attempts": "hidden attempts", "lost_attempts": "lost attempts"}
 
 
-def _money(text: str | None) -> str:
-    return "" if text is None else f"{Decimal(text):,.2f}"
+def _places(rows: Sequence[dict[str, Any]]) -> int:
+    """Cents; more where all together is less than a unit."""
+    most = sum(abs(Decimal(row["billed"] or row["allocated"] or 0)) for row in rows)
+    return 2 if most >= 1 or not most else 4 if most >= Decimal("0.01") else 6
 
 
 def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int) -> str:
-    """A table for people: cents, the largest rows, and what the rest is together. Columns of zeros are left out."""
+    """A table for people: rounded, the largest rows, and what the rest is together. Columns of zeros are left out."""
+    places = _places(rows)
     figures = [name for name in ("allocated", *PARTS, *TERMS[1:], "billed")
                if name in ("allocated", "billed") or any(row[name] is not None and Decimal(row[name]) for row in rows)]
     shown = list(rows[:most])
@@ -146,7 +149,7 @@ def text_of(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int) -> str
         cells = []
         for name in figures:
             known = [Decimal(row[name]) for row in values if row[name] is not None]
-            cells.append(_money(str(sum(known, Decimal(0)))) if known else "")
+            cells.append(f"{sum(known, Decimal(0)):,.{places}f}" if known else "")
         return [*names, *cells, currency, state]
 
     for row in shown:

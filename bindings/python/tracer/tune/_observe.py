@@ -24,17 +24,17 @@ _MOST_OF_LIMIT = 0.5
 
 
 def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
-    """The number of attempts."""
+    """The number of attempts, each of which counts once."""
     seen: set[str] = set()
     for path in paths:
         if os.path.realpath(path) in seen:
             raise problem("TRC131", f"{path} is named twice: its tasks would count twice", "name it once")
         seen.add(os.path.realpath(path))
     _tasks.create(connection)
-    count = _tasks.read_tasks(connection, paths, notes)
+    read = _tasks.read_tasks(connection, paths, notes)
     if len(paths) > 1 or os.path.isdir(paths[0]):
-        count -= _drop_repeated(connection, notes)
-    if not count:
+        _drop_repeated(connection, notes)
+    if not read:
         notes.append("no task is in these files: name the steps of a script with tracerd run --step, or record an engine")
     connection.execute(f"""CREATE TABLE details (source VARCHAR, key VARCHAR, cpu_ns DOUBLE, peak_gib DOUBLE, peak_at_most_gib DOUBLE,
         {', '.join(f'{name}_ns DOUBLE' for name in LEDGER)}, oom BOOLEAN, limit_gib DOUBLE, wanted_cpus DOUBLE,
@@ -42,17 +42,17 @@ def observe(connection: Any, paths: list[str], notes: list[str]) -> int:
     for (source,) in connection.execute("SELECT DISTINCT source FROM tasks WHERE key IS NOT NULL ORDER BY source").fetchall():
         _read_details(connection, source)
     _observed(connection, notes)
+    count: int = connection.execute("SELECT count(*) FROM observed").fetchone()[0]
     return count
 
 
-def _drop_repeated(connection: Any, notes: list[str]) -> int:
+def _drop_repeated(connection: Any, notes: list[str]) -> None:
     """Attempts that are in several files, such as a recording and its copy."""
     repeated: list[tuple[int]] = connection.execute("""DELETE FROM tasks WHERE task IN (SELECT task FROM (SELECT task, row_number()
         OVER (PARTITION BY key, hash, run, step, t0, attempt ORDER BY task) AS place FROM tasks
         WHERE coalesce(key, hash) IS NOT NULL AND t0 IS NOT NULL) WHERE place > 1) RETURNING task""").fetchall()
     if repeated:
         notes.append(f"{len(repeated)} attempts are in several files: they count once")
-    return len(repeated)
 
 
 def _read_details(connection: Any, path: str) -> None:
