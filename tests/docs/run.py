@@ -34,7 +34,7 @@ SUDO = "#!/bin/sh\nexec \"$@\"\n"
 DEMO = """#!/bin/bash
 set -e
 [[ $1 == nextflow ]]
-python3 {root}/examples/pipeline/make_data.py --out build/demo --reads 20000
+python3 {root}/examples/pipeline/make_data.py --out build/demo --reads 20000 --genome-bases 500000
 mapfile -t words < <(python3 {root}/tests/engines/installed.py nextflow)
 cd build/demo/nextflow
 tracerd run --record ../demo.tracer -- "${{words[@]}}" run {root}/examples/pipeline/main.nf --data "$PWD/../data" -ansi-log false
