@@ -28,6 +28,7 @@ except ImportError:
 import tracer
 from tracer import BillError, InvalidArgumentError, RulesError
 from tracer.cost import Costs, _tasks, costs
+from tracer.cost._database import connect
 from tracer.cost._prices import import_prices
 from tracer.cost._shares import amount_of, shares_of, units_of
 from tracer.cost._terms import TERMS
@@ -348,6 +349,23 @@ class Machines(CostCase):
         for idle, expected in (("spread", ("0.5", "0.5")), ("even", ("0.5", "0.5"))):
             found = {row["run"]: Decimal(row["allocated"]) for row in self.costs([machine_line("1.00")], tasks, [HOST], idle=idle).rows}
             self.assertEqual((found["r1"], found["r2"]), tuple(map(Decimal, expected)), idle)
+
+
+    def test_machines_that_share_a_name(self) -> None:
+        """What a recording says of itself counts; a name that leads to two machines leads to none."""
+        connection = connect()
+        self.addCleanup(connection.close)
+        _tasks.create(connection)
+        for instance, name in (("i-1", "a"), ("i-2", "shared"), ("i-3", "shared")):
+            connection.execute(f"INSERT INTO hosts (instance, host_name, instance_type, sampled) VALUES ('{instance}', '{name}', 'm6i.large', true)")
+        connection.execute("INSERT INTO hosts (instance, host_name, region, sampled) VALUES ('i-9', 'told', 'eu-west-1', false)")
+        for task, (source, name, own) in enumerate((("1", "a", None), ("2", "shared", "i-2"), ("3", "shared", None), ("4", "told", None),
+                                                    ("5", "told", "i-1"))):
+            connection.execute("INSERT INTO recordings VALUES (?, ?, ?)", [source, name, own])
+            connection.execute("INSERT INTO tasks (task, source) VALUES (?, ?)", [task, source])
+        _tasks.read_tasks(connection, [], [])
+        self.assertEqual(connection.execute("SELECT instance, instance_type, region FROM tasks ORDER BY task").fetchall(), [
+            ("i-1", "m6i.large", None), ("i-2", "m6i.large", None), (None, None, None), ("i-9", None, "eu-west-1"), ("i-1", "m6i.large", None)])
 
 
 class OtherLines(CostCase):
@@ -764,7 +782,9 @@ class Hosts(CostCase):
         result = costs([bill], [path], by=["kind"], hosts=hosts)
         self.exact(result)
         sums = self.sums(result)
-        samples = tracer.read(path).host_samples.to_dicts()
+        # Where others are not known, it is not observed.
+        samples = [row for row in tracer.read(path).host_samples.to_dicts()
+                   if row["system_cpu_ns"] is not None and row["system_memory_bytes"] is not None]
         seconds = sum(row["time_ns"] - row["since_ns"] for row in samples) / 1e9
         self.assertGreater(seconds, 1)
         watched = float(sums.get("idle", 0) + sums.get("system", 0))

@@ -53,7 +53,7 @@ def create(connection: Any) -> None:
     connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
         memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR, sampled BOOLEAN,
         region VARCHAR)""")
-    connection.execute("CREATE TABLE recordings (source VARCHAR, host_name VARCHAR)")
+    connection.execute("CREATE TABLE recordings (source VARCHAR, host_name VARCHAR, instance VARCHAR)")
 
 
 def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
@@ -76,14 +76,19 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
 
 
 def _place(connection: Any) -> None:
-    """A host's name leads to its machine: of those that somebody has told, or else of those that a sample names."""
-    connection.execute("""CREATE TEMP TABLE placed_hosts AS SELECT host_name, coalesce(any_value(instance) FILTER (sampled IS FALSE),
-            any_value(instance)) AS instance, max(instance_type) AS instance_type,
-            max(region) AS region FROM hosts WHERE host_name IS NOT NULL AND instance IS NOT NULL GROUP BY host_name;
-        UPDATE hosts SET instance = p.instance FROM placed_hosts AS p WHERE p.host_name = hosts.host_name AND sampled IS NOT FALSE;
-        UPDATE tasks SET instance = coalesce(tasks.instance, p.instance), instance_type = coalesce(tasks.instance_type, p.instance_type),
-            region = coalesce(tasks.region, p.region) FROM placed_hosts AS p JOIN recordings AS r USING (host_name) WHERE r.source = tasks.source;
-        DROP TABLE placed_hosts""")
+    """What a recording says of its machine counts; else its host's name leads to one that somebody has told, or that another
+    recording has. A name that machines share leads to none."""
+    connection.execute("""CREATE TEMP TABLE named AS SELECT host_name, CASE WHEN count(DISTINCT instance) FILTER (sampled IS FALSE) > 0
+            THEN CASE WHEN count(DISTINCT instance) FILTER (sampled IS FALSE) = 1 THEN any_value(instance) FILTER (sampled IS FALSE) END
+            WHEN count(DISTINCT instance) = 1 THEN any_value(instance) END AS instance
+            FROM hosts WHERE host_name IS NOT NULL AND instance IS NOT NULL GROUP BY host_name;
+        UPDATE recordings SET instance = n.instance FROM named AS n WHERE recordings.instance IS NULL AND n.host_name = recordings.host_name;
+        UPDATE hosts SET instance = n.instance FROM named AS n WHERE hosts.instance IS NULL AND n.host_name = hosts.host_name;
+        UPDATE tasks SET instance = coalesce(tasks.instance, r.instance) FROM recordings AS r WHERE r.source = tasks.source;
+        UPDATE tasks SET instance_type = coalesce(tasks.instance_type, h.instance_type), region = coalesce(tasks.region, h.region)
+            FROM (SELECT instance, max(instance_type) AS instance_type, max(region) AS region FROM hosts GROUP BY instance) AS h
+            WHERE h.instance = tasks.instance AND tasks.source IN (SELECT source FROM recordings);
+        DROP TABLE named""")
 
 
 def _next(connection: Any) -> int:
@@ -192,7 +197,8 @@ def _read_recording(connection: Any, path: str) -> None:
             JOIN tasks ON tasks.source = {quoted(path)} AND p.task_key::VARCHAR = tasks.key) WHERE tool IS NOT NULL GROUP BY task, tool""")
         # Only samples of the whole host say what others used of it, and that nobody used the rest.
         name = quoted(str(host[0]["host_name"]))
-        connection.execute(f"""INSERT INTO recordings VALUES ({quoted(path)}, {name});
+        connection.execute(f"""INSERT INTO recordings SELECT {quoted(path)}, {name},
+                CASE WHEN count(DISTINCT instance_id) = 1 THEN any_value(instance_id)::VARCHAR END FROM recorded_host_samples;
             INSERT INTO hosts (host_name, vcpus, memory_gib) VALUES ({name}, {int(host[0]['cpu_count'])},
                 {int(host[0]['memory_bytes'])} / 1073741824);
             INSERT INTO hosts SELECT instance_id::VARCHAR, {name}, instance_type::VARCHAR, nullif(cpus, 0)::DOUBLE, memory_bytes / 1073741824,
