@@ -4,27 +4,33 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import gzip
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from support import TRACERD, TempDir, needs_tracing, run_python
+from support import TRACERD, TempDir, needs_tracing, run_python, wait_until
 
 try:
     import duckdb
 except ImportError:
     duckdb = None  # type: ignore[assignment]
 
+import tracer
 from tracer import BillError, InvalidArgumentError, RulesError
-from tracer.cost import Costs, costs
+from tracer.cost import Costs, _tasks, costs
+from tracer.cost._database import connect
+from tracer.cost._prices import import_prices
 from tracer.cost._shares import amount_of, shares_of, units_of
 from tracer.cost._tasks import recordings_in
 from tracer.cost._terms import TERMS
@@ -259,6 +265,55 @@ class Machines(CostCase):
                             [HOST | {"system_cpus": "1", "system_memory_gib": "1"}])
         self.assertEqual(self.sums(result), {"allocated": Decimal("0.26"), "idle": Decimal("0.16"), "system": Decimal("0.10")})
 
+    def sampled(self, bill: Sequence[dict[str, str]], tasks: Sequence[dict[str, str]], samples: Sequence[tuple[str, str, float, float]],
+                hosts: Sequence[dict[str, str]] = ()) -> Costs:
+        """As if a recording of the whole machine had these samples: from, to, CPUs and GiB that others used."""
+        read = _tasks.read_tasks
+
+        def with_samples(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
+            for begin, end, cpus, gib in samples:
+                connection.execute(f"""INSERT INTO hosts SELECT 'i-0abc', 'h', NULL, 4, 16, epoch_us(TIMESTAMP '2026-03-01 {begin}'),
+                    epoch_us(TIMESTAMP '2026-03-01 {end}'), {cpus}, {gib}, NULL, true, NULL""")
+            return read(connection, paths, notes)
+
+        with mock.patch.object(_tasks, "read_tasks", with_samples):
+            return self.costs(bill, tasks, hosts)
+
+    def test_system_by_samples_of_the_host(self) -> None:
+        """In one half hour others used 2 CPUs and 8 GiB, in the other nothing: each slice has its own."""
+        samples = [("10:00:00", "10:30:00", 2, 8), ("10:30:00", "11:00:00", 0, 0)]
+        result = self.sampled([machine_line("1.00")], [task("10:15:00", "10:45:00")], samples)
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.25"), "system": Decimal("0.25"), "idle": Decimal("0.5")})
+        # Beside a task that has requested all, they share the machine.
+        result = self.sampled([machine_line("0.60")], [task("10:00:00", "11:00:00", cpus="4", memory=str(16 << 30))], samples[:1])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.5"), "system": Decimal("0.1")})
+
+    def test_time_without_samples_is_not_observed(self) -> None:
+        """A gap between two recordings, and before and after them, whatever a task held."""
+        samples = [("10:10:00", "10:20:00", 0, 0), ("10:40:00", "10:50:00", 4, 16)]
+        result = self.sampled([machine_line("0.60")], [task("10:00:00", "10:30:00")], samples)
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.15"), "idle": Decimal("0.05"), "system": Decimal("0.1"),
+                                             "unobserved": Decimal("0.3")})
+
+    def test_samples_that_overlap_count_once(self) -> None:
+        samples = [("10:00:00", "10:30:00", 2, 8), ("10:15:00", "10:45:00", 2, 8), ("10:45:00", "11:00:00", 0, 0)]
+        result = self.sampled([machine_line("1.00")], [task("10:00:00", "10:00:01", cpus="0", memory="0")], samples)
+        self.assertEqual(self.sums(result), {"system": Decimal("0.375"), "idle": Decimal("0.625")})
+        # What was sampled is better than what is told; the rest is as told.
+        result = self.sampled([machine_line("1.00")], [task("10:00:00", "10:00:01", cpus="0", memory="0")],
+                              [("10:15:00", "10:45:00", 2, 8)], [HOST | {"system_cpus": "4", "system_memory_gib": "16"}])
+        self.assertEqual(self.sums(result), {"system": Decimal("0.75"), "idle": Decimal("0.25")})
+
+    def test_many_samples(self) -> None:
+        """A day of samples, every 10 s: in each second minute others used half of the machine."""
+        samples = [(f"{n // 360:02}:{n // 6 % 60:02}:{n % 6 * 10:02}", f"{(n + 1) // 360:02}:{(n + 1) // 6 % 60:02}:{(n + 1) % 6 * 10:02}",
+                    2 * (n // 6 % 2), 8 * (n // 6 % 2)) for n in range(23 * 360)]
+        lines = [machine_line("1.20", hour) for hour in range(22)]
+        result = self.sampled(lines, [task("00:00:00", "22:00:00")], samples)
+        # Each of 8,640 slices is rounded to twelve places.
+        for term, amount in (("allocated", 13.2), ("system", 6.6), ("idle", 6.6)):
+            self.assertAlmostEqual(float(self.sums(result)[term]), amount, places=7)
+
     def test_started_before_the_run_and_killed_in_it(self) -> None:
         """Half an hour billed in the second hour: it is the first half, as the machine ran in the hour before."""
         lines = [machine_line("1.00"), machine_line("0.50", 11, line_item_usage_amount="0.5")]
@@ -314,6 +369,23 @@ class Machines(CostCase):
         for idle, expected in (("spread", ("0.5", "0.5")), ("even", ("0.5", "0.5"))):
             found = {row["run"]: Decimal(row["allocated"]) for row in self.costs([machine_line("1.00")], tasks, [HOST], idle=idle).rows}
             self.assertEqual((found["r1"], found["r2"]), tuple(map(Decimal, expected)), idle)
+
+
+    def test_machines_that_share_a_name(self) -> None:
+        """What a recording says of itself counts; a name that leads to two machines leads to none."""
+        connection = connect()
+        self.addCleanup(connection.close)
+        _tasks.create(connection)
+        for instance, name in (("i-1", "a"), ("i-2", "shared"), ("i-3", "shared")):
+            connection.execute(f"INSERT INTO hosts (instance, host_name, instance_type, sampled) VALUES ('{instance}', '{name}', 'm6i.large', true)")
+        connection.execute("INSERT INTO hosts (instance, host_name, region, sampled) VALUES ('i-9', 'told', 'eu-west-1', false)")
+        for task, (source, name, own) in enumerate((("1", "a", None), ("2", "shared", "i-2"), ("3", "shared", None), ("4", "told", None),
+                                                    ("5", "told", "i-1"))):
+            connection.execute("INSERT INTO recordings VALUES (?, ?, ?)", [source, name, own])
+            connection.execute("INSERT INTO tasks (task, source) VALUES (?, ?)", [task, source])
+        _tasks.read_tasks(connection, [], [])
+        self.assertEqual(connection.execute("SELECT instance, instance_type, region FROM tasks ORDER BY task").fetchall(), [
+            ("i-1", "m6i.large", None), ("i-2", "m6i.large", None), (None, None, None), ("i-9", None, "eu-west-1"), ("i-1", "m6i.large", None)])
 
 
 class OtherLines(CostCase):
@@ -515,6 +587,45 @@ class BadBills(CostCase):
         self.refused("TRC130", "cut.csv.gz", bills=[self.folder / "cut.csv.gz"])
         (self.folder / "cut.parquet").write_bytes(b"PAR1" + bytes(100))
         self.refused("TRC130", "cut.parquet", bills=[self.folder / "cut.parquet"])
+
+    def test_a_resource_in_no_region_or_of_no_name(self) -> None:
+        """Its cost is in the total, in a row that says why it is nobody's."""
+        lines = [machine_line("1.00", instance="i-0def", product_region_code=""), machine_line("2.00", instance=""),
+                 machine_line("0.25", instance="arn:aws:s3:::bucket", line_item_product_code="AmazonS3", line_item_usage_type="Requests-Tier1")]
+        result = self.costs(lines, [task("10:00:00", "10:15:00")], [HOST], by=["kind"])
+        self.assertEqual(Decimal(result.totals["USD"]["billed"]), Decimal("3.25"))
+        found = {row["kind"]: (Decimal(row["unobserved"]), Decimal(row["not_attributable"])) for row in result.rows}
+        self.assertEqual(found.pop("machine that nobody watched"), (Decimal(1), Decimal(0)))
+        self.assertEqual(sum(apart for _, apart in found.values()), Decimal("2.25"))
+        self.assertTrue(all(found), found)
+
+    def test_negative_split_lines(self) -> None:
+        """A correction of what a task has cost is that task's."""
+        more = {"line_item_usage_start_date": HOUR.format(11), "line_item_usage_end_date": HOUR.format(12)}
+        result = self.costs([split_line(ECS[1], "0.50", "0.20"), split_line(ECS[1], "-0.10", "-0.05", **more)], [task("10:00:00", "11:30:00")])
+        self.assertEqual(self.sums(result), {"allocated": Decimal("0.40"), "idle": Decimal("0.15")})
+        self.assertEqual({row["run"] for row in result.rows}, {"r1"})
+
+    def test_another_currency_than_that_of_prices(self) -> None:
+        """A bill in EUR, and a task after it, which is estimated in USD: two rows, and no sum of both."""
+        machine = {"machineType": "m6i.xlarge", "cloudZone": "eu-west-1a", "instance": ""}
+        tasks = [task("10:00:00", "10:30:00"), task("14:00:00", "15:00:00", "cc/00cc00", **machine)]
+        result = costs([self.table("bill.csv", [split_line(ECS[1], "0.1", "0", line_item_currency_code="EUR")])],
+                       [self.table("tasks.csv", tasks)], prices=self.table("prices.csv", Prices.LIST), by=["run"])
+        self.exact(result)
+        self.assertEqual({(row["currency"], row["state"]): Decimal(row["allocated"]) for row in result.rows},
+                         {("EUR", "final"): Decimal("0.1"), ("USD", "estimate"): Decimal("0.52")})
+        self.assertEqual(result.text().count("total"), 2)
+
+    def test_prices_of_last_year(self) -> None:
+        """The estimate has their date, and a note has their age."""
+        store = self.folder / "data" / "libtracer"
+        with mock.patch.dict(os.environ, {"XDG_DATA_HOME": str(self.folder / "data")}):
+            import_prices(self.table("prices.csv", Prices.LIST), (datetime.date.today() - datetime.timedelta(days=365)).isoformat())
+            result = costs([], [self.table("tasks.csv", [task("10:00:00", "11:00:00", machineType="m6i.xlarge", cloudZone="eu-west-1a")])])
+        self.assertTrue((store / "prices.csv").exists())
+        self.assertEqual([row["price_date"] for row in result.rows], [(datetime.date.today() - datetime.timedelta(days=365)).isoformat()])
+        self.assertTrue(any("365 days old: import newer ones" in note for note in result.notes), result.notes)
 
     def test_other_input(self) -> None:
         with self.assertRaises(InvalidArgumentError):
@@ -783,6 +894,77 @@ class Recordings(CostCase):
         self.exact(result)
         self.assertLessEqual({"sort", "md5sum", "sleep"}, {row["tool"] for row in result.rows})
         self.assertEqual(self.sums(result)["allocated"], Decimal("0.33"))
+
+
+_BUSY = "import time\nwhile time.process_time() < 2: pass"
+
+
+@unittest.skipUnless(os.path.exists(TRACERD), "needs tracerd")
+@needs_tracing
+class Hosts(CostCase):
+    """The watch of this host, and its machine on a bill."""
+
+    def recorded(self, *words: str) -> str:
+        path, events = self.folder / "host.tracer", self.folder / "host.json"
+        with subprocess.Popen([TRACERD, *words, "--record", path, "--json", events], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as watch:
+            wait_until(lambda: events.exists() and '"host"' in events.read_text(errors="replace"), "its first line")
+            subprocess.run([sys.executable, "-c", _BUSY], check=True)
+            watch.terminate()
+        return str(path)
+
+    def bill(self, path: str) -> tuple[str, str, Any]:
+        """Two hours around the recording, at 1 USD each; the machine has the id i-0abc and this host's name."""
+        host = tracer.read(path).host
+        now = datetime.datetime.fromtimestamp(time.time(), datetime.timezone.utc).replace(minute=0, second=0, microsecond=0)
+        lines = [machine_line("1.00", product_vcpu="", product_memory="") | {
+            "line_item_usage_start_date": (now + datetime.timedelta(hours=n)).isoformat(),
+            "line_item_usage_end_date": (now + datetime.timedelta(hours=n + 1)).isoformat()} for n in (-1, 0)]
+        return self.table("bill.csv", lines), self.table("hosts.csv", [{"instance": "i-0abc", "host_name": host.host_name}]), host
+
+    def test_a_process_in_no_run_is_system_and_the_rest_of_the_hour_is_not_observed(self) -> None:
+        path = self.recorded("watch", "--host")
+        bill, hosts, host = self.bill(path)
+        result = costs([bill], [path], by=["kind"], hosts=hosts)
+        self.exact(result)
+        sums = self.sums(result)
+        # Where others are not known, it is not observed.
+        samples = [row for row in tracer.read(path).host_samples.to_dicts()
+                   if row["system_cpu_ns"] is not None and row["system_memory_bytes"] is not None]
+        seconds = sum(row["time_ns"] - row["since_ns"] for row in samples) / 1e9
+        self.assertGreater(seconds, 1)
+        watched = float(sums.get("idle", 0) + sums.get("system", 0))
+        self.assertAlmostEqual(watched, seconds / 3600, places=6)
+        self.assertAlmostEqual(float(sums["unobserved"]), 2 - seconds / 3600, places=6)
+        # At least the two seconds of CPU of the process, and at most what the kernel says of others.
+        gib = host.memory_bytes / (1 << 30)
+        used = float(sums["system"]) * 3600 * (9 * host.cpu_count + gib)
+        cpu = sum(row["system_cpu_ns"] for row in samples) / 1e9
+        self.assertGreaterEqual(cpu, 1.8)
+        held = max(row["system_memory_bytes"] for row in samples) / (1 << 30) * seconds
+        self.assertGreaterEqual(used, 9 * 1.8)
+        self.assertLessEqual(used, (9 * cpu + held) * 1.01)
+
+    def test_the_type_and_region_of_a_host_give_an_estimate(self) -> None:
+        path = str(self.folder / "run.tracer")
+        subprocess.run([TRACERD, "run", "--record", path, "--step", "s", "--", "sleep", "0.5"], check=True, stderr=subprocess.DEVNULL)
+        hosts = self.table("hosts.csv", [{"instance": "i-0abc", "host_name": tracer.read(path).host.host_name,
+                                          "instance_type": "m6i.xlarge", "region": "eu-west-1"}])
+        prices = self.table("prices.csv", Prices.LIST)
+        [row] = costs([], [path], hosts=hosts, prices=prices, by=["step"]).rows
+        # It has requested nothing: a CPU's part of what it used, and its memory.
+        self.assertEqual((row["step"], row["state"], row["basis"]), ("s", "estimate", "list price"))
+        self.assertGreater(Decimal(row["allocated"]), 0)
+        self.assertLess(Decimal(row["allocated"]), Decimal("1.04") * 60 / 3600)
+        self.assertEqual(costs([], [path], prices=prices, by=["step"]).rows, [])
+
+    def test_a_recording_of_a_part_of_its_host_says_nothing_of_the_rest(self) -> None:
+        path = str(self.folder / "run.tracer")
+        subprocess.run([TRACERD, "run", "--record", path, "--", "true"], check=True, stderr=subprocess.DEVNULL)
+        bill, hosts, _ = self.bill(path)
+        result = costs([bill], [path], hosts=hosts)
+        self.exact(result)
+        self.assertEqual(self.sums(result), {"unobserved": Decimal(2)})
 
 
 class Commands(CommandCase):

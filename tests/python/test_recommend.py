@@ -104,7 +104,8 @@ class Choices(unittest.TestCase):
 
     def test_short_of_memory(self) -> None:
         row = self.row(step(peak=6, bounds={"memory": 8.0}, shares={"memory": 8.0}))
-        self.assertEqual(row["memory_bytes"], round(round(6 * GIB * (1 + 0.3 / 8)) * 1.2))
+        # Equal peaks have the least margin, and what ran short of memory has a fifth more.
+        self.assertEqual(row["memory_bytes"], round(round(6 * GIB * 1.03) * 1.2))
         self.assertIn("ran short of memory", row["risks"][0])
 
     def test_regions(self) -> None:

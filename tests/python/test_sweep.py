@@ -441,6 +441,37 @@ class Provided(World):
         self.assertEqual(self.codes(DAY + HOUR), ["unobserved", "unobserved"])
         self.assertIn("only a part of Reservations", self.inventory.notes[0])
 
+    def test_slurm_that_refuses_or_answers_in_part(self) -> None:
+        """Wrong credentials, a controller that is busy, rows that are cut: an error with its reason, or a note, never an empty queue."""
+        refused = {"jobs": [], "errors": [{"description": "Invalid authentication credential", "error_number": 1007}], "warnings": []}
+        busy = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"
+        for name, content, words in (
+                ("jobs.json", refused, "Invalid authentication credential"),
+                ("nodes.json", {"errors": [{"error": "Rate limit exceeded"}]}, "Rate limit exceeded"),
+                ("jobs.txt", busy, "Unable to contact slurm controller"),
+                ("cut.txt", "JOBID|STATE|REASON\n7|PENDING|Priority\n8|PEND\n", "line 3"),
+                ("late.txt", "JOBID|STATE|REASON\n7|PENDING|Priority\n" + busy, "line 3")):
+            with self.subTest(name), self.assertRaises(InventoryError) as raised:
+                self.look(name, content, DAY)
+            self.assertEqual(raised.exception.code, "TRC137")
+            self.assertIn(name, str(raised.exception))
+            self.assertIn(words, str(raised.exception))
+        part = {"jobs": [{"job_id": 7, "job_state": ["PENDING"], "state_reason": "BadConstraints", "name": "big", "user_name": "ann"}],
+                "errors": [{"description": "Socket timed out"}]}
+        for minute in (0, 11):
+            self.look("jobs.json", part, DAY + minute * MINUTE)
+        self.assertIn("jobs.json: only a part of jobs: Socket timed out. What is missing is not judged", self.inventory.notes[0])
+        # What it did answer counts.
+        self.assertEqual(self.codes(DAY + 12 * MINUTE), ["stuck"])
+        found = sweep([], [self.answer("part.json", part, DAY)])
+        self.assertIn("only a part of jobs", str(found))
+
+    def test_an_error_of_the_providers_own_command_is_said(self) -> None:
+        for code in ("AuthFailure", "UnauthorizedOperation", "RequestLimitExceeded", "ThrottlingException"):
+            with self.subTest(code), self.assertRaises(InventoryError) as raised:
+                self.look("instances.json", f"\nAn error occurred ({code}) when calling the DescribeInstances operation: not now\n", DAY)
+            self.assertIn(code, str(raised.exception))
+
     def test_what_is_no_answer_is_an_error_with_its_file(self) -> None:
         for name, content in (("cut.json", '{"Reservations": [{"Inst'), ("other.json", '{"a": 1}'), ("words.txt", "hello"),
                               ("list.json", '{"Volumes": 7}'), ("empty.json", ""), ("row.txt", "JOBID|STATE\n1|PENDING|more\n"),

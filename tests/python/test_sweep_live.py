@@ -13,6 +13,7 @@ from unittest import mock
 try:
     import boto3  # type: ignore[import-not-found,import-untyped,unused-ignore]
     import duckdb  # noqa: F401
+    from botocore.stub import Stubber  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from botocore.exceptions import ClientError, NoCredentialsError  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from moto import mock_aws  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -129,6 +130,65 @@ class Live(unittest.TestCase):
         self.assertIn("Reservations", inventory.partial)
         self.assertTrue(any("RequestLimitExceeded" in note for note in inventory.notes))
         self.assertTrue(inventory.instances)
+
+    def answers(self, service: str, *expected: tuple[str, dict[str, Any] | str]) -> tuple[Account, Stubber]:
+        """An account whose service gives these, in this order: (operation, answer), or (operation, code of an error)."""
+        account = Account()
+        client = boto3.client(service)
+        stubber = Stubber(client)
+        for operation, answer in expected:
+            if isinstance(answer, str):
+                stubber.add_client_error(operation, answer, "not now")
+            else:
+                stubber.add_response(operation, answer)
+        stubber.activate()
+        self.addCleanup(stubber.deactivate)
+        account.client = lambda name, get=account.client: client if name == service else get(name)  # type: ignore[method-assign]
+        return account, stubber
+
+    def test_pages_of_ec2(self) -> None:
+        def page(name: str, **more: str) -> dict[str, Any]:
+            return {"Reservations": [{"Instances": [{"InstanceId": name, "InstanceType": "m5.large"}]}], **more}
+
+        account, stubber = self.answers("ec2", ("describe_instances", page("i-1", NextToken="a")), ("describe_instances", page("i-2", NextToken="b")),
+                                        ("describe_instances", page("i-3")), ("describe_volumes", {"Volumes": []}))
+        inventory = Inventory()
+        ask_aws(account, inventory)
+        stubber.assert_no_pending_responses()
+        self.assertEqual((set(inventory.instances), inventory.partial), ({"i-1", "i-2", "i-3"}, set()))
+
+    def test_pages_of_batch_of_which_the_second_is_throttled(self) -> None:
+        job = {"jobId": "j1", "jobName": "big", "status": "RUNNABLE", "createdAt": 1}
+        states = ["SUBMITTED", "PENDING", "RUNNABLE", "STARTING", "RUNNING", "SUCCEEDED", "FAILED"]
+        for end, partial in (({"jobSummaryList": [job | {"jobId": "j2"}]}, set()), ("ThrottlingException", {"jobSummaryList"})):
+            with self.subTest(partial=partial):
+                lists: list[tuple[str, Any]] = []
+                for state in states:
+                    lists += ([("list_jobs", {"jobSummaryList": [job], "nextToken": "a"}), ("list_jobs", end)] if state == "RUNNABLE"
+                              else [("list_jobs", {"jobSummaryList": []})])
+                account, stubber = self.answers(
+                    "batch", ("describe_compute_environments", {"computeEnvironments": []}),
+                    ("describe_job_queues", {"jobQueues": [{"jobQueueName": "q1", "jobQueueArn": "arn:q1", "state": "ENABLED", "priority": 1,
+                                                            "computeEnvironmentOrder": []}]}), *lists)
+                inventory = Inventory()
+                ask_aws(account, inventory)
+                stubber.assert_no_pending_responses()
+                self.assertEqual(inventory.partial, partial)
+                self.assertEqual(set(inventory.jobs), {"batch j1"} | (set() if partial else {"batch j2"}))
+                self.assertEqual(any("ThrottlingException" in note for note in inventory.notes), bool(partial))
+
+    def test_wrong_credentials_are_an_error_and_in_part_a_note_of_the_result(self) -> None:
+        wrong = {name.split(":")[1]: refused("AuthFailure") for name in ACTIONS}
+        with self.assertRaises(InventoryError) as raised:
+            ask_aws(Account(**wrong), Inventory())
+        self.assertIn("AuthFailure", str(raised.exception))
+        self.start(1)
+        self.batch()
+        some = {name: error for name, error in wrong.items() if name.startswith(("DescribeCompute", "DescribeJob", "List"))}
+        with mock.patch("tracer.sweep._live.aws_session", return_value=Account(**some)):
+            found = sweep(live=True, region=REGION)
+        self.assertTrue(any("AuthFailure" in note and "not judged" in note for note in found.notes), found.notes)
+        self.assertIn("AuthFailure", str(found))
 
     def test_no_answer_at_all_is_an_error(self) -> None:
         wrong = {name.split(":")[1]: NoCredentialsError() for name in ACTIONS}

@@ -25,6 +25,11 @@ LOADED = """
 import tracer._core
 print("\\n".join(sorted({line.split()[5] for line in open("/proc/self/maps") if "/lib" in line})))
 """
+READ_RULES = """
+from tracer.recommend._families import read_families
+from tracer.sweep._rules import read_rules
+print(len(read_rules().of) > 5, len(read_families()) > 5)
+"""
 READ = """
 import sys, tracer
 recording = tracer.read(sys.argv[1])
@@ -100,14 +105,24 @@ class Wheel(unittest.TestCase):
         self.assertEqual(folders, {"tracer", f"libtracer-{version}.dist-info", f"libtracer-{version}.data", "libtracer.libs"})
         scripts = [name for name in self.files if ".data/" in name]
         self.assertEqual([name.rsplit("/", 2)[1:] for name in scripts], [["scripts", "tracerd"]])
-        self.assertIn("tracer/py.typed", self.files)
-        self.assertIn("tracer/_core.pyi", self.files)
+
+    def test_all_of_the_package_is_in_it(self):
+        """Modules, types, and the data that they read, such as rules."""
+        package = ROOT / "bindings/python/tracer"
+        files = {f"tracer/{path.relative_to(package)}" for path in package.rglob("*")
+                 if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"}
+        for name in ("tracer/py.typed", "tracer/_core.pyi", "tracer/sweep/findings.toml", "tracer/recommend/families.toml"):
+            self.assertIn(name, files)
+        self.assertEqual(files - set(self.files), set())
+
+    def test_its_rules_are_read(self):
+        self.assertEqual(self.run_there("python", "-c", READ_RULES), "True True\n")
 
     def test_the_metadata(self):
         self.assertEqual(self.metadata["Requires-Python"], ">=3.11")
         self.assertEqual(self.metadata["License-Expression"], "Apache-2.0")
         self.assertEqual({*self.metadata.get_all("Provides-Extra")},
-                         {"pandas", "polars", "arrow", "sql", "rich", "notebook", "cost"})
+                         {"pandas", "polars", "arrow", "sql", "rich", "notebook", "cost", "aws"})
         needed = [line for line in self.metadata.get_all("Requires-Dist") if "extra ==" not in line]
         self.assertEqual(needed, [])
 

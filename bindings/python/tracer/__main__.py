@@ -61,6 +61,11 @@ def _parser() -> argparse.ArgumentParser:
                         help="write all figures as one JSON object instead: docs/report.md describes it")
     report.add_argument("--by", choices=("run", "step", "task", "sample", "tool", "process", "tree"), default=None,
                         help="with --text: the rows of the table. Default: those that fit the recording; tree: all")
+    report.add_argument("--price", metavar="USD", default=None,
+                        help="what an hour of the machine costs: the waste has a cost by it. Default: the imported price of its instance "
+                        "type, where the recording says that")
+    report.add_argument("--price-date", metavar="YYYY-MM-DD", default=None, help="of this price. Default: today")
+    report.add_argument("--region", default=None, help="which imported price counts, where the machine's type has several")
     report.add_argument("--title", default=None, help="the page title. Default: the file's name")
     add_commands(commands)
     add_whatif(commands)
@@ -133,6 +138,15 @@ def _refuse_to_overwrite(file: str, output: str) -> None:
                                    "name another file with -o")
 
 
+def _refuse_several_machines(files: list[str]) -> None:
+    """A price is that of one kind of machine."""
+    from ._errors import InvalidArgumentError
+    from ._recording import read
+
+    if len({(host.cpu_count, host.memory_bytes >> 30) for host in (read(file).host for file in files)}) > 1:
+        raise InvalidArgumentError("these recordings are of machines of several sizes", "give a price for those of one size")
+
+
 def _output_of(options: argparse.Namespace) -> str:
     if options.output is not None:
         return str(options.output)
@@ -150,6 +164,10 @@ def _report(options: argparse.Namespace) -> int:
     try:
         if options.by is not None and not options.text:
             raise InvalidArgumentError("--by is for the table: a page has all of its rows", "add --text")
+        if (options.price or options.region) and options.json:
+            raise InvalidArgumentError("the JSON has figures that were seen, no costs", "leave out --price and --region")
+        if options.price_date is not None and options.price is None:
+            raise InvalidArgumentError("--price-date needs --price", "add --price")
         if options.text and options.json:
             raise InvalidArgumentError("--text and --json exclude each other", "leave one out")
         if "-" in options.files and len(options.files) > 1:
@@ -157,12 +175,16 @@ def _report(options: argparse.Namespace) -> int:
         if output != "-":
             for file in options.files:
                 _refuse_to_overwrite(file, output)
+        if options.price is not None and len(options.files) > 1:
+            _refuse_several_machines(options.files)
         if options.files == ["-"]:
             # A pipe that gives nothing is waited for in the library, where Python's own handler does not come.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             report = report_of_descriptor(0, options.title or "standard input", _PROCESSES_IN_FILE)
         else:
             report = report_of_paths(options.files, options.title, _PROCESSES_IN_FILE)
+        if options.price is not None or options.region is not None:
+            report = report.with_price(options.price, date=options.price_date, region=options.region)
         if options.json:
             page = f"{report.to_json()}\n".encode()
         else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report as one page that needs nothing else: the same that tracerd writes."""
+"""A report as one page that needs nothing else: the same that tracerd writes, but for a price."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ __all__ = ["page_of"]
 
 def page_of(report: Report) -> str:
     """The whole page."""
-    from ._show import report_text
+    from ._show import plain_text
 
-    return report._native.page(report.title, report_text(report))
+    return report._priced(report._native.page(report.title, plain_text(report)), report.waste_cost)

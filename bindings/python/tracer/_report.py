@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -17,6 +17,7 @@ from ._state import Damage
 
 if TYPE_CHECKING:
     from ._source import Source
+    from .cost._waste import HourlyPrice, WasteCost
 
 __all__ = [
     "CgroupMemory", "Certificate", "Failure", "Figure", "MissingFamily", "Pipeline", "Report", "ReportCost", "ReportNode",
@@ -384,6 +385,10 @@ class Report:
     timeline: Timeline
     _listed: Mapping[str, list[Any]]
     _native: _core.NativeReport
+    _price: HourlyPrice | None = None
+    _region: str | None = None
+    _instance_types: Callable[[], set[str]] | None = None
+    """Those of the machines, where these say it. It reads all events again."""
 
     @property
     def report(self) -> Report:
@@ -416,8 +421,47 @@ class Report:
         """The tables as tracerd prints them. by: "run", "step", "task", "sample", "tool", "process" or "tree" (all of
         it); None: few rows of the tree, or tools if no process belongs to a run. columns: the width limit; None: no
         limit."""
-        return self._native.format(self.title, None if by is None else text_of("by", by),
-                                   None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True)
+        return self._priced(self._native.format(self.title, None if by is None else text_of("by", by),
+                                                None if columns is None else whole_number_of("columns", columns, 1, 1 << 20), True),
+                            self.waste_cost)
+
+    @checked_call
+    def with_price(self, usd_per_hour: float | str | None = None, *, date: str | None = None, region: str | None = None) -> Report:
+        """The same report, in whose texts and page the waste has a cost: by a price of its machine, as of `date`
+        (YYYY-MM-DD; None: today), or by the imported price of its instance type in `region`. Raises
+        InvalidArgumentError."""
+        from .cost._waste import given_price
+
+        if usd_per_hour is None:
+            return replace(self, _region=None if region is None else text_of("region", region))
+        return replace(self, _price=given_price(usd_per_hour, date, self.host))
+
+    @property
+    def waste_cost(self) -> WasteCost | None:
+        """What the waste costs, an estimate. None: there is none, or no price is known: none was given, and the machine
+        does not say its type, or the imported prices don't have it in just one region."""
+        if not self._native.notes(None, True)["waste"]:
+            return None
+        price = self._price
+        if price is None and self._instance_types is not None:
+            from .cost._prices import store_path
+
+            if store_path().exists():
+                from .cost._waste import listed_price
+
+                price = listed_price(self._instance_types(), self._region)
+        if price is None:
+            return None
+        from .cost._waste import waste_cost
+
+        return waste_cost(self, price)
+
+    def _priced(self, text: str, cost: WasteCost | None) -> str:
+        if cost is None:
+            return text
+        from .cost._waste import with_cost
+
+        return with_cost(text, self._native.notes(None, True)["waste"], cost)
 
     def to_json(self) -> str:
         """The whole report as one JSON object, as docs/report.md describes it: unknown values are absent, and a bound
@@ -459,7 +503,12 @@ def _series(parts: list[dict[str, Any]]) -> tuple[Series, ...]:
         for each in parts)
 
 
-def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = True) -> Report:
+def _instance_types_of(*sources: Source) -> set[str]:
+    return {str(row["instance_type"]) for source in sources for row in source.host_samples.rows() if row["instance_type"] is not None}
+
+
+def _report(native: _core.NativeReport, title: str | None, instance_types: Callable[[], set[str]] | None = None, *,
+            has_end: bool = True) -> Report:
     if not has_end:
         native.set_unfinished()
     parts = native.values()
@@ -507,6 +556,7 @@ def _report(native: _core.NativeReport, title: str | None, *, has_end: bool = Tr
                           _series(timeline["tasks"])),
         _listed=parts["listed"],
         _native=native,
+        _instance_types=instance_types,
     )
 
 
@@ -540,7 +590,7 @@ def _native_of(source: Source, most_processes: int) -> tuple[_core.NativeReport,
 def report_of(source: Source, most_processes: int = MOST_PROCESSES) -> Report:
     """The report of all events that a session, run or recording has so far. Raises RecordingError, SessionClosedError."""
     native, has_end = _native_of(source, most_processes)
-    return _report(native, _title_of(source), has_end=has_end)
+    return _report(native, _title_of(source), lambda: _instance_types_of(source), has_end=has_end)
 
 
 def findings_of(source: Source) -> tuple[Finding, ...]:
@@ -552,13 +602,19 @@ def report_of_path(path: str | bytes | os.PathLike[str], title: str | None = Non
                    most_processes: int = MOST_PROCESSES) -> Report:
     """The report of a recording; raises RecordingError."""
     name = os.fsdecode(path)
-    return _report(_core.report_of_file(path, most_processes), os.path.basename(name) if title is None else title)
+    from ._recording import read
+
+    return _report(_core.report_of_file(path, most_processes), os.path.basename(name) if title is None else title,
+                   lambda: _instance_types_of(read(path)))
 
 
 def report_of_paths(paths: list[str], title: str | None = None, most_processes: int = MOST_PROCESSES) -> Report:
     """The sums of several recordings, such as those of a run's machines; raises RecordingError."""
+    from ._recording import read
+
     names = ", ".join(os.path.basename(os.fsdecode(path)) for path in paths)
-    return _report(_core.report_of_files(paths, most_processes), names if title is None else title)
+    return _report(_core.report_of_files(paths, most_processes), names if title is None else title,
+                   lambda: _instance_types_of(*map(read, paths)))
 
 
 def report_of_descriptor(descriptor: int, name: str, most_processes: int = MOST_PROCESSES) -> Report:

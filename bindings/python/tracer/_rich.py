@@ -62,6 +62,8 @@ def parts_of(report: Report, columns: int, utf8: bool) -> Iterator[RenderableTyp
                         ("failures", "red"), ("excused", "dim"), ("survivors", "yellow"),
                         ("certificate", "green" if report.certificate.complete else "bold yellow")):
         text = legend if name == "legend" else notes[name]
+        if name == "waste":
+            text = report._priced(text, report.waste_cost)
         if text:
             yield Text(text.strip("\n"), style=style)
     for line in report.certificate.damage.lines():

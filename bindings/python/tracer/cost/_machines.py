@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 from ._shares import shares_of
 
-__all__ = ["Line", "Machine", "Piece", "Task", "Weights", "share"]
+__all__ = ["Line", "Machine", "Piece", "Task", "Watched", "Weights", "disjoint", "share"]
 
 Piece = tuple[int | None, str, str, int]
 """Task, term, kind, units."""
@@ -53,14 +53,23 @@ class Line:
     units: int
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A time in which all of a machine was watched, and what was used in it outside of runs."""
+
+    t0: int
+    t1: int
+    system: Weights
+
+
 @dataclass(slots=True)
 class Machine:
-    """Its tasks in the order of their beginnings, and when a daemon watched it."""
+    """Its tasks in the order of their beginnings, and when it was watched."""
 
     size: Weights | None
     tasks: list[Task]
-    watched: list[tuple[int, int]]
-    system: Weights
+    watched: list[Watched]
+    """One after the other: disjoint()."""
     begins: set[int] = field(default_factory=set)
     """Of the windows of its own lines, and their ends: whether it ran before and after one."""
     ends: set[int] = field(default_factory=set)
@@ -75,8 +84,33 @@ class Machine:
         first, last = bisect_right(self._latest, t0), bisect_left(self._starts, t1)
         return [task for task in self.tasks[first:last] if task.t1 > t0]
 
+    def watched_in(self, t0: int, t1: int) -> list[Watched]:
+        first = bisect_right(self.watched, t0, key=lambda each: each.t1)
+        return self.watched[first:bisect_left(self.watched, t1, key=lambda each: each.t0)]
 
-def _billed_interval(line: Line, machine: Machine, tasks: Sequence[Task]) -> tuple[int, int]:
+
+def disjoint(sampled: Iterable[Watched], told: Iterable[Watched]) -> list[Watched]:
+    """What was sampled counts, and elsewhere what somebody has told of the machine."""
+    found: list[Watched] = []
+    for each in sorted(sampled, key=lambda each: (each.t0, each.t1)):
+        begin = max(each.t0, found[-1].t1) if found else each.t0
+        if begin < each.t1:
+            found.append(Watched(begin, each.t1, each.system))
+    for each in told:
+        at, gaps = each.t0, []
+        for other in found:
+            if other.t1 <= at or other.t0 >= each.t1:
+                continue
+            if other.t0 > at:
+                gaps.append(Watched(at, other.t0, each.system))
+            at = other.t1
+        if at < each.t1:
+            gaps.append(Watched(at, each.t1, each.system))
+        found = sorted(found + gaps, key=lambda each: each.t0)
+    return found
+
+
+def _billed_interval(line: Line, tasks: Sequence[Task], machine: Machine) -> tuple[int, int]:
     """Where in its window the machine ran: it joins the neighboring hour that is billed, else it ends with its tasks."""
     length = line.t1 - line.t0
     if line.billed_us is None or not 0 < line.billed_us < length:
@@ -85,16 +119,12 @@ def _billed_interval(line: Line, machine: Machine, tasks: Sequence[Task]) -> tup
         return line.t0, line.t0 + line.billed_us
     if line.t1 in machine.begins:
         return line.t1 - line.billed_us, line.t1
-    edges = [*((task.t0, task.t1) for task in tasks), *((a, b) for a, b in machine.watched if a < line.t1 and b > line.t0)]
+    edges = [*((task.t0, task.t1) for task in tasks), *((each.t0, each.t1) for each in machine.watched_in(line.t0, line.t1))]
     if not edges:
         return line.t0, line.t0 + line.billed_us
     first, last = max(min(a for a, _ in edges), line.t0), min(max(b for _, b in edges), line.t1)
     begin = max(line.t0, min(first, last - line.billed_us))
     return begin, min(begin + line.billed_us, line.t1)
-
-
-def _is_watched(machine: Machine, t0: int, t1: int) -> bool:
-    return any(a <= t0 and t1 <= b for a, b in machine.watched)
 
 
 def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
@@ -104,12 +134,11 @@ def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
         return _by_bytes(line, tasks)
     if machine.size is None:
         return [(None, "unobserved", "size of the machine not known", line.units)]
-    begin, end = _billed_interval(line, machine, tasks)
+    begin, end = _billed_interval(line, tasks, machine)
     tasks = [task for task in tasks if task.t1 > begin and task.t0 < end]
+    watched = machine.watched_in(begin, end)
     edges = {begin, end}
-    for a, b in ((task.t0, task.t1) for task in tasks):
-        edges |= {min(max(a, begin), end), min(max(b, begin), end)}
-    for a, b in machine.watched:
+    for a, b in (*((task.t0, task.t1) for task in tasks), *((each.t0, each.t1) for each in watched)):
         edges |= {min(max(a, begin), end), min(max(b, begin), end)}
     times = sorted(edges)
     slices = list(zip(times, times[1:]))
@@ -117,10 +146,12 @@ def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
         return [(None, "unobserved", "no time", line.units)]
     sums: dict[tuple[int | None, str, str], int] = {}
     size = machine.size.for_shape(line.shape)
-    waiting = 0
+    waiting = seen = 0
     active: list[Task] = []
     for (a, b), units in zip(slices, shares_of(line.units, [b - a for a, b in slices])):
-        watched = _is_watched(machine, a, b)
+        while seen < len(watched) and watched[seen].t1 <= a:
+            seen += 1
+        system = watched[seen].system.for_shape(line.shape) if seen < len(watched) and watched[seen].t0 <= a else None
         active = [task for task in active if task.t1 > a]
         while waiting < len(tasks) and tasks[waiting].t0 <= a:
             if tasks[waiting].t1 > a:
@@ -128,12 +159,12 @@ def share(line: Line, machine: Machine, idle: str) -> list[Piece]:
             waiting += 1
         keys: list[tuple[int | None, str, str]] = [(task.task, "allocated", "task") for task in active]
         weights = [task.weights.for_shape(line.shape) for task in active]
-        if watched and (system := machine.system.for_shape(line.shape)):
+        if system:
             keys.append((None, "system", "system"))
             weights.append(system)
         rest = max(size - sum(weights), 0)
         if rest or not sum(weights):
-            keys.append((None, "idle", "idle") if watched else (None, "unobserved", "time that nobody watched"))
+            keys.append((None, "idle", "idle") if system is not None else (None, "unobserved", "time that nobody watched"))
             weights.append(rest or 1)
         for key, part in zip(keys, shares_of(units, weights)):
             sums[key] = sums.get(key, 0) + part

@@ -132,14 +132,17 @@ _TITLES = {"unused_commitment": "unused commitment", "not_attributable": "not at
            "hidden_attempts": "hidden attempts", "lost_attempts": "lost attempts"}
 
 
-def _money(text: str | None) -> str:
-    return "" if text is None else f"{Decimal(text):,.2f}"
+def _places(rows: Sequence[dict[str, Any]]) -> int:
+    """Cents; more where all together is less than a unit."""
+    most = sum(abs(Decimal(row["billed"] or row["allocated"] or 0)) for row in rows)
+    return 2 if most >= 1 or not most else 4 if most >= Decimal("0.01") else 6
 
 
 def table_for_people(rows: Sequence[dict[str, Any]], by: Sequence[str], most: int,
                      longest: int | None = None) -> tuple[list[list[str]], range, int]:
-    """A header and rows: cents, the largest rows, and what the rest is together; which columns are numbers, and how many rows
+    """A header and rows: rounded, the largest rows, and what the rest is together; which columns are numbers, and how many rows
     are sums. Columns of zeros are left out; `longest` is that of a name."""
+    places = _places(rows)
     figures = [name for name in ("allocated", *PARTS, *TERMS[1:], "billed")
                if name in ("allocated", "billed") or any(row[name] is not None and Decimal(row[name]) for row in rows)]
     shown = list(rows[:most])
@@ -149,7 +152,7 @@ def table_for_people(rows: Sequence[dict[str, Any]], by: Sequence[str], most: in
         cells = []
         for name in figures:
             known = [Decimal(row[name]) for row in values if row[name] is not None]
-            cells.append(_money(str(sum(known, Decimal(0)))) if known else "")
+            cells.append(f"{sum(known, Decimal(0)):,.{places}f}" if known else "")
         return [*names, *cells, currency, state]
 
     for row in shown:

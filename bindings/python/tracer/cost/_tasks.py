@@ -10,7 +10,7 @@ from typing import Any
 
 from .._errors import InvalidArgumentError
 from ._database import columns_of, problem, quoted, read_error, source_of, table_of
-from ._formats import Columns
+from ._formats import text_of
 
 __all__ = ["create", "note_zones", "read_hosts", "read_tasks", "recordings_in"]
 
@@ -55,21 +55,21 @@ def create(connection: Any, timezone: str | None = None) -> None:
         t0 BIGINT, t1 BIGINT, command_us BIGINT, cpus DOUBLE, memory_gib DOUBLE, used_cpus DOUBLE, used_gib DOUBLE,
         sent_bytes DOUBLE, attempt INTEGER, key VARCHAR, exit_code INTEGER, requested_us BIGINT, input_bytes DOUBLE,
         unusable INTEGER)""")
-    connection.execute("CREATE MACRO amount_of(word) AS CASE WHEN try_cast(word AS DOUBLE) >= 0 AND try_cast(word AS DOUBLE) < 1e18 "
-                       "THEN try_cast(word AS DOUBLE) END")
+    connection.execute("CREATE MACRO amount_of(number) AS CASE WHEN number >= 0 AND number < 1e18 THEN number END")
     # Nextflow writes both raw numbers and words: 1 GB is 2^30 bytes, 1h 2m 3s is 3,723,000 ms.
     size = "'^([0-9.]+) ?([KMGTP]?)(?:i?B)?$'"
-    connection.execute(f"""CREATE MACRO bytes_of(word) AS CASE WHEN try_cast(word AS DOUBLE) IS NOT NULL THEN amount_of(word)
-        ELSE amount_of(try_cast(regexp_extract(word, {size}, 1) AS DOUBLE)
-        * power(1024, position(regexp_extract(word, {size}, 2) IN ' KMGTP') - 1)) END""")
+    connection.execute(f"""CREATE MACRO bytes_of(word) AS amount_of(try_cast(regexp_extract(word, {size}, 1) AS DOUBLE)
+        * power(1024, position(regexp_extract(word, {size}, 2) IN ' KMGTP') - 1))""")
     parts = " + ".join(f"coalesce(try_cast(regexp_extract(word, '(?:^| )([0-9.]+){unit}(?: |$)', 1) AS DOUBLE), 0) * {ms}"
                        for unit, ms in (("d", 86400000), ("h", 3600000), ("m", 60000), ("s", 1000), ("ms", 1)))
     # Up to 30 years.
-    connection.execute(f"""CREATE MACRO ms_of(word) AS CASE WHEN try_cast(word AS DOUBLE) BETWEEN 0 AND 1e12 THEN try_cast(word AS DOUBLE)
-        WHEN regexp_full_match(word, '[0-9.]+(d|h|m|s|ms)( [0-9.]+(d|h|m|s|ms))*') AND ({parts}) <= 1e12 THEN {parts} END""")
+    connection.execute(f"""CREATE MACRO ms_of(word) AS
+        CASE WHEN regexp_full_match(word, '[0-9.]+(d|h|m|s|ms)( [0-9.]+(d|h|m|s|ms))*') AND ({parts}) <= 1e12 THEN {parts} END""")
     connection.execute("CREATE TABLE tools (task BIGINT, tool VARCHAR, cpu DOUBLE, memory DOUBLE)")
     connection.execute("""CREATE TABLE hosts (instance VARCHAR, host_name VARCHAR, instance_type VARCHAR, vcpus DOUBLE,
-        memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR)""")
+        memory_gib DOUBLE, t0 BIGINT, t1 BIGINT, system_cpus DOUBLE, system_gib DOUBLE, volumes VARCHAR, sampled BOOLEAN,
+        region VARCHAR)""")
+    connection.execute("CREATE TABLE recordings (source VARCHAR, host_name VARCHAR, instance VARCHAR)")
 
 
 def recordings_in(folder: str) -> list[str]:
@@ -96,6 +96,7 @@ def read_tasks(connection: Any, paths: Sequence[str], notes: list[str]) -> int:
             _read_table(connection, path, notes)
         else:
             _read_recording(connection, path)
+    _place(connection)
     if len(paths) > 1 or any(map(os.path.isdir, paths)):
         _drop_repeated(connection, notes)
         _join_twins(connection, notes)
@@ -135,35 +136,52 @@ def _join_twins(connection: Any, notes: list[str]) -> None:
     connection.execute("DROP TABLE twins")
 
 
+def _place(connection: Any) -> None:
+    """What a recording says of its machine counts; else its host's name leads to one that somebody has told, or that another
+    recording has. A name that machines share leads to none."""
+    connection.execute("""CREATE TEMP TABLE named AS SELECT host_name, CASE WHEN count(DISTINCT instance) FILTER (sampled IS FALSE) > 0
+            THEN CASE WHEN count(DISTINCT instance) FILTER (sampled IS FALSE) = 1 THEN any_value(instance) FILTER (sampled IS FALSE) END
+            WHEN count(DISTINCT instance) = 1 THEN any_value(instance) END AS instance
+            FROM hosts WHERE host_name IS NOT NULL AND instance IS NOT NULL GROUP BY host_name;
+        UPDATE recordings SET instance = n.instance FROM named AS n WHERE recordings.instance IS NULL AND n.host_name = recordings.host_name;
+        UPDATE hosts SET instance = n.instance FROM named AS n WHERE hosts.instance IS NULL AND n.host_name = hosts.host_name;
+        UPDATE tasks SET instance = coalesce(tasks.instance, r.instance) FROM recordings AS r WHERE r.source = tasks.source;
+        UPDATE tasks SET instance_type = coalesce(tasks.instance_type, h.instance_type), region = coalesce(tasks.region, h.region)
+            FROM (SELECT instance, max(instance_type) AS instance_type, max(region) AS region FROM hosts GROUP BY instance) AS h
+            WHERE h.instance = tasks.instance AND tasks.source IN (SELECT source FROM recordings);
+        DROP TABLE named""")
+
+
 def _next(connection: Any) -> int:
     first: int = connection.execute("SELECT coalesce(max(task), 0) FROM tasks").fetchone()[0]
     return first
 
 
-def _time(word: str) -> str:
+def _time(number: str, word: str) -> str:
     """ISO 8601, or milliseconds or seconds of Unix time."""
-    number = f"try_cast({word} AS DOUBLE)"
-    return f"""CASE WHEN {number} NOT BETWEEN 0 AND 1e15 THEN NULL
-        WHEN {number} IS NULL THEN wall_us({word})
+    return f"""CASE WHEN {number} IS NULL THEN wall_us({word})
+        WHEN {number} NOT BETWEEN 0 AND 1e15 THEN NULL
         WHEN {number} > 1e11 THEN ({number} * 1000)::BIGINT ELSE ({number} * 1000000)::BIGINT END"""
 
 
-# Canonical column -> names that tables give it, and the SQL of its value of a word. A request or a peak of 0 is what an engine
-# writes for one that it does not know.
+_DURATION = "((CASE WHEN {n} IS NULL THEN ms_of({w}) WHEN {n} BETWEEN 0 AND 1e12 THEN {n} END) * 1000)::BIGINT"
+_SIZE = "CASE WHEN {n} IS NULL THEN bytes_of({w}) ELSE amount_of({n}) END"
+# Canonical column -> names that tables give it, and the SQL of its value: {n} is a word as a number, {w} the word, which takes
+# far longer. A request or a peak of 0 is what an engine writes for one that it does not know.
 _NUMBERS = {
-    "t0": (("start", "containerstart", "begin"), _time("{w}")),
-    "t1": (("complete", "containerend", "end"), _time("{w}")),
-    "command_us": (("realtime",), "(ms_of({w}) * 1000)::BIGINT"),
-    "cpus": (("cpus", "requestedcpus"), "nullif(amount_of({w}), 0)"),
-    "memory_gib": (("memory", "requestedmemorybytes"), "nullif(bytes_of({w}), 0) / 1073741824"),
+    "t0": (("start", "containerstart", "begin"), _time("{n}", "{w}")),
+    "t1": (("complete", "containerend", "end"), _time("{n}", "{w}")),
+    "command_us": (("realtime",), _DURATION),
+    "cpus": (("cpus", "requestedcpus"), "nullif(amount_of({n}), 0)"),
+    "memory_gib": (("memory", "requestedmemorybytes"), f"nullif({_SIZE}, 0) / 1073741824"),
     # While the command ran: what the container used is less.
-    "used_cpus": (("pcpu", "cpu"), "amount_of(rtrim({w}, '%')) / 100"),
-    "used_gib": (("peakrss", "maxrss"), "nullif(bytes_of({w}), 0) / 1073741824"),
-    "sent_bytes": (("networksentbytes",), "amount_of({w})"),
-    "attempt": (("attempt",), "try_cast({w} AS INTEGER)"),
-    "exit_code": (("exit", "exitstatus", "exitcode"), "try_cast({w} AS INTEGER)"),
-    "requested_us": (("time", "requestedtimems"), "(ms_of({w}) * 1000)::BIGINT"),
-    "input_bytes": (("inputbytes", "inputsize"), "bytes_of({w})"),
+    "used_cpus": (("pcpu", "cpu"), "amount_of(CASE WHEN {n} IS NULL THEN try_cast(rtrim({w}, '%') AS DOUBLE) ELSE {n} END) / 100"),
+    "used_gib": (("peakrss", "maxrss"), f"nullif({_SIZE}, 0) / 1073741824"),
+    "sent_bytes": (("networksentbytes",), "amount_of({n})"),
+    "attempt": (("attempt",), "try_cast({n} AS INTEGER)"),
+    "exit_code": (("exit", "exitstatus", "exitcode"), "try_cast({n} AS INTEGER)"),
+    "requested_us": (("time", "requestedtimems"), _DURATION),
+    "input_bytes": (("inputbytes", "inputsize"), _SIZE),
 }
 _CHECKED = ("command_us", "cpus", "memory_gib", "used_cpus", "used_gib", "requested_us", "input_bytes")
 _OF_LIFE = "used_cpus * least(coalesce(command_us / nullif(t1 - t0, 0), 1), 1)"
@@ -177,16 +195,19 @@ def _read_table(connection: Any, path: str, notes: list[str]) -> None:
     texts = {name: c.text(*keys) for name, keys in _ALIASES.items()}
     texts["hash"] = f"left(lower(replace({texts['hash']}, '/', '')), 8)"
     texts["ecs"] = f"nullif(regexp_extract({texts['ecs']}, '([0-9a-f]{{32}})$', 1), '')"
-    # Each word once, then what is made of it.
+    # Each word once, then as a number, then what is made of it.
     words = ", ".join([*(f'{value} AS "{name}"' for name, value in texts.items()),
-                       *(f"nullif({c.text(*keys)}, '-') AS {name}_word" for name, (keys, _) in _NUMBERS.items())])
-    numbers = ", ".join(f"{value.format(w=f'{name}_word')} AS {name}" for name, (_, value) in _NUMBERS.items())
-    unusable = " + ".join(f"CASE WHEN {name} IS NULL AND {name}_word NOT IN ('0', '0.0', '0 B') THEN 1 ELSE 0 END" for name in _CHECKED)
+                       *(f"({c.raw(*keys)})::VARCHAR AS {name}_word" for name, (keys, _) in _NUMBERS.items())])
+    known = {name: f"nullif({text_of(f'{name}_word')}, '-')" for name in _NUMBERS}
+    numbers = ", ".join(f"try_cast({name}_word AS DOUBLE) AS {name}_number" for name in _NUMBERS)
+    values = ", ".join(f"{value.format(n=f'{name}_number', w=known[name])} AS {name}" for name, (_, value) in _NUMBERS.items())
+    unusable = " + ".join(f"CASE WHEN {name} IS NULL AND {name}_word IS NOT NULL THEN CASE {known[name]} WHEN '0' THEN 0 WHEN '0.0' THEN 0 "
+                          f"WHEN '0 B' THEN 0 ELSE ({known[name]} IS NOT NULL)::INTEGER END ELSE 0 END" for name in _CHECKED)
     columns = ", ".join(f'"{name}"' for name in (*texts, *_NUMBERS))
     try:
         connection.execute(f"""INSERT INTO tasks (task, source, {columns}, unusable) SELECT {_next(connection)} + row_number() OVER (),
-            {quoted(path)}, * EXCLUDE ({', '.join(f'{name}_word' for name in _NUMBERS)}) REPLACE ({_OF_LIFE} AS used_cpus), {unusable}
-            FROM (SELECT *, {numbers} FROM (SELECT {words} FROM {source_of(path)}))""")
+            {quoted(path)}, {columns.replace('"used_cpus"', _OF_LIFE)}, {unusable}
+            FROM (SELECT *, {values} FROM (SELECT *, {numbers} FROM (SELECT {words} FROM {source_of(path)})))""")
     except Exception as error:
         raise read_error(path, error) from None
     row = connection.execute("""SELECT count(*) FILTER (t0 IS NULL OR t1 IS NULL), count(*) FILTER (t1 < t0), sum(unusable) FROM tasks
@@ -225,7 +246,7 @@ def _read_recording(connection: Any, path: str) -> None:
     if not host:
         return
     offset = int(host[0]["wall_offset_ns"])
-    for name in ("tasks", "programs", "processes", "containers", "events"):
+    for name in ("tasks", "programs", "processes", "containers", "host_samples"):
         connection.register(f"recorded_{name}", recording.table(name))
     first = _next(connection)
     try:
@@ -245,24 +266,26 @@ def _read_recording(connection: Any, path: str) -> None:
             requested_millicpus / 1000, requested_memory_bytes / 1073741824,
             cpu_ns / nullif(coalesce(lives.end_ns, t.end_ns) - coalesce(lives.begin_ns, t.begin_ns), 0),
             coalesce(peak_bytes, peak_at_least_bytes) / 1073741824, network_sent_bytes, attempt, t.task_key::VARCHAR,
-            exit_code, requested_time_ns // 1000,
-            (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))})
-            FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
+            exit_code, requested_time_ns // 1000, NULL FROM (SELECT *, row_number() OVER (PARTITION BY task_key ORDER BY time_ns DESC) AS newest FROM recorded_tasks) AS t
             LEFT JOIN places ON places.task_key = t.task_key::VARCHAR LEFT JOIN lives ON lives.ecs = places.ecs
             WHERE newest = 1 OR t.task_key IS NULL""")
         connection.execute(f"""INSERT INTO tools SELECT task, tool, sum(cpu), sum(memory) FROM (
             SELECT tasks.task, p.tool::VARCHAR AS tool,
             p.cpu_ns::DOUBLE AS cpu, p.peak_rss_bytes::DOUBLE * p.wall_ns::DOUBLE AS memory FROM recorded_programs AS p
             JOIN tasks ON tasks.source = {quoted(path)} AND p.task_key::VARCHAR = tasks.key) WHERE tool IS NOT NULL GROUP BY task, tool""")
-        connection.execute(f"""INSERT INTO hosts (instance, host_name, vcpus, memory_gib, t0, t1, system_cpus, system_gib)
-            SELECT (SELECT any_value(instance) FROM hosts WHERE host_name = {quoted(str(host[0]['host_name']))}),
-            {quoted(str(host[0]['host_name']))}, {int(host[0]['cpu_count'])}, {int(host[0]['memory_bytes'])} / 1073741824,
-            (min(time_ns)::HUGEINT + {offset}) // 1000, (max(time_ns)::HUGEINT + {offset}) // 1000,
-            (SELECT sum(cpu_ns)::DOUBLE FROM recorded_processes WHERE task_key IS NULL AND run_key IS NULL)
-            / nullif(max(time_ns) - min(time_ns), 0), NULL FROM recorded_events""")
+        # Only samples of the whole host say what others used of it, and that nobody used the rest.
+        name = quoted(str(host[0]["host_name"]))
+        connection.execute(f"""INSERT INTO recordings SELECT {quoted(path)}, {name},
+                CASE WHEN count(DISTINCT instance_id) = 1 THEN any_value(instance_id)::VARCHAR END FROM recorded_host_samples;
+            INSERT INTO hosts (host_name, vcpus, memory_gib) VALUES ({name}, {int(host[0]['cpu_count'])},
+                {int(host[0]['memory_bytes'])} / 1073741824);
+            INSERT INTO hosts SELECT instance_id::VARCHAR, {name}, instance_type::VARCHAR, nullif(cpus, 0)::DOUBLE, memory_bytes / 1073741824,
+                ((since_ns::HUGEINT + {offset}) // 1000)::BIGINT, ((time_ns::HUGEINT + {offset}) // 1000)::BIGINT,
+                system_cpu_ns::DOUBLE / (time_ns - since_ns), system_memory_bytes / 1073741824, NULL, true, NULL FROM recorded_host_samples
+            WHERE time_ns > since_ns AND system_cpu_ns IS NOT NULL AND system_memory_bytes IS NOT NULL""")
     finally:
         connection.execute("DROP TABLE IF EXISTS places; DROP TABLE IF EXISTS lives")
-        for name in ("tasks", "programs", "processes", "containers", "events"):
+        for name in ("tasks", "programs", "processes", "containers", "host_samples"):
             connection.unregister(f"recorded_{name}")
 
 
@@ -284,9 +307,12 @@ def read_hosts(connection: Any, path: str) -> None:
     def number(key: str) -> str:
         return f"try_cast({c.text(key)} AS DOUBLE)"
 
+    def time(key: str) -> str:
+        return _time(number(key), c.text(key))
+
     try:
         connection.execute(f"""INSERT INTO hosts SELECT {c.text('instance')}, {c.text('hostname')}, {c.text('instancetype')},
-            {number('vcpus')}, {number('memorygib')}, {_time(c.text('observedfrom'))}, {_time(c.text('observedto'))},
-            {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')} FROM {source_of(path)}""")
+            {number('vcpus')}, {number('memorygib')}, {time('observedfrom')}, {time('observedto')},
+            {number('systemcpus')}, {number('systemmemorygib')}, {c.text('volumes')}, false, {c.text('region')} FROM {source_of(path)}""")
     except Exception as error:
         raise read_error(path, error) from None

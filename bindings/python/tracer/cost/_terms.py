@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ._database import PLACES, insert
-from ._machines import Line, Machine, Task, Weights, share
+from ._machines import Line, Machine, Task, Watched, Weights, disjoint, share
 from ._shares import amount_of, shares_of, units_of
 
 __all__ = ["MIN_SCALE", "TERMS", "make_pieces"]
@@ -153,7 +153,7 @@ def _machines(connection: Any) -> dict[str, Machine]:
 
     def machine(instance: str) -> Machine:
         if instance not in machines:
-            machines[instance] = Machine(sizes.get(instance), [], [], Weights(0, 0))
+            machines[instance] = Machine(sizes.get(instance), [], [])
         return machines[instance]
 
     cursor = connection.execute("""SELECT instance, task, run, t0, t1, greatest(coalesce(cpus, 0), coalesce(used_cpus, 0)),
@@ -162,12 +162,14 @@ def _machines(connection: Any) -> dict[str, Machine]:
     while rows := cursor.fetchmany(50000):
         for instance, task, run, t0, t1, cpus, memory, sent in rows:
             machine(instance).tasks.append(Task(task, run, t0, t1, Weights.of(cpus, memory), sent))
-    for instance, t0, t1, cpus, memory in connection.execute("""SELECT instance, t0, t1, coalesce(system_cpus, 0),
-            coalesce(system_gib, 0) FROM hosts WHERE instance IS NOT NULL""").fetchall():
-        here = machine(instance)
+    watched: defaultdict[str, tuple[list[Watched], list[Watched]]] = defaultdict(lambda: ([], []))
+    for instance, t0, t1, cpus, memory, sampled in connection.execute("""SELECT instance, t0, t1, coalesce(system_cpus, 0),
+            coalesce(system_gib, 0), sampled FROM hosts WHERE instance IS NOT NULL""").fetchall():
+        machine(instance)
         if t0 is not None and t1 is not None:
-            here.watched.append((t0, t1))
-        here.system = Weights.of(cpus, memory)
+            watched[instance][0 if sampled else 1].append(Watched(t0, t1, Weights.of(cpus, memory)))
+    for instance, (samples, told) in watched.items():
+        machines[instance].watched = disjoint(samples, told)
     return machines
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._errors import InventoryError, Problem, RecordingError
+from .._format import visible
 
 __all__ = ["ENDED", "LIVE", "Environment", "Instance", "Inventory", "Job", "Node", "Queue", "Volume", "time_of"]
 
@@ -141,7 +142,9 @@ class Inventory:
         else:
             known = self._add_text(path, text, look)
         if not known:
-            raise _error(path, "it is no answer that is known", "docs/sweep.md lists the commands whose output is read")
+            first = visible(text.strip().split("\n", 1)[0], 160)
+            raise _error(path, f"it is no answer that is known: {first!r}" if first else "it is empty",
+                         "docs/sweep.md lists the commands whose output is read")
 
     def add(self, path: str, document: Any, look: int) -> int:
         """One answer, of this time; `path` says which. Returns how much of it is known."""
@@ -162,10 +165,22 @@ class Inventory:
             reader(path, [each for each in document[key] if isinstance(each, dict)], look)
             if self._page_is_left:
                 self._is_partial(key, path)
+        self._read_errors(path, document, [key for key in readers if document.get(key)])
         failures = document.get("failures")
         if isinstance(failures, list) and failures:
             self._is_partial("containerInstances", path, f"{len(failures)} could not be described")
         return known
+
+    def _read_errors(self, path: str, document: dict[str, Any], kinds: list[str]) -> None:
+        """Slurm writes them beside what it has, which is nothing if it refuses to answer."""
+        errors = [each for each in _list(document.get("errors")) if isinstance(each, dict)]
+        if not errors:
+            return
+        why = "; ".join(visible(str(each.get("description") or each.get("error") or "?"), 120) for each in errors[:3])
+        if not kinds:
+            raise _error(path, f"Slurm has answered nothing: {why}", "save the answer again, as a user who may ask")
+        for kind in kinds:
+            self._is_partial(kind, path, why)
 
     def _is_partial(self, kind: str, path: str, why: str = "nextToken is left") -> None:
         self.partial.add(kind)

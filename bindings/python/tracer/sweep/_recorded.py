@@ -137,9 +137,10 @@ class Recorded:
         """CPU time of processes in no run or task, by the minute of `since` and the cgroup. Reads the recordings again."""
         for path, offset in self._files.pop(machine, []):
             self._read_outside(machine, path, offset, since)
+        # A host's sample comes a moment before those of its processes.
         rows: list[tuple[int, str, int]] = self.connection.execute(
-            """SELECT (t - ?) // 60000000 AS minute, coalesce(cgroup, '?'), sum(cpu_ns)::BIGINT FROM outside
-            WHERE machine = ? AND t >= ? AND t <= ? GROUP BY ALL ORDER BY ALL""", [since, machine, since, until]).fetchall()
+            """SELECT (least(t, ?) - ?) // 60000000 AS minute, coalesce(cgroup, '?'), sum(cpu_ns)::BIGINT FROM outside
+            WHERE machine = ? AND t >= ? AND t <= ? + 1000000 GROUP BY ALL ORDER BY ALL""", [until, since, machine, since, until]).fetchall()
         return rows
 
     def _read_outside(self, machine: str, path: str, offset: int, since: int) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from .._errors import InvalidArgumentError
 from .._format import visible
 from ._inputs import LEAST_BYTES
+from ._memory import ONE_RUN
+from ._steps import rests_on_one_run
 from ._text import size, waste_text
 
 if TYPE_CHECKING:
@@ -70,7 +72,8 @@ def _memory_comment(row: Mapping[str, Any]) -> str:
         of = row["memory_gib_hours_requested"]
         parts.append(f"{'saves' if saved > 0 else 'adds'} {abs(saved):.2f} of {of:.2f} GiB hours")
     if row["failure_rate"] is not None:
-        parts.append(f"risk: {100 * row['failure_rate']:.1f} of 100 first attempts need more")
+        other = f", up to {100 * ONE_RUN:.0f} in another run" if rests_on_one_run(row) else ""
+        parts.append(f"risk: {100 * row['failure_rate']:.1f} of 100 first attempts need more{other}")
     return ", ".join(parts)
 
 

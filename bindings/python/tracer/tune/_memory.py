@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["ENOUGH", "FAILURES", "GREATEST_TAIL", "OOM_FACTOR", "Evidence", "allocation", "failures_of", "margin_of", "spread_of"]
+__all__ = ["ENOUGH", "FAILURES", "GREATEST_TAIL", "ONE_RUN", "OOM_FACTOR", "Evidence", "allocation", "failures_of", "margin_of", "spread_of"]
 
 ENOUGH = 5
 """Below, the request is kept."""
@@ -18,8 +18,12 @@ _LEAST_BYTES = 500_000_000
 OOM_FACTOR = 1.2
 """What a task needs at least that was killed as memory had run out, of its limit."""
 # A spread that few peaks show is drawn to what is usual: as if it rested on so many more.
-_USUAL_SPREAD = 0.15
-_USUAL_WEIGHT = 2
+_USUAL_SPREAD = 0.12
+_USUAL_WEIGHT = 1
+# In logarithms: more than any machine has, and a number still.
+_MOST_DISTANCE = 60.0
+ONE_RUN = 0.05
+"""The least rate that tasks of one run were seen to promise for another one: bench/results.md."""
 GREATEST_TAIL = 1001
 """The most peaks that the spread of the largest rests on."""
 
@@ -57,17 +61,29 @@ def spread_of(evidence: Evidence) -> float:
     return (own + _USUAL_SPREAD * _USUAL_WEIGHT) / (k + _USUAL_WEIGHT)
 
 
+def _weight_of(evidence: Evidence) -> int:
+    """How many distances the spread rests on."""
+    return max(tail_of(evidence.count), 0) + _USUAL_WEIGHT
+
+
 def margin_of(evidence: Evidence, failures: float = FAILURES) -> float:
     """Above the largest peak, so that no more than this share of next tasks is expected to exceed it."""
-    return max(_LEAST_MARGIN, math.pow(1 / ((evidence.count + 1) * failures), spread_of(evidence)) - 1)
+    wanted = (evidence.count + 1) * failures
+    if wanted >= 1:
+        return _LEAST_MARGIN
+    weight = _weight_of(evidence)
+    distance = weight * spread_of(evidence) * (math.pow(wanted, -1 / weight) - 1)
+    return max(_LEAST_MARGIN, math.expm1(min(distance, _MOST_DISTANCE)))
 
 
 def failures_of(evidence: Evidence, allocated: float) -> float:
     """The expected share of next tasks that need more: of n + 1 tasks each is as likely the largest, and by how much it
-    exceeds the others is known from the spread."""
+    exceeds the others is known from the spread. Few peaks do not say the spread well: over what it can be, given these, an
+    exponential tail is one of Lomax."""
     if allocated < evidence.base or not evidence.base:
         return 1.0
-    return math.pow(allocated / evidence.base, -1 / spread_of(evidence)) / (evidence.count + 1)
+    weight = _weight_of(evidence)
+    return math.pow(1 + math.log(allocated / evidence.base) / (weight * spread_of(evidence)), -weight) / (evidence.count + 1)
 
 
 def allocation(evidence: Evidence, requested: float | None, failures: float = FAILURES) -> float | None:

@@ -11,7 +11,7 @@ from ..cost._database import table_of
 from . import _inputs, _memory
 from ._observe import LEDGER
 
-__all__ = ["BOUND_BY", "FIELDS", "GIB", "evidence_of", "finished", "key_of", "steps_of"]
+__all__ = ["BOUND_BY", "FIELDS", "GIB", "evidence_of", "finished", "key_of", "rests_on_one_run", "steps_of"]
 
 GIB = 1 << 30
 # Causes of a task ledger by what a row is bound by: docs/findings.md.
@@ -29,7 +29,7 @@ _SHOWN = 20
 _AGREE = 1.01
 _REQUESTS = ("cpus", "memory_gib", "requested_us")
 
-FIELDS = ("pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed", "cached", "retried", "bound_by", "bound_share",
+FIELDS = ("pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed", "cached", "retried", "runs", "bound_by", "bound_share",
           "cpus_requested", "cpus_used", "cpus_wanted", "memory_requested_bytes", "memory_median_bytes", "memory_peak_bytes",
           "memory_needed_at_least_bytes", "memory_is_upper_bound", "time_requested_s", "time_median_s", "time_most_s",
           "cpu_hours_requested", "cpu_hours_used", "memory_gib_hours_requested", "memory_gib_hours_used",
@@ -50,7 +50,8 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
     step = "coalesce(o.tool, o.step)" if by == "tool" else "o.step"
     connection.execute(f"""CREATE TEMP TABLE names AS SELECT row_number() OVER (ORDER BY pipeline, step) AS kind, * FROM (
         SELECT DISTINCT pipeline, {step} AS step FROM observed AS o)""")
-    connection.execute(f"""CREATE TABLE kinds AS SELECT o.* REPLACE ({step} AS step), n.kind FROM observed AS o JOIN names AS n
+    # No copy of so many columns: the join by few names takes less.
+    connection.execute(f"""CREATE VIEW kinds AS SELECT o.* REPLACE ({step} AS step), n.kind FROM observed AS o JOIN names AS n
         ON n.pipeline IS NOT DISTINCT FROM o.pipeline AND n.step IS NOT DISTINCT FROM {step}""")
     found = table_of(connection, f"""SELECT kind, any_value(pipeline) AS pipeline, any_value(step) AS step, mode(tool) AS tool,
         count(*) AS attempts, count(*) FILTER ({ok}) AS tasks,
@@ -71,7 +72,7 @@ def steps_of(connection: Any, by: str, failures: float, history: Mapping[tuple[s
         quantile_disc(life_us, 0.5) FILTER ({ok}) / 1e6 AS time_median_s, max(life_us) FILTER ({ok}) / 1e6 AS time_most_s,
         sum(cpus * {hours}) AS cpu_hours_requested, sum(used_cpus * {hours}) AS cpu_hours_used,
         sum(memory_gib * {hours}) AS memory_hours_requested, sum(used_gib * {hours}) AS memory_hours_used,
-        max(attempt) AS most_attempts FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind""")
+        max(attempt) AS most_attempts, nullif(count(DISTINCT run) FILTER ({ok}), 0) AS runs FROM kinds WHERE outcome <> 'cached' GROUP BY kind ORDER BY kind""")
     cached = dict(connection.execute("SELECT kind, count(*) FROM kinds WHERE outcome = 'cached' GROUP BY kind").fetchall())
     lines = _inputs.lines_of(connection, [row["kind"] for row in found if row["with_input"] >= _inputs.ENOUGH], failures)
     least = _least_requests(connection)
@@ -95,7 +96,7 @@ def _row(found: Mapping[str, Any], failures: float, history: Mapping[tuple[str, 
     row |= {name: found[name] for name in ("kind", "pipeline", "step", "tool", "attempts", "tasks", "out_of_memory", "failed",
                                            "cached", "cpus_requested", "cpus_used", "cpus_wanted", "cpu_hours_requested",
                                            "cpu_hours_used", "time_requested_s", "time_median_s", "time_most_s")}
-    row["retried"] = found["most_attempts"] > 1
+    row["retried"], row["runs"] = found["most_attempts"] > 1, found["runs"]
     evidence = _memory.Evidence(found["with_peak"], [each * GIB for each in found["largest"] or ()],
                                 max(found["at_least"] or 0, found["bound_from_below"] or 0) * GIB)
     requested = None if found["memory_requested"] is None else found["memory_requested"] * GIB
@@ -128,6 +129,11 @@ def _keep_different(row: dict[str, Any], least: Mapping[str, float]) -> None:
             row["reasons"].append(f"its tasks request different amounts of {name}: each keeps its own")
             if name == "memory":
                 row["memory_rule"], row["memory_per_input"], row["failure_rate"] = "keep", None, None
+
+
+def rests_on_one_run(row: Mapping[str, Any]) -> bool:
+    """Or its runs are not known. Runs differ more than their tasks, and by how much one run does not say."""
+    return row["failure_rate"] is not None and row["failure_rate"] < _memory.ONE_RUN and (row["runs"] or 1) == 1
 
 
 def _whole(value: float | None, unit: int = 1) -> int | None:
@@ -189,7 +195,9 @@ def _size_memory(row: dict[str, Any], found: Mapping[str, Any], evidence: _memor
         lost = found["out_of_memory"] + found["lost_at_limit"]
         row["failure_rate"] = max(row["failure_rate"], lost / (found["tasks"] + lost))
     if row["failure_rate"] > failures:
-        reasons.append(f"the failure rate that was asked for, {failures:.2%}, needs more tasks or more memory than it may be worth")
+        reasons.append(f"{evidence.count} tasks can't support a failure rate of {failures:.2%} with this memory: expect {row['failure_rate']:.2%}")
+    if failures < _memory.ONE_RUN and rests_on_one_run(row):
+        reasons.append(f"one run can't support {failures:.2%} for another one: there, expect up to {_memory.ONE_RUN:.0%}")
     if row["memory_is_upper_bound"]:
         reasons.append("some peaks are upper bounds: the true ones may be lower")
     # A line through those that succeeded knows nothing of those that did not.
@@ -253,9 +261,9 @@ def evidence_of(connection: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """The newest attempts of each row."""
     found = table_of(connection, f"""SELECT pipeline, step, coalesce(name, task::VARCHAR) AS name, run, sample, attempt, outcome,
         cpus, used_cpus, wanted_cpus, memory_gib, used_gib, is_bound, at_least_gib, input_bytes, life_us / 1e6 AS seconds,
-        requested_us / 1e6 AS requested_s FROM (SELECT *, row_number() OVER (PARTITION BY kind ORDER BY
-        outcome IN ('out of memory', 'killed') DESC, used_gib DESC NULLS LAST, task) AS place FROM kinds WHERE outcome <> 'cached')
-        WHERE place <= {_SHOWN} ORDER BY place""")
+        requested_us / 1e6 AS requested_s FROM kinds JOIN (SELECT task, row_number() OVER (PARTITION BY kind ORDER BY
+        outcome IN ('out of memory', 'killed') DESC, used_gib DESC NULLS LAST, task) AS place FROM kinds WHERE outcome <> 'cached'
+        QUALIFY place <= {_SHOWN}) USING (task) ORDER BY place""")
     sorted_out: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for each in found:
         sorted_out.setdefault(key_of(each), []).append({name: each[name] for name in each if name not in ("pipeline", "step")})

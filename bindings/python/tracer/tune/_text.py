@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import InvalidArgumentError
 from .._format import visible
-from ._memory import ENOUGH
-from ._steps import FIELDS, GIB
+from ._memory import ENOUGH, ONE_RUN
+from ._steps import FIELDS, GIB, rests_on_one_run
 
 if TYPE_CHECKING:
     from . import Tune
@@ -154,6 +154,8 @@ def _facts(result: Tune) -> list[str]:
         parts.append(f"{few} {result.by}s have too few tasks: they keep what they request")
     if any(row["failure_rate"] is not None for row in result.rows):
         parts.append("fails/100: first attempts that may need more memory; let them be retried with more")
+    if of_one := sum(rests_on_one_run(row) for row in result.rows):
+        parts.append(f"{of_one} {result.by}s rest on one run: in another one, up to {100 * ONE_RUN:.0f} of 100 may")
     return parts
 
 
@@ -190,7 +192,8 @@ def _why(result: Tune, row: Mapping[str, Any]) -> str:
                  f"{duration(row['time_most_s'])} at most")
     lines.append(f"  advice         {_advice(row)}")
     if row["failure_rate"] is not None:
-        lines.append(f"  failure rate   {100 * row['failure_rate']:.2f} of 100 first attempts may need more memory (n = {row['tasks']})")
+        lines.append(f"  failure rate   {100 * row['failure_rate']:.2f} of 100 first attempts may need more memory (n = {row['tasks']})"
+                     + (f", up to {100 * ONE_RUN:.0f} in another run" if rests_on_one_run(row) else ""))
     line = row["memory_per_input"]
     if line is not None:
         lines.append(f"  by input       {size(line['constant_bytes'])} + {line['per_input_byte']:.3g} × its size, up to twice "
