@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "source/kernel/families/lifecycle.hpp"
+#include "source/kernel/process_waits.hpp"
 #include "source/kernel/program_text.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 #include "wire.h"
@@ -32,19 +33,6 @@ static_assert(kMostExecReadBytes == TRACER_MOST_EXEC_READ_BYTES);
 
 RawAccount account_of(const tracer_wire_account& wire) noexcept { return std::bit_cast<RawAccount>(wire); }
 RawWaits waits_of(const tracer_wire_waits& wire) noexcept { return std::bit_cast<RawWaits>(wire); }
-
-/// Absent: the process never had a second thread, so its waits are those of its thread.
-std::optional<RawProcessWaits> process_waits_of(const tracer_wire_process_waits& wire, bool limits_known) noexcept {
-  if (wire.life_ns == 0) return std::nullopt;
-  RawProcessWaits waits{wire.life_ns, wire.life_ns, wire.run_queue_ns, {}, limits_known};
-  const auto take_off = [&waits](std::uint64_t time_ns) { waits.running_ns -= std::min(waits.running_ns, time_ns); };
-  take_off(wire.run_queue_ns);
-  for (std::size_t cause = 0; cause < kWaitCauses; ++cause) {
-    waits.wait_ns[cause] = wire.wait_ns[cause];
-    take_off(wire.wait_ns[cause]);
-  }
-  return waits;
-}
 
 RawProcessWaits process_waits_of(const std::optional<RawProcessWaits>& own, const RawWaits& waits) noexcept {
   if (waits.threads == 0) return {};
