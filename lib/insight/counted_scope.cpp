@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "insight/counted_scope.hpp"
 
-#include <algorithm>
-
-#include "base/clock.hpp"
 #include "base/sums.hpp"
 #include "correlate/ledger.hpp"
 
@@ -14,7 +11,7 @@ void CountedScope::begin(ScopeCounts& counts, WallLedger& wall) {
   was_counted_ = true;
   id_ = counts.begin().value_or(0);
   if (id_ == 0) return;
-  from_ns_ = boot_time_ns();
+  from_ns_ = counts.now_ns();
   wall.count_from(from_ns_);
 }
 
@@ -22,7 +19,7 @@ void CountedScope::begin_again(ScopeCounts& counts, WallLedger& wall) {
   if (id_ == 0) return;
   read(counts, wall);
   if (id_ == 0) return;
-  from_ns_ = boot_time_ns();
+  from_ns_ = counts.now_ns();
   wall.count({});
   wall.count_from(from_ns_);
 }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "base/sums.hpp"
 #include "context/layers.hpp"
 
@@ -115,7 +114,7 @@ void TaskLedgers::count(Member& member, const Process& process) {
   if (member.counted_in && member.counted_in->counted.id() == 0) member.counted_in = nullptr;
   if (sure && member.counted_in == wanted) return;
   const auto put = counts_->put(process.pid, process.start_ns, wanted ? wanted->counted.id() : 0);
-  member.counted_from_ns = boot_time_ns();
+  member.counted_from_ns = counts_->now_ns();
   member.counted_in = wanted;
   if (!wanted || put == ScopeCounts::Put::kWasIn) return;
   const std::uint64_t from_ns = std::max(member.begin_ns, wanted->counted.from_ns());

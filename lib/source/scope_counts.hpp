@@ -23,6 +23,7 @@ class ScopeCounts {
     kPut,    ///< Counted from now on, as is what it forks.
   };
 
+  virtual std::uint64_t now_ns() const = 0;
   /// A scope with nothing in it. Absent: as many are counted as can be, or nothing happens any more.
   virtual std::optional<std::uint32_t> begin() = 0;
   /// `scope` 0: it is in none from now on.

@@ -9,6 +9,7 @@
 
 #include "wire.h"
 
+#include "base/clock.hpp"
 #include "lifecycle.skel.h"
 #include "source/kernel/families/family.hpp"
 #include "source/kernel/process_waits.hpp"
@@ -28,6 +29,8 @@ std::optional<std::uint32_t> run(const bpf_program* program, std::initializer_li
 }  // namespace
 
 KernelScopes::KernelScopes(lifecycle_bpf& skeleton) noexcept : skeleton_(skeleton) {}
+
+std::uint64_t KernelScopes::now_ns() const { return boot_time_ns(); }
 
 /// Places are taken in turn, so that of one that is over nothing is under way any more when its place is taken.
 std::optional<std::uint32_t> KernelScopes::begin() {

@@ -17,6 +17,7 @@ class KernelScopes final : public ScopeCounts {
  public:
   explicit KernelScopes(lifecycle_bpf& skeleton) noexcept;
 
+  std::uint64_t now_ns() const override;
   std::optional<std::uint32_t> begin() override;
   Put put(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t scope) override;
   std::optional<ScopeTimes> read(std::uint32_t scope) override;
