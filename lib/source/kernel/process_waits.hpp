@@ -12,8 +12,8 @@
 namespace tracer::internal {
 
 /// Absent: what it is of has no such ledger. A process that never had a second thread has the waits of its thread.
-inline std::optional<RawProcessWaits> process_waits_of(const tracer_wire_process_waits& wire,
-                                                       bool limits_known) noexcept {
+inline std::optional<RawProcessWaits> whole_waits_of(const tracer_wire_process_waits& wire,
+                                                     bool limits_known) noexcept {
   if (wire.life_ns == 0) return std::nullopt;
   RawProcessWaits waits{wire.life_ns, wire.life_ns, wire.run_queue_ns, {}, limits_known};
   const auto take_off = [&waits](std::uint64_t time_ns) { waits.running_ns -= std::min(waits.running_ns, time_ns); };

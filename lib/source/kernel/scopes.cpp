@@ -73,7 +73,7 @@ std::optional<ScopeTimes> KernelScopes::read(std::uint32_t scope) {
   if (shed_ || !run(skeleton_.progs.read_scope, {scope})) return std::nullopt;
   const tracer_scope_times& answer = skeleton_.bss->scope_answer;
   if (stopped_ && answer.on_cpu > 0) return std::nullopt;
-  auto waits = process_waits_of(answer.waits, true);
+  auto waits = whole_waits_of(answer.waits, true);
   if (!waits) return std::nullopt;
   waits->running_ns -= std::min<std::uint64_t>(waits->running_ns, answer.open_ns);
   return ScopeTimes{*waits, answer.open_ns};

@@ -95,7 +95,7 @@ bool take_exec(std::span<const std::byte> bytes, ExecRecord& record) {
     std::memcpy(&process_waits, bytes_left->data(), sizeof process_waits);
   }
   record.process_waits =
-      process_waits_of(process_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
+      process_waits_of(whole_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
   record.ended_peak_pages = wire.peak_pages;
   if (wire.cpus_allowed != 0) record.cpus_allowed = wire.cpus_allowed;
   record.flags = flags_of(wire.flags);
@@ -140,7 +140,7 @@ bool take_exit(std::span<const std::byte> bytes, ExitRecord& record) {
     if (!take(bytes.subspan(sizeof wire + sizeof late), process_waits)) return false;
   }
   record.process_waits =
-      process_waits_of(process_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
+      process_waits_of(whole_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
   return true;
 }
 
@@ -164,7 +164,7 @@ bool take_thread(std::span<const std::byte> bytes, ThreadRecord& record) {
   record.lives = wire.tid != 0;
   record.sum = sum_of(account_of(wire.own), account_of(wire.ended));
   record.waits = waits_of(wire.waits);
-  const auto own = process_waits_of(wire.process_waits, record.waits.limits_known != 0);
+  const auto own = whole_waits_of(wire.process_waits, record.waits.limits_known != 0);
   if (own || wire.tid == wire.header.pid) record.process_waits = process_waits_of(own, record.waits);
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
   record.flags = flags_of(wire.flags);
