@@ -67,6 +67,8 @@ void check_bounds(const Together& seen) {
   CAPTURE(ledger.other_ns);
   CAPTURE(seen.ran_ns);
   CAPTURE(seen.sum_ns);
+  CAPTURE(seen.cpu_ns.value_or(0));
+  CAPTURE(seen.wall_ns);
   CHECK(ledger.computing_ns <= seen.ran_ns + tolerance_ns(seen));
   CHECK(ledger.computing_at_most_ns + tolerance_ns(seen) >= seen.ran_ns);
   CHECK(expect::distance(sum_of(ledger), ledger.wall_ns) <= ledger.wall_ns / 100);
