@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Where the wall time of several processes together went: counted in the kernel.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +31,7 @@ struct Together {
   std::uint64_t wall_ns = 0;  ///< Since it was followed.
   std::uint64_t ran_ns = 0;  ///< One of them at least, by their own observation.
   std::uint64_t sum_ns = 0;
-  std::optional<std::uint64_t> cpu_ns = {};
+  std::uint64_t cpu_ns = 0;
 };
 
 std::uint64_t sum_of(const tracer::TaskLedger& ledger) {
@@ -40,10 +40,12 @@ std::uint64_t sum_of(const tracer::TaskLedger& ledger) {
          ledger.memory_ns + ledger.stopped_ns + ledger.other_ns;
 }
 
-/// 1 % and what processes do beside what they note: to begin, and to end.
 std::uint64_t tolerance_ns(const Together& seen) {
-  return seen.wall_ns / (emulated() ? 25 : 100) + (emulated() ? 200 : 15) * kMillisecond;
+  return seen.wall_ns / (emulated() ? 25 : 100) + (emulated() ? 200 : 10) * kMillisecond;
 }
+
+/// What they did beside what they saw: the kernel's work for them, which is most where a machine is emulated.
+std::uint64_t unseen_ns(const Together& seen) { return seen.cpu_ns - std::min(seen.cpu_ns, seen.sum_ns); }
 
 Together together(const std::vector<std::string>& workers) {
   const Capture capture = trace(truth::call("together", workers), {}, run_context());
@@ -53,7 +55,7 @@ Together together(const std::vector<std::string>& workers) {
   REQUIRE(runs[0].task_ledger.has_value());
   const auto told = expect::told(capture);
   const std::uint64_t from_ns = capture.exit().attached_ns.value_or(runs[0].begin_ns);
-  return {*runs[0].task_ledger, runs[0].end_ns - from_ns, told.at(0), told.at(1), runs[0].totals.account.cpu_ns};
+  return {*runs[0].task_ledger, runs[0].end_ns - from_ns, told.at(0), told.at(1), runs[0].totals.account.cpu_ns.value()};
 }
 
 void check_bounds(const Together& seen) {
@@ -67,16 +69,17 @@ void check_bounds(const Together& seen) {
   CAPTURE(ledger.other_ns);
   CAPTURE(seen.ran_ns);
   CAPTURE(seen.sum_ns);
-  CAPTURE(seen.cpu_ns.value_or(0));
+  CAPTURE(seen.cpu_ns);
   CAPTURE(seen.wall_ns);
-  CHECK(ledger.computing_ns <= seen.ran_ns + tolerance_ns(seen));
+  CHECK(ledger.computing_ns <= seen.ran_ns + unseen_ns(seen) + tolerance_ns(seen));
   CHECK(ledger.computing_at_most_ns + tolerance_ns(seen) >= seen.ran_ns);
   CHECK(expect::distance(sum_of(ledger), ledger.wall_ns) <= ledger.wall_ns / 100);
 }
 
 void check_close(const Together& seen) {
   check_bounds(seen);
-  CHECK(seen.ledger.computing_at_most_ns - seen.ledger.computing_ns <= seen.wall_ns / 20);
+  // Emulated, the session begins to count long after it has taken the first process in.
+  if (!emulated()) CHECK(seen.ledger.computing_at_most_ns - seen.ledger.computing_ns <= seen.wall_ns / 20);
 }
 
 }  // namespace
@@ -100,7 +103,7 @@ TEST_CASE("a producer that sleeps is what all wait for" * doctest::test_suite("w
   const Together seen = together({"20:s50 b2 w", "20:r b3 w", "20:r b2"});
   check_close(seen);
   const std::uint64_t waited = seen.ledger.sleep_ns + seen.ledger.queued_ns;
-  CHECK(waited + seen.ran_ns + tolerance_ns(seen) >= seen.wall_ns);
+  CHECK(waited + seen.ran_ns + unseen_ns(seen) + tolerance_ns(seen) >= seen.wall_ns);
   CHECK(seen.ledger.pipe_ns <= tolerance_ns(seen));
 }
 
@@ -112,6 +115,5 @@ TEST_CASE("two that compute at once are two at a time" * doctest::test_suite("wa
   const Together seen = together({"20:b20 s10", "20:b20 s10"});
   check_close(seen);
   // How many at a time: by CPU time and by what they saw.
-  REQUIRE(seen.cpu_ns.has_value());
-  CHECK(expect::distance(*seen.cpu_ns, seen.sum_ns) <= tolerance_ns(seen) + seen.ran_ns / 20);
+  CHECK(expect::distance(seen.cpu_ns, seen.sum_ns) <= tolerance_ns(seen) + seen.ran_ns / 20);
 }
