@@ -17,9 +17,9 @@ struct tracer_thread {
 	__u64 out_ns;	    /* when it last left the CPU, by its run queue's clock; 0: it is new */
 	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
 	__u64 run_queue_ns;
-	__u64 group;   /* the kernel's handle of its CPU cgroup, from which `limited` was found */
-	__u8 cause;    /* TRACER_WAIT_*, since out_ns */
-	__u8 ready;    /* TRACER_READY_* */
+	__u64 group; /* the kernel's handle of its CPU cgroup, from which `limited` was found */
+	__u8 cause;  /* TRACER_WAIT_*, since out_ns */
+	__u8 ready;  /* TRACER_READY_* */
 	__u16 reserved;
 	__u32 waker;   /* process that woke it from a wait for a pipe, or for one of several things */
 	__u32 changes; /* odd while it is being changed */
@@ -34,8 +34,8 @@ struct tracer_thread {
 	__u32 write_lead;
 	__u32 pipe_read_peer;
 	__u32 pipe_write_peer;
-	__u32 mark; /* the id under which it is counted in `awaiting`; 0: it is not */
-	__u32 ready_scope; /* with TRACER_READY_IN_SCOPE: in which */
+	__u32 mark;	     /* the id under which it is counted in `awaiting`; 0: it is not */
+	__u32 ready_scope;   /* with TRACER_READY_IN_SCOPE: in which */
 	__u64 followed_ns;   /* by the boot clock */
 	__u64 cpu_before_ns; /* its CPU time then */
 };
@@ -104,7 +104,7 @@ struct tracer_counted_cpu {
 	struct tracer_ended_wait ended; /* what it had waited for before */
 	__u32 cause;			/* what it waits for now; TRACER_WAIT_NONE: it could go on */
 	__u32 concerned;		/* TRACER_CONCERNS_*; 0: the rest is not filled in */
-	__u64 prev;	 /* the kernel's handles */
+	__u64 prev;			/* the kernel's handles */
 	__u64 next;
 	/* What the kernel does for a process in threads of its own is no run time of it. */
 	__u32 prev_is_kernels;
@@ -114,8 +114,8 @@ struct tracer_counted_cpu {
 	__u64 arrival_ns; /* when the one that leaves had come, by its run queue's clock */
 	__u64 now_ns;	  /* by that clock */
 	__u32 prev_tid;
-	__u32 ready; /* TRACER_READY_* of it */
-	__u32 scope; /* which one is counted as running here; 0: none */
+	__u32 ready;	     /* TRACER_READY_* of it */
+	__u32 scope;	     /* which one is counted as running here; 0: none */
 	__u32 owns_in_scope; /* 1: what runs here has ended a gap of that */
 	__u32 next_scope;
 	__u32 reserved[5];

@@ -49,7 +49,6 @@ static __always_inline void note_switch(struct tracer_counting *all, struct trac
 	__u32 next_pid = next->tgid;
 	__u32 prev_tid = prev->pid;
 
-
 	cpu->concerned = 0;
 	cpu->next_scope = 0;
 	if (__builtin_expect(all->scopes != 0, 0))

@@ -146,7 +146,7 @@ static __always_inline void add_last_gap(struct tracer_process_ledger *copy, __u
 
 /* Null: there is no room. */
 static __always_inline struct tracer_process_ledger *steady_copy(const struct tracer_process_ledger *ledger,
-								  __u32 program)
+								 __u32 program)
 {
 	struct tracer_process_ledger *copy = bpf_map_lookup_elem(&process_ledger_copy, &program);
 

@@ -521,7 +521,8 @@ struct tracer_slot {
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_slot) == 128, "whole cache lines");
 
-/* Where the time of a scope went since it was counted as a whole: at each moment in one of these, else something ran. */
+/* Where the time of a scope went since it was counted as a whole: at each moment in one of these, else something ran.
+ */
 struct tracer_scope_times {
 	struct tracer_wire_process_waits waits; /* as of a process; life_ns 0: it is not counted */
 	__u64 open_ns;				/* up to now: none ran or could have, and nothing has ended this */
@@ -530,11 +531,11 @@ struct tracer_scope_times {
 };
 
 /* What `put_in_scope` finds. */
-#define TRACER_SCOPE_GONE 0	/* no such process */
-#define TRACER_SCOPE_WAS_IN 1	/* it was in this scope already */
-#define TRACER_SCOPE_PUT 2	/* none of its threads runs */
-#define TRACER_SCOPE_MAY_RUN 3	/* it has several threads: any CPU may run one */
-#define TRACER_SCOPE_RUNS 4	/* plus the number of the CPU on which it runs */
+#define TRACER_SCOPE_GONE 0    /* no such process */
+#define TRACER_SCOPE_WAS_IN 1  /* it was in this scope already */
+#define TRACER_SCOPE_PUT 2     /* none of its threads runs */
+#define TRACER_SCOPE_MAY_RUN 3 /* it has several threads: any CPU may run one */
+#define TRACER_SCOPE_RUNS 4    /* plus the number of the CPU on which it runs */
 
 /* What is known of a CPU. One cache line each. */
 struct tracer_cpu {

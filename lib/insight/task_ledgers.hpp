@@ -36,8 +36,8 @@ struct ScopeFigures {
   Requested requested = {};
 };
 
-/// Finds the TaskLedger of each run and task from the ledgers of its processes, and from what the kernel counts of those
-/// in which no other is. Bounded: by what lives, and by kMost.
+/// Finds the TaskLedger of each run and task from the ledgers of its processes, and from what the kernel counts of
+/// those in which no other is. Bounded: by what lives, and by kMost.
 class TaskLedgers {
  public:
   /// On a host with this many CPUs. `counts` outlives this; null: the kernel does not count.

@@ -29,7 +29,7 @@ tracer::Context run_context() {
 struct Together {
   tracer::TaskLedger ledger;
   std::uint64_t wall_ns = 0;  ///< Since it was followed.
-  std::uint64_t ran_ns = 0;  ///< One of them at least, by their own observation.
+  std::uint64_t ran_ns = 0;   ///< One of them at least, by their own observation.
   std::uint64_t sum_ns = 0;
   std::uint64_t cpu_ns = 0;
 };
@@ -55,7 +55,8 @@ Together together(const std::vector<std::string>& workers) {
   REQUIRE(runs[0].task_ledger.has_value());
   const auto told = expect::told(capture);
   const std::uint64_t from_ns = capture.exit().attached_ns.value_or(runs[0].begin_ns);
-  return {*runs[0].task_ledger, runs[0].end_ns - from_ns, told.at(0), told.at(1), runs[0].totals.account.cpu_ns.value()};
+  return {*runs[0].task_ledger, runs[0].end_ns - from_ns, told.at(0), told.at(1),
+          runs[0].totals.account.cpu_ns.value()};
 }
 
 void check_bounds(const Together& seen) {

@@ -94,8 +94,7 @@ bool take_exec(std::span<const std::byte> bytes, ExecRecord& record) {
     if (!bytes_left) return false;
     std::memcpy(&process_waits, bytes_left->data(), sizeof process_waits);
   }
-  record.process_waits =
-      process_waits_of(whole_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
+  record.process_waits = process_waits_of(whole_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
   record.ended_peak_pages = wire.peak_pages;
   if (wire.cpus_allowed != 0) record.cpus_allowed = wire.cpus_allowed;
   record.flags = flags_of(wire.flags);
@@ -139,8 +138,7 @@ bool take_exit(std::span<const std::byte> bytes, ExitRecord& record) {
     record.late = account_of(late);
     if (!take(bytes.subspan(sizeof wire + sizeof late), process_waits)) return false;
   }
-  record.process_waits =
-      process_waits_of(whole_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
+  record.process_waits = process_waits_of(whole_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
   return true;
 }
 
