@@ -243,6 +243,7 @@ struct sched_info {
 struct rq {
 	__u64 clock;
 	__u64 clock_task;
+	int cpu;
 };
 
 struct cfs_rq {

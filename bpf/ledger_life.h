@@ -5,6 +5,7 @@
 
 #include "ledger.h"
 #include "process_ledger.h"
+#include "scope_ledger.h"
 #include "wait_causes.h"
 
 struct {
@@ -25,7 +26,7 @@ static __always_inline void begin_ready(struct tracer_thread *thread, struct tas
 
 	if (!ledger)
 		return;
-	thread->ready = 1;
+	thread->ready |= TRACER_READY_IN_PROCESS;
 	__sync_fetch_and_add(&ledger->ready, 1);
 }
 
@@ -36,6 +37,10 @@ static __always_inline void end_ready(struct tracer_thread *thread, struct task_
 	struct tracer_process_ledger *ledger;
 
 	if (__builtin_expect(!thread->ready, 1))
+		return;
+	if (thread->ready & TRACER_READY_IN_SCOPE)
+		no_more_ready_in_scope(thread);
+	if (!(thread->ready & TRACER_READY_IN_PROCESS))
 		return;
 	thread->ready = 0;
 	all = counting_of_all();
@@ -60,9 +65,12 @@ static __noinline struct tracer_thread *begin_ledger(struct tracer_process *proc
 	thread->queued_before = out_ns != 0;
 	thread->cpu_before_ns = task->se.sum_exec_runtime;
 	thread->run_delay_ns = task->sched_info.run_delay;
+	bool ready = !out_ns || !task_state(task);
 	/* A new process has one thread, and no ledger of its own. */
-	if (out_ns ? !task_state(task) : task->pid != task->tgid)
+	if (ready && (out_ns || task->pid != task->tgid))
 		begin_ready(thread, task);
+	if (ready && process->scope)
+		ready_in_scope(thread, process->scope);
 	/* From here on a switch finds it. */
 	keep_order();
 	thread->task = (__u64)task;

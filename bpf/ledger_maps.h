@@ -56,6 +56,15 @@ struct {
 	__type(value, struct tracer_process_ledger);
 } displaced_process_ledgers SEC(".maps");
 
+/* Of scopes, by the low bits of their ids. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* a power of two */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct tracer_scope_ledger_slot);
+} scope_ledgers SEC(".maps");
+
 /*
  * Which processes have such a ledger, so that the switches of all others need not look into the table; and for which
  * each CPU is counted.
@@ -71,6 +80,7 @@ struct {
 
 const volatile __u32 process_ledger_mask = 0;	    /* places in `process_ledgers`, less 1 */
 const volatile __u32 thread_mask = 0;		    /* places in `threads`, less 1 */
+const volatile __u32 scope_mask = 0;		    /* places in `scope_ledgers`, less 1 */
 const volatile __u8 call_causes[TRACER_CALLS] = {}; /* by the number of a system call: TRACER_WAIT_* or TRACER_CALL_* */
 
 #endif

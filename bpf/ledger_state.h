@@ -7,15 +7,20 @@
 
 #define TRACER_MAX_LIMITS 3
 
+/* It could run when it last left the CPU, or is new, and is counted so: */
+#define TRACER_READY_IN_PROCESS 1 /* in the ledger of its process */
+#define TRACER_READY_IN_SCOPE 2	  /* in that of a scope */
+
 /* What the ledger remembers of a thread. What each switch wants stands side by side. */
 struct tracer_thread {
 	__u64 task;	    /* its address, as tids come again, and an exec moves them */
 	__u64 out_ns;	    /* when it last left the CPU, by its run queue's clock; 0: it is new */
 	__u64 run_delay_ns; /* sched_info.run_delay up to where the sums go */
 	__u64 run_queue_ns;
-	__u64 group;   /* the kernel's handle of its CPU cgroup, from which `limited` was found */
-	__u16 cause;   /* TRACER_WAIT_*, since out_ns */
-	__u16 ready;   /* 1: counted among the ready ones of its process's ledger */
+	__u64 group; /* the kernel's handle of its CPU cgroup, from which `limited` was found */
+	__u8 cause;  /* TRACER_WAIT_*, since out_ns */
+	__u8 ready;  /* TRACER_READY_* */
+	__u16 reserved;
 	__u32 waker;   /* process that woke it from a wait for a pipe, or for one of several things */
 	__u32 changes; /* odd while it is being changed */
 	__u8 in_reclaim;
@@ -29,8 +34,8 @@ struct tracer_thread {
 	__u32 write_lead;
 	__u32 pipe_read_peer;
 	__u32 pipe_write_peer;
-	__u32 mark; /* the id under which it is counted in `awaiting`; 0: it is not */
-	__u32 reserved;
+	__u32 mark;	     /* the id under which it is counted in `awaiting`; 0: it is not */
+	__u32 ready_scope;   /* with TRACER_READY_IN_SCOPE: in which */
 	__u64 followed_ns;   /* by the boot clock */
 	__u64 cpu_before_ns; /* its CPU time then */
 };
@@ -43,7 +48,7 @@ struct tracer_thread_slot {
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_thread_slot) == 256, "whole cache lines");
 
-/* What the ledger remembers of a process that has, or had, several threads. */
+/* What the ledger remembers of a process that has, or had, several threads; and of a scope that is counted. */
 struct tracer_process_ledger {
 	__s32 on_cpu;	  /* of its threads, how many run */
 	__u32 changes;	  /* odd while the sums are being changed */
@@ -70,6 +75,13 @@ struct tracer_process_ledger_slot {
 	struct tracer_process_ledger ledger;
 };
 
+/* A place in the map `scope_ledgers`: that of the low bits of a scope's id. */
+struct tracer_scope_ledger_slot {
+	__u32 scope; /* 0: free. Ids don't come again, and those of scopes that are over find nothing. */
+	__u32 reserved;
+	struct tracer_process_ledger ledger;
+};
+
 /* How the wait ended that a thread had before it came to its CPU. */
 struct tracer_ended_wait {
 	__u64 queued_ns;    /* in the queue, throttled or not */
@@ -78,7 +90,10 @@ struct tracer_ended_wait {
 	__u32 reserved;
 };
 
-/* Which process is counted as running on a CPU. */
+#define TRACER_CONCERNS_PROCESS 1 /* one that is counted */
+#define TRACER_CONCERNS_SCOPE 2	  /* likewise */
+
+/* Which process, and which scope, is counted as running on a CPU. */
 struct tracer_counted_cpu {
 	__u32 pid;  /* 0: none that has a ledger */
 	__u32 owns; /* 1: what runs there has ended a gap of it */
@@ -88,8 +103,8 @@ struct tracer_counted_cpu {
 	 */
 	struct tracer_ended_wait ended; /* what it had waited for before */
 	__u32 cause;			/* what it waits for now; TRACER_WAIT_NONE: it could go on */
-	__u32 concerned; /* 1: the switch concerns a process that is counted, and the rest is filled in */
-	__u64 prev;	 /* the kernel's handles */
+	__u32 concerned;		/* TRACER_CONCERNS_*; 0: the rest is not filled in */
+	__u64 prev;			/* the kernel's handles */
 	__u64 next;
 	/* What the kernel does for a process in threads of its own is no run time of it. */
 	__u32 prev_is_kernels;
@@ -99,8 +114,11 @@ struct tracer_counted_cpu {
 	__u64 arrival_ns; /* when the one that leaves had come, by its run queue's clock */
 	__u64 now_ns;	  /* by that clock */
 	__u32 prev_tid;
-	__u32 ready; /* it is counted among those that are ready */
-	__u32 reserved[8];
+	__u32 ready;	     /* TRACER_READY_* of it */
+	__u32 scope;	     /* which one is counted as running here; 0: none */
+	__u32 owns_in_scope; /* 1: what runs here has ended a gap of that */
+	__u32 next_scope;
+	__u32 reserved[5];
 };
 TRACER_STATIC_ASSERT(sizeof(struct tracer_counted_cpu) == 128, "whole cache lines");
 
@@ -110,6 +128,8 @@ TRACER_STATIC_ASSERT(sizeof(struct tracer_counted_cpu) == 128, "whole cache line
 struct tracer_counting {
 	struct tracer_counted_cpu cpus[TRACER_MAX_CPUS];
 	__u32 marks[TRACER_PROCESS_MARKS]; /* how many process ledgers there are whose pids have these low bits */
+	__u32 scopes;			   /* how many are counted */
+	__u32 reserved;
 };
 
 #endif

@@ -23,6 +23,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #include "cgroups.h"
+#include "counted.h"
 #include "living.h"
 
 SEC("tp_btf/sched_process_fork")
@@ -94,6 +95,7 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	if (action == TRACER_RULE_EXCLUDE)
 		return 0;
 	if (origin) {
+		fresh->scope = origin->scope;
 		fresh->cgroup_id = origin->cgroup_id;
 		fresh->hierarchy = origin->hierarchy;
 		fresh->css_set = origin->css_set;

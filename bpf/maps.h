@@ -94,7 +94,8 @@ struct {
 #define PROGRAM_LIVING 4
 #define PROGRAM_EXIT 5
 #define PROGRAM_SWITCH 6
-#define PROGRAMS 7
+#define PROGRAM_SCOPE 7
+#define PROGRAMS 8
 
 #define EXEC_MASK 16383
 struct tracer_exec_buffer {

@@ -99,12 +99,14 @@ static __noinline void send_cgroup(struct kernfs_node *node, __u64 id, __u32 hie
 static __noinline void read_cgroup(struct task_struct *task, struct tracer_process *process, __u32 program)
 {
 	__u64 known_id = process->cgroup_id;
-	struct kernfs_node *node = cgroup_node(task, &process->hierarchy);
+	__u32 hierarchy;
+	struct kernfs_node *node = cgroup_node(task, &hierarchy);
 
+	process->hierarchy = hierarchy;
 	process->css_set = (__u64)task->cgroups;
 	process->cgroup_id = BPF_CORE_READ(node, id);
 	if (process->cgroup_id != known_id)
-		send_cgroup(node, process->cgroup_id, process->hierarchy, program);
+		send_cgroup(node, process->cgroup_id, hierarchy, program);
 }
 
 static __always_inline void refresh_cgroup(struct task_struct *task, struct tracer_process *process, __u32 program)
@@ -244,14 +246,16 @@ static __noinline struct tracer_process *adopt(struct task_struct *task, __u32 a
 	}
 	if (task->signal->sum_sched_runtime)
 		fresh->flags |= TRACER_FLAG_LOST_THREADS | TRACER_FLAG_THREADS_UNKNOWN;
-	struct kernfs_node *node = cgroup_node(leader, &fresh->hierarchy);
+	__u32 hierarchy;
+	struct kernfs_node *node = cgroup_node(leader, &hierarchy);
+	fresh->hierarchy = hierarchy;
 	fresh->cgroup_id = BPF_CORE_READ(node, id);
 	fresh->css_set = (__u64)leader->cgroups;
 	/* Of most there is nothing to sum, and no room to waste. */
 	if (task->signal->nr_threads > 1 || task->signal->sum_sched_runtime || fresh->leader_dead)
 		add_sums(fresh, pid, leader, program);
 	if (action == TRACER_RULE_INCLUDE)
-		send_cgroup(node, fresh->cgroup_id, fresh->hierarchy, program);
+		send_cgroup(node, fresh->cgroup_id, hierarchy, program);
 	return fresh;
 }
 

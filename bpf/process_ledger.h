@@ -9,6 +9,7 @@
 #define TRACER_PROCESS_LEDGER_H
 
 #include "ledger.h"
+#include "process_maps.h"
 #include "queue_clock.h"
 #include "task_state.h"
 
@@ -29,8 +30,16 @@ static __always_inline __u32 *process_mark(struct tracer_counting *all, __u32 pi
 	return &all->marks[pid & (TRACER_PROCESS_MARKS - 1)];
 }
 
+/* Of scopes that are over there is nothing. */
+static __noinline __u32 scope_of_process(__u32 pid)
+{
+	struct tracer_process *process = process_find(pid);
+
+	return process ? process->scope : 0;
+}
+
 /*
- * What of a switch is read of the two tasks, if it concerns a process that is counted: most don't. All at once and
+ * What of a switch is read of the two tasks, if it concerns what is counted: most don't. All at once and
  * before any branch that has to do with them: the verifier takes a millisecond for each way that leads to such a load.
  */
 static __always_inline void note_switch(struct tracer_counting *all, struct tracer_counted_cpu *cpu,
@@ -41,7 +50,15 @@ static __always_inline void note_switch(struct tracer_counting *all, struct trac
 	__u32 prev_tid = prev->pid;
 
 	cpu->concerned = 0;
-	if (__builtin_expect(!cpu->pid && !*process_mark(all, next_pid) && !*process_mark(all, prev_pid), 1))
+	cpu->next_scope = 0;
+	if (__builtin_expect(all->scopes != 0, 0))
+		cpu->next_scope = scope_of_process(next_pid);
+	if (__builtin_expect(cpu->scope | cpu->next_scope, 0))
+		cpu->concerned = TRACER_CONCERNS_SCOPE;
+	if (__builtin_expect(cpu->pid || *process_mark(all, next_pid) || *process_mark(all, prev_pid), 0))
+		cpu->concerned |= TRACER_CONCERNS_PROCESS;
+	barrier();
+	if (__builtin_expect(!cpu->concerned, 1))
 		return;
 	cpu->prev = (__u64)prev;
 	cpu->next = (__u64)next;
@@ -52,7 +69,6 @@ static __always_inline void note_switch(struct tracer_counting *all, struct trac
 	cpu->prev_pid = prev_pid;
 	cpu->prev_tid = prev_tid;
 	cpu->next_pid = next_pid;
-	cpu->concerned = 1;
 }
 
 /* Null: its switches are not counted. */
@@ -137,17 +153,22 @@ static __always_inline bool count_arrival(struct tracer_process_ledger *ledger, 
 	return ends;
 }
 
-static __always_inline void arrive(struct tracer_process_ledger *ledger, struct tracer_counted_cpu *cpu, __u32 pid,
-				   __u64 task, bool fetches)
+/* A thread of it comes to a CPU. True: it owns the gap that this ends. */
+static __always_inline bool arrive(struct tracer_process_ledger *ledger, __u64 task, bool fetches)
 {
-	cpu->pid = pid;
-	cpu->owns = 0;
 	if (!count_arrival(ledger, fetches))
-		return;
+		return false;
 	ledger->gap_from_ns = ledger->zero_ns;
 	ledger->gap_ready = ledger->zero_cause == TRACER_WAIT_NONE || ledger->ready > 0;
 	ledger->owner = task;
-	cpu->owns = 1;
+	return true;
+}
+
+static __always_inline void arrive_in_process(struct tracer_process_ledger *ledger, struct tracer_counted_cpu *cpu,
+					      __u32 pid, __u64 task, bool fetches)
+{
+	cpu->pid = pid;
+	cpu->owns = arrive(ledger, task, fetches);
 }
 
 /*
@@ -167,7 +188,7 @@ static __noinline int correct_count(struct tracer_counting *all, struct tracer_c
 	}
 	ledger = counted_ledger(all, cpu->prev_pid, cpu->prev_is_kernels);
 	if (ledger)
-		arrive(ledger, cpu, cpu->prev_pid, cpu->prev, false);
+		arrive_in_process(ledger, cpu, cpu->prev_pid, cpu->prev, false);
 	return 0;
 }
 
@@ -187,11 +208,11 @@ static __noinline int note_ready(struct tracer_counting *all, struct tracer_coun
 		thread = thread_find(cpu->prev_pid);
 	if (!thread || thread->task != cpu->prev)
 		return 0;
-	if (cpu->cause == TRACER_WAIT_NONE && !thread->ready) {
-		thread->ready = 1;
+	if (cpu->cause == TRACER_WAIT_NONE && !(thread->ready & TRACER_READY_IN_PROCESS)) {
+		thread->ready |= TRACER_READY_IN_PROCESS;
 		__sync_fetch_and_add(&ledger->ready, 1);
-	} else if (cpu->cause != TRACER_WAIT_NONE && thread->ready) {
-		thread->ready = 0;
+	} else if (cpu->cause != TRACER_WAIT_NONE && (thread->ready & TRACER_READY_IN_PROCESS)) {
+		thread->ready &= ~TRACER_READY_IN_PROCESS;
 		__sync_fetch_and_add(&ledger->ready, -1);
 	}
 	return 0;
@@ -204,7 +225,7 @@ static __always_inline void change_process(struct tracer_counting *all, struct t
 
 	if (cpu->pid != cpu->prev_pid)
 		correct_count(all, cpu);
-	if ((cpu->cause == TRACER_WAIT_NONE) != cpu->ready)
+	if ((cpu->cause == TRACER_WAIT_NONE) != ((cpu->ready & TRACER_READY_IN_PROCESS) != 0))
 		note_ready(all, cpu);
 	bool stays = cpu->pid && cpu->pid == cpu->next_pid && !cpu->next_is_kernels;
 	/* Between two threads of one process nothing changes, but a gap may have to be booked. */
@@ -221,7 +242,7 @@ static __always_inline void change_process(struct tracer_counting *all, struct t
 	cpu->pid = 0;
 	ledger = counted_ledger(all, cpu->next_pid, cpu->next_is_kernels);
 	if (ledger)
-		arrive(ledger, cpu, cpu->next_pid, cpu->next, fetches);
+		arrive_in_process(ledger, cpu, cpu->next_pid, cpu->next, fetches);
 }
 
 #endif

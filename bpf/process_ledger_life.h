@@ -144,6 +144,19 @@ static __always_inline void add_last_gap(struct tracer_process_ledger *copy, __u
 	add_gap(copy, in_ns, &ended);
 }
 
+/* Null: there is no room. */
+static __always_inline struct tracer_process_ledger *steady_copy(const struct tracer_process_ledger *ledger,
+								 __u32 program)
+{
+	struct tracer_process_ledger *copy = bpf_map_lookup_elem(&process_ledger_copy, &program);
+
+	if (!copy)
+		return NULL;
+	if (!copy_process_ledger(copy, ledger) && !copy_process_ledger(copy, ledger))
+		copy_process_ledger(copy, ledger);
+	return copy;
+}
+
 /* The sums up to now; zeroed, if it has no ledger of its own. */
 static __noinline void process_waits_until(struct tracer_wire_process_waits *to, __u32 pid, __u64 now_ns, __u32 program)
 {
@@ -154,11 +167,9 @@ static __noinline void process_waits_until(struct tracer_wire_process_waits *to,
 	__builtin_memset(to, 0, sizeof(*to));
 	if (!ledger)
 		return;
-	struct tracer_process_ledger *copy = bpf_map_lookup_elem(&process_ledger_copy, &program);
+	struct tracer_process_ledger *copy = steady_copy(ledger, program);
 	if (!copy)
 		return;
-	if (!copy_process_ledger(copy, ledger) && !copy_process_ledger(copy, ledger))
-		copy_process_ledger(copy, ledger);
 	add_last_gap(copy, now_ns, program);
 	to->life_ns = now_ns - copy->since_ns;
 	to->run_queue_ns = copy->run_queue_ns;
@@ -188,28 +199,6 @@ static __noinline int append_process_waits(struct tracer_exec_buffer *to, __u32 
 	bpf_probe_read_kernel(&to->bytes[offset], sizeof(*waits), waits);
 	to->used = offset + sizeof(*waits);
 	record->flags |= TRACER_FLAG_PROCESS_WAITS;
-	return 0;
-}
-
-/*
- * Run by user space on each CPU, by an interrupt there, after processes with several threads have been taken in: what
- * has been on this CPU since before is counted now.
- */
-SEC("raw_tp")
-int count_here(void *context)
-{
-	struct task_struct *task = (void *)bpf_get_current_task();
-	struct tracer_counting *all = counting_of_all();
-	__u32 pid = BPF_CORE_READ(task, tgid);
-
-	if (!all || !*process_mark(all, pid) || counted_cpu(all)->pid)
-		return 0;
-	struct tracer_process_ledger *ledger = process_ledger_find(pid);
-	if (!ledger)
-		return 0;
-	counted_cpu(all)->owns = 0;
-	counted_cpu(all)->pid = pid;
-	__sync_fetch_and_add(&ledger->on_cpu, 1);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "task_state.h"
 #include "shown_pid.h"
 #include "process_ledger.h"
+#include "scope_ledger.h"
 #include "wait_causes.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -51,6 +52,7 @@ static __noinline void leave_cpu(struct task_struct *task, bool preempt, __u32 s
 	else
 		keep_cause(thread, cause_of_wait(task, state, thread->in_reclaim));
 	cpu->cause = thread->cause;
+	note_ready_in_scope(thread, cpu->scope);
 	note_limit(thread, group);
 	note_change(&thread->changes);
 	bool is_marked = waker_matters(thread->cause);
@@ -72,8 +74,10 @@ static __always_inline int on_switch(__u64 *context, bool fetches)
 	note_switch(all, cpu, prev, next);
 	if (!(prev->flags & PF_KTHREAD))
 		leave_cpu(prev, preempt, state_left_in(prev, context), cpu);
-	if (__builtin_expect(cpu->concerned, 0))
+	if (__builtin_expect(cpu->concerned & TRACER_CONCERNS_PROCESS, 0))
 		change_process(all, cpu, fetches);
+	if (__builtin_expect(cpu->concerned & TRACER_CONCERNS_SCOPE, 0))
+		change_scope(cpu, fetches);
 	return 0;
 }
 

@@ -486,15 +486,16 @@ struct tracer_process {
 	__u64 cgroup_id;
 	__u64 read_before_exec_bytes;
 	__u64 attached_ns;
+	__u32 scope; /* that is counted as a whole, in which it is; 0: none. Switches want it: in the first line */
 	__u32 flags;
 	__s32 threads; /* not yet dead, those of programs that an exec has ended among them */
 	__u32 threads_created;
 	__u32 exec_id; /* self_exec_id of its current program's threads */
 	__u32 context_id;
-	__u32 hierarchy;
 	__u32 peak_pages;   /* of the program that is about to end: by an exec, or with its last thread */
 	__u32 maxrss_pages; /* signal->maxrss when the current program began */
-	__u32 leader_exit_code;
+	__u16 leader_exit_code;
+	__u16 hierarchy;
 	/* 0 or 1, apart from the flags, as several CPUs may write them at once. */
 	__u8 peak_known;    /* peak_pages is this program's, exact or at most; 0: it is not known */
 	__u8 has_sums;	    /* has an entry in ended_threads */
@@ -518,6 +519,23 @@ struct tracer_slot {
 	__u32 displaced; /* how many lie in displaced_processes instead */
 	struct tracer_process process;
 };
+TRACER_STATIC_ASSERT(sizeof(struct tracer_slot) == 128, "whole cache lines");
+
+/* Where the time of a scope went since it was counted as a whole: at each moment in one of these, else something ran.
+ */
+struct tracer_scope_times {
+	struct tracer_wire_process_waits waits; /* as of a process; life_ns 0: it is not counted */
+	__u64 open_ns;				/* up to now: none ran or could have, and nothing has ended this */
+	__s32 on_cpu;				/* threads that run */
+	__u32 reserved;
+};
+
+/* What `put_in_scope` finds. */
+#define TRACER_SCOPE_GONE 0    /* no such process */
+#define TRACER_SCOPE_WAS_IN 1  /* it was in this scope already */
+#define TRACER_SCOPE_PUT 2     /* none of its threads runs */
+#define TRACER_SCOPE_MAY_RUN 3 /* it has several threads: any CPU may run one */
+#define TRACER_SCOPE_RUNS 4    /* plus the number of the CPU on which it runs */
 
 /* What is known of a CPU. One cache line each. */
 struct tracer_cpu {

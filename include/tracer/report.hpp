@@ -75,6 +75,9 @@ struct ReportRow {
   /// How many threads of a process ran at once, on average, while any did: 1 if it computes in one thread. Absent:
   /// unknown.
   std::optional<double> concurrency;
+  /// How many CPUs it used at once, on average, while any process of it ran: cpu_ns / TaskLedger::computing_ns. Of
+  /// runs, steps and tasks. Absent: unknown, or the bounds of computing_ns are more than 5 % of the wall time apart.
+  std::optional<double> parallelism;
   /// The most that its processes held together. By step: that of its largest task.
   std::optional<Figure> memory_bytes;
   std::optional<std::uint64_t> memory_at_most_bytes;  ///< An upper bound, if memory_bytes is a lower one.

@@ -26,11 +26,12 @@ namespace tracer::internal {
 /// live and for those of a recording. One thread at a time.
 class Insight {
  public:
-  /// Of a host with so many CPUs.
-  explicit Insight(std::uint32_t cpus, const FindingRules& rules = FindingRules::builtin())
+  /// Of a host with so many CPUs. `counts` outlives this; null: the bounds of ledgers are by what processes did.
+  explicit Insight(std::uint32_t cpus, ScopeCounts* counts = nullptr,
+                   const FindingRules& rules = FindingRules::builtin())
       : cpus_(cpus),
         book_(rules),
-        ledgers_(cpus),
+        ledgers_(cpus, counts),
         failures_(book_),
         slowness_(book_, cpus),
         process_slowness_(book_),

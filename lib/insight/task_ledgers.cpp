@@ -2,6 +2,8 @@
 #include "insight/task_ledgers.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "base/sums.hpp"
@@ -85,6 +87,38 @@ void TaskLedgers::place(Member& member, const Process& process) {
     each->wall.has_cpus(cpus_of(*each));
   }
   member.scopes = std::move(now);
+  count(member, process);
+}
+
+/// A process is counted from its birth on where its parent was. False: it may have been born just before, or after.
+bool TaskLedgers::inherit_count(Member& member, const Process& process) const {
+  member.was_counted = true;
+  const auto parent = process.parent_pid ? members_.find(*process.parent_pid) : members_.end();
+  if (parent == members_.end() || !parent->second.counted_in) return true;
+  if (process.start_ns < parent->second.counted_from_ns) return parent->second.counted_in->counted.id() == 0;
+  member.counted_in = parent->second.counted_in;
+  member.counted_from_ns = process.start_ns;
+  return true;
+}
+
+/// Of the scopes that it is in the kernel counts the innermost one, and none of the others: it would not be whole.
+void TaskLedgers::count(Member& member, const Process& process) {
+  if (counts_ == nullptr) return;
+  for (std::size_t i = 1; i < member.scopes.size(); ++i)
+    member.scopes[i]->counted.end(*counts_, member.scopes[i]->wall);
+  std::shared_ptr<Scope> wanted = member.scopes.empty() ? nullptr : member.scopes.front();
+  if (wanted && !wanted->finished) wanted->counted.begin(*counts_, wanted->wall);
+  if (wanted && wanted->counted.id() == 0) wanted = nullptr;
+  const bool sure = member.was_counted || inherit_count(member, process);
+  // One that is no more counts nothing.
+  if (member.counted_in && member.counted_in->counted.id() == 0) member.counted_in = nullptr;
+  if (sure && member.counted_in == wanted) return;
+  const auto put = counts_->put(process.pid, process.start_ns, wanted ? wanted->counted.id() : 0);
+  member.counted_from_ns = counts_->now_ns();
+  member.counted_in = wanted;
+  if (!wanted || put == ScopeCounts::Put::kWasIn) return;
+  const std::uint64_t from_ns = std::max(member.begin_ns, wanted->counted.from_ns());
+  wanted->wall.missed(member.counted_from_ns - std::min(from_ns, member.counted_from_ns));
 }
 
 TaskLedgers::Member& TaskLedgers::member(const Process& process, std::uint64_t begin_ns) {
@@ -121,6 +155,7 @@ void TaskLedgers::saw(const ProcessExec& exec) {
     if (!was_held || each->ended != 0 || each->living != 1) continue;
     each->begin_ns = exec.time_ns;
     each->wall = WallLedger(exec.time_ns, cpus_of(*each));
+    if (counts_ != nullptr) each->counted.begin_again(*counts_, each->wall);
   }
 }
 
@@ -175,8 +210,11 @@ void TaskLedgers::saw(const ProcessSample& sample) {
 void TaskLedgers::saw(const SnapshotEnd& snapshot) {
   for (const auto& [key, each] : scopes_) {
     if (each->finished) continue;
-    if (each->living != 0 && each->sampled == each->living) each->wall.close(snapshot.time_ns);
+    const bool is_known = each->living != 0 && each->sampled == each->living;
     each->sampled = 0;
+    if (!is_known) continue;
+    if (counts_ != nullptr) each->counted.read(*counts_, each->wall);
+    each->wall.close(snapshot.time_ns);
   }
 }
 
@@ -188,6 +226,7 @@ void TaskLedgers::saw(const OwnWork& work) {
   span.ledger.running_ns = std::min(least_cpu_ns(work.account).value_or(0), length_ns);
   span.ledger.other_ns = length_ns - span.ledger.running_ns;
   task->wall.add(span);
+  task->wall.missed(span.ledger.running_ns);
 }
 
 void TaskLedgers::saw(const RunStart& start) {
@@ -238,8 +277,10 @@ void TaskLedgers::saw(const ContextChange& change) {
     if (node.empty()) return;
     node.key() = static_cast<std::uint64_t>(*to);
     const auto result = scopes_.insert(std::move(node));
+    if (result.inserted) return;
     // Two that turn out to be one.
-    if (!result.inserted) result.position->second->whole = false;
+    result.position->second->whole = false;
+    if (counts_ != nullptr) result.node.mapped()->counted.end(*counts_, result.node.mapped()->wall);
   };
   if (!change.pid) {
     rename(change.old_run_key, change.after->run_key);
@@ -282,6 +323,7 @@ std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std:
   const auto known = scopes_.find(static_cast<std::uint64_t>(*key));
   if (known == scopes_.end()) return std::nullopt;
   Scope& scope = *known->second;
+  if (counts_ != nullptr) scope.counted.read(*counts_, scope.wall);
   ScopeFigures figures = figures_of(scope, finish.end_ns);
   figures.context = finish.context;
   figures.finished = true;
@@ -296,6 +338,7 @@ std::optional<ScopeFigures> TaskLedgers::finish_scope(Finish& finish, const std:
   scope.finished = true;
   // Thousands of them are kept, as they may be joined again.
   scope.wall.release(finish.end_ns);
+  if (counts_ != nullptr) scope.counted.end(*counts_, scope.wall);
   std::unordered_set<std::uint32_t>().swap(scope.pids);
   scope.entries.clear();
   if (finished_.size() > kMostFinished) {

@@ -13,7 +13,9 @@
 
 #include <tracer/event.hpp>
 
+#include "insight/counted_scope.hpp"
 #include "insight/wall_ledger.hpp"
+#include "source/scope_counts.hpp"
 
 namespace tracer::internal {
 
@@ -34,11 +36,12 @@ struct ScopeFigures {
   Requested requested = {};
 };
 
-/// Finds the TaskLedger of each run and task from the ledgers of its processes. Bounded: by what lives, and by kMost.
+/// Finds the TaskLedger of each run and task from the ledgers of its processes, and from what the kernel counts of
+/// those in which no other is. Bounded: by what lives, and by kMost.
 class TaskLedgers {
  public:
-  /// On a host with this many CPUs.
-  explicit TaskLedgers(std::uint32_t cpus) : cpus_(cpus) {}
+  /// On a host with this many CPUs. `counts` outlives this; null: the kernel does not count.
+  explicit TaskLedgers(std::uint32_t cpus, ScopeCounts* counts = nullptr) : cpus_(cpus), counts_(counts) {}
 
   void saw(const ProcessStart& start);
   void saw(const ProcessExec& exec);
@@ -82,6 +85,7 @@ class TaskLedgers {
     std::uint64_t ended = 0;
     Requested requested = {};
     WallLedger wall;
+    CountedScope counted = {};
     std::string name = {};               ///< Of a task: as what is in it says `within`.
     std::shared_ptr<Scope> around = {};  ///< The run of a task, and the task that a run is in; null: none.
     std::unordered_set<std::uint32_t> pids = {};
@@ -101,11 +105,16 @@ class TaskLedgers {
     std::optional<std::uint32_t> cpus_allowed = {};
     std::shared_ptr<const Context> context = {};      ///< For which `scopes` were found.
     std::vector<std::shared_ptr<Scope>> scopes = {};  ///< That it is in, the innermost first.
+    bool was_counted = false;                         ///< The next two are set.
+    std::shared_ptr<Scope> counted_in = {};           ///< In which the kernel counts it; null: in none.
+    std::uint64_t counted_from_ns = 0;                ///< What it forks from then on is there, too.
   };
 
   std::shared_ptr<Scope> scope(const std::optional<Key>& key, bool is_run, std::uint64_t begin_ns);
   Member& member(const Process& process, std::uint64_t begin_ns);
   void place(Member& member, const Process& process);
+  void count(Member& member, const Process& process);
+  bool inherit_count(Member& member, const Process& process) const;
   std::uint32_t cpus_of(const Scope& scope) const noexcept;
   std::vector<std::shared_ptr<Scope>> scopes_of(const Context& context, std::uint64_t begin_ns);
   void add_span(Member& member, std::uint64_t to_ns, const Account& account);
@@ -116,6 +125,7 @@ class TaskLedgers {
   ScopeFigures figures_of(const Scope& scope, std::uint64_t now_ns) const;
 
   std::uint32_t cpus_;
+  ScopeCounts* counts_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Scope>> scopes_;  ///< By key.
   std::unordered_map<std::uint32_t, Member> members_;                 ///< By pid.
   std::unordered_map<std::string, std::weak_ptr<Scope>> by_name_;     ///< Tasks, by Scope::name.

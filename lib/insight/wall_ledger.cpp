@@ -14,6 +14,13 @@ constexpr std::array<std::uint64_t TaskLedger::*, 13> kMembers = {
     // From here on: mostly for others of the task, so that it explains what nothing else does.
     &TaskLedger::local_socket_ns, &TaskLedger::lock_ns, &TaskLedger::pipe_ns};
 constexpr std::size_t kOutside = 10;
+/// Of these: what the kernel knows of all together; those that something ends that comes again and again; and the rest.
+constexpr std::size_t kReady = 2;
+constexpr std::size_t kSleep = 5;
+constexpr std::size_t kPoll = 6;
+constexpr std::size_t kOther = 9;
+/// What was waited for in so much of a time may be what all of it was for.
+constexpr double kNearlyAll = 0.9;
 /// Most pipes lead to others of the task: what nobody has used yet is taken for one of them.
 constexpr std::size_t kCertain = 12;
 /// Of a process that did not run: it may be what the others wait for.
@@ -33,6 +40,14 @@ std::array<std::uint64_t, 13> causes_of(const ProcessLedger& ledger, PipePeers p
           ledger.local_socket_ns,
           ledger.lock_ns,
           peers == PipePeers::kUnknown ? ledger.pipe_ns : 0};
+}
+
+/// As above, of all together: none of these was a wait for one of them.
+std::array<std::uint64_t, 13> causes_of(const CountedSpan& span) {
+  auto causes = causes_of(span.ledger, PipePeers::kOutside);
+  causes[kOther] += span.ledger.child_ns;
+  causes[kOther] -= std::min(causes[kOther], span.open_ns);
+  return causes;
 }
 
 /// Of `rest` to causes `first` to `last`, by their weights, and to none more than was waited for it.
@@ -75,6 +90,13 @@ void WallLedger::add(const LifeSpan& span) {
   }
 }
 
+void WallLedger::count(const CountedSpan& span) { counted_ = span; }
+
+void WallLedger::count_no_more() noexcept {
+  counted_from_ns_.reset();
+  counted_ = {};
+}
+
 /// While nothing computes, one of them is in the queue, or waits for what is no other of them.
 void WallLedger::close(std::uint64_t to_ns) {
   if (to_ns <= from_ns_) return;
@@ -83,8 +105,16 @@ void WallLedger::close(std::uint64_t to_ns) {
   const auto lived = static_cast<double>(std::min(lived_.best(), wall_ns));
   std::uint64_t least_ns = std::max(one_after_another_.best(), running_ns_ / std::max(window_cpus_, 1U));
   if (lived > waited) least_ns = std::max(least_ns, static_cast<std::uint64_t>(lived - waited));
-  const std::uint64_t most_ns = std::min(running_ns_, wall_ns);
+  std::uint64_t most_ns = std::min(running_ns_, wall_ns);
   least_ns = std::min(least_ns, most_ns);
+  if (counted_from_ns_) {
+    const std::uint64_t before_ns = std::min(*counted_from_ns_ - std::min(*counted_from_ns_, from_ns_), wall_ns);
+    const std::uint64_t ran_ns = run_on_ns_ + counted_.ledger.running_ns;
+    const std::uint64_t counted_ns = std::min(ran_ns, wall_ns - before_ns);
+    run_on_ns_ = ran_ns - counted_ns;
+    least_ns = before_ns == 0 ? counted_ns : std::max(least_ns, counted_ns);
+    most_ns = std::max(least_ns, std::min({most_ns, counted_ns + before_ns + missed_ns_, wall_ns}));
+  }
   sums_.computing_ns += least_ns;
   sums_.computing_at_most_ns += most_ns;
   sums_.wall_ns += wall_ns;
@@ -96,12 +126,41 @@ void WallLedger::close(std::uint64_t to_ns) {
   lived_.clear();
   waited_.fill(0);
   weights_.fill(0);
+  counted_ = {};
+  missed_ns_ = 0;
+}
+
+/// What ends a wait of all together says what that was for; but what comes again and again, such as a helper that looks
+/// after the others each second, may only have come first. Returns what of `rest` is left.
+double WallLedger::share_counted(double rest, Causes& room, Causes& shares) const {
+  const auto counted = causes_of(counted_);
+  const double sum = std::accumulate(counted.begin(), counted.end(), static_cast<double>(counted_.open_ns));
+  const double scale = sum > rest ? rest / sum : 1;
+  double left = rest;
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    const double part = scale * static_cast<double>(counted[i]);
+    left -= part;
+    if (i != kSleep && i != kPoll) shares[i] += part;
+    room[i] = std::max(room[i] - part, 0.0);
+  }
+  const double repeated = scale * static_cast<double>(counted[kSleep] + counted[kPoll]);
+  Causes candidates = room;
+  for (std::size_t i = 0; i < kOutside; ++i)
+    if (i < kReady || candidates[i] < kNearlyAll * repeated) candidates[i] = 0;
+  candidates[kSleep] = scale * static_cast<double>(counted[kSleep]);
+  candidates[kPoll] = scale * static_cast<double>(counted[kPoll]);
+  Causes weights = weights_;
+  weights[kSleep] += 1;
+  weights[kPoll] += 1;
+  const double nobody = share_by_weight(repeated, kReady, kOutside, candidates, weights, shares);
+  return std::max(left, 0.0) + nobody;
 }
 
 void WallLedger::share_out(std::uint64_t rest_ns) {
   Causes room = waited_;
   Causes shares{};
   double rest = static_cast<double>(rest_ns);
+  if (counted_from_ns_) rest = share_counted(rest, room, shares);
   rest = share_by_weight(rest, 0, kOutside, room, weights_, shares);
   share_by_weight(rest, kOutside, kCauses, room, weights_, shares);
   std::uint64_t given_ns = 0;

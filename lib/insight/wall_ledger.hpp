@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include <tracer/ledger.hpp>
 
@@ -27,8 +28,15 @@ struct LifeSpan {
   PipePeers pipe_peers = PipePeers::kUnknown;
 };
 
+/// What several processes did together in a span of time, as the kernel counted it.
+struct CountedSpan {
+  ProcessLedger ledger = {};
+  std::uint64_t open_ns = 0;  ///< Of its life: none of them ran or could have, and it is not known why.
+};
+
 /// Where the wall time of several processes together went, found from what each of them did in spans of time. Spans are
-/// gathered in windows that none of them crosses; the shorter a window, the closer the bounds.
+/// gathered in windows that none of them crosses; the shorter a window, the closer the bounds. Where the kernel counts
+/// what they do together, that is taken.
 class WallLedger {
  public:
   WallLedger(std::uint64_t begin_ns, std::uint32_t cpus) : from_ns_(begin_ns), cpus_(cpus), window_cpus_(cpus) {}
@@ -41,6 +49,13 @@ class WallLedger {
 
   /// In the order of their ends, as far as possible.
   void add(const LifeSpan& span);
+  /// From then on the kernel counts.
+  void count_from(std::uint64_t since_ns) noexcept { counted_from_ns_ = since_ns; }
+  /// What it counted since then, or since the last time. Before each close().
+  void count(const CountedSpan& span);
+  /// It did not count one of them for as long, at most.
+  void missed(std::uint64_t most_ns) noexcept { missed_ns_ += most_ns; }
+  void count_no_more() noexcept;
   /// All that lives has told what it did up to here.
   void close(std::uint64_t to_ns);
   /// Up to the last close().
@@ -61,6 +76,7 @@ class WallLedger {
   using Causes = std::array<double, kCauses>;
 
   void share_out(std::uint64_t rest_ns);
+  double share_counted(double rest, Causes& room, Causes& shares) const;
 
   TaskLedger sums_;
   std::uint64_t from_ns_;  ///< Of the window.
@@ -71,6 +87,10 @@ class WallLedger {
   Chain lived_;
   Causes waited_{};
   Causes weights_{};
+  CountedSpan counted_;
+  std::uint64_t missed_ns_ = 0;
+  std::optional<std::uint64_t> counted_from_ns_ = {};  ///< Absent: nothing is counted.
+  std::uint64_t run_on_ns_ = 0;  ///< Counted as run time before the last close(), and more than fitted in there.
 };
 
 }  // namespace tracer::internal

@@ -7,6 +7,7 @@
 #include "context/layers.hpp"
 #include "report/bound_by.hpp"
 #include "report/moved_bytes.hpp"
+#include "report/parallelism.hpp"
 #include "report/report_sums.hpp"
 #include "report/time_shares.hpp"
 
@@ -64,6 +65,7 @@ ReportRow row_of(const SummaryRow& sums) {
   row.network_received_bytes = at_least(sums.unknown_networks, sums.network_received_bytes);
   row.network_sent_bytes = at_least(sums.unknown_networks, sums.network_sent_bytes);
   row.task_ledger = sums.task_ledger;
+  row.parallelism = internal::parallelism_of(row);
   row.time = sums.task_ledger ? time_shares(*sums.task_ledger) : time_shares(sums.process_ledger, sums.ledger);
   internal::set_bound(row);
   row.requested = sums.requested;

@@ -113,6 +113,10 @@ inline constexpr auto kRowFigures = std::tuple{
                &ReportRow::cpu_ns),
     row_figure("concurrency", &ReportRow::concurrency, Unit::kNone, Together::kApart, nullptr,
                "threads of a process that ran at once, on average, while any ran"),
+    row_figure(
+        "parallelism", &ReportRow::parallelism, Unit::kNone, Together::kApart, nullptr,
+        "of runs, steps and tasks: CPUs that it used at once, on average, while anything of it ran; absent where "
+        "that time is not known to 5 % of the wall time"),
     with_at_most(row_figure("memory_bytes", &ReportRow::memory_bytes, Unit::kBytes, Together::kApart, "memory",
                             "the most that its processes held together; of a step: its largest task"),
                  &ReportRow::memory_at_most_bytes),

@@ -7,6 +7,7 @@
 
 #include "context/task_name.hpp"
 #include "report/bound_by.hpp"
+#include "report/parallelism.hpp"
 #include "report/time_shares.hpp"
 
 namespace tracer::internal {
@@ -342,6 +343,7 @@ ReportRow row_of_subject(const Subject& subject) {
   if (subject.scope != nullptr) {
     row.task_ledger = subject.scope->ledger;
     if (row.task_ledger) row.time = time_shares(*row.task_ledger);
+    if (subject.scope->cpu_ns) row.parallelism = parallelism_of(*subject.scope->cpu_ns, row.task_ledger);
   } else {
     row.time = time_shares(subject.process->ledger, std::nullopt);
   }

@@ -87,7 +87,9 @@ std::string to_json(const Subjects& subjects, const Subject& subject) {
       put_labels(json, *subject.process->process->context);
       put_subject_process(json, *subject.process);
     }
-    put_bound(json, row_of_subject(subject));
+    const ReportRow row = row_of_subject(subject);
+    put_bound(json, row);
+    json.put("parallelism", row.parallelism);
     if (subject.scope != nullptr) {
       put_processes(json, "largest", subject.scope->largest);
       put_processes(json, "failures", subject.scope->failures);

@@ -10,6 +10,7 @@
 #include "base/sums.hpp"
 #include "report/bound_by.hpp"
 #include "report/finding_list.hpp"
+#include "report/parallelism.hpp"
 #include "report/report_sums.hpp"
 #include "report/touched.hpp"
 #include "report/row_figures.hpp"
@@ -237,6 +238,7 @@ void add_row(ReportRow& row, const ReportRow& more) {
   } else {
     row.task_ledger.reset();
   }
+  row.parallelism = parallelism_of(row);
   set_bound(row);
   if (row.requested == Requested{}) row.requested = more.requested;
   if (more.first_start_ns != 0)

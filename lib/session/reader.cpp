@@ -43,10 +43,11 @@ CgroupTable::FindPath path_finder(Control* control) {
 }
 
 /// A recording that has findings keeps its own.
-std::unique_ptr<Insight> insight_of(const SessionOptions& options, const Source& source) {
+std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& source) {
   if (!options.findings || !source.wants_findings()) return nullptr;
   const HostInfo& host = source.host();
-  auto insight = std::make_unique<Insight>(host.cpu_count);
+  Control* const control = source.control();
+  auto insight = std::make_unique<Insight>(host.cpu_count, control == nullptr ? nullptr : control->scope_counts());
   if (!options.history.empty()) insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
   return insight;
 }

@@ -80,6 +80,13 @@ std::string figures_text(const T& of, const std::optional<Figure>& memory_bytes)
                             format_figure(of.read_bytes, format_bytes), format_figure(of.written_bytes, format_bytes));
 }
 
+/// "used 3.1 of 8 requested CPUs while it computed"
+std::string parallelism_text(double parallelism, const Requested& requested) {
+  const std::string of =
+      requested.millicpus ? fmt::format(" of {:g} requested", static_cast<double>(*requested.millicpus) / 1000) : "";
+  return fmt::format("  used {:.1f}{} CPUs while it computed\n", parallelism, of);
+}
+
 std::string time_text(const Subject& subject) {
   const ReportRow row = row_of_subject(subject);
   if (row.time.empty()) return "\nwhere its time went is not known\n";
@@ -96,6 +103,7 @@ std::string time_text(const Subject& subject) {
               (is_least ? symbols().at_least : "") + format_duration(each.time_ns), format_share(each.share), bound});
   }
   out += grid.text();
+  if (row.parallelism) out += parallelism_text(*row.parallelism, subject.scope->requested);
   out += row.bound_share ? fmt::format("  bound by {}: {} of its time\n", row.bound_by, format_share(*row.bound_share))
                          : "  bound by nothing that stands out\n";
   return out;

@@ -22,6 +22,7 @@
 
 #include "base/caller.hpp"
 #include "source/feed.hpp"
+#include "source/scope_counts.hpp"
 #include "source/track_as.hpp"
 
 namespace tracer::internal {
@@ -53,6 +54,8 @@ class Control {
   virtual void snapshot(Feed& feed, bool with_cgroups) = 0;
   /// To be called every few milliseconds by what takes longer: makes room for what happens meanwhile.
   virtual void keep_up() {}
+  /// Null: it does not count what scopes do as a whole.
+  virtual ScopeCounts* scope_counts() noexcept { return nullptr; }
   /// Disables a family for good.
   virtual void shed(Family family, const Problem& problem) = 0;
   /// The path of a cgroup that exists, within its hierarchy. May walk all cgroups.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -70,10 +71,10 @@ class Gated {
 
 }  // namespace
 
-Capture trace(const std::vector<std::string>& words, tracer::SessionOptions options) {
+Capture trace(const std::vector<std::string>& words, tracer::SessionOptions options, tracer::Context context) {
   const Gated child(words);
   Capture capture;
-  options.filter.include_tree(child.pid());
+  options.filter.include_tree(child.pid(), std::move(context));
   tracer::Session session(std::move(options));
   const auto subscription = session.on_any([&](const tracer::Event& event) { capture.events.push_back(event); });
   session.start();

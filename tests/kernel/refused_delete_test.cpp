@@ -60,7 +60,9 @@ std::unique_ptr<lifecycle_bpf, Closer> programs(std::uint32_t pids) {
   REQUIRE(::bpf_map__set_max_entries(maps.events, kRingBytes) == 0);
   REQUIRE(::bpf_map__set_max_entries(maps.event_rings, 1) == 0);
   ::bpf_program__set_autoload(programs.process_prepare_exec, types.has_tracepoint("sched_prepare_exec"));
-  for (bpf_program* not_needed : {programs.find_cpu_offsets, programs.count_here, programs.living_tasks})
+  for (bpf_program* not_needed :
+       {programs.find_cpu_offsets, programs.count_here, programs.begin_scope, programs.end_scope, programs.put_in_scope,
+        programs.read_scope, programs.living_tasks})
     ::bpf_program__set_autoload(not_needed, false);
   const LibbpfLog log;
   REQUIRE_MESSAGE(::lifecycle_bpf__load(skeleton.get()) == 0, log.tail());

@@ -12,6 +12,7 @@
 #include "truth_oom.hpp"
 #include "truth_signals.hpp"
 #include "truth_syscalls.hpp"
+#include "truth_together.hpp"
 #include "truth_snapshots.hpp"
 #include "truth_tools.hpp"
 #include "truth_waits.hpp"
@@ -401,6 +402,7 @@ const std::map<std::string, std::function<int(const Arguments&)>>& programs() {
       {"dump_core", dump_core},
       {"wait", wait_for},
       {"crew", crew},
+      {"together", together},
       {"threaded_crowd", threaded_crowd},
       {"scattered_crowd", scattered_crowd},
       {"exec_from_threads", exec_from_threads},

@@ -146,6 +146,7 @@ ReportRow full_row() {
   row.cpu_ns = Figure{7, Bound::kAtLeast};
   row.cpu_utilization = 1.5;
   row.concurrency = 2.25;
+  row.parallelism = 3.5;
   row.memory_bytes = Figure{100, Bound::kAtLeast};
   row.memory_at_most_bytes = 200;
   row.read_bytes = Figure{3, Bound::kAtMost};
@@ -291,8 +292,9 @@ TEST_CASE("what is not known is absent from a report's JSON, and a bound is call
   for (const char* part :
        {R"("name":"ALIGN \"x\"\u000a")", R"("tasks_at_least":2)", R"("cpu_ns_at_least":7)",
         R"("cpu_utilization_at_least":1.5)", R"("memory_bytes_at_least":100,"memory_bytes_at_most":200)",
-        R"("bound_by":"disk","bound_share":0.75)", R"("task_ledger":{"computing_ns":4,"queued_ns":0)",
-        R"("read_bytes_at_most":3)", R"("written_bytes":4)", R"("cause":"CPU","time_ns":7,"share":0.5)"}) {
+        R"("parallelism":3.5)", R"("bound_by":"disk","bound_share":0.75)",
+        R"("task_ledger":{"computing_ns":4,"queued_ns":0)", R"("read_bytes_at_most":3)", R"("written_bytes":4)",
+        R"("cause":"CPU","time_ns":7,"share":0.5)"}) {
     CAPTURE(part);
     CHECK(json.find(part) != std::string::npos);
   }

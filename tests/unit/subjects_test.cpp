@@ -44,6 +44,7 @@ Event finish_of(const Context& context, std::uint64_t begin, std::uint64_t end, 
   finish.totals.failed = failures.size();
   finish.totals.failures = std::move(failures);
   finish.totals.account.cpu_ns = cpu_ns;
+  finish.requested.millicpus = 8000;
   finish.task_ledger = TaskLedger{.computing_ns = (end - begin) / 4,
                                   .disk_ns = end - begin - (end - begin) / 4,
                                   .wall_ns = end - begin,
@@ -118,14 +119,15 @@ TEST_CASE("subjects: a task has its processes by CPU, the failures that began in
   CHECK(row_of_subject(subject).bound_by == "disk");
   CHECK(*row_of_subject(subject).bound_share == doctest::Approx(0.75));
   const std::string text = why_text(subjects, subject, {});
-  for (const char* part : {"task align S1", "bound by disk: 75 % of its time", "error: something failed",
-                           "at the same time", "align S2"}) {
+  for (const char* part :
+       {"task align S1", "used 6.8 of 8 requested CPUs while it computed", "bound by disk: 75 % of its time",
+        "error: something failed", "at the same time", "align S2"}) {
     CAPTURE(part);
     CHECK(text.find(part) != std::string::npos);
   }
   CHECK(text.find("S3") == std::string::npos);
-  CHECK(tracer::internal::to_json(subjects, subject).find(R"("bound_by":"disk","bound_share":0.75)") !=
-        std::string::npos);
+  const std::string json = tracer::internal::to_json(subjects, subject);
+  CHECK(json.find(R"("bound_by":"disk","bound_share":0.75,"parallelism":6.8)") != std::string::npos);
 }
 
 TEST_CASE("subjects: a key that changes takes what was known with it") {

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "report/bound_by.hpp"
+#include "report/parallelism.hpp"
 #include "show/screen.hpp"
 #include "show/time_bar.hpp"
 
@@ -40,6 +41,19 @@ TEST_CASE("bounds that are close are one figure") {
   CHECK(row.bound_by == "compute");
   CHECK(share_of(row, TimeCause::kUnclear) == 0);
   CHECK(share_of(row, TimeCause::kDisk) == doctest::Approx(0.4));
+}
+
+TEST_CASE("how many CPUs were used at once is known where it is known for how long") {
+  TaskLedger ledger{.computing_ns = 600, .disk_ns = 400, .wall_ns = 1000, .computing_at_most_ns = 640};
+  CHECK(parallelism_of(1800, ledger).value() == doctest::Approx(3.0));
+  ledger.computing_at_most_ns = 660;
+  CHECK_FALSE(parallelism_of(1800, ledger).has_value());
+  CHECK_FALSE(parallelism_of(1800, TaskLedger{.sleep_ns = 1000, .wall_ns = 1000}).has_value());
+  CHECK_FALSE(parallelism_of(1800, std::nullopt).has_value());
+  ReportRow row;
+  row.task_ledger = TaskLedger{.computing_ns = 600, .wall_ns = 600, .computing_at_most_ns = 600};
+  row.cpu_ns = Figure{1200, Bound::kAtLeast};
+  CHECK_FALSE(parallelism_of(row).has_value());
 }
 
 TEST_CASE("what may have been computing is not taken for a wait, and bounds nothing") {

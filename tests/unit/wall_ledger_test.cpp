@@ -8,6 +8,7 @@
 
 using namespace tracer;
 using tracer::internal::Chain;
+using tracer::internal::CountedSpan;
 using tracer::internal::LifeSpan;
 using tracer::internal::PipePeers;
 using tracer::internal::WallLedger;
@@ -188,6 +189,103 @@ TEST_CASE("a task that began later than its first process was seen") {
   CHECK(ledger.wall_ns == 7000 * kMs);
   check_ms(ledger.computing_ns, 7000);
   CHECK(sum_of(ledger) == ledger.wall_ns);
+}
+
+namespace {
+
+/// What the kernel counted of all together. Times in milliseconds.
+CountedSpan counted(const Did& did, std::uint64_t open = 0) {
+  CountedSpan counted{span(did).ledger, open * kMs};
+  counted.ledger.other_ns += open * kMs;
+  return counted;
+}
+
+}  // namespace
+
+TEST_CASE("what the kernel counts of all together has no bounds") {
+  WallLedger wall(0, 2);
+  wall.count_from(0);
+  wall.add(span({.to = 10000, .ran = 4000, .sleep = 6000}));
+  wall.add(span({.to = 10000, .ran = 4000, .disk = 3000, .lock = 3000}));
+  wall.count(counted({.ran = 6000, .disk = 1000, .queue = 500, .lock = 500}, 2000));
+  const TaskLedger ledger = wall.until(0, 10000 * kMs);
+  check_ms(ledger.computing_ns, 6000);
+  check_ms(ledger.computing_at_most_ns, 6000);
+  check_ms(ledger.queued_ns, 500);
+  check_ms(ledger.lock_ns, 500);
+  // What nothing has ended is shared by what they waited for.
+  CHECK(ledger.disk_ns >= 1000 * kMs);
+  CHECK(ledger.disk_ns + ledger.sleep_ns >= 2990 * kMs);
+  CHECK(sum_of(ledger) == ledger.wall_ns);
+}
+
+TEST_CASE("before the kernel counted there are bounds, and beside what it missed") {
+  WallLedger wall(0, 2);
+  wall.count_from(2000 * kMs);
+  wall.add(span({.to = 10000, .ran = 5000, .sleep = 5000}));
+  wall.add(span({.to = 10000, .ran = 5000, .sleep = 5000}));
+  wall.missed(300 * kMs);
+  wall.count(counted({.ran = 6000, .sleep = 2000}));
+  TaskLedger ledger = wall.until(0, 10000 * kMs);
+  check_ms(ledger.computing_ns, 6000);
+  check_ms(ledger.computing_at_most_ns, 8300);
+  wall.close(10000 * kMs);
+  wall.add(span({.from = 10000, .to = 20000, .ran = 5000, .sleep = 5000}));
+  wall.add(span({.from = 10000, .to = 20000, .ran = 5000, .sleep = 5000}));
+  wall.count(counted({.ran = 9000, .sleep = 1000}));
+  ledger = wall.until(0, 20000 * kMs);
+  check_ms(ledger.computing_ns, 15000);
+  check_ms(ledger.computing_at_most_ns, 17300);
+  CHECK(sum_of(ledger) == ledger.wall_ns);
+}
+
+TEST_CASE("what the kernel counted a moment after a window belongs to the next") {
+  WallLedger wall(0, 2);
+  wall.count_from(0);
+  wall.add(span({.to = 1000, .ran = 1000}));
+  wall.count(counted({.ran = 1030}));
+  wall.close(1000 * kMs);
+  wall.add(span({.from = 1000, .to = 2000, .ran = 1000}));
+  wall.count(counted({.ran = 970}));
+  wall.close(2000 * kMs);
+  check_ms(wall.ledger().computing_ns, 2000);
+  check_ms(wall.ledger().computing_at_most_ns, 2000);
+}
+
+TEST_CASE("a helper that wakes again and again says little of what the others wait for, also when it is counted") {
+  WallLedger wall(0, 2);
+  wall.count_from(0);
+  wall.add(span({.to = 10000, .ran = 3000, .disk = 7000}));
+  wall.add(span({.to = 10000, .ran = 10, .sleep = 9990}));
+  wall.count(counted({.ran = 3010, .disk = 10, .sleep = 6980}));
+  const TaskLedger ledger = wall.until(0, 10000 * kMs);
+  check_ms(ledger.computing_ns, 3010);
+  CHECK(ledger.disk_ns > 6000 * kMs);
+  CHECK(sum_of(ledger) == ledger.wall_ns);
+}
+
+TEST_CASE("a short wait for the disk is not what all have slept for") {
+  WallLedger wall(0, 2);
+  wall.count_from(0);
+  wall.add(span({.to = 10000, .ran = 3000, .disk = 2000, .sleep = 5000}));
+  wall.count(counted({.ran = 3000, .disk = 2000, .sleep = 5000}));
+  const TaskLedger ledger = wall.until(0, 10000 * kMs);
+  check_ms(ledger.disk_ns, 2000);
+  check_ms(ledger.sleep_ns, 5000);
+}
+
+TEST_CASE("what is no more counted has bounds again") {
+  WallLedger wall(0, 2);
+  wall.count_from(0);
+  wall.add(span({.to = 1000, .ran = 500, .sleep = 500}));
+  wall.count(counted({.ran = 500, .sleep = 500}));
+  wall.close(1000 * kMs);
+  wall.count_no_more();
+  wall.add(span({.from = 1000, .to = 2000, .ran = 500, .sleep = 500}));
+  wall.add(span({.from = 1000, .to = 2000, .ran = 500, .sleep = 500}));
+  const TaskLedger ledger = wall.until(0, 2000 * kMs);
+  check_ms(ledger.computing_ns, 1000);
+  check_ms(ledger.computing_at_most_ns, 1500);
 }
 
 TEST_CASE("a chain of spans finds the most that do not overlap, and forgets within bounds") {

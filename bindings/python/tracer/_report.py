@@ -81,6 +81,9 @@ class ReportRow:
     concurrency: float | None
     """How many threads of a process ran at once, on average, while any did: 1 if it computes in one thread. None:
     unknown."""
+    parallelism: float | None
+    """Of runs, steps and tasks: how many CPUs it used at once, on average, while any process of it ran. None: unknown, or
+    the bounds of that time are more than 5 % of the wall time apart."""
     memory_bytes: Figure | None
     """The most that its processes held together. By step: that of its largest task."""
     memory_at_most_bytes: int | None

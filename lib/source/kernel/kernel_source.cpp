@@ -35,6 +35,7 @@
 #include "source/kernel/visit/process_counting.hpp"
 #include "source/kernel/ring/rings.hpp"
 #include "source/kernel/rules.hpp"
+#include "source/kernel/scopes.hpp"
 #include "source/kernel/visit/settling.hpp"
 
 namespace tracer::internal {
@@ -51,6 +52,7 @@ class KernelSource final : public Source, public Control {
         rules_(skeleton_),
         counters_(counters_of(skeleton_)),
         labels_(skeleton_),
+        scopes_(skeleton_),
         rings_(programs_.rings()) {}
 
   Tier tier() const noexcept override { return Tier::kKernel; }
@@ -134,6 +136,7 @@ class KernelSource final : public Source, public Control {
   void stop() override {
     let_ending_end(counters_, kMostSettling);
     programs_.end_events();
+    scopes_.stop();
     stopped_ = true;
   }
 
@@ -182,7 +185,16 @@ class KernelSource final : public Source, public Control {
   void resume_label(pid_t tid, std::uint64_t serial) noexcept override { labels_.resume(tid, serial); }
   void disown_thread(pid_t tid) noexcept override { labels_.disown(tid); }
 
-  void shed(Family family, const Problem& problem) override { programs_.shed(family, problem); }
+  /// Its tables are by the kernel's numbers of processes, its records by those that its pid namespace shows.
+  ScopeCounts* scope_counts() noexcept override {
+    const bool counts = skeleton_.rodata->keep_ledgers != 0 && own_pid_namespace() == 0;
+    return counts ? &scopes_ : nullptr;
+  }
+
+  void shed(Family family, const Problem& problem) override {
+    if (family == Family::kWaits) scopes_.shed();
+    programs_.shed(family, problem);
+  }
   std::optional<std::string> cgroup_path(Hierarchy hierarchy, std::uint64_t id) const override {
     return knows_cgroup_paths() ? internal::cgroup_path(hierarchy, id) : std::nullopt;
   }
@@ -372,6 +384,7 @@ class KernelSource final : public Source, public Control {
   KernelRules rules_;
   KernelCounters counters_;
   KernelLabels labels_;
+  KernelScopes scopes_;
   Rings rings_;
   Decoder decoder_;
   Counter failed_snapshots_;

@@ -67,6 +67,9 @@ constexpr std::uint32_t most_displaced(std::uint32_t places) { return places / 2
 /// A power of two. Few processes have several threads at the same time.
 constexpr std::uint32_t places_of_process_ledgers(std::uint32_t places) { return places < 8 ? 2 : places / 4; }
 
+/// Scopes that are counted as a whole at the same time, at most; a power of two.
+inline constexpr std::uint32_t kScopePlaces = 1024;
+
 /// One BPF object, its programs, and what user space does for it; or only that. Used by the reader, unless it says
 /// otherwise.
 class KernelFamily {

@@ -28,8 +28,9 @@ namespace {
 
 constexpr std::uint32_t kContextsPerCpu = 256;
 
-constexpr const char* kMapsOfWaits[] = {"threads",         "displaced_threads",         "awaiting",
-                                        "process_ledgers", "displaced_process_ledgers", "counting"};
+constexpr const char* kMapsOfWaits[] = {
+    "threads",  "displaced_threads", "awaiting",  "process_ledgers",    "displaced_process_ledgers",
+    "counting", "scope_ledgers",     "processes", "displaced_processes"};
 
 /// What is not in every kernel, but without which the programs can't be fitted to it.
 struct MemberRead {
@@ -155,6 +156,8 @@ void LifecycleFamily::configure(FamilySetup& setup) {
     rodata->process_ledger_mask = process_ledgers - 1;
     ::bpf_map__set_max_entries(skeleton_->maps.process_ledgers, process_ledgers);
     ::bpf_map__set_max_entries(skeleton_->maps.displaced_process_ledgers, process_ledgers);
+    rodata->scope_mask = kScopePlaces - 1;
+    ::bpf_map__set_max_entries(skeleton_->maps.scope_ledgers, kScopePlaces);
   }
   const auto cgroups = static_cast<std::uint32_t>(options.max_cgroups);
   ::bpf_map__set_max_entries(skeleton_->maps.cgroup_rules, cgroups);
@@ -172,10 +175,15 @@ void LifecycleFamily::configure(FamilySetup& setup) {
   only_if(setup.types.has_tracepoint("sched_prepare_exec"), skeleton_->progs.process_prepare_exec);
   only_if(setup.types.has_tracepoint("signal_generate"), skeleton_->progs.signal_sent);
   only_if(setup.types.has_per_cpu_rss(), skeleton_->progs.find_cpu_offsets);
-  only_if(rodata->keep_ledgers != 0, skeleton_->progs.count_here);
+  const auto& programs = skeleton_->progs;
+  bpf_program* const run_by_user_space[] = {programs.count_here, programs.begin_scope, programs.end_scope,
+                                            programs.put_in_scope, programs.read_scope};
+  for (bpf_program* program : run_by_user_space) {
+    only_if(rodata->keep_ledgers != 0, program);
+    ::bpf_program__set_autoattach(program, false);
+  }
   only_if(rodata->use_cgroup_rules != 0, skeleton_->progs.cgroup_removed);
   ::bpf_program__set_autoattach(skeleton_->progs.find_cpu_offsets, false);
-  ::bpf_program__set_autoattach(skeleton_->progs.count_here, false);
 }
 
 /// Lets this thread be switched on each CPU until the kernel side has seen its clock: see exact_run_time in

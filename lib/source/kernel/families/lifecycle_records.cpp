@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "source/kernel/families/lifecycle.hpp"
+#include "source/kernel/process_waits.hpp"
 #include "source/kernel/program_text.hpp"
 #include "source/kernel/ring/wire_reading.hpp"
 #include "wire.h"
@@ -32,19 +33,6 @@ static_assert(kMostExecReadBytes == TRACER_MOST_EXEC_READ_BYTES);
 
 RawAccount account_of(const tracer_wire_account& wire) noexcept { return std::bit_cast<RawAccount>(wire); }
 RawWaits waits_of(const tracer_wire_waits& wire) noexcept { return std::bit_cast<RawWaits>(wire); }
-
-/// Absent: the process never had a second thread, so its waits are those of its thread.
-std::optional<RawProcessWaits> process_waits_of(const tracer_wire_process_waits& wire, bool limits_known) noexcept {
-  if (wire.life_ns == 0) return std::nullopt;
-  RawProcessWaits waits{wire.life_ns, wire.life_ns, wire.run_queue_ns, {}, limits_known};
-  const auto take_off = [&waits](std::uint64_t time_ns) { waits.running_ns -= std::min(waits.running_ns, time_ns); };
-  take_off(wire.run_queue_ns);
-  for (std::size_t cause = 0; cause < kWaitCauses; ++cause) {
-    waits.wait_ns[cause] = wire.wait_ns[cause];
-    take_off(wire.wait_ns[cause]);
-  }
-  return waits;
-}
 
 RawProcessWaits process_waits_of(const std::optional<RawProcessWaits>& own, const RawWaits& waits) noexcept {
   if (waits.threads == 0) return {};
@@ -106,8 +94,7 @@ bool take_exec(std::span<const std::byte> bytes, ExecRecord& record) {
     if (!bytes_left) return false;
     std::memcpy(&process_waits, bytes_left->data(), sizeof process_waits);
   }
-  record.process_waits =
-      process_waits_of(process_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
+  record.process_waits = process_waits_of(whole_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
   record.ended_peak_pages = wire.peak_pages;
   if (wire.cpus_allowed != 0) record.cpus_allowed = wire.cpus_allowed;
   record.flags = flags_of(wire.flags);
@@ -151,8 +138,7 @@ bool take_exit(std::span<const std::byte> bytes, ExitRecord& record) {
     record.late = account_of(late);
     if (!take(bytes.subspan(sizeof wire + sizeof late), process_waits)) return false;
   }
-  record.process_waits =
-      process_waits_of(process_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
+  record.process_waits = process_waits_of(whole_waits_of(process_waits, record.waits.limits_known != 0), record.waits);
   return true;
 }
 
@@ -176,7 +162,7 @@ bool take_thread(std::span<const std::byte> bytes, ThreadRecord& record) {
   record.lives = wire.tid != 0;
   record.sum = sum_of(account_of(wire.own), account_of(wire.ended));
   record.waits = waits_of(wire.waits);
-  const auto own = process_waits_of(wire.process_waits, record.waits.limits_known != 0);
+  const auto own = whole_waits_of(wire.process_waits, record.waits.limits_known != 0);
   if (own || wire.tid == wire.header.pid) record.process_waits = process_waits_of(own, record.waits);
   record.read_before_exec_bytes = wire.read_before_exec_bytes;
   record.flags = flags_of(wire.flags);

@@ -39,6 +39,11 @@ void WaitsFamily::load(FamilySetup& setup) {
         bpf.rodata->process_ledger_mask = process_ledgers - 1;
         ::bpf_map__set_max_entries(bpf.maps.process_ledgers, process_ledgers);
         ::bpf_map__set_max_entries(bpf.maps.displaced_process_ledgers, process_ledgers);
+        bpf.rodata->scope_mask = kScopePlaces - 1;
+        ::bpf_map__set_max_entries(bpf.maps.scope_ledgers, kScopePlaces);
+        bpf.rodata->slot_mask = setup.places - 1;
+        ::bpf_map__set_max_entries(bpf.maps.processes, setup.places);
+        ::bpf_map__set_max_entries(bpf.maps.displaced_processes, most_displaced(setup.places));
         const auto only_if = [&setup](const char* tracepoint, bpf_program* program) {
           ::bpf_program__set_autoload(program, setup.types.has_tracepoint(tracepoint));
         };

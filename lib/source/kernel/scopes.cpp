@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/kernel/scopes.hpp"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "wire.h"
+
+#include "base/clock.hpp"
+#include "lifecycle.skel.h"
+#include "source/kernel/families/family.hpp"
+#include "source/kernel/process_waits.hpp"
+
+namespace tracer::internal {
+namespace {
+
+/// What the program returns; absent: it did not run.
+std::optional<std::uint32_t> run(const bpf_program* program, std::initializer_list<std::uint64_t> arguments) noexcept {
+  LIBBPF_OPTS(bpf_test_run_opts, options);
+  options.ctx_in = arguments.begin();
+  options.ctx_size_in = static_cast<__u32>(arguments.size() * sizeof(std::uint64_t));
+  if (::bpf_prog_test_run_opts(::bpf_program__fd(program), &options) != 0) return std::nullopt;
+  return options.retval;
+}
+
+}  // namespace
+
+KernelScopes::KernelScopes(lifecycle_bpf& skeleton) noexcept : skeleton_(skeleton) {}
+
+std::uint64_t KernelScopes::now_ns() const { return boot_time_ns(); }
+
+/// Places are taken in turn, so that of one that is over nothing is under way any more when its place is taken.
+std::optional<std::uint32_t> KernelScopes::begin() {
+  if (stopped_) return std::nullopt;
+  if (ids_.empty()) {
+    ids_.resize(kScopePlaces);
+    for (std::uint32_t place = 0; place < kScopePlaces; ++place) ids_[place] = place;
+    taken_.resize(kScopePlaces);
+  }
+  for (std::uint32_t tried = 0; tried < kScopePlaces; ++tried) {
+    const std::uint32_t place = next_place_++ % kScopePlaces;
+    if (taken_[place]) continue;
+    const std::uint32_t id = ids_[place] += kScopePlaces;
+    if (!run(skeleton_.progs.begin_scope, {id})) return std::nullopt;
+    taken_[place] = true;
+    return id;
+  }
+  return std::nullopt;
+}
+
+void KernelScopes::count_on(std::uint32_t cpu) noexcept {
+  LIBBPF_OPTS(bpf_test_run_opts, options);
+  options.flags = BPF_F_TEST_RUN_ON_CPU;
+  options.cpu = cpu;
+  ::bpf_prog_test_run_opts(::bpf_program__fd(skeleton_.progs.count_here), &options);
+}
+
+ScopeCounts::Put KernelScopes::put(std::uint32_t pid, std::uint64_t start_ns, std::uint32_t scope) {
+  if (stopped_) return Put::kGone;
+  const std::uint32_t found = run(skeleton_.progs.put_in_scope, {scope, pid, start_ns}).value_or(TRACER_SCOPE_GONE);
+  if (found == TRACER_SCOPE_GONE) return Put::kGone;
+  if (found == TRACER_SCOPE_WAS_IN) return Put::kWasIn;
+  if (found >= TRACER_SCOPE_RUNS) count_on(found - TRACER_SCOPE_RUNS);
+  if (found == TRACER_SCOPE_MAY_RUN)
+    for (std::uint32_t cpu = 0; cpu < skeleton_.rodata->cpu_count; ++cpu) count_on(cpu);
+  return Put::kPut;
+}
+
+std::optional<ScopeTimes> KernelScopes::read(std::uint32_t scope) {
+  if (shed_ || !run(skeleton_.progs.read_scope, {scope})) return std::nullopt;
+  const tracer_scope_times& answer = skeleton_.bss->scope_answer;
+  if (stopped_ && answer.on_cpu > 0) return std::nullopt;
+  auto waits = whole_waits_of(answer.waits, true);
+  if (!waits) return std::nullopt;
+  waits->running_ns -= std::min<std::uint64_t>(waits->running_ns, answer.open_ns);
+  return ScopeTimes{*waits, answer.open_ns};
+}
+
+void KernelScopes::end(std::uint32_t scope) {
+  const std::uint32_t place = scope % kScopePlaces;
+  if (ids_.empty() || !taken_[place] || ids_[place] != scope) return;
+  taken_[place] = false;
+  run(skeleton_.progs.end_scope, {scope});
+}
+
+}  // namespace tracer::internal
