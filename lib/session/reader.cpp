@@ -43,10 +43,12 @@ CgroupTable::FindPath path_finder(Control* control) {
 }
 
 /// A recording that has findings keeps its own.
-std::unique_ptr<Insight> insight_of(const SessionOptions& options, const Source& source) {
+std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& source) {
   if (!options.findings || !source.wants_findings()) return nullptr;
   const HostInfo& host = source.host();
   auto insight = std::make_unique<Insight>(host.cpu_count);
+  // What is full now says nothing of events of another time, or of another host.
+  if (source.control() != nullptr || source.desk() != nullptr) insight->ask_for_space();
   if (!options.history.empty()) insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
   return insight;
 }
