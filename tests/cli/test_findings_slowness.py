@@ -20,13 +20,18 @@ if __name__ == "__main__":
     burn(float(sys.argv[2]))
     for each in others: each.join()
 """
+# Until it has waited for storage for 6 s and half of its time, by its own clock, however many others there are.
 SYNC = """
 import os, sys, time
 file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR, 0o600)
-end = time.monotonic() + 13
-while time.monotonic() < end:
+begin = time.monotonic()
+waited = 0
+while time.monotonic() < begin + 45 and (waited < 6.5 or waited < 0.5 * (time.monotonic() - begin) or
+                                         time.monotonic() < begin + 12):
     os.pwrite(file, b"x" * 4096, 0)
+    before, cpu = time.monotonic(), time.thread_time()
     os.fsync(file)
+    waited += time.monotonic() - before - (time.thread_time() - cpu)
 """
 SLOW_STAGE = """
 import sys, time
@@ -82,10 +87,22 @@ class Slowness(support.TestCase):
         self.assertEqual(figures["percent"], figures["wait_ns"] * 100 // figures["wall_ns"])
 
     def test_more_at_once_than_cpus(self):
+        """Where others have more than a quarter of the CPUs, the threads of the task are not to blame: tried again then."""
         cpus = len(os.sched_getaffinity(0))
-        found, _ = self.findings(PYTHON, self.write("busy.py", BUSY), str(cpus * 4), "12")
-        self.assertEqual(list(found), ["oversubscribed"])
-        figures = self.evidence(found["oversubscribed"])
+        for _ in range(4):
+            result, events = self.trace(PYTHON, self.write("busy.py", BUSY), str(cpus * 4), "12", cwd=self.folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            last = {each["finding_key"]: each for each in of_kind(events, "finding")}
+            run, = of_kind(events, "run_finish")
+            got = run["cpu_ns"] / (run["end_ns"] - run["begin_ns"]) / os.cpu_count()
+            if got >= 0.8:
+                break
+            self.assertLessEqual({each["code"] for each in last.values()}, {"oversubscribed"} if got > 0.7 else set())
+        else:
+            self.skipTest("others have the CPUs of this machine")
+        finding, = last.values()
+        self.assertEqual((finding["code"], finding["state"]), ("oversubscribed", "closed"))
+        figures = self.evidence(finding)
         self.assertEqual(figures["cpus"], str(os.cpu_count()))
         self.assertGreaterEqual(figures["percent"], 60)
 
