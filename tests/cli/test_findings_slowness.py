@@ -20,18 +20,22 @@ if __name__ == "__main__":
     burn(float(sys.argv[2]))
     for each in others: each.join()
 """
-# Until it has waited for storage for 6 s and half of its time, by its own clock, however many others there are.
+# Until it has waited for storage for 6 s and 40 % of its time: what it neither ran nor stood in line for a CPU, by the
+# kernel's own count. 3: others use this machine too much for that.
 SYNC = """
 import os, sys, time
 file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR, 0o600)
-begin = time.monotonic()
-waited = 0
-while time.monotonic() < begin + 45 and (waited < 6.5 or waited < 0.5 * (time.monotonic() - begin) or
-                                         time.monotonic() < begin + 12):
+def queued():
+    with open("/proc/thread-self/schedstat") as stat: return int(stat.read().split()[1]) / 1e9
+begin, line = time.monotonic(), queued()
+cpu = time.thread_time()
+while True:
     os.pwrite(file, b"x" * 4096, 0)
-    before, cpu = time.monotonic(), time.thread_time()
     os.fsync(file)
-    waited += time.monotonic() - before - (time.thread_time() - cpu)
+    took = time.monotonic() - begin
+    waited = took - (time.thread_time() - cpu) - (queued() - line)
+    if took > 12 and waited > 6 and waited > 0.4 * took: break
+    if took > 30: sys.exit(3)
 """
 SLOW_STAGE = """
 import sys, time
@@ -78,7 +82,9 @@ class Slowness(support.TestCase):
         return {each["name"]: each["value"] if each["text"] is None else each["text"] for each in finding["evidence"]}
 
     def test_waits_for_storage(self):
-        found, _ = self.findings(PYTHON, self.write("sync.py", SYNC), self.path("data"))
+        found, result = self.findings(PYTHON, self.write("sync.py", SYNC), self.path("data"))
+        if result.returncode == 3:
+            self.skipTest("others have the CPUs of this machine")
         self.assertEqual(list(found), ["disk_wait"])
         finding = found["disk_wait"]
         figures = self.evidence(finding)
