@@ -137,6 +137,35 @@ for _ in range(4):
         while file.read(1 << 20): pass
 while time.monotonic() < end: time.sleep(0.1)
 """
+PIECES = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static double ran(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return time.tv_sec + time.tv_nsec / 1e9;
+}
+int main(int count, char **words) {
+  char data[16] = {0};
+  int ends[2];
+  int file = open(strcmp(words[1], "file") ? "/dev/zero" : words[3], O_RDWR | O_CREAT, 0600);
+  (void)count;
+  if (pipe(ends)) return 1;
+  /* By its own CPU time, however many others there are. */
+  while (ran() < atof(words[2])) {
+    for (int i = 0; i < 1000; ++i) {
+      ssize_t done = !strcmp(words[1], "device") ? read(file, data, 1)
+                     : !strcmp(words[1], "file") ? pwrite(file, data, 16, 0)
+                                                 : write(ends[1], data, 8) == 8 ? read(ends[0], data, 8) : -1;
+      if (done < 1) return 1;
+    }
+  }
+  return 0;
+}
+"""
 BURN = "import time\nend = time.monotonic() + 18\nwhile time.monotonic() < end: pass"
 WAIT_FOR_LOCK = "import sys, threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire(timeout=float(sys.argv[1]))"
 
@@ -203,23 +232,16 @@ class Threads(Planted):
             self.skipTest(f"others have the CPUs of this machine: {', '.join(held_up)}")
 
     def test_data_in_tiny_pieces(self):
-        tasks = {"copied": "dd if=/dev/zero of=/dev/null bs=1 count=14000000 status=none",
-                 "written": f"dd if=/dev/zero of={self.path('out')} bs=16 count=6000000 status=none",
-                 "piped": "sh -c 'dd if=/dev/zero bs=1 count=6000000 status=none | cat > /dev/null'"}
-        found = self.check("tiny_io", tasks, at_once=False, beside=("pipe_bottleneck",))
-        figures = self.figures(found["copied"], "tiny_io")
-        self.assertEqual(figures["bytes_per_call"], 1)
-        self.assertGreaterEqual(figures["calls"], 1_000_000)
-
-    def test_more_tasks_than_cpus(self):
-        burn = self.write("burn.py", BURN)
-        tasks = {f"burn{i}": f"{PYTHON} {burn}" for i in range(6 * os.cpu_count())}
-        found = self.found(tasks)
-        said = [name for name in tasks if "cpu_contention" in [each["code"] for each in found[name]]]
-        wrong = [each["code"] for name in tasks for each in found[name] if each["code"] != "cpu_contention"]
-        self.assertEqual(wrong, [])
-        # Where others have the CPUs, these are not to blame: then nothing is said of any.
-        self.assertIn(len(said), (0, *range(len(tasks) * 9 // 10, len(tasks) + 1)))
+        if not shutil.which("cc"):
+            self.skipTest("needs a C compiler")
+        program = self.path("pieces")
+        subprocess.run(["cc", "-O1", "-o", program, self.write("pieces.c", PIECES)], check=True)
+        tasks = {kind: f"{program} {kind} 7 {self.path('out')}" for kind in ("device", "file", "pipe")}
+        found = self.check("tiny_io", tasks)
+        for kind, bytes_per_call in (("device", 1), ("file", 16), ("pipe", 8)):
+            figures = self.figures(found[kind], "tiny_io")
+            self.assertEqual(figures["bytes_per_call"], bytes_per_call)
+            self.assertGreaterEqual(figures["calls"], 1_000_000)
 
 
 class Files(Planted):
