@@ -28,7 +28,7 @@ class HelpFormatter : public CLI::Formatter {
                         : name == "explain" ? "PID"
                         : name == "check"   ? "[--json] [--rules FILE]"
                         : name == "report"  ? "[--by ROWS | --json | --html] FILE ..."
-                        : name == "compare" ? "[--json] A B"
+                        : name == "compare" ? "[--json] A B | run:KEY run:KEY"
                         : name == "history" ? "[--json] [--pipeline NAME] [--prune AGE | --delete]"
                         : name == "why"     ? "[--json] FILE [TASK|PID]"
                         : name == "files"   ? "[--json] FILE ..."
@@ -88,11 +88,12 @@ constexpr const char* kReportDescription = R"(Print the table of one or several 
 Prints the table that 'tracerd run' printed at its end, on standard output. With several recordings, such as those of
 the machines that a run used, it prints their sums.)";
 
-constexpr const char* kCompareDescription = R"(Compare two recordings.
+constexpr const char* kCompareDescription = R"(Compare two recordings, or two runs of the history.
 
 Prints what changed from A to B, by step and by tool: wall time, CPU time, peak memory, bytes read and written. A
 difference is called a change only if chance does not explain it: with at least 3 tasks on both sides by a test of ranks,
-else above 25 %, with a note. docs/history.md explains the test.)";
+else above 25 %, with a note. 'tracerd history' lists runs; of those, the tasks that succeeded are compared by step, and
+what other runs took shows how much is noise. docs/history.md explains the test.)";
 
 constexpr const char* kHistoryDescription = R"(Print or delete the history of runs.
 
@@ -246,7 +247,10 @@ std::unique_ptr<CLI::App> make_app() {
   add(report, "FILE", "", "The recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::App& compare = *app->add_subcommand("compare", kCompareDescription);
   add_flag(compare, "--json", "Print one JSON object: docs/history.md describes it");
-  add(compare, "FILE", "", "The two recordings")->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add(compare, "--history", "FILE", "Another history than your own");
+  add(compare, "FILE", "", "The two recordings, or run:KEY and run:KEY")
+      ->expected(-1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   CLI::App& history = *app->add_subcommand("history", kHistoryDescription);
   add_flag(history, "--json", "Print one JSON object: docs/history.md describes it");
   add(history, "--pipeline", "NAME", "Only kinds and runs of this pipeline");

@@ -391,7 +391,9 @@ Options parse(CLI::App& app, std::vector<std::string> words) {
   }
   if (options.command == Options::Command::kCompare) {
     options.files = sub->get_option("FILE")->results();
-    if (options.files.size() != 2) wrong("name two recordings", "compare");
+    if (options.files.size() != 2 ||
+        options.files[0].starts_with(kRunPrefix) != options.files[1].starts_with(kRunPrefix))
+      wrong("name two recordings, or two runs of the history", "compare");
   }
   return options;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -16,6 +17,9 @@
 
 namespace tracerd {
 using tracer::internal::By;
+
+/// What a run of the history is named by: "run:KEY".
+inline constexpr std::string_view kRunPrefix = "run:";
 
 /// What was asked for on the command line.
 struct Options {
@@ -79,7 +83,7 @@ struct Options {
   std::optional<std::string> socket;  ///< Of serve and status: another than the configured one.
   bool check_only = false;            ///< Of serve: the configuration is checked, and nothing else happens.
   std::string file;
-  std::vector<std::string> files;  ///< Of report, files, lineage and compare.
+  std::vector<std::string> files;  ///< Of report, files, lineage and compare, where they may be run:KEY.
   std::vector<std::string> given;  ///< Of task: all words but the first.
   std::vector<std::string> words;  ///< The command to run.
 };

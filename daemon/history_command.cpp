@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -28,6 +29,7 @@ namespace {
 
 constexpr std::size_t kMostName = 40;
 constexpr std::size_t kMostRuns = 1000;
+constexpr std::size_t kMostRunsShown = 10;
 
 bool is_wanted(const Options& options, const std::string& pipeline) {
   return !options.context.pipeline || *options.context.pipeline == pipeline;
@@ -49,6 +51,18 @@ std::string day_of(std::uint64_t time_s) {
   return fmt::format("{:%Y-%m-%d}", fmt::localtime(static_cast<std::time_t>(time_s)));
 }
 
+/// The newest first.
+std::string runs_of(const std::vector<tracer::HistoryRun>& runs) {
+  Grid grid({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
+  grid.add({"newest runs", "pipeline", "ended", "took", "tasks", ""});
+  for (std::size_t i = 0; i < std::min(runs.size(), kMostRunsShown); ++i)
+    grid.add({visible("run:" + runs[i].run_key, kMostName),
+              runs[i].pipeline.empty() ? kUnknownFigure : visible(runs[i].pipeline, kMostName),
+              day_of(runs[i].end_time_s), format_duration(runs[i].wall_ns), std::to_string(runs[i].tasks),
+              visible(runs[i].outcome, kMostName)});
+  return runs.empty() ? std::string() : grid.text() + '\n';
+}
+
 std::string table_of(const tracer::History& history, const Options& options, const std::filesystem::path& file) {
   const auto kinds = kinds_of(history, options);
   Grid grid({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
@@ -65,11 +79,13 @@ std::string table_of(const tracer::History& history, const Options& options, con
               text_of(usual.cpu_ns, format_duration), text_of(usual.peak_bytes, format_bytes),
               text_of(usual.read_bytes, format_bytes), day_of(kind.last_time_s)});
   }
-  std::size_t runs = 0;
-  for (const tracer::HistoryRun& run : history.runs()) runs += is_wanted(options, run.pipeline) ? 1 : 0;
+  std::vector<tracer::HistoryRun> runs;
+  for (const tracer::HistoryRun& run : history.runs())
+    if (is_wanted(options, run.pipeline)) runs.push_back(run);
   std::string text = kinds.empty() ? "" : grid.text() + '\n';
-  text += fmt::format("{} of {} in {}\n", format_count(tasks, "task", "tasks"), format_count(runs, "run", "runs"),
-                      printable(file.string()));
+  text += runs_of(runs);
+  text += fmt::format("{} of {} in {}\n", format_count(tasks, "task", "tasks"),
+                      format_count(runs.size(), "run", "runs"), printable(file.string()));
   return text + fmt::format(
                     "Usual: the median of at least {} tasks that succeeded; - is not known. To delete all: "
                     "tracerd history --delete\n",
@@ -130,14 +146,8 @@ std::string json_of(const tracer::History& history, const Options& options, cons
 
 int history_command(const Options& options) {
   const auto user = user_to_run_as(std::nullopt);
-  const std::filesystem::path file = options.history ? std::filesystem::path(*options.history) : place_of_history(user);
+  const std::filesystem::path file = history_to_read(options, user);
   act_for_caller();
-  if (file.empty())
-    throw tracer::Error({tracer::ErrorCode::kFileUnreadable,
-                         0,
-                         "there is no home folder, and so no history",
-                         "name the file with --history",
-                         {}});
   std::string text;
   std::error_code ignored;
   if (options.delete_history) {

@@ -56,6 +56,17 @@ std::filesystem::path place_of_history(const std::optional<tracer::User>& user) 
   return state.is_absolute() ? state / "tracer" / "history.db" : std::filesystem::path();
 }
 
+std::filesystem::path history_to_read(const Options& options, const std::optional<tracer::User>& user) {
+  std::filesystem::path file = options.history ? std::filesystem::path(*options.history) : place_of_history(user);
+  if (file.empty())
+    throw tracer::Error({tracer::ErrorCode::kFileUnreadable,
+                         0,
+                         "there is no home folder, and so no history",
+                         "name the file with --history",
+                         {}});
+  return file;
+}
+
 std::filesystem::path history_of_run(const Options& options, const std::optional<tracer::User>& user) {
   if (!options.use_history) return {};
   std::filesystem::path file = options.history ? std::filesystem::path(*options.history) : place_of_history(user);

@@ -14,6 +14,9 @@ namespace tracerd {
 /// ~/.local/state/tracer/history.db. Empty: there is no home.
 std::filesystem::path place_of_history(const std::optional<tracer::User>& user);
 
+/// The one to read: --history, or the user's own. Throws tracer::Error(kFileUnreadable): there is no home.
+std::filesystem::path history_to_read(const Options& options, const std::optional<tracer::User>& user);
+
 /// The one that a run uses: --history, or the user's own, whose folder is made. Empty: none. Says once that a new one
 /// is begun, or that its folder can't be made.
 std::filesystem::path history_of_run(const Options& options, const std::optional<tracer::User>& user);

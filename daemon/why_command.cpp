@@ -71,7 +71,7 @@ int why_command(const Options& options) {
                                           tracer::internal::terminal_columns(STDOUT_FILENO)};
   std::string text;
   if (!options.asked) {
-    text = options.as_json ? tracer::internal::to_json(subjects.findings()) + '\n' : why_text(subjects, look);
+    text = options.as_json ? tracer::internal::to_json(subjects) + '\n' : why_text(subjects, look);
   } else {
     const std::vector<Subject> found = subjects.find(asked);
     if (found.empty() || is_ambiguous(found)) return refuse_subject(subjects, found, asked);

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
+#include "base/side_thread.hpp"
 #include "context/note_reader.hpp"
 
 namespace tracer::internal {
@@ -21,7 +21,7 @@ struct NoteAnswer {
   bool whole = true;    ///< There was no more to read.
 };
 
-/// Reads notes on a thread of its own: a file system that hangs must not hold up the events. Asked by one thread.
+/// Reads notes beside the events, which a file system that hangs must not hold up. Asked by one thread.
 class NoteThread {
  public:
   using Read = std::function<std::optional<std::vector<std::string>>(const NoteRequest&, const Process&)>;
@@ -29,8 +29,6 @@ class NoteThread {
   static constexpr std::chrono::milliseconds kPatience{5};
 
   explicit NoteThread(Read read = read_note_lines);
-  /// Waits for a read, but not for one that hangs: its thread ends when that does.
-  ~NoteThread();
   NoteThread(const NoteThread&) = delete;
   NoteThread& operator=(const NoteThread&) = delete;
 
@@ -40,10 +38,10 @@ class NoteThread {
 
  private:
   struct State;
-  static void work(const std::shared_ptr<State>& state);
+  static NoteAnswer read(State& state, const NoteRequest& request, const Process& process);
 
   std::shared_ptr<State> state_;
-  std::thread thread_;  ///< Since the first question.
+  SideThread thread_;
 };
 
 }  // namespace tracer::internal

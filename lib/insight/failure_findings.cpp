@@ -283,6 +283,7 @@ void FailureFindings::report_end(Failed& failed) {
   if (failed.trying) draft.severity = "note";
   const FindingRule* rule = book_.rules().rule_of(draft.code);
   failed.said = draft.severity.empty() && rule != nullptr ? std::string_view(rule->severity) : draft.severity;
+  failed.at_end = std::make_shared<const FindingDraft>(draft);
   book_.report(draft, now_ns_, *events_);
 }
 
@@ -294,21 +295,27 @@ std::shared_ptr<const Process> FailureFindings::reader_of(const Failed& failed) 
   return reader && !is_above(*reader, process) ? reader : nullptr;
 }
 
+/// Where its end was a finding already, that is completed: a failure is one finding.
 bool FailureFindings::report_used(Failed& failed, const Leader& scope, std::uint64_t time_ns,
                                   std::vector<Event>& events) {
   const auto reader = reader_of(failed);
   if (reader == nullptr) return false;
   FindingDraft draft;
-  draft.code = "partial_output_used";
+  if (failed.at_end) {
+    draft = *failed.at_end;
+  } else {
+    draft.code = "partial_output_used";
+    draft.context = scope.context;
+    draft.process = failed.origin.process;
+    draft.first_ns = draft.last_ns = failed.end_ns;
+    draft.closed = true;
+    draft.confidence = failed.origin.ignored_by || failed.by_kernel || failed.by_stranger ? "high" : "medium";
+    draft.evidence = {words("how", how(failed.origin))};
+    add_status(draft, failed.origin);
+  }
   draft.severity = failed.trying ? "note" : "error";
-  draft.context = scope.context;
-  draft.process = failed.origin.process;
-  draft.first_ns = draft.last_ns = failed.end_ns;
-  draft.closed = true;
-  draft.confidence = failed.origin.ignored_by || failed.by_kernel || failed.by_stranger ? "high" : "medium";
-  draft.evidence = {words("how", how(failed.origin)), words("reader", tool_of(*reader)),
-                    figure("written_bytes", failed.written_bytes, "bytes")};
-  add_status(draft, failed.origin);
+  draft.evidence.push_back(words("reader", tool_of(*reader)));
+  draft.evidence.push_back(figure("written_bytes", failed.written_bytes, "bytes"));
   failed.said = draft.severity;
   book_.report(draft, time_ns, events);
   return true;

@@ -53,6 +53,7 @@ class FailureFindings {
     bool by_kernel = false;
     bool by_stranger = false;
     std::string_view said = {};  ///< The worst severity of a finding about it. Empty: there is none.
+    std::shared_ptr<const FindingDraft> at_end = {};  ///< The finding that its end was, at once. Null: none.
   };
   using FailedPtr = std::shared_ptr<Failed>;
   /// Of a task or run.

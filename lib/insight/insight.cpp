@@ -10,6 +10,7 @@ void Insight::add_task(const TaskFinish& given, std::vector<Event>& events) {
   const auto figures = ledgers_.finish(finish);
   events.emplace_back(finish);
   failures_.finished(finish, events);
+  full_.finished(finish, events);
   if (not_normal_) not_normal_->finished(finish, events);
   finished(*finish.context, false, figures, finish.time_ns, events);
 }
@@ -19,6 +20,7 @@ void Insight::add_run(const RunFinish& given, std::vector<Event>& events) {
   const auto figures = ledgers_.finish(finish);
   events.emplace_back(finish);
   failures_.finished(finish, events);
+  full_.finished(finish, events);
   if (not_normal_) not_normal_->finished(finish, events);
   finished(*finish.context, true, figures, finish.time_ns, events);
 }
@@ -27,6 +29,7 @@ void Insight::finished(const Context& context, bool is_run, const std::optional<
                        std::uint64_t time_ns, std::vector<Event>& events) {
   slowness_.finished(context, is_run, figures, time_ns, events);
   disks_.finished(context, is_run, figures, time_ns, events);
+  idle_.finished(context, is_run, figures, time_ns, events);
   pipes_.finished(context, is_run, figures, time_ns, events);
   stalls_.finished(context, is_run);
   book_.close_task(context, is_run, time_ns, events);
@@ -42,6 +45,7 @@ void Insight::lived(const ProcessSpan& span, std::vector<Event>& events) {
   slowness_.saw(span);
   process_slowness_.saw(span, events);
   disks_.saw(span);
+  idle_.saw(span);
   stalls_.saw(span);
   if (not_normal_) not_normal_->saw(span);
 }
@@ -49,6 +53,7 @@ void Insight::lived(const ProcessSpan& span, std::vector<Event>& events) {
 void Insight::ended(const ProcessExit& exit, std::vector<Event>& events) {
   ledgers_.saw(exit);
   failures_.saw(exit, events);
+  full_.saw(exit);
   lived(spans_.ended(exit), events);
   slowness_.saw(exit);
   pipes_.saw(exit);
@@ -56,10 +61,12 @@ void Insight::ended(const ProcessExit& exit, std::vector<Event>& events) {
 
 void Insight::snapshot(const SnapshotEnd& end, std::vector<Event>& events) {
   ledgers_.saw(end);
+  full_.saw(end, events);
   disks_.snapshot(end.time_ns);
   ledgers_.each_living([&](const ScopeFigures& figures) {
     slowness_.living(figures, end.time_ns, events);
     disks_.living(figures, end.time_ns, events);
+    idle_.living(figures, end.time_ns, events);
     pipes_.living(figures, end.time_ns, events);
     stalls_.living(figures, end.time_ns, events);
   });
@@ -72,6 +79,8 @@ void Insight::changed(const ContextChange& change, std::vector<Event>& events) {
   slowness_.saw(change);
   failures_.saw(change);
   disks_.saw(change);
+  full_.saw(change);
+  idle_.saw(change);
   pipes_.saw(change);
   stalls_.saw(change);
   if (change.pid) return;
@@ -93,6 +102,7 @@ void Insight::add(Event event, std::vector<Event>& events) {
   if (const auto* run = event.get_if<RunFinish>()) return add_run(*run, events);
   if (const auto* end = event.get_if<SessionEnd>()) {
     failures_.finish(end->time_ns, events);
+    full_.finish(end->time_ns, events);
     if (not_normal_) not_normal_->finish(end->time_ns, events);
     book_.close_all(end->time_ns, events);
     events.push_back(std::move(event));
@@ -121,9 +131,11 @@ void Insight::add(Event event, std::vector<Event>& events) {
   } else if (const auto* run = event.get_if<RunStart>()) {
     ledgers_.saw(*run);
     failures_.saw(*run);
+    idle_.saw(*run);
   } else if (const auto* task = event.get_if<TaskStart>()) {
     ledgers_.saw(*task);
     failures_.saw(*task);
+    idle_.saw(*task);
   } else if (const auto* kill = event.get_if<OomKill>()) {
     failures_.saw(*kill);
   } else if (const auto* cgroup = event.get_if<CgroupSample>()) {
@@ -132,6 +144,7 @@ void Insight::add(Event event, std::vector<Event>& events) {
     disks_.saw(*device);
   } else if (const auto* use = event.get_if<FileUse>()) {
     disks_.saw(*use);
+    full_.saw(*use);
   }
 }
 

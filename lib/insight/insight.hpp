@@ -12,6 +12,8 @@
 #include "insight/disk_findings.hpp"
 #include "insight/failure_findings.hpp"
 #include "insight/finding_book.hpp"
+#include "insight/full_file_systems.hpp"
+#include "insight/idle_findings.hpp"
 #include "insight/not_normal.hpp"
 #include "insight/pipe_findings.hpp"
 #include "insight/process_slowness.hpp"
@@ -36,6 +38,8 @@ class Insight {
         slowness_(book_, cpus),
         process_slowness_(book_),
         disks_(book_),
+        full_(book_),
+        idle_(book_),
         pipes_(book_),
         stalls_(book_) {}
   Insight(const Insight&) = delete;
@@ -44,7 +48,10 @@ class Insight {
   /// Before the first event: compares with earlier runs, and adds this one. `wall_offset_ns`: as in HostInfo.
   void use(std::unique_ptr<SessionHistory> history, std::uint64_t wall_offset_ns) {
     not_normal_ = std::make_unique<NotNormal>(book_, std::move(history), cpus_, wall_offset_ns);
+    stalls_.use([this](const Context& context) { return not_normal_->pace_of(context); });
   }
+  /// Before the first event: of what happens on this host now.
+  void ask_for_space(FullFileSystems::ReadSpace read = file_system_space) { full_.ask(std::move(read)); }
   /// Appends `event`, and the findings that follow from it: before it if it is the last.
   void add(Event event, std::vector<Event>& events);
   /// Findings that were left out, as too many were open.
@@ -71,6 +78,8 @@ class Insight {
   SlownessFindings slowness_;
   ProcessSlowness process_slowness_;
   DiskFindings disks_;
+  FullFileSystems full_;
+  IdleFindings idle_;
   PipeFindings pipes_;
   StallFindings stalls_;
   std::unique_ptr<NotNormal> not_normal_;  ///< Null: without a history.

@@ -10,7 +10,7 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::string_view kSlower = "slower_than_usual";
-constexpr std::string_view kMemory = "memory_above_usual";
+constexpr std::string_view kMemoryAbove = "memory_above_usual";
 constexpr std::string_view kBytes = "bytes_above_usual";
 constexpr std::string_view kTooHigh = "request_too_high";
 constexpr std::string_view kTooLow = "request_too_low";
@@ -46,6 +46,15 @@ std::shared_ptr<const Context> step_context(const Context& context) {
 NotNormal::Living* NotNormal::living(const std::optional<Key>& key) {
   const auto known = key ? living_.find(number_of(key)) : living_.end();
   return known == living_.end() ? nullptr : &known->second;
+}
+
+std::optional<UsualPace> NotNormal::pace_of(const Context& context) const {
+  const auto known = living_.find(number_of(context.task_key));
+  if (!context.task_key || known == living_.end() || !known->second.usual) return std::nullopt;
+  const Expectation expected = known->second.usual->expect({});
+  if (!expected.wall_ns || !expected.cpu_ns) return std::nullopt;
+  const std::uint64_t wall_ns = expected.wall_ns->median;
+  return UsualPace{wall_ns, wall_ns - std::min(wall_ns, expected.cpu_ns->median), expected.wall_ns->n};
 }
 
 void NotNormal::begin(const std::optional<Key>& key, const std::shared_ptr<const Context>& context,
@@ -224,8 +233,9 @@ void NotNormal::compare_with(const UsualOfKind& usual, const Ended& ended, std::
     // By all that it has read, it is not.
     report_slow(ended, *any, true, "note", events);
   }
-  if (!beyond && past.peak_bytes && expected.peak_bytes && is_above(kMemory, *past.peak_bytes, *expected.peak_bytes))
-    report_high(kMemory, "held", *past.peak_bytes, *expected.peak_bytes);
+  if (!beyond && past.peak_bytes && expected.peak_bytes &&
+      is_above(kMemoryAbove, *past.peak_bytes, *expected.peak_bytes))
+    report_high(kMemoryAbove, "held", *past.peak_bytes, *expected.peak_bytes);
   // A larger input reads and writes more.
   if (!beyond && past.written_bytes && expected.written_bytes &&
       is_above(kBytes, *past.written_bytes, *expected.written_bytes)) {

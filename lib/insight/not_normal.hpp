@@ -18,6 +18,7 @@
 #include "history/session_history.hpp"
 #include "insight/finding_book.hpp"
 #include "insight/process_spans.hpp"
+#include "insight/stall_findings.hpp"
 
 namespace tracer::internal {
 
@@ -30,6 +31,8 @@ class NotNormal {
             std::uint64_t wall_offset_ns)
       : book_(book), history_(std::move(history)), cpus_(cpus), wall_offset_ns_(wall_offset_ns) {}
 
+  /// What earlier tasks of the kind of this one took, as far as it lives and they are known.
+  std::optional<UsualPace> pace_of(const Context& context) const;
   void saw(const RunStart& start);
   void saw(const TaskStart& start);
   void saw(const ProcessExit& exit);

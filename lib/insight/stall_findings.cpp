@@ -61,6 +61,8 @@ const Wait& wait_named(std::string_view name) {
 
 StallFindings::StallFindings(FindingBook& book)
     : book_(book),
+      least_with_past_ns_(book.rules().limit(kStalled, "least_with_past_ns")),
+      past_percent_(book.rules().limit(kStalled, "past_percent")),
       least_ns_(book.rules().limit(kStalled, "least_ns")),
       least_sleep_ns_(book.rules().limit(kStalled, "least_sleep_ns")),
       most_cpu_percent_(book.rules().limit(kStalled, "most_cpu_percent")),
@@ -168,10 +170,18 @@ bool StallFindings::waits_by_nature(const Member& member, const Natures& natures
   return false;
 }
 
+/// Earlier ones may have stood as still for a while; and where they were over by now, this one is late.
+std::uint64_t StallFindings::needed_ns(std::uint64_t least_ns, const std::optional<UsualPace>& pace) const {
+  if (!pace) return least_ns;
+  const auto more_than = [this](std::uint64_t time_ns) { return time_ns / 100 * past_percent_; };
+  return std::max(more_than(pace->idle_ns),
+                  std::min(least_ns, std::max(least_with_past_ns_, more_than(pace->wall_ns))));
+}
+
 void StallFindings::report(const ScopeFigures& figures, const std::vector<const Member*>& members,
                            std::uint64_t since_ns, std::uint64_t time_ns, std::vector<Event>& events) {
   const std::uint64_t still_ns = time_ns - std::min(since_ns, time_ns);
-  if (still_ns < std::min(least_ns_, least_circle_ns_)) return;
+  if (still_ns < std::min({least_ns_, least_circle_ns_, least_with_past_ns_})) return;
   FindingDraft draft;
   draft.subject = figures.is_run ? "run" : "task";
   draft.context = figures.context;
@@ -190,7 +200,8 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
     draft.evidence.push_back(words("programs", tools));
     return book_.report(draft, time_ns, events);
   }
-  if (still_ns < least_ns_) return;
+  const auto pace = find_pace_ ? find_pace_(*figures.context) : std::nullopt;
+  if (still_ns < needed_ns(least_ns_, pace)) return;
   // Those that wait for others of the task explain nothing: for a child, and for a pipe where there is anything else.
   const Member* culprit = nullptr;
   const auto rank = [](const Member& each) {
@@ -206,7 +217,7 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
       culprit = each;
   }
   // Who sleeps wakes up by itself.
-  if (culprit == nullptr || still_ns < (any_sleeps ? least_sleep_ns_ : least_ns_)) return;
+  if (culprit == nullptr || (any_sleeps && still_ns < needed_ns(least_sleep_ns_, pace))) return;
   // So does a server, or a program at a prompt: a task that an engine runs has neither.
   const bool may_be_meant = is_asked(culprit->waits_for);
   if (may_be_meant && !is_declared_task(*figures.context)) return;
@@ -215,6 +226,11 @@ void StallFindings::report(const ScopeFigures& figures, const std::vector<const 
   draft.process = culprit->process;
   draft.confidence = wait.confidence;
   draft.evidence.push_back(words("waits_for", std::string(wait.words)));
+  if (pace) {
+    draft.evidence.push_back(figure("usual_ns", pace->wall_ns, "ns"));
+    draft.evidence.push_back(figure("usual_idle_ns", pace->idle_ns, "ns"));
+    draft.evidence.push_back(figure("past", pace->past, "count"));
+  }
   if (any_sleeps || may_be_meant) draft.severity = "note";
   book_.report(draft, time_ns, events);
 }

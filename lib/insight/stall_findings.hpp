@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -18,12 +19,24 @@
 
 namespace tracer::internal {
 
+/// What earlier tasks of a kind took: medians.
+struct UsualPace {
+  std::uint64_t wall_ns = 0;
+  std::uint64_t idle_ns = 0;  ///< Of it, the time in which nothing computed, at least.
+  std::uint64_t past = 0;     ///< How many there were.
+};
+
 /// Findings about tasks, and runs without tasks, in which nothing moves: none of their processes computes, reads or
 /// writes, and none begins or ends. Bounded: by what lives, and by kMost.
 class StallFindings {
  public:
+  /// Absent: nothing, or too little, is known of it.
+  using FindPace = std::function<std::optional<UsualPace>(const Context&)>;
+
   explicit StallFindings(FindingBook& book);
 
+  /// Before the first event: what earlier tasks of the same kind took.
+  void use(FindPace find_pace) { find_pace_ = std::move(find_pace); }
   /// A process began, ended, or began another program.
   void moved(const Process& process, std::uint64_t time_ns);
   void saw(const ProcessSpan& span);
@@ -65,7 +78,12 @@ class StallFindings {
   void report(const ScopeFigures& figures, const std::vector<const Member*>& members, std::uint64_t since_ns,
               std::uint64_t time_ns, std::vector<Event>& events);
 
+  std::uint64_t needed_ns(std::uint64_t least_ns, const std::optional<UsualPace>& pace) const;
+
   FindingBook& book_;
+  FindPace find_pace_;
+  std::uint64_t least_with_past_ns_;
+  std::uint64_t past_percent_;
   std::uint64_t least_ns_;
   std::uint64_t least_sleep_ns_;
   std::uint64_t most_cpu_percent_;

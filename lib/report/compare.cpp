@@ -18,6 +18,8 @@ constexpr std::size_t kLeastTested = 3;
 constexpr double kMostChance = 0.01;
 constexpr double kLeastChange = 0.05;
 constexpr double kLeastUntested = 0.25;
+/// Two tasks of the same kind are hardly ever so many spreads apart by chance.
+constexpr double kLeastSpreads = 4;
 /// Ways to choose one side's ranks that are all looked at.
 constexpr double kMostWays = 20000;
 /// Of one tool or step; the first ones.
@@ -143,7 +145,7 @@ double rank_test(const std::vector<double>& a, const std::vector<double>& b) {
   return std::erfc(std::max(0.0, distance - 0.5) / std::sqrt(variance) / std::sqrt(2.0));
 }
 
-MeasureChange change_of(const std::vector<double>& a, const std::vector<double>& b) {
+MeasureChange change_of(const std::vector<double>& a, const std::vector<double>& b, std::optional<double> spread) {
   MeasureChange change{a.size(), b.size()};
   if (!a.empty()) change.median_a = median_of(a);
   if (!b.empty()) change.median_b = median_of(b);
@@ -155,6 +157,11 @@ MeasureChange change_of(const std::vector<double>& a, const std::vector<double>&
     if (std::abs(to - from) <= least * from) return ChangeVerdict::kSame;
     return to > from ? ChangeVerdict::kMore : ChangeVerdict::kLess;
   };
+  if (std::min(a.size(), b.size()) < kLeastTested && spread) {
+    change.spread = spread;
+    change.verdict = std::abs(to - from) > kLeastSpreads * *spread ? verdict(kLeastChange) : ChangeVerdict::kSame;
+    return change;
+  }
   if (std::min(a.size(), b.size()) < kLeastTested) {
     change.may_be_noise = true;
     change.verdict = verdict(kLeastUntested);
@@ -179,7 +186,7 @@ bool RowChange::is_changed() const {
 }
 
 std::vector<RowChange> changes_of(const std::map<std::string, ComparedTrace::Row>& a,
-                                  const std::map<std::string, ComparedTrace::Row>& b) {
+                                  const std::map<std::string, ComparedTrace::Row>& b, const UsualSpreads& spreads) {
   const ComparedTrace::Row nothing;
   const auto row_of = [&nothing](const auto& rows, const std::string& name) -> const ComparedTrace::Row& {
     const auto known = rows.find(name);
@@ -192,8 +199,10 @@ std::vector<RowChange> changes_of(const std::map<std::string, ComparedTrace::Row
   std::vector<RowChange> changes;
   for (const auto& [name, by] : moved) {
     RowChange change{name, {}};
+    const auto known = spreads.find(name);
     for (std::size_t i = 0; i < kMeasures.size(); ++i)
-      change.measures[i] = change_of(row_of(a, name).values[i], row_of(b, name).values[i]);
+      change.measures[i] = change_of(row_of(a, name).values[i], row_of(b, name).values[i],
+                                     known == spreads.end() ? std::nullopt : known->second[i]);
     changes.push_back(std::move(change));
   }
   std::stable_sort(changes.begin(), changes.end(), [&](const RowChange& x, const RowChange& y) {
@@ -217,6 +226,7 @@ std::string compare_json(const std::vector<RowChange>& steps, const std::vector<
           json.put("median_b", change.median_b);
           json.put("change", change.change);
           json.put("p", change.p);
+          json.put("spread", change.spread);
           json.put("verdict", std::string(to_string(change.verdict)));
           json.put("may_be_noise", change.may_be_noise);
         });

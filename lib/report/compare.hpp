@@ -55,7 +55,8 @@ struct MeasureChange {
   std::optional<double> change = {};  ///< Of the medians: 0.5 is half more. Absent: one is unknown, or the first is 0.
   std::optional<double> p = {};       ///< How likely ranks so different are by chance. Absent: too few values.
   ChangeVerdict verdict = ChangeVerdict::kNotKnown;
-  bool may_be_noise = false;  ///< The verdict rests on the threshold alone.
+  std::optional<double> spread = {};  ///< Of other runs, on which the verdict rests. Absent: it does not.
+  bool may_be_noise = false;          ///< The verdict rests on a threshold alone.
 };
 
 struct RowChange {
@@ -66,13 +67,17 @@ struct RowChange {
   bool is_changed() const;
 };
 
+/// By the name of the row: how much a single task varies, by other runs. Absent: not known.
+using UsualSpreads = std::map<std::string, std::array<std::optional<double>, kMeasures.size()>>;
+
 /// In both or only one of them: the one with the largest change of total wall time first.
 std::vector<RowChange> changes_of(const std::map<std::string, ComparedTrace::Row>& a,
-                                  const std::map<std::string, ComparedTrace::Row>& b);
+                                  const std::map<std::string, ComparedTrace::Row>& b, const UsualSpreads& spreads = {});
 
 /// Two-sided; of Mann and Whitney: exact for few values, else by the normal distribution, with ties.
 double rank_test(const std::vector<double>& a, const std::vector<double>& b);
-MeasureChange change_of(const std::vector<double>& a, const std::vector<double>& b);
+/// `spread`: where there are too few values to test.
+MeasureChange change_of(const std::vector<double>& a, const std::vector<double>& b, std::optional<double> spread = {});
 
 std::string compare_json(const std::vector<RowChange>& steps, const std::vector<RowChange>& tools);
 

@@ -7,6 +7,7 @@
 
 #include "context/task_name.hpp"
 #include "report/bound_by.hpp"
+#include "report/critical_path.hpp"
 #include "report/parallelism.hpp"
 #include "report/time_shares.hpp"
 
@@ -50,6 +51,18 @@ SubjectProcess process_of(const ProcessSample& sample) {
 
 bool has_more_cpu_time(const SubjectProcess& a, const SubjectProcess& b) {
   return a.cpu_ns.value_or(0) > b.cpu_ns.value_or(0);
+}
+
+std::uint64_t life_ns(const SubjectProcess& process) {
+  return process.end_ns - std::min(process.begin_ns, process.end_ns);
+}
+
+/// In order, and no more than so many.
+template <class IsBefore>
+void keep(std::vector<SubjectProcess>& list, const SubjectProcess& process, std::size_t most,
+          const IsBefore& is_before) {
+  list.insert(std::upper_bound(list.begin(), list.end(), process, is_before), process);
+  if (list.size() > most) list.pop_back();
 }
 
 std::uint64_t overlap_ns(std::uint64_t a_begin, std::uint64_t a_end, std::uint64_t b_begin, std::uint64_t b_end) {
@@ -129,9 +142,9 @@ void Subjects::add_process(const SubjectProcess& process) {
     if (in == nullptr) continue;
     if (process.failed && in->failures.size() < SubjectScope::kMostFailed) in->failures.push_back(process);
     if (process.process->context->engine_own) continue;
-    auto& largest = in->largest;
-    largest.insert(std::upper_bound(largest.begin(), largest.end(), process, has_more_cpu_time), process);
-    if (largest.size() > SubjectScope::kMostLargest) largest.pop_back();
+    keep(in->largest, process, SubjectScope::kMostLargest, has_more_cpu_time);
+    keep(in->longest, process, SubjectScope::kMostLongest,
+         [](const SubjectProcess& a, const SubjectProcess& b) { return life_ns(a) > life_ns(b); });
   }
 }
 
@@ -179,6 +192,7 @@ void Subjects::add_finish(const Finish& finish, bool is_run) {
     in->memory_bytes = Figure{*totals.peak_at_least_bytes, Bound::kAtLeast};
   }
   if constexpr (std::is_same_v<Finish, TaskFinish>) in->requested = finish.requested;
+  if constexpr (std::is_same_v<Finish, RunFinish>) in->without_task_ns = finish.without_task_ns;
   failures_[number_of(is_run ? finish.context->run_key : finish.context->task_key)] = totals.failures;
 }
 
@@ -187,6 +201,7 @@ void Subjects::add(const Event& event) {
     if (first_ns_ == 0) first_ns_ = time_ns;
     last_ns_ = std::max(last_ns_, time_ns);
   }
+  uses_.add(event, 0, 0);
   if (const auto* finding = event.get_if<Finding>()) return findings_.add(*finding);
   if (const auto* exit = event.get_if<ProcessExit>()) return saw(*exit);
   if (const auto* sample = event.get_if<ProcessSample>()) {
@@ -217,13 +232,15 @@ void Subjects::settle(SubjectScope& scope) const {
                        [&](const FailedProcess& failed) { return failed.pid == process.process->pid; });
   };
   std::erase_if(scope.failures, [&](const SubjectProcess& each) { return !began_in(each); });
-  for (SubjectProcess& each : scope.largest) each.failed = each.failed && began_in(each);
+  for (auto* list : {&scope.largest, &scope.longest})
+    for (SubjectProcess& each : *list) each.failed = each.failed && began_in(each);
 }
 
 void Subjects::finish() {
   for (const auto& [pid, process] : living_) add_process(process);
   living_.clear();
   for (auto& [key, each] : scopes_) settle(each);
+  lineage_ = uses_.build();
 }
 
 const SubjectScope* Subjects::scope_by(const std::optional<Key>& key) const {
@@ -336,6 +353,34 @@ std::vector<BusyWhile> Subjects::devices_of(const Subject& subject) const {
     all.push_back(device);
   }
   return all;
+}
+
+std::optional<RunPath> Subjects::path_of(const SubjectScope& run) const {
+  if (!run.is_run || !run.context->run_key) return std::nullopt;
+  std::vector<const SubjectScope*> of_run;
+  for (const SubjectScope* task : tasks())
+    if (task->context->run_key == run.context->run_key) of_run.push_back(task);
+  if (of_run.empty()) return std::nullopt;
+  std::vector<TaskSpan> spans;
+  std::unordered_map<std::uint64_t, std::size_t> places;
+  for (const SubjectScope* task : of_run) {
+    places.emplace(number_of(task->context->task_key), spans.size());
+    spans.push_back({task->begin_ns, task->end_ns});
+  }
+  std::vector<TaskFile> files;
+  for (const LineageEdge& edge : lineage_.edges) {
+    const LineageTask& task = lineage_.tasks[edge.task];
+    const auto place = places.find(number_of(task.task_key));
+    if (task.task_key && place != places.end())
+      files.push_back({place->second, edge.file, edge.mode != FileMode::kWrite, edge.mode != FileMode::kRead});
+  }
+  const CriticalPath path = path_by_files(spans, files);
+  RunPath made;
+  for (const std::size_t place : path.tasks) made.tasks.push_back(of_run[place]);
+  made.length_ns = path.length_ns;
+  made.at_most_ns = path_by_times(spans).length_ns;
+  made.by_files = path.tasks.size() > 1;
+  return made;
 }
 
 ReportRow row_of_subject(const Subject& subject) {

@@ -16,6 +16,7 @@
 #include <tracer/report.hpp>
 
 #include "report/finding_list.hpp"
+#include "report/lineage.hpp"
 
 namespace tracer::internal {
 
@@ -37,6 +38,7 @@ struct SubjectProcess {
 /// A run or task.
 struct SubjectScope {
   static constexpr std::size_t kMostLargest = 8;
+  static constexpr std::size_t kMostLongest = 8;
   static constexpr std::size_t kMostFailed = 64;
 
   std::shared_ptr<const Context> context = Process::no_context();  ///< Never null.
@@ -54,8 +56,18 @@ struct SubjectScope {
   std::optional<Figure> written_bytes = {};
   std::optional<TaskLedger> ledger = {};
   Requested requested = {};
-  std::vector<SubjectProcess> largest = {};   ///< Most CPU first, without the engine's own.
-  std::vector<SubjectProcess> failures = {};  ///< The first of them.
+  std::vector<SubjectProcess> largest = {};           ///< Most CPU first, without the engine's own.
+  std::vector<SubjectProcess> longest = {};           ///< Likewise, those that lived longest.
+  std::vector<SubjectProcess> failures = {};          ///< The first of them.
+  std::optional<std::uint64_t> without_task_ns = {};  ///< Of a run: RunFinish::without_task_ns.
+};
+
+/// The tasks of a run that it could not have been shorter than.
+struct RunPath {
+  std::vector<const SubjectScope*> tasks = {};  ///< In their order: which needed which, by the files they passed on.
+  std::uint64_t length_ns = 0;                  ///< What they took in all: a lower bound.
+  std::uint64_t at_most_ns = 0;                 ///< The longest chain of tasks that did not overlap.
+  bool by_files = false;  ///< False: it is not known who needed what; the longest task stands for all.
 };
 
 /// Another task or run that ran at the same time.
@@ -108,6 +120,8 @@ class Subjects {
   /// Those with most CPU time while both ran come first.
   std::vector<Neighbor> neighbors_of(const Subject& subject) const;
   std::vector<BusyWhile> devices_of(const Subject& subject) const;
+  /// Absent: it has no tasks. After finish().
+  std::optional<RunPath> path_of(const SubjectScope& run) const;
 
   std::uint64_t first_ns() const noexcept { return first_ns_; }
   std::uint64_t last_ns() const noexcept { return last_ns_; }
@@ -138,6 +152,8 @@ class Subjects {
   std::vector<SubjectProcess> of_pid_;                                      ///< Those that had it, one after the other.
   std::unordered_map<std::uint64_t, std::vector<FailedProcess>> failures_;  ///< Of finished scopes, by key.
   std::vector<DeviceUse> devices_;
+  LineageBuilder uses_;
+  LineageGraph lineage_;  ///< Since finish().
   FindingList findings_;
   std::uint64_t first_ns_ = 0;
   std::uint64_t last_ns_ = 0;
@@ -151,6 +167,7 @@ std::string name_of_scope(const SubjectScope& scope);
 
 /// One JSON object, as docs/findings.md describes it.
 std::string to_json(const Subjects& subjects, const Subject& subject);
-std::string to_json(const std::vector<Finding>& findings);
+/// Of a whole recording, likewise.
+std::string to_json(const Subjects& subjects);
 
 }  // namespace tracer::internal

@@ -71,6 +71,24 @@ void put_neighbors(JsonBuilder& json, const Subjects& subjects, const Subject& s
   });
 }
 
+void put_path(JsonBuilder& json, const Subjects& subjects, const SubjectScope& run) {
+  const auto path = subjects.path_of(run);
+  if (!path) return;
+  json.object("critical_path", [&] {
+    json.put("basis", std::string_view(path->by_files ? "files" : "longest task"));
+    json.put("length_ns_at_least", path->length_ns);
+    json.put("length_ns_at_most", path->at_most_ns);
+    json.list("tasks", path->tasks, [&](const SubjectScope* task) {
+      json.object([&] {
+        json.put("task_key", task->context->task_key);
+        json.put("name", name_of_scope(*task));
+        json.put("begin_ns", task->begin_ns);
+        json.put(task->finished ? "end_ns" : "last_ns", task->end_ns);
+      });
+    });
+  });
+}
+
 }  // namespace
 
 std::string to_json(const Subjects& subjects, const Subject& subject) {
@@ -91,7 +109,10 @@ std::string to_json(const Subjects& subjects, const Subject& subject) {
     put_bound(json, row);
     json.put("parallelism", row.parallelism);
     if (subject.scope != nullptr) {
+      json.put("without_task_ns", subject.scope->without_task_ns);
+      put_path(json, subjects, *subject.scope);
       put_processes(json, "largest", subject.scope->largest);
+      put_processes(json, "longest", subject.scope->longest);
       put_processes(json, "failures", subject.scope->failures);
     }
     put_findings(json, subjects.findings_of(subject));
@@ -100,12 +121,19 @@ std::string to_json(const Subjects& subjects, const Subject& subject) {
   return out;
 }
 
-std::string to_json(const std::vector<Finding>& findings) {
+std::string to_json(const Subjects& subjects) {
   std::string out;
   JsonBuilder json(out);
   json.object([&] {
     json.put("schema", 1);
-    put_findings(json, findings);
+    put_findings(json, subjects.findings());
+    json.list("runs", subjects.runs(), [&](const SubjectScope* run) {
+      json.object([&] {
+        put_scope(json, *run);
+        json.put("without_task_ns", run->without_task_ns);
+        put_path(json, subjects, *run);
+      });
+    });
   });
   return out;
 }

@@ -48,6 +48,8 @@ std::unique_ptr<Insight> insight_of(const SessionOptions& options, Source& sourc
   const HostInfo& host = source.host();
   Control* const control = source.control();
   auto insight = std::make_unique<Insight>(host.cpu_count, control == nullptr ? nullptr : control->scope_counts());
+  // What is full now says nothing of events of another time, or of another host.
+  if (source.control() != nullptr || source.desk() != nullptr) insight->ask_for_space();
   if (!options.history.empty()) insight->use(std::make_unique<SessionHistory>(options.history), host.wall_offset_ns);
   return insight;
 }

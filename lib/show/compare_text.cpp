@@ -67,10 +67,10 @@ std::string compare_text(const std::vector<RowChange>& steps, const std::vector<
   const std::string more = compared_table("tool", tools);
   if (!text.empty() && !more.empty()) text += '\n';
   text += more;
-  if (text.empty()) return "Nothing to compare: no step and no tool is in the recordings.\n";
+  if (text.empty()) return "Nothing to compare: neither has a step or a tool.\n";
   return text +
          "\nMedians of a task (step) or a process (tool). same: chance explains the difference. ?: fewer than 3 on one "
-         "side; it may be noise.\n";
+         "side, and too few other runs; it may be noise.\n";
 }
 
 }  // namespace tracer::internal

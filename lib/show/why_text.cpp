@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <set>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include "show/figures.hpp"
 #include "show/findings_text.hpp"
 #include "show/grid.hpp"
+#include "show/life_bars.hpp"
 #include "show/printable.hpp"
 #include "show/process_names.hpp"
 #include "show/screen.hpp"
@@ -28,6 +31,8 @@ constexpr std::size_t kMostNeighborsShown = 5;
 constexpr std::size_t kMostFailuresShown = 8;
 constexpr std::size_t kMostCandidates = 12;
 constexpr std::size_t kMostTasksNamed = 5;
+constexpr std::size_t kMostLives = 16;
+constexpr std::size_t kMostPathTasks = 16;
 
 std::string utc_of(std::uint64_t time_ns, std::uint64_t wall_offset_ns) {
   constexpr std::uint64_t kLatest_s = 200'000'000'000;
@@ -131,6 +136,48 @@ std::string processes_text(const std::string& title, const std::vector<SubjectPr
   return fmt::format("\n{}:\n{}", title, grid.text());
 }
 
+/// Those with most CPU time, those that lived longest, and those that failed.
+std::string lives_text(const SubjectScope& scope) {
+  std::vector<LifeBar> bars;
+  std::set<std::pair<std::uint32_t, std::uint64_t>> known;
+  for (const auto* list : {&scope.failures, &scope.largest, &scope.longest})
+    for (const SubjectProcess& each : *list) {
+      if (!known.emplace(each.process->pid, each.process->start_ns).second) continue;
+      const std::uint64_t life_ns = each.end_ns - std::min(each.begin_ns, each.end_ns);
+      bars.push_back({tool_name_of(*each.process), std::to_string(each.process->pid), each.begin_ns, each.end_ns,
+                      each.cpu_ns.value_or(0) >= life_ns / 2 && each.cpu_ns.value_or(0) > 0});
+    }
+  return life_bars("processes over time", std::move(bars), scope.begin_ns, scope.end_ns, kMostLives);
+}
+
+/// "critical path: 12 tasks, 41 min of 47 min"
+std::string path_line(const Subjects& subjects, const SubjectScope& run) {
+  const auto path = subjects.path_of(run);
+  if (!path) return {};
+  std::string out = fmt::format("critical path: {}, {} of {}", format_count(path->tasks.size(), "task", "tasks"),
+                                format_duration(path->length_ns), format_duration(run.end_ns - run.begin_ns));
+  out +=
+      path->by_files ? ", by the files that they passed on" : "; what tasks need is not known: this is the longest one";
+  if (path->at_most_ns > path->length_ns)
+    out += fmt::format(" (at most {}: tasks that did not overlap)", format_duration(path->at_most_ns));
+  if (run.without_task_ns) out += fmt::format("; no task ran for {}", format_duration(*run.without_task_ns));
+  return out + '\n';
+}
+
+std::string path_text(const Subjects& subjects, const SubjectScope& run) {
+  const auto path = subjects.path_of(run);
+  if (!path) return {};
+  std::vector<LifeBar> bars;
+  for (const SubjectScope* task : path->tasks)
+    bars.push_back({name_of_scope(*task), "", task->begin_ns, task->end_ns,
+                    task->cpu_ns.value_or(0) >= (task->end_ns - std::min(task->begin_ns, task->end_ns)) / 2});
+  return '\n' + path_line(subjects, run) +
+         life_bars(path->tasks.size() > kMostPathTasks
+                       ? fmt::format("the longest {} of its tasks over time", kMostPathTasks)
+                       : std::string("its tasks over time"),
+                   std::move(bars), run.begin_ns, run.end_ns, kMostPathTasks);
+}
+
 std::string findings_text(const std::vector<Finding>& findings, const Subjects& subjects, const WhyOptions& options) {
   if (findings.empty()) return {};
   std::string out = "\nfindings:\n";
@@ -213,13 +260,20 @@ std::string why_text(const Subjects& subjects, const WhyOptions& options) {
   }
   const auto tasks = subjects.tasks();
   if (tasks.empty()) return out;
+  out += '\n';
+  const auto runs = subjects.runs();
+  for (std::size_t i = 0; i < std::min(runs.size(), kMostTasksNamed); ++i)
+    if (const std::string line = path_line(subjects, *runs[i]); !line.empty())
+      out +=
+          wrapped((runs.size() > 1 ? "run " + printable(name_of_scope(*runs[i]), kMostSubjectName) + ": " : "") + line,
+                  options.columns);
   std::string slowest;
   for (std::size_t i = 0; i < std::min(kMostTasksNamed, tasks.size()); ++i)
     slowest += fmt::format("{}{} ({})", i == 0 ? "" : ", ", printable(name_of_scope(*tasks[i]), kMostSubjectName),
                            format_duration(tasks[i]->end_ns - tasks[i]->begin_ns));
-  return out + wrapped(fmt::format("\ntasks to ask for (tracerd why FILE TASK): {}; the slowest: {}\n", tasks.size(),
-                                   slowest),
-                       options.columns);
+  return out +
+         wrapped(fmt::format("tasks to ask for (tracerd why FILE TASK): {}; the slowest: {}\n", tasks.size(), slowest),
+                 options.columns);
 }
 
 std::string why_text(const Subjects& subjects, const Subject& subject, const WhyOptions& options) {
@@ -231,6 +285,8 @@ std::string why_text(const Subjects& subjects, const Subject& subject, const Why
     out += processes_text("processes, most CPU first; 'after' is since it began", scope.largest,
                           SubjectScope::kMostLargest, scope.begin_ns);
     out += processes_text("failed", scope.failures, kMostFailuresShown, scope.begin_ns);
+    out += lives_text(scope);
+    if (scope.is_run) out += path_text(subjects, scope);
   }
   return out + findings_text(subjects.findings_of(subject), subjects, options) + neighbors_text(subjects, subject);
 }

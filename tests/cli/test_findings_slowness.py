@@ -20,13 +20,22 @@ if __name__ == "__main__":
     burn(float(sys.argv[2]))
     for each in others: each.join()
 """
+# Until it has waited for storage for 6 s and 40 % of its time: what it neither ran nor stood in line for a CPU, by the
+# kernel's own count. 3: others use this machine too much for that.
 SYNC = """
 import os, sys, time
 file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR, 0o600)
-end = time.monotonic() + 13
-while time.monotonic() < end:
+def queued():
+    with open("/proc/thread-self/schedstat") as stat: return int(stat.read().split()[1]) / 1e9
+begin, line = time.monotonic(), queued()
+cpu = time.thread_time()
+while True:
     os.pwrite(file, b"x" * 4096, 0)
     os.fsync(file)
+    took = time.monotonic() - begin
+    waited = took - (time.thread_time() - cpu) - (queued() - line)
+    if took > 12 and waited > 6 and waited > 0.4 * took: break
+    if took > 30: sys.exit(3)
 """
 SLOW_STAGE = """
 import sys, time
@@ -73,7 +82,9 @@ class Slowness(support.TestCase):
         return {each["name"]: each["value"] if each["text"] is None else each["text"] for each in finding["evidence"]}
 
     def test_waits_for_storage(self):
-        found, _ = self.findings(PYTHON, self.write("sync.py", SYNC), self.path("data"))
+        found, result = self.findings(PYTHON, self.write("sync.py", SYNC), self.path("data"))
+        if result.returncode == 3:
+            self.skipTest("others have the CPUs of this machine")
         self.assertEqual(list(found), ["disk_wait"])
         finding = found["disk_wait"]
         figures = self.evidence(finding)
@@ -82,10 +93,22 @@ class Slowness(support.TestCase):
         self.assertEqual(figures["percent"], figures["wait_ns"] * 100 // figures["wall_ns"])
 
     def test_more_at_once_than_cpus(self):
+        """Where others have more than a quarter of the CPUs, the threads of the task are not to blame: tried again then."""
         cpus = len(os.sched_getaffinity(0))
-        found, _ = self.findings(PYTHON, self.write("busy.py", BUSY), str(cpus * 4), "12")
-        self.assertEqual(list(found), ["oversubscribed"])
-        figures = self.evidence(found["oversubscribed"])
+        for _ in range(4):
+            result, events = self.trace(PYTHON, self.write("busy.py", BUSY), str(cpus * 4), "12", cwd=self.folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            last = {each["finding_key"]: each for each in of_kind(events, "finding")}
+            run, = of_kind(events, "run_finish")
+            got = run["cpu_ns"] / (run["end_ns"] - run["begin_ns"]) / os.cpu_count()
+            if got >= 0.8:
+                break
+            self.assertLessEqual({each["code"] for each in last.values()}, {"oversubscribed"} if got > 0.7 else set())
+        else:
+            self.skipTest("others have the CPUs of this machine")
+        finding, = last.values()
+        self.assertEqual((finding["code"], finding["state"]), ("oversubscribed", "closed"))
+        figures = self.evidence(finding)
         self.assertEqual(figures["cpus"], str(os.cpu_count()))
         self.assertGreaterEqual(figures["percent"], 60)
 

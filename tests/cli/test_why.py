@@ -32,6 +32,18 @@ exit 0
 """
 
 
+# "side" is the longest of all, and nobody needs it.
+CHAIN = """
+"$TRACERD" task --step side --sample b -- sh -c 'echo b > b; sleep 1' &
+"$TRACERD" task --step make --sample a -- sh -c 'sleep 0.5; echo a > a1'
+"$TRACERD" task --step use --sample a -- sh -c 'cat a1 > a2; sleep 0.4'
+wait
+sleep 0.6
+"$TRACERD" task --step join --sample a -- sh -c 'cat a2 > a3; sleep 0.4'
+exit 0
+"""
+
+
 class Why(support.TestCase):
     def run_script(self, script, *options):
         path = self.path("r.tracer")
@@ -76,6 +88,8 @@ class Why(support.TestCase):
         self.assertTrue(text.startswith("task align (S1) in run "), text)
         self.assertRegex(text, r"bound by \w+|bound by nothing that stands out")
         self.assertRegex(text, r"\n  gzip +\d+ ")
+        self.assertRegex(text, r"\nprocesses over time \(.*\):\n")
+        self.assertRegex(text, r"\n  gzip +\d+  \| *[█░]+ *\| +\d")
         self.assertRegex(text, r"at the same time, most CPU first:\n.*\n  align \(S2\) ")
         made = json.loads(self.why("--json", path, "sort"))
         self.assertEqual((made["subject"], made["step"], made["sample"], made["exit_code"]), ("task", "sort", "S1", 3))
@@ -92,6 +106,21 @@ class Why(support.TestCase):
         lines = self.why(path, "align", status=2)
         self.assertEqual(len(re.findall(r"\n  [0-9a-f]{16}  task align \(S[12]\)", lines)), 2, lines)
         self.assertIn("has no task, run or process 'nothing'", self.why(path, "nothing", status=1))
+
+    def test_the_critical_path_of_a_run(self):
+        path, _ = self.run_script(CHAIN)
+        run, = json.loads(self.why("--json", path))["runs"]
+        critical = run["critical_path"]
+        self.assertEqual([task["name"] for task in critical["tasks"]], ["make (a)", "use (a)", "join (a)"])
+        took = [task["end_ns"] - task["begin_ns"] for task in critical["tasks"]]
+        self.assertEqual((critical["basis"], critical["length_ns_at_least"]), ("files", sum(took)))
+        self.assertGreaterEqual(sum(took), 1_300_000_000)
+        self.assertLessEqual(sum(took), critical["length_ns_at_most"])
+        self.assertLessEqual(critical["length_ns_at_most"], run["end_ns"] - run["begin_ns"])
+        self.assertGreaterEqual(run["without_task_ns"], 500_000_000)
+        self.assertRegex(self.why(path), r"critical path: 3 tasks, 1\.\d+ s of \d\.\d+ s, by the files")
+        text = self.why(path, run["run_key"])
+        self.assertRegex(text, r"its tasks over time \(.*\):\n  make \(a\) .*\n  use \(a\) .*\n  join \(a\) ")
 
     def test_nothing_wrong(self):
         path, printed = self.run_script("true")

@@ -72,8 +72,11 @@ struct Player {
 
 class Task {
  public:
-  explicit Task(std::uint32_t cpus = 2, const tracer::Context& context = task_context())
+  /// `history`: as of Insight::use(); null: none.
+  explicit Task(std::uint32_t cpus = 2, const tracer::Context& context = task_context(),
+                std::unique_ptr<tracer::internal::SessionHistory> history = nullptr)
       : insight_(std::make_unique<tracer::internal::Insight>(cpus)), context_(context) {
+    if (history) insight_->use(std::move(history), 0);
     tracer::TaskStart start;
     start.time_ns = start.start_ns = 1;
     start.context = std::make_shared<const tracer::Context>(context_);

@@ -286,6 +286,32 @@ TEST_CASE("the output of a failed stage was used") {
         "status 0");
 }
 
+TEST_CASE("the output of a process that crashed was used: that is one finding") {
+  Scene scene;
+  scene.begin(20, 10, 5, "zcat");
+  scene.begin(21, 10, 5, "sort");
+  ProcessExit writer = scene.ended(20, 50);
+  writer.exit_code.reset();
+  writer.exit_signal = SIGSEGV;
+  writer.exit_signal_sender = "kernel";
+  writer.program.account.written_bytes = 1 << 20;
+  scene.add(writer);
+  ProcessExit reader = scene.ended(21, 60);
+  reader.program.account.ledger.emplace();
+  reader.program.account.ledger->pipe_read_peer_pid = 20;
+  reader.program.account.read_bytes = 1 << 20;
+  scene.add(reader);
+  scene.status(10, 100, 0);
+  scene.finish(100, 0);
+  const auto found = scene.findings();
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].finding_key == found[1].finding_key);
+  CHECK(found[1].code == "core_dumped");
+  CHECK(found[1].severity == "error");
+  CHECK(found[1].text ==
+        "zcat (pid 20) crashed by SIGSEGV after 45 ms, in task ALIGN (S1); sort used what it had written until then");
+}
+
 TEST_CASE("a few words are no output that was used, and what a parent reads is its own matter") {
   SUBCASE("a few words") {
     Scene scene;

@@ -12,6 +12,7 @@
 #include "history/session_history.hpp"
 #include "insight/insight.hpp"
 #include "report/compare.hpp"
+#include "report/compared_runs.hpp"
 #include "temp_file.hpp"
 
 using namespace tracer;
@@ -247,4 +248,43 @@ TEST_CASE("a test of ranks tells noise from change") {
   CHECK(once.may_be_noise);
   CHECK(change_of({100}, {120}).verdict == ChangeVerdict::kSame);
   CHECK(change_of({}, {120}).verdict == ChangeVerdict::kNotKnown);
+}
+
+TEST_CASE("what a step's tasks of other runs vary by tells a change from noise, where there are too few to test") {
+  CHECK(change_of({100}, {140}, 20).verdict == ChangeVerdict::kSame);
+  CHECK(change_of({100}, {140}, 9).verdict == ChangeVerdict::kMore);
+  CHECK(change_of({100}, {60}, 9).verdict == ChangeVerdict::kLess);
+  CHECK_FALSE(change_of({100}, {140}, 9).may_be_noise);
+  CHECK(change_of({100}, {104}, 0.1).verdict == ChangeVerdict::kSame);
+  // Enough values speak for themselves.
+  CHECK_FALSE(change_of(around(100, 30), around(120, 30), 1000).spread.has_value());
+
+  std::vector<PastTask> tasks;
+  const auto add = [&tasks](const char* run, std::uint64_t wall_ns, Outcome outcome = Outcome::kSucceeded) {
+    PastTask task;
+    task.kind = {"demo", "ALIGN", "nextflow"};
+    task.run_key = run;
+    task.task_key = std::to_string(tasks.size());
+    task.outcome = outcome;
+    task.wall_ns = wall_ns;
+    tasks.push_back(task);
+  };
+  for (const std::uint64_t wall_ns : {100, 102, 98, 101}) add("other", wall_ns);
+  add("a", 100), add("b", 200), add("b", 5000, Outcome::kFailed);
+  CHECK_FALSE(spreads_beside(tasks, "a", "b")["ALIGN"][0].has_value());
+  add("another", 99);
+  const UsualSpreads spreads = spreads_beside(tasks, "a", "b");
+  CHECK(spreads.at("ALIGN")[0].value() == doctest::Approx(1.4826));
+  CHECK_FALSE(spreads.at("ALIGN")[1].has_value());
+  const auto changes = changes_of(steps_of_run(tasks, "a"), steps_of_run(tasks, "b"), spreads);
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].of(Measure::kWall).verdict == ChangeVerdict::kMore);
+  CHECK(changes[0].of(Measure::kWall).n_b == 1);
+  HistoryRun first;
+  first.run_key = "abc";
+  HistoryRun second = first;
+  second.run_key = "abd";
+  CHECK(runs_named({first, second}, "ab").size() == 2);
+  CHECK(runs_named({first, second}, "abd").size() == 1);
+  CHECK(runs_named({first, second}, "").empty());
 }

@@ -1,14 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What is said to stand still.
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "history/history_file.hpp"
+#include "history/session_history.hpp"
 #include "insight_story.hpp"
+#include "temp_file.hpp"
 
 using namespace tracer;
 using story::Task;
+
+namespace {
+
+/// After how many seconds a task is said to stand still that does from its beginning, where six earlier ones of its
+/// kind took so long and computed so much. 0: not within `most` seconds.
+std::uint64_t still_after(std::uint64_t wall_s, std::uint64_t cpu_s, const story::Pace& pace, std::uint64_t most) {
+  const TempFile place;
+  Context context = story::task_context();
+  context.pipeline = "demo";
+  context.step = "ALIGN";
+  {
+    internal::HistoryFile file(place.path(), internal::HistoryFile::Access::kWrite);
+    std::vector<internal::PastTask> tasks;
+    for (int i = 0; i < 6; ++i) {
+      internal::PastTask task;
+      task.kind = kind_of(context);
+      task.run_key = "r";
+      task.task_key = std::to_string(i);
+      task.end_time_s = static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+              .count());
+      task.outcome = internal::Outcome::kSucceeded;
+      task.wall_ns = wall_s * story::kSecond;
+      task.cpu_ns = cpu_s * story::kSecond;
+      tasks.push_back(task);
+    }
+    REQUIRE(file.add(tasks, {}, std::chrono::seconds(60)));
+  }
+  auto history = std::make_unique<internal::SessionHistory>(place.path(), internal::HistoryFile::Access::kRead);
+  internal::SessionHistory& asked = *history;
+  Task task(2, context, std::move(history));
+  REQUIRE(asked.settle(std::chrono::seconds(60)));
+  task.begin({.pid = 1, .tool = "bash -c", .pace = {.child = 1000}, .context = context});
+  task.begin({.pid = 2, .tool = "sort", .pace = pace, .parent = 1, .context = context});
+  for (std::uint64_t second = 1; second <= most; ++second) {
+    task.live(1);
+    if (task.last("stalled") != nullptr) return second;
+  }
+  return 0;
+}
+
+}  // namespace
 
 TEST_CASE("a task stands still from its limit on, until it moves again") {
   Task task;
@@ -166,4 +214,20 @@ TEST_CASE("a pipe whose first stage waits for others is no circle") {
   task.begin({.pid = 2, .tool = "sort", .pace = {.pipe_read = 1000, .reads_from = 1}});
   task.live(50);
   CHECK(task.findings.empty());
+}
+
+TEST_CASE("how long a task may stand still is judged by its own past, where there is one") {
+  const story::Pace pipe = {.pipe_read = 1000};
+  const auto around = [](std::uint64_t seconds, std::uint64_t limit) {
+    return seconds >= limit && seconds <= limit + 2;
+  };
+  // Short ones: 20 s at least, and 1.5 times what they take.
+  CHECK(around(still_after(5, 5, pipe, 100), 20));
+  CHECK(around(still_after(24, 24, pipe, 100), 36));
+  CHECK(around(still_after(600, 600, pipe, 100), 60));
+  // Those that wait by nature: 1.5 times as long as they do.
+  CHECK(around(still_after(100, 20, pipe, 200), 120));
+  CHECK(still_after(600, 100, pipe, 200) == 0);
+  // Who sleeps needs no 600 s either.
+  CHECK(around(still_after(40, 40, {.sleep = 1000}, 200), 60));
 }

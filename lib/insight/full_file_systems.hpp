@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "base/side_thread.hpp"
+#include "insight/finding_book.hpp"
+#include "source/proc/file_system_space.hpp"
+
+namespace tracer::internal {
+
+/// Findings about file systems that were full when a process failed that had written to them, or whose task had and
+/// failed, too. They are asked beside the events, and only while these happen. Bounded: by the constants below.
+class FullFileSystems {
+ public:
+  using ReadSpace = std::function<std::optional<FileSystemSpace>(const SpaceQuestion&)>;
+
+  explicit FullFileSystems(FindingBook& book);
+
+  /// Before the first event; without, nothing is asked and nothing found.
+  void ask(ReadSpace read);
+  void saw(const FileUse& use);
+  void saw(const ProcessExit& exit);
+  void saw(const ContextChange& change);
+  void saw(const SnapshotEnd& snapshot, std::vector<Event>& events) { take_answers(snapshot.time_ns, events); }
+  void finished(const TaskFinish& finish, std::vector<Event>& events) { finish_scope(finish, false, events); }
+  void finished(const RunFinish& finish, std::vector<Event>& events) { finish_scope(finish, true, events); }
+  /// The session ends: waits a moment for answers that are still missing.
+  void finish(std::uint64_t time_ns, std::vector<Event>& events);
+
+ private:
+  static constexpr std::size_t kMostWorks = 16384;
+  static constexpr std::size_t kMostDevices = 16;  ///< Of one task or run: those that it wrote to last.
+  static constexpr std::size_t kMostQuestions = 256;
+
+  /// A file that was written, on the file system of that number.
+  struct Written {
+    std::uint64_t device = 0;
+    std::string path;
+    std::uint32_t pid = 0;  ///< Of the last that wrote there.
+    std::uint64_t start_ns = 0;
+  };
+  struct Failed {
+    std::uint64_t work = 0;  ///< By work_key().
+    std::shared_ptr<const Process> process;
+    std::string how;
+    std::string path;
+    std::uint64_t end_ns = 0;
+    bool wrote_itself = false;
+  };
+  struct Work {
+    std::vector<Written> written = {};  ///< The last one at the end.
+    std::shared_ptr<const Context> context = {};
+    std::optional<bool> failed = {};  ///< Absent: it has not finished.
+    std::size_t questions = 0;        ///< Without an answer.
+    std::optional<std::pair<Failed, FileSystemSpace>> found = {};
+    bool said = false;
+  };
+  struct Answers;
+
+  template <class Finish>
+  void finish_scope(const Finish& finish, bool is_run, std::vector<Event>& events);
+  void question(Failed failed, const Written& written);
+  void take_answers(std::uint64_t time_ns, std::vector<Event>& events);
+  bool is_full(const FileSystemSpace& space) const;
+  bool has_no_inode(const FileSystemSpace& space) const;
+  void decide(Work& work, std::uint64_t time_ns, std::vector<Event>& events);
+
+  FindingBook& book_;
+  std::uint64_t most_free_bytes_;
+  std::uint64_t most_free_percent_;
+  ReadSpace read_;  ///< Empty: nothing is asked.
+  std::shared_ptr<Answers> answers_;
+  SideThread thread_;
+  std::uint64_t last_question_ = 0;
+  std::map<std::uint64_t, Failed> questions_;      ///< By number, without an answer.
+  std::unordered_map<std::uint64_t, Work> works_;  ///< By work_key().
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <tracer/event.hpp>
+
+#include "insight/finding_book.hpp"
+#include "insight/process_spans.hpp"
+#include "insight/task_ledgers.hpp"
+
+namespace tracer::internal {
+
+/// Findings about tasks, and runs without tasks, that spend most of their time waiting for one of their processes,
+/// which only sleeps or waits for a lock. Bounded: by kMostWorks.
+class IdleFindings {
+ public:
+  explicit IdleFindings(FindingBook& book);
+
+  void saw(const RunStart& start) { began(start.context->run_key, start.pid, start.start_ns); }
+  void saw(const TaskStart& start) { began(start.context->task_key, start.pid, start.start_ns); }
+  void saw(const ProcessSpan& span);
+  void saw(const ContextChange& change);
+  /// At a snapshot, of one that lives.
+  void living(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events) {
+    look(figures, time_ns, events);
+  }
+  void finished(const Context& context, bool is_run, const std::optional<ScopeFigures>& figures, std::uint64_t time_ns,
+                std::vector<Event>& events);
+
+ private:
+  static constexpr std::size_t kMostWorks = 16384;
+
+  /// The one that waited longest, and was no leader.
+  struct Idle {
+    std::shared_ptr<const Process> process = {};
+    std::uint64_t sleep_ns = 0;
+    std::uint64_t lock_ns = 0;
+
+    std::uint64_t wait_ns() const noexcept { return sleep_ns + lock_ns; }
+  };
+  struct Work {
+    std::uint32_t leader_pid = 0;
+    std::uint64_t leader_start_ns = 0;
+    std::shared_ptr<const Process> leader = {};
+    Idle idle = {};
+  };
+
+  void began(const std::optional<Key>& key, std::uint32_t pid, std::uint64_t start_ns);
+  bool is_idle(const ProcessSpan& span) const;
+  bool is_normal(const Process* process) const;
+  void look(const ScopeFigures& figures, std::uint64_t time_ns, std::vector<Event>& events);
+
+  FindingBook& book_;
+  std::uint64_t least_wall_ns_;
+  std::uint64_t least_wait_ns_;
+  std::uint64_t least_percent_;
+  std::uint64_t most_cpu_percent_;
+  std::uint64_t most_bytes_per_s_;
+  std::uint64_t most_waits_per_minute_;
+  std::unordered_map<std::uint64_t, Work> works_;  ///< By work_key().
+};
+
+}  // namespace tracer::internal

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/proc/file_system_space.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/proc_stat.hpp"
+#include "base/text.hpp"
+#include "base/unique_fd.hpp"
+
+namespace tracer::internal {
+namespace {
+
+constexpr unsigned kMinorBitsOfDevice = 20;
+constexpr std::size_t kMostMountinfo = 4u << 20;
+
+/// File systems that this machine serves itself. Others may wait for a server.
+constexpr std::array<std::string_view, 20> kLocalTypes = {
+    "ext2",  "ext3", "ext4",  "xfs", "btrfs",  "tmpfs",    "ramfs",  "overlay",  "f2fs",  "vfat",
+    "exfat", "zfs",  "ntfs3", "jfs", "nilfs2", "bcachefs", "rootfs", "squashfs", "erofs", "iso9660"};
+
+bool is_local(std::string_view type) {
+  return std::find(kLocalTypes.begin(), kLocalTypes.end(), type) != kLocalTypes.end();
+}
+
+bool is_below(std::string_view path, std::string_view folder) {
+  if (folder == "/") return path.starts_with('/');
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+std::string_view next_word(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find(' '), rest.size());
+  const std::string_view word = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return word;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// Spaces, tabs, line ends and backslashes are written as three octal digits.
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    if (text[i] == '\\' && i + 3 < text.size() &&
+        std::from_chars(text.data() + i + 1, text.data() + i + 4, value, 8).ptr == text.data() + i + 4) {
+      out += static_cast<char>(value);
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+std::optional<SeenMount> parse_mount(std::string_view line) {
+  SeenMount mount;
+  if (!read_number(next_word(line), mount.id)) return std::nullopt;
+  next_word(line);
+  const std::string_view device = next_word(line);
+  const std::size_t colon = device.find(':');
+  std::uint64_t major = 0;
+  std::uint64_t minor = 0;
+  if (colon == std::string_view::npos || !read_number(device.substr(0, colon), major) ||
+      !read_number(device.substr(colon + 1), minor))
+    return std::nullopt;
+  mount.device = major << kMinorBitsOfDevice | minor;
+  next_word(line);
+  mount.point = unescaped(next_word(line));
+  const std::size_t end = line.find(" - ");
+  if (end == std::string_view::npos) return std::nullopt;
+  line.remove_prefix(end + 3);
+  mount.type = next_word(line);
+  return mount;
+}
+
+/// Exactly this mount: a name may lead elsewhere by now.
+bool is_mount(int fd, std::uint64_t id) {
+  const auto info = read_small_file(fmt::format("/proc/self/fdinfo/{}", fd));
+  return info && info->find(fmt::format("mnt_id:\t{}\n", id)) != std::string::npos;
+}
+
+std::optional<FileSystemSpace> space_of(const SeenMount& mount, const std::string& root, bool for_root) {
+  const UniqueFd folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return std::nullopt;
+  struct open_how how = {};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
+  const UniqueFd point(static_cast<int>(::syscall(SYS_openat2, folder.get(), mount.point.c_str(), &how, sizeof how)));
+  struct statvfs about = {};
+  if (!point || !is_mount(point.get(), mount.id) || ::fstatvfs(point.get(), &about) != 0) return std::nullopt;
+  if (about.f_blocks == 0 || (about.f_flag & ST_RDONLY) != 0) return std::nullopt;
+  FileSystemSpace space;
+  space.mount_point = mount.point;
+  space.type = mount.type;
+  space.size_bytes = std::uint64_t{about.f_blocks} * about.f_frsize;
+  space.free_bytes = std::uint64_t{for_root ? about.f_bfree : about.f_bavail} * about.f_frsize;
+  space.inodes = about.f_files;
+  space.free_inodes = for_root ? about.f_ffree : about.f_favail;
+  return space;
+}
+
+bool is_living(pid_t pid, std::uint64_t start_ns) {
+  const auto stat = read_proc_stat(pid);
+  return stat && stat->started_from_ns <= start_ns && start_ns <= stat->started_until_ns;
+}
+
+std::optional<FileSystemSpace> space_seen_by(const std::string& proc, const SpaceQuestion& question) {
+  const auto text = read_small_file(proc + "/mountinfo", kMostMountinfo);
+  if (!text) return std::nullopt;
+  const std::vector<SeenMount> mounts = parse_mounts(*text);
+  const SeenMount* const mount = mount_to_ask(mounts, question.device, question.path);
+  return mount == nullptr ? std::nullopt : space_of(*mount, proc + "/root", question.for_root);
+}
+
+}  // namespace
+
+std::vector<SeenMount> parse_mounts(std::string_view mountinfo) {
+  std::vector<SeenMount> mounts;
+  while (!mountinfo.empty()) {
+    const std::size_t end = std::min(mountinfo.find('\n'), mountinfo.size());
+    if (auto mount = parse_mount(mountinfo.substr(0, end))) mounts.push_back(std::move(*mount));
+    mountinfo.remove_prefix(std::min(end + 1, mountinfo.size()));
+  }
+  return mounts;
+}
+
+const SeenMount* mount_to_ask(const std::vector<SeenMount>& mounts, std::uint64_t device, std::string_view path) {
+  const SeenMount* found = nullptr;
+  bool found_holds = false;
+  for (const SeenMount& each : mounts) {
+    if (each.device != device) continue;
+    const bool holds = is_below(path, each.point);
+    // Of two at one place the later hides the earlier.
+    if (found != nullptr && (found_holds && (!holds || each.point.size() < found->point.size()))) continue;
+    if (found != nullptr && !found_holds && !holds) continue;
+    found = &each;
+    found_holds = holds;
+  }
+  if (found == nullptr) return nullptr;
+  const bool may_hang = std::any_of(mounts.begin(), mounts.end(), [found](const SeenMount& each) {
+    return !is_local(each.type) && is_below(found->point, each.point);
+  });
+  return may_hang ? nullptr : found;
+}
+
+std::optional<FileSystemSpace> file_system_space(const SpaceQuestion& question) {
+  if (auto space = space_seen_by("/proc/self", question)) return space;
+  for (const auto& [pid, start_ns] : question.near) {
+    if (!is_living(pid, start_ns)) continue;
+    if (auto space = space_seen_by(fmt::format("/proc/{}", pid), question)) return space;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tracer::internal

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How much room a mounted file system has. Never asks one that others serve, such as NFS or FUSE: it may hang.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tracer::internal {
+
+struct FileSystemSpace {
+  std::string mount_point;  ///< As those see it whose mounts these are.
+  std::string type;         ///< "ext4", "tmpfs" …
+  std::uint64_t size_bytes = 0;
+  std::uint64_t free_bytes = 0;   ///< For the one who was asked for: root may use what others may not.
+  std::uint64_t inodes = 0;       ///< 0: it has no fixed number.
+  std::uint64_t free_inodes = 0;  ///< With `inodes`.
+};
+
+struct SpaceQuestion {
+  std::uint64_t device = 0;  ///< As the kernel has it in s_dev.
+  std::string path;          ///< Of a file on it, as the process saw it.
+  bool for_root = false;
+  /// Processes that may see mounts that this one does not: pids and start times.
+  std::vector<std::pair<pid_t, std::uint64_t>> near = {};
+};
+
+/// A line of /proc/PID/mountinfo.
+struct SeenMount {
+  std::uint64_t id = 0;
+  std::uint64_t device = 0;
+  std::string point;
+  std::string type;
+};
+
+/// In the order of the file. What is none of such lines is left out.
+std::vector<SeenMount> parse_mounts(std::string_view mountinfo);
+/// The one of `device` to ask: that which `path` is on, else the first. Null: there is none, it is not local, or on the
+/// way to it is one that is not.
+const SeenMount* mount_to_ask(const std::vector<SeenMount>& mounts, std::uint64_t device, std::string_view path);
+
+/// Absent: nobody sees it mounted, it may hang, has no size, or can't be written.
+std::optional<FileSystemSpace> file_system_space(const SpaceQuestion& question);
+
+}  // namespace tracer::internal

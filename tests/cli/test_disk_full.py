@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks that fail on a full file system: a small one of their own, in mounts that nobody else sees."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+import support
+from support import TRACERD, of_kind
+
+SHELL = 'mount -t tmpfs -o "$0" none "$1" && cd "$1" && sh -c "$2" && shift 2 && exec "$@"'
+
+
+@unittest.skipUnless(shutil.which("unshare"), "needs unshare")
+class FullFileSystem(support.TestCase):
+    def full(self, script, options="size=1m", before="true"):
+        """The disk_full findings of `script`, which runs in a file system of that size; `before` did, but is not traced."""
+        place = self.path("small")
+        os.makedirs(place, exist_ok=True)
+        events = self.path("events.json")
+        tried = subprocess.run(["unshare", "--mount", "sh", "-c", SHELL, options, place, "true", "true"], capture_output=True,
+                               text=True, check=False)
+        if tried.returncode != 0:
+            self.skipTest(f"no tmpfs can be mounted: {tried.stderr}")
+        subprocess.run(["unshare", "--mount", "sh", "-c", SHELL, options, place, before, TRACERD, "run", "--no-history",
+                        "--json", events, "--", "bash", "-c", script], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       timeout=support.DEADLINE_SECONDS, check=False)
+        self.assertEqual(os.listdir(place), [], "nothing stays behind")
+        found = of_kind(support.parse_lines(support.text_of(events)), "finding")
+        return [each for each in found if each["code"] == "disk_full"]
+
+    def figures(self, finding):
+        return {each["name"]: each["value"] if each["text"] is None else each["text"] for each in finding["evidence"]}
+
+    def test_a_process_that_fills_it_and_fails(self):
+        for script in ("cat /dev/zero > out; exit 1",
+                       "cat /dev/zero > out || true",
+                       f"{TRACERD} task --step S -- sh -c 'dd if=/dev/zero of=out bs=64k; exit $?'; true"):
+            with self.subTest(script):
+                finding, = self.full(script)
+                self.assertIn(finding["tool"], ("cat", "dd", "sh -c"))
+                self.assertEqual((finding["severity"], finding["confidence"], finding["state"]), ("warning", "high", "closed"))
+                figures = self.figures(finding)
+                self.assertEqual((figures["free_bytes"], figures["size_bytes"]), (0, 1 << 20))
+                self.assertEqual(figures["mount_point"], self.path("small"))
+                self.assertEqual(figures["file_system"], "tmpfs")
+                self.assertIn(f"when {self.path('small')} was full", finding["text"])
+
+    def test_no_inode_is_left(self):
+        # The folder itself has one.
+        finding, = self.full("for i in $(seq 40); do touch f$i || exit 1; done", options="size=1m,nr_inodes=20")
+        figures = self.figures(finding)
+        self.assertEqual(figures["inodes"], 20)
+        self.assertNotIn("free_bytes", figures)
+        self.assertIn("inodes were in use", finding["text"])
+
+    def test_what_is_full_but_was_not_written_explains_nothing(self):
+        fill = "head -c 2000000 /dev/zero > out; true"
+        self.assertEqual(self.full(f"cat out > {self.path('other')}; exit 1", before=fill), [])
+        self.assertEqual(self.full("cat missing", before=fill), [])
+        finding, = self.full("echo more >> out", before=fill)
+        self.assertEqual(finding["tool"], "bash -c")
+
+    def test_a_failure_with_room_is_none(self):
+        self.assertEqual(self.full("head -c 100000 /dev/zero > out; cat out missing > copy; exit 1"), [])
+
+    def test_one_that_is_full_and_does_not_fail_is_none(self):
+        self.assertEqual(self.full("head -c 1048576 /dev/zero > out; true"), [])
+
+
+if __name__ == "__main__":
+    support.main()
