@@ -44,6 +44,9 @@ std::vector<std::string> recipe_paths(const EngineRule& rule, const Captures& ca
   return paths;
 }
 
+/// What is below a user's own service manager may be called anything by that user.
+bool is_made_by_root(const Cgroup& cgroup) { return cgroup.path && !cgroup.path->starts_with("/user.slice/"); }
+
 /// Where there are many: scopes that nothing holds any more.
 template <class Scopes>
 void forget_expired(Scopes& scopes) {
@@ -117,6 +120,7 @@ void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const 
   place.rule.reset();
   read_again(place, process);
   match(place, process);
+  claim(place, process);
   if (begins_program && commands_.contains(process.pid)) begin_command(place, process);
   for (Scope* each = place.scope.get(); each != nullptr && is_leader(*each, process); each = each->outer.get())
     if (own(*each, process)) contexts_.changed(*each);
@@ -138,6 +142,15 @@ void ContextResolver::match(ContextPlace& place, const Process& process) {
   }
   const EngineRules::Candidates& candidates = candidates_of(process.program, subject.has_place());
   if (const auto match = rules_->match(subject, candidates)) apply(place, *match, process);
+}
+
+/// A scheduler's daemon begins a job as root, before it becomes the user whose job it is.
+void ContextResolver::claim(const ContextPlace& place, const Process& process) {
+  if (process.uid.value_or(0) == 0 || !is_made_by_root(*process.cgroup)) return;
+  for (Scope* each = place.scope.get(); each != nullptr; each = each->outer.get())
+    if (each->owner_uid == 0u && !each->labels && !each->rules.empty() &&
+        rules_->rules()[each->rules.back()].of_cgroup_alone())
+      contexts_.joined(*each, process.uid, true);
 }
 
 void ContextResolver::begin_command(ContextPlace& place, const Process& process) {
@@ -187,12 +200,13 @@ void ContextResolver::enters_cgroup(ContextPlace& place, const Process& process)
   if (!process.cgroup->path) return;
   if (const auto match = rules_->match_cgroup(*process.cgroup->path)) {
     const std::optional<std::size_t> rule = place.rule;
-    apply(place, *match, process);
+    apply(place, *match, process, is_made_by_root(*process.cgroup));
     place.rule = rule;
   }
 }
 
-void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match, const Process& process) {
+void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match, const Process& process,
+                            bool by_cgroup) {
   const EngineRule& rule = rules_->rules()[match.rule];
   place.rule = match.rule;
   place.elsewhere = rule.elsewhere;
@@ -201,7 +215,7 @@ void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match
     place.scope = next_attempt(place, process);
   }
   if (rule.begins != Begins::kNothing) {
-    place.scope = scope_of(place, rule, match.rule, match.captures, process);
+    place.scope = scope_of(place, rule, match.rule, match.captures, process, by_cgroup);
     place.own = place.own_tree = false;
   } else if (place.scope && !(rule.gives.empty() && rule.pairs.empty())) {
     say_all(*place.scope, rule, match.captures, process);
@@ -211,20 +225,62 @@ void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match
   place.own_tree = rule.own == EngineOwn::kTree;
 }
 
+std::string ContextResolver::of_user(const Process& process, const std::string& text) const {
+  if (!process.uid) return ' ' + text;
+  const auto user = contexts_.user_ids().user_of(*process.uid);
+  return fmt::format("{} {}", user.value_or(*process.uid), text);
+}
+
+/// The scope with the key that the process may be in. Anybody can write any key into arguments, or be in any folder: it
+/// must be the scope of the same user. Root's process, as in a container, joins the only one that there is; in a pod,
+/// which need not be of this host's users, only root's. `by_cgroup`: root has put the process there.
+std::shared_ptr<Scope> ContextResolver::joinable(const ContextPlace& place, const std::string& key,
+                                                 const Process& process, bool by_cgroup) {
+  const bool is_root = process.uid.value_or(0) == 0;
+  const auto in_pod = [&place] {
+    for (const Scope* each = place.scope.get(); each != nullptr; each = each->outer.get())
+      if (each->begins == Begins::kPlace) return true;
+    return false;
+  };
+  std::shared_ptr<Scope> others;
+  std::size_t count = 0;
+  const auto [begin, end] = by_key_.equal_range(key);
+  for (auto each = begin; each != end;) {
+    auto known = each->second.lock();
+    if (!known) {
+      each = by_key_.erase(each);
+      continue;
+    }
+    ++each;
+    if (is_in(place.scope.get(), known.get())) return known;
+    const auto owner = contexts_.owner_of(*known);
+    if (contexts_.user_ids().same(owner, process.uid) || (!owner && !process.uid)) return known;
+    others = std::move(known);
+    ++count;
+  }
+  if (count == 1 && by_cgroup) {
+    contexts_.joined(*others, process.uid, true);
+    return others;
+  }
+  return count == 1 && is_root && !in_pod() ? others : nullptr;
+}
+
 /// The scope with the rule's key, or a new one in the scope that the process is in.
 std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
-                                                 Captures captures, const Process& process) {
+                                                 Captures captures, const Process& process, bool by_cgroup) {
   add_process(captures, process);
   std::string key = rule.key ? rule.key->fill(captures) : std::string();
   const bool shared = !key.empty();
   if (!shared) key = captures.at("pid") + "-" + captures.at("start");
   key = fmt::format("{} {} {}", rule.engine, static_cast<int>(rule.begins), key);
   if (place.scope && place.scope->rules.size() >= kMostNested) return place.scope;
-  if (auto known = by_key_[key].lock()) return is_in(place.scope.get(), known.get()) ? place.scope : known;
+  if (auto known = joinable(place, key, process, by_cgroup))
+    return is_in(place.scope.get(), known.get()) ? place.scope : known;
 
   std::shared_ptr<Scope> scope = rule.begins == Begins::kRun ? run_of_engine(place, process) : nullptr;
   if (!scope) {
-    scope = new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures)) : place.scope, rule.begins);
+    scope = new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures), process) : place.scope,
+                      rule.begins);
     lead(*scope, process);
   }
   scope->rules.push_back(index);
@@ -233,7 +289,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
     // It is found by this where the engine has no id for it.
     say(scope->said, "run_id", leader_id(*scope), Provenance::kInferred);
     if (rule.serves) scope->serves = rule.serves->fill(captures);
-    if (!scope->serves.empty()) serving_.emplace(scope->serves, scope);
+    if (!scope->serves.empty()) serving_.emplace(of_user(process, scope->serves), scope);
     if (auto paths = recipe_paths(rule, captures); !paths.empty()) {
       scope->recipes = std::make_unique<RecipeFiles>(std::move(paths));
       // Now, because the first tasks may be over before a file is read.
@@ -245,7 +301,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   }
   say(scope->said, "engine", rule.engine, Provenance::kEngineRule);
   scope->key = key;
-  by_key_[key] = scope;
+  by_key_.emplace(key, scope);
   keep(scope);
   say_all(*scope, rule, std::move(captures), process);
   return scope;
@@ -253,15 +309,20 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
 
 /// What is around a task that begins in `outer`: has the outermost scope there, or the task itself, be in the run that
 /// serves it.
-std::shared_ptr<Scope> ContextResolver::served(std::shared_ptr<Scope> outer, const std::string& served_by) {
+std::shared_ptr<Scope> ContextResolver::served(std::shared_ptr<Scope> outer, const std::string& served_by,
+                                               const Process& process) {
   if (served_by.empty()) return outer;
-  if (!outer) return run_serving(served_by);
+  const std::string of_process = of_user(process, served_by);
+  if (!outer) return run_serving(of_process);
   std::shared_ptr<Scope> outermost;
   for (std::shared_ptr<Scope> each = outer; each; each = each->outer) {
     if (each->begins == Begins::kRun) return outer;
     outermost = each;
   }
-  if (const auto run = run_serving(served_by)) announced_.put(outermost, run);
+  const auto run = run_serving(of_process);
+  if (!run) return outer;
+  const auto owner = contexts_.owner_of(*outermost);
+  if (!owner || contexts_.user_ids().same(owner, contexts_.owner_of(*run))) announced_.put(outermost, run);
   return outer;
 }
 
@@ -407,6 +468,7 @@ void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Con
   while (outer && outer->begins == Begins::kNothing) outer = outer->outer;
   std::weak_ptr<Scope>& known = by_labels_[{outer.get(), labels.get()}];
   if (auto scope = known.lock()) {
+    contexts_.joined(*scope, process.uid, false);
     place.scope = std::move(scope);
     return;
   }
