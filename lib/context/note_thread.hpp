@@ -21,11 +21,14 @@ struct NoteAnswer {
   bool whole = true;    ///< There was no more to read.
 };
 
-/// Reads notes on a thread of its own: a file system that hangs must not hold up the events. Asked by one thread.
+/// Reads notes on threads of its own: a file system that hangs must not hold up the events. The files of one user are
+/// read one after the other, so one that hangs holds up that user alone. Asked by one thread.
 class NoteThread {
  public:
   using Read = std::function<std::optional<std::vector<std::string>>(const NoteRequest&, const Process&)>;
-  static constexpr std::size_t kMostRequests = 1024;  ///< At one time; more are answered with nothing.
+  static constexpr std::size_t kMostRequests = 4096;        ///< At one time; more are answered with nothing.
+  static constexpr std::size_t kMostRequestsOfUser = 1024;  ///< Likewise.
+  static constexpr std::size_t kMostThreads = 8;            ///< As many users' files may hang.
   static constexpr std::chrono::milliseconds kPatience{5};
 
   explicit NoteThread(Read read = read_note_lines);
@@ -34,8 +37,8 @@ class NoteThread {
   NoteThread(const NoteThread&) = delete;
   NoteThread& operator=(const NoteThread&) = delete;
 
-  /// Waits for a moment, unless the thread is busy with something else. `asker`: whoever gets the answer, by the same
-  /// request, also for another of its processes.
+  /// Waits for a moment, unless the user's files or all threads are busy with something else. `asker`: whoever gets the
+  /// answer, by the same request, also for another of its processes.
   NoteAnswer ask(std::string_view asker, const NoteRequest& request, const Process& process);
 
  private:
@@ -43,7 +46,7 @@ class NoteThread {
   static void work(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State> state_;
-  std::thread thread_;  ///< Since the first question.
+  std::vector<std::thread> threads_;  ///< Begun when there is something to ask.
 };
 
 }  // namespace tracer::internal
