@@ -14,7 +14,6 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostPrograms = 2048;
-constexpr std::size_t kMostScopeKeys = 1u << 17;
 constexpr std::size_t kMostLineage = 64;  ///< Longer ones are shortened.
 constexpr std::size_t kMostAncestors = 1024;
 constexpr std::size_t kMostNested = 64;  ///< Scopes that rules begin inside each other.
@@ -47,12 +46,6 @@ std::vector<std::string> recipe_paths(const EngineRule& rule, const Captures& ca
 /// What is below a user's own service manager may be called anything by that user.
 bool is_made_by_root(const Cgroup& cgroup) { return cgroup.path && !cgroup.path->starts_with("/user.slice/"); }
 
-/// Where there are many: scopes that nothing holds any more.
-template <class Scopes>
-void forget_expired(Scopes& scopes) {
-  if (scopes.size() > kMostScopeKeys) std::erase_if(scopes, [](const auto& one) { return one.second.expired(); });
-}
-
 /// Those that begin each other forever are no chain without an end: ended ones go, and what is beyond a bound.
 void shorten(Lineage& lineage) {
   std::size_t depth = 0;
@@ -74,7 +67,8 @@ ContextResolver::ContextResolver(std::shared_ptr<const EngineRules> rules, AskNo
     : rules_(std::move(rules)),
       ask_notes_(std::move(ask_notes)),
       contexts_(std::move(key_origin)),
-      announced_(contexts_, most_announcements) {}
+      announced_(contexts_, most_announcements),
+      shared_(contexts_) {}
 
 ContextPlace ContextResolver::child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process) {
   if (!parent.self) {
@@ -225,46 +219,6 @@ void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match
   place.own_tree = rule.own == EngineOwn::kTree;
 }
 
-std::string ContextResolver::of_user(const Process& process, const std::string& text) const {
-  if (!process.uid) return ' ' + text;
-  const auto user = contexts_.user_ids().user_of(*process.uid);
-  return fmt::format("{} {}", user.value_or(*process.uid), text);
-}
-
-/// The scope with the key that the process may be in. Anybody can write any key into arguments, or be in any folder: it
-/// must be the scope of the same user. Root's process, as in a container, joins the only one that there is; in a pod,
-/// which need not be of this host's users, only root's. `by_cgroup`: root has put the process there.
-std::shared_ptr<Scope> ContextResolver::joinable(const ContextPlace& place, const std::string& key,
-                                                 const Process& process, bool by_cgroup) {
-  const bool is_root = process.uid.value_or(0) == 0;
-  const auto in_pod = [&place] {
-    for (const Scope* each = place.scope.get(); each != nullptr; each = each->outer.get())
-      if (each->begins == Begins::kPlace) return true;
-    return false;
-  };
-  std::shared_ptr<Scope> others;
-  std::size_t count = 0;
-  const auto [begin, end] = by_key_.equal_range(key);
-  for (auto each = begin; each != end;) {
-    auto known = each->second.lock();
-    if (!known) {
-      each = by_key_.erase(each);
-      continue;
-    }
-    ++each;
-    if (is_in(place.scope.get(), known.get())) return known;
-    const auto owner = contexts_.owner_of(*known);
-    if (contexts_.user_ids().same(owner, process.uid) || (!owner && !process.uid)) return known;
-    others = std::move(known);
-    ++count;
-  }
-  if (count == 1 && by_cgroup) {
-    contexts_.joined(*others, process.uid, true);
-    return others;
-  }
-  return count == 1 && is_root && !in_pod() ? others : nullptr;
-}
-
 /// The scope with the rule's key, or a new one in the scope that the process is in.
 std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
                                                  Captures captures, const Process& process, bool by_cgroup) {
@@ -274,7 +228,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   if (!shared) key = captures.at("pid") + "-" + captures.at("start");
   key = fmt::format("{} {} {}", rule.engine, static_cast<int>(rule.begins), key);
   if (place.scope && place.scope->rules.size() >= kMostNested) return place.scope;
-  if (auto known = joinable(place, key, process, by_cgroup))
+  if (auto known = shared_.find(key, place, process, by_cgroup))
     return is_in(place.scope.get(), known.get()) ? place.scope : known;
 
   std::shared_ptr<Scope> scope = rule.begins == Begins::kRun ? run_of_engine(place, process) : nullptr;
@@ -289,7 +243,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
     // It is found by this where the engine has no id for it.
     say(scope->said, "run_id", leader_id(*scope), Provenance::kInferred);
     if (rule.serves) scope->serves = rule.serves->fill(captures);
-    if (!scope->serves.empty()) serving_.emplace(of_user(process, scope->serves), scope);
+    if (!scope->serves.empty()) shared_.add_serving(scope->serves, process, scope);
     if (auto paths = recipe_paths(rule, captures); !paths.empty()) {
       scope->recipes = std::make_unique<RecipeFiles>(std::move(paths));
       // Now, because the first tasks may be over before a file is read.
@@ -301,7 +255,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   }
   say(scope->said, "engine", rule.engine, Provenance::kEngineRule);
   scope->key = key;
-  by_key_.emplace(key, scope);
+  shared_.add(key, scope);
   keep(scope);
   say_all(*scope, rule, std::move(captures), process);
   return scope;
@@ -312,17 +266,16 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
 std::shared_ptr<Scope> ContextResolver::served(std::shared_ptr<Scope> outer, const std::string& served_by,
                                                const Process& process) {
   if (served_by.empty()) return outer;
-  const std::string of_process = of_user(process, served_by);
-  if (!outer) return run_serving(of_process);
+  const auto run = shared_.run_serving(served_by, process);
+  if (!outer || !run) return outer ? outer : run;
   std::shared_ptr<Scope> outermost;
   for (std::shared_ptr<Scope> each = outer; each; each = each->outer) {
     if (each->begins == Begins::kRun) return outer;
     outermost = each;
   }
-  const auto run = run_serving(of_process);
-  if (!run) return outer;
   const auto owner = contexts_.owner_of(*outermost);
-  if (!owner || contexts_.user_ids().same(owner, contexts_.owner_of(*run))) announced_.put(outermost, run);
+  const auto owner_of_run = contexts_.owner_of(*run);
+  if (owner == owner_of_run || contexts_.user_ids().same(owner, owner_of_run)) announced_.put(outermost, run);
   return outer;
 }
 
@@ -506,28 +459,9 @@ std::shared_ptr<const Context> ContextResolver::context_of(ContextPlace& place, 
   return place.scope ? contexts_.shared(*place.scope, place.own) : Process::no_context();
 }
 
-/// The one run that serves this and whose leader lives; null where there is none, or more than one.
-std::shared_ptr<Scope> ContextResolver::run_serving(const std::string& served_by) {
-  std::shared_ptr<Scope> found;
-  const auto [begin, end] = serving_.equal_range(served_by);
-  for (auto each = begin; each != end;) {
-    const auto run = each->second.lock();
-    if (!run) {
-      each = serving_.erase(each);
-      continue;
-    }
-    ++each;
-    if (run->leader_failed) continue;
-    if (found) return nullptr;
-    found = run;
-  }
-  return found;
-}
-
 void ContextResolver::keep(const std::shared_ptr<Scope>& scope) {
   kept_.keep(scope);
-  forget_expired(by_key_);
-  forget_expired(serving_);
+  shared_.forget_ended();
 }
 
 }  // namespace tracer::internal

@@ -22,6 +22,7 @@
 #include "context/context_place.hpp"
 #include "context/note_thread.hpp"
 #include "context/scope.hpp"
+#include "context/shared_scopes.hpp"
 #include "rules/engine_rules.hpp"
 
 namespace tracer::internal {
@@ -80,8 +81,6 @@ class ContextResolver {
 
   const EngineRules::Candidates& candidates_of(const std::shared_ptr<const Program>& program, bool has_place);
   void enters_cgroup(ContextPlace& place, const Process& process);
-  std::shared_ptr<Scope> joinable(const ContextPlace& place, const std::string& key, const Process& process,
-                                  bool by_cgroup);
   void match(ContextPlace& place, const Process& process);
   void claim(const ContextPlace& place, const Process& process);
   void begin_command(ContextPlace& place, const Process& process);
@@ -89,8 +88,6 @@ class ContextResolver {
   void apply(ContextPlace& place, const EngineRules::Match& match, const Process& process, bool by_cgroup = false);
   std::shared_ptr<Scope> scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
                                   Captures captures, const Process& process, bool by_cgroup);
-  /// `text` of the user whose process this is.
-  std::string of_user(const Process& process, const std::string& text) const;
   std::shared_ptr<Scope> next_attempt(const ContextPlace& place, const Process& process);
   std::shared_ptr<Scope> served(std::shared_ptr<Scope> outer, const std::string& served_by, const Process& process);
   void say_all(Scope& scope, const EngineRule& rule, Captures captures, const Process& process);
@@ -103,19 +100,17 @@ class ContextResolver {
   /// False: it is not known yet.
   bool read_recipe(const Scope& scope, const RecipeName& recipe, Captures& captures, const Process& process);
   void keep(const std::shared_ptr<Scope>& scope);
-  std::shared_ptr<Scope> run_serving(const std::string& served_by);
 
   std::shared_ptr<const EngineRules> rules_;
   AskNotes ask_notes_;
   ScopeContexts contexts_;
   AnnouncedScopes announced_;
+  SharedScopes shared_;
   struct Known {
     std::shared_ptr<const Program> program;                            ///< Keeps the address its own.
     std::array<std::optional<EngineRules::Candidates>, 2> candidates;  ///< Without a place, and with one.
   };
   std::unordered_map<const Program*, Known> candidates_;
-  std::unordered_multimap<std::string, std::weak_ptr<Scope>> by_key_;  ///< Of each user one.
-  std::multimap<std::string, std::weak_ptr<Scope>> serving_;           ///< Runs, by their users and what they serve.
   std::map<Labels, std::weak_ptr<Scope>> by_labels_;
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run and name.
   KeptScopes kept_;
