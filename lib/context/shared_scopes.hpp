@@ -21,8 +21,8 @@ void forget_expired(Scopes& scopes) {
   if (scopes.size() > kMost) std::erase_if(scopes, [](const auto& one) { return one.second.expired(); });
 }
 
-/// Scopes that rules have begun and that processes elsewhere on the host belong to, by texts from arguments, folders and
-/// cgroups. Anybody can write any text there: a process joins the scopes of its own user. One thread at a time.
+/// Scopes that rules have begun and that processes elsewhere on the host belong to, by texts from arguments, folders
+/// and cgroups. Anybody can write any text there: a process joins the scopes of its own user. One thread at a time.
 class SharedScopes {
  public:
   explicit SharedScopes(ScopeContexts& contexts) : contexts_(contexts) {}
