@@ -177,11 +177,16 @@ void give_up_all_but(std::uint64_t needed) {
 
 }  // namespace
 
-void drop_privileges() {
-  constexpr std::uint64_t kNeeded = (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_KILL) |
-                                    (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
-  give_up_all_but(kNeeded);
-}
+namespace {
+
+constexpr std::uint64_t kToTrace =
+    (1ull << CAP_BPF) | (1ull << CAP_PERFMON) | (1ull << CAP_SYS_PTRACE) | (1ull << CAP_DAC_READ_SEARCH);
+
+}  // namespace
+
+void drop_privileges() { give_up_all_but(kToTrace | (1ull << CAP_KILL)); }
+
+void drop_privileges_to_serve() { give_up_all_but(kToTrace); }
 
 void become_reader() { give_up_all_but(0); }
 

@@ -35,5 +35,7 @@ void act_for_caller();
 /// owns files and processes without any; for good. Of the calling thread, and of those that it starts.
 /// Throws tracer::Error(kPermission) if that fails.
 void drop_privileges();
+/// Likewise where no command is there that signals could be passed on to.
+void drop_privileges_to_serve();
 
 }  // namespace tracerd

@@ -183,7 +183,7 @@ int serve_command(const Options& options) {
   Signals signals;
   go_ahead_of_others();
   tracer::Session session(session_options(config));
-  drop_privileges();
+  drop_privileges_to_serve();
 #ifdef __GLIBC__
   // What the kernel's type information took while programs were loaded is not needed again.
   ::malloc_trim(0);

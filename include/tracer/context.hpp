@@ -80,8 +80,10 @@ struct Context {
   /// The session makes it from the fields above; ignored in a context that a caller passes. If a key changes because
   /// more becomes known, ContextChange::before has the old one.
   std::optional<Key> run_key = {};
-  std::optional<Key> task_key = {};             ///< Different for each attempt.
-  std::optional<std::uint32_t> owner_uid = {};  ///< Real user id of the first process of the run or task.
+  std::optional<Key> task_key = {};  ///< Different for each attempt.
+  /// Whose the run or task is: who announced or labeled it by a service; else the owner of the run or task around it;
+  /// else the real user id of its first process. The session sets it.
+  std::optional<std::uint32_t> owner_uid = {};
 
   auto operator<=>(const Context&) const = default;
 };

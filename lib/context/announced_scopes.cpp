@@ -100,8 +100,9 @@ void AnnouncedScopes::compare(std::shared_ptr<Scope>& scope, const std::shared_p
   if (scope && announcements_.any_of_labels()) labels = contexts_.of(*scope).labels;
   announcements_.find(process, labels, found);
   if (!announcements_.any_below()) return;
-  for (const Lineage* each = above.get(); each != nullptr; each = each->up.get())
-    announcements_.find_below(*each->process, process, found);
+  std::size_t left = kMostCompared;
+  for (const Lineage* each = above.get(); each != nullptr && left != 0; each = each->up.get())
+    left -= announcements_.find_below(*each->process, process, left, found);
 }
 
 /// An ancestor was put into an announced scope when this process, or the scope that it is in, had begun.
@@ -115,14 +116,22 @@ void AnnouncedScopes::follow(std::shared_ptr<Scope>& scope, const Lineage& above
   join(scope, above.announced);
 }
 
-/// Has a process in `scope` be in `announced`.
+bool AnnouncedScopes::may_speak_of(Scope& scope, std::optional<uid_t> said_by) {
+  return !said_by || contexts_.user_ids().same(said_by, contexts_.owner_of(scope));
+}
+
+/// Has a process in `scope` be in `announced`, unless another user's run or task around it would be there as well.
 void AnnouncedScopes::join(std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& announced) {
   if (is_in(scope.get(), announced.get())) return;
   if (!scope || is_in(announced.get(), scope.get())) {
     scope = announced;
-  } else {
-    put(outermost_beside(scope, *announced).shared_from_this(), announced);
+    return;
   }
+  Scope& outermost = outermost_beside(scope, *announced);
+  for (Scope* each = scope.get(); each != outermost.outer.get(); each = each->outer.get())
+    if (!may_speak_of(*each, announced->said.owner_uid)) return;
+  contexts_.joined(*announced, contexts_.owner_of(outermost), true);
+  put(outermost.shared_from_this(), announced);
 }
 
 void AnnouncedScopes::put(const std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& outer) {
@@ -149,6 +158,7 @@ void AnnouncedScopes::meet(Announcements::Known& known, std::string_view key, st
     known.said = true;
     say(*announced, known.context(), known.requested(), process);
   }
+  if (!is_in(scope.get(), announced.get())) contexts_.joined(*announced, process.uid, true);
   join(scope, announced);
 }
 
@@ -159,6 +169,7 @@ std::shared_ptr<Scope> AnnouncedScopes::made(const Context& context, std::string
   std::shared_ptr<Scope> held;
   for (std::shared_ptr<Scope> each = scope; each; each = each->outer) {
     if (each->begins == Begins::kNothing) continue;
+    if (!may_speak_of(*each, context.owner_uid)) break;
     const Held how = held_by(*each, key, process);
     if (how == Held::kExactly && each->begins == begins) return each;
     if (how != Held::kNot) held = each;
@@ -168,13 +179,17 @@ std::shared_ptr<Scope> AnnouncedScopes::made(const Context& context, std::string
   if (held) {
     announced->leader_pid = held->leader_pid;
     announced->leader_start_ns = held->leader_start_ns;
+    announced->owner_uid = contexts_.owner_of(*held);
   }
   announced->in_run = announced->in_run || begins != Begins::kPlace;
   announced->in_task = announced->in_task || begins == Begins::kTask;
   // Its status was not seen.
   announced->tally.leader_ended = ended;
   if (begins == Begins::kRun) internal::say(announced->said, "run_id", leader_id(*announced), Provenance::kInferred);
-  if (held) put(held, announced);
+  if (held) {
+    contexts_.joined(*announced, process.uid, true);
+    put(held, announced);
+  }
   kept_.keep(announced);
   return announced;
 }
@@ -183,7 +198,10 @@ void AnnouncedScopes::say(Scope& scope, const Context& context, const Requested&
   Context own = context;
   if (scope.begins == Begins::kTask && says_run(context)) {
     Scope* run = run_said_around(scope);
-    if (run == nullptr || (run->begins == Begins::kRun && is_another_run(contexts_.of(*run), context))) {
+    const auto is_another = [&](Scope& one) {
+      return is_another_run(contexts_.of(one), context) || !may_speak_of(one, context.owner_uid);
+    };
+    if (run == nullptr || (run->begins == Begins::kRun && is_another(*run))) {
       give_run(scope, context, process);
       run = run_said_around(scope);
     }
@@ -194,12 +212,14 @@ void AnnouncedScopes::say(Scope& scope, const Context& context, const Requested&
       of_run.run_id = std::exchange(own.run_id, std::nullopt);
       stamp(of_run, Provenance::kAnnounced);
       overlay(run->said, of_run);
+      if (context.owner_uid) run->said.owner_uid = context.owner_uid;
       contexts_.changed(*run);
     }
   }
   if (scope.begins == Begins::kTask && !own.task_id && !scope.said.task_id)
     internal::say(scope.said, "task_id", leader_id(scope), Provenance::kInferred);
   overlay(scope.said, own);
+  if (own.owner_uid) scope.said.owner_uid = own.owner_uid;
   if (requested != Requested{}) scope.requested = requested;
   contexts_.changed(scope);
 }
@@ -212,9 +232,10 @@ void AnnouncedScopes::give_run(Scope& scope, const Context& context, const Proce
   if (run_said_around(scope) == nullptr)
     while (top->outer && (top->outer->begins == Begins::kTask || top->outer->begins == Begins::kPlace))
       top = top->outer;
+  const std::string said_by = context.owner_uid ? std::to_string(*context.owner_uid) : "";
   std::weak_ptr<Scope>& known =
-      runs_[{top->outer.get(),
-             context.pipeline.value_or("") + '\0' + context.run.value_or("") + '\0' + context.run_id.value_or("")}];
+      runs_[{top->outer.get(), said_by + '\0' + context.pipeline.value_or("") + '\0' + context.run.value_or("") + '\0' +
+                                   context.run_id.value_or("")}];
   auto run = known.lock();
   if (!run) {
     run = new_scope(top->outer, Begins::kRun);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,8 +26,15 @@ struct ScopeMove {
 /// Puts processes into the runs and tasks that were announced. One thread at a time.
 class AnnouncedScopes {
  public:
+  /// Programs of one process are compared with so many patterns at most, those for the nearest ancestors first.
+  static constexpr std::size_t kMostCompared = 1024;
+
   AnnouncedScopes(ScopeContexts& contexts, std::size_t most_announcements)
-      : contexts_(contexts), announcements_(most_announcements) {}
+      : contexts_(contexts),
+        shares_(most_announcements),
+        announcements_(most_announcements, contexts.user_ids(), shares_) {}
+
+  AnnouncementShares& shares() noexcept { return shares_; }
 
   Announcements& announcements() noexcept { return announcements_; }
   const Announcements& announcements() const noexcept { return announcements_; }
@@ -49,8 +57,11 @@ class AnnouncedScopes {
   void say(Scope& scope, const Context& context, const Requested& requested, const Process& process);
   void give_run(Scope& scope, const Context& context, const Process& process);
   void join(std::shared_ptr<Scope>& scope, const std::shared_ptr<Scope>& announced);
+  /// Whether what `said_by` says holds for the scope. Absent: root, or the session's own owner.
+  bool may_speak_of(Scope& scope, std::optional<uid_t> said_by);
 
   ScopeContexts& contexts_;
+  AnnouncementShares shares_;
   Announcements announcements_;
   /// That only announcements speak of, by what is around them and their names.
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> runs_;

@@ -13,7 +13,7 @@ namespace tracer::internal {
 namespace {
 
 /// The fields of a packed announcement; those of Context follow by their place in kContextFields.
-enum Packed : std::uint8_t { kAttempt, kLabel, kMillicpus, kMemory, kTime, kContainer, kTag, kFirstField };
+enum Packed : std::uint8_t { kAttempt, kLabel, kMillicpus, kMemory, kTime, kContainer, kTag, kOwner, kFirstField };
 
 /// Calls take(number, value) for each field that was packed.
 template <class Take>
@@ -33,6 +33,15 @@ bool is_absolute_below_root(std::string_view path) { return path.size() > 1 && p
 
 }  // namespace
 
+AnnouncementCost Announced::cost() const {
+  // A pattern takes several times its text.
+  constexpr std::size_t kPattern = 64;
+  constexpr std::size_t kEntry = 256;
+  AnnouncementCost cost{uid, key.size() * (argv ? kPattern : 1) + packed.size() + kEntry, {}};
+  if (argv) cost.below = static_cast<std::uint32_t>(std::stoul(key.substr(1)));
+  return cost;
+}
+
 std::string packed(const Context& context, const Requested& requested) {
   msgpack::sbuffer buffer;
   msgpack::packer<msgpack::sbuffer> packer(buffer);
@@ -42,6 +51,7 @@ std::string packed(const Context& context, const Requested& requested) {
     packer.pack(*value);
   };
   pack(kAttempt, context.attempt);
+  pack(kOwner, context.owner_uid);
   for (const Label& label : context.labels) {
     packer.pack(static_cast<std::uint8_t>(kLabel));
     packer.pack_array(2);
@@ -63,6 +73,8 @@ Context Announcements::Known::context() const {
   unpack(packed, [&](std::uint8_t number, const msgpack::object& value) {
     if (number == kAttempt) {
       say(context, "attempt", std::to_string(value.as<std::uint32_t>()), Provenance::kAnnounced);
+    } else if (number == kOwner) {
+      context.owner_uid = value.as<std::uint32_t>();
     } else if (number == kLabel) {
       const auto label = value.as<std::vector<std::string>>();
       say_label(context, label.at(0), label.at(1), Provenance::kAnnounced);
@@ -93,7 +105,7 @@ void Announcements::drop_if(Done done) {
       continue;
     }
     --count_of(each->first.front());
-    count_user(each->second.uid, false);
+    shares_.give_back(each->second.cost);
     each = known_.erase(each);
   }
   for (auto each = below_.begin(); each != below_.end();) {
@@ -101,22 +113,9 @@ void Announcements::drop_if(Done done) {
       ++each;
       continue;
     }
-    count_user(each->second.known.uid, false);
+    shares_.give_back(each->second.known.cost);
     each = below_.erase(each);
   }
-}
-
-void Announcements::count_user(uid_t uid, bool more) {
-  const std::lock_guard lock(users_mutex_);
-  std::size_t& count = of_user_[uid];
-  more ? ++count : --count;
-  if (count == 0) of_user_.erase(uid);
-}
-
-std::size_t Announcements::count_of_user(uid_t uid) const {
-  const std::lock_guard lock(users_mutex_);
-  const auto found = of_user_.find(uid);
-  return found == of_user_.end() ? 0 : found->second;
 }
 
 /// Whose task is over: nobody joins it any more.
@@ -127,9 +126,17 @@ void Announcements::drop_done(std::uint64_t now_ns) {
   drop_if(done);
 }
 
+/// What is said again of the same scope. A folder or a pid may have changed hands meanwhile.
+void Announcements::go_on(Known& known, const Known& before) {
+  if (before.uid != known.uid || before.started_from_ns != known.started_from_ns) return;
+  known.scope = before.scope;
+  known.met = before.met;
+}
+
 bool Announcements::add(Announced announced, std::uint64_t now_ns) {
   if (size() >= capacity_) drop_done(now_ns);
   Known known;
+  known.cost = announced.cost();
   known.packed = std::move(announced.packed);
   known.uid = announced.uid;
   known.started_from_ns = announced.started_from_ns;
@@ -143,28 +150,22 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
       return one.second.key == announced.key && one.second.known.started_from_ns == known.started_from_ns;
     });
     if (same == end) {
-      if (size() >= capacity_) return false;
-      count_user(known.uid, true);
+      if (size() >= capacity_) return refuse(known);
       below_.emplace(pid, Below{std::move(*announced.argv), std::move(known), std::move(announced.key)});
     } else {
-      known.scope = same->second.known.scope;
-      known.met = same->second.known.met;
-      count_user(same->second.known.uid, false);
-      count_user(known.uid, true);
+      go_on(known, same->second.known);
+      shares_.give_back(same->second.known.cost);
       same->second.known = std::move(known);
     }
   } else {
     const auto same = known_.find(announced.key);
     if (same == known_.end()) {
-      if (size() >= capacity_) return false;
+      if (size() >= capacity_) return refuse(known);
       ++count_of(announced.key.front());
-      count_user(known.uid, true);
       known_.emplace(std::move(announced.key), std::move(known));
     } else {
-      known.scope = same->second.scope;
-      known.met = same->second.met;
-      count_user(same->second.uid, false);
-      count_user(known.uid, true);
+      go_on(known, same->second);
+      shares_.give_back(same->second.cost);
       same->second = std::move(known);
     }
   }
@@ -172,12 +173,17 @@ bool Announcements::add(Announced announced, std::uint64_t now_ns) {
   return true;
 }
 
-namespace {
+bool Announcements::refuse(const Known& known) {
+  shares_.give_back(known.cost);
+  return false;
+}
 
 /// Whoever is not root can't speak for others, by whatever path or number.
-bool may_speak_for(const Announcements::Known& known, const Process& process) noexcept {
-  return known.uid == 0 || process.uid == known.uid;
+bool Announcements::may_speak_for(const Known& known, const Process& process) const noexcept {
+  return known.uid == 0 || user_ids_.same(process.uid, known.uid);
 }
+
+namespace {
 
 bool began_within(const Announcements::Known& known, const Process& process) noexcept {
   return process.start_ns >= known.started_from_ns && process.start_ns <= known.started_until_ns;
@@ -225,16 +231,19 @@ void Announcements::find(const Process& process, const std::vector<Label>& label
   if (has('p')) found_in(scratch_.assign("p").append(std::to_string(process.pid)), process, found);
 }
 
-void Announcements::find_below(const Process& ancestor, const Process& process, const Found& found) {
-  if (!process.program->argv) return;
+std::size_t Announcements::find_below(const Process& ancestor, const Process& process, std::size_t most,
+                                      const Found& found) {
+  if (!process.program->argv) return 0;
   const auto [begin, end] = below_.equal_range(ancestor.pid);
-  for (auto each = begin; each != end; ++each) {
+  std::size_t compared = 0;
+  for (auto each = begin; each != end && compared < most; ++each, ++compared) {
     Below& below = each->second;
     Captures unused;
     if (began_within(below.known, ancestor) && may_speak_for(below.known, process) &&
         below.argv.matches(*process.program->argv, unused))
       meet(below.known, below.key, found);
   }
+  return compared;
 }
 
 void Announcements::ended(const Process& process) {
@@ -242,11 +251,12 @@ void Announcements::ended(const Process& process) {
   const auto known = known_.find(scratch_.assign("p").append(std::to_string(process.pid)));
   if (known == known_.end() || !began_within(known->second, process)) return;
   --count_of('p');
-  count_user(known->second.uid, false);
+  shares_.give_back(known->second.cost);
   known_.erase(known);
 }
 
 void Announcements::expire(std::uint64_t now_ns) {
+  if (shares_.take_crowded()) drop_done(now_ns);
   if (now_ns < next_expiry_ns_) return;
   next_expiry_ns_ = ~std::uint64_t{0};
   drop_if([&](Known& known) {

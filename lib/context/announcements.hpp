@@ -7,9 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +19,8 @@
 
 #include "base/caller.hpp"
 #include "base/counter.hpp"
+#include "base/user_ids.hpp"
+#include "context/announcement_shares.hpp"
 #include "context/scope.hpp"
 #include "rules/pattern.hpp"
 
@@ -35,6 +35,8 @@ struct Announced {
   std::uint64_t started_until_ns = ~std::uint64_t{0};
   std::uint64_t expires_after_ns = 0;
   uid_t uid = 0;  ///< Who announced it. Not 0: it says nothing of other users' processes.
+
+  AnnouncementCost cost() const;
 };
 
 std::string packed(const Context& context, const Requested& requested);
@@ -55,6 +57,7 @@ class Announcements {
     std::uint64_t started_until_ns = ~std::uint64_t{0};
     std::uint64_t expires_ns = 0;
     uid_t uid = 0;  ///< As in Announced.
+    AnnouncementCost cost = {};
     bool met = false;
     bool said = false;  ///< `packed`, of `scope`.
 
@@ -62,9 +65,11 @@ class Announcements {
     Requested requested() const;
   };
 
-  explicit Announcements(std::size_t capacity) : capacity_(capacity) {}
+  /// Both must outlive this.
+  Announcements(std::size_t capacity, const UserIds& user_ids, AnnouncementShares& shares)
+      : capacity_(capacity), user_ids_(user_ids), shares_(shares) {}
 
-  /// Replaces one of the same key. False: there are too many.
+  /// Replaces one of the same key. Its cost was taken of the shares. False: there are too many.
   bool add(Announced announced, std::uint64_t now_ns);
   /// Changes with each add().
   std::uint64_t epoch() const noexcept { return epoch_; }
@@ -73,8 +78,9 @@ class Announcements {
   using Found = std::function<void(Known&, std::string_view key)>;
   /// Calls found for each that is about a process which runs this program, the widest first.
   void find(const Process& process, const std::vector<Label>& labels, const Found& found);
-  /// Likewise for those about descendants of `ancestor`.
-  void find_below(const Process& ancestor, const Process& process, const Found& found);
+  /// Likewise for those about descendants of `ancestor`; compares with so many of them at most, and returns with how
+  /// many.
+  std::size_t find_below(const Process& ancestor, const Process& process, std::size_t most, const Found& found);
   bool any_below() const noexcept { return !below_.empty(); }
   bool any_of_labels() const noexcept { return has('l'); }
 
@@ -84,8 +90,6 @@ class Announcements {
   void expire(std::uint64_t now_ns);
 
   // From any thread.
-  /// How many are kept that this user announced.
-  std::size_t count_of_user(uid_t uid) const;
   std::uint64_t met() const noexcept { return met_.value(); }
   std::uint64_t expired() const noexcept { return expired_.value(); }
 
@@ -105,13 +109,17 @@ class Announcements {
   void drop_done(std::uint64_t now_ns);
   void found_in(const std::string& key, const Process& process, const Found& found);
   void found_along(char kind, std::string_view path, const Process& process, const Found& found);
-  void count_user(uid_t uid, bool more);
+  bool refuse(const Known& known);
+  static void go_on(Known& known, const Known& before);
+  bool may_speak_for(const Known& known, const Process& process) const noexcept;
   void meet(Known& known, std::string_view key, const Found& found);
   std::size_t size() const noexcept { return known_.size() + below_.size(); }
   std::size_t& count_of(char kind) noexcept { return of_kind_[static_cast<unsigned char>(kind)]; }
   bool has(char kind) const noexcept { return of_kind_[static_cast<unsigned char>(kind)] != 0; }
 
-  std::size_t capacity_;
+  const std::size_t capacity_;
+  const UserIds& user_ids_;
+  AnnouncementShares& shares_;
   Map known_;
   std::unordered_multimap<std::uint32_t, Below> below_;  ///< By the pid of the ancestor.
   std::uint64_t epoch_ = 0;
@@ -119,8 +127,6 @@ class Announcements {
   std::uint64_t next_expiry_ns_ = ~std::uint64_t{0};
   std::array<std::size_t, 256> of_kind_{};  ///< How many there are in known_, by the kind of the key.
   std::string scratch_;
-  mutable std::mutex users_mutex_;
-  std::map<uid_t, std::size_t> of_user_;
   Counter met_;
   Counter expired_;
 };

@@ -14,7 +14,6 @@ namespace tracer::internal {
 namespace {
 
 constexpr std::size_t kMostPrograms = 2048;
-constexpr std::size_t kMostScopeKeys = 1u << 17;
 constexpr std::size_t kMostLineage = 64;  ///< Longer ones are shortened.
 constexpr std::size_t kMostAncestors = 1024;
 constexpr std::size_t kMostNested = 64;  ///< Scopes that rules begin inside each other.
@@ -44,11 +43,8 @@ std::vector<std::string> recipe_paths(const EngineRule& rule, const Captures& ca
   return paths;
 }
 
-/// Where there are many: scopes that nothing holds any more.
-template <class Scopes>
-void forget_expired(Scopes& scopes) {
-  if (scopes.size() > kMostScopeKeys) std::erase_if(scopes, [](const auto& one) { return one.second.expired(); });
-}
+/// What is below a user's own service manager may be called anything by that user.
+bool is_made_by_root(const Cgroup& cgroup) { return cgroup.path && !cgroup.path->starts_with("/user.slice/"); }
 
 /// Those that begin each other forever are no chain without an end: ended ones go, and what is beyond a bound.
 void shorten(Lineage& lineage) {
@@ -71,7 +67,8 @@ ContextResolver::ContextResolver(std::shared_ptr<const EngineRules> rules, AskNo
     : rules_(std::move(rules)),
       ask_notes_(std::move(ask_notes)),
       contexts_(std::move(key_origin)),
-      announced_(contexts_, most_announcements) {}
+      announced_(contexts_, most_announcements),
+      shared_(contexts_) {}
 
 ContextPlace ContextResolver::child_of(ContextPlace& parent, const std::shared_ptr<const Process>& parent_process) {
   if (!parent.self) {
@@ -117,6 +114,7 @@ void ContextResolver::executes(ContextPlace& place, const std::shared_ptr<const 
   place.rule.reset();
   read_again(place, process);
   match(place, process);
+  claim(place, process);
   if (begins_program && commands_.contains(process.pid)) begin_command(place, process);
   for (Scope* each = place.scope.get(); each != nullptr && is_leader(*each, process); each = each->outer.get())
     if (own(*each, process)) contexts_.changed(*each);
@@ -138,6 +136,15 @@ void ContextResolver::match(ContextPlace& place, const Process& process) {
   }
   const EngineRules::Candidates& candidates = candidates_of(process.program, subject.has_place());
   if (const auto match = rules_->match(subject, candidates)) apply(place, *match, process);
+}
+
+/// A scheduler's daemon begins a job as root, before it becomes the user whose job it is.
+void ContextResolver::claim(const ContextPlace& place, const Process& process) {
+  if (process.uid.value_or(0) == 0 || !is_made_by_root(*process.cgroup)) return;
+  for (Scope* each = place.scope.get(); each != nullptr; each = each->outer.get())
+    if (each->owner_uid == 0u && !each->labels && !each->rules.empty() &&
+        rules_->rules()[each->rules.back()].of_cgroup_alone())
+      contexts_.joined(*each, process.uid, true);
 }
 
 void ContextResolver::begin_command(ContextPlace& place, const Process& process) {
@@ -187,12 +194,13 @@ void ContextResolver::enters_cgroup(ContextPlace& place, const Process& process)
   if (!process.cgroup->path) return;
   if (const auto match = rules_->match_cgroup(*process.cgroup->path)) {
     const std::optional<std::size_t> rule = place.rule;
-    apply(place, *match, process);
+    apply(place, *match, process, is_made_by_root(*process.cgroup));
     place.rule = rule;
   }
 }
 
-void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match, const Process& process) {
+void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match, const Process& process,
+                            bool by_cgroup) {
   const EngineRule& rule = rules_->rules()[match.rule];
   place.rule = match.rule;
   place.elsewhere = rule.elsewhere;
@@ -201,7 +209,7 @@ void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match
     place.scope = next_attempt(place, process);
   }
   if (rule.begins != Begins::kNothing) {
-    place.scope = scope_of(place, rule, match.rule, match.captures, process);
+    place.scope = scope_of(place, rule, match.rule, match.captures, process, by_cgroup);
     place.own = place.own_tree = false;
   } else if (place.scope && !(rule.gives.empty() && rule.pairs.empty())) {
     say_all(*place.scope, rule, match.captures, process);
@@ -213,18 +221,20 @@ void ContextResolver::apply(ContextPlace& place, const EngineRules::Match& match
 
 /// The scope with the rule's key, or a new one in the scope that the process is in.
 std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
-                                                 Captures captures, const Process& process) {
+                                                 Captures captures, const Process& process, bool by_cgroup) {
   add_process(captures, process);
   std::string key = rule.key ? rule.key->fill(captures) : std::string();
   const bool shared = !key.empty();
   if (!shared) key = captures.at("pid") + "-" + captures.at("start");
   key = fmt::format("{} {} {}", rule.engine, static_cast<int>(rule.begins), key);
   if (place.scope && place.scope->rules.size() >= kMostNested) return place.scope;
-  if (auto known = by_key_[key].lock()) return is_in(place.scope.get(), known.get()) ? place.scope : known;
+  if (auto known = shared_.find(key, place, process, by_cgroup))
+    return is_in(place.scope.get(), known.get()) ? place.scope : known;
 
   std::shared_ptr<Scope> scope = rule.begins == Begins::kRun ? run_of_engine(place, process) : nullptr;
   if (!scope) {
-    scope = new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures)) : place.scope, rule.begins);
+    scope = new_scope(rule.served_by ? served(place.scope, rule.served_by->fill(captures), process) : place.scope,
+                      rule.begins);
     lead(*scope, process);
   }
   scope->rules.push_back(index);
@@ -233,7 +243,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
     // It is found by this where the engine has no id for it.
     say(scope->said, "run_id", leader_id(*scope), Provenance::kInferred);
     if (rule.serves) scope->serves = rule.serves->fill(captures);
-    if (!scope->serves.empty()) serving_.emplace(scope->serves, scope);
+    if (!scope->serves.empty()) shared_.add_serving(scope->serves, process, scope);
     if (auto paths = recipe_paths(rule, captures); !paths.empty()) {
       scope->recipes = std::make_unique<RecipeFiles>(std::move(paths));
       // Now, because the first tasks may be over before a file is read.
@@ -245,7 +255,7 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
   }
   say(scope->said, "engine", rule.engine, Provenance::kEngineRule);
   scope->key = key;
-  by_key_[key] = scope;
+  shared_.add(key, scope);
   keep(scope);
   say_all(*scope, rule, std::move(captures), process);
   return scope;
@@ -253,15 +263,19 @@ std::shared_ptr<Scope> ContextResolver::scope_of(const ContextPlace& place, cons
 
 /// What is around a task that begins in `outer`: has the outermost scope there, or the task itself, be in the run that
 /// serves it.
-std::shared_ptr<Scope> ContextResolver::served(std::shared_ptr<Scope> outer, const std::string& served_by) {
+std::shared_ptr<Scope> ContextResolver::served(std::shared_ptr<Scope> outer, const std::string& served_by,
+                                               const Process& process) {
   if (served_by.empty()) return outer;
-  if (!outer) return run_serving(served_by);
+  const auto run = shared_.run_serving(served_by, process);
+  if (!outer || !run) return outer ? outer : run;
   std::shared_ptr<Scope> outermost;
   for (std::shared_ptr<Scope> each = outer; each; each = each->outer) {
     if (each->begins == Begins::kRun) return outer;
     outermost = each;
   }
-  if (const auto run = run_serving(served_by)) announced_.put(outermost, run);
+  const auto owner = contexts_.owner_of(*outermost);
+  const auto owner_of_run = contexts_.owner_of(*run);
+  if (owner == owner_of_run || contexts_.user_ids().same(owner, owner_of_run)) announced_.put(outermost, run);
   return outer;
 }
 
@@ -407,6 +421,7 @@ void ContextResolver::label(ContextPlace& place, const std::shared_ptr<const Con
   while (outer && outer->begins == Begins::kNothing) outer = outer->outer;
   std::weak_ptr<Scope>& known = by_labels_[{outer.get(), labels.get()}];
   if (auto scope = known.lock()) {
+    contexts_.joined(*scope, process.uid, false);
     place.scope = std::move(scope);
     return;
   }
@@ -444,28 +459,9 @@ std::shared_ptr<const Context> ContextResolver::context_of(ContextPlace& place, 
   return place.scope ? contexts_.shared(*place.scope, place.own) : Process::no_context();
 }
 
-/// The one run that serves this and whose leader lives; null where there is none, or more than one.
-std::shared_ptr<Scope> ContextResolver::run_serving(const std::string& served_by) {
-  std::shared_ptr<Scope> found;
-  const auto [begin, end] = serving_.equal_range(served_by);
-  for (auto each = begin; each != end;) {
-    const auto run = each->second.lock();
-    if (!run) {
-      each = serving_.erase(each);
-      continue;
-    }
-    ++each;
-    if (run->leader_failed) continue;
-    if (found) return nullptr;
-    found = run;
-  }
-  return found;
-}
-
 void ContextResolver::keep(const std::shared_ptr<Scope>& scope) {
   kept_.keep(scope);
-  forget_expired(by_key_);
-  forget_expired(serving_);
+  shared_.forget_ended();
 }
 
 }  // namespace tracer::internal

@@ -22,6 +22,7 @@
 #include "context/context_place.hpp"
 #include "context/note_thread.hpp"
 #include "context/scope.hpp"
+#include "context/shared_scopes.hpp"
 #include "rules/engine_rules.hpp"
 
 namespace tracer::internal {
@@ -39,6 +40,8 @@ class ContextResolver {
   ContextResolver(std::shared_ptr<const EngineRules> rules, AskNotes ask_notes, std::size_t most_announcements,
                   KeyOrigin key_origin);
 
+  /// Whose subordinate user ids are whose.
+  void use(UserIds user_ids) { contexts_.use(std::move(user_ids)); }
   /// What this process executes is a run, named after it, unless labels or an engine say more.
   void add_command(std::uint32_t pid) { commands_.insert(pid); }
 
@@ -61,6 +64,7 @@ class ContextResolver {
   }
   Announcements& announcements() noexcept { return announced_.announcements(); }
   const Announcements& announcements() const noexcept { return announced_.announcements(); }
+  AnnouncementShares& announcement_shares() noexcept { return announced_.shares(); }
 
   /// With what was announced since it was asked for last.
   std::shared_ptr<const Context> context_of(ContextPlace& place, const Process& process);
@@ -78,13 +82,14 @@ class ContextResolver {
   const EngineRules::Candidates& candidates_of(const std::shared_ptr<const Program>& program, bool has_place);
   void enters_cgroup(ContextPlace& place, const Process& process);
   void match(ContextPlace& place, const Process& process);
+  void claim(const ContextPlace& place, const Process& process);
   void begin_command(ContextPlace& place, const Process& process);
   std::shared_ptr<Scope> run_of_engine(const ContextPlace& place, const Process& process);
-  void apply(ContextPlace& place, const EngineRules::Match& match, const Process& process);
+  void apply(ContextPlace& place, const EngineRules::Match& match, const Process& process, bool by_cgroup = false);
   std::shared_ptr<Scope> scope_of(const ContextPlace& place, const EngineRule& rule, std::size_t index,
-                                  Captures captures, const Process& process);
+                                  Captures captures, const Process& process, bool by_cgroup);
   std::shared_ptr<Scope> next_attempt(const ContextPlace& place, const Process& process);
-  std::shared_ptr<Scope> served(std::shared_ptr<Scope> outer, const std::string& served_by);
+  std::shared_ptr<Scope> served(std::shared_ptr<Scope> outer, const std::string& served_by, const Process& process);
   void say_all(Scope& scope, const EngineRule& rule, Captures captures, const Process& process);
   void say_captured(Scope& scope, const EngineRule& rule, Captures captures);
   void count_attempt(Scope& scope);
@@ -95,19 +100,17 @@ class ContextResolver {
   /// False: it is not known yet.
   bool read_recipe(const Scope& scope, const RecipeName& recipe, Captures& captures, const Process& process);
   void keep(const std::shared_ptr<Scope>& scope);
-  std::shared_ptr<Scope> run_serving(const std::string& served_by);
 
   std::shared_ptr<const EngineRules> rules_;
   AskNotes ask_notes_;
   ScopeContexts contexts_;
   AnnouncedScopes announced_;
+  SharedScopes shared_;
   struct Known {
     std::shared_ptr<const Program> program;                            ///< Keeps the address its own.
     std::array<std::optional<EngineRules::Candidates>, 2> candidates;  ///< Without a place, and with one.
   };
   std::unordered_map<const Program*, Known> candidates_;
-  std::unordered_map<std::string, std::weak_ptr<Scope>> by_key_;
-  std::multimap<std::string, std::weak_ptr<Scope>> serving_;  ///< Runs, by what they serve.
   std::map<Labels, std::weak_ptr<Scope>> by_labels_;
   std::map<std::pair<const Scope*, std::string>, std::weak_ptr<Scope>> last_tasks_;  ///< By run and name.
   KeptScopes kept_;

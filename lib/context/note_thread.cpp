@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/note_thread.hpp"
 
+#include <algorithm>
 #include <condition_variable>
-#include <map>
 #include <mutex>
 #include <utility>
 
@@ -24,6 +24,14 @@ struct NoteThread::State {
   Read read;
   /// By the name of the question: of those that wait or are being read nothing is there.
   std::map<std::string, std::optional<NoteAnswer>> answers;
+  std::map<uid_t, std::size_t> open;  ///< Questions of a user that have no answer yet.
+
+  void answered(const std::string& name, uid_t user, NoteAnswer answer) {
+    const std::lock_guard lock(mutex);
+    if (const auto of_user = open.find(user); --of_user->second == 0) open.erase(of_user);
+    if (const auto known = answers.find(name); known != answers.end()) known->second = std::move(answer);
+    changed.notify_all();
+  }
 };
 
 NoteThread::NoteThread(Read read) : state_(std::make_shared<State>()) { state_->read = std::move(read); }
@@ -40,8 +48,18 @@ NoteAnswer NoteThread::read(State& state, const NoteRequest& request, const Proc
   return answer;
 }
 
+SideThread* NoteThread::thread_of(uid_t user) {
+  if (threads_.size() >= kMostThreads && !threads_.contains(user)) {
+    const auto idle = std::find_if(threads_.begin(), threads_.end(), [](const auto& one) { return one.second.is_idle(); });
+    if (idle == threads_.end()) return nullptr;
+    threads_.erase(idle);
+  }
+  return &threads_[user];
+}
+
 NoteAnswer NoteThread::ask(std::string_view asker, const NoteRequest& request, const Process& process) {
   const std::string name = std::string(asker) + ' ' + request.path;
+  const uid_t user = process.uid.value_or(0);
   std::unique_lock lock(state_->mutex);
   auto known = state_->answers.find(name);
   if (known == state_->answers.end()) {
@@ -49,15 +67,19 @@ NoteAnswer NoteThread::ask(std::string_view asker, const NoteRequest& request, c
     if (state_->answers.size() >= kMostRequests)
       std::erase_if(state_->answers, [](const auto& one) { return one.second.has_value(); });
     if (state_->answers.size() >= kMostRequests) return {};
-    const bool idle = thread_.is_idle();
+    if (const auto before = state_->open.find(user);
+        before != state_->open.end() && before->second >= kMostRequestsOfUser)
+      return {};
+    lock.unlock();
+    SideThread* const thread = thread_of(user);
+    if (thread == nullptr) return {true, {}};
+    lock.lock();
     known = state_->answers.emplace(name, std::nullopt).first;
-    thread_.add([state = state_, name, request, process] {
-      NoteAnswer answer = read(*state, request, process);
-      const std::lock_guard answered(state->mutex);
-      state->answers[name] = std::move(answer);
-      state->changed.notify_all();
+    const bool first = ++state_->open[user] == 1;
+    thread->add([state = state_, name, request, process, user] {
+      state->answered(name, user, read(*state, request, process));
     });
-    if (idle) state_->changed.wait_for(lock, kPatience, [&] { return known->second.has_value(); });
+    if (first) state_->changed.wait_for(lock, kPatience, [&] { return known->second.has_value(); });
   }
   if (!known->second) return {true, {}};
   NoteAnswer answer;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,27 +25,32 @@ struct NoteAnswer {
   bool whole = true;    ///< There was no more to read.
 };
 
-/// Reads notes beside the events, which a file system that hangs must not hold up. Asked by one thread.
+/// Reads notes beside the events, which a file system that hangs must not hold up. The files of one user are read one
+/// after the other, so one that hangs holds up that user alone. Asked by one thread.
 class NoteThread {
  public:
   using Read = std::function<std::optional<std::vector<std::string>>(const NoteRequest&, const Process&)>;
-  static constexpr std::size_t kMostRequests = 1024;  ///< At one time; more are answered with nothing.
+  static constexpr std::size_t kMostRequests = 4096;        ///< At one time; more are answered with nothing.
+  static constexpr std::size_t kMostRequestsOfUser = 1024;  ///< Likewise.
+  static constexpr std::size_t kMostThreads = 8;            ///< As many users' files may hang.
   static constexpr std::chrono::milliseconds kPatience{5};
 
   explicit NoteThread(Read read = read_note_lines);
   NoteThread(const NoteThread&) = delete;
   NoteThread& operator=(const NoteThread&) = delete;
 
-  /// Waits for a moment, unless the thread is busy with something else. `asker`: whoever gets the answer, by the same
-  /// request, also for another of its processes.
+  /// Waits for a moment, unless the user's files are busy with something else. `asker`: whoever gets the answer, by the
+  /// same request, also for another of its processes.
   NoteAnswer ask(std::string_view asker, const NoteRequest& request, const Process& process);
 
  private:
   struct State;
   static NoteAnswer read(State& state, const NoteRequest& request, const Process& process);
+  /// Null: all threads are busy with other users' files.
+  SideThread* thread_of(uid_t user);
 
   std::shared_ptr<State> state_;
-  SideThread thread_;
+  std::map<uid_t, SideThread> threads_;
 };
 
 }  // namespace tracer::internal

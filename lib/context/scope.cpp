@@ -48,7 +48,7 @@ void lead(Scope& scope, const Process& process) {
 }
 
 bool own(Scope& scope, const Process& process) noexcept {
-  if (scope.owner_known) return false;
+  if (scope.owner_known || scope.of_several) return false;
   scope.owner_known = true;
   return process.uid && std::exchange(scope.owner_uid, process.uid) != process.uid;
 }
@@ -76,11 +76,18 @@ const Context& ScopeContexts::of(Scope& scope) {
 
 void ScopeContexts::make(Scope& scope) {
   Context context = inherited(scope);
+  const std::optional<uid_t> said_by = scope.said.owner_uid;
+  // What one user says of their own is in no run of another's.
+  if (said_by && context.owner_uid && !user_ids_.same(said_by, context.owner_uid)) context = Context();
   overlay(context, scope.said);
   forget_made_up(context);
-  if (scope.owner_uid && (is_run(scope.said) || is_task(scope.said))) context.owner_uid = scope.owner_uid;
-  if (is_run(scope.said)) set_run_key(context, origin_);
-  set_task_key(context, origin_);
+  if (said_by) {
+    context.owner_uid = said_by;
+  } else if (!context.owner_uid && (is_run(scope.said) || is_task(scope.said))) {
+    context.owner_uid = scope.owner_uid;
+  }
+  if (is_run(scope.said)) set_run_key(context, origin_, said_by);
+  set_task_key(context, origin_, said_by);
   if (scope.version != 0 && context == scope.context) return;
   const auto before = std::exchange(scope.work, nullptr);
   scope.engine_own.reset();
@@ -89,6 +96,24 @@ void ScopeContexts::make(Scope& scope) {
   if (!scope.tally.begun) return;
   changes_.push_back(
       change_of(before ? before : std::make_shared<const Context>(std::move(context)), shared(scope, false)));
+}
+
+std::optional<uid_t> ScopeContexts::owner_of(Scope& scope) {
+  const Context& context = of(scope);
+  return context.owner_uid || scope.of_several ? context.owner_uid : scope.owner_uid;
+}
+
+void ScopeContexts::joined(Scope& scope, const std::optional<uid_t>& uid, bool claims) {
+  if (scope.said.owner_uid || scope.of_several || !uid || *uid == 0) return;
+  if (claims && (!scope.owner_uid || *scope.owner_uid == 0)) {
+    scope.owner_uid = uid;
+  } else if (!user_ids_.same(scope.owner_uid, uid)) {
+    scope.of_several = true;
+    scope.owner_uid.reset();
+  } else {
+    return;
+  }
+  changed(scope);
 }
 
 std::shared_ptr<const Context> ScopeContexts::shared(Scope& scope, bool own) {

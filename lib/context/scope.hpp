@@ -15,6 +15,7 @@
 #include <tracer/process.hpp>
 #include <tracer/task.hpp>
 
+#include "base/user_ids.hpp"
 #include "context/group_memory.hpp"
 #include "context/keys.hpp"
 #include "context/recipe_files.hpp"
@@ -48,9 +49,11 @@ struct Scope : std::enable_shared_from_this<Scope> {
   std::string key = {};                 ///< By which processes elsewhere join it; empty: none can.
   std::vector<std::size_t> rules = {};  ///< That began the outer ones and this, the outermost first.
   bool in_run = false;
-  bool in_task = false;                        ///< In a task of this run, other than those that launchers begin.
-  bool of_command = false;                     ///< A run that is one only because the session follows a command.
-  Context said = {};                           ///< Of this scope itself; change it by ScopeContexts::changed() alone.
+  bool in_task = false;     ///< In a task of this run, other than those that launchers begin.
+  bool of_command = false;  ///< A run that is one only because the session follows a command.
+  /// Of this scope itself; change it by ScopeContexts::changed() alone. Its `owner_uid`: the user who said it by a
+  /// service.
+  Context said = {};
   std::shared_ptr<const Context> labels = {};  ///< Of a scope that labels begin: these; null: no such scope.
   Requested requested = {};                    ///< By whoever announced it.
   std::string serves = {};                     ///< Of a run: see EngineRule::serves.
@@ -61,6 +64,7 @@ struct Scope : std::enable_shared_from_this<Scope> {
   std::shared_ptr<const Cgroup> leader_cgroup = Process::unknown_cgroup();     ///< Likewise.
   std::optional<std::uint32_t> owner_uid = {};                                 ///< The leader's user.
   bool owner_known = false;  ///< False: the leader has executed nothing yet, and may become another user before.
+  bool of_several = false;   ///< What root has said of it holds for processes of several users: it is none's.
   std::optional<bool> leader_failed = {};  ///< Absent: it lives, or its status is not known.
   ScopeTally tally = {};
   const EngineRule* unread_rule = nullptr;  ///< Whose notes were not found yet.
@@ -118,6 +122,13 @@ class ScopeContexts {
     ++epoch_;
   }
   const Context& of(Scope& scope);
+  /// Who said what the scope is, else whose the run or task around it is, else its leader's user. Absent: nobody's.
+  std::optional<uid_t> owner_of(Scope& scope);
+  /// A process or a scope of this user has come to the scope, and does not descend from what is in it: what is of
+  /// several users is nobody's. `claims`: what only root has begun, as root's daemon does for a user, becomes theirs.
+  void joined(Scope& scope, const std::optional<uid_t>& uid, bool claims);
+  const UserIds& user_ids() const noexcept { return user_ids_; }
+  void use(UserIds user_ids) { user_ids_ = std::move(user_ids); }
   /// Shared by all processes in it.
   std::shared_ptr<const Context> shared(Scope& scope, bool own);
   /// Of scopes whose start was reported, since the last call; without a time.
@@ -127,6 +138,7 @@ class ScopeContexts {
   void make(Scope& scope);
 
   KeyOrigin origin_;
+  UserIds user_ids_;
   std::uint64_t epoch_ = 1;
   std::uint64_t versions_ = 0;
   std::vector<ContextChange> changes_;

@@ -47,6 +47,7 @@ class Correlator {
   Correlator(Rules rules, FilterEvaluator filter, std::size_t max_processes, SampleTable::ReadPss read_pss = {},
              CgroupTable::FindPath find_path = {});
 
+  void use(UserIds user_ids) { resolver_.use(std::move(user_ids)); }
   /// The labels behind a context id of the records. Id 0 stands for "nobody said anything" and has none.
   void set_context(std::uint32_t id, std::shared_ptr<const Context> context) {
     processes_.set_context(id, std::move(context));
@@ -54,7 +55,9 @@ class Correlator {
   /// Appends the events that follow from `record`.
   void on_record(const Record& record, std::vector<Event>& events);
 
-  /// From now on, and of what lives already. False: there are too many.
+  /// From any thread.
+  AnnouncementShares& announcement_shares() noexcept { return resolver_.announcement_shares(); }
+  /// From now on, and of what lives already; its cost was taken of the shares. False: there are too many.
   bool announce(Announced announced, std::uint64_t now_ns) { return resolver_.announce(std::move(announced), now_ns); }
   void expire_announcements(std::uint64_t now_ns) { resolver_.announcements().expire(now_ns); }
   const Announcements& announcements() const noexcept { return resolver_.announcements(); }

@@ -31,7 +31,8 @@ Context only_labels(const Context& context) {
 }
 
 bool may_be_ends(const Loss& loss) {
-  return loss.cause == "queue_full" || loss.cause == "service_gap" || loss.cause == "ring_full_process_exit";
+  return loss.cause == "queue_full" || loss.cause == "service_queue_full" || loss.cause == "service_gap" ||
+         loss.cause == "ring_full_process_exit";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "base/user_ids.hpp"
 #include "serve/limits.hpp"
 
 namespace tracer::internal {
@@ -29,13 +30,14 @@ class Charges {
     std::size_t of(Charged kind) const noexcept { return held[static_cast<std::size_t>(kind)]; }
   };
 
-  explicit Charges(const ServeLimits& limits)
-      : limits_{limits.connections_of_user, limits.subscriptions_of_user, limits.labels_of_user, limits.bytes_of_user} {
-  }
+  /// Subordinate user ids are charged to the user whose they are: there are many of them.
+  explicit Charges(const ServeLimits& limits, UserIds user_ids = UserIds())
+      : limits_{limits.connections_of_user, limits.subscriptions_of_user, limits.labels_of_user, limits.bytes_of_user},
+        user_ids_(std::move(user_ids)) {}
 
   /// False: that would be more than one user may hold. Root may hold more: it can do any harm by itself.
   bool take(uid_t uid, Charged kind, std::size_t count) {
-    Account& account = accounts_[uid];
+    Account& account = accounts_[charged(uid)];
     std::size_t& held = account.held[static_cast<std::size_t>(kind)];
     if (uid != 0 && count > limits_[static_cast<std::size_t>(kind)] - std::min(held, limit(kind))) {
       ++account.refused;
@@ -45,18 +47,22 @@ class Charges {
     return true;
   }
   void give_back(uid_t uid, Charged kind, std::size_t count) noexcept {
-    const auto account = accounts_.find(uid);
+    const auto account = accounts_.find(charged(uid));
     if (account == accounts_.end()) return;
     account->second.held[static_cast<std::size_t>(kind)] -= count;
     // Who holds nothing and lost nothing is nobody to remember.
     if (account->second.held == std::array<std::size_t, kChargedKinds>{}) accounts_.erase(account);
   }
-  void note_dropped(uid_t uid, std::uint64_t events) { accounts_[uid].dropped_events += events; }
+  void note_dropped(uid_t uid, std::uint64_t events) { accounts_[charged(uid)].dropped_events += events; }
   std::size_t limit(Charged kind) const noexcept { return limits_[static_cast<std::size_t>(kind)]; }
   const std::map<uid_t, Account>& accounts() const noexcept { return accounts_; }
 
+  /// Whose account it is.
+  uid_t charged(uid_t uid) const noexcept { return user_ids_.user_of(uid).value_or(uid); }
+
  private:
   std::array<std::size_t, kChargedKinds> limits_;
+  UserIds user_ids_;
   std::map<uid_t, Account> accounts_;
 };
 

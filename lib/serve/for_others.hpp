@@ -3,12 +3,14 @@
 
 #include <tracer/event.hpp>
 
+#include "serve/ownership.hpp"
 #include "serve/sight.hpp"
 
 namespace tracer::internal {
 
 /// The event as its owner gets it, where that is not root: without the arguments of a process that runs as another
-/// user, such as root in a container.
-Event for_owner(const Event& event, const Owner& owner);
+/// user, such as root in a container, without the context of another user's run or task, and without the program that
+/// the process ran before it became this user's. `ownership`: it has just said who the owner is.
+Event for_owner(const Event& event, const Owner& owner, const Ownership& ownership);
 
 }  // namespace tracer::internal

@@ -38,14 +38,28 @@ Event Hub::as_seen(const Sight& sight, Viewer& viewer, const Event& event) const
   return event;
 }
 
+namespace {
+
+/// A client's own "queue_full" stands for events that have numbers: what the service itself has lost has none.
+Event numbered(const Event& event) {
+  const auto* loss = event.get_if<Loss>();
+  if (loss == nullptr || loss->cause != "queue_full") return event;
+  Loss of_service = *loss;
+  of_service.cause = "service_queue_full";
+  return of_service;
+}
+
+}  // namespace
+
 void Hub::deliver(std::span<const Event> events, Clock::time_point now) {
-  for (const Event& event : events) {
+  for (const Event& given : events) {
+    const Event event = numbered(given);
     const Owner owner = ownership_.owner_of(event);
     if (event.kind() == EventKind::kFinding) note_finding(event, owner);
     std::optional<Event> masked;
     for (auto& [sight, viewer] : viewers_) {
       if (!may_see(sight, owner)) continue;
-      if (!sight.all && !masked) masked = for_owner(event, owner);
+      if (!sight.all && !masked) masked = for_owner(event, owner, ownership_);
       give(sight, viewer, sight.all ? event : *masked, now);
     }
   }
@@ -76,13 +90,31 @@ void Hub::hand_out(View& view, std::vector<SharedFrame>& done) {
     }
     if (!view.kinds.empty()) continue;
     view.recent_bytes += frame->charge_bytes();
+    kept_bytes_ += frame->charge_bytes();
     view.recent.push_back(std::move(frame));
-    while (view.recent_bytes > limits_.bytes_kept && view.recent.size() > 1) {
-      view.recent_bytes -= view.recent.front()->charge_bytes();
-      view.recent.pop_front();
+    while (view.recent_bytes > limits_.bytes_kept && view.recent.size() > 1) forget_oldest(view);
+    while (kept_bytes_ > limits_.bytes_kept_of_all) {
+      View* const largest = holds_most();
+      if (largest == nullptr) break;
+      forget_oldest(*largest);
     }
   }
   done.clear();
+}
+
+void Hub::forget_oldest(View& view) {
+  view.recent_bytes -= view.recent.front()->charge_bytes();
+  kept_bytes_ -= view.recent.front()->charge_bytes();
+  view.recent.pop_front();
+}
+
+/// Of recent frames; null: nobody holds any.
+Hub::View* Hub::holds_most() {
+  View* most = nullptr;
+  for (auto& [sight, viewer] : viewers_)
+    for (auto& [kinds, view] : viewer.views)
+      if (!view.recent.empty() && (most == nullptr || view.recent_bytes > most->recent_bytes)) most = &view;
+  return most;
 }
 
 void Hub::close(View& view) {
@@ -110,6 +142,7 @@ void Hub::tick(Clock::time_point now) {
       if (view.open_since) due_at(*view.open_since + kLongestOpen);
       const bool unused = view.outboxes.empty();
       if (unused && (!view.kinds.empty() || now - view.left >= limits_.kept_without_clients)) {
+        kept_bytes_ -= view.recent_bytes;
         each = viewer.views.erase(each);
         continue;
       }
@@ -170,7 +203,7 @@ Hub::Joined Hub::join(Outbox& outbox, const Sight& sight, std::set<EventKind> ki
     for (const Event& event : living) {
       const Owner owner = ownership_.owner_of(event);
       if (!may_see(sight, owner) || !view.wants(event.kind())) continue;
-      maker.append(sight.all ? event : for_owner(event, owner), 0, frames);
+      maker.append(sight.all ? event : for_owner(event, owner, ownership_), 0, frames);
       ++joined.living;
     }
     maker.close(frames);

@@ -62,7 +62,7 @@ class Hub {
 
   /// The last state of those that this sight may see.
   std::vector<Finding> findings(const Sight& sight, std::uint64_t since_ns) const;
-  Owner owner_of(const Process& process) const { return ownership_.owner_of(process); }
+  const Ownership& ownership() const noexcept { return ownership_; }
   /// Outboxes that have got something since the last call.
   std::set<Outbox*> take_filled() { return std::exchange(filled_, {}); }
 
@@ -95,6 +95,8 @@ class Hub {
   void put(View& view, const Event& event, std::uint64_t number, Clock::time_point now);
   void hand_out(View& view, std::vector<SharedFrame>& done);
   void close(View& view);
+  void forget_oldest(View& view);
+  View* holds_most();
   void note_finding(const Event& event, const Owner& owner);
   void replay(Outbox& outbox, const View* all, const std::set<EventKind>& kinds, std::uint64_t from, Joined& joined);
 
@@ -105,6 +107,7 @@ class Hub {
   std::map<std::uint64_t, std::pair<Event, Owner>> findings_;
   std::deque<std::uint64_t> finding_order_;
   std::set<Outbox*> filled_;
+  std::size_t kept_bytes_ = 0;  ///< Of recent frames of all.
   std::optional<Clock::time_point> next_tick_;
 };
 

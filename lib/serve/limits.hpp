@@ -20,6 +20,7 @@ struct ServeLimits {
   std::size_t bytes_of_user = 64u << 20;         ///< Lines, replies, and frames that wait for slow clients.
   std::size_t bytes_of_subscription = 8u << 20;  ///< The most that a client may ask for as capacity.
   std::size_t bytes_kept = 4u << 20;             ///< Recent frames of one user, for clients that connect again.
+  std::size_t bytes_kept_of_all = 64u << 20;     ///< Likewise of all users: who holds most loses first.
   std::chrono::seconds kept_without_clients{60};
   std::chrono::seconds stalled{30};  ///< A client over its quota that reads nothing is closed after it.
 };

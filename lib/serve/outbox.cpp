@@ -26,13 +26,18 @@ void Outbox::drop_oldest() {
   // What has begun must be finished: the reader of a stream can't be told of half a frame.
   const auto oldest = frames_.begin() + (began() ? 1 : 0);
   const EventFrame& frame = **oldest;
-  if (gap_.empty()) gap_first_ns_ = frame.first_ns;
-  gap_last_ns_ = frame.last_ns;
-  for (const auto& [kind, count] : frame.by_kind) gap_[kind] += count;
-  dropped_ += frame.events;
-  charges_.note_dropped(uid_, frame.events);
+  note_dropped(frame);
   charge_.set(charge_.bytes() - frame.charge_bytes());
   frames_.erase(oldest);
+}
+
+void Outbox::note_dropped(const EventFrame& frame) {
+  Gap& gap = frame.first == 0 ? living_gap_ : gap_;
+  if (gap.by_kind.empty()) gap.first_ns = frame.first_ns;
+  gap.last_ns = frame.last_ns;
+  for (const auto& [kind, count] : frame.by_kind) gap.by_kind[kind] += count;
+  dropped_ += frame.events;
+  charges_.note_dropped(uid_, frame.events);
 }
 
 void Outbox::push(SharedFrame frame) {
@@ -42,11 +47,7 @@ void Outbox::push(SharedFrame frame) {
   while (!charge_.set(charge_.bytes() + bytes)) {
     if (!has_droppable()) {
       // Other clients of the same user hold all that it may hold: this one is lost, too.
-      if (gap_.empty()) gap_first_ns_ = frame->first_ns;
-      gap_last_ns_ = frame->last_ns;
-      for (const auto& [kind, count] : frame->by_kind) gap_[kind] += count;
-      dropped_ += frame->events;
-      return charges_.note_dropped(uid_, frame->events);
+      return note_dropped(*frame);
     }
     drop_oldest();
   }
@@ -54,18 +55,23 @@ void Outbox::push(SharedFrame frame) {
 }
 
 void Outbox::fill_gap() {
-  Loss loss;
-  loss.time_ns = loss.last_ns.emplace(gap_last_ns_);
-  loss.cause = "queue_full";
-  loss.first_ns = gap_first_ns_;
-  for (const auto& [kind, count] : gap_) {
-    loss.by_kind.push_back({kind, count});
-    loss.count += count;
-  }
-  gap_.clear();
   std::vector<SharedFrame> made;
   FrameMaker maker(host_);
-  maker.append(loss, 0, made);
+  const auto append = [&](Gap& gap, const char* cause) {
+    if (gap.by_kind.empty()) return;
+    Loss loss;
+    loss.time_ns = loss.last_ns.emplace(gap.last_ns);
+    loss.cause = cause;
+    loss.first_ns = gap.first_ns;
+    for (const auto& [kind, count] : gap.by_kind) {
+      loss.by_kind.push_back({kind, count});
+      loss.count += count;
+    }
+    gap = {};
+    maker.append(loss, 0, made);
+  };
+  append(living_gap_, "living_dropped");
+  append(gap_, "queue_full");
   maker.close(made);
   // A few hundred bytes that are not charged: they must have room.
   charge_.set(charge_.bytes() + made.front()->charge_bytes());
@@ -93,7 +99,7 @@ Outbox::Written Outbox::write(int socket, Clock::time_point now) {
       continue;
     }
     if (!began()) {
-      if (!gap_.empty()) fill_gap();
+      if (has_gap()) fill_gap();
       header_ = frame_header(frames_.front()->bytes, stream_, sequence_);
       // A Loss that was dropped would take along what it counts.
       began_ = true;

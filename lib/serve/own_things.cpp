@@ -78,17 +78,19 @@ void require_own_folder(const Peer& peer, const std::string& path) {
                  "the work directory of an announcement is not an absolute path",
                  "give the whole path, from /",
                  {}});
+  // One answer, whatever is there: it would say what is in folders that the peer can't look into.
+  const auto refuse = [&path] {
+    refuse_others(fmt::format("{} is not yours", path),
+                  "announce a folder of your own, or one that you make in it later, by a path without links");
+  };
   for (;;) {
     const UniqueFd folder = open_without_links(place.string());
     struct stat status {};
     if (folder && ::fstat(folder.get(), &status) == 0) {
       if (status.st_uid == peer.uid) return;
-      refuse_others(fmt::format("{} belongs to another user", place.string()), "announce a folder of your own");
+      refuse();
     }
-    if (errno == ELOOP)
-      refuse_others(fmt::format("a part of {} is a link", place.string()), "give the path that it leads to");
-    if (errno != ENOENT || !place.has_relative_path())
-      refuse_others(fmt::format("the owner of {} can't be found", place.string()), "announce a folder of your own");
+    if (errno != ENOENT || !place.has_relative_path()) refuse();
     place = place.parent_path();
   }
 }

@@ -14,7 +14,7 @@
 namespace tracer::internal {
 
 /// A folder, or, if it is not there yet, the deepest one above it that is. No part of its path may be a link: what it
-/// leads to could change hands. May wait for a file system.
+/// leads to could change hands. A refusal says nothing of what is there. May wait for a file system.
 void require_own_folder(const Peer& peer, const std::string& path);
 /// Whose real user is the peer, now.
 void require_own_process(const Peer& peer, pid_t pid);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/ownership.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <optional>
@@ -11,7 +10,7 @@
 namespace tracer::internal {
 namespace {
 
-/// More are forgotten: what they own is root's alone then.
+/// More are not remembered: what they own is root's alone then.
 constexpr std::size_t kMostRemembered = 1u << 18;
 
 template <class Number>
@@ -39,98 +38,132 @@ constexpr Owner kEverybodys{Audience::kEverybody, 0};
 
 }  // namespace
 
-std::vector<SubordinateIds> subordinate_ids(std::string_view text, uid_t (*uid_of)(std::string_view name)) {
-  std::vector<SubordinateIds> ranges;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
-    if (second == std::string_view::npos) continue;
-    const std::string_view name = line.substr(0, first);
-    const auto begin = number<uid_t>(line.substr(first + 1, second - first - 1));
-    const auto count = number<std::uint64_t>(line.substr(second + 1));
-    const uid_t owner = number<uid_t>(name).value_or(uid_of(name));
-    if (begin && count && *begin != 0 && owner != static_cast<uid_t>(-1)) ranges.push_back({owner, *begin, *count});
-  }
-  return ranges;
-}
-
 Owner Ownership::owner_of_user(uid_t uid) const noexcept {
   if (uid == 0) return kRoots;
-  const SubordinateIds* found = nullptr;
-  for (const SubordinateIds& range : ranges_) {
-    if (uid < range.first || uid - range.first >= range.count) continue;
-    // Two users' ranges overlap: nobody knows whose it is.
-    if (found != nullptr && found->owner != range.owner) return kRoots;
-    found = &range;
-  }
-  if (found != nullptr) return {Audience::kOwner, found->owner};
-  return {Audience::kOwner, uid};
+  const auto user = user_ids_.user_of(uid);
+  // Two users' ranges overlap: nobody knows whose it is.
+  return user ? Owner{Audience::kOwner, *user} : kRoots;
+}
+
+/// Of a process of root.
+Owner Ownership::owner_of_roots(std::uint32_t pid, std::uint64_t start_ns) const {
+  const auto known = processes_.find({start_ns, pid});
+  return known == processes_.end() || !known->second.is_root ? kRoots : Owner{Audience::kOwner, known->second.owner};
 }
 
 Owner Ownership::owner_of(const Process& process) const {
   if (!process.uid) return kRoots;
-  if (*process.uid != 0) return owner_of_user(*process.uid);
+  return *process.uid == 0 ? owner_of_roots(process.pid, process.start_ns) : owner_of_user(*process.uid);
+}
+
+bool Ownership::was_of(const Process& process, const Owner& owner) const {
   const auto known = processes_.find({process.start_ns, process.pid});
-  return known == processes_.end() || known->second == 0 ? kRoots : Owner{Audience::kOwner, known->second};
+  return known != processes_.end() && owner.audience == Audience::kOwner && known->second.owner == owner.uid;
 }
 
 void Ownership::remember(const Process& process) {
   const Id id{process.start_ns, process.pid};
+  const auto known = processes_.find(id);
+  if (known == processes_.end() && processes_.size() >= kMostRemembered) return;
   if (process.uid && *process.uid != 0) {
-    if (processes_.size() < kMostRemembered) processes_.insert_or_assign(id, owner_of_user(*process.uid).uid);
+    const Owner owner = owner_of_user(*process.uid);
+    if (owner.audience == Audience::kOwner) {
+      Living& living = processes_[id];
+      living.owner = owner.uid;
+      living.is_root = false;
+    } else if (known != processes_.end()) {
+      leave_cgroup(known->second);
+      processes_.erase(known);
+    }
     return;
   }
+  if (process.uid != 0u) return;
   // What root runs belongs to whom it belonged before, such as sudo's.
-  if (process.uid != 0u || processes_.contains(id) || !process.parent_pid || !process.parent_start_ns) return;
+  if (known != processes_.end()) {
+    known->second.is_root = true;
+    return;
+  }
+  if (!process.parent_pid || !process.parent_start_ns) return;
   const auto parent = processes_.find({*process.parent_start_ns, *process.parent_pid});
-  if (parent != processes_.end() && processes_.size() < kMostRemembered) processes_.emplace(id, uid_t(parent->second));
+  if (parent != processes_.end()) processes_.emplace(id, Living{parent->second.owner, true, {}});
 }
 
-void Ownership::meet(std::unordered_map<std::uint64_t, Owner>& owners, std::uint64_t key, const Owner& owner) {
-  const auto [known, fresh] = owners.try_emplace(key, owner);
-  // Processes of root are in many a user's task, such as the daemon's of a container.
-  if (!fresh && known->second != owner && owner.audience == Audience::kOwner) {
-    known->second = known->second.audience == Audience::kEverybody ? owner : kRoots;
-  }
-  if (owners.size() > kMostRemembered) owners.erase(owners.begin());
+void Ownership::leave_cgroup(const Living& living) {
+  if (!living.cgroup) return;
+  const auto known = cgroups_.find(*living.cgroup);
+  if (known != cgroups_.end() && known->second.living != 0) --known->second.living;
 }
 
 void Ownership::join(const Process& process, const Owner& owner) {
-  if (process.cgroup->id) meet(cgroups_, *process.cgroup->id, owner);
-  if (owner.audience != Audience::kOwner) return;
-  if (process.context->task_key) meet(scopes_, static_cast<std::uint64_t>(*process.context->task_key), owner);
-  if (process.context->run_key) meet(scopes_, static_cast<std::uint64_t>(*process.context->run_key), owner);
+  const auto& cgroup = process.cgroup->id;
+  if (!cgroup) return;
+  const auto full = [this] { return cgroups_.size() >= kMostRemembered; };
+  if (!cgroups_.contains(*cgroup) && full()) {
+    // One that several users were in is root's for good.
+    std::erase_if(cgroups_, [](const auto& one) { return one.second.living == 0 && one.second.owner != kRoots; });
+    if (full()) return;
+  }
+  const auto [known, fresh] = cgroups_.try_emplace(*cgroup, CgroupOwner{owner});
+  // Processes of root are in many a user's cgroup, such as the daemon's of a container.
+  if (!fresh && known->second.owner != owner && owner.audience == Audience::kOwner) known->second.owner = kRoots;
+  const auto living = processes_.find({process.start_ns, process.pid});
+  if (living == processes_.end() || living->second.cgroup == cgroup) return;
+  leave_cgroup(living->second);
+  living->second.cgroup = cgroup;
+  ++known->second.living;
 }
 
 Owner Ownership::owner_of_task(const Context& context, std::uint32_t pid, std::uint64_t start_ns) const {
-  for (const auto& key : {context.task_key, context.run_key}) {
-    if (!key) continue;
-    const auto known = scopes_.find(static_cast<std::uint64_t>(*key));
-    if (known != scopes_.end()) return known->second;
-    break;
-  }
   if (!context.owner_uid) return kRoots;
-  if (*context.owner_uid != 0) return owner_of_user(*context.owner_uid);
+  return *context.owner_uid == 0 ? owner_of_roots(pid, start_ns) : owner_of_user(*context.owner_uid);
+}
+
+bool Ownership::owns(const Owner& owner, const Context& context, const std::optional<uid_t>& uid) const {
+  if (!context.owner_uid || context.owner_uid == uid) return true;
+  return *context.owner_uid != 0 && owner_of_user(*context.owner_uid) == owner;
+}
+
+/// It must be remembered for as long as the run or task may finish.
+void Ownership::leads(const Context& context, std::uint32_t pid, std::uint64_t start_ns) {
+  if (context.owner_uid != 0u) return;
   const auto leader = processes_.find({start_ns, pid});
-  return leader == processes_.end() || leader->second == 0 ? kRoots : Owner{Audience::kOwner, leader->second};
+  if (leader != processes_.end()) ++leader->second.led;
+}
+
+void Ownership::finished(std::uint32_t pid, std::uint64_t start_ns) {
+  const auto leader = processes_.find({start_ns, pid});
+  if (leader == processes_.end() || leader->second.led == 0) return;
+  if (--leader->second.led == 0 && leader->second.ended) processes_.erase(leader);
+}
+
+void Ownership::ended(const Process& process) {
+  const auto known = processes_.find({process.start_ns, process.pid});
+  if (known == processes_.end()) return;
+  leave_cgroup(known->second);
+  known->second.cgroup.reset();
+  known->second.ended = true;
+  if (known->second.led == 0) processes_.erase(known);
 }
 
 template <class E>
 Owner Ownership::of(const E& event) {
   if constexpr (requires { event.process->uid; }) {
     const Process& process = *event.process;
+    if constexpr (std::same_as<E, ProcessExec>)
+      changed_user_ = process.uid && *process.uid != 0 && !was_of(process, owner_of_user(*process.uid));
     if constexpr (std::same_as<E, ProcessStart> || std::same_as<E, ProcessExec>) remember(process);
     const Owner owner = owner_of(process);
     if constexpr (std::same_as<E, ProcessStart> || std::same_as<E, ProcessExec> || std::same_as<E, ProcessSample>)
       join(process, owner);
-    if constexpr (std::same_as<E, ProcessExit>) processes_.erase({process.start_ns, process.pid});
+    if constexpr (std::same_as<E, ProcessExit>) ended(process);
     return owner;
   } else if constexpr (std::same_as<E, TaskStart> || std::same_as<E, RunStart>) {
+    leads(*event.context, event.pid, event.start_ns);
     return owner_of_task(*event.context, event.pid, event.start_ns);
   } else if constexpr (std::same_as<E, TaskFinish> || std::same_as<E, RunFinish>) {
-    return owner_of_task(*event.context, event.pid, event.start_ns);
+    const Owner owner = owner_of_task(*event.context, event.pid, event.start_ns);
+    finished(event.pid, event.start_ns);
+    return owner;
   } else if constexpr (std::same_as<E, ContextChange>) {
     const Owner before = owner_of_task(*event.before, event.pid.value_or(0), event.start_ns.value_or(0));
     const Owner after = owner_of_task(*event.after, event.pid.value_or(0), event.start_ns.value_or(0));
@@ -146,7 +179,7 @@ Owner Ownership::of(const E& event) {
     if (event.cgroup->path)
       if (const auto uid = user_of_slice(*event.cgroup->path)) return owner_of_user(*uid);
     const auto known = event.cgroup->id ? cgroups_.find(*event.cgroup->id) : cgroups_.end();
-    return known == cgroups_.end() || event.has_below ? kRoots : known->second;
+    return known == cgroups_.end() || event.has_below ? kRoots : known->second.owner;
   } else if constexpr (std::same_as<E, Loss> || std::same_as<E, SessionEnd> || std::same_as<E, SnapshotEnd>) {
     return kEverybodys;
   } else {
@@ -156,6 +189,7 @@ Owner Ownership::of(const E& event) {
 }
 
 Owner Ownership::owner_of(const Event& event) {
+  changed_user_ = false;
   Owner owner;
   visit([&](const auto& body) { owner = of(body); }, event);
   return owner;

@@ -5,37 +5,35 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <optional>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 #include <tracer/event.hpp>
 
+#include "base/user_ids.hpp"
 #include "serve/sight.hpp"
 
 namespace tracer::internal {
 
-/// A range of user ids that belongs to a user, as /etc/subuid has it: rootless containers run with these.
-struct SubordinateIds {
-  uid_t owner = 0;
-  uid_t first = 0;
-  std::uint64_t count = 0;
-};
-
-/// From the text of /etc/subuid. Lines with a name that `uid_of` does not know are left out.
-std::vector<SubordinateIds> subordinate_ids(std::string_view text, uid_t (*uid_of)(std::string_view name));
-
 /// Decides whose each event is. A process belongs to its real user; a subordinate user id to the user whose it is; a
-/// process of root, as of sudo, to whom the process belongs that began it. A run or task belongs to whom its processes
-/// belong; one in which processes of several users were seen is root's. What says something of the whole host is
-/// root's, but for what carries nothing about others. One thread.
+/// process of root, as of sudo, to whom the process belongs that began it. A run or task belongs to its context's
+/// `owner_uid`, and never to whoever gives an equal name or key. What says something of the whole host is root's, but
+/// for what carries nothing about others. One thread.
 class Ownership {
  public:
-  explicit Ownership(std::vector<SubordinateIds> ranges = {}) : ranges_(std::move(ranges)) {}
+  explicit Ownership(UserIds user_ids = UserIds()) : user_ids_(std::move(user_ids)) {}
 
   /// In the order of events.
   Owner owner_of(const Event& event);
   Owner owner_of(const Process& process) const;
+  /// Of a run, a task or labels.
+  Owner owner_of(const Context& context) const { return owner_of_task(context, 0, 0); }
+  /// The last event that owner_of() was asked about is an exec by which a process has become another user's, as after
+  /// `sudo -u`: the program that it ran before is not its owner's.
+  bool changed_user() const noexcept { return changed_user_; }
+  /// Whether the owner of a process, which runs as `uid`, may know its context: it may be inside another user's task.
+  bool owns(const Owner& owner, const Context& context, const std::optional<uid_t>& uid) const;
 
   std::size_t processes() const noexcept { return processes_.size(); }
 
@@ -50,18 +48,36 @@ class Ownership {
       return static_cast<std::size_t>(id.start_ns * 0x9e3779b97f4a7c15u + id.pid);
     }
   };
+  struct Living {
+    uid_t owner = 0;
+    bool is_root = false;  ///< It runs as root by now.
+    std::optional<std::uint64_t> cgroup = {};
+    std::size_t led = 0;  ///< Runs and tasks of root that began with it, and are not finished.
+    bool ended = false;
+  };
+  struct CgroupOwner {
+    Owner owner;
+    std::size_t living = 0;  ///< Processes of users.
+  };
+
   template <class E>
   Owner of(const E& event);
   Owner owner_of_task(const Context& context, std::uint32_t pid, std::uint64_t start_ns) const;
   Owner owner_of_user(uid_t uid) const noexcept;
+  /// Whose program it ran, as far as events have said.
+  bool was_of(const Process& process, const Owner& owner) const;
+  Owner owner_of_roots(std::uint32_t pid, std::uint64_t start_ns) const;
   void remember(const Process& process);
+  void ended(const Process& process);
+  void leads(const Context& context, std::uint32_t pid, std::uint64_t start_ns);
+  void finished(std::uint32_t pid, std::uint64_t start_ns);
   void join(const Process& process, const Owner& owner);
-  void meet(std::unordered_map<std::uint64_t, Owner>& owners, std::uint64_t key, const Owner& owner);
+  void leave_cgroup(const Living& living);
 
-  std::vector<SubordinateIds> ranges_;
-  std::unordered_map<Id, uid_t, Hash> processes_;    ///< Living ones that belong to a user; 0: to root, after all.
-  std::unordered_map<std::uint64_t, Owner> scopes_;  ///< Of runs and tasks, by their keys.
-  std::unordered_map<std::uint64_t, Owner> cgroups_;
+  const UserIds user_ids_;
+  bool changed_user_ = false;
+  std::unordered_map<Id, Living, Hash> processes_;  ///< Living ones that belong to a user.
+  std::unordered_map<std::uint64_t, CgroupOwner> cgroups_;
 };
 
 }  // namespace tracer::internal

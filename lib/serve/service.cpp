@@ -44,13 +44,14 @@ Service::Service(Session& session, ServiceOptions options)
     : reader_(SessionAccess::reader(session)),
       options_(std::move(options)),
       host_(session.host()),
-      charges_(options_.limits),
-      hub_(host_, options_.limits, Ownership(options_.subordinate_ids)),
+      charges_(options_.limits, UserIds(options_.subordinate_ids)),
+      hub_(host_, options_.limits, Ownership(UserIds(options_.subordinate_ids))),
       queue_(std::make_shared<QueueState>(QueueOptions{.capacity_bytes = kQueueBytes})),
       mail_(std::make_shared<Mail>()),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       next_id_(kFirstConnection) {
   if (!epoll_) throw Error({ErrorCode::kNoMemory, errno, "can't make a descriptor to wait on", {}, {}});
+  reader_->use(UserIds(options_.subordinate_ids));
   reader_->fill(queue_);
   for (const int fd : {queue_->fd(), workers_.fd(), mail_->wakeup.fd()}) {
     epoll_event event{EPOLLIN, {.u64 = static_cast<std::uint64_t>(fd)}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What each request does, and the right that it needs.
 #include <algorithm>
+#include <cerrno>
 #include <concepts>
 #include <iterator>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <tracer/version.hpp>
 
 #include "base/json_text.hpp"
+#include "base/proc_stat.hpp"
 #include "serve/for_others.hpp"
 #include "serve/own_things.hpp"
 #include "serve/service.hpp"
@@ -42,9 +44,9 @@ constexpr Right right_of() {
   }
 }
 
-/// Equal labels of two users are two contexts.
-Context labels_of(const Peer& peer, Context context) {
-  if (context != Context{}) context.owner_uid = peer.uid;
+/// What a user says is of that user, and never another's by equal words. Root speaks of whose processes it names.
+Context said_by(const Peer& peer, Context context) {
+  if (context != Context{} && peer.uid != 0) context.owner_uid = peer.uid;
   return context;
 }
 
@@ -53,6 +55,14 @@ Context labels_of(const Peer& peer, Context context) {
                0,
                fmt::format("too many {} of your user", what),
                "end some, or ask for a higher limit in tracerd.toml",
+               {}});
+}
+
+[[noreturn]] void refuse_ended(pid_t pid) {
+  throw Error({ErrorCode::kFilterNamesNothing,
+               ESRCH,
+               fmt::format("process {} has ended meanwhile", pid),
+               "name one that is there",
                {}});
 }
 
@@ -95,16 +105,34 @@ void Service::answer_one(Connection& connection, const R& request) {
     reply(connection, to_line(HelloReply{kProtocolVersion, TRACER_VERSION, host_.session_id, peer.uid, sight.all,
                                          reader->families(), host_}));
   } else if constexpr (std::same_as<R, AnnounceRequest>) {
-    ask(connection, Workers::Kind::kFiles, [peer, request, reader, most = options_.limits.announcements_of_user] {
+    std::optional<AnnouncementLimit> limit;
+    if (peer.uid != 0) {
+      const auto account = charges_.accounts().find(charges_.charged(peer.uid));
+      const std::size_t held = account == charges_.accounts().end() ? 0 : account->second.of(Charged::kBytes);
+      const std::size_t most = charges_.limit(Charged::kBytes);
+      limit = {options_.limits.announcements_of_user, most - std::min(most, held)};
+    }
+    ask(connection, Workers::Kind::kFiles, [peer, request, reader, limit] {
       require(peer, request);
-      if (peer.uid != 0 && reader->announcements_of(peer.uid) >= most) refuse_limit("announcements");
-      reader->announce(request.announcement, peer.caller());
+      Announcement announcement = request.announcement;
+      if (peer.uid != 0) announcement.context.owner_uid = peer.uid;
+      reader->announce(announcement, peer.caller(), limit);
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, AttachRequest>) {
     ask(connection, Workers::Kind::kSession, [peer, request, reader] {
+      const auto start = [&request] {
+        const auto stat = read_proc_stat(request.pid);
+        return stat ? std::optional(stat->started_from_ns) : std::nullopt;
+      };
+      const auto before = start();
       require(peer, request);
-      reader->track(request.pid, labels_of(peer, request.context), {request.command, request.held});
+      reader->track(request.pid, said_by(peer, request.context), {request.command, request.held});
+      // Another may have its pid since.
+      if (start() != before) {
+        reader->track(request.pid, Context());
+        refuse_ended(request.pid);
+      }
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, LabelRequest>) {
@@ -114,7 +142,7 @@ void Service::answer_one(Connection& connection, const R& request) {
       std::string refusal;
       try {
         require(peer, request);
-        label = reader->open_label(labels_of(peer, request.context),
+        label = reader->open_label(said_by(peer, request.context),
                                    Caller{peer.pid, require_own_thread(peer, request.tid), peer.uid});
         if (!label) throw Error({ErrorCode::kServiceRefused, 0, "the session has ended", {}, {}});
       } catch (const Error& error) {
@@ -160,17 +188,17 @@ void Service::answer_one(Connection& connection, const R& request) {
   } else if constexpr (std::same_as<R, OwnWorkRequest>) {
     ask(connection, Workers::Kind::kSession, [peer, request, reader] {
       require(peer, request);
-      reader->report_own_work(labels_of(peer, request.context), request.work, peer.caller());
+      reader->report_own_work(said_by(peer, request.context), request.work, peer.caller());
       return [](Connection*) { return ok_line(); };
     });
   } else if constexpr (std::same_as<R, TotalsRequest>) {
-    ask(connection, Workers::Kind::kSession, [sight, reader] {
-      TotalsReply totals{reader->totals()};
-      std::erase_if(totals.totals, [&](const ContextTotals& each) {
-        const auto& uid = each.context.owner_uid;
-        return !may_see(sight, uid ? Owner{Audience::kOwner, *uid} : Owner{Audience::kRoot, 0});
-      });
-      return [line = to_line(totals)](Connection*) { return line; };
+    ask(connection, Workers::Kind::kSession, [this, sight, reader]() -> Finish {
+      return [this, sight, totals = TotalsReply{reader->totals()}](Connection*) mutable {
+        std::erase_if(totals.totals, [&](const ContextTotals& each) {
+          return !may_see(sight, hub_.ownership().owner_of(each.context));
+        });
+        return to_line(totals);
+      };
     });
   } else if constexpr (std::same_as<R, StatisticsRequest>) {
     ask(connection, Workers::Kind::kSession,
@@ -186,7 +214,7 @@ void Service::answer_one(Connection& connection, const R& request) {
       return [this, sight, samples = reader->living()](Connection*) {
         SnapshotReply reply;
         for (const ProcessSample& sample : samples) {
-          const Owner owner = hub_.owner_of(*sample.process);
+          const Owner owner = hub_.ownership().owner_of(*sample.process);
           if (!may_see(sight, owner)) continue;
           if (reply.processes.size() == kMostListed)
             throw Error({ErrorCode::kServiceRefused,
@@ -194,7 +222,8 @@ void Service::answer_one(Connection& connection, const R& request) {
                          fmt::format("more than {} processes live", kMostListed),
                          "subscribe with living_first",
                          {}});
-          reply.processes.push_back(sight.all ? sample : *for_owner(sample, owner).get_if<ProcessSample>());
+          reply.processes.push_back(sight.all ? sample
+                                              : *for_owner(sample, owner, hub_.ownership()).get_if<ProcessSample>());
         }
         return to_line(reply);
       };
@@ -297,11 +326,12 @@ std::string Service::status_for(const Sight& sight, const Statistics& statistics
   first = true;
   for (const auto& [uid, account] : charges_.accounts()) {
     if (!may_see(sight, {Audience::kOwner, uid})) continue;
+    const AnnouncementShares::Share announced = reader_->announcements_of(uid);
     fmt::format_to(out,
                    "{}{{\"uid\":{},\"connections\":{},\"subscriptions\":{},\"labels\":{},\"bytes\":{},"
                    "\"announcements\":{},\"dropped_events\":{},\"refused\":{}}}",
                    first ? "" : ",", uid, account.of(Charged::kConnections), account.of(Charged::kSubscriptions),
-                   account.of(Charged::kLabels), account.of(Charged::kBytes), reader_->announcements_of(uid),
+                   account.of(Charged::kLabels), account.of(Charged::kBytes) + announced.bytes, announced.count,
                    account.dropped_events, account.refused);
     first = false;
   }

@@ -6,9 +6,48 @@
 
 #include <tracer/error.hpp>
 
+#include "base/context_fields.hpp"
 #include "context/layers.hpp"
 
 namespace tracer::internal {
+namespace {
+
+std::size_t bytes_of(const Context& context) {
+  std::size_t bytes = sizeof(Context) + 2 * sizeof(void*);
+  for (const ContextField& field : kContextFields)
+    if (context.*field.value) bytes += (context.*field.value)->size();
+  for (const Label& label : context.labels) bytes += sizeof label + label.name.size() + label.value.size();
+  // As it was said, and stamped.
+  return 2 * bytes;
+}
+
+}  // namespace
+
+ContextTable::Refusal ContextTable::judge(const Context& context) const {
+  if (numbers_.contains(context)) return Refusal::kNone;
+  if (context.owner_uid) {
+    const auto known = of_user_.find(*context.owner_uid);
+    const Share held = known == of_user_.end() ? Share() : known->second;
+    const std::size_t bytes = bytes_of(context);
+    if (held.count >= most_of_user() || held.bytes + bytes > kMostBytesOfUser ||
+        of_users_.count >= std::max<std::size_t>(capacity_ - capacity_ / kRootsShare, 1) ||
+        of_users_.bytes + bytes > kMostBytesOfUsers)
+      return Refusal::kUser;
+  }
+  return free_.empty() && contexts_.size() >= capacity_ ? Refusal::kFull : Refusal::kNone;
+}
+
+bool ContextTable::has_room(const Context& context) const {
+  const std::lock_guard lock(mutex_);
+  return context == Context{} || judge(context) == Refusal::kNone;
+}
+
+bool ContextTable::is_crowded_for(const std::optional<uid_t>& user) const {
+  if (!user) return false;
+  const auto known = of_user_.find(*user);
+  return known != of_user_.end() &&
+         (2 * known->second.count > most_of_user() || 2 * known->second.bytes > kMostBytesOfUser);
+}
 
 std::uint32_t ContextTable::number_of(const Context& context) {
   if (context == Context{}) return 0;
@@ -19,7 +58,14 @@ std::uint32_t ContextTable::number_of(const Context& context) {
     if (++numbered.uses == 1) idle_.erase(known->second);
     return known->second;
   }
-  if (free_.empty() && contexts_.size() >= capacity_)
+  const Refusal refusal = judge(context);
+  if (refusal == Refusal::kUser)
+    throw Error({ErrorCode::kServiceRefused,
+                 0,
+                 "too many different labels of your user at one time",
+                 "end some; those of processes that have ended are free again within seconds",
+                 {}});
+  if (refusal == Refusal::kFull)
     throw Error({ErrorCode::kInvalidArgument,
                  0,
                  "more distinct labels at one time than max_contexts",
@@ -28,12 +74,22 @@ std::uint32_t ContextTable::number_of(const Context& context) {
   Context stamped = context;
   stamp(stamped, Provenance::kLabel);
   Numbered made{std::make_shared<const Context>(std::move(stamped)), {}, 1};
+  made.user = context.owner_uid;
+  made.bytes = bytes_of(context);
+  if (made.user) of_user_.try_emplace(*made.user);
   const auto number = free_.empty() ? static_cast<std::uint32_t>(contexts_.size()) : free_.back();
   // A number that is given back has room then: that can't be refused.
   free_.reserve(contexts_.size() + 1);
   if (number == contexts_.size()) contexts_.emplace_back();
   made.key = numbers_.emplace(context, number).first;
   if (!free_.empty()) free_.pop_back();
+  if (made.user) {
+    Share& share = of_user_[*made.user];
+    ++share.count;
+    share.bytes += made.bytes;
+    ++of_users_.count;
+    of_users_.bytes += made.bytes;
+  }
   contexts_[number] = std::move(made);
   return number;
 }
@@ -67,7 +123,15 @@ void ContextTable::end_use(std::uint32_t number, std::uint64_t position, bool wa
 }
 
 void ContextTable::free(std::uint32_t number) {
-  numbers_.erase(contexts_[number].key);
+  const Numbered& numbered = contexts_[number];
+  if (numbered.user) {
+    const auto share = of_user_.find(*numbered.user);
+    share->second.bytes -= numbered.bytes;
+    if (--share->second.count == 0) of_user_.erase(share);
+    --of_users_.count;
+    of_users_.bytes -= numbered.bytes;
+  }
+  numbers_.erase(numbered.key);
   contexts_[number] = {};
   idle_.erase(number);
   free_.push_back(number);
@@ -85,7 +149,10 @@ bool ContextTable::is_full() const {
 
 bool ContextTable::is_crowded() const {
   const std::lock_guard lock(mutex_);
-  return !idle_.empty() && taken() > capacity_ - capacity_ / 4;
+  if (idle_.empty()) return false;
+  return taken() > capacity_ - capacity_ / 4 || std::any_of(idle_.begin(), idle_.end(), [this](std::uint32_t number) {
+           return is_crowded_for(contexts_[number].user);
+         });
 }
 
 std::vector<std::uint32_t> ContextTable::idle(std::uint64_t position, Clock::time_point before) const {
@@ -96,7 +163,11 @@ std::vector<std::uint32_t> ContextTable::idle(std::uint64_t position, Clock::tim
   std::sort(found.begin(), found.end(),
             [this](std::uint32_t a, std::uint32_t b) { return contexts_[a].idle_since < contexts_[b].idle_since; });
   const std::size_t half = capacity_ / 2;
-  found.resize(std::min(found.size(), taken() > half ? taken() - half : 0));
+  const auto rest =
+      found.begin() + static_cast<std::ptrdiff_t>(std::min(found.size(), taken() > half ? taken() - half : 0));
+  found.erase(std::remove_if(rest, found.end(),
+                             [this](std::uint32_t number) { return !is_crowded_for(contexts_[number].user); }),
+              found.end());
   return found;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -18,15 +22,21 @@
 namespace tracer::internal {
 
 /// The numbers by which the kernel side knows contexts. 0 stands for no labels at all. A number whose every use is over
-/// is idle; once nothing living has it either, it is forgotten and may be given again. Any thread.
+/// is idle; once nothing living has it either, it is forgotten and may be given again. What a service's user has said,
+/// by its `owner_uid`, is bounded for each of them and for all. Any thread.
 class ContextTable {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit ContextTable(std::size_t capacity) : capacity_(capacity) {}
 
-  /// The number of these labels; new ones get a free one. Counts as a use. Throws Error(kInvalidArgument) when the
-  /// table is full.
+  static constexpr std::size_t kUsersShare = 4;                 ///< One user gets this part of the table at most.
+  static constexpr std::size_t kRootsShare = 8;                 ///< This part is kept from users.
+  static constexpr std::size_t kMostBytesOfUser = 16u << 20;    ///< Of texts.
+  static constexpr std::size_t kMostBytesOfUsers = 128u << 20;  ///< Of all users.
+
+  /// The number of these labels; new ones get a free one. Counts as a use. Throws Error: kInvalidArgument when the
+  /// table is full, kServiceRefused when that is so for the user.
   std::uint32_t number_of(const Context& context);
   /// One use is over: from now on only what lives already has the number. `position`: all that the source has noticed
   /// by now is before it.
@@ -36,11 +46,13 @@ class ContextTable {
   /// Null for a number that was not given. A number that was forgotten may mean something else later.
   std::shared_ptr<const Context> at(std::uint32_t number) const;
   bool is_full() const;
-  /// Numbers are idle, and so many are taken that some should be free again.
+  /// Whether number_of() would refuse it.
+  bool has_room(const Context& context) const;
+  /// Numbers are idle, and so many are taken, or by one user, that some should be free again.
   bool is_crowded() const;
 
   /// Idle numbers of which a source that has come to `position` has yielded all, since `before` at least: the oldest
-  /// ones, and no more than make half of the table free.
+  /// ones, and no more than make half of the table free, and those of users who have more than half of their share.
   std::vector<std::uint32_t> idle(std::uint64_t position, Clock::time_point before) const;
   /// Nothing living had these. Returns those of which that was known before, by a call that was made before `before`:
   /// what was on its way then has arrived. `position` as in give_back().
@@ -60,11 +72,22 @@ class ContextTable {
     Clock::time_point idle_since = {};
     bool seen_unused = false;  ///< By settled().
     bool was_held = false;     ///< Something may have got the number.
+    std::optional<uid_t> user = {};
+    std::size_t bytes = 0;
   };
+  struct Share {
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+  };
+  enum class Refusal : std::uint8_t { kNone, kUser, kFull };
 
   void become_idle(Numbered& numbered, std::uint64_t position);
   void end_use(std::uint32_t number, std::uint64_t position, bool was_held) noexcept;
   void free(std::uint32_t number);
+  Refusal judge(const Context& context) const;
+  std::size_t most_of_user() const { return std::max<std::size_t>(capacity_ / kUsersShare, 1); }
+  /// More than half of what the user may have is taken.
+  bool is_crowded_for(const std::optional<uid_t>& user) const;
   std::size_t taken() const { return contexts_.size() - free_.size(); }
 
   mutable std::mutex mutex_;
@@ -72,6 +95,8 @@ class ContextTable {
   Numbers numbers_;
   std::vector<Numbered> contexts_{{Process::no_context(), {}, 1}};
   std::vector<std::uint32_t> free_;
+  std::map<uid_t, Share> of_user_;
+  Share of_users_;
   std::set<std::uint32_t> idle_;
 };
 

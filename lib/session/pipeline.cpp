@@ -6,13 +6,47 @@
 #include <cstddef>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include <tracer/error.hpp>
+
 #include "base/clock.hpp"
 
 namespace tracer::internal {
 
-void Pipeline::announce(Announced announced) {
+namespace {
+
+[[noreturn]] void refuse(AnnouncementShares::Refusal refusal) {
+  using Refusal = AnnouncementShares::Refusal;
+  if (refusal == Refusal::kBelow)
+    throw Error({ErrorCode::kInvalidArgument,
+                 0,
+                 fmt::format("more than {} patterns for arguments below one process", AnnouncementShares::kMostBelow),
+                 "announce work directories, or processes of your own below it",
+                 {}});
+  const bool all = refusal == Refusal::kFull;
+  throw Error({ErrorCode::kServiceRefused,
+               0,
+               all                          ? "too many announcements of all users"
+               : refusal == Refusal::kBytes ? "too many bytes of announcements of your user"
+                                            : "too many announcements of your user",
+               all ? "try again later" : "let some expire, or ask for a higher limit in tracerd.toml",
+               {}});
+}
+
+}  // namespace
+
+void Pipeline::announce(Announced announced, const std::optional<AnnouncementLimit>& limit) {
+  AnnouncementShares& shares = correlator_.announcement_shares();
+  const AnnouncementCost cost = announced.cost();
+  if (const auto refusal = shares.take(cost, limit); refusal != AnnouncementShares::Refusal::kNone) refuse(refusal);
   const std::lock_guard lock(announced_mutex_);
-  announced_.push_back(std::move(announced));
+  try {
+    announced_.push_back(std::move(announced));
+  } catch (...) {
+    shares.give_back(cost);
+    throw;
+  }
   any_announced_.store(true, std::memory_order_release);
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,7 @@ class Pipeline final : public Feed {
   void snapshot_end(std::uint64_t time_ns) override;
 
   /// With what reads the source.
+  void use(UserIds user_ids) { correlator_.use(std::move(user_ids)); }
   void add_command(std::uint32_t pid, TrackAs as) { correlator_.add_command(pid, as); }
   /// Whom a session's callers name: a process and its descendants. With what reads the source.
   void follow(std::uint32_t pid);
@@ -56,8 +58,10 @@ class Pipeline final : public Feed {
   /// The snapshot failed: its records are discarded.
   void abandon_snapshot() noexcept;
   std::vector<ProcessSample> take_samples() { return correlator_.take_samples(); }
-  /// From any thread. Applies to every record that the kernel makes after this returns.
-  void announce(Announced announced);
+  /// From any thread. Applies to every record that the kernel makes after this returns. With `limit`, what is not
+  /// refused has room. Throws Error: kServiceRefused for what is beyond the limit, kInvalidArgument for too many
+  /// patterns below one process.
+  void announce(Announced announced, const std::optional<AnnouncementLimit>& limit = {});
   void expire_announcements();
   /// From any thread. Somebody may be labeled so from now on. Null: these are no labels.
   void label_opens(const std::shared_ptr<const Context>& labels);
@@ -89,7 +93,7 @@ class Pipeline final : public Feed {
   std::uint64_t secrets_masked() const noexcept { return correlator_.secrets_masked(); }
   std::uint64_t announcements_met() const noexcept { return correlator_.announcements().met(); }
   std::uint64_t announcements_expired() const noexcept { return correlator_.announcements().expired(); }
-  std::size_t announcements_of(uid_t uid) const { return correlator_.announcements().count_of_user(uid); }
+  AnnouncementShares::Share announcements_of(uid_t uid) { return correlator_.announcement_shares().of(uid); }
   std::uint64_t announcements_refused() const noexcept { return announcements_refused_.value(); }
   void out_of_memory() noexcept { out_of_memory_.add(1); }
   /// Adds what was lost here, by cause.

@@ -359,8 +359,8 @@ std::uint32_t Reader::number_of(const Context& context) {
   constexpr auto kPause = milliseconds(10);
   constexpr auto kLongest = std::chrono::seconds(2);
   const auto until = Housekeeper::Clock::now() + kLongest;
-  while (contexts_->is_full() && contexts_->is_crowded() && state_.load() == State::kRunning && !in_callback() &&
-         Housekeeper::Clock::now() < until) {
+  while (!contexts_->has_room(context) && contexts_->is_crowded() && state_.load() == State::kRunning &&
+         !in_callback() && Housekeeper::Clock::now() < until) {
     {
       const std::lock_guard turn(turn_);
       source_->drain(pipeline_, DrainLimit());
@@ -368,7 +368,7 @@ std::uint32_t Reader::number_of(const Context& context) {
       label_numbers_.work();
     }
     alarm_.ring();
-    if (contexts_->is_full()) std::this_thread::sleep_for(kPause);
+    if (!contexts_->has_room(context)) std::this_thread::sleep_for(kPause);
   }
   return contexts_->number_of(context);
 }
@@ -406,11 +406,12 @@ void Reader::report_own_work(const Context& task, OwnWork work, const Caller& ca
   contexts_->give_back(number, source_->end_position());
 }
 
-void Reader::announce(const Announcement& announcement, const Caller& caller) {
+void Reader::announce(const Announcement& announcement, const Caller& caller,
+                      const std::optional<AnnouncementLimit>& limit) {
   Announced announced = checked(announcement, caller);
   if (state_.load() == State::kFinished) return;
   if (desk_ != nullptr) return desk_->announce(announcement, caller);
-  pipeline_.announce(std::move(announced));
+  pipeline_.announce(std::move(announced), limit);
 }
 
 std::vector<ProcessSample> Reader::living_at_desk() {

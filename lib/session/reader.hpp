@@ -43,6 +43,11 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
          const HostInfo& host);
   ~Reader();
 
+  /// Whose subordinate user ids are whose. Before start().
+  void use(UserIds user_ids) {
+    const std::lock_guard turn(turn_);
+    pipeline_.use(std::move(user_ids));
+  }
   void start();
   void request_stop() noexcept;
   bool in_callback() const noexcept { return delivering_.load() == std::this_thread::get_id(); }
@@ -60,9 +65,11 @@ class Reader final : public Housekeeper::View, public std::enable_shared_from_th
   /// `as`: if it is any of these, it is followed already, and keeps its labels if there is no context.
   void track(pid_t pid, const Context& context, TrackAs as = {});
   void report_own_work(const Context& task, OwnWork work, const Caller& caller);
-  void announce(const Announcement& announcement, const Caller& caller);
-  /// How many are kept of this user. From any thread.
-  std::size_t announcements_of(uid_t uid) const { return pipeline_.announcements_of(uid); }
+  /// `limit`: see Pipeline::announce().
+  void announce(const Announcement& announcement, const Caller& caller,
+                const std::optional<AnnouncementLimit>& limit = {});
+  /// What this user holds. From any thread.
+  AnnouncementShares::Share announcements_of(uid_t uid) { return pipeline_.announcements_of(uid); }
   struct OpenLabel {
     std::uint64_t serial = 0;
     std::uint32_t number = 0;  ///< Of its context.

@@ -83,7 +83,17 @@ void Session::stop() {
 }
 bool Session::in_callback() const noexcept { return impl_->reader->in_callback(); }
 void Session::request_stop() noexcept { impl_->reader->request_stop(); }
-void Session::track(pid_t pid, const Context& context) { impl_->reader->track(pid, context); }
+namespace {
+
+/// Whose a context is, only a service says.
+Context without_owner(Context context) {
+  context.owner_uid.reset();
+  return context;
+}
+
+}  // namespace
+
+void Session::track(pid_t pid, const Context& context) { impl_->reader->track(pid, without_owner(context)); }
 class ThreadLabel::Impl {
  public:
   Impl(std::weak_ptr<internal::Reader> reader, internal::Reader::OpenLabel label)
@@ -114,15 +124,17 @@ void ThreadLabel::resume() noexcept {
 }
 
 ThreadLabel Session::label_thread(const Context& context) {
-  auto label = impl_->reader->open_label(context, internal::this_caller());
+  auto label = impl_->reader->open_label(without_owner(context), internal::this_caller());
   return label ? ThreadLabel(std::make_unique<ThreadLabel::Impl>(impl_->reader, *label)) : ThreadLabel();
 }
 void Session::report_own_work(const Context& task, const OwnWork& work) {
-  impl_->reader->report_own_work(task, work, internal::this_caller());
+  impl_->reader->report_own_work(without_owner(task), work, internal::this_caller());
 }
 void Session::unlabel_thread() noexcept { impl_->reader->disown_thread(internal::this_caller()); }
 void Session::announce(const Announcement& announcement) {
-  impl_->reader->announce(announcement, internal::this_caller());
+  Announcement said = announcement;
+  said.context.owner_uid.reset();
+  impl_->reader->announce(said, internal::this_caller());
 }
 int Session::fd() const noexcept { return impl_->reader->fd(); }
 std::size_t Session::poll(std::chrono::milliseconds timeout) {

@@ -195,6 +195,13 @@ class Serve(support.TestCase):
                     {"cgroup": "/"}, {"cgroup": "/system.slice"}, {"container": "0123456789ab"}, {"slurm_job": "12"}):
             with self.subTest(key=key):
                 self.refused(alice.ask("announce", key=key, context=context), "TRC102")
+        # The answer says nothing of what is in a folder that Alice can't look into.
+        os.chmod(bobs, 0o700)
+        os.mkdir(bobs + "/there")
+        os.symlink("there", bobs + "/link")
+        answers = {alice.ask("announce", key={"work_dir": f"{bobs}/{name}"}, context=context)["message"].replace(name, "")
+                   for name in ("there", "link", "gone", "there/gone", "link/gone")}
+        self.assertEqual({answer.replace("/gone", "/") for answer in answers}, {f"{bobs}/ is not yours"})
         self.refused(alice.ask("attach", pid=victim.pid, context=context), "TRC102")
         self.refused(alice.ask("attach", pid=99999999, context=context), "TRC106")
         # Those who connected have ended: no thread is theirs.
@@ -219,6 +226,48 @@ class Serve(support.TestCase):
         self.assertEqual(ends[alice_pid]["context"]["task"], "t")
         seen = self.read_until(stream, lambda events: of_kind(events, "process_exit"), "Alice sees hers")
         self.assertEqual({event["uid"] for event in seen if "uid" in event}, {ALICE})
+
+    def test_equal_names_and_ids_of_two_users_are_two_runs(self):
+        self.serve()
+        streams = {uid: self.subscribe(uid) for uid in (ALICE, BOB)}
+        for uid in (ALICE, BOB):
+            # Bob gives the names, ids and kind that Alice has given.
+            context = {"pipeline": "p", "run": "r1", "run_id": "7", "engine": "x", "task": "t", "task_id": "1",
+                       "labels": {"of": f"secret-of-{uid}"}}
+            process = self.start("/bin/sleep", "600", preexec_fn=lambda uid=uid: become(uid))
+            client = self.client(uid)
+            self.assertTrue(client.ask("attach", pid=process.pid, context=context)["ok"])
+            if uid == ALICE:
+                alices = client, process
+            else:
+                process.kill()
+                process.wait()
+                self.assertEqual([one["context"]["labels"] for one in client.ask("totals")["totals"]],
+                                 [context["labels"]])
+        alices[1].kill()
+        alices[1].wait()
+        keys = {}
+        for uid, stream in streams.items():
+            events = self.read_until(stream, lambda events: of_kind(events, "task_finish"), "its own task ends")
+            other = BOB if uid == ALICE else ALICE
+            self.assertNotIn(f"secret-of-{other}", json.dumps(events))
+            self.assertEqual(len(of_kind(events, "task_start")), 1)
+            finish, = of_kind(events, "task_finish")
+            self.assertEqual(finish["processes"], 1)
+            keys[uid] = finish["context"]["run_key"], finish["context"]["task_key"]
+        self.assertEqual(len({key for each in keys.values() for key in each}), 4)
+
+    def test_a_user_can_not_have_a_program_compared_with_any_number_of_patterns(self):
+        self.serve()
+        own = self.start("/bin/sleep", "600", preexec_fn=lambda: become(ALICE))
+        alice = self.client(ALICE)
+
+        def announce(n):
+            return alice.ask("announce", key={"below": {"pid": own.pid}, "argv": [f"x{n}"]}, context={"task": "t"})
+        for n in range(256):
+            self.assertTrue(announce(n)["ok"])
+        self.refused(announce(256), "TRC101")
+        self.assertEqual(alice.ask("status")["status"]["users"][0]["announcements"], 256)
 
     def test_a_label_is_for_the_threads_of_who_connected(self):
         self.serve()
@@ -475,7 +524,8 @@ print(json.dumps([label, ended, work, flushed, totals]))
             status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
         self.assertEqual(status["NoNewPrivs"], "1")
         self.assertNotIn("0", status["Uid"].split())
-        allowed = 1 << 39 | 1 << 38 | 1 << 19 | 1 << 2 | 1 << 5
+        # BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH: not even KILL.
+        allowed = 1 << 39 | 1 << 38 | 1 << 19 | 1 << 2
         self.assertEqual(int(status["CapEff"], 16) & ~allowed, 0)
 
 

@@ -58,7 +58,7 @@ class FakeService {
     for (Client& client : clients_)
       if (client.stream) send(client, std::span(&event, 1));
   }
-  /// What a late joiner gets first.
+  /// What a late joiner gets first; a Loss stands for as many as it counts.
   void lives(tracer::Event event) {
     const std::lock_guard lock(mutex_);
     living_.push_back(std::move(event));
@@ -217,7 +217,11 @@ class FakeService {
     const std::size_t missed = forgotten_ - std::min(forgotten_, first);
     first = std::min(std::max(first, forgotten_), events_.size());
     to_send_ = request.living_first ? living_ : std::vector<tracer::Event>();
-    const std::size_t living = to_send_.size();
+    std::size_t living = 0;
+    for (const tracer::Event& event : to_send_) {
+      const auto* loss = event.get_if<tracer::Loss>();
+      living += loss == nullptr ? 1 : static_cast<std::size_t>(loss->count);
+    }
     if (request.from)
       to_send_.insert(to_send_.end(), events_.begin() + static_cast<std::ptrdiff_t>(first), events_.end());
     return to_line(tracer::internal::SubscribeReply{first + 1, request.from ? missed : 0, living});

@@ -77,7 +77,9 @@ TEST_CASE("with 10,000 living processes each gets what was announced of their pa
 }
 
 TEST_CASE("100,000 announcements fit in 64 MiB") {
-  internal::Announcements announcements(1u << 17);
+  const internal::UserIds user_ids;
+  internal::AnnouncementShares shares(1u << 17);
+  internal::Announcements announcements(1u << 17, user_ids, shares);
   const std::size_t before = ::mallinfo2().uordblks + ::mallinfo2().hblkhd;
   for (int n = 0; n < 100'000; ++n) {
     Announcement announcement{
@@ -87,12 +89,86 @@ TEST_CASE("100,000 announcements fit in 64 MiB") {
     announcement.context.labels = {{"tag", "SAMPLE_" + std::to_string(n)}};
     announcement.requested.memory_bytes = 1u << 30;
     announcement.requested.container = "quay.io/biocontainers/star:2.7.10b";
-    REQUIRE(announcements.add(internal::checked(announcement, internal::this_caller()), 1));
+    internal::Announced announced = internal::checked(announcement, internal::this_caller());
+    REQUIRE(shares.take(announced.cost(), {}) == internal::AnnouncementShares::Refusal::kNone);
+    REQUIRE(announcements.add(std::move(announced), 1));
   }
   const std::size_t bytes = ::mallinfo2().uordblks + ::mallinfo2().hblkhd - before;
   CAPTURE(bytes);
   // Under a sanitizer malloc is another, and says nothing.
   CHECK(bytes <= (64u << 20));
+}
+
+TEST_CASE("a user's announcements are charged before they are accepted, and given back when they are gone") {
+  using internal::AnnouncementShares;
+  using Refusal = AnnouncementShares::Refusal;
+  constexpr uid_t kAlice = 1000;
+  constexpr uid_t kBob = 1001;
+  const internal::UserIds user_ids;
+  AnnouncementShares shares(4);
+  internal::Announcements announcements(4, user_ids, shares);
+  const auto announced = [](const std::string& folder, uid_t uid, std::uint64_t expires_after_ns = 100) {
+    internal::Announced one;
+    one.key = "d" + folder;
+    one.packed = internal::packed(task_named("A"), {});
+    one.expires_after_ns = expires_after_ns;
+    one.uid = uid;
+    return one;
+  };
+  const auto add = [&](internal::Announced one, std::size_t count, std::size_t bytes) {
+    const auto refusal = shares.take(one.cost(), internal::AnnouncementLimit{count, bytes});
+    if (refusal == Refusal::kNone) REQUIRE(announcements.add(std::move(one), 1));
+    return refusal;
+  };
+  const std::size_t bytes = announced("/a", kAlice).cost().bytes;
+  CHECK(add(announced("/a", kAlice), 2, 3 * bytes) == Refusal::kNone);
+  CHECK(add(announced("/a", kAlice), 2, 3 * bytes) == Refusal::kNone);  // Replaced.
+  CHECK(shares.of(kAlice).count == 1);
+  CHECK(shares.of(kAlice).bytes == bytes);
+  CHECK(add(announced("/b", kAlice), 2, 2 * bytes - 1) == Refusal::kBytes);
+  CHECK(add(announced("/b", kAlice), 2, 2 * bytes) == Refusal::kNone);
+  CHECK(add(announced("/c", kAlice), 2, 9 * bytes) == Refusal::kCount);
+  // Another user is not touched, but for what is there for all.
+  CHECK(add(announced("/c", kBob), 9, 9 * bytes) == Refusal::kNone);
+  CHECK(add(announced("/d", kBob), 9, 9 * bytes) == Refusal::kNone);
+  CHECK(add(announced("/e", kBob), 9, 9 * bytes) == Refusal::kFull);
+  announcements.expire(1000);
+  CHECK(announcements.empty());
+  CHECK(shares.of(kAlice).count == 0);
+  CHECK(shares.of(kBob).bytes == 0);
+}
+
+TEST_CASE("one process has no more than 256 patterns for arguments below it, and a program is compared with 1,024") {
+  Announced run;
+  const auto below = [](std::uint32_t pid, std::size_t n) {
+    return Announcement{BelowProcess{{static_cast<pid_t>(pid), 1000}, {"sort", std::to_string(n)}}, task_named("A")};
+  };
+  for (std::size_t n = 0; n < internal::AnnouncementShares::kMostBelow; ++n) run.session->announce(below(100, n));
+  try {
+    run.session->announce(below(100, 1000));
+    FAIL("it was taken");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::kInvalidArgument);
+  }
+  CHECK_NOTHROW(run.session->announce(below(101, 1000)));
+  const internal::UserIds user_ids;
+  internal::AnnouncementShares shares(1000);
+  internal::Announcements announcements(1000, user_ids, shares);
+  for (std::size_t n = 0; n < 100; ++n) {
+    internal::Announced one = internal::checked(below(100, n), internal::this_caller());
+    REQUIRE(shares.take(one.cost(), {}) == internal::AnnouncementShares::Refusal::kNone);
+    REQUIRE(announcements.add(std::move(one), 1));
+  }
+  Process ancestor;
+  ancestor.pid = 100;
+  ancestor.start_ns = 1000;
+  Process process;
+  Program program;
+  program.argv = std::vector<std::string>{"none"};
+  process.program = std::make_shared<const Program>(program);
+  const auto nothing = [](internal::Announcements::Known&, std::string_view) { FAIL("it does not match"); };
+  CHECK(announcements.find_below(ancestor, process, 1000, nothing) == 100);
+  CHECK(announcements.find_below(ancestor, process, 60, nothing) == 60);
 }
 
 TEST_CASE("announcements that match everything, say nothing or too much are refused") {

@@ -49,6 +49,44 @@ TEST_CASE("equal contexts have one number while anybody uses it") {
   CHECK(table.at(x)->task_id == "X");
 }
 
+TEST_CASE("one user's labels leave room for others, and idle ones of a crowded user are free first") {
+  const auto of_user = [](uid_t uid, const std::string& id) {
+    Context context = task(id);
+    context.owner_uid = uid;
+    return context;
+  };
+  ContextTable table(64);
+  std::vector<std::uint32_t> numbers;
+  for (std::size_t n = 0; n < 64 / ContextTable::kUsersShare; ++n)
+    numbers.push_back(table.number_of(of_user(1000, std::to_string(n))));
+  const auto code_of = [&](const Context& context) {
+    CHECK_FALSE(table.has_room(context));
+    try {
+      table.number_of(context);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode{};
+  };
+  CHECK(code_of(of_user(1000, "more")) == ErrorCode::kServiceRefused);
+  CHECK(table.number_of(of_user(1000, "3")) == numbers[3]);
+  table.number_of(of_user(1001, "0"));
+  CHECK_FALSE(table.is_crowded());
+  table.give_back(numbers[0], kEnd);
+  CHECK(table.is_crowded());
+  CHECK(table.idle(kEnd, later()) == Numbers{numbers[0]});
+  REQUIRE(forget(table, numbers[0]));
+  table.number_of(of_user(1000, "more"));
+  // By bytes, too.
+  Context large = of_user(1002, "large");
+  large.labels = {{"a", std::string(ContextTable::kMostBytesOfUser, 'x')}};
+  CHECK(code_of(large) == ErrorCode::kServiceRefused);
+  // All users together leave some for root.
+  for (uid_t uid = 2000; table.has_room(of_user(uid, "0")); ++uid) table.number_of(of_user(uid, "0"));
+  CHECK_FALSE(table.is_full());
+  CHECK_NOTHROW(table.number_of(task("root's")));
+}
+
 TEST_CASE("an idle number keeps its meaning until it is forgotten, and is given again then") {
   ContextTable table(3);
   const std::uint32_t a = table.number_of(task("A"));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/keys.hpp"
 
+#include <optional>
 #include <set>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -95,6 +97,33 @@ TEST_CASE("a run that has only a name is one in its session") {
   CHECK(with_keys(named, kHost).run_key == with_keys(named, kHost).run_key);
   CHECK(with_keys(named, kHost).run_key != with_keys(named, {"boot-1", "session-2"}).run_key);
   CHECK(with_keys(named, kHost).run_key != with_keys({.pipeline = "pr", .run = "1"}, kHost).run_key);
+}
+
+TEST_CASE("names and ids that users say are their own") {
+  const auto said = [](Context context, std::optional<uid_t> by) {
+    internal::stamp(context, Provenance::kLabel);
+    internal::set_run_key(context, kHost, by);
+    internal::set_task_key(context, kHost, by);
+    return context;
+  };
+  const std::vector<Context> all = {{.pipeline = "p", .run = "r1"},
+                                    {.engine = "nextflow", .run_id = "0c1f"},
+                                    {.task_id = "12.1"},
+                                    {.step = "s"},
+                                    {.run = "r1", .task_id = "12.1"}};
+  for (const Context& context : all) {
+    const Context alices = said(context, 1000);
+    const Context bobs = said(context, 1001);
+    CHECK((alices.task_key ? alices.task_key : alices.run_key) != (bobs.task_key ? bobs.task_key : bobs.run_key));
+    CHECK(alices == said(context, 1000));
+    const Context hosts = said(context, std::nullopt);
+    CHECK((alices.task_key ? alices.task_key : alices.run_key) != (hosts.task_key ? hosts.task_key : hosts.run_key));
+  }
+  // A process stands for itself.
+  Context made_up = made_up_task();
+  internal::set_run_key(made_up, kHost, 1000);
+  internal::set_task_key(made_up, kHost, 1000);
+  CHECK(made_up == with_keys(made_up_task(), kHost));
 }
 
 TEST_CASE("a hundred thousand tasks have as many keys") {

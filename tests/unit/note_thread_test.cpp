@@ -66,6 +66,26 @@ TEST_CASE("a file that hangs holds up nobody, and is answered when it can be rea
   CHECK(notes.ask("t1", {"/hangs", 10}, myself()).lines == Lines{"/hangs"});
 }
 
+TEST_CASE("a user's file that hangs holds up that user alone") {
+  const auto go = std::make_shared<std::atomic<bool>>(false);
+  NoteThread notes([go](const NoteRequest& request, const Process&) {
+    while (request.path == "/hangs" && !go->load()) ::usleep(1000);
+    return Lines{request.path};
+  });
+  Process alices = myself();
+  alices.uid = 1000;
+  Process bobs = myself();
+  bobs.uid = 1001;
+  CHECK(notes.ask("t1", {"/hangs", 10}, alices).pending);
+  for (std::size_t n = 0; n < NoteThread::kMostRequestsOfUser; ++n) notes.ask("t1", {std::to_string(n), 10}, alices);
+  CHECK_FALSE(notes.ask("t1", {"one more", 10}, alices).pending);
+  NoteAnswer answer;
+  for (int n = 0; n < 5000 && (answer = notes.ask("t2", {"/bobs", 10}, bobs)).pending; ++n) ::usleep(1000);
+  CHECK(answer.lines == Lines{"/bobs"});
+  CHECK(notes.ask("t1", {"/hangs", 10}, alices).pending);
+  go->store(true);
+}
+
 TEST_CASE("the end does not wait for a file that hangs") {
   const auto go = std::make_shared<std::atomic<bool>>(false);
   {
@@ -84,7 +104,7 @@ TEST_CASE("questions without an end are answered with nothing") {
     while (!go->load()) ::usleep(1000);
     return Lines();
   });
-  for (std::size_t n = 0; n < NoteThread::kMostRequests; ++n)
+  for (std::size_t n = 0; n < NoteThread::kMostRequestsOfUser; ++n)
     CHECK(notes.ask("t1", {std::to_string(n), 10}, myself()).pending);
   CHECK_FALSE(notes.ask("t1", {"one more", 10}, myself()).pending);
   go->store(true);

@@ -177,35 +177,99 @@ TEST_CASE("subordinate user ids are whose they are") {
                                         return name == "alice" ? kAlice : name == "bob" ? kBob : static_cast<uid_t>(-1);
                                       });
   REQUIRE(ranges.size() == 3);
-  Ownership ownership(ranges);
+  Ownership ownership{UserIds(ranges)};
   CHECK(ownership.owner_of(start_of(100000, 1)) == kOfAlice);
   CHECK(ownership.owner_of(start_of(165535, 2)) == kOfAlice);
   CHECK(ownership.owner_of(start_of(165536, 3)) == kOfBob);
   CHECK(ownership.owner_of(start_of(500009, 4)) == kOfBob);
   CHECK(ownership.owner_of(start_of(500010, 5)) == Owner{Audience::kOwner, 500010});
-  Ownership overlapping({{kAlice, 100000, 10}, {kBob, 100005, 10}});
+  Ownership overlapping{UserIds({{kAlice, 100000, 10}, {kBob, 100005, 10}})};
   CHECK(overlapping.owner_of(start_of(100004, 1)) == kOfAlice);
   CHECK(overlapping.owner_of(start_of(100006, 2)) == kOfRoot);
 }
 
-TEST_CASE("a task is whose its processes are; one of several users is root's") {
-  Context context;
-  context.task = "t";
-  context.task_key = Key{7};
-  context.owner_uid = kAlice;
-  const auto in_task = [&](uid_t uid, std::uint32_t pid) {
+TEST_CASE("a run or task is its own owner's, whoever gives an equal key or is in it") {
+  const auto of_user = [](std::optional<uid_t> uid) {
+    Context context;
+    context.run = "r";
+    context.task = "t";
+    context.run_key = Key{6};
+    context.task_key = Key{7};
+    context.owner_uid = uid;
+    return context;
+  };
+  const auto event_of = [](auto event, const Context& context) {
+    event.context = std::make_shared<const Context>(context);
+    return Event(event);
+  };
+  const auto in_task = [](uid_t uid, std::uint32_t pid, const Context& context) {
     return Event(ProcessStart{1, build::process({.pid = pid, .start_ns = pid, .uid = uid, .context = context}), {}});
   };
-  TaskFinish finish;
-  finish.context = std::make_shared<const Context>(context);
   Ownership ownership;
-  CHECK(ownership.owner_of(in_task(kAlice, 1)) == kOfAlice);
-  CHECK(ownership.owner_of(Event(finish)) == kOfAlice);
-  // Root's processes in it don't take it away.
-  CHECK(ownership.owner_of(in_task(0, 2)) == kOfRoot);
-  CHECK(ownership.owner_of(Event(finish)) == kOfAlice);
-  CHECK(ownership.owner_of(in_task(kBob, 3)) == kOfBob);
-  CHECK(ownership.owner_of(Event(finish)) == kOfRoot);
+  const Context alices = of_user(kAlice);
+  const Context bobs = of_user(kBob);
+  CHECK(ownership.owner_of(event_of(RunStart(), alices)) == kOfAlice);
+  CHECK(ownership.owner_of(in_task(kAlice, 1, alices)) == kOfAlice);
+  // Bob announces Alice's ids: his run is his all the same, and hers stays hers.
+  CHECK(ownership.owner_of(event_of(RunStart(), bobs)) == kOfBob);
+  CHECK(ownership.owner_of(event_of(TaskStart(), bobs)) == kOfBob);
+  CHECK(ownership.owner_of(in_task(kBob, 2, bobs)) == kOfBob);
+  CHECK(ownership.owner_of(event_of(TaskFinish(), alices)) == kOfAlice);
+  CHECK(ownership.owner_of(event_of(RunFinish(), bobs)) == kOfBob);
+  // Others' processes in it don't take it away, such as root's, or those that Alice began as Bob.
+  CHECK(ownership.owner_of(in_task(0, 3, alices)) == kOfRoot);
+  CHECK(ownership.owner_of(in_task(kBob, 4, alices)) == kOfBob);
+  CHECK(ownership.owner_of(event_of(TaskFinish(), alices)) == kOfAlice);
+  CHECK(ownership.owner_of(event_of(TaskFinish(), of_user(std::nullopt))) == kOfRoot);
+  CHECK(ownership.owner_of(alices) == kOfAlice);
+  // By subordinate ids, too.
+  Ownership rootless{UserIds({{kAlice, 100000, 10}})};
+  CHECK(rootless.owner_of(of_user(100003)) == kOfAlice);
+}
+
+TEST_CASE("a run of root is theirs who began its leader, to its end") {
+  Context context;
+  context.run = "r";
+  context.owner_uid = 0;
+  const auto event_of = [&](auto event, std::uint32_t pid) {
+    event.context = std::make_shared<const Context>(context);
+    event.pid = pid;
+    event.start_ns = pid * 10;
+    return Event(event);
+  };
+  Ownership ownership;
+  ownership.owner_of(start_of(kAlice, 10));
+  ownership.owner_of(start_of(0, 11, 1, 10));
+  CHECK(ownership.owner_of(event_of(RunStart(), 11)) == kOfAlice);
+  ownership.owner_of(exit_of(0, 11));
+  CHECK(ownership.owner_of(event_of(RunFinish(), 11)) == kOfAlice);
+  // By Alice's own process as leader, root's run is not hers.
+  CHECK(ownership.owner_of(event_of(RunStart(), 10)) == kOfRoot);
+  CHECK(ownership.owner_of(event_of(RunFinish(), 10)) == kOfRoot);
+  ownership.owner_of(exit_of(kAlice, 10));
+  CHECK(ownership.processes() == 0);
+}
+
+TEST_CASE("the context of another user's run is kept from the owner of a process in it") {
+  Context context;
+  context.run = "alice's";
+  context.owner_uid = kAlice;
+  const Ownership ownership{UserIds({{kAlice, 100000, 10}})};
+  const auto context_for = [&](uid_t uid, const Owner& owner) {
+    const Event seen = for_owner(Event(ProcessStart{1, build::process({.pid = 1, .uid = uid, .context = context}), {}}),
+                                 owner, ownership);
+    return seen.get_if<ProcessStart>()->process->context->run;
+  };
+  CHECK(context_for(kAlice, kOfAlice) == "alice's");
+  CHECK(context_for(100001, kOfAlice) == "alice's");
+  CHECK(context_for(0, kOfAlice) == "alice's");
+  CHECK(context_for(kBob, kOfBob) == std::nullopt);
+  ToolSample sample;
+  sample.uid = kBob;
+  sample.context = std::make_shared<const Context>(context);
+  CHECK(for_owner(Event(sample), kOfBob, ownership).get_if<ToolSample>()->context->run == std::nullopt);
+  context.owner_uid = 0;
+  CHECK(context_for(kBob, kOfBob) == std::nullopt);
 }
 
 TEST_CASE("what says something of the host is root's") {
@@ -236,12 +300,13 @@ TEST_CASE("arguments of a process of another user are masked for who may see it"
   ProcessExec exec;
   exec.process = build::process({.pid = 1, .uid = 0, .exe = "/bin/x", .argv = std::vector<std::string>{"x", "a", "b"}});
   exec.ended.program = exec.process->program;
-  const Event masked = for_owner(Event(exec), kOfAlice);
+  const Ownership ownership;
+  const Event masked = for_owner(Event(exec), kOfAlice, ownership);
   const auto* got = masked.get_if<ProcessExec>();
   CHECK(*got->process->program->argv == std::vector<std::string>{"x", "***", "***"});
   CHECK(*got->ended.program->argv == std::vector<std::string>{"x", "***", "***"});
   CHECK(*got->process->program->exe == "/bin/x");
-  const Event own = for_owner(start_of(kAlice, 1), kOfAlice);
+  const Event own = for_owner(start_of(kAlice, 1), kOfAlice, ownership);
   CHECK(own.get_if<ProcessStart>()->process->program->argv->at(1) == "secret");
 }
 
@@ -413,6 +478,80 @@ TEST_CASE("what a full socket did not take is not lost again") {
   CHECK(lost == outbox.dropped());
   CHECK(got.size() - losses + lost == sent);
   hub.leave(outbox, now);
+}
+
+TEST_CASE("what says what lives is lost apart from what has numbers") {
+  Charges charges((ServeLimits()));
+  Hub hub = make_hub();
+  const auto now = Clock::now();
+  Client client;
+  Outbox outbox(kHost, charges, kAlice, 20000);
+  std::vector<Event> living;
+  for (std::uint32_t i = 1; i <= 20000; ++i) living.push_back(start_of(kAlice, i, i));
+  const auto joined = hub.join(outbox, kAliceSees, {}, living, {}, now);
+  CHECK(joined.living == living.size());
+  constexpr std::uint32_t kRounds = 200;
+  for (std::uint32_t i = 1; i <= kRounds; ++i) {
+    hub.deliver(std::vector<Event>{exit_of(kAlice, i, 100'000 + i)}, now);
+    hub.close_frames(kAliceSees);
+  }
+  std::uint64_t living_seen = 0;
+  std::uint64_t numbered_seen = 0;
+  for (const Event& event : writes(outbox, client)) {
+    const auto* loss = event.get_if<Loss>();
+    if (loss != nullptr) {
+      (loss->cause == "living_dropped" ? living_seen : numbered_seen) += loss->count;
+    } else {
+      ++(event.kind() == EventKind::kProcessStart ? living_seen : numbered_seen);
+    }
+  }
+  CHECK(living_seen == joined.living);
+  CHECK(numbered_seen == kRounds);
+  CHECK(outbox.dropped() > 0);
+  // What the service itself has lost has a number like any other event.
+  Loss own;
+  own.cause = "queue_full";
+  own.count = 7;
+  hub.deliver(std::vector<Event>{Event(own)}, now);
+  hub.close_frames(kAliceSees);
+  const auto told = writes(outbox, client);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].get_if<Loss>()->cause == "service_queue_full");
+  hub.leave(outbox, now);
+}
+
+TEST_CASE("recent events of all users are bounded: who holds most loses first") {
+  Charges charges((ServeLimits()));
+  Hub hub = make_hub({.bytes_kept = 1u << 20, .bytes_kept_of_all = 20000});
+  const auto now = Clock::now();
+  Outbox to_alice(kHost, charges, kAlice, 1u << 20);
+  Outbox to_bob(kHost, charges, kBob, 1u << 20);
+  hub.join(to_alice, kAliceSees, {}, {}, {}, now);
+  hub.join(to_bob, kBobSees, {}, {}, {}, now);
+  hub.deliver(std::vector<Event>{start_of(kBob, 1, 1)}, now);
+  hub.close_frames(kBobSees);
+  for (std::uint32_t i = 1; i <= 200; ++i) {
+    hub.deliver(std::vector<Event>{start_of(kAlice, i, i)}, now);
+    hub.close_frames(kAliceSees);
+  }
+  Outbox again(kHost, charges, kAlice, 1u << 20);
+  CHECK(hub.join(again, kAliceSees, {}, {}, 1, now).missed > 0);
+  hub.leave(again, now);
+  Outbox bobs(kHost, charges, kBob, 1u << 20);
+  CHECK(hub.join(bobs, kBobSees, {}, {}, 1, now).missed == 0);
+  for (Outbox* outbox : {&to_alice, &to_bob, &bobs}) hub.leave(*outbox, now);
+}
+
+TEST_CASE("what subordinate user ids hold is charged to their user") {
+  ServeLimits limits;
+  limits.connections_of_user = 2;
+  Charges charges(limits, UserIds({{kAlice, 100000, 10}}));
+  CHECK(charges.take(kAlice, Charged::kConnections, 1));
+  CHECK(charges.take(100003, Charged::kConnections, 1));
+  CHECK_FALSE(charges.take(100004, Charged::kConnections, 1));
+  CHECK(charges.take(kBob, Charged::kConnections, 1));
+  charges.give_back(100003, Charged::kConnections, 1);
+  CHECK(charges.take(100004, Charged::kConnections, 1));
 }
 
 TEST_CASE("a user's clients share what the user may hold; another user is not touched") {

@@ -307,6 +307,57 @@ TEST_CASE("a service that was restarted tells what lives, gets the labels again,
   CHECK(client.all<ProcessStart>().back().process->pid == 7);
 }
 
+TEST_CASE("a service that was restarted is told of the command and of what was announced and holds still") {
+  FakeService service;
+  SessionOptions options = by_service(service, Filter().include_tree(::getpid(), {.run = "r"}));
+  options.command_pid = ::getpid();
+  note_held_command(::getpid());
+  Client client(std::move(options));
+  const TempFile folder;
+  client.session.announce({InWorkDir{folder.folder()}, {.task = "t", .task_id = "1"}});
+  client.session.announce({OfProcess{::getpid()}, {.task = "p"}, {}, std::chrono::hours(2)});
+  client.session.announce({InWorkDir{folder.folder() / "x"}, {.task = "over"}, {}, std::chrono::milliseconds(0)});
+  service.refuse("announce", ErrorCode::kPermission, "no");
+  CHECK_THROWS_AS(client.session.announce({InWorkDir{folder.folder() / "y"}, {.task = "refused"}}), Error);
+  service.answer_well("announce");
+  REQUIRE(service.requests<AnnounceRequest>().size() == 4);
+  service.stop();
+  service.become("00000000000000bb");
+  service.start();
+  REQUIRE(client.until([&] { return !client.all<Loss>().empty(); }));
+  forget_held_command(::getpid());
+  const auto attached = service.requests<AttachRequest>();
+  REQUIRE(attached.size() == 2);
+  CHECK(attached[1].command);
+  CHECK(attached[1].held);
+  CHECK(attached[1].context.run == "r");
+  const auto announced = service.requests<AnnounceRequest>();
+  REQUIRE(announced.size() == 6);
+  CHECK(announced[4].announcement.context.task == "t");
+  CHECK(announced[5].announcement.context.task == "p");
+  CHECK(announced[5].announcement.expires_after <= std::chrono::hours(2));
+  CHECK(announced[5].announcement.expires_after > std::chrono::hours(1));
+}
+
+TEST_CASE("what a slow client was not told of what lives has no numbers") {
+  FakeService service;
+  service.lives(start(process(4)));
+  Loss loss;
+  loss.cause = "living_dropped";
+  loss.count = 3;
+  service.lives(loss);
+  Client client(by_service(service));
+  REQUIRE(client.until([&] { return client.events.size() == 2; }));
+  CHECK(client.session.statistics().losses.at("living_dropped") == 3);
+  service.push(start(process(8)));
+  // Nothing is waited for that does not come.
+  REQUIRE(client.session.flush(std::chrono::seconds(5)));
+  CHECK(client.events.size() == 3);
+  service.cut();
+  REQUIRE(client.until([&] { return service.requests<SubscribeRequest>().size() == 2; }));
+  CHECK(service.requests<SubscribeRequest>().back().from == 2);
+}
+
 TEST_CASE("a session whose service is gone ends, and says so") {
   FakeService service;
   Client client(by_service(service));

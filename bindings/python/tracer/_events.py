@@ -109,7 +109,9 @@ class Context(Fact):
     """Identify the run and the task: 64 bits, as 16 hexadecimal digits; what they are made of. None when: the process
     is in no run, or no task."""
     owner_uid: int | None
-    """Real user id of the first process of the run or task, at its first program. None when: it is in neither."""
+    """Whose the run or task is: the user who announced or labeled it by a service; else the owner of the run or task
+    around it; else the real user id of its first process, at its first program. None when: it is in neither, or what
+    root announced or labeled holds processes of several users."""
 
 
 class Requested(Fact):

@@ -3,11 +3,32 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
+#include "base/held_commands.hpp"
+#include "base/proc_stat.hpp"
+
 namespace tracer::internal {
+namespace {
+
+/// 0: no such process lives.
+std::uint64_t started_from(pid_t pid) {
+  const auto stat = read_proc_stat(pid);
+  return stat ? stat->started_from_ns : 0;
+}
+
+/// That is meant by its pid alone; 0: none.
+pid_t named_process(const AnnouncementKey& key) {
+  const OfProcess* process = std::get_if<OfProcess>(&key);
+  if (const auto* below = std::get_if<BelowProcess>(&key)) process = &below->process;
+  return process == nullptr || process->start_ns ? 0 : process->pid;
+}
+
+}  // namespace
 
 ServiceDesk::ServiceDesk(std::filesystem::path socket) : socket_(std::move(socket)) { connect(); }
 
@@ -25,17 +46,8 @@ void ServiceDesk::connect() const {
   const bool other = !hello_.session_id.empty() && hello.session_id != hello_.session_id;
   hello_ = std::move(hello);
   connection_.emplace(std::move(fresh));
+  if (other) tell_again();
   // Labels end with their connection.
-  if (other) {
-    for (const auto& [pid, context] : trees_) {
-      try {
-        expect_ok(connection_->ask(AttachRequest{pid, context}));
-      } catch (const Error&) {
-        // It has ended by now.
-        if (!connection_->usable()) throw;
-      }
-    }
-  }
   for (auto& [serial, label] : labels_) {
     try {
       label.number = label_from(connection_->ask(LabelRequest{label.tid, label.context})).label;
@@ -44,6 +56,40 @@ void ServiceDesk::connect() const {
       if (!connection_->usable()) throw;
     }
   }
+}
+
+/// What no service knows that began since.
+void ServiceDesk::tell_again() const {
+  const auto tell = [this](const Request& request) {
+    try {
+      expect_ok(connection_->ask(request));
+    } catch (const Error&) {
+      // It names what is gone by now.
+      if (!connection_->usable()) throw;
+    }
+  };
+  for (const auto& [pid, tree] : trees_)
+    if (tree.started_from_ns == started_from(pid))
+      tell(AttachRequest{pid, tree.context, tree.as.command, tree.as.held && is_held_command(pid)});
+  const auto now = Clock::now();
+  std::erase_if(announced_, [now](const Announced& each) { return each.until <= now; });
+  for (const Announced& each : announced_) {
+    if (each.started_from_ns != 0 && each.started_from_ns != started_from(named_process(each.announcement.key)))
+      continue;
+    AnnounceRequest request{each.announcement};
+    request.announcement.expires_after = std::chrono::ceil<std::chrono::milliseconds>(each.until - now);
+    tell(request);
+  }
+}
+
+void ServiceDesk::keep(const Announcement& announcement, std::uint64_t started_from_ns) {
+  constexpr auto kLongest = std::chrono::hours(24 * 365);
+  const auto now = Clock::now();
+  Announced kept{announcement, now + std::min<Clock::duration>(announcement.expires_after, kLongest), started_from_ns};
+  announced_.push_back(std::move(kept));
+  if (announced_.size() <= kMostAnnouncements) return;
+  std::erase_if(announced_, [now](const Announced& each) { return each.until <= now; });
+  if (announced_.size() > kMostAnnouncements) announced_.pop_front();
 }
 
 template <class Take>
@@ -78,22 +124,26 @@ void ServiceDesk::meet(const std::string& session_id) noexcept {
 
 void ServiceDesk::track(pid_t pid, const Context& context, TrackAs as) {
   const std::lock_guard lock(mutex_);
+  const std::uint64_t started_from_ns = started_from(pid);
   ask(AttachRequest{pid, context, as.command, as.held}, expect_ok);
-  trees_[pid] = context;
+  trees_.insert_or_assign(pid, Tree{context, as, started_from_ns});
 }
 
 void ServiceDesk::untrack() noexcept {
   const std::lock_guard lock(mutex_);
   try {
-    for (const auto& [pid, context] : std::exchange(trees_, {}))
-      if (context != Context{}) ask(AttachRequest{pid, {}}, [](std::string_view) {});
+    for (const auto& [pid, tree] : std::exchange(trees_, {}))
+      if (tree.context != Context{}) ask(AttachRequest{pid, {}}, [](std::string_view) {});
   } catch (const std::exception&) {
   }
 }
 
 void ServiceDesk::announce(const Announcement& announcement, const Caller&) {
   const std::lock_guard lock(mutex_);
+  const pid_t named = named_process(announcement.key);
+  const std::uint64_t started_from_ns = named == 0 ? 0 : started_from(named);
   ask(AnnounceRequest{announcement}, expect_ok);
+  keep(announcement, started_from_ns);
 }
 
 std::uint64_t ServiceDesk::open_label(const Context& context, const Caller& caller) {

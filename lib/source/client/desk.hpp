@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -14,9 +17,11 @@
 namespace tracer::internal {
 
 /// What a session's callers ask of a service. When the service was restarted, it is told again what it was told before:
-/// labels that are open, and trees with their contexts.
+/// labels that are open, trees with their contexts, and announcements that have not expired.
 class ServiceDesk final : public Desk {
  public:
+  static constexpr std::size_t kMostAnnouncements = 8192;  ///< That are told again, the newest.
+
   /// Throws Error: kNoService, kPermission, kServiceVersion, kServiceRefused, kPidNamespace.
   explicit ServiceDesk(std::filesystem::path socket);
 
@@ -46,6 +51,20 @@ class ServiceDesk final : public Desk {
     Context context;
   };
 
+  using Clock = std::chrono::steady_clock;
+  struct Tree {
+    Context context;
+    TrackAs as;
+    std::uint64_t started_from_ns = 0;  ///< Of the process that had the pid then; 0: not known.
+  };
+  struct Announced {
+    Announcement announcement;
+    Clock::time_point until;
+    std::uint64_t started_from_ns = 0;  ///< Likewise of the process that it names without a start.
+  };
+
+  void tell_again() const;
+  void keep(const Announcement& announcement, std::uint64_t started_from_ns);
   /// With the lock held. Connects again, once, if the service is gone.
   template <class Take>
   auto ask(const Request& request, Take take) const;
@@ -56,7 +75,8 @@ class ServiceDesk final : public Desk {
   mutable std::optional<ServiceConnection> connection_;
   mutable HelloReply hello_;
   mutable std::map<std::uint64_t, OpenLabel> labels_;  ///< By serial.
-  std::map<pid_t, Context> trees_;
+  std::map<pid_t, Tree> trees_;
+  mutable std::deque<Announced> announced_;  ///< The newest last.
   std::uint64_t last_serial_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <span>
 #include <utility>
@@ -124,11 +125,13 @@ ServiceStream::Step ServiceStream::take_event(Event& event) {
     if (event.kind() != EventKind::kNone) {
       const auto* loss = event.get_if<Loss>();
       ++counted_;
-      if (living_left_ != 0) {
-        --living_left_;
+      // These stand for what is missing, and have no number themselves.
+      if (loss != nullptr && loss->cause == "living_dropped") {
+        living_left_ -= std::min(living_left_, loss->count);
       } else if (loss != nullptr && loss->cause == "queue_full") {
-        // It stands for what is missing, and has no number itself.
         sequence_ += loss->count;
+      } else if (living_left_ != 0) {
+        --living_left_;
       } else {
         ++sequence_;
       }

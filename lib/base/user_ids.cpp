@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/user_ids.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tracer::internal {
+namespace {
+
+template <class Number>
+std::optional<Number> number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::vector<SubordinateIds> subordinate_ids(std::string_view text, uid_t (*uid_of)(std::string_view name)) {
+  std::vector<SubordinateIds> ranges;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view name = line.substr(0, first);
+    const auto begin = number<uid_t>(line.substr(first + 1, second - first - 1));
+    const auto count = number<std::uint64_t>(line.substr(second + 1));
+    const uid_t owner = number<uid_t>(name).value_or(uid_of(name));
+    if (begin && count && *begin != 0 && owner != static_cast<uid_t>(-1)) ranges.push_back({owner, *begin, *count});
+  }
+  return ranges;
+}
+
+std::optional<uid_t> UserIds::user_of(uid_t uid) const noexcept {
+  if (uid == 0) return 0;
+  const SubordinateIds* found = nullptr;
+  for (const SubordinateIds& range : ranges_) {
+    if (uid < range.first || uid - range.first >= range.count) continue;
+    if (found != nullptr && found->owner != range.owner) return std::nullopt;
+    found = &range;
+  }
+  return found == nullptr ? uid : found->owner;
+}
+
+bool UserIds::same(const std::optional<std::uint32_t>& one, const std::optional<std::uint32_t>& other) const noexcept {
+  if (!one || !other) return false;
+  const auto user = user_of(*one);
+  return user && user == user_of(*other);
+}
+
+}  // namespace tracer::internal
