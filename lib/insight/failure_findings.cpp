@@ -425,8 +425,13 @@ void FailureFindings::ended_badly(const Scope& scope, const Leader& leader, std:
   draft.closed = true;
   draft.evidence = {words("how", how(origin))};
   std::string passed_on_by;
-  for (const auto& process : origin.passed_on_by)
-    passed_on_by += (passed_on_by.empty() ? "" : ", ") + tool_of(*process);
+  std::string last;
+  for (const auto& process : origin.passed_on_by) {
+    // Subshells have the name of their shell.
+    if (tool_of(*process) == last) continue;
+    last = tool_of(*process);
+    passed_on_by += (passed_on_by.empty() ? "" : ", ") + last;
+  }
   if (!passed_on_by.empty()) draft.evidence.push_back(words("passed_on_by", passed_on_by));
   const std::uint64_t failures = scope.all.size() + scope.dropped;
   if (failures > 1) draft.evidence.push_back(figure("failures", failures, "count"));
