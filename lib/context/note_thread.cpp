@@ -50,7 +50,8 @@ NoteAnswer NoteThread::read(State& state, const NoteRequest& request, const Proc
 
 SideThread* NoteThread::thread_of(uid_t user) {
   if (threads_.size() >= kMostThreads && !threads_.contains(user)) {
-    const auto idle = std::find_if(threads_.begin(), threads_.end(), [](const auto& one) { return one.second.is_idle(); });
+    const auto idle =
+        std::find_if(threads_.begin(), threads_.end(), [](const auto& one) { return one.second.is_idle(); });
     if (idle == threads_.end()) return nullptr;
     threads_.erase(idle);
   }
