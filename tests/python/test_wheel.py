@@ -12,8 +12,9 @@ import unittest
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-# It was 9.5 MB, with SQLite in the module and in tracerd; much more means that debug information or a whole library too many is in it.
-MOST_BYTES = 11_000_000
+# It was 11.0 MB, with SQLite, the service's client and the proc tier in the module and in tracerd; much more means that debug
+# information or a whole library too many is in it.
+MOST_BYTES = 12_000_000
 NEWEST_GLIBC = 36  # 2.36 is Debian 12's.
 # What a minimal machine has, and what is traced here.
 TOOLS = ("sh", "env", "true", "cat", "ldd", "uname")
